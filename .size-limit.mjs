@@ -1,0 +1,22 @@
+/** A renamed export must not pass as one of 8 bytes. */
+const modifyEsbuildConfig = (config) => ({ ...config, logOverride: { 'import-is-undefined': 'error' } })
+
+export default [
+  {
+    name: 'client: ChatClient and fetchServerSentEvents',
+    path: 'packages/client/dist/index.js',
+    import: '{ ChatClient, fetchServerSentEvents }',
+    limit: '10 KiB',
+    gzip: true,
+    modifyEsbuildConfig,
+  },
+  {
+    name: 'react: useChat, on top of the client',
+    path: 'packages/react/dist/index.js',
+    import: '{ useChat }',
+    ignore: ['react', '@countersign/client'],
+    limit: '1 KiB',
+    gzip: true,
+    modifyEsbuildConfig,
+  },
+]

@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+const project = mkdtempSync(join(tmpdir(), 'countersign-consumer-'))
+
+interface Manifest {
+  name: string
+  version: string
+  exports: Record<string, unknown>
+  dependencies?: Record<string, string>
+  devDependencies?: Record<string, string>
+}
+
+function readManifest(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+}
+
+const folders = readdirSync(join(root, 'packages')).map((name) => join(root, 'packages', name))
+const manifests = folders.map(readManifest)
+/** Every published entry as a consumer names it: `@countersign/client`, `@countersign/client/state-patch`, ... */
+const entries = manifests.flatMap(({ name, exports }) =>
+  Object.keys(exports)
+    .filter((entry) => entry !== './package.json')
+    .map((entry) => name + entry.slice(1)),
+)
+
+const exec = promisify(execFile)
+
+async function run(command: string, args: string[], cwd = project): Promise<void> {
+  try {
+    await exec(command, args, { cwd, shell: process.platform === 'win32' && command === 'npm' })
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout?: string; stderr?: string }
+    throw new Error(`${command} ${args.join(' ')} failed:\n${stdout ?? ''}${stderr ?? ''}`)
+  }
+}
+
+/** The types that a consumer of a binding has installed beside its framework, as `name@version`. */
+function frameworkTypes(): string[] {
+  const installed = manifests.flatMap(({ devDependencies = {} }) => Object.entries(devDependencies))
+  return installed.filter(([name]) => name.startsWith('@types/')).map((entry) => entry.join('@'))
+}
+
+beforeAll(async () => {
+  const unbuilt = folders.filter((folder) => !existsSync(join(folder, 'dist')))
+  if (unbuilt.length > 0) throw new Error(`Not built: ${unbuilt.join(', ')}. Run: pnpm run build`)
+  const { packageManager } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const pnpm = ['exec', '--yes', `--package=${packageManager}`, '--', 'pnpm']
+  await run('npm', [...pnpm, '-r', '--filter', './packages/*', 'pack', '--pack-destination', project], root)
+  const tarballs = readdirSync(project).filter((file) => file.endsWith('.tgz'))
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ private: true }))
+  const quiet = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline', '--no-package-lock']
+  await run('npm', ['install', ...quiet, ...tarballs.map((file) => join(project, file)), ...frameworkTypes()])
+}, 180_000)
+
+afterAll(() => rmSync(project, { recursive: true, force: true }))
+
+test('the packed packages contain what was built, a license and a readme, and nothing else', () => {
+  for (const { name } of manifests) {
+    const files = readdirSync(join(project, 'node_modules', name)).filter((file) => file !== 'node_modules')
+    expect([name, ...files.toSorted()]).toEqual([name, 'LICENSE', 'README.md', 'dist', 'package.json'])
+  }
+})
+
+test('the packed packages name one another by version', () => {
+  for (const { name } of manifests) {
+    const { dependencies = {} } = readManifest(join(project, 'node_modules', name))
+    const siblings = Object.entries(dependencies).filter(([dependency]) =>
+      dependency.startsWith('@countersign/'),
+    )
+    for (const [dependency, range] of siblings) {
+      expect([dependency, range]).toEqual([
+        dependency,
+        manifests.find((other) => other.name === dependency)?.version,
+      ])
+    }
+  }
+})
+
+const resolutions = [
+  { moduleResolution: 'node16', module: 'node16', extensions: ['ts', 'mts', 'cts'] },
+  { moduleResolution: 'nodenext', module: 'nodenext', extensions: ['ts', 'mts', 'cts'] },
+  { moduleResolution: 'bundler', module: 'esnext', extensions: ['ts', 'mts'] },
+]
+
+for (const { moduleResolution, module, extensions } of resolutions) {
+  test.concurrent(`the packed packages type-check in a consumer with moduleResolution ${moduleResolution}`, async () => {
+    const folder = join(project, moduleResolution)
+    mkdirSync(folder)
+    const lines = entries.map((entry, index) => `import * as entry${index} from '${entry}'`)
+    const uses = entries.map((_, index) => `entry${index}`)
+    for (const extension of extensions) {
+      writeFileSync(
+        join(folder, `consumer.${extension}`),
+        `${lines.join('\n')}\nexport const all = [${uses}]\n`,
+      )
+    }
+    const compilerOptions = {
+      module,
+      moduleResolution,
+      target: 'es2022',
+      lib: ['es2023', 'dom', 'dom.iterable', 'dom.asynciterable'],
+      strict: true,
+      noEmit: true,
+      skipLibCheck: false,
+      types: ['node'],
+      typeRoots: [join(root, 'node_modules/@types')],
+    }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*'] }))
+    await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder])
+  })
+}
+
+test('every entry loads as an ES module', async () => {
+  const lines = entries.map((entry) => `await import('${entry}')`)
+  writeFileSync(join(project, 'load.mjs'), lines.join('\n'))
+  await run(process.execPath, ['load.mjs'])
+})
+
+test('every entry loads by require', async () => {
+  const lines = entries.map((entry) => `require('${entry}')`)
+  writeFileSync(join(project, 'load.cjs'), lines.join('\n'))
+  // so that an entry that offers only an ES module fails, as it does on a Node that cannot require one
+  await run(process.execPath, ['--no-experimental-require-module', 'load.cjs'])
+})

@@ -1,0 +1,36 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { defineConfig } from 'vitest/config'
+
+const root = import.meta.dirname
+
+/** In tests every `@countersign/*` entry is its source, so that no build stands between a change and its test. */
+const alias = [
+  { find: /^@countersign\/([^/]+)$/, replacement: `${root}/packages/$1/src/index.ts` },
+  { find: /^@countersign\/([^/]+)\/(.+)$/, replacement: `${root}/packages/$1/src/$2.ts` },
+]
+
+const inJsdom = new Set(['packages/react', 'examples/react'])
+
+const tested = ['packages', 'examples']
+  .flatMap((parent) => readdirSync(`${root}/${parent}`).map((name) => `${parent}/${name}`))
+  .filter((folder) => existsSync(`${root}/${folder}/test`))
+
+export default defineConfig({
+  test: {
+    projects: [
+      ...tested.map((folder) => ({
+        resolve: { alias },
+        test: {
+          name: folder.replace('packages/', ''),
+          root: folder,
+          include: ['test/**/*.test.{ts,tsx}'],
+          environment: inJsdom.has(folder) ? 'jsdom' : 'node',
+        },
+      })),
+      {
+        resolve: { alias },
+        test: { name: 'workspace', root: 'test', include: ['**/*.test.{ts,tsx}'], testTimeout: 60_000 },
+      },
+    ],
+  },
+})
