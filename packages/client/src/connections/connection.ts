@@ -1,0 +1,37 @@
+import type { AGUIEvent, RunAgentInput, UIMessage } from '@countersign/core'
+
+/** What a connection gets beside the request itself. */
+export interface ConnectOptions {
+  /** Aborted when the run is stopped: the connection closes its stream. */
+  readonly signal: AbortSignal
+  /** The conversation as shown, for connections that speak another protocol than AG-UI. */
+  readonly messages: readonly UIMessage[]
+  /** The client's `headers` option, for connections that have headers. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Events as they arrive. An array is what arrived together, so that a burst costs one turn of the loop. */
+export type EventSource = AsyncIterable<AGUIEvent | readonly AGUIEvent[]>
+
+/**
+ * How a client reaches an agent: one request, one stream of AG-UI events. The client checks every event, whichever connection it came
+ * by, so `unknown` in the place of events is as good.
+ */
+export interface Connection {
+  connect(input: RunAgentInput, options: ConnectOptions): AsyncIterable<unknown>
+}
+
+/**
+ * A connection out of a function: an agent in the same process, a test's script, a transport of your own.
+ *
+ * @example stream((input, { signal }) => agent.run(input, { signal }))
+ */
+export function stream(
+  open: (input: RunAgentInput, options: ConnectOptions) => EventSource | Promise<EventSource>,
+): Connection {
+  return {
+    async *connect(input, options) {
+      yield* await open(input, options)
+    },
+  }
+}

@@ -1,0 +1,40 @@
+import type { ChatSnapshot } from '@countersign/core'
+
+/** The longest delay a timer takes. */
+const longest = 2 ** 31 - 1
+
+/**
+ * Closes requests whose time has run out, while somebody watches. Sends nothing: the server learns of it with the next request.
+ * `check` is to be called after every change; `stop` leaves no timer behind.
+ */
+export function createExpiry(now: () => number, close: (ids: readonly string[]) => void) {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let due = Number.POSITIVE_INFINITY
+
+  function stop(): void {
+    clearTimeout(timer)
+    timer = undefined
+    due = Number.POSITIVE_INFINITY
+  }
+
+  function check({ pendingApprovals }: ChatSnapshot): void {
+    const times = pendingApprovals.flatMap(({ approval }) => (approval ? [{ id: approval.id, at: expiryOf(approval) }] : []))
+    const next = Math.min(...times.map(({ at }) => at))
+    if (next === due) return
+    stop()
+    if (!Number.isFinite(next)) return
+    due = next
+    timer = setTimeout(() => {
+      stop()
+      close(times.filter(({ at }) => at <= now()).map(({ id }) => id))
+    }, Math.min(Math.max(next - now(), 0), longest))
+  }
+
+  return { check, stop }
+}
+
+/** AG-UI leaves the form of `expiresAt` open: what is no date never expires. */
+export function expiryOf(approval: { readonly expiresAt?: string }): number {
+  const at = Date.parse(approval.expiresAt ?? '')
+  return Number.isNaN(at) ? Number.POSITIVE_INFINITY : at
+}

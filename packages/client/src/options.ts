@@ -1,0 +1,91 @@
+import {
+  type AnyClientTool,
+  type ApplyPatch,
+  CountersignError,
+  type AGUIEvent,
+  type FinishedRun,
+  type ToolCallApproval,
+  type ToolCallPart,
+  type ToolMap,
+  type UIMessage,
+} from '@countersign/core'
+import type { Connection } from './connections/connection.js'
+import type { Notify } from './schedule.js'
+
+/** What becomes of a message that is sent while approvals are pending. */
+export type PendingMessageMode = 'cancel' | 'queue' | 'reject'
+
+/** A request for approval, as told to `onApprovalRequest`. `name` narrows `input`. */
+export type ApprovalRequest<Tools extends ToolMap = ToolMap> = {
+  [Name in keyof Tools & string]: {
+    readonly toolCallId: string
+    readonly toolName: Name
+    readonly input: Tools[Name]['input']
+    readonly approvalId: string
+    readonly approval: ToolCallApproval
+    readonly messageId: string
+  }
+}[keyof Tools & string]
+
+/** What `onFinish` is told of a run that ended well. */
+export interface FinishedInfo<Tools extends ToolMap = ToolMap> {
+  readonly messages: readonly UIMessage<Tools>[]
+  /** Why the run ended: `stop`, `tool_calls`, `length`, ...; absent where the server did not say. */
+  readonly reason: FinishedRun['reason']
+  readonly outcome: FinishedRun['outcome']
+}
+
+/** Options of a {@link ChatClient}. All but `connection` have a default; all but `threadId`, `initialMessages` and `statePatch` can be changed later. */
+export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
+  /** How to reach the agent: `fetchServerSentEvents(url)`, `fetchHttpStream(url)`, `stream(fn)` or your own. */
+  connection: Connection
+  /** Default: a new random id. */
+  threadId?: string | undefined
+  initialMessages?: readonly UIMessage<Tools>[] | undefined
+  /** Tools that run here. Tools the application answers itself (`addToolResult`) need not be named. */
+  tools?: readonly AnyClientTool[] | undefined
+  /** Applies AG-UI state and activity deltas: `statePatch` of `@countersign/client/state-patch`. */
+  statePatch?: ApplyPatch | undefined
+  /** Sent with every request, for the agent. */
+  forwardedProps?: unknown
+  /** Sent with every request, by connections that have headers. */
+  headers?: Readonly<Record<string, string>> | undefined
+  /**
+   * The person speaks while approvals are pending: `cancel` them (default), `queue` the message until they are answered, or `reject` it
+   * (the text stays with the caller).
+   */
+  onPendingMessage?: PendingMessageMode | undefined
+  onApprovalRequest?: ((request: ApprovalRequest<Tools>) => void) | undefined
+  /** A client tool starts. Only notifies. */
+  onToolCall?: ((call: Pick<ToolCallPart<Tools>, 'id' | 'name' | 'input'>) => void) | undefined
+  onFinish?: ((info: FinishedInfo<Tools>) => void) | undefined
+  onError?: ((error: CountersignError) => void) | undefined
+  /** Events of the agent that are the application's own: custom, raw, steps, unknown types. */
+  onEvent?: ((event: AGUIEvent | { readonly type: string }) => void) | undefined
+  /** Something odd that did no harm. Default: `console.warn`, outside production. */
+  onWarning?: ((message: string) => void) | undefined
+  /** Ids of messages, runs and threads. Default: random UUIDs. */
+  generateId?: (() => string) | undefined
+  /** Milliseconds since the epoch. Default: `Date.now`. */
+  now?: (() => number) | undefined
+  /** When growth of texts and arguments is published. Default `frame` on a visible page, 50 ms on a hidden one, else `microtask`. */
+  notify?: Notify | undefined
+  /** How many requests may follow one another without a person's act. Default 100. */
+  maxContinuations?: number | undefined
+}
+
+/** Bad options fail at construction, by name. */
+export function checkOptions<Tools extends ToolMap>(options: Partial<ChatClientOptions<Tools>>): void {
+  const { connection, onPendingMessage, maxContinuations, threadId, initialMessages } = options
+  if (typeof connection?.connect !== 'function') fail('connection', 'a connection such as fetchServerSentEvents("/api/chat")')
+  if (onPendingMessage !== undefined && !['cancel', 'queue', 'reject'].includes(onPendingMessage)) {
+    fail('onPendingMessage', '"cancel", "queue" or "reject"')
+  }
+  if (maxContinuations !== undefined && !(maxContinuations >= 0)) fail('maxContinuations', 'a number of at least 0')
+  if (threadId !== undefined && (typeof threadId !== 'string' || threadId === '')) fail('threadId', 'a string that is not empty')
+  if (initialMessages !== undefined && !Array.isArray(initialMessages)) fail('initialMessages', 'an array of messages')
+}
+
+function fail(option: string, expected: string): never {
+  throw new CountersignError('invalid-option', `ChatClient: the option \`${option}\` has to be ${expected}.`, { option })
+}

@@ -1,0 +1,41 @@
+import {
+  type AnyClientTool,
+  type ChatState,
+  PROTOCOL_VERSION,
+  readMessages,
+  resumeEntries,
+  type RunAgentInput,
+  toAGUIMessages,
+  type Tool,
+} from '@countersign/core'
+
+/** The request for one run: the conversation, and in `resume` the answers the server has not had. */
+export function createRequest(
+  state: ChatState,
+  options: {
+    threadId: string
+    runId: string
+    tools: readonly AnyClientTool[]
+    forwardedProps: unknown
+    /** Answers whose fate is unknown are offered again. */
+    again: boolean
+  },
+): RunAgentInput {
+  const resume = resumeEntries(state, options.again)
+  return {
+    threadId: options.threadId,
+    runId: options.runId,
+    protocolVersion: PROTOCOL_VERSION,
+    ...(state.shared !== undefined && { state: state.shared }),
+    messages: toAGUIMessages(readMessages(state)),
+    tools: options.tools.map(describeTool),
+    context: [],
+    ...(options.forwardedProps !== undefined && { forwardedProps: options.forwardedProps }),
+    ...(resume.length > 0 && { resume }),
+  }
+}
+
+function describeTool(tool: AnyClientTool): Tool {
+  const { name, description, parameters } = tool
+  return { name, description, ...(parameters && { parameters }) }
+}

@@ -1,0 +1,40 @@
+import type { ApprovalErrorCode, CallCell, CountersignError, InterruptCell, RunEnd } from '@countersign/core'
+
+/** What became of a message. `refused`: it was not taken, the text is still the caller's. `failed`: its run failed. */
+export type SendResult =
+  | { readonly status: 'sent' }
+  | { readonly status: 'queued'; readonly id: string }
+  | { readonly status: 'refused' | 'failed'; readonly error: CountersignError }
+
+/**
+ * What became of an answer. `sent`: the server has it. `waiting`: it is kept and goes out with the next request (siblings are
+ * unanswered, or the run was stopped). `refused`: the server did not take it. `failed`: its request failed; `retry()` repeats it.
+ */
+export type AnswerResult =
+  | { readonly status: 'sent' | 'waiting' | 'already-answered' | 'not-found' | 'expired' }
+  | { readonly status: 'closed'; readonly reason: string }
+  | { readonly status: 'refused'; readonly code: ApprovalErrorCode; readonly reason?: string }
+  | { readonly status: 'failed'; readonly error: CountersignError }
+
+/** What was answered: an approval, a client tool's result, an interrupt. */
+export type Answered = CallCell | InterruptCell
+
+/** What is known of an answer once the request that carried it has ended. */
+export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
+  const refused = answered.kind === 'call' ? answered.approval?.problem : undefined
+  if (refused === 'approval-expired') return { status: 'expired' }
+  if (refused) {
+    const reason = answered.kind === 'call' ? answered.error?.message : undefined
+    return { status: 'refused', code: refused, ...(reason !== undefined && { reason }) }
+  }
+  switch (end.type) {
+    case 'success':
+      return { status: 'sent' }
+    case 'aborted':
+      return { status: 'waiting' }
+    case 'failed':
+      return { status: 'failed', error: end.error }
+    default:
+      return end satisfies never
+  }
+}

@@ -1,0 +1,19 @@
+import type { ChatSnapshot, ToolMap } from '@countersign/core'
+
+/**
+ * Reads a part of a snapshot and keeps giving the same value while it is equal, so that a view that depends on it is left alone.
+ * Makes the selector forms of all bindings.
+ */
+export function createSelection<Tools extends ToolMap, T>(
+  getSnapshot: () => ChatSnapshot<Tools>,
+  equal: (a: T, b: T) => boolean = Object.is,
+): (select: (snapshot: ChatSnapshot<Tools>) => T) => T {
+  let last: { snapshot: ChatSnapshot<Tools>; select: unknown; value: T } | undefined
+  return (select) => {
+    const snapshot = getSnapshot()
+    if (last?.snapshot === snapshot && last.select === select) return last.value
+    const value = select(snapshot)
+    last = { snapshot, select, value: last && equal(last.value, value) ? last.value : value }
+    return last.value
+  }
+}

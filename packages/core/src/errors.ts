@@ -1,0 +1,71 @@
+/**
+ * Every code a Countersign error can carry. Codes are stable: an application may switch on them.
+ *
+ * Transport and protocol: `http-status`, `not-an-event-stream`, `connection-failed`, `malformed-event`, `event-too-large`,
+ * `truncated-stream`, `protocol-violation`, `empty-response`. A run the server ended with RUN_ERROR: `run-error`.
+ * Client: `invalid-option`, `invalid-argument`, `disposed`, `too-many-continuations`, `tool-failed`, `pending-approvals`.
+ * Server: `invalid-request`, `request-too-large`, `invalid-tool`, `tool-not-found`, `toolkit-required`, `approval-required`, `model-failed`,
+ * `unreconciled-history`. Approvals: the codes of {@link ApprovalErrorCode}.
+ */
+export type ErrorCode =
+  | 'http-status'
+  | 'not-an-event-stream'
+  | 'connection-failed'
+  | 'malformed-event'
+  | 'event-too-large'
+  | 'truncated-stream'
+  | 'protocol-violation'
+  | 'empty-response'
+  | 'run-error'
+  | 'invalid-option'
+  | 'invalid-argument'
+  | 'disposed'
+  | 'too-many-continuations'
+  | 'tool-failed'
+  | 'pending-approvals'
+  | 'invalid-request'
+  | 'request-too-large'
+  | 'invalid-tool'
+  | 'tool-not-found'
+  | 'toolkit-required'
+  | 'approval-required'
+  | 'model-failed'
+  | 'unreconciled-history'
+  | ApprovalErrorCode
+
+/** Why an answer to an approval request was refused, or why the request can no longer be answered. */
+export type ApprovalErrorCode =
+  | 'approval-malformed'
+  | 'approval-not-found'
+  | 'approval-not-yours'
+  | 'approval-tampered'
+  | 'approval-expired'
+  | 'approval-stale'
+  | 'approval-changed'
+  | 'approval-conflict'
+  | 'approval-interrupted'
+  | 'ledger-unavailable'
+
+const mark = Symbol.for('countersign.error')
+
+/**
+ * The one error class of Countersign. `code` says what happened, `message` says it in words and names the way out,
+ * `data` holds the facts (an HTTP status, the offending text, an approval id).
+ */
+export class CountersignError extends Error {
+  override readonly name = 'CountersignError'
+  readonly code: ErrorCode
+  readonly data: Readonly<Record<string, unknown>>
+
+  constructor(code: ErrorCode, message: string, data: Readonly<Record<string, unknown>> = {}, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.code = code
+    this.data = data
+    Object.defineProperty(this, mark, { value: true })
+  }
+}
+
+/** Whether `value` is a {@link CountersignError}, also when it was made by a second copy of this package. */
+export function isCountersignError(value: unknown): value is CountersignError {
+  return typeof value === 'object' && value !== null && mark in value
+}

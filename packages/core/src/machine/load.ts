@@ -1,0 +1,67 @@
+import type { ToolCallPart, UIMessage } from '../messages.js'
+import { addCall, addFixed, addMessage, addReasoning, addText } from './cells.js'
+import type { ChatState, MessageCell } from './state.js'
+
+/**
+ * Takes over a finished message: from storage, from the application, or out of a snapshot. What needs no change keeps its identity.
+ * Nothing runs and nothing is sent because of it; an answer that was under way when it was stored is in doubt.
+ */
+export function loadMessage(state: ChatState, message: UIMessage): MessageCell {
+  const cell = addMessage(state, message)
+  let changed = false
+  for (const part of message.parts) {
+    if (part.type === 'text') addText(state, cell, part.text).part = part
+    else if (part.type === 'reasoning') {
+      addReasoning(state, cell, {
+        id: part.id,
+        text: part.text,
+        encryptedValue: part.encryptedValue,
+        metadata: part.metadata && { ...part.metadata },
+      }).part = part
+    } else if (part.type === 'tool-call') {
+      const settled = settleLoaded(part)
+      changed ||= settled !== part
+      loadCall(state, cell, settled)
+    } else addFixed(state, cell, part)
+  }
+  cell.text = undefined
+  if (changed) return cell
+  cell.stale = []
+  cell.dirty = false
+  cell.published = message
+  return cell
+}
+
+export function loadCall(state: ChatState, owner: MessageCell, part: ToolCallPart): void {
+  const call = addCall(state, owner, {
+    id: part.id,
+    name: part.name,
+    arguments: part.arguments,
+    input: part.input,
+    state: part.state,
+    approval: part.approval,
+    output: part.output,
+    error: part.error,
+    providerExecuted: part.providerExecuted ?? false,
+    metadata: part.metadata && { ...part.metadata },
+  })
+  call.part = part
+  const delivery = part.approval?.delivery
+  if (delivery === 'waiting' || delivery === 'unknown') state.unsent.add(call)
+}
+
+/** What cannot be true any more once a conversation was stored and loaded again. */
+function settleLoaded(part: ToolCallPart): ToolCallPart {
+  if (part.state === 'awaiting-input' || part.state === 'input-streaming') {
+    const error = { message: 'The run ended before its arguments were complete.', code: 'incomplete-arguments' }
+    return { ...part, state: 'cancelled', error }
+  }
+  if (part.state === 'executing') {
+    const error = { message: 'It was interrupted and may or may not have run.', code: 'interrupted' }
+    return { ...part, state: 'error', error }
+  }
+  if (part.state === 'approval-responded' && part.approval?.delivery === 'sent') {
+    return { ...part, approval: { ...part.approval, delivery: 'unknown' } }
+  }
+  return part
+}

@@ -1,0 +1,109 @@
+import type { MessagePart, ToolCallPart, UIMessage } from '../messages.js'
+import type { Interrupt } from '../protocol/events.js'
+import type { CallCell, ChatState, MessageCell, PartCell } from './state.js'
+
+/** The conversation as immutable messages. Messages and parts that did not change since the last call are the same objects. */
+export function readMessages(state: ChatState): readonly UIMessage[] {
+  const { published, dirty } = state
+  if (published.messages === undefined) published.messages = state.order.map(publishMessage)
+  else if (dirty.length > 0) published.messages = replaceDirty(published.messages, dirty)
+  state.dirty = []
+  return published.messages
+}
+
+function replaceDirty(messages: readonly UIMessage[], dirty: readonly MessageCell[]): readonly UIMessage[] {
+  const next = messages.slice()
+  for (const cell of dirty) next[cell.position] = publishMessage(cell)
+  return next
+}
+
+/** One message, or `undefined` for an unknown id. */
+export function readMessage(state: ChatState, id: string): UIMessage | undefined {
+  const cell = state.messages.get(id)
+  return cell && publishMessage(cell)
+}
+
+/** The ids of all messages in order; the same array while none comes or goes. */
+export function readMessageIds(state: ChatState): readonly string[] {
+  state.published.ids ??= state.order.map((cell) => cell.id)
+  return state.published.ids
+}
+
+/** Every call that waits for the person, in order; the same array while nothing about them changes. */
+export function readPendingApprovals(state: ChatState): readonly ToolCallPart[] {
+  const before = state.published.pending
+  const now: ToolCallPart[] = []
+  for (const call of state.open) if (call.state === 'approval-requested') now.push(publishCall(call))
+  state.published.pending = keepIfSame(before, now)
+  return state.published.pending
+}
+
+/** Open questions that concern no tool call; the same array while none comes or goes. */
+export function readInterrupts(state: ChatState): readonly Interrupt[] {
+  const now = [...state.interrupts.values()].filter((cell) => !cell.response).map((cell) => cell.interrupt)
+  state.published.interrupts = keepIfSame(state.published.interrupts, now)
+  return state.published.interrupts
+}
+
+function keepIfSame<T>(before: readonly T[], now: readonly T[]): readonly T[] {
+  return now.length === before.length && now.every((item, i) => item === before[i]) ? before : now
+}
+
+function publishMessage(cell: MessageCell): UIMessage {
+  if (!cell.dirty && cell.published) return cell.published
+  const parts = cell.published ? cell.published.parts.slice() : []
+  for (const part of cell.stale) parts[part.index] = publishPart(part)
+  cell.stale = []
+  cell.dirty = false
+  cell.published = {
+    id: cell.id,
+    role: cell.role,
+    parts,
+    ...(cell.metadata && { metadata: cell.metadata }),
+    ...(cell.createdAt !== undefined && { createdAt: cell.createdAt }),
+  }
+  return cell.published
+}
+
+function publishPart(cell: PartCell): MessagePart {
+  switch (cell.kind) {
+    case 'fixed':
+      return cell.part
+    case 'call':
+      return publishCall(cell)
+    case 'text':
+      cell.part ??= { type: 'text', text: cell.text }
+      return cell.part
+    case 'reasoning':
+      cell.part ??= {
+        type: 'reasoning',
+        id: cell.id,
+        text: cell.text,
+        ...(cell.encryptedValue !== undefined && { encryptedValue: cell.encryptedValue }),
+        ...(cell.metadata && { metadata: cell.metadata }),
+      }
+      return cell.part
+    default:
+      return cell satisfies never
+  }
+}
+
+/** The published form of one call. */
+export function publishCall(cell: CallCell): ToolCallPart {
+  if (cell.part) return cell.part
+  const input = cell.reader ? cell.reader.value : cell.input
+  cell.part = {
+    type: 'tool-call',
+    id: cell.id,
+    name: cell.name,
+    arguments: cell.arguments,
+    state: cell.state,
+    ...(input !== undefined && { input }),
+    ...(cell.approval && { approval: cell.approval }),
+    ...(cell.output !== undefined && { output: cell.output }),
+    ...(cell.error && { error: cell.error }),
+    ...(cell.providerExecuted && { providerExecuted: true }),
+    ...(cell.metadata && { metadata: cell.metadata }),
+  }
+  return cell.part
+}

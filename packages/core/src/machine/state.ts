@@ -1,0 +1,190 @@
+import type { CountersignError } from '../errors.js'
+import type { JsonReader } from '../json/partial.js'
+import type {
+  MessagePart,
+  ReasoningPart,
+  TextPart,
+  ToolCallApproval,
+  ToolCallPart,
+  ToolCallState,
+  UIMessage,
+} from '../messages.js'
+import type { Interrupt, JsonPatch } from '../protocol/events.js'
+
+/**
+ * The working state of one conversation. It is opaque: `step` is its only writer, `readMessages` and the other readers make immutable
+ * values out of it. Messages are kept as cells of parts; a cell remembers what it last published and which of its parts have changed
+ * since, so that publishing costs what changed.
+ */
+export interface ChatState {
+  order: MessageCell[]
+  readonly messages: Map<string, MessageCell>
+  /** The latest call with that id; earlier turns may hold another with the same id. */
+  readonly calls: Map<string, CallCell>
+  readonly approvals: Map<string, CallCell>
+  /** Calls without an outcome, in order. An index, so that asking what is pending does not scan the history. */
+  readonly open: Set<CallCell>
+  /** What the server has not been told yet: answers, abandoned requests, client-tool outputs, and answers to interrupts. */
+  readonly unsent: Set<CallCell | InterruptCell>
+  readonly interrupts: Map<string, InterruptCell>
+  /** Reasoning that streams: AG-UI message id -> its part. */
+  readonly reasoning: Map<string, ReasoningCell>
+  readonly subagents: Map<string, string>
+  readonly applyPatch: ApplyPatch | undefined
+  /** How many user messages there are: the number of the present turn. */
+  turn: number
+  shared: unknown
+  run: RunState
+  error: CountersignError | undefined
+  queue: readonly QueuedMessage[]
+  /** What the store owes its listeners since it last told them. */
+  owed: 'nothing' | 'growth' | 'change'
+  readonly changed: Set<MessageCell>
+  /** Messages whose published form is out of date. */
+  dirty: MessageCell[]
+  published: {
+    messages: readonly UIMessage[] | undefined
+    ids: readonly string[] | undefined
+    pending: readonly ToolCallPart[]
+    interrupts: readonly Interrupt[]
+  }
+}
+
+/** The run that streams now, if any, and how the last one ended. */
+export type RunState =
+  | { readonly phase: 'idle'; readonly last?: FinishedRun }
+  | {
+      readonly phase: 'submitted' | 'streaming'
+      readonly runId: string
+      /** What the request took along. */
+      readonly carried: readonly (CallCell | InterruptCell)[]
+      readonly finish?: FinishedRun
+      readonly failure?: CountersignError
+    }
+
+/** What RUN_FINISHED said. */
+export interface FinishedRun {
+  readonly runId: string
+  readonly reason: string | undefined
+  readonly outcome: 'success' | 'interrupt' | 'cancelled'
+  /** Calls the server leaves to the client; absent where it did not say. */
+  readonly pendingToolCallIds: readonly string[] | undefined
+}
+
+/** A message that waits until the open run has ended. `visible` are the requests the person saw when it was written. */
+export interface QueuedMessage {
+  readonly id: string
+  readonly message: UIMessage
+  readonly visible: readonly string[]
+}
+
+export interface MessageCell {
+  id: string
+  readonly role: UIMessage['role']
+  turn: number
+  parts: PartCell[]
+  metadata: Record<string, unknown> | undefined
+  readonly createdAt: number | undefined
+  position: number
+  /** The text part that receives deltas, while one is open. */
+  text: TextCell | undefined
+  /** A message that so far holds only reasoning: it takes the id of the assistant message that follows. */
+  provisional: boolean
+  published: UIMessage | undefined
+  stale: PartCell[]
+  dirty: boolean
+}
+
+export type PartCell = TextCell | ReasoningCell | CallCell | FixedCell
+
+export interface TextCell {
+  readonly kind: 'text'
+  readonly index: number
+  text: string
+  part: TextPart | undefined
+}
+
+export interface ReasoningCell {
+  readonly kind: 'reasoning'
+  readonly index: number
+  readonly owner: MessageCell
+  readonly id: string
+  text: string
+  encryptedValue: string | undefined
+  metadata: Record<string, unknown> | undefined
+  part: ReasoningPart | undefined
+}
+
+export interface CallCell {
+  readonly kind: 'call'
+  index: number
+  readonly owner: MessageCell
+  readonly id: string
+  readonly name: string
+  arguments: string
+  /** Present while arguments stream. */
+  reader: JsonReader | undefined
+  input: unknown
+  state: ToolCallState
+  approval: ToolCallApproval | undefined
+  output: unknown
+  error: { readonly message: string; readonly code?: string } | undefined
+  providerExecuted: boolean
+  metadata: Record<string, unknown> | undefined
+  /** The approval token as it came with the call itself, before anything was asked. */
+  token: string | undefined
+  /** The server handed an approved client tool out, with this input. */
+  ready: { readonly input: unknown } | undefined
+  /** Arguments of a call that is streamed again after it was complete, to compare with what the person was shown. */
+  replay: string | undefined
+  /** Its run broke: the server's own call may never get a result, so the turn does not wait for one. */
+  interrupted: boolean
+  /** A client tool's output: whether the server has it. */
+  outputSent: boolean | undefined
+  part: ToolCallPart | undefined
+}
+
+export interface FixedCell {
+  readonly kind: 'fixed'
+  readonly index: number
+  part: MessagePart
+}
+
+/** A question that concerns no tool call. */
+export interface InterruptCell {
+  readonly kind: 'interrupt'
+  readonly interrupt: Interrupt
+  response: { readonly payload: unknown } | { readonly cancel: true } | undefined
+  sent: boolean
+}
+
+/** Applies an RFC 6902 patch to a document and returns the new one; throws where the patch does not apply. */
+export type ApplyPatch = (document: unknown, patch: JsonPatch) => unknown
+
+/**
+ * An empty conversation. Without `applyPatch`, state and activity deltas are ignored with a warning: it comes from an entry of its
+ * own, because not everyone needs JSON Patch.
+ */
+export function createChatState(options: { applyPatch?: ApplyPatch | undefined } = {}): ChatState {
+  return {
+    applyPatch: options.applyPatch,
+    order: [],
+    messages: new Map(),
+    calls: new Map(),
+    approvals: new Map(),
+    open: new Set(),
+    unsent: new Set(),
+    interrupts: new Map(),
+    reasoning: new Map(),
+    subagents: new Map(),
+    turn: 0,
+    shared: undefined,
+    run: { phase: 'idle' },
+    error: undefined,
+    queue: [],
+    owed: 'nothing',
+    changed: new Set(),
+    dirty: [],
+    published: { messages: [], ids: [], pending: [], interrupts: [] },
+  }
+}

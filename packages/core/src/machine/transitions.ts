@@ -1,0 +1,25 @@
+import type { ToolCallState } from '../messages.js'
+
+const outcomes = ['complete', 'error', 'denied', 'cancelled'] as const satisfies readonly ToolCallState[]
+
+/**
+ * Every legal step of a tool call. Whatever is not in the table does not happen: the machine ignores it with a warning.
+ * A call whose input is complete may be reopened for more arguments (AG-UI 1.0, tool calls); nothing later goes back.
+ */
+const legal: Readonly<Record<ToolCallState, readonly ToolCallState[]>> = {
+  'awaiting-input': ['input-streaming', 'input-complete', ...outcomes],
+  'input-streaming': ['input-complete', ...outcomes],
+  'input-complete': ['input-streaming', 'approval-requested', 'executing', ...outcomes],
+  'approval-requested': ['approval-responded', ...outcomes],
+  'approval-responded': ['executing', ...outcomes],
+  executing: ['complete', 'error'],
+  complete: [],
+  error: [],
+  denied: [],
+  cancelled: [],
+}
+
+/** Whether a tool call may go from one state to another in one step. */
+export function canMove(from: ToolCallState, to: ToolCallState): boolean {
+  return legal[from].includes(to)
+}

@@ -1,0 +1,128 @@
+/** How a tool call ended. Everything but `ok` is a failure; which one is said by `kind`, never read out of the content. */
+export type ToolOutcome = ToolSuccess | ToolFailure
+
+export interface ToolSuccess {
+  readonly kind: 'ok'
+  /** What the tool returned; `undefined` is written as `null`. */
+  readonly value: unknown
+}
+
+export interface ToolFailure {
+  /**
+   * `denied`: a person or a policy said no. `cancelled`: nobody answered in time. `execution_error`: it was tried, or could
+   * not be. `unknown_tool`: there is none of that name. Applications may add kinds of their own.
+   */
+  readonly kind: 'denied' | 'cancelled' | 'execution_error' | 'unknown_tool' | (string & {})
+  readonly reason?: string | undefined
+  /** A stable code beside the reason, such as `interrupted` or `approval-expired`. */
+  readonly code?: string | undefined
+}
+
+/** What a history keeps of a failure: `{ type: 'execution-denied' | 'execution-cancelled' | 'execution-error', reason? }`. */
+export interface FailurePayload {
+  readonly type: `execution-${string}`
+  readonly reason?: string
+}
+
+/** What is said about a failed result beside its content, in `metadata.countersign` of the result event and the tool message. */
+export interface FailureFlag {
+  readonly outcome: 'denied' | 'cancelled' | 'error'
+  readonly code?: string
+}
+
+/** Whether a call succeeded. */
+export function isSuccess(outcome: ToolOutcome): outcome is ToolSuccess {
+  return outcome.kind === 'ok'
+}
+
+/** A success, if `value` is JSON (`undefined` becomes `null`); otherwise, for a cycle or a BigInt, an execution error. */
+export function succeeded(value: unknown): ToolOutcome {
+  const written = writeJson(value)
+  return written.ok
+    ? { kind: 'ok', value: value === undefined ? null : value }
+    : failed('execution_error', written.reason)
+}
+
+/** A failure. Members that are absent stay absent. */
+export function failed(kind: ToolFailure['kind'], reason?: string, code?: string): ToolFailure {
+  return { kind, ...(reason === undefined ? {} : { reason }), ...(code === undefined ? {} : { code }) }
+}
+
+/**
+ * The one text a model's provider gets: the JSON of the tool's own value, or `{"kind":"denied","reason"?}` and the like.
+ * The only place where an outcome becomes a string for a model.
+ */
+export function toProviderText(outcome: ToolOutcome): string {
+  const checked = isSuccess(outcome) ? succeeded(outcome.value) : outcome
+  if (isSuccess(checked)) return JSON.stringify(checked.value)
+  const { kind, reason } = checked
+  return JSON.stringify({ kind, reason })
+}
+
+/** The payload a history keeps of a failure. */
+export function toFailurePayload({ kind, reason }: ToolFailure): FailurePayload {
+  const type: FailurePayload['type'] = kind === 'execution_error' ? 'execution-error' : `execution-${kind}`
+  return { type, ...(reason === undefined ? {} : { reason }) }
+}
+
+/** An outcome as a tool message: its content and, for a failure, the flag beside it. */
+export function toResultContent(outcome: ToolOutcome): { readonly content: string; readonly flag?: FailureFlag } {
+  const checked = isSuccess(outcome) ? succeeded(outcome.value) : outcome
+  if (isSuccess(checked)) return { content: JSON.stringify(checked.value) }
+  const { kind, code } = checked
+  const word = kind === 'denied' || kind === 'cancelled' ? kind : 'error'
+  return {
+    content: JSON.stringify(toFailurePayload(checked)),
+    flag: { outcome: word, ...(code === undefined ? {} : { code }) },
+  }
+}
+
+/**
+ * The outcome that a tool message holds. A failure is recognised by `flag` or `error` alone: a tool may well return an object
+ * with a `kind` or a `type` of its own.
+ */
+export function fromResultContent(
+  content: unknown,
+  flag: FailureFlag | undefined,
+  error?: string | undefined,
+): ToolOutcome {
+  const value = typeof content === 'string' ? readJson(content) : content
+  if (flag === undefined) {
+    return error === undefined ? { kind: 'ok', value } : failed('execution_error', error)
+  }
+  const payload = readPayload(value)
+  return failed(payload?.kind ?? kindOf(flag.outcome), payload?.reason ?? error, flag.code)
+}
+
+function kindOf(outcome: FailureFlag['outcome']): ToolFailure['kind'] {
+  return outcome === 'error' ? 'execution_error' : outcome
+}
+
+function readPayload(
+  value: unknown,
+): { readonly kind: ToolFailure['kind']; readonly reason?: string | undefined } | undefined {
+  if (typeof value !== 'object' || value === null || !('type' in value)) return undefined
+  const { type } = value
+  if (typeof type !== 'string' || !type.startsWith('execution-') || type === 'execution-ok') return undefined
+  const kind = type === 'execution-error' ? 'execution_error' : type.slice('execution-'.length)
+  return { kind, reason: 'reason' in value && typeof value.reason === 'string' ? value.reason : undefined }
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function writeJson(value: unknown): { readonly ok: true } | { readonly ok: false; readonly reason: string } {
+  try {
+    // JSON.stringify answers undefined for a function or a symbol, which no result can be
+    if (JSON.stringify(value) !== undefined || value === undefined) return { ok: true }
+    return { ok: false, reason: `The tool returned a ${typeof value}, which is not JSON.` }
+  } catch (error) {
+    const why = error instanceof Error ? error.message.split('\n')[0] : 'unknown reason'
+    return { ok: false, reason: `The tool's result is not JSON: ${why}` }
+  }
+}

@@ -1,0 +1,98 @@
+import type { AGUIEvent, EventOf } from './events.js'
+import { violation } from './violation.js'
+
+type ChunkEvent = EventOf<'TEXT_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK' | 'REASONING_MESSAGE_CHUNK'>
+type Fields = Readonly<Record<string, unknown>>
+
+/** A message or tool call that chunks opened and nothing closed yet. */
+interface ChunkStream {
+  /** What the types of its events begin with: `TEXT_MESSAGE_`, `TOOL_CALL_` or `REASONING_MESSAGE_`. */
+  stem: string
+  id: unknown
+  /** The first chunk, completed: what its START event says. */
+  opener: Fields
+}
+
+const isChunk = (event: AGUIEvent): event is ChunkEvent => event.type.endsWith('_CHUNK')
+const idKey = (stem: string) => (stem[1] === 'O' ? 'toolCallId' : 'messageId')
+
+const closesNothing = /^(RAW|ACT|REASONING_ENC|SUBAGENT_S)/
+const closesEveryLane = /^(RUN_|MESS)/
+
+function fail(chunk: ChunkEvent, rule: string): never {
+  throw violation('protocol-violation', chunk.type, rule)
+}
+
+/** An event of the stream with these fields; it carries the owner of the stream unless they say who that is. */
+const event = ({ stem, id, opener: { subagentRunId } }: ChunkStream, step: string, fields?: Fields) =>
+  ({
+    ...(subagentRunId !== undefined && { subagentRunId }),
+    ...fields,
+    type: stem + step,
+    [idKey(stem)]: id,
+  }) as AGUIEvent
+
+/**
+ * Turns `*_CHUNK` events into START, CONTENT or ARGS, and END. One stream of chunks may be open in each lane; a lane is a
+ * subagent, or the agent itself. The function it makes takes every event of a stream in order and gives it back or, where chunks
+ * are concerned, the events it stands for. That function throws CountersignError `protocol-violation` for a first chunk without
+ * id or tool name, a later one that contradicts the first, and one that could belong to several lanes.
+ */
+export function createChunkExpander(): (event: AGUIEvent) => AGUIEvent | readonly AGUIEvent[] {
+  const lanes = new Map<string | undefined, ChunkStream>()
+
+  const close = (lane: string | undefined): AGUIEvent[] => {
+    const open = lanes.get(lane)
+    return open && lanes.delete(lane) ? [event(open, 'END')] : []
+  }
+
+  const laneOf = (chunk: ChunkEvent, stem: string, id: unknown): string | undefined => {
+    const lane = chunk.subagentRunId
+    if (id === undefined && (lane !== undefined || lanes.get(lane)?.stem === stem)) return lane
+    const fits = [...lanes].filter(([, open]) => open.stem === stem && (id === undefined || open.id === id))
+    if (fits.length > 1) fail(chunk, 'without an id or subagentRunId it fits several open streams')
+    const [found] = fits[0] ?? [lane]
+    if (lane !== undefined && lane !== found) fail(chunk, `${id} has another owner`)
+    return found
+  }
+
+  const expand = (chunk: ChunkEvent): AGUIEvent[] => {
+    const stem = chunk.type.slice(0, -5)
+    const isCall = stem === 'TOOL_CALL_'
+    const { role, name, toolCallName, parentMessageId, ...rest }: Fields = chunk
+    const established: Fields = { role, name, toolCallName, parentMessageId }
+    const id = rest[idKey(stem)]
+    const lane = laneOf(chunk, stem, id)
+    let open = lanes.get(lane)
+    let events: AGUIEvent[] = []
+    if (open?.stem === stem && (id === undefined || id === open.id)) {
+      for (const key in established) {
+        if (established[key] !== undefined && established[key] !== open.opener[key])
+          fail(chunk, `${key} contradicts the first chunk`)
+      }
+    } else {
+      if (id === undefined) fail(chunk, `the first chunk needs ${idKey(stem)}`)
+      if (isCall && toolCallName === undefined) fail(chunk, 'the first chunk needs toolCallName')
+      events = close(lane)
+      const { delta, rawEvent, ...opener }: Fields = chunk
+      open = {
+        stem,
+        id,
+        opener: isCall ? opener : { ...opener, role: stem[0] === 'R' ? 'reasoning' : (role ?? 'assistant') },
+      }
+      lanes.set(lane, open)
+      events.push(event(open, 'START', open.opener))
+    }
+    if (chunk.delta !== undefined || chunk.rawEvent !== undefined || (!events.length && chunk.metadata)) {
+      events.push(event(open, isCall ? 'ARGS' : 'CONTENT', { ...rest, delta: chunk.delta ?? '' }))
+    }
+    return events
+  }
+
+  return (next) => {
+    if (isChunk(next)) return expand(next)
+    if (!lanes.size || closesNothing.test(next.type)) return next
+    const lane = 'subagentRunId' in next ? next.subagentRunId : undefined
+    return [...(closesEveryLane.test(next.type) ? [...lanes.keys()] : [lane]).flatMap(close), next]
+  }
+}

@@ -1,0 +1,80 @@
+import { createChunkExpander } from './chunks.js'
+import { type AGUIEvent, PROTOCOL_VERSION } from './events.js'
+import { validateEvent } from './validate.js'
+import { createEventVerifier, type ExpectedRun } from './verify.js'
+
+/** Something in the stream that AG-UI 1.0 does not describe and that did no harm. */
+export interface ReaderWarning {
+  /**
+   * `unknown-event`: an event was left out. `unknown-field`: fields or members of it were left out.
+   * `protocol-version`: the server speaks a newer version, or one that makes no sense; the run goes on.
+   */
+  code: 'unknown-event' | 'unknown-field' | 'protocol-version'
+  message: string
+  /** The event as it came. */
+  event: unknown
+}
+
+export interface EventReaderOptions extends ExpectedRun {
+  onWarning?: ((warning: ReaderWarning) => void) | undefined
+  /** Receives each event of unknown type, as it came, in place of the sink. */
+  onUnknown?: ((event: { readonly type: string }) => void) | undefined
+}
+
+/** The strict check of one stream of events. After a throw it is of no further use. */
+export interface EventReader {
+  /**
+   * Takes the next event as parsed from JSON and hands what it stands for to `sink`: itself (the same object, unless something
+   * unknown had to be left out), the expansion of a chunk, or nothing.
+   *
+   * @throws CountersignError `malformed-event`, `protocol-violation`
+   */
+  push(raw: unknown, sink: (event: AGUIEvent) => void): void
+  /** The stream has ended. @throws CountersignError `truncated-stream` unless its last run has ended too. */
+  end(): void
+}
+
+/**
+ * Reads one stream strictly: known fields (`validateEvent`), chunks (`createChunkExpander`), order (`createEventVerifier`). Give it
+ * the `threadId` and `runId` of the request so that only events of that run pass.
+ */
+export function createEventReader(options: EventReaderOptions = {}): EventReader {
+  const expand = createChunkExpander()
+  const { verify, end } = createEventVerifier(options)
+  let removed: string[] = []
+
+  const warn = (code: ReaderWarning['code'], message: string, event: unknown) =>
+    options.onWarning?.({ code, message, event })
+
+  const push: EventReader['push'] = (raw, sink) => {
+    if (removed.length) removed = []
+    const event = validateEvent(raw, removed)
+    if (!event) return dropped(raw as { type: string })
+    if (removed.length)
+      warn(
+        'unknown-field',
+        `Left out what AG-UI ${PROTOCOL_VERSION} does not describe: ${removed.join(', ')}`,
+        raw,
+      )
+    if (event.type === 'RUN_STARTED') negotiate(event.protocolVersion, raw)
+    const expanded = expand(event)
+    const deliver = (next: AGUIEvent) => {
+      verify(next)
+      sink(next)
+    }
+    if ('type' in expanded) deliver(expanded)
+    else expanded.forEach(deliver)
+  }
+
+  const dropped = (event: { type: string }) => {
+    warn('unknown-event', `Left out ${event.type}: AG-UI ${PROTOCOL_VERSION} has no such event`, event)
+    options.onUnknown?.(event)
+  }
+
+  const negotiate = (version = PROTOCOL_VERSION, raw: unknown) => {
+    if (Number.parseFloat(version) <= Number.parseFloat(PROTOCOL_VERSION)) return
+    warn('protocol-version', `The server speaks AG-UI ${version}, this client ${PROTOCOL_VERSION}`, raw)
+  }
+
+  return { push, end }
+}

@@ -1,0 +1,231 @@
+import type { AGUIEvent, EventType } from './events.js'
+import { violation } from './violation.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Looks at one value: answers that very value, a copy without what is unknown, or `unknown` where nothing is left of it;
+ * throws where a known position holds a wrong value.
+ */
+type Check = (value: unknown) => unknown
+
+const unknown = Symbol()
+
+/**
+ * Where the check stands and what it has left out. Both are set anew for each event; a check is synchronous and calls nobody, so one
+ * of each is enough, and the check of a delta allocates nothing.
+ */
+const path: string[] = []
+let removed: string[] = []
+
+function fail(expected: string): never {
+  throw violation('malformed-event', path.join('/'), `must be ${expected}`)
+}
+
+const isRecord = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Checks what is in an object or array; `*` stands for every other key. A required field that is unknown takes its container along. */
+function inside(
+  value: Fields | readonly unknown[],
+  checks: ReadonlyMap<string, Check>,
+  required: readonly string[],
+): unknown {
+  const fields = value as Fields
+  let copy: Record<string, unknown> | undefined
+  for (const key in fields) {
+    const child = fields[key]
+    if (child === undefined) continue
+    const mark = removed.length
+    path.push(key)
+    const check = checks.get(key) ?? checks.get('*')
+    const kept = check ? check(child) : unknown
+    if (kept !== child) copy ??= { ...fields }
+    if (kept === unknown) {
+      removed.splice(mark, removed.length, path.join('/'))
+      delete copy?.[key]
+    } else if (copy) copy[key] = kept
+    path.pop()
+    if (kept === unknown && required.includes(key)) return unknown
+  }
+  for (const key of required) {
+    if (fields[key] === undefined) {
+      path.push(key)
+      fail('present')
+    }
+  }
+  return copy ? (Array.isArray(value) ? Object.values(copy) : copy) : value
+}
+
+/** The kinds of plain values. The names are also what an error says a value must be. */
+const plain: Readonly<Record<string, (value: unknown) => boolean>> = {
+  string: (value) => typeof value === 'string',
+  boolean: (value) => typeof value === 'boolean',
+  integer: Number.isSafeInteger,
+  count: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
+  pointer: (value) => typeof value === 'string' && /^(\/([^/~]|~[01])*)*$/.test(value),
+  object: isRecord,
+  any: () => true,
+  given: (value) => value !== null,
+}
+
+const must =
+  (expected: string, holds: (value: unknown) => boolean): Check =>
+  (value) =>
+    holds(value) ? value : fail(expected)
+
+const oneOf = (options: string): Check => {
+  const known = new Set<unknown>(options.split('|'))
+  return must(options, (value) => known.has(value))
+}
+
+/** `[]`, `[+]`: not empty, `[string]`: or a string instead. */
+const listOf = (item: Check, mark: string): Check => {
+  const checks = new Map([['*', item]])
+  return (value) => {
+    if (mark === '[string]' && typeof value === 'string') return value
+    return Array.isArray(value) && (value.length || mark !== '[+]') ? inside(value, checks, []) : fail(`array ${mark}`)
+  }
+}
+
+/**
+ * The described fields of AG-UI 1.0. A line is the name of a kind, `tag=value` where it is a member of a union, and its fields; what
+ * it names comes before it. A field is `name`, `?` where it is optional, `~` where the `null` of older peers is forgiven, then `:kind`
+ * (a string if there is none) or `=the|only|values`; `[]`, `[+]` or `[string]` makes a list of it (`listOf`). `*` stands for every other
+ * field.
+ */
+function describe(): string {
+  const media = 'id? source:source metadata?~:given'
+  const common = 'id metadata?:object subagentRunId?'
+  const sealed = `${common} encryptedValue?`
+  const named = `${sealed} name? content`
+  const open = '*?:any path:pointer'
+  const write = `${open} value:any`
+  const carry = `${open} from:pointer`
+  const base = 'timestamp?:integer rawEvent?~:given metadata?:object'
+  const own = `${base} subagentRunId?`
+  const id = `${own} messageId`
+  const call = `${own} toolCallId`
+  const opened = 'parentMessageId?~ toolCallName'
+  const role = 'name? role?=developer|system|assistant|user'
+  const subagent = `${base} subagentRunId`
+  const run = 'threadId runId protocolVersion? parentRunId?'
+  return `source type=data value mimeType
+source type=url value mimeType?
+source type=file value mimeType? provider?
+part type=text id? text metadata?:given
+part type=image ${media}
+part type=audio ${media}
+part type=video ${media}
+part type=document ${media}
+function name arguments
+call id type=function function:function encryptedValue? metadata?:object
+message role=developer ${named}
+message role=system ${named}
+message role=assistant ${named}? toolCalls?:call[]
+message role=user ${named}:part[string]
+message role=tool ${sealed} toolCallId content:part[string] error?
+message role=activity ${common} activityType content:object
+message role=reasoning ${sealed} content
+tool name description parameters?~:given metadata?:object
+context description value
+resume interruptId status=resolved|cancelled payload?~:given metadata?:object
+input ${run} state?:given messages:message[] tools?:tool[] context?:context[] forwardedProps?~:given resume?:resume[]
+interrupt ${common} reason message? toolCallId? responseSchema?:object expiresAt?
+outcome type=success pendingToolCallIds?[]
+outcome type=interrupt interrupts:interrupt[+]
+outcome type=cancelled
+end type=success
+end type=suspended interruptIds?[]
+usage provider? model? inputTokens?:count outputTokens?:count totalTokens?:count reasoningTokens?:count cachedInputTokens?:count cacheWriteInputTokens?:count
+operation op=add ${write}
+operation op=remove ${open}
+operation op=replace ${write}
+operation op=move ${carry}
+operation op=copy ${carry}
+operation op=test ${write}
+event type=TEXT_MESSAGE_START ${id} ${role}
+event type=TEXT_MESSAGE_CONTENT ${id} delta
+event type=TEXT_MESSAGE_END ${id}
+event type=TEXT_MESSAGE_CHUNK ${id}? delta? ${role}
+event type=TOOL_CALL_START ${call} ${opened}
+event type=TOOL_CALL_ARGS ${call} delta
+event type=TOOL_CALL_END ${call}
+event type=TOOL_CALL_CHUNK ${call}? delta? ${opened}?
+event type=TOOL_CALL_RESULT ${id} toolCallId content:part[string] role?=tool
+event type=REASONING_START ${id}
+event type=REASONING_END ${id}
+event type=REASONING_MESSAGE_START ${id} role=reasoning
+event type=REASONING_MESSAGE_CONTENT ${id} delta
+event type=REASONING_MESSAGE_END ${id}
+event type=REASONING_MESSAGE_CHUNK ${id}? delta?
+event type=REASONING_ENCRYPTED_VALUE ${own} subtype=tool-call|message entityId encryptedValue
+event type=STATE_SNAPSHOT ${own} snapshot:any
+event type=STATE_DELTA ${own} delta:operation[]
+event type=MESSAGES_SNAPSHOT ${base} messages:message[]
+event type=ACTIVITY_SNAPSHOT ${id} activityType content:object replace?:boolean
+event type=ACTIVITY_DELTA ${id} activityType patch:operation[]
+event type=STEP_STARTED ${own} stepName
+event type=STEP_FINISHED ${own} stepName
+event type=SUBAGENT_STARTED ${subagent} name description? parentSubagentRunId? parentToolCallId? parentMessageId?
+event type=SUBAGENT_FINISHED ${subagent} result?~:given outcome?:end
+event type=SUBAGENT_ERROR ${subagent} message code?
+event type=RUN_STARTED ${base} ${run} input?:input
+event type=RUN_FINISHED ${base} threadId runId result?~:given outcome?~:outcome usage?:usage[] finishReason?:any
+event type=RUN_ERROR ${base} message code? usage?:usage[]
+event type=RAW ${own} event:any source?
+event type=CUSTOM ${own} name value:any`
+}
+
+/** Reads the description into the check of its last kind, `event`. */
+function compile(description: string): Check {
+  const kinds = new Map(Object.entries(plain).map(([kind, holds]) => [kind, must(kind, holds)]))
+  const unions = new Map<string, Map<unknown, Check>>()
+  let last: Check = (value) => value
+
+  const object = (fields: string): Check => {
+    const checks = new Map<string, Check>()
+    const required: string[] = []
+    for (const [, name = '', optional, forgiven, values, kind = 'string', many] of fields.matchAll(
+      /([\w*]+)(\?)?(~)?(?:=([\w|-]+)|:(\w+))?(\[.*?\])?/g,
+    )) {
+      const one = values ? oneOf(values) : (kinds.get(kind) ?? fail(kind))
+      const check = many ? listOf(one, many) : one
+      checks.set(name, forgiven ? (value) => (value === null ? unknown : check(value)) : check)
+      if (!optional) required.push(name)
+    }
+    return (value) => inside(value as Fields, checks, required)
+  }
+
+  for (const line of description.split('\n')) {
+    const [, kind = '', tag = '', value, fields = ''] = /(\w+)(?: (\w+)=(\w+))?(.*)/.exec(line) ?? []
+    const members = unions.get(kind) ?? new Map<unknown, Check>()
+    unions.set(kind, members.set(value, object(tag + fields)))
+    last = (found) => {
+      if (!isRecord(found)) return fail('object')
+      const check = members.get(tag ? found[tag] : value)
+      return check ? check(found) : unknown
+    }
+    kinds.set(kind, last)
+  }
+  return last
+}
+
+const event = /* @__PURE__ */ compile(describe())
+
+/**
+ * Checks the fields of one event against AG-UI 1.0. Answers the very same object, or a copy without what AG-UI does not
+ * describe (paths such as `RUN_FINISHED/outcome` are added to `omitted`), or `undefined` for an event of unknown type.
+ * Order is not looked at.
+ *
+ * @throws CountersignError `malformed-event`: a described field is missing, `null` or holds a wrong value.
+ */
+export function validateEvent(raw: unknown, omitted: string[] = []): AGUIEvent | undefined {
+  const type = isRecord(raw) && raw.type
+  path.length = 0
+  path.push(typeof type === 'string' ? type : 'event')
+  if (typeof type !== 'string') fail('an object with a type')
+  removed = omitted
+  const kept = event(raw)
+  return kept === unknown ? undefined : (kept as AGUIEvent)
+}

@@ -1,0 +1,164 @@
+import type { AGUIEvent, EventOf, Message } from './events.js'
+import { violation } from './violation.js'
+
+/** Which conversation and which run the events must be about; what is left out is not compared. */
+export interface ExpectedRun {
+  threadId?: string | undefined
+  runId?: string | undefined
+}
+
+/** Checks the order of well-formed events, chunks expanded. It looks at one event at a time and keeps only ids. */
+export interface EventVerifier {
+  /** @throws CountersignError `protocol-violation` */
+  verify(event: AGUIEvent): void
+  /** The stream has ended. @throws CountersignError `truncated-stream` unless its last run has ended too. */
+  end(): void
+}
+
+type Owner = string | undefined
+
+/** The events that come in brackets: what they are about, whether they open it, whether they close it. */
+const bracket = /^(.+)_(?:(START|STARTED)|(END|FINISHED|ERROR)|CONTENT|ARGS)$/
+
+/** The namespace of ids that a message of each role is in; all others are in that of text messages. */
+const places: Readonly<Record<string, string>> = { reasoning: 'REASONING_MESSAGE', activity: 'ACTIVITY' }
+
+function fail(event: AGUIEvent, rule: string): never {
+  throw violation('protocol-violation', event.type, rule)
+}
+
+function match(event: AGUIEvent, name: string, actual: string, wanted = actual): void {
+  if (actual !== wanted) fail(event, `${name} must be ${wanted}`)
+}
+
+/** The id of what an event is about. Whoever starts a step must finish it, so its owner is part of its name. */
+function idOf(event: AGUIEvent): unknown {
+  const { toolCallId, messageId, stepName, subagentRunId }: Readonly<Record<string, unknown>> = event
+  return toolCallId ?? messageId ?? (stepName === undefined ? subagentRunId : JSON.stringify([stepName, subagentRunId]))
+}
+
+/**
+ * The sequence rules of AG-UI 1.0 for one stream, which may carry several runs of one thread after one another. Beyond what
+ * its reference client checks: the ids of RUN_FINISHED, of the thread and of interrupts, and an end without a terminal event.
+ * After a throw the verifier is of no further use.
+ */
+export function createEventVerifier(expected: ExpectedRun = {}): EventVerifier {
+  let { threadId } = expected
+  let runId: string | undefined
+  let last: 'RUN_STARTED' | 'RUN_FINISHED' | 'RUN_ERROR' | undefined
+  /** Who owns what, for the whole run; `undefined` is the agent itself. A key is what the thing is and its id: `TOOL_CALL c1`. */
+  const owners = new Map<string, Owner>()
+  const open = new Set<string>()
+  /** The event before, if it was a delta: most deltas continue the same thing, and then nothing can have changed. */
+  let delta: AGUIEvent | undefined
+
+  const agree = (event: AGUIEvent, key: string, owner: Owner, silent = owner === undefined) => {
+    if (!silent && owners.has(key) && owners.get(key) !== owner) fail(event, `${key} has another owner`)
+  }
+
+  const own = (key: string, owner: Owner, replace = true) => {
+    if (replace || !owners.has(key)) owners.set(key, owner)
+  }
+
+  const ownMessages = (messages: readonly Message[], replace?: boolean) => {
+    for (const message of messages) {
+      own(`${places[message.role] ?? 'TEXT_MESSAGE'} ${message.id}`, message.subagentRunId, replace)
+      if (message.role !== 'assistant') continue
+      for (const { id } of message.toolCalls ?? []) own(`TOOL_CALL ${id}`, message.subagentRunId, replace)
+    }
+  }
+
+  const startRun = (event: EventOf<'RUN_STARTED'>) => {
+    if (last === event.type) fail(event, `run ${runId} is still open`)
+    match(event, 'threadId', event.threadId, threadId)
+    match(event, 'runId', event.runId, expected.runId)
+    ;({ threadId, runId } = event)
+    owners.clear()
+    open.clear()
+    ownMessages(event.input?.messages ?? [], false)
+  }
+
+  const finishRun = (event: EventOf<'RUN_FINISHED'>) => {
+    if (open.size) fail(event, `still open: ${[...open]}`)
+    match(event, 'threadId', event.threadId, threadId)
+    match(event, 'runId', event.runId, runId)
+    const interrupts = event.outcome?.type === 'interrupt' ? event.outcome.interrupts : []
+    if (new Set(interrupts.map(({ id }) => id)).size < interrupts.length) fail(event, 'interrupt ids must differ')
+  }
+
+  const startSubagent = (event: EventOf<'SUBAGENT_STARTED'>) => {
+    const { subagentRunId, parentSubagentRunId: parent } = event
+    if (owners.has(`SUBAGENT ${subagentRunId}`)) fail(event, `${subagentRunId} has been used in this run`)
+    if (parent !== undefined && !owners.has(`SUBAGENT ${parent}`)) fail(event, `its parent ${parent} is unknown`)
+  }
+
+  /** A call belongs to the message that carries it. Answers the owner that the call has by that. */
+  const inherit = (event: EventOf<'TOOL_CALL_START'>): Owner => {
+    const parent = `TEXT_MESSAGE ${event.parentMessageId}`
+    if (!owners.has(parent)) return event.subagentRunId
+    agree(event, parent, event.subagentRunId)
+    agree(event, `TOOL_CALL ${event.toolCallId}`, owners.get(parent), false)
+    return owners.get(parent)
+  }
+
+  const step = (event: AGUIEvent, owner: Owner) => {
+    const [, place, opens, closes] = bracket.exec(event.type) ?? []
+    if (!place) return
+    const key = `${place} ${idOf(event)}`
+    if (open.has(key) === !!opens) fail(event, `${key} is ${opens ? 'already' : 'not'} open`)
+    if (closes) open.delete(key)
+    else if (opens) open.add(key)
+    else delta = event
+    // A reasoning span and a reasoning message are opened apart but owned as one.
+    const owned = key.replace(/^REASONING /, 'REASONING_MESSAGE ')
+    agree(event, owned, owner)
+    if (opens) own(owned, owner, false)
+  }
+
+  const verify = (event: AGUIEvent): void => {
+    const { type } = event
+    const owner = 'subagentRunId' in event ? event.subagentRunId : undefined
+    if (delta?.type === type && owner === undefined && idOf(delta) === idOf(event)) return
+    delta = undefined
+    if (type !== 'RUN_STARTED' && last !== 'RUN_STARTED' && (type !== 'RUN_ERROR' || last === type)) {
+      fail(event, last ? `the run has ended with ${last}` : 'the first event must be RUN_STARTED or RUN_ERROR')
+    }
+    switch (type) {
+      case 'RUN_STARTED':
+      case 'RUN_FINISHED':
+      case 'RUN_ERROR':
+        if (type === 'RUN_STARTED') startRun(event)
+        if (type === 'RUN_FINISHED') finishRun(event)
+        last = type
+        break
+      case 'MESSAGES_SNAPSHOT':
+        ownMessages(event.messages)
+        break
+      case 'TOOL_CALL_RESULT':
+        own(`TEXT_MESSAGE ${event.messageId}`, owner)
+        break
+      case 'ACTIVITY_SNAPSHOT':
+        own(`ACTIVITY ${event.messageId}`, owner, event.replace)
+        break
+      case 'ACTIVITY_DELTA':
+        agree(event, `ACTIVITY ${event.messageId}`, owner)
+        break
+      case 'REASONING_ENCRYPTED_VALUE': {
+        const text = `TEXT_MESSAGE ${event.entityId}`
+        const message = owners.has(text) ? text : `REASONING_MESSAGE ${event.entityId}`
+        agree(event, event.subtype === 'message' ? message : `TOOL_CALL ${event.entityId}`, owner)
+        break
+      }
+      default:
+        if (type === 'SUBAGENT_STARTED') startSubagent(event)
+        step(event, type === 'TOOL_CALL_START' ? inherit(event) : owner)
+    }
+  }
+
+  return {
+    verify,
+    end() {
+      if (!last || last === 'RUN_STARTED') throw violation('truncated-stream', 'end', 'RUN_FINISHED or RUN_ERROR is missing')
+    },
+  }
+}

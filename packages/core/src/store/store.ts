@@ -1,0 +1,182 @@
+import type { CountersignError } from '../errors.js'
+import type { LocalAct } from '../machine/acts.js'
+import type { Effect } from '../machine/effects.js'
+import { readInterrupts, readMessage, readMessageIds, readMessages, readPendingApprovals } from '../machine/read.js'
+import type { ApplyPatch, ChatState, QueuedMessage } from '../machine/state.js'
+import { createChatState } from '../machine/state.js'
+import { step } from '../machine/step.js'
+import type { ToolCallPart, ToolMap, UIMessage } from '../messages.js'
+import type { AGUIEvent, Interrupt } from '../protocol/events.js'
+
+/** Everything there is to show, immutable. What did not change since the last snapshot is the same object in the next. */
+export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
+  readonly messages: readonly UIMessage<Tools>[]
+  /** The AG-UI shared state, where the agent keeps one. */
+  readonly state: unknown
+  /** `awaiting-approval`: nothing runs and at least one call waits for the person. `error`: the last run failed. */
+  readonly status: ChatStatus
+  /** Whether a run is open. */
+  readonly isLoading: boolean
+  readonly error: CountersignError | undefined
+  /** The calls that wait for the person, in order. */
+  readonly pendingApprovals: readonly ToolCallPart<Tools>[]
+  /** Open questions of the agent that concern no tool call. */
+  readonly interrupts: readonly Interrupt[]
+  /** Messages that wait for the open run to end. */
+  readonly queue: readonly QueuedMessage[]
+  readonly threadId: string
+}
+
+export type ChatStatus = 'ready' | 'submitted' | 'streaming' | 'awaiting-approval' | 'error'
+
+export interface StoreOptions {
+  threadId: string
+  messages?: readonly UIMessage[] | undefined
+  applyPatch?: ApplyPatch | undefined
+  /**
+   * Runs `flush` when growth of texts and arguments is to be published, and returns how to call that off.
+   * Default: publish at once.
+   */
+  schedule?: ((flush: () => void) => () => void) | undefined
+  /** What a listener threw. Default: ignored. */
+  onListenerError?: ((error: unknown) => void) | undefined
+}
+
+/** One conversation and those who watch it. `dispatch` is the only way to change it. */
+export interface ChatStore {
+  /** Applies an event or act, tells the listeners (at once, or as `schedule` says for growth) and then calls back with the effects. */
+  dispatch(event: AGUIEvent | LocalAct, onEffect?: (effect: Effect) => void): void
+  subscribe(listener: () => void): () => void
+  /** Always current; the same object until the next change. */
+  getSnapshot(): ChatSnapshot
+  readonly messageIds: readonly string[]
+  getMessage(id: string): UIMessage | undefined
+  /** Calls `listener` when that message changes, comes or goes. */
+  subscribeMessage(id: string, listener: () => void): () => void
+  /** Publishes growth that waits for its turn. */
+  flush(): void
+  /** The working state, for selectors. Nobody but `dispatch` writes it. */
+  readonly state: ChatState
+}
+
+export function createChatStore(options: StoreOptions): ChatStore {
+  const state = createChatState({ applyPatch: options.applyPatch })
+  if (options.messages?.length) step(state, { type: 'set-messages', messages: options.messages })
+  const listeners = new Set<() => void>()
+  const byMessage = new Map<string, Set<() => void>>()
+  let snapshot: ChatSnapshot | undefined
+  let cancelFlush: (() => void) | undefined
+  let publishing = false
+  let again = false
+  const after: (() => void)[] = []
+  settle()
+
+  /** The state was published: nobody is owed anything. */
+  function settle(): void {
+    state.owed = 'nothing'
+    state.changed.clear()
+  }
+
+  function dispatch(event: AGUIEvent | LocalAct, onEffect?: (effect: Effect) => void): void {
+    const effects = step(state, event)
+    if (onEffect) for (const effect of effects) after.push(() => onEffect(effect))
+    if (state.owed === 'nothing' && effects.length === 0) return
+    snapshot = undefined
+    if (state.owed === 'growth' && options.schedule) cancelFlush ??= options.schedule(flush)
+    else publish()
+    if (!publishing) drain()
+  }
+
+  function flush(): void {
+    cancelFlush?.()
+    cancelFlush = undefined
+    publish()
+    if (!publishing) drain()
+  }
+
+  /** A listener may act; its act applies at once and is told of in a round after the present one. */
+  function publish(): void {
+    if (publishing) {
+      again = true
+      return
+    }
+    publishing = true
+    do {
+      again = false
+      round()
+    } while (again)
+    publishing = false
+  }
+
+  function round(): void {
+    if (state.owed === 'nothing') return
+    cancelFlush?.()
+    cancelFlush = undefined
+    const changed = [...state.changed].map((cell) => cell.id)
+    settle()
+    for (const id of changed) for (const listener of [...(byMessage.get(id) ?? [])]) call(listener)
+    for (const listener of [...listeners]) call(listener)
+  }
+
+  function drain(): void {
+    for (let next = after.shift(); next; next = after.shift()) call(next)
+  }
+
+  function call(listener: () => void): void {
+    try {
+      listener()
+    } catch (error) {
+      options.onListenerError?.(error)
+    }
+  }
+
+  return {
+    dispatch,
+    flush,
+    state,
+    subscribe(listener) {
+      // A wrapper each, so that the same function subscribed twice is told twice and leaves twice.
+      const own = () => listener()
+      listeners.add(own)
+      return () => listeners.delete(own)
+    },
+    getSnapshot() {
+      snapshot ??= readSnapshot(state, options.threadId)
+      return snapshot
+    },
+    get messageIds() {
+      return readMessageIds(state)
+    },
+    getMessage: (id) => readMessage(state, id),
+    subscribeMessage(id, listener) {
+      const own = () => listener()
+      const set = byMessage.get(id) ?? new Set()
+      byMessage.set(id, set.add(own))
+      return () => {
+        set.delete(own)
+        if (set.size === 0 && byMessage.get(id) === set) byMessage.delete(id)
+      }
+    },
+  }
+}
+
+function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
+  const pendingApprovals = readPendingApprovals(state)
+  return {
+    messages: readMessages(state),
+    state: state.shared,
+    status: readStatus(state, pendingApprovals.length > 0),
+    isLoading: state.run.phase !== 'idle',
+    error: state.error,
+    pendingApprovals,
+    interrupts: readInterrupts(state),
+    queue: state.queue,
+    threadId,
+  }
+}
+
+function readStatus(state: ChatState, pending: boolean): ChatStatus {
+  if (state.run.phase !== 'idle') return state.run.phase
+  if (state.error) return 'error'
+  return pending ? 'awaiting-approval' : 'ready'
+}

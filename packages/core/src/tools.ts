@@ -1,0 +1,173 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { CountersignError } from './errors.js'
+import type { ApprovalOption } from './messages.js'
+
+/** JSON Schema of a tool's parameters, as the model gets it. */
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** What a decision about a call may look at beside its validated input. */
+export interface GateContext {
+  readonly toolCallId: string
+  /** The conversation as the client sent it. **Untrusted**: a client can put anything there. */
+  readonly messages: readonly unknown[]
+  /** The run's own context, given by the application (`subject` and whatever services it needs). */
+  readonly context: Readonly<Record<string, unknown>>
+}
+
+/** Whether a call needs a person's yes: always, never, or as a function of its validated input. A throw means yes. */
+export type NeedsApproval<Input> = boolean | ((input: Input, context: GateContext) => boolean | Promise<boolean>)
+
+/** What a running tool gets beside its input. */
+export interface ToolContext extends GateContext {
+  readonly signal: AbortSignal
+  /** Stable over retries of one approval: hand it to whatever can deduplicate. */
+  readonly idempotencyKey: string
+  /** Reports progress to the page while the tool runs. */
+  progress(data: unknown): void
+}
+
+/** Runs a tool. A throw is the tool's failure and reaches the model as such. */
+export type Execute<Input, Output, Context> = (input: Input, context: Context) => Output | Promise<Output>
+
+/** What is said about a tool once, wherever it runs. */
+export interface ToolOptions<Name extends string, Schema extends StandardSchemaV1, Output> {
+  name: Name
+  description: string
+  /** Any Standard Schema (zod, valibot, arktype, ...). */
+  input: Schema
+  output?: StandardSchemaV1<unknown, Output> | undefined
+  /** JSON Schema for the model; required where the schema library cannot produce it itself (`~standard.jsonSchema`). */
+  parameters?: JsonSchema | undefined
+  needsApproval?: NeedsApproval<StandardSchemaV1.InferOutput<Schema>> | undefined
+  /** Whether the person may edit the arguments: all of them, or only these top-level keys. Default: no. */
+  allowEdits?: boolean | readonly string[] | undefined
+  /** What the person may choose beside no. Default `['once']`. */
+  scopes?: readonly Exclude<ApprovalOption, 'deny'>[] | undefined
+  /** Narrows a session grant: calls with another key ask again. Default: the tool's name alone. */
+  scopeKey?: ((input: StandardSchemaV1.InferOutput<Schema>) => string) | undefined
+  /** Further facts an approval is bound to (a file's hash, a list of recipients): read at asking and again at running. */
+  bind?: ((input: StandardSchemaV1.InferOutput<Schema>, context: GateContext) => unknown) | undefined
+  /** Seconds until a request expires, or `'never'`. Default: the agent's, 24 hours. */
+  expiresIn?: number | 'never' | undefined
+  /** The arguments as shown where some must be masked. Execution always uses the real ones. */
+  redact?: ((input: StandardSchemaV1.InferOutput<Schema>) => unknown) | undefined
+  /** What the person is told about this call, plain text. */
+  message?: string | ((input: StandardSchemaV1.InferOutput<Schema>) => string) | undefined
+  /** A throw becomes a failed result for the model (`return`, the default) or ends the run (`throw`). */
+  failureMode?: 'return' | 'throw' | undefined
+  /** Whether running it again with the same idempotency key does no further harm. Default: no. */
+  idempotent?: boolean | undefined
+  /** Milliseconds until a running tool is aborted. Default: none. */
+  timeout?: number | undefined
+}
+
+/** A tool that is described but not placed yet. */
+export interface ToolDefinition<Name extends string = string, Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown>
+  extends Readonly<ToolOptions<Name, Schema, Output>> {
+  /** Places it on the server. */
+  server(
+    execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ToolContext>,
+  ): ServerTool<Name, Schema, Output>
+  /** Places it in the client. Its approval is still decided and verified on the server. */
+  client(
+    execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ClientToolContext>,
+  ): ClientTool<Name, Schema, Output>
+}
+
+export interface ServerTool<Name extends string = string, Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown>
+  extends Readonly<ToolOptions<Name, Schema, Output>> {
+  readonly location: 'server'
+  readonly execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ToolContext>
+}
+
+export interface ClientToolContext {
+  readonly toolCallId: string
+  readonly signal: AbortSignal
+}
+
+export interface ClientTool<Name extends string = string, Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown>
+  extends Readonly<ToolOptions<Name, Schema, Output>> {
+  readonly location: 'client'
+  readonly execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ClientToolContext>
+}
+
+// Method syntax on purpose: a list of tools with different inputs must be assignable to one array type.
+/** Any server tool, whatever its types. */
+export interface AnyServerTool extends Omit<ServerTool, keyof AnyToolMembers | 'execute'>, AnyToolMembers {
+  execute(input: never, context: ToolContext): unknown
+}
+
+/** Any client tool, whatever its types. */
+export interface AnyClientTool extends Omit<ClientTool, keyof AnyToolMembers | 'execute'>, AnyToolMembers {
+  execute(input: never, context: ClientToolContext): unknown
+}
+
+interface AnyToolMembers {
+  readonly needsApproval?: boolean | ((input: never, context: GateContext) => boolean | Promise<boolean>) | undefined
+  readonly scopeKey?: ((input: never) => string) | undefined
+  readonly bind?: ((input: never, context: GateContext) => unknown) | undefined
+  readonly redact?: ((input: never) => unknown) | undefined
+  readonly message?: string | ((input: never) => string) | undefined
+  readonly output?: StandardSchemaV1 | undefined
+}
+
+type Described = { readonly name: string; readonly input: StandardSchemaV1; readonly execute?: unknown }
+
+type OutputOf<T> = T extends { execute: (...args: never[]) => infer Out }
+  ? Awaited<Out>
+  : T extends ToolDefinition<string, StandardSchemaV1, infer Out>
+    ? Out
+    : unknown
+
+/** Input and output types by tool name, out of a list or a record of definitions: `useChat<InferTools<typeof tools>>()`. */
+export type InferTools<Tools extends readonly Described[] | Readonly<Record<string, Described>>> =
+  Tools extends readonly (infer T extends Described)[]
+    ? { [D in T as D['name']]: { input: StandardSchemaV1.InferOutput<D['input']>; output: OutputOf<D> } }
+    : Tools extends Readonly<Record<string, infer T extends Described>>
+      ? { [D in T as D['name']]: { input: StandardSchemaV1.InferOutput<D['input']>; output: OutputOf<D> } }
+      : never
+
+/**
+ * Describes a tool once; place it with `.server(execute)` or `.client(execute)`.
+ * Throws `invalid-tool` when the name is empty, longer than 128 characters or begins with `client.`, which is reserved.
+ */
+export function toolDefinition<const Name extends string, Schema extends StandardSchemaV1, Output = unknown>(
+  options: ToolOptions<Name, Schema, Output>,
+): ToolDefinition<Name, Schema, Output> {
+  checkName(options.name)
+  return {
+    ...options,
+    server: (execute) => ({ ...options, location: 'server', execute }),
+    client: (execute) => ({ ...options, location: 'client', execute }),
+  }
+}
+
+/** A tool that runs on the server: `toolDefinition(...).server(execute)` in one step. */
+export function tool<const Name extends string, Schema extends StandardSchemaV1, Output>(
+  options: ToolOptions<Name, Schema, Output> & {
+    execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ToolContext>
+  },
+): ServerTool<Name, Schema, Output> {
+  checkName(options.name)
+  return { ...options, location: 'server' }
+}
+
+/** A tool that runs in the client: `toolDefinition(...).client(execute)` in one step. */
+export function clientTool<const Name extends string, Schema extends StandardSchemaV1, Output>(
+  options: ToolOptions<Name, Schema, Output> & {
+    execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ClientToolContext>
+  },
+): ClientTool<Name, Schema, Output> {
+  checkName(options.name)
+  return { ...options, location: 'client' }
+}
+
+function checkName(name: string): void {
+  if (typeof name !== 'string' || name === '' || name.length > 128) {
+    throw new CountersignError('invalid-tool', 'A tool needs a name of 1 to 128 characters.', { name })
+  }
+  if (name.startsWith('client.')) {
+    const message = `The tool name ${JSON.stringify(name)} is reserved: names that begin with "client." belong to Countersign. Choose another name.`
+    throw new CountersignError('invalid-tool', message, { name })
+  }
+}

@@ -1,0 +1,47 @@
+import { type ChatClient, type ChatSnapshot, createSelection, type ToolCallPart, type ToolMap, type UIMessage } from '@countersign/client'
+import { useCallback, useMemo, useSyncExternalStore } from 'react'
+import { useChatClient } from './use-chat.js'
+
+/** Where the hooks below look: the provider's chat, or the client given. */
+export interface In<Tools extends ToolMap = ToolMap> {
+  readonly client: ChatClient<Tools>
+}
+
+/** One message. Only its own changes render the component again. */
+export function useMessage<Tools extends ToolMap = ToolMap>(id: string, within?: In<Tools>): UIMessage<Tools> | undefined {
+  const client = useChatClient(within)
+  const subscribe = useCallback((listener: () => void) => client.subscribeMessage(id, listener), [client, id])
+  const get = useCallback(() => client.getMessage(id), [client, id])
+  return useSyncExternalStore(subscribe, get, get)
+}
+
+/** The ids of all messages, in order. Renders again only when one comes or goes. */
+export function useMessageIds<Tools extends ToolMap = ToolMap>(within?: In<Tools>): readonly string[] {
+  const client = useChatClient(within)
+  return useSyncExternalStore(client.subscribe, client.getMessageIds, client.getMessageIds)
+}
+
+/** A part of the snapshot. Renders again only when it is no longer equal (`Object.is` unless told otherwise). */
+export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
+  select: (snapshot: ChatSnapshot<Tools>) => T,
+  equal?: (a: T, b: T) => boolean,
+  within?: In<Tools>,
+): T {
+  const client = useChatClient(within)
+  const read = useMemo(() => createSelection(client.getSnapshot, equal), [client, equal])
+  const readServer = useMemo(() => createSelection(client.getServerSnapshot, equal), [client, equal])
+  return useSyncExternalStore(
+    client.subscribe,
+    () => read(select),
+    () => readServer(select),
+  )
+}
+
+/** The calls that wait for the person, in order. */
+export function usePendingApprovals<Tools extends ToolMap = ToolMap>(within?: In<Tools>): readonly ToolCallPart<Tools>[] {
+  return useChatSelector<readonly ToolCallPart<Tools>[], Tools>(pendingApprovals, undefined, within)
+}
+
+function pendingApprovals<Tools extends ToolMap>(snapshot: ChatSnapshot<Tools>): readonly ToolCallPart<Tools>[] {
+  return snapshot.pendingApprovals
+}
