@@ -17,8 +17,13 @@ export async function runClientTool(
   }
 }
 
-function describe(name: string, issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[]): string {
-  const list = issues.map(({ path, message }) => (path?.length ? `${path.map(key).join('.')}: ${message}` : message))
+function describe(
+  name: string,
+  issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[],
+): string {
+  const list = issues.map(({ path, message }) =>
+    path?.length ? `${path.map(key).join('.')}: ${message}` : message,
+  )
   return `The arguments of "${name}" are not valid: ${list.join('; ')}`
 }
 

@@ -1,11 +1,10 @@
 import {
-  type AGUIEvent,
   type AnyClientTool,
   type ChatSnapshot,
   type ChatState,
   type ChatStore,
-  clientCalls,
   CountersignError,
+  clientCalls,
   createChatStore,
   type Effect,
   executingCalls,
@@ -130,7 +129,8 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   getMessageIds = (): readonly string[] => this.#store.messageIds
 
   /** Calls `listener` when that one message changes. */
-  subscribeMessage = (id: string, listener: () => void): (() => void) => this.#store.subscribeMessage(id, listener)
+  subscribeMessage = (id: string, listener: () => void): (() => void) =>
+    this.#store.subscribeMessage(id, listener)
 
   /**
    * Sends what a person says. While a run is open it is queued; while approvals are pending `onPendingMessage` decides. Never rejects;
@@ -140,7 +140,8 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     const message = this.#userMessage(input)
     if (message instanceof CountersignError) return { status: 'refused', error: message }
     const visible = visibleRequests(this.#state)
-    if (this.#mode() === 'reject' && visible.length > 0) return { status: 'refused', error: pendingError(visible) }
+    if (this.#mode() === 'reject' && visible.length > 0)
+      return { status: 'refused', error: pendingError(visible) }
     this.#personActs()
     const item = { id: message.id, message, visible }
     if (!this.#run && this.#state.queue.length === 0 && mayLeave(this.#state, item, this.#mode())) {
@@ -148,7 +149,8 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     }
     this.#dispatch({ type: 'queue', item })
     if (!this.#run) this.#sendQueued()
-    if (this.#state.queue.some(({ id }) => id === item.id) || !this.#run) return { status: 'queued', id: item.id }
+    if (this.#state.queue.some(({ id }) => id === item.id) || !this.#run)
+      return { status: 'queued', id: item.id }
     return sendResult(await this.#run.done)
   }
 
@@ -186,7 +188,8 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     const open = call.state === 'input-complete' || (call.state === 'approval-responded' && call.ready)
     if (!open) return { status: 'closed', reason: call.state }
     this.#personActs()
-    const output = 'error' in result ? { error: { message: result.error } } : { output: result.output ?? null }
+    const output =
+      'error' in result ? { error: { message: result.error } } : { output: result.output ?? null }
     this.#dispatch({ type: 'tool-output', toolCallId: call.id, messageId: this.#id(), ...output })
     return this.#sendAnswer(call)
   }
@@ -227,7 +230,8 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   /** Drops the last answer (or everything after the user message that `messageId` answers) and asks for it again. */
   regenerate = async ({ messageId }: { readonly messageId?: string } = {}): Promise<SendResult> => {
     const { order } = this.#state
-    const last = messageId === undefined ? order.length - 1 : (this.#state.messages.get(messageId)?.position ?? -1)
+    const last =
+      messageId === undefined ? order.length - 1 : (this.#state.messages.get(messageId)?.position ?? -1)
     const spoken = order.slice(0, last + 1).findLast((cell) => cell.role === 'user')
     if (!spoken) {
       const message = 'There is no message of the person before it to answer again.'
@@ -250,7 +254,9 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   }
 
   /** Changes options. They count from their next use on; an open run keeps the connection it has. */
-  setOptions = (options: Partial<Omit<ChatClientOptions<Tools>, 'threadId' | 'initialMessages' | 'statePatch'>>): void => {
+  setOptions = (
+    options: Partial<Omit<ChatClientOptions<Tools>, 'threadId' | 'initialMessages' | 'statePatch'>>,
+  ): void => {
     const next = { ...this.#options, ...options }
     checkOptions(next)
     this.#options = next
@@ -329,7 +335,9 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     const limit = this.#options.maxContinuations ?? 100
     if (this.#automatic >= limit) {
       const message = `The agent asked ${limit} times in a row without an act of the person; the chat was stopped. Send a message to go on.`
-      this.#fail(new CountersignError('too-many-continuations', message, { limit }))
+      const error = new CountersignError('too-many-continuations', message, { limit })
+      this.#dispatch({ type: 'failed', error })
+      this.#failed(error)
       return false
     }
     this.#automatic++
@@ -357,7 +365,13 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     const { connection, headers = {}, tools = [], forwardedProps } = this.#options
     const runId = this.#id()
     const carried = new Set<Answered>(state.unsent)
-    const input = createRequest(state, { threadId: this.threadId, runId, tools, forwardedProps, again: kind === 'retry' })
+    const input = createRequest(state, {
+      threadId: this.threadId,
+      runId,
+      tools,
+      forwardedProps,
+      again: kind === 'retry',
+    })
     const { messages } = this.#store.getSnapshot()
     this.#skipped = false
     let run: Run | undefined
@@ -385,9 +399,11 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     this.#skipped = false
     this.#dispatch({ type: 'run-closed', end })
     this.#settle(run, end)
+    // Whoever voided it decides what follows.
+    if (end.type === 'aborted') return
     if (end.type === 'success') this.#finished()
-    if (end.type === 'failed') this.#options.onError?.(end.error)
-    if (generation === this.#generation && end.type === 'success') this.#startTools(generation)
+    else this.#failed(end.error)
+    if (end.type === 'success') this.#startTools(generation)
     // A listener or callback may have acted meanwhile.
     if (generation === this.#generation && !this.#run && !this.#held) {
       if (!(skipped && end.type === 'success' && this.#continue())) this.#sendQueued()
@@ -398,7 +414,9 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   #finished(): void {
     const last = this.#state.run.phase === 'idle' ? this.#state.run.last : undefined
     const { messages } = this.getSnapshot()
-    this.#options.onFinish?.({ messages, reason: last?.reason, outcome: last?.outcome ?? 'success' })
+    this.#callBack(() =>
+      this.#options.onFinish?.({ messages, reason: last?.reason, outcome: last?.outcome ?? 'success' }),
+    )
   }
 
   #startTools(generation: number): void {
@@ -410,9 +428,16 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     }
   }
 
-  async #runTool(tool: AnyClientTool, call: { id: string; name: string; input: unknown }, generation: number): Promise<void> {
-    this.#options.onToolCall?.(typed(call))
-    const result = await runClientTool(tool, call.input, { toolCallId: call.id, signal: this.#toolsAbort.signal })
+  async #runTool(
+    tool: AnyClientTool,
+    call: { id: string; name: string; input: unknown },
+    generation: number,
+  ): Promise<void> {
+    this.#callBack(() => this.#options.onToolCall?.(typed(call)))
+    const result = await runClientTool(tool, call.input, {
+      toolCallId: call.id,
+      signal: this.#toolsAbort.signal,
+    })
     if (generation !== this.#generation) return
     this.#dispatch({ type: 'tool-output', toolCallId: call.id, messageId: this.#id(), ...result })
     this.#check()
@@ -483,15 +508,17 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
       case 'approval-responded':
         return
       default:
-        return effect satisfies never
+        effect satisfies never
     }
   }
 
   #userMessage(input: SendInput): UIMessage | CountersignError {
-    if (this.#disposed) return new CountersignError('disposed', 'This chat was disposed of; make a new client.')
+    if (this.#disposed)
+      return new CountersignError('disposed', 'This chat was disposed of; make a new client.')
     const { text, files = [], metadata } = typeof input === 'string' ? { text: input } : input
     const parts = [...(text ? [{ type: 'text' as const, text }] : []), ...files]
-    if (parts.length === 0) return new CountersignError('invalid-argument', 'A message needs a text or a file.')
+    if (parts.length === 0)
+      return new CountersignError('invalid-argument', 'A message needs a text or a file.')
     return { id: this.#id(), role: 'user', parts, createdAt: this.#now(), ...(metadata && { metadata }) }
   }
 
@@ -507,9 +534,17 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     return (this.#options.now ?? Date.now)()
   }
 
-  #fail(error: CountersignError): void {
-    this.#dispatch({ type: 'failed', error })
-    this.#options.onError?.(error)
+  #failed(error: CountersignError): void {
+    this.#callBack(() => this.#options.onError?.(error))
+  }
+
+  /** The application's own code runs at our edge: what it throws stops nothing here. */
+  #callBack(callback: () => void): void {
+    try {
+      callback()
+    } catch (error) {
+      this.#report(error)
+    }
   }
 
   #warn(message: string): void {
@@ -541,7 +576,9 @@ function pendingError(pending: readonly string[]): CountersignError {
 /** `crypto.randomUUID` is missing on pages that are not secure contexts; the bytes are not. */
 function randomId(): string {
   if (typeof crypto.randomUUID === 'function') return crypto.randomUUID()
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('')
 }
 
 declare const process: { readonly env: Readonly<Record<string, string | undefined>> }
@@ -554,4 +591,3 @@ function isDevelopment(): boolean {
     return false
   }
 }
-

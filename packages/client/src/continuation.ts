@@ -1,4 +1,11 @@
-import { areAllToolsComplete, type ChatState, executingCalls, hasUnsentAnswer, type QueuedMessage, visibleRequests } from '@countersign/core'
+import {
+  areAllToolsComplete,
+  type ChatState,
+  executingCalls,
+  hasUnsentAnswer,
+  type QueuedMessage,
+  visibleRequests,
+} from '@countersign/core'
 import type { PendingMessageMode } from './options.js'
 
 /**

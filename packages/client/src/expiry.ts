@@ -18,16 +18,21 @@ export function createExpiry(now: () => number, close: (ids: readonly string[]) 
   }
 
   function check({ pendingApprovals }: ChatSnapshot): void {
-    const times = pendingApprovals.flatMap(({ approval }) => (approval ? [{ id: approval.id, at: expiryOf(approval) }] : []))
+    const times = pendingApprovals.flatMap(({ approval }) =>
+      approval ? [{ id: approval.id, at: expiryOf(approval) }] : [],
+    )
     const next = Math.min(...times.map(({ at }) => at))
     if (next === due) return
     stop()
     if (!Number.isFinite(next)) return
     due = next
-    timer = setTimeout(() => {
-      stop()
-      close(times.filter(({ at }) => at <= now()).map(({ id }) => id))
-    }, Math.min(Math.max(next - now(), 0), longest))
+    timer = setTimeout(
+      () => {
+        stop()
+        close(times.filter(({ at }) => at <= now()).map(({ id }) => id))
+      },
+      Math.min(Math.max(next - now(), 0), longest),
+    )
   }
 
   return { check, stop }

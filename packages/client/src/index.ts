@@ -1,34 +1,34 @@
 export {
-  ChatClient,
-  type ApprovalResponse,
-  type ChatActions,
-  type Inspection,
-  type SendInput,
-} from './client.js'
-export { createChatClients, type ChatClients } from './clients.js'
-export { stream, type Connection, type ConnectOptions, type EventSource } from './connections/connection.js'
-export { fetchHttpStream, fetchServerSentEvents, type FetchOptions } from './connections/fetch.js'
-export type { ApprovalRequest, ChatClientOptions, FinishedInfo, PendingMessageMode } from './options.js'
-export type { AnswerResult, SendResult } from './results.js'
-export { createSelection } from './selection.js'
-export type { Notify } from './schedule.js'
-export {
-  clientTool,
-  CountersignError,
-  displayJson,
-  displayText,
-  isCountersignError,
-  toolDefinition,
   type ChatSnapshot,
   type ChatStatus,
+  CountersignError,
+  clientTool,
   type DisplayText,
+  displayJson,
+  displayText,
   type FilePart,
   type InferTools,
+  isCountersignError,
   type MessagePart,
   type QueuedMessage,
   type ToolCallApproval,
   type ToolCallPart,
   type ToolCallState,
   type ToolMap,
+  toolDefinition,
   type UIMessage,
 } from '@countersign/core'
+export {
+  type ApprovalResponse,
+  type ChatActions,
+  ChatClient,
+  type Inspection,
+  type SendInput,
+} from './client.js'
+export { type ChatClients, createChatClients } from './clients.js'
+export { type Connection, type ConnectOptions, type EventSource, stream } from './connections/connection.js'
+export { type FetchOptions, fetchHttpStream, fetchServerSentEvents } from './connections/fetch.js'
+export type { ApprovalRequest, ChatClientOptions, FinishedInfo, PendingMessageMode } from './options.js'
+export type { AnswerResult, SendResult } from './results.js'
+export type { Notify } from './schedule.js'
+export { createSelection } from './selection.js'

@@ -1,8 +1,8 @@
 import {
+  type AGUIEvent,
   type AnyClientTool,
   type ApplyPatch,
   CountersignError,
-  type AGUIEvent,
   type FinishedRun,
   type ToolCallApproval,
   type ToolCallPart,
@@ -77,15 +77,23 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
 /** Bad options fail at construction, by name. */
 export function checkOptions<Tools extends ToolMap>(options: Partial<ChatClientOptions<Tools>>): void {
   const { connection, onPendingMessage, maxContinuations, threadId, initialMessages } = options
-  if (typeof connection?.connect !== 'function') fail('connection', 'a connection such as fetchServerSentEvents("/api/chat")')
+  if (typeof connection?.connect !== 'function')
+    fail('connection', 'a connection such as fetchServerSentEvents("/api/chat")')
   if (onPendingMessage !== undefined && !['cancel', 'queue', 'reject'].includes(onPendingMessage)) {
     fail('onPendingMessage', '"cancel", "queue" or "reject"')
   }
-  if (maxContinuations !== undefined && !(maxContinuations >= 0)) fail('maxContinuations', 'a number of at least 0')
-  if (threadId !== undefined && (typeof threadId !== 'string' || threadId === '')) fail('threadId', 'a string that is not empty')
-  if (initialMessages !== undefined && !Array.isArray(initialMessages)) fail('initialMessages', 'an array of messages')
+  if (maxContinuations !== undefined && !(maxContinuations >= 0))
+    fail('maxContinuations', 'a number of at least 0')
+  if (threadId !== undefined && (typeof threadId !== 'string' || threadId === ''))
+    fail('threadId', 'a string that is not empty')
+  if (initialMessages !== undefined && !Array.isArray(initialMessages))
+    fail('initialMessages', 'an array of messages')
 }
 
 function fail(option: string, expected: string): never {
-  throw new CountersignError('invalid-option', `ChatClient: the option \`${option}\` has to be ${expected}.`, { option })
+  throw new CountersignError(
+    'invalid-option',
+    `ChatClient: the option \`${option}\` has to be ${expected}.`,
+    { option },
+  )
 }

@@ -2,11 +2,11 @@ import {
   type AnyClientTool,
   type ChatState,
   PROTOCOL_VERSION,
+  type RunAgentInput,
   readMessages,
   resumeEntries,
-  type RunAgentInput,
-  toAGUIMessages,
   type Tool,
+  toAGUIMessages,
 } from '@countersign/core'
 
 /** The request for one run: the conversation, and in `resume` the answers the server has not had. */

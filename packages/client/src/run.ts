@@ -80,7 +80,8 @@ async function read(host: RunHost, signal: AbortSignal, ended: () => boolean): P
         reader.push(event, apply)
       }
     }
-    if (empty) throw new CountersignError('empty-response', 'The server answered without a single event. Try again.')
+    if (empty)
+      throw new CountersignError('empty-response', 'The server answered without a single event. Try again.')
     reader.end()
     const error = host.failure()
     return error ? { type: 'failed', error } : { type: 'success' }

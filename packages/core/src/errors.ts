@@ -57,7 +57,12 @@ export class CountersignError extends Error {
   readonly code: ErrorCode
   readonly data: Readonly<Record<string, unknown>>
 
-  constructor(code: ErrorCode, message: string, data: Readonly<Record<string, unknown>> = {}, cause?: unknown) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    data: Readonly<Record<string, unknown>> = {},
+    cause?: unknown,
+  ) {
     super(message, cause === undefined ? undefined : { cause })
     this.code = code
     this.data = data

@@ -1,11 +1,22 @@
-export type { ByteSource } from './bytes/text.js'
-export { readJsonLines, type JsonLinesOptions } from './bytes/ndjson.js'
+export { type JsonLinesOptions, readJsonLines } from './bytes/ndjson.js'
 export { readServerSentEvents, type SseBatch, type SseEvent, type SseOptions } from './bytes/sse.js'
+export type { ByteSource } from './bytes/text.js'
 export { fromAGUIMessages } from './conversions/from-agui.js'
 export { toAGUIMessages } from './conversions/to-agui.js'
-export { displayJson, displayText, type DisplayOptions, type DisplaySegment, type DisplayText } from './display.js'
-export { CountersignError, isCountersignError, type ApprovalErrorCode, type ErrorCode } from './errors.js'
-export { createJsonReader, type JsonReader, type JsonReaderOptions, type JsonReaderStatus } from './json/partial.js'
+export {
+  type DisplayOptions,
+  type DisplaySegment,
+  type DisplayText,
+  displayJson,
+  displayText,
+} from './display.js'
+export { type ApprovalErrorCode, CountersignError, type ErrorCode, isCountersignError } from './errors.js'
+export {
+  createJsonReader,
+  type JsonReader,
+  type JsonReaderOptions,
+  type JsonReaderStatus,
+} from './json/partial.js'
 export {
   jsonDepthExceeds,
   parseStrictJson,
@@ -14,7 +25,7 @@ export {
   type StrictJsonResult,
 } from './json/strict.js'
 export type { Answer, LocalAct, ToolOutput } from './machine/acts.js'
-export { findAnswerable, isRefusal, type Answerable } from './machine/approvals.js'
+export { type Answerable, findAnswerable, isRefusal } from './machine/approvals.js'
 export type { Effect, WarningCode } from './machine/effects.js'
 export { readMessage, readMessageIds, readMessages, readPendingApprovals } from './machine/read.js'
 export type { RunEnd } from './machine/runs.js'
@@ -27,16 +38,24 @@ export {
   resumeEntries,
   visibleRequests,
 } from './machine/select.js'
-export { createChatState, type ApplyPatch, type CallCell, type ChatState, type FinishedRun, type InterruptCell, type QueuedMessage } from './machine/state.js'
+export {
+  type ApplyPatch,
+  type CallCell,
+  type ChatState,
+  createChatState,
+  type FinishedRun,
+  type InterruptCell,
+  type QueuedMessage,
+} from './machine/state.js'
 export { step } from './machine/step.js'
 export { canMove } from './machine/transitions.js'
 export { isRecord, sameJson } from './machine/value.js'
 export {
-  isTerminal,
   type ApprovalOption,
   type DataPart,
   type Delivery,
   type FilePart,
+  isTerminal,
   type MessagePart,
   type ReasoningPart,
   type SourcePart,
@@ -50,21 +69,20 @@ export {
   type UIMessage,
 } from './messages.js'
 export {
+  type FailureFlag,
+  type FailurePayload,
   failed,
   fromResultContent,
   isSuccess,
   succeeded,
-  toFailurePayload,
-  toProviderText,
-  toResultContent,
-  type FailureFlag,
-  type FailurePayload,
   type ToolFailure,
   type ToolOutcome,
   type ToolSuccess,
+  toFailurePayload,
+  toProviderText,
+  toResultContent,
 } from './outcome.js'
 export {
-  PROTOCOL_VERSION,
   type ActivityMessage,
   type AGUIEvent,
   type AssistantMessage,
@@ -76,6 +94,7 @@ export {
   type JsonPatch,
   type Message,
   type Metadata,
+  PROTOCOL_VERSION,
   type ReasoningMessage,
   type ResumeEntry,
   type RunAgentInput,
@@ -86,16 +105,25 @@ export {
   type ToolMessage,
   type UserMessage,
 } from './protocol/events.js'
-export { createEventReader, type EventReader, type EventReaderOptions, type ReaderWarning } from './protocol/reader.js'
-export { createChatStore, type ChatSnapshot, type ChatStatus, type ChatStore, type StoreOptions } from './store/store.js'
 export {
-  clientTool,
-  tool,
-  toolDefinition,
+  createEventReader,
+  type EventReader,
+  type EventReaderOptions,
+  type ReaderWarning,
+} from './protocol/reader.js'
+export {
+  type ChatSnapshot,
+  type ChatStatus,
+  type ChatStore,
+  createChatStore,
+  type StoreOptions,
+} from './store/store.js'
+export {
   type AnyClientTool,
   type AnyServerTool,
   type ClientTool,
   type ClientToolContext,
+  clientTool,
   type Execute,
   type GateContext,
   type InferTools,
@@ -105,4 +133,6 @@ export {
   type ToolContext,
   type ToolDefinition,
   type ToolOptions,
+  tool,
+  toolDefinition,
 } from './tools.js'

@@ -45,7 +45,12 @@ export interface FilePart {
   readonly source:
     | { readonly type: 'data'; readonly value: string; readonly mimeType: string }
     | { readonly type: 'url'; readonly value: string; readonly mimeType?: string }
-    | { readonly type: 'file'; readonly value: string; readonly mimeType?: string; readonly provider?: string }
+    | {
+        readonly type: 'file'
+        readonly value: string
+        readonly mimeType?: string
+        readonly provider?: string
+      }
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 

@@ -66,11 +66,15 @@ export function toFailurePayload({ kind, reason }: ToolFailure): FailurePayload 
 }
 
 /** An outcome as a tool message: its content and, for a failure, the flag beside it. */
-export function toResultContent(outcome: ToolOutcome): { readonly content: string; readonly flag?: FailureFlag } {
+export function toResultContent(outcome: ToolOutcome): {
+  readonly content: string
+  readonly flag?: FailureFlag
+} {
   const checked = isSuccess(outcome) ? succeeded(outcome.value) : outcome
   if (isSuccess(checked)) return { content: JSON.stringify(checked.value) }
   const { kind, code } = checked
-  const word = kind === 'denied' || kind === 'cancelled' ? kind : 'error'
+  const word: FailureFlag['outcome'] =
+    kind === 'denied' ? 'denied' : kind === 'cancelled' ? 'cancelled' : 'error'
   return {
     content: JSON.stringify(toFailurePayload(checked)),
     flag: { outcome: word, ...(code === undefined ? {} : { code }) },

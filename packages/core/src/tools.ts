@@ -15,7 +15,9 @@ export interface GateContext {
 }
 
 /** Whether a call needs a person's yes: always, never, or as a function of its validated input. A throw means yes. */
-export type NeedsApproval<Input> = boolean | ((input: Input, context: GateContext) => boolean | Promise<boolean>)
+export type NeedsApproval<Input> =
+  | boolean
+  | ((input: Input, context: GateContext) => boolean | Promise<boolean>)
 
 /** What a running tool gets beside its input. */
 export interface ToolContext extends GateContext {
@@ -62,8 +64,11 @@ export interface ToolOptions<Name extends string, Schema extends StandardSchemaV
 }
 
 /** A tool that is described but not placed yet. */
-export interface ToolDefinition<Name extends string = string, Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown>
-  extends Readonly<ToolOptions<Name, Schema, Output>> {
+export interface ToolDefinition<
+  Name extends string = string,
+  Schema extends StandardSchemaV1 = StandardSchemaV1,
+  Output = unknown,
+> extends Readonly<ToolOptions<Name, Schema, Output>> {
   /** Places it on the server. */
   server(
     execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ToolContext>,
@@ -74,8 +79,11 @@ export interface ToolDefinition<Name extends string = string, Schema extends Sta
   ): ClientTool<Name, Schema, Output>
 }
 
-export interface ServerTool<Name extends string = string, Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown>
-  extends Readonly<ToolOptions<Name, Schema, Output>> {
+export interface ServerTool<
+  Name extends string = string,
+  Schema extends StandardSchemaV1 = StandardSchemaV1,
+  Output = unknown,
+> extends Readonly<ToolOptions<Name, Schema, Output>> {
   readonly location: 'server'
   readonly execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ToolContext>
 }
@@ -85,8 +93,11 @@ export interface ClientToolContext {
   readonly signal: AbortSignal
 }
 
-export interface ClientTool<Name extends string = string, Schema extends StandardSchemaV1 = StandardSchemaV1, Output = unknown>
-  extends Readonly<ToolOptions<Name, Schema, Output>> {
+export interface ClientTool<
+  Name extends string = string,
+  Schema extends StandardSchemaV1 = StandardSchemaV1,
+  Output = unknown,
+> extends Readonly<ToolOptions<Name, Schema, Output>> {
   readonly location: 'client'
   readonly execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ClientToolContext>
 }
@@ -103,7 +114,10 @@ export interface AnyClientTool extends Omit<ClientTool, keyof AnyToolMembers | '
 }
 
 interface AnyToolMembers {
-  readonly needsApproval?: boolean | ((input: never, context: GateContext) => boolean | Promise<boolean>) | undefined
+  readonly needsApproval?:
+    | boolean
+    | ((input: never, context: GateContext) => boolean | Promise<boolean>)
+    | undefined
   readonly scopeKey?: ((input: never) => string) | undefined
   readonly bind?: ((input: never, context: GateContext) => unknown) | undefined
   readonly redact?: ((input: never) => unknown) | undefined

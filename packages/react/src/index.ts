@@ -1,3 +1,3 @@
 export { ChatProvider, type ChatProviderProps } from './provider.js'
-export { useChat, useChatClient, type UseChat, type UseChatOptions } from './use-chat.js'
-export { useChatSelector, useMessage, useMessageIds, usePendingApprovals, type In } from './use-message.js'
+export { type UseChat, type UseChatOptions, useChat, useChatClient } from './use-chat.js'
+export { type In, useChatSelector, useMessage, useMessageIds, usePendingApprovals } from './use-message.js'

@@ -1,4 +1,9 @@
-import { type ChatClient, type ChatClientOptions, type ChatClients, createChatClients } from '@countersign/client'
+import {
+  type ChatClient,
+  type ChatClientOptions,
+  type ChatClients,
+  createChatClients,
+} from '@countersign/client'
 import { createContext, createElement, type ReactNode, useContext, useState } from 'react'
 
 const ClientsContext = createContext<ChatClients | undefined>(undefined)

@@ -1,6 +1,6 @@
 import {
-  ChatClient,
   type ChatActions,
+  ChatClient,
   type ChatClientOptions,
   type ChatSnapshot,
   type ToolMap,
@@ -29,7 +29,9 @@ export function useChat<Tools extends ToolMap = ToolMap>(options?: UseChatOption
 }
 
 /** The client itself, for those who subscribe on their own. */
-export function useChatClient<Tools extends ToolMap = ToolMap>(options: UseChatOptions<Tools> = {}): ChatClient<Tools> {
+export function useChatClient<Tools extends ToolMap = ToolMap>(
+  options: UseChatOptions<Tools> = {},
+): ChatClient<Tools> {
   const clients = useClients()
   const shared = 'client' in options ? options.client : undefined
   const own: Partial<ChatClientOptions<Tools>> = 'client' in options ? {} : options
@@ -57,7 +59,10 @@ function findClient<Tools extends ToolMap>(
 }
 
 /** Options are read when they are used, so following them is handing over the newest. */
-function follow<Tools extends ToolMap>(client: ChatClient<Tools>, options: Partial<ChatClientOptions<Tools>>): void {
+function follow<Tools extends ToolMap>(
+  client: ChatClient<Tools>,
+  options: Partial<ChatClientOptions<Tools>>,
+): void {
   const { threadId: _, initialMessages: __, statePatch: ___, ...rest } = options
   if (Object.keys(rest).length > 0) client.setOptions(rest)
 }

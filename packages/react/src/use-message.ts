@@ -1,4 +1,11 @@
-import { type ChatClient, type ChatSnapshot, createSelection, type ToolCallPart, type ToolMap, type UIMessage } from '@countersign/client'
+import {
+  type ChatClient,
+  type ChatSnapshot,
+  createSelection,
+  type ToolCallPart,
+  type ToolMap,
+  type UIMessage,
+} from '@countersign/client'
 import { useCallback, useMemo, useSyncExternalStore } from 'react'
 import { useChatClient } from './use-chat.js'
 
@@ -8,7 +15,10 @@ export interface In<Tools extends ToolMap = ToolMap> {
 }
 
 /** One message. Only its own changes render the component again. */
-export function useMessage<Tools extends ToolMap = ToolMap>(id: string, within?: In<Tools>): UIMessage<Tools> | undefined {
+export function useMessage<Tools extends ToolMap = ToolMap>(
+  id: string,
+  within?: In<Tools>,
+): UIMessage<Tools> | undefined {
   const client = useChatClient(within)
   const subscribe = useCallback((listener: () => void) => client.subscribeMessage(id, listener), [client, id])
   const get = useCallback(() => client.getMessage(id), [client, id])
@@ -38,10 +48,14 @@ export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
 }
 
 /** The calls that wait for the person, in order. */
-export function usePendingApprovals<Tools extends ToolMap = ToolMap>(within?: In<Tools>): readonly ToolCallPart<Tools>[] {
+export function usePendingApprovals<Tools extends ToolMap = ToolMap>(
+  within?: In<Tools>,
+): readonly ToolCallPart<Tools>[] {
   return useChatSelector<readonly ToolCallPart<Tools>[], Tools>(pendingApprovals, undefined, within)
 }
 
-function pendingApprovals<Tools extends ToolMap>(snapshot: ChatSnapshot<Tools>): readonly ToolCallPart<Tools>[] {
+function pendingApprovals<Tools extends ToolMap>(
+  snapshot: ChatSnapshot<Tools>,
+): readonly ToolCallPart<Tools>[] {
   return snapshot.pendingApprovals
 }

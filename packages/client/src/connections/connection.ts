@@ -31,7 +31,9 @@ export function stream(
 ): Connection {
   return {
     async *connect(input, options) {
-      yield* await open(input, options)
+      const events = await open(input, options)
+      // Stopped before it began: what was opened is never asked for an event.
+      if (!options.signal.aborted) yield* events
     },
   }
 }

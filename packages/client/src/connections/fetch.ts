@@ -1,10 +1,19 @@
-import { type ByteSource, CountersignError, readJsonLines, readServerSentEvents, type RunAgentInput } from '@countersign/core'
+import {
+  type ByteSource,
+  CountersignError,
+  type RunAgentInput,
+  readJsonLines,
+  readServerSentEvents,
+} from '@countersign/core'
 import type { Connection, ConnectOptions } from './connection.js'
 
 /** Options of the connections over `fetch`. */
 export interface FetchOptions {
   /** Headers of each request, or a function that is asked each time (for a token that expires). */
-  headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>) | undefined
+  headers?:
+    | Readonly<Record<string, string>>
+    | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>)
+    | undefined
   /** As in `RequestInit`. Default: the platform's, `same-origin`. */
   credentials?: RequestCredentials | undefined
   /** Instead of the global `fetch`. */
@@ -55,7 +64,12 @@ async function post(
     ...(options.credentials && { credentials: options.credentials }),
   }
   const response = await (options.fetch ?? globalThis.fetch)(url, request).catch((cause: unknown) => {
-    throw new CountersignError('connection-failed', `[POST] "${url}": the server could not be reached. Try again.`, {}, cause)
+    throw new CountersignError(
+      'connection-failed',
+      `[POST] "${url}": the server could not be reached. Try again.`,
+      {},
+      cause,
+    )
   })
   if (!response.ok) throw await statusError(url, response)
   const type = response.headers.get('content-type') ?? 'no content type'

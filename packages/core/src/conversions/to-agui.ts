@@ -1,6 +1,14 @@
 import type { OrderStep } from '../machine/fold.js'
 import { isRecord, ours } from '../machine/value.js'
-import type { FilePart, MessagePart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart, UIMessage } from '../messages.js'
+import type {
+  FilePart,
+  MessagePart,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+  UIMessage,
+} from '../messages.js'
 import type { ContentPart, Message, ToolCall } from '../protocol/events.js'
 
 /**
@@ -111,7 +119,9 @@ function textOf(message: UIMessage): string {
 
 /** A single text is sent as text, anything else as content parts. */
 function contentOf(message: UIMessage): string | ContentPart[] {
-  const parts = message.parts.filter((part): part is TextPart | FilePart => part.type === 'text' || part.type === 'file')
+  const parts = message.parts.filter(
+    (part): part is TextPart | FilePart => part.type === 'text' || part.type === 'file',
+  )
   const [first] = parts
   if (parts.length === 1 && first?.type === 'text') return first.text
   return parts.map((part) => (part.type === 'text' ? { type: 'text', text: part.text } : unfoldFile(part)))
@@ -126,7 +136,10 @@ function subagentOf(message: UIMessage): { subagentRunId?: string } {
   return isRecord(subagent) && typeof subagent['id'] === 'string' ? { subagentRunId: subagent['id'] } : {}
 }
 
-function metadataOf(message: UIMessage, order: readonly OrderStep[] | undefined): { metadata?: Record<string, unknown> } {
+function metadataOf(
+  message: UIMessage,
+  order: readonly OrderStep[] | undefined,
+): { metadata?: Record<string, unknown> } {
   const { countersign: _, ...metadata } = message.metadata ?? {}
   const { encryptedValue: __, ...own } = ours(message.metadata)
   const countersign = {
@@ -140,7 +153,15 @@ function metadataOf(message: UIMessage, order: readonly OrderStep[] | undefined)
 
 /** The order of an assistant message's parts, where it is not the one a reader assumes anyway: reasoning, one text, calls, results. */
 function assistantOrder(message: UIMessage): readonly OrderStep[] | undefined {
-  const rank = { reasoning: 0, text: 1, 'tool-call': 2, 'tool-result': 3, file: -1, source: -1, data: -1 } as const
+  const rank = {
+    reasoning: 0,
+    text: 1,
+    'tool-call': 2,
+    'tool-result': 3,
+    file: -1,
+    source: -1,
+    data: -1,
+  } as const
   let before = -1
   let usual = true
   const order = message.parts.flatMap((part): OrderStep[] => {

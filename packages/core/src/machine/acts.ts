@@ -16,7 +16,11 @@ export type LocalAct =
   | ({ readonly type: 'answer'; readonly approvalId: string } & Answer)
   /** Requests (approvals or interrupts) that nobody answered: the person moved on, or their time ran out. */
   | { readonly type: 'close'; readonly ids: readonly string[]; readonly because: 'moved-on' | 'expired' }
-  | { readonly type: 'respond'; readonly interruptId: string; readonly response: { readonly payload: unknown } | { readonly cancel: true } }
+  | {
+      readonly type: 'respond'
+      readonly interruptId: string
+      readonly response: { readonly payload: unknown } | { readonly cancel: true }
+    }
   | { readonly type: 'tool-started'; readonly toolCallId: string }
   | ({ readonly type: 'tool-output'; readonly toolCallId: string; readonly messageId: string } & ToolOutput)
   | { readonly type: 'run-opened'; readonly runId: string }
@@ -35,7 +39,9 @@ export interface Answer {
   readonly input?: unknown
 }
 
-export type ToolOutput = { readonly output: unknown } | { readonly error: { readonly message: string; readonly code?: string } }
+export type ToolOutput =
+  | { readonly output: unknown }
+  | { readonly error: { readonly message: string; readonly code?: string } }
 
 export function applyAct(state: ChatState, act: LocalAct): readonly Effect[] {
   switch (act.type) {
@@ -103,7 +109,8 @@ function setQueue(state: ChatState, queue: readonly QueuedMessage[]): readonly E
 /** First answer wins: only an open request takes one. */
 function answer(state: ChatState, approvalId: string, given: Answer): readonly Effect[] {
   const found = findAnswerable(state, approvalId)
-  if (found.status === 'not-found') return warn('unknown-id', `There is no approval "${approvalId}" to answer.`)
+  if (found.status === 'not-found')
+    return warn('unknown-id', `There is no approval "${approvalId}" to answer.`)
   if (found.status !== 'open' || !moveCall(state, found.call, 'approval-responded')) return none
   const change: Partial<ToolCallApproval> = {
     approved: given.approved,
@@ -121,7 +128,10 @@ function closeRequest(state: ChatState, id: string, because: 'moved-on' | 'expir
   if (state.interrupts.has(id)) respond(state, id, { cancel: true })
   const call = state.approvals.get(id)
   if (call?.state !== 'approval-requested' || !moveCall(state, call, 'cancelled')) return
-  setApproval(state, call, { delivery: 'waiting', ...(because === 'expired' && { problem: 'approval-expired' }) })
+  setApproval(state, call, {
+    delivery: 'waiting',
+    ...(because === 'expired' && { problem: 'approval-expired' }),
+  })
   state.unsent.add(call)
 }
 
@@ -148,7 +158,12 @@ function startTool(state: ChatState, toolCallId: string): readonly Effect[] {
   return none
 }
 
-function finishTool(state: ChatState, toolCallId: string, messageId: string, result: ToolOutput): readonly Effect[] {
+function finishTool(
+  state: ChatState,
+  toolCallId: string,
+  messageId: string,
+  result: ToolOutput,
+): readonly Effect[] {
   const call = state.calls.get(toolCallId)
   const failed = 'error' in result
   if (!call || !moveCall(state, call, failed ? 'error' : 'complete')) {
@@ -163,7 +178,9 @@ function finishTool(state: ChatState, toolCallId: string, messageId: string, res
     type: 'tool-result',
     id: messageId,
     toolCallId,
-    content: failed ? JSON.stringify({ type: 'execution-error', reason: result.error.message }) : toJson(result.output),
+    content: failed
+      ? JSON.stringify({ type: 'execution-error', reason: result.error.message })
+      : toJson(result.output),
     ...(failed && { error: result.error.message, metadata: { countersign: { outcome: 'error' } } }),
   })
   return none

@@ -94,7 +94,8 @@ function readEdits(value: unknown): boolean | readonly string[] | undefined {
 export function askApproval(state: ChatState, asked: AskedApproval): readonly Effect[] {
   const call = state.calls.get(asked.toolCallId)
   const { approval } = asked
-  if (!call) return warn('unknown-id', `An approval was requested for the unknown tool call "${asked.toolCallId}".`)
+  if (!call)
+    return warn('unknown-id', `An approval was requested for the unknown tool call "${asked.toolCallId}".`)
   const owner = state.approvals.get(approval.id)
   if (owner && owner !== call) {
     return warn('illegal-step', `The approval "${approval.id}" was requested for two tool calls.`)
@@ -192,7 +193,8 @@ export function isRefusal(code: unknown): code is ApprovalErrorCode {
 export function refuseApproval(state: ChatState, value: unknown): readonly Effect[] {
   const refused = isRecord(value) ? value : {}
   const call = state.approvals.get(String(refused['approvalId']))
-  if (!call?.approval) return warn('unknown-id', `An unknown approval "${String(refused['approvalId'])}" was refused.`)
+  if (!call?.approval)
+    return warn('unknown-id', `An unknown approval "${String(refused['approvalId'])}" was refused.`)
   const code: ApprovalErrorCode = isRefusal(refused['code']) ? refused['code'] : 'approval-malformed'
   if (code === 'ledger-unavailable') {
     if (call.state !== 'approval-responded') return none
@@ -217,8 +219,8 @@ export function findAnswerable(state: ChatState, approvalId: string): Answerable
   const call = state.approvals.get(approvalId)
   if (!call?.approval) return { status: 'not-found' }
   if (call.approval.approved !== undefined) return { status: 'already-answered' }
-  if (call.state !== 'approval-requested') return { status: 'closed', reason: call.approval.problem ?? call.state }
+  if (call.state !== 'approval-requested')
+    return { status: 'closed', reason: call.approval.problem ?? call.state }
   if (call.approval.problem) return { status: 'closed', reason: call.approval.problem }
   return { status: 'open', call, approval: call.approval }
 }
-

@@ -1,6 +1,14 @@
 import type { ToolCallState, UIMessage } from '../messages.js'
 import { isTerminal } from '../messages.js'
-import type { CallCell, ChatState, FixedCell, MessageCell, PartCell, ReasoningCell, TextCell } from './state.js'
+import type {
+  CallCell,
+  ChatState,
+  FixedCell,
+  MessageCell,
+  PartCell,
+  ReasoningCell,
+  TextCell,
+} from './state.js'
 import { canMove } from './transitions.js'
 
 /** Adds a message at the end; the caller has made sure that the id is new. */
@@ -75,7 +83,8 @@ function dropPart(state: ChatState, part: PartCell): void {
   state.open.delete(part)
   state.unsent.delete(part)
   if (state.calls.get(part.id) === part) state.calls.delete(part.id)
-  if (part.approval && state.approvals.get(part.approval.id) === part) state.approvals.delete(part.approval.id)
+  if (part.approval && state.approvals.get(part.approval.id) === part)
+    state.approvals.delete(part.approval.id)
 }
 
 export function addText(state: ChatState, owner: MessageCell, text: string): TextCell {
@@ -95,7 +104,13 @@ export function addReasoning(
   owner: MessageCell,
   init: Pick<ReasoningCell, 'id' | 'text' | 'encryptedValue' | 'metadata'>,
 ): ReasoningCell {
-  const cell: ReasoningCell = { kind: 'reasoning', index: owner.parts.length, owner, part: undefined, ...init }
+  const cell: ReasoningCell = {
+    kind: 'reasoning',
+    index: owner.parts.length,
+    owner,
+    part: undefined,
+    ...init,
+  }
   state.reasoning.set(cell.id, cell)
   append(state, owner, cell)
   return cell

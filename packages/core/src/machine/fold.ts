@@ -8,7 +8,14 @@ import type {
   ToolResultPart,
   UIMessage,
 } from '../messages.js'
-import type { AssistantMessage, ContentPart, Message, ReasoningMessage, ToolCall, ToolMessage } from '../protocol/events.js'
+import type {
+  AssistantMessage,
+  ContentPart,
+  Message,
+  ReasoningMessage,
+  ToolCall,
+  ToolMessage,
+} from '../protocol/events.js'
 import { isRefusal, readApproval } from './approvals.js'
 import { readOutcome } from './tool-calls.js'
 import { isRecord, ours, parseOrText } from './value.js'
@@ -88,7 +95,11 @@ function draftPlain(message: Exclude<Message, AssistantMessage | ToolMessage | R
   const base = { ...empty, id: message.id, metadata: message.metadata, calls: [], results: [] }
   switch (message.role) {
     case 'activity':
-      return { ...base, role: 'assistant', plain: [{ type: 'data', name: message.activityType, data: message.content }] }
+      return {
+        ...base,
+        role: 'assistant',
+        plain: [{ type: 'data', name: message.activityType, data: message.content }],
+      }
     case 'user':
       return { ...base, role: 'user', plain: foldContent(message.content) }
     case 'system':
@@ -105,7 +116,12 @@ function foldContent(content: string | readonly ContentPart[]): MessagePart[] {
 }
 
 function foldFile(part: Exclude<ContentPart, { type: 'text' }>): FilePart {
-  return { type: 'file', media: part.type, source: part.source, ...(isRecord(part.metadata) && { metadata: part.metadata }) }
+  return {
+    type: 'file',
+    media: part.type,
+    source: part.source,
+    ...(isRecord(part.metadata) && { metadata: part.metadata }),
+  }
 }
 
 function foldReasoning(message: ReasoningMessage): ReasoningPart {
@@ -134,7 +150,8 @@ function foldCall(call: ToolCall): ToolCallPart {
     state: state === 'cancelled' || state === 'executing' ? state : callState(approval),
     ...((text === '' || isJson(text)) && { input }),
     ...(approval && { approval }),
-    ...(isRecord(error) && typeof error['message'] === 'string' && { error: { ...error, message: error['message'] } }),
+    ...(isRecord(error) &&
+      typeof error['message'] === 'string' && { error: { ...error, message: error['message'] } }),
     ...(providerExecuted === true && { providerExecuted: true }),
     ...(Object.keys(more).length > 0 && { metadata: more }),
   }
@@ -218,7 +235,9 @@ export type OrderStep = number | 'r' | 'c' | 'o' | 'p' | EmbeddedPart
 export type EmbeddedPart = FilePart | SourcePart | DataPart
 
 function isEmbedded(value: unknown): value is EmbeddedPart {
-  return isRecord(value) && (value['type'] === 'file' || value['type'] === 'source' || value['type'] === 'data')
+  return (
+    isRecord(value) && (value['type'] === 'file' || value['type'] === 'source' || value['type'] === 'data')
+  )
 }
 
 function arrange(draft: Draft, order: unknown): MessagePart[] {
@@ -247,6 +266,7 @@ function arrange(draft: Draft, order: unknown): MessagePart[] {
     if (step === 'p') return plain.next().value
     return isEmbedded(step) ? step : undefined
   })
-  const complete = [reasoning, calls, results, plain].every((rest) => rest.next().done) && at === draft.content.length
+  const complete =
+    [reasoning, calls, results, plain].every((rest) => rest.next().done) && at === draft.content.length
   return complete && !parts.includes(undefined) ? parts.filter((part) => part !== undefined) : fallback
 }

@@ -53,7 +53,10 @@ export function loadCall(state: ChatState, owner: MessageCell, part: ToolCallPar
 /** What cannot be true any more once a conversation was stored and loaded again. */
 function settleLoaded(part: ToolCallPart): ToolCallPart {
   if (part.state === 'awaiting-input' || part.state === 'input-streaming') {
-    const error = { message: 'The run ended before its arguments were complete.', code: 'incomplete-arguments' }
+    const error = {
+      message: 'The run ended before its arguments were complete.',
+      code: 'incomplete-arguments',
+    }
     return { ...part, state: 'cancelled', error }
   }
   if (part.state === 'executing') {

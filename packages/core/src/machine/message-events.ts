@@ -9,7 +9,16 @@ import type {
   TextMessageEndEvent,
   TextMessageStartEvent,
 } from '../protocol/events.js'
-import { addFixed, addMessage, addReasoning, addText, growPart, renameMessage, touchMessage, touchPart } from './cells.js'
+import {
+  addFixed,
+  addMessage,
+  addReasoning,
+  addText,
+  growPart,
+  renameMessage,
+  touchMessage,
+  touchPart,
+} from './cells.js'
 import { type Effect, none, warn } from './effects.js'
 import type { ChatState, MessageCell } from './state.js'
 import { mergeMetadata, ours, string } from './value.js'
@@ -67,7 +76,11 @@ export function endText(state: ChatState, event: TextMessageEndEvent): readonly 
   return describe(state, cell, event.metadata)
 }
 
-function describe(state: ChatState, cell: MessageCell, metadata: Record<string, unknown> | undefined): readonly Effect[] {
+function describe(
+  state: ChatState,
+  cell: MessageCell,
+  metadata: Record<string, unknown> | undefined,
+): readonly Effect[] {
   if (!metadata) return none
   cell.metadata = mergeMetadata(cell.metadata, metadata)
   touchMessage(state, cell)
@@ -79,7 +92,12 @@ export function startReasoning(state: ChatState, event: ReasoningMessageStartEve
   if (state.reasoning.has(event.messageId)) return none
   const hint = string(ours(event.metadata)['messageId'])
   const owner = hint === undefined ? provisionalMessage(state, event) : assistantMessage(state, hint, event)
-  addReasoning(state, owner, { id: event.messageId, text: '', encryptedValue: undefined, metadata: event.metadata })
+  addReasoning(state, owner, {
+    id: event.messageId,
+    text: '',
+    encryptedValue: undefined,
+    metadata: event.metadata,
+  })
   return none
 }
 
@@ -120,7 +138,8 @@ export function keepEncrypted(state: ChatState, event: ReasoningEncryptedValueEv
     touchPart(state, reasoning.owner, reasoning)
     return none
   }
-  const cell = event.subtype === 'message' ? state.messages.get(event.entityId) : state.calls.get(event.entityId)
+  const cell =
+    event.subtype === 'message' ? state.messages.get(event.entityId) : state.calls.get(event.entityId)
   if (!cell) return none
   cell.metadata = {
     ...cell.metadata,
@@ -143,7 +162,8 @@ export function patchActivity(state: ChatState, event: ActivityDeltaEvent): read
   const cell = state.messages.get(event.messageId)
   const part = cell?.parts[0]
   if (!cell || part?.kind !== 'fixed' || part.part.type !== 'data') return none
-  if (!state.applyPatch) return warn('patch-failed', 'An activity delta came, but no `statePatch` is configured.')
+  if (!state.applyPatch)
+    return warn('patch-failed', 'An activity delta came, but no `statePatch` is configured.')
   try {
     setActivity(state, cell, event.activityType, state.applyPatch(part.part.data, event.patch))
     return none

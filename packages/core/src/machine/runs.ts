@@ -60,7 +60,9 @@ export function finishRun(state: ChatState, event: RunFinishedEvent): readonly E
 }
 
 export function failRun(state: ChatState, event: RunErrorEvent): readonly Effect[] {
-  const failure = new CountersignError('run-error', event.message, { ...(event.code !== undefined && { code: event.code }) })
+  const failure = new CountersignError('run-error', event.message, {
+    ...(event.code !== undefined && { code: event.code }),
+  })
   if (state.run.phase === 'idle') state.error = failure
   else state.run = { ...state.run, failure }
   state.owed = 'change'
@@ -115,8 +117,10 @@ function returnUnsettled(state: ChatState, item: CallCell | InterruptCell, ackno
 function interruptCall(state: ChatState, call: CallCell): void {
   if (call.state === 'awaiting-input' || call.state === 'input-streaming') {
     call.reader = undefined
-    call.error = { message: 'The run ended before its arguments were complete.', code: 'incomplete-arguments' }
+    call.error = {
+      message: 'The run ended before its arguments were complete.',
+      code: 'incomplete-arguments',
+    }
     moveCall(state, call, 'cancelled')
   } else if (call.state === 'input-complete') call.interrupted = true
 }
-

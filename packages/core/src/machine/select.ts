@@ -1,5 +1,5 @@
-import type { ResumeEntry } from '../protocol/events.js'
 import { isTerminal } from '../messages.js'
+import type { ResumeEntry } from '../protocol/events.js'
 import type { CallCell, ChatState, InterruptCell } from './state.js'
 
 /** What is being waited for, or what there is to send. Derived from the state each time; nothing keeps it. */
@@ -18,7 +18,9 @@ export function hasUnsentAnswer(state: ChatState): boolean {
 
 /** Whether the server refused an answer for now (its ledger was out of reach), so that it can be offered again. */
 export function hasDeferredAnswer(state: ChatState): boolean {
-  return [...state.unsent].some((item) => item.kind === 'call' && item.approval?.problem === 'ledger-unavailable')
+  return [...state.unsent].some(
+    (item) => item.kind === 'call' && item.approval?.problem === 'ledger-unavailable',
+  )
 }
 
 /** Whether every call of the present turn is answered or finished, and every open interrupt is answered. */
@@ -57,7 +59,8 @@ export function clientCalls(state: ChatState): readonly { id: string; name: stri
   const calls: { id: string; name: string; input: unknown }[] = []
   for (const call of state.open) {
     if (call.owner.turn !== state.turn || call.interrupted || call.providerExecuted) continue
-    if (call.ready && call.state === 'approval-responded') calls.push({ id: call.id, name: call.name, input: call.ready.input })
+    if (call.ready && call.state === 'approval-responded')
+      calls.push({ id: call.id, name: call.name, input: call.ready.input })
     else if (call.state === 'input-complete' && (named?.has(call.id) ?? true)) {
       calls.push({ id: call.id, name: call.name, input: call.input })
     }
@@ -70,7 +73,9 @@ export function clientCalls(state: ChatState): readonly { id: string; name: stri
  * ride in the history, where the server finds them too.
  */
 export function resumeEntries(state: ChatState, again: boolean): ResumeEntry[] {
-  return [...state.unsent].flatMap((item) => (item.kind === 'interrupt' ? interruptEntry(item) : approvalEntry(item, again)))
+  return [...state.unsent].flatMap((item) =>
+    item.kind === 'interrupt' ? interruptEntry(item) : approvalEntry(item, again),
+  )
 }
 
 function interruptEntry({ interrupt, response }: InterruptCell): ResumeEntry[] {
@@ -85,7 +90,8 @@ function interruptEntry({ interrupt, response }: InterruptCell): ResumeEntry[] {
 function approvalEntry({ approval, state }: CallCell, again: boolean): ResumeEntry[] {
   if (!approval || (approval.delivery === 'unknown' && !again)) return []
   if (approval.delivery !== 'waiting' && approval.delivery !== 'unknown') return []
-  const metadata = approval.token === undefined ? {} : { metadata: { countersign: { token: approval.token } } }
+  const metadata =
+    approval.token === undefined ? {} : { metadata: { countersign: { token: approval.token } } }
   if (approval.approved === undefined) {
     return state === 'cancelled' ? [{ interruptId: approval.id, status: 'cancelled', ...metadata }] : []
   }
@@ -108,7 +114,8 @@ export function executingCalls(state: ChatState): readonly CallCell[] {
 /** The requests a person can see and has not answered: ids of approvals and of interrupts. */
 export function visibleRequests(state: ChatState): readonly string[] {
   const ids: string[] = []
-  for (const call of state.open) if (call.state === 'approval-requested' && call.approval) ids.push(call.approval.id)
+  for (const call of state.open)
+    if (call.state === 'approval-requested' && call.approval) ids.push(call.approval.id)
   for (const [id, interrupt] of state.interrupts) if (!interrupt.response) ids.push(id)
   return ids
 }

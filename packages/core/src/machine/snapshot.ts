@@ -2,7 +2,16 @@ import type { ToolCallPart, UIMessage } from '../messages.js'
 import { isTerminal } from '../messages.js'
 import type { MessagesSnapshotEvent } from '../protocol/events.js'
 import { askApproval, markChanged, readApproval } from './approvals.js'
-import { addFixed, addMessage, addReasoning, addText, moveCall, retainMessages, setOrder, touchMessage } from './cells.js'
+import {
+  addFixed,
+  addMessage,
+  addReasoning,
+  addText,
+  moveCall,
+  retainMessages,
+  setOrder,
+  touchMessage,
+} from './cells.js'
 import { type Effect, none } from './effects.js'
 import { foldMessages } from './fold.js'
 import { loadCall } from './load.js'
@@ -84,7 +93,12 @@ function fillMessage(
   })
 }
 
-function mergeCall(state: ChatState, owner: MessageCell, part: ToolCallPart, known: CallCell | undefined): readonly Effect[] {
+function mergeCall(
+  state: ChatState,
+  owner: MessageCell,
+  part: ToolCallPart,
+  known: CallCell | undefined,
+): readonly Effect[] {
   if (!known) return addSnapshotCall(state, owner, part)
   keepCall(owner, known)
   if (isTerminal(known.state)) return none

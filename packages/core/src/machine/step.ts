@@ -83,7 +83,10 @@ function applyEvent(state: ChatState, event: AGUIEvent): readonly Effect[] {
     case 'TEXT_MESSAGE_CHUNK':
     case 'TOOL_CALL_CHUNK':
     case 'REASONING_MESSAGE_CHUNK':
-      return warn('illegal-step', `${event.type} has to be expanded before it reaches the machine (createEventReader does it).`)
+      return warn(
+        'illegal-step',
+        `${event.type} has to be expanded before it reaches the machine (createEventReader does it).`,
+      )
     case 'SUBAGENT_FINISHED':
     case 'SUBAGENT_ERROR':
     case 'STEP_STARTED':
@@ -99,7 +102,9 @@ function applyCustom(state: ChatState, event: Extract<AGUIEvent, { type: 'CUSTOM
   switch (event.name) {
     case 'approval-requested': {
       const asked = readApprovalEvent(event.value)
-      return asked ? askApproval(state, asked) : warn('malformed-value', 'An approval-requested event has no usable value.')
+      return asked
+        ? askApproval(state, asked)
+        : warn('malformed-value', 'An approval-requested event has no usable value.')
     }
     case 'approval-refused':
       return refuseApproval(state, event.value)
@@ -116,7 +121,10 @@ function setShared(state: ChatState, shared: unknown): readonly Effect[] {
   return none
 }
 
-function patchShared(state: ChatState, patch: Extract<AGUIEvent, { type: 'STATE_DELTA' }>['delta']): readonly Effect[] {
+function patchShared(
+  state: ChatState,
+  patch: Extract<AGUIEvent, { type: 'STATE_DELTA' }>['delta'],
+): readonly Effect[] {
   if (!state.applyPatch) return warn('patch-failed', 'A state delta came, but no `statePatch` is configured.')
   try {
     return setShared(state, state.applyPatch(state.shared ?? {}, patch))

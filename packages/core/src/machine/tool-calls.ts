@@ -64,7 +64,8 @@ export function endArguments(state: ChatState, event: ToolCallEndEvent): readonl
   const call = state.calls.get(event.toolCallId)
   if (!call) return warn('unknown-id', `The unknown tool call "${event.toolCallId}" ended.`)
   if (call.replay !== undefined) return endReplay(state, call)
-  if (!call.reader) return warn('illegal-step', `The tool call "${call.id}" ended although it is ${call.state}.`)
+  if (!call.reader)
+    return warn('illegal-step', `The tool call "${call.id}" ended although it is ${call.state}.`)
   const { countersign: own, ...metadata } = event.metadata ?? {}
   call.token = string(ours({ countersign: own })['token'])
   if (Object.keys(metadata).length > 0) call.metadata = mergeMetadata(call.metadata, metadata)
@@ -137,7 +138,10 @@ export function readOutcome(
     const reason = (isRecord(output) && string(output['reason'])) || failure
     const code = string(own['code'])
     const message = reason ?? (flag === 'error' ? 'The tool failed.' : undefined)
-    return { state: flag, ...(message !== undefined && { error: { message, ...(code !== undefined && { code }) } }) }
+    return {
+      state: flag,
+      ...(message !== undefined && { error: { message, ...(code !== undefined && { code }) } }),
+    }
   }
   return call.approval?.approved === false ? { state: 'denied' } : { state: 'complete', output }
 }
@@ -155,7 +159,8 @@ function settle(state: ChatState, call: CallCell, outcome: Outcome): void {
 export function readyClientTool(state: ChatState, value: unknown): readonly Effect[] {
   const ready = isRecord(value) ? value : {}
   const call = state.calls.get(String(ready['toolCallId']))
-  if (!call) return warn('unknown-id', `An unknown client tool call "${String(ready['toolCallId'])}" is ready.`)
+  if (!call)
+    return warn('unknown-id', `An unknown client tool call "${String(ready['toolCallId'])}" is ready.`)
   if (call.state !== 'approval-responded' || call.approval?.approved !== true) {
     return warn('illegal-step', `The client tool call "${call.id}" is ready although it is ${call.state}.`)
   }

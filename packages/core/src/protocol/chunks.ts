@@ -14,7 +14,7 @@ interface ChunkStream {
 }
 
 const isChunk = (event: AGUIEvent): event is ChunkEvent => event.type.endsWith('_CHUNK')
-const idKey = (stem: string) => (stem[1] === 'O' ? 'toolCallId' : 'messageId')
+const idKey = (stem: string) => (stem === 'TOOL_CALL_' ? 'toolCallId' : 'messageId')
 
 const closesNothing = /^(RAW|ACT|REASONING_ENC|SUBAGENT_S)/
 const closesEveryLane = /^(RUN_|MESS)/
@@ -48,9 +48,11 @@ export function createChunkExpander(): (event: AGUIEvent) => AGUIEvent | readonl
 
   const laneOf = (chunk: ChunkEvent, stem: string, id: unknown): string | undefined => {
     const lane = chunk.subagentRunId
-    if (id === undefined && (lane !== undefined || lanes.get(lane)?.stem === stem)) return lane
+    const own = lanes.get(lane)
+    if (own?.stem === stem && (id === undefined || id === own.id)) return lane
+    if (id === undefined && lane !== undefined) return lane
     const fits = [...lanes].filter(([, open]) => open.stem === stem && (id === undefined || open.id === id))
-    if (fits.length > 1) fail(chunk, 'without an id or subagentRunId it fits several open streams')
+    if (fits.length > 1) fail(chunk, 'it fits several open streams')
     const [found] = fits[0] ?? [lane]
     if (lane !== undefined && lane !== found) fail(chunk, `${id} has another owner`)
     return found

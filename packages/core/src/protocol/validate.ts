@@ -1,4 +1,4 @@
-import type { AGUIEvent, EventType } from './events.js'
+import type { AGUIEvent } from './events.js'
 import { violation } from './violation.js'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -35,7 +35,7 @@ function inside(
   let copy: Record<string, unknown> | undefined
   for (const key in fields) {
     const child = fields[key]
-    if (child === undefined) continue
+    if (child === undefined && !Array.isArray(value)) continue
     const mark = removed.length
     path.push(key)
     const check = checks.get(key) ?? checks.get('*')
@@ -61,12 +61,12 @@ function inside(
 const plain: Readonly<Record<string, (value: unknown) => boolean>> = {
   string: (value) => typeof value === 'string',
   boolean: (value) => typeof value === 'boolean',
-  integer: Number.isSafeInteger,
+  integer: (value) => Number.isSafeInteger(value),
   count: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
   pointer: (value) => typeof value === 'string' && /^(\/([^/~]|~[01])*)*$/.test(value),
   object: isRecord,
   any: () => true,
-  given: (value) => value !== null,
+  nonnull: (value) => value !== null,
 }
 
 const must =
@@ -84,7 +84,9 @@ const listOf = (item: Check, mark: string): Check => {
   const checks = new Map([['*', item]])
   return (value) => {
     if (mark === '[string]' && typeof value === 'string') return value
-    return Array.isArray(value) && (value.length || mark !== '[+]') ? inside(value, checks, []) : fail(`array ${mark}`)
+    return Array.isArray(value) && (value.length || mark !== '[+]')
+      ? inside(value, checks, [])
+      : fail(`array ${mark}`)
   }
 }
 
@@ -95,14 +97,14 @@ const listOf = (item: Check, mark: string): Check => {
  * field.
  */
 function describe(): string {
-  const media = 'id? source:source metadata?~:given'
+  const media = 'id? source:source metadata?~:nonnull'
   const common = 'id metadata?:object subagentRunId?'
   const sealed = `${common} encryptedValue?`
   const named = `${sealed} name? content`
   const open = '*?:any path:pointer'
   const write = `${open} value:any`
   const carry = `${open} from:pointer`
-  const base = 'timestamp?:integer rawEvent?~:given metadata?:object'
+  const base = 'timestamp?:integer rawEvent?~:nonnull metadata?:object'
   const own = `${base} subagentRunId?`
   const id = `${own} messageId`
   const call = `${own} toolCallId`
@@ -113,7 +115,7 @@ function describe(): string {
   return `source type=data value mimeType
 source type=url value mimeType?
 source type=file value mimeType? provider?
-part type=text id? text metadata?:given
+part type=text id? text metadata?:nonnull
 part type=image ${media}
 part type=audio ${media}
 part type=video ${media}
@@ -127,10 +129,10 @@ message role=user ${named}:part[string]
 message role=tool ${sealed} toolCallId content:part[string] error?
 message role=activity ${common} activityType content:object
 message role=reasoning ${sealed} content
-tool name description parameters?~:given metadata?:object
+tool name description parameters?~:nonnull metadata?:object
 context description value
-resume interruptId status=resolved|cancelled payload?~:given metadata?:object
-input ${run} state?:given messages:message[] tools?:tool[] context?:context[] forwardedProps?~:given resume?:resume[]
+resume interruptId status=resolved|cancelled payload?~:nonnull metadata?:object
+input ${run} state?:nonnull messages:message[] tools?:tool[] context?:context[] forwardedProps?~:nonnull resume?:resume[]
 interrupt ${common} reason message? toolCallId? responseSchema?:object expiresAt?
 outcome type=success pendingToolCallIds?[]
 outcome type=interrupt interrupts:interrupt[+]
@@ -168,17 +170,17 @@ event type=ACTIVITY_DELTA ${id} activityType patch:operation[]
 event type=STEP_STARTED ${own} stepName
 event type=STEP_FINISHED ${own} stepName
 event type=SUBAGENT_STARTED ${subagent} name description? parentSubagentRunId? parentToolCallId? parentMessageId?
-event type=SUBAGENT_FINISHED ${subagent} result?~:given outcome?:end
+event type=SUBAGENT_FINISHED ${subagent} result?~:nonnull outcome?:end
 event type=SUBAGENT_ERROR ${subagent} message code?
 event type=RUN_STARTED ${base} ${run} input?:input
-event type=RUN_FINISHED ${base} threadId runId result?~:given outcome?~:outcome usage?:usage[] finishReason?:any
+event type=RUN_FINISHED ${base} threadId runId result?~:nonnull outcome?~:outcome usage?:usage[] finishReason?:any
 event type=RUN_ERROR ${base} message code? usage?:usage[]
 event type=RAW ${own} event:any source?
 event type=CUSTOM ${own} name value:any`
 }
 
 /** Reads the description into the check of its last kind, `event`. */
-function compile(description: string): Check {
+function compile(): Check {
   const kinds = new Map(Object.entries(plain).map(([kind, holds]) => [kind, must(kind, holds)]))
   const unions = new Map<string, Map<unknown, Check>>()
   let last: Check = (value) => value
@@ -197,7 +199,7 @@ function compile(description: string): Check {
     return (value) => inside(value as Fields, checks, required)
   }
 
-  for (const line of description.split('\n')) {
+  for (const line of describe().split('\n')) {
     const [, kind = '', tag = '', value, fields = ''] = /(\w+)(?: (\w+)=(\w+))?(.*)/.exec(line) ?? []
     const members = unions.get(kind) ?? new Map<unknown, Check>()
     unions.set(kind, members.set(value, object(tag + fields)))
@@ -211,7 +213,7 @@ function compile(description: string): Check {
   return last
 }
 
-const event = /* @__PURE__ */ compile(describe())
+const event = /* @__PURE__ */ compile()
 
 /**
  * Checks the fields of one event against AG-UI 1.0. Answers the very same object, or a copy without what AG-UI does not

@@ -34,7 +34,11 @@ function match(event: AGUIEvent, name: string, actual: string, wanted = actual):
 /** The id of what an event is about. Whoever starts a step must finish it, so its owner is part of its name. */
 function idOf(event: AGUIEvent): unknown {
   const { toolCallId, messageId, stepName, subagentRunId }: Readonly<Record<string, unknown>> = event
-  return toolCallId ?? messageId ?? (stepName === undefined ? subagentRunId : JSON.stringify([stepName, subagentRunId]))
+  return (
+    toolCallId ??
+    messageId ??
+    (stepName === undefined ? subagentRunId : JSON.stringify([stepName, subagentRunId]))
+  )
 }
 
 /**
@@ -83,13 +87,15 @@ export function createEventVerifier(expected: ExpectedRun = {}): EventVerifier {
     match(event, 'threadId', event.threadId, threadId)
     match(event, 'runId', event.runId, runId)
     const interrupts = event.outcome?.type === 'interrupt' ? event.outcome.interrupts : []
-    if (new Set(interrupts.map(({ id }) => id)).size < interrupts.length) fail(event, 'interrupt ids must differ')
+    if (new Set(interrupts.map(({ id }) => id)).size < interrupts.length)
+      fail(event, 'interrupt ids must differ')
   }
 
   const startSubagent = (event: EventOf<'SUBAGENT_STARTED'>) => {
     const { subagentRunId, parentSubagentRunId: parent } = event
     if (owners.has(`SUBAGENT ${subagentRunId}`)) fail(event, `${subagentRunId} has been used in this run`)
-    if (parent !== undefined && !owners.has(`SUBAGENT ${parent}`)) fail(event, `its parent ${parent} is unknown`)
+    if (parent !== undefined && !owners.has(`SUBAGENT ${parent}`))
+      fail(event, `its parent ${parent} is unknown`)
   }
 
   /** A call belongs to the message that carries it. Answers the owner that the call has by that. */
@@ -121,7 +127,10 @@ export function createEventVerifier(expected: ExpectedRun = {}): EventVerifier {
     if (delta?.type === type && owner === undefined && idOf(delta) === idOf(event)) return
     delta = undefined
     if (type !== 'RUN_STARTED' && last !== 'RUN_STARTED' && (type !== 'RUN_ERROR' || last === type)) {
-      fail(event, last ? `the run has ended with ${last}` : 'the first event must be RUN_STARTED or RUN_ERROR')
+      fail(
+        event,
+        last ? `the run has ended with ${last}` : 'the first event must be RUN_STARTED or RUN_ERROR',
+      )
     }
     switch (type) {
       case 'RUN_STARTED':
@@ -158,7 +167,8 @@ export function createEventVerifier(expected: ExpectedRun = {}): EventVerifier {
   return {
     verify,
     end() {
-      if (!last || last === 'RUN_STARTED') throw violation('truncated-stream', 'end', 'RUN_FINISHED or RUN_ERROR is missing')
+      if (!last || last === 'RUN_STARTED')
+        throw violation('truncated-stream', 'end', 'RUN_FINISHED or RUN_ERROR is missing')
     },
   }
 }

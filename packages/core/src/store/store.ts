@@ -1,7 +1,13 @@
 import type { CountersignError } from '../errors.js'
 import type { LocalAct } from '../machine/acts.js'
 import type { Effect } from '../machine/effects.js'
-import { readInterrupts, readMessage, readMessageIds, readMessages, readPendingApprovals } from '../machine/read.js'
+import {
+  readInterrupts,
+  readMessage,
+  readMessageIds,
+  readMessages,
+  readPendingApprovals,
+} from '../machine/read.js'
 import type { ApplyPatch, ChatState, QueuedMessage } from '../machine/state.js'
 import { createChatState } from '../machine/state.js'
 import { step } from '../machine/step.js'
