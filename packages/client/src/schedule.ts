@@ -1,7 +1,7 @@
 /** When listeners hear of growth: `sync` at every delta, `microtask`, `frame` (with the next paint), or every so many milliseconds. */
 export type Notify = 'sync' | 'microtask' | 'frame' | number
 
-type Schedule = (flush: () => void) => () => void
+type Schedule = (flush: () => void) => (() => void) | undefined
 
 /** What a hidden page, which paints no frames, waits between two notifications. */
 const hiddenDelay = 50
@@ -10,10 +10,7 @@ const hiddenDelay = 50
 export function scheduleBy(choose: () => Notify | undefined): Schedule {
   return (flush) => {
     const notify = choose() ?? defaultNotify()
-    if (notify === 'sync') {
-      flush()
-      return () => {}
-    }
+    if (notify === 'sync') return undefined
     if (typeof notify === 'number') return delayed(flush, notify)
     if (notify === 'frame' && typeof requestAnimationFrame === 'function') return withNextFrame(flush)
     return soon(flush)

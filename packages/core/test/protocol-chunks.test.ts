@@ -43,7 +43,9 @@ test('a text chunk becomes START, CONTENT and, at the end, END', () => {
 })
 
 test('role, name and owner of the first chunk go to START, the owner to all', () => {
-  expect(expand(text({ messageId: 'm1', role: 'user', name: 'Ada', ...s1 }), text({ delta: 'b', ...s1 }))).toEqual([
+  expect(
+    expand(text({ messageId: 'm1', role: 'user', name: 'Ada', ...s1 }), text({ delta: 'b', ...s1 })),
+  ).toEqual([
     { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'user', name: 'Ada', ...s1 },
     { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: 'b', ...s1 },
     { type: 'TEXT_MESSAGE_END', messageId: 'm1', ...s1 },
@@ -52,7 +54,9 @@ test('role, name and owner of the first chunk go to START, the owner to all', ()
 
 test('a tool call chunk becomes START, ARGS and END', () => {
   const first = call({ toolCallId: 'c1', toolCallName: 'remove', parentMessageId: 'm1', delta: '{' })
-  expect(expand(first, call({ toolCallId: 'c1', toolCallName: 'remove', parentMessageId: 'm1', delta: '}' }))).toEqual([
+  expect(
+    expand(first, call({ toolCallId: 'c1', toolCallName: 'remove', parentMessageId: 'm1', delta: '}' })),
+  ).toEqual([
     { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'remove', parentMessageId: 'm1' },
     { type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta: '{' },
     { type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta: '}' },
@@ -70,7 +74,9 @@ test('a reasoning chunk becomes START with its role, CONTENT and END', () => {
 
 test('metadata, timestamp and the raw event of a chunk are kept', () => {
   const metadata = { k: 1 }
-  expect(expand(text({ messageId: 'm1', metadata, timestamp: 5 }), text({ metadata }), text({ rawEvent: 7 }))).toEqual([
+  expect(
+    expand(text({ messageId: 'm1', metadata, timestamp: 5 }), text({ metadata }), text({ rawEvent: 7 })),
+  ).toEqual([
     { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'assistant', metadata, timestamp: 5 },
     { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: '', metadata },
     { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: '', rawEvent: 7 },
@@ -79,7 +85,10 @@ test('metadata, timestamp and the raw event of a chunk are kept', () => {
 })
 
 test('a chunk that says nothing new becomes nothing', () => {
-  expect(types(text({ messageId: 'm1' }), text({}), text({ messageId: 'm1' }))).toEqual(['TEXT_MESSAGE_START', 'TEXT_MESSAGE_END'])
+  expect(types(text({ messageId: 'm1' }), text({}), text({ messageId: 'm1' }))).toEqual([
+    'TEXT_MESSAGE_START',
+    'TEXT_MESSAGE_END',
+  ])
 })
 
 test('a first chunk needs its id, a first tool call chunk its name too', () => {
@@ -108,7 +117,10 @@ test('another id, another kind and most events close the open stream of their la
   expect(types(open, thought({ messageId: 'm2' })).slice(1, 3)).toEqual([end, 'REASONING_MESSAGE_START'])
   expect(types(open, custom).slice(1)).toEqual([end, 'CUSTOM'])
   expect(types(open, { type: 'STATE_SNAPSHOT', snapshot: 1 }).slice(1)).toEqual([end, 'STATE_SNAPSHOT'])
-  expect(types(open, { type: 'MESSAGES_SNAPSHOT', messages: [] }).slice(1)).toEqual([end, 'MESSAGES_SNAPSHOT'])
+  expect(types(open, { type: 'MESSAGES_SNAPSHOT', messages: [] }).slice(1)).toEqual([
+    end,
+    'MESSAGES_SNAPSHOT',
+  ])
   expect(reason(open, custom, text({ delta: 'b' }))).toMatch(/the first chunk needs messageId/)
 })
 
@@ -124,7 +136,12 @@ test('RAW, activities, encrypted values, starting subagents and unknown events l
     expect(types(text({ messageId: 'm1' }), aside, text({ delta: 'b' })).at(-2)).toBe('TEXT_MESSAGE_CONTENT')
   }
   const subagent = (type: string) => ({ type, name: 'n', ...s1 })
-  expect(types(text({ messageId: 'm1', ...s1 }), subagent('SUBAGENT_STARTED'), text({ delta: 'b' }), { type: 'SUBAGENT_FINISHED', ...s1 })).toEqual([
+  expect(
+    types(text({ messageId: 'm1', ...s1 }), subagent('SUBAGENT_STARTED'), text({ delta: 'b' }), {
+      type: 'SUBAGENT_FINISHED',
+      ...s1,
+    }),
+  ).toEqual([
     'TEXT_MESSAGE_START',
     'SUBAGENT_STARTED',
     'TEXT_MESSAGE_CONTENT',
@@ -143,13 +160,17 @@ test('each subagent has a lane of its own, closed by its own events only', () =>
     { ...custom, ...s1 },
     text({ messageId: 'm0', delta: 'e' }),
   )
-  const contents = parts.flatMap((event) => (event.type === 'TEXT_MESSAGE_CONTENT' ? `${event.messageId}${event.delta}` : []))
+  const contents = parts.flatMap((event) =>
+    event.type === 'TEXT_MESSAGE_CONTENT' ? `${event.messageId}${event.delta}` : [],
+  )
   expect(contents).toEqual(['m0a', 'm1b', 'm0c', 'm1d', 'm0e'])
 })
 
 test('an untagged chunk continues the only stream it fits, by id or by kind', () => {
   const contents = (...events: Loose[]) =>
-    expand(...events).flatMap((event) => (event.type === 'TEXT_MESSAGE_CONTENT' ? [event.messageId, event.subagentRunId] : []))
+    expand(...events).flatMap((event) =>
+      event.type === 'TEXT_MESSAGE_CONTENT' ? [event.messageId, event.subagentRunId] : [],
+    )
   const m1 = text({ messageId: 'm1', ...s1 })
   const m2 = text({ messageId: 'm2', ...s2 })
   expect(contents(m1, text({ delta: 'b' }))).toEqual(['m1', 's1'])
@@ -161,13 +182,20 @@ test('an untagged chunk that fits several subagents, or a tag that disagrees wit
   const m1 = text({ messageId: 'm1', ...s1 })
   const m2 = text({ messageId: 'm2', ...s2 })
   expect(reason(m1, m2, text({ delta: 'b' }))).toMatch(/^protocol-violation: .*TEXT_MESSAGE_CHUNK: .*several/)
-  expect(reason(m1, text({ messageId: 'm1', ...s2 }))).toMatch(/^protocol-violation: .*TEXT_MESSAGE_CHUNK: .*m1/)
+  expect(reason(m1, text({ messageId: 'm1', ...s2 }))).toMatch(
+    /^protocol-violation: .*TEXT_MESSAGE_CHUNK: .*m1/,
+  )
 })
 
 test('RUN_ERROR closes what chunks have opened, in every lane, before it is delivered', () => {
   const delivered: string[] = []
   const reader = createEventReader()
-  for (const event of [started, text({ messageId: 'm1' }), call({ toolCallId: 'c1', toolCallName: 'n', ...s1 }), { type: 'RUN_ERROR', message: '' }]) {
+  for (const event of [
+    started,
+    text({ messageId: 'm1' }),
+    call({ toolCallId: 'c1', toolCallName: 'n', ...s1 }),
+    { type: 'RUN_ERROR', message: '' },
+  ]) {
     reader.push(event, ({ type }) => delivered.push(type))
   }
   expect(delivered.slice(3)).toEqual(['TEXT_MESSAGE_END', 'TOOL_CALL_END', 'RUN_ERROR'])
@@ -176,7 +204,8 @@ test('RUN_ERROR closes what chunks have opened, in every lane, before it is deli
 test('a truncated stream never closes an open tool call: its arguments are not complete', () => {
   const delivered: string[] = []
   const reader = createEventReader()
-  for (const event of [started, call({ toolCallId: 'c1', toolCallName: 'n', delta: '{"a":' })]) reader.push(event, ({ type }) => delivered.push(type))
+  for (const event of [started, call({ toolCallId: 'c1', toolCallName: 'n', delta: '{"a":' })])
+    reader.push(event, ({ type }) => delivered.push(type))
   expect(() => reader.end()).toThrow(/RUN_FINISHED or RUN_ERROR/)
   expect(delivered).not.toContain('TOOL_CALL_END')
 })

@@ -11,7 +11,9 @@ const parts = [
 ]
 const common = { id: 'm1', metadata, subagentRunId: 's1' }
 const sealed = { ...common, encryptedValue: 'e' }
-const toolCalls = [{ id: 'c1', type: 'function', function: { name: 'n', arguments: '{' }, encryptedValue: 'e', metadata }]
+const toolCalls = [
+  { id: 'c1', type: 'function', function: { name: 'n', arguments: '{' }, encryptedValue: 'e', metadata },
+]
 
 /** One message of every role, with every field that AG-UI 1.0 describes. */
 export const messages = [
@@ -88,11 +90,26 @@ export const events: { type: string; [field: string]: unknown }[] = [
   { ...own, type: 'STATE_SNAPSHOT', snapshot: null },
   { ...own, type: 'STATE_DELTA', delta: patch },
   { ...base, type: 'MESSAGES_SNAPSHOT', messages },
-  { ...own, type: 'ACTIVITY_SNAPSHOT', messageId: 'm1', activityType: 'a', content: { any: null }, replace: false },
+  {
+    ...own,
+    type: 'ACTIVITY_SNAPSHOT',
+    messageId: 'm1',
+    activityType: 'a',
+    content: { any: null },
+    replace: false,
+  },
   { ...own, type: 'ACTIVITY_DELTA', messageId: 'm1', activityType: 'a', patch },
   { ...own, type: 'RAW', event: null, source: 's' },
   { ...own, type: 'CUSTOM', name: 'n', value: null },
-  { ...base, type: 'RUN_STARTED', threadId: 't1', runId: 'r1', protocolVersion: '1.0', parentRunId: 'r0', input },
+  {
+    ...base,
+    type: 'RUN_STARTED',
+    threadId: 't1',
+    runId: 'r1',
+    protocolVersion: '1.0',
+    parentRunId: 'r0',
+    input,
+  },
   { ...finished, result: 1, outcome: { type: 'success', pendingToolCallIds: ['c1'] }, usage },
   { ...finished, outcome: { type: 'interrupt', interrupts: [interrupt] } },
   { ...finished, outcome: { type: 'cancelled' } },

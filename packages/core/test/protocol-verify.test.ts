@@ -11,7 +11,11 @@ const call = (step: string, more: object = {}) => ({ type: `TOOL_CALL_${step}`, 
 const named = { toolCallName: 'remove' }
 const delta = { delta: 'x' }
 const as = (subagentRunId: string) => ({ subagentRunId })
-const subagent = (step: string, subagentRunId = 's1', more: object = {}) => ({ type: `SUBAGENT_${step}`, subagentRunId, ...more })
+const subagent = (step: string, subagentRunId = 's1', more: object = {}) => ({
+  type: `SUBAGENT_${step}`,
+  subagentRunId,
+  ...more,
+})
 
 /** Reads the events to their end; answers the types delivered, or the code and message of the error. */
 function read(events: Loose[], options = {}): string[] | string {
@@ -54,14 +58,22 @@ test('rule 3: after RUN_ERROR only RUN_STARTED may come', () => {
 
 test('rule 4: after RUN_FINISHED only RUN_ERROR or RUN_STARTED may come', () => {
   passes(started, finished, failed)
-  fails(/CUSTOM: the run has ended with RUN_FINISHED/, started, finished, { type: 'CUSTOM', name: 'n', value: 1 })
+  fails(/CUSTOM: the run has ended with RUN_FINISHED/, started, finished, {
+    type: 'CUSTOM',
+    name: 'n',
+    value: 1,
+  })
   fails(/RUN_FINISHED: the run has ended with RUN_FINISHED/, started, finished, finished)
 })
 
 test('rule 5: attribution is absent or a string, never null', () => {
   runFails(/^malformed-event: .*TEXT_MESSAGE_START\/subagentRunId/, text('START', { subagentRunId: null }))
   runFails(/SUBAGENT_STARTED\/description/, subagent('STARTED', 's1', { name: 'n', description: null }))
-  runFails(/SUBAGENT_FINISHED\/outcome/, subagent('STARTED', 's1', { name: 'n' }), subagent('FINISHED', 's1', { outcome: null }))
+  runFails(
+    /SUBAGENT_FINISHED\/outcome/,
+    subagent('STARTED', 's1', { name: 'n' }),
+    subagent('FINISHED', 's1', { outcome: null }),
+  )
   const suspended = (interruptIds: unknown) => [
     subagent('STARTED', 's1', { name: 'n' }),
     subagent('FINISHED', 's1', { outcome: { type: 'suspended', interruptIds } }),
@@ -70,7 +82,10 @@ test('rule 5: attribution is absent or a string, never null', () => {
   runFails(/SUBAGENT_FINISHED\/outcome\/interruptIds: /, ...suspended(null))
   runFails(/SUBAGENT_FINISHED\/outcome\/interruptIds\/0: /, ...suspended([1]))
   const interrupt = { id: 'i1', reason: 'confirmation', subagentRunId: null }
-  fails(/interrupts\/0\/subagentRunId/, started, { ...finished, outcome: { type: 'interrupt', interrupts: [interrupt] } })
+  fails(/interrupts\/0\/subagentRunId/, started, {
+    ...finished,
+    outcome: { type: 'interrupt', interrupts: [interrupt] },
+  })
 })
 
 test('rule 6: a text message is opened once, then continued, then closed', () => {
@@ -123,7 +138,12 @@ test('rule 10: what continues, closes or reopens a thing agrees with its owner o
   run({ ...snapshot, ...as('s1') }, { ...patch, ...as('s1') }, patch)
   run({ ...patch, ...as('s1') })
   run({ ...snapshot, ...as('s1') }, { ...snapshot, ...as('s2') }, { ...patch, ...as('s2') })
-  runFails(/ACTIVITY_DELTA: .*a1/, { ...snapshot, ...as('s1') }, { ...snapshot, ...as('s2'), replace: false }, { ...patch, ...as('s2') })
+  runFails(
+    /ACTIVITY_DELTA: .*a1/,
+    { ...snapshot, ...as('s1') },
+    { ...snapshot, ...as('s2'), replace: false },
+    { ...patch, ...as('s2') },
+  )
   runFails(/ACTIVITY_DELTA: .*a1/, snapshot, { ...patch, ...as('s2') })
 })
 
@@ -139,7 +159,12 @@ test('rule 10: an encrypted value agrees with the owner of its message, reasonin
   run(sealed('message', 'nobody'), sealed('tool-call', 'nobody'))
   runFails(/REASONING_ENCRYPTED_VALUE: .*m1/, text('START', as('s1')), text('END'), sealed('message', 'm1'))
   runFails(/REASONING_ENCRYPTED_VALUE: .*m1/, reasoning('START'), reasoning('END'), sealed('message', 'm1'))
-  runFails(/REASONING_ENCRYPTED_VALUE: .*c1/, call('START', { ...named, ...as('s1') }), call('END'), sealed('tool-call', 'c1'))
+  runFails(
+    /REASONING_ENCRYPTED_VALUE: .*c1/,
+    call('START', { ...named, ...as('s1') }),
+    call('END'),
+    sealed('tool-call', 'c1'),
+  )
 })
 
 test('rule 10: a tool call agrees with the owner of the message that carries it, and inherits it', () => {
@@ -151,8 +176,20 @@ test('rule 10: a tool call agrees with the owner of the message that carries it,
   runFails(/TOOL_CALL_START: .*m1/, ...message('s1'), call('START', { ...parent, ...as('s2') }))
   runFails(/TOOL_CALL_START: .*m1/, ...message(), call('START', { ...parent, ...as('s2') }))
   runFails(/TOOL_CALL_END: .*c1/, ...message('s1'), call('START', parent), call('END', as('s2')))
-  runFails(/TOOL_CALL_START: .*c1/, ...message('s1'), call('START', named), call('END'), call('START', parent))
-  runFails(/TOOL_CALL_START: .*c1/, ...message(), call('START', { ...named, ...as('s1') }), call('END'), call('START', parent))
+  runFails(
+    /TOOL_CALL_START: .*c1/,
+    ...message('s1'),
+    call('START', named),
+    call('END'),
+    call('START', parent),
+  )
+  runFails(
+    /TOOL_CALL_START: .*c1/,
+    ...message(),
+    call('START', { ...named, ...as('s1') }),
+    call('END'),
+    call('START', parent),
+  )
 })
 
 test('rule 10: owners come from MESSAGES_SNAPSHOT, from RUN_STARTED.input unless known, and last for the run', () => {
@@ -185,11 +222,21 @@ test('rule 10: owners come from MESSAGES_SNAPSHOT, from RUN_STARTED.input unless
 
 test('rule 11: a subagent starts once, under a known parent, and ends once', () => {
   const name = { name: 'researcher' }
-  run(subagent('STARTED', 's1', name), subagent('STARTED', 's2', { ...name, parentSubagentRunId: 's1' }), subagent('ERROR', 's2', { message: 'm' }), subagent('FINISHED'))
+  run(
+    subagent('STARTED', 's1', name),
+    subagent('STARTED', 's2', { ...name, parentSubagentRunId: 's1' }),
+    subagent('ERROR', 's2', { message: 'm' }),
+    subagent('FINISHED'),
+  )
   runFails(/^malformed-event: .*SUBAGENT_STARTED\/name/, subagent('STARTED'))
   runFails(/^malformed-event: .*SUBAGENT_STARTED\/subagentRunId/, { type: 'SUBAGENT_STARTED', ...name })
   runFails(/SUBAGENT_STARTED: .*s1/, subagent('STARTED', 's1', name), subagent('STARTED', 's1', name))
-  runFails(/SUBAGENT_STARTED: .*s1/, subagent('STARTED', 's1', name), subagent('FINISHED'), subagent('STARTED', 's1', name))
+  runFails(
+    /SUBAGENT_STARTED: .*s1/,
+    subagent('STARTED', 's1', name),
+    subagent('FINISHED'),
+    subagent('STARTED', 's1', name),
+  )
   runFails(/SUBAGENT_STARTED: .*s9/, subagent('STARTED', 's1', { ...name, parentSubagentRunId: 's9' }))
   runFails(/SUBAGENT_STARTED: .*s1/, subagent('STARTED', 's1', { ...name, parentSubagentRunId: 's1' }))
   runFails(/SUBAGENT_FINISHED: .*s1 is not open/, subagent('FINISHED'))

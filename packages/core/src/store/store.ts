@@ -40,10 +40,10 @@ export interface StoreOptions {
   messages?: readonly UIMessage[] | undefined
   applyPatch?: ApplyPatch | undefined
   /**
-   * Runs `flush` when growth of texts and arguments is to be published, and returns how to call that off.
-   * Default: publish at once.
+   * Sees to it that `flush` is called when growth of texts and arguments is to be published, and returns how to call that off; or
+   * returns nothing, to have it published at once, which is the default.
    */
-  schedule?: ((flush: () => void) => () => void) | undefined
+  schedule?: ((flush: () => void) => (() => void) | undefined) | undefined
   /** What a listener threw. Default: ignored. */
   onListenerError?: ((error: unknown) => void) | undefined
 }
@@ -88,8 +88,8 @@ export function createChatStore(options: StoreOptions): ChatStore {
     if (onEffect) for (const effect of effects) after.push(() => onEffect(effect))
     if (state.owed === 'nothing' && effects.length === 0) return
     snapshot = undefined
-    if (state.owed === 'growth' && options.schedule) cancelFlush ??= options.schedule(flush)
-    else publish()
+    if (state.owed === 'growth') cancelFlush ??= options.schedule?.(flush)
+    if (state.owed !== 'growth' || !cancelFlush) publish()
     if (!publishing) drain()
   }
 
