@@ -1,33 +1,107 @@
-import type { ToolMap } from '@countersign/core'
+import { CountersignError, type ToolMap } from '@countersign/core'
 import { ChatClient } from './client.js'
 import type { ChatClientOptions } from './options.js'
 
+type Given<Tools extends ToolMap> = Partial<ChatClientOptions<Tools>>
+
 /**
  * The clients of one provider, by thread: whoever asks for a thread gets the same client. A new thread is another client, never a
- * reset, so that what runs in the old one goes on.
+ * reset, so that what runs in the old one goes on. All of it is memory only: a registry that is never used needs no end.
  */
 export interface ChatClients<Tools extends ToolMap = ToolMap> {
   /** The client of the provider itself. */
   readonly main: ChatClient<Tools>
-  /** The client of a thread, made with the provider's options and these where there is none yet. */
-  get(options: Partial<ChatClientOptions<Tools>>): ChatClient<Tools>
+  /** The client of a thread (the main one where none is named), made with the provider's options and these where there is none yet. */
+  get(own: Given<Tools>): ChatClient<Tools>
+  /** The same clients with another main one: what a provider turns to when its `client` or `threadId` is another. */
+  turnTo(source: ChatClient<Tools> | Given<Tools>): ChatClients<Tools>
+  /** The provider's options are now these. Its clients follow, but for what a page gave itself. */
+  setOptions(options: Given<Tools>): void
+  /** A page gives its client `own`, and gave it `before`. What it gives no longer is as the provider says. */
+  follow(client: ChatClient<Tools>, own: Given<Tools>, before: Given<Tools>): void
 }
 
 /** Makes the registry of a provider out of a client, or out of options for the clients to come. */
 export function createChatClients<Tools extends ToolMap>(
-  source: ChatClient<Tools> | ChatClientOptions<Tools>,
+  source: ChatClient<Tools> | Given<Tools>,
 ): ChatClients<Tools> {
-  const options = source instanceof ChatClient ? undefined : source
-  const main = source instanceof ChatClient ? source : new ChatClient(source)
-  const byThread = new Map([[main.threadId, main]])
-  return {
-    main,
-    get(own) {
-      const known = byThread.get(own.threadId ?? main.threadId)
-      if (known) return known
-      const made = new ChatClient<Tools>({ ...options, ...own } as ChatClientOptions<Tools>)
-      byThread.set(made.threadId, made)
-      return made
-    },
+  let base: Given<Tools> = source instanceof ChatClient ? {} : present(source)
+  const byThread = new Map<string, ChatClient<Tools>>()
+  /** What pages gave to each client, over what the provider gives to all it made. */
+  const overrides = new WeakMap<ChatClient<Tools>, Given<Tools>>()
+  /** A client that came from outside has options of its own. */
+  const made = new WeakSet<ChatClient<Tools>>()
+
+  function change(client: ChatClient<Tools>, before: Given<Tools>, now: Given<Tools>): void {
+    const changes = changed(before, now)
+    if (Object.keys(changes).length > 0) client.setOptions(changes)
   }
+
+  function find(options: Given<Tools>): ChatClient<Tools> {
+    const known = options.threadId === undefined ? undefined : byThread.get(options.threadId)
+    if (known) return known
+    const client = new ChatClient<Tools>(complete(options))
+    made.add(client)
+    return client
+  }
+
+  function around(main: ChatClient<Tools>): ChatClients<Tools> {
+    return {
+      main,
+      get(own) {
+        if (own.threadId === undefined || own.threadId === main.threadId) return main
+        const client = find({ ...base, ...present(own) })
+        byThread.set(client.threadId, client)
+        return client
+      },
+      turnTo: (next) => around(next instanceof ChatClient ? next : find(present(next))),
+      setOptions(options) {
+        const before = base
+        base = present(options)
+        // Only now, so that a main client of a render that came to nothing is kept by nobody.
+        byThread.set(main.threadId, main)
+        for (const client of byThread.values()) {
+          if (!made.has(client)) continue
+          const own = overrides.get(client)
+          change(client, { ...before, ...own }, { ...base, ...own })
+        }
+      },
+      follow(client, own, before) {
+        const was = overrides.get(client) ?? {}
+        const kept = Object.entries(was).filter(([name]) => !(name in before))
+        const now: Given<Tools> = { ...Object.fromEntries(kept), ...present(own) }
+        overrides.set(client, now)
+        change(client, { ...base, ...was }, { ...base, ...now })
+      },
+    }
+  }
+
+  return around(source instanceof ChatClient ? source : find(base))
+}
+
+/** What is given as `undefined` is not given. */
+function present<Options extends object>(options: Options): Partial<Options> {
+  const own: Partial<Options> = { ...options }
+  for (const name in own) if (own[name] === undefined) delete own[name]
+  return own
+}
+
+/** What differs, with `undefined` for what is given no longer; without what cannot change, and a chat never loses its connection. */
+function changed<Options extends object>(before: Options, now: Options): Partial<Options> {
+  const all: Options = { ...before, ...now }
+  const changes: Partial<Options> = {}
+  for (const name in all) {
+    const fixed = name === 'threadId' || name === 'initialMessages' || name === 'statePatch'
+    const lost = name === 'connection' && now[name] === undefined
+    if (!fixed && !lost && !Object.is(before[name], now[name])) changes[name] = now[name]
+  }
+  return changes
+}
+
+function complete<Tools extends ToolMap>(options: Given<Tools>): ChatClientOptions<Tools> {
+  const { connection } = options
+  if (connection) return { ...options, connection }
+  const message =
+    'This chat has no connection. Give one, `connection: fetchServerSentEvents("/api/chat")`; or give a `client`; or put a provider with options above it.'
+  throw new CountersignError('invalid-option', message, { option: 'connection' })
 }

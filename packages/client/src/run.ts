@@ -17,6 +17,8 @@ export interface Run {
   /** What its request took along. */
   readonly carried: ReadonlySet<Answered>
   readonly done: Promise<RunEnd>
+  /** Asks the connection. Called once, when the run is known to be the open one. */
+  start(): void
   /** Ends it now. Later calls do nothing, and what still arrives is not applied. */
   end(end: RunEnd): void
 }
@@ -38,8 +40,8 @@ export interface RunHost {
   onEnd(run: Run, end: RunEnd): void
 }
 
-/** Opens a stream. The connection is asked before this returns; everything else follows as events arrive. */
-export function openRun(host: RunHost): Run {
+/** A run that is not started yet. */
+export function createRun(host: RunHost): Run {
   const controller = new AbortController()
   let ended = false
   let resolve: (end: RunEnd) => void
@@ -51,6 +53,9 @@ export function openRun(host: RunHost): Run {
     kind: host.kind,
     carried: host.carried,
     done,
+    start() {
+      void read(host, controller.signal, () => ended).then(run.end)
+    },
     end(end) {
       if (ended) return
       ended = true
@@ -59,7 +64,6 @@ export function openRun(host: RunHost): Run {
       resolve(end)
     },
   }
-  void read(host, controller.signal, () => ended).then(run.end)
   return run
 }
 

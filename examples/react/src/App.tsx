@@ -1,0 +1,72 @@
+import { useChatClient, useChatSelector, useMessageIds } from '@countersign/react'
+import { useEffect, useRef } from 'react'
+import { Announcer } from './Announcer.js'
+import { Composer } from './Composer.js'
+import { EmptyState } from './EmptyState.js'
+import { ErrorNotice } from './ErrorNotice.js'
+import { focusComposer, showCard } from './focus.js'
+import { PendingBar } from './PendingBar.js'
+import { Queue } from './Queue.js'
+import { Thread } from './Thread.js'
+import { useStickToBottom } from './useStickToBottom.js'
+
+export function App() {
+  const isEmpty = useMessageIds().length === 0
+  const { scroller, isAtBottom, toBottom } = useStickToBottom(!isEmpty)
+  useFirstRequestInView(isAtBottom)
+  return (
+    <div className="chat">
+      <Header isEmpty={isEmpty} />
+      <main className="chat-scroll" ref={scroller}>
+        {isEmpty ? <EmptyState /> : <Thread />}
+      </main>
+      <footer className="chat-footer">
+        <div className="chat-footer-inner">
+          {!isAtBottom && (
+            <button type="button" className="button to-bottom" onClick={toBottom}>
+              To the end
+            </button>
+          )}
+          <ErrorNotice />
+          <PendingBar />
+          <Queue />
+          <Composer />
+        </div>
+      </footer>
+      <Announcer />
+    </div>
+  )
+}
+
+/** Following the end would leave the first of many requests above the view; the person reads them from the top. */
+function useFirstRequestInView(follows: boolean) {
+  const { getSnapshot } = useChatClient()
+  const waits = useChatSelector((chat) => chat.status === 'awaiting-approval')
+  const followed = useRef(follows)
+  followed.current = follows
+  useEffect(() => {
+    const [first] = getSnapshot().pendingApprovals
+    if (waits && first && followed.current) showCard(first)
+  }, [waits, getSnapshot])
+}
+
+function Header({ isEmpty }: { isEmpty: boolean }) {
+  const { clear } = useChatClient()
+  return (
+    <header className="chat-header">
+      <h1 className="wordmark">Countersign</h1>
+      <p className="chat-subject">Nothing is changed without your yes.</p>
+      <button
+        type="button"
+        className="button new-chat"
+        disabled={isEmpty}
+        onClick={() => {
+          clear()
+          focusComposer()
+        }}
+      >
+        New chat
+      </button>
+    </header>
+  )
+}

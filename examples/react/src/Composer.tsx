@@ -1,0 +1,84 @@
+import { useChatClient, useChatSelector, usePendingApprovals } from '@countersign/react'
+import { type KeyboardEvent, useState } from 'react'
+import { COMPOSER_ID, focusComposer } from './focus.js'
+
+/** Where the person writes. Enter sends, Shift+Enter makes a new line. */
+export function Composer() {
+  const [text, setText] = useState('')
+  const { sendMessage, stop } = useChatClient()
+  const isLoading = useChatSelector((chat) => chat.isLoading)
+  const isEmpty = text.trim() === ''
+
+  async function send() {
+    if (isEmpty) return
+    setText('')
+    const { status } = await sendMessage(text)
+    // A refused text goes back to the person, unless the next one is being written already.
+    if (status === 'refused') setText((present) => (present === '' ? text : present))
+  }
+
+  function onStop() {
+    stop()
+    focusComposer()
+  }
+
+  function onKeyDown(event: KeyboardEvent) {
+    // While an input method composes, Enter belongs to it.
+    if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
+    event.preventDefault()
+    void send()
+  }
+
+  return (
+    <form
+      className="composer"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void send()
+      }}
+    >
+      <label className="visually-hidden" htmlFor={COMPOSER_ID}>
+        Message
+      </label>
+      <textarea
+        id={COMPOSER_ID}
+        className="composer-input"
+        rows={1}
+        value={text}
+        placeholder="What should be done?"
+        aria-describedby="composer-hint"
+        // biome-ignore lint/a11y/noAutofocus: writing is what this page is for
+        autoFocus
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={onKeyDown}
+      />
+      <div className="composer-buttons">
+        {isLoading && (
+          <button type="button" className="button stop" onClick={onStop}>
+            Stop
+          </button>
+        )}
+        {(!isLoading || !isEmpty) && (
+          <button type="submit" className="button send" disabled={isEmpty}>
+            {isLoading ? 'Queue' : 'Send'}
+          </button>
+        )}
+      </div>
+      <Hint isWriting={!isEmpty} />
+    </form>
+  )
+}
+
+function Hint({ isWriting }: { isWriting: boolean }) {
+  const pending = usePendingApprovals().length
+  const isLoading = useChatSelector((chat) => chat.isLoading)
+  return (
+    <p className="composer-hint" id="composer-hint">
+      {isWriting && pending > 0
+        ? `Sending a message withdraws the open ${pending === 1 ? 'request' : `${pending} requests`}.`
+        : isWriting && isLoading
+          ? 'This waits until the present answer is complete.'
+          : 'Enter sends, Shift+Enter makes a new line.'}
+    </p>
+  )
+}

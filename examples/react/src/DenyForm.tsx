@@ -1,0 +1,46 @@
+import { useId } from 'react'
+
+interface DenyFormProps {
+  reason: string
+  onChange: (reason: string) => void
+  onDeny: () => void
+  onBack: () => void
+}
+
+/** A no, with the reason that the assistant gets to hear. Escape goes back and keeps what was typed. */
+export function DenyForm({ reason, onChange, onDeny, onBack }: DenyFormProps) {
+  const id = useId()
+  return (
+    <form
+      className="approval-form"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onDeny()
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') onBack()
+      }}
+    >
+      <label className="field-label" htmlFor={id}>
+        Why not? <span className="field-hint">Optional. The assistant is told.</span>
+      </label>
+      <input
+        id={id}
+        className="field-input"
+        value={reason}
+        onChange={(event) => onChange(event.target.value)}
+        autoComplete="off"
+        // biome-ignore lint/a11y/noAutofocus: the person has just asked for this field
+        autoFocus
+      />
+      <div className="approval-choices">
+        <button type="submit" className="button deny is-final">
+          Deny
+        </button>
+        <button type="button" className="button" onClick={onBack}>
+          Back
+        </button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,44 @@
+import { useChatClient } from '@countersign/react'
+import { focusComposer } from './focus.js'
+
+const examples = [
+  'Tidy up the logs, then mail the team a summary',
+  'Read notes.txt',
+  'Search for crane',
+  'Write a list of all files to index.md',
+  'Rename todo.md to tasks.md',
+  'Help',
+]
+
+/** Before the first message: what this is, and requests to begin with. */
+export function EmptyState() {
+  const { sendMessage } = useChatClient()
+  return (
+    <section className="empty">
+      <h2 className="empty-title">Ask. Read. Sign.</h2>
+      <p className="empty-text">
+        The assistant works on real files in a folder of its own. Looking is free; before anything is written,
+        moved, deleted or mailed, you see exactly what would happen and decide.
+      </p>
+      <ul className="examples" aria-label="Examples">
+        {examples.map((example) => (
+          <li key={example}>
+            <button
+              type="button"
+              className="example"
+              onClick={() => {
+                focusComposer()
+                void sendMessage(example)
+              }}
+            >
+              {example}
+            </button>
+          </li>
+        ))}
+      </ul>
+      <p className="empty-note">
+        Answers come from a small planner that knows a fixed set of requests. It is not a language model.
+      </p>
+    </section>
+  )
+}

@@ -1,0 +1,27 @@
+import { useChatClient, useChatSelector } from '@countersign/react'
+import { focusComposer } from './focus.js'
+import { errorTitle } from './words.js'
+
+/** A failed request, in words, with the way out. Everything said and asked before it is still there. */
+export function ErrorNotice() {
+  const error = useChatSelector((chat) => chat.error)
+  const isLoading = useChatSelector((chat) => chat.isLoading)
+  const { retry } = useChatClient()
+  if (!error || isLoading) return null
+  return (
+    <div className="error-notice" role="alert">
+      <p className="error-title">{errorTitle(error.code)}</p>
+      <p className="error-message">{error.message}</p>
+      <button
+        type="button"
+        className="button"
+        onClick={() => {
+          focusComposer()
+          void retry()
+        }}
+      >
+        Retry
+      </button>
+    </div>
+  )
+}

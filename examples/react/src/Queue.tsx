@@ -1,0 +1,31 @@
+import { useChatClient, useChatSelector } from '@countersign/react'
+
+/** Messages that were written while an answer came in. */
+export function Queue() {
+  const queue = useChatSelector((chat) => chat.queue)
+  const { cancelQueued } = useChatClient()
+  if (queue.length === 0) return null
+  return (
+    <section className="queue" aria-label="Waiting messages">
+      <ul className="queue-list">
+        {queue.map(({ id, message }) => {
+          const text = message.parts.map((part) => (part.type === 'text' ? part.text : '')).join(' ')
+          return (
+            <li key={id} className="queue-item">
+              <span className="queue-label">Next</span>
+              <span className="queue-text">{text}</span>
+              <button
+                type="button"
+                className="button link"
+                aria-label={`Do not send: ${text}`}
+                onClick={() => cancelQueued(id)}
+              >
+                Cancel
+              </button>
+            </li>
+          )
+        })}
+      </ul>
+    </section>
+  )
+}

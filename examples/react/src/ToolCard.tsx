@@ -1,0 +1,152 @@
+import { displayJson, type ToolCallPart } from '@countersign/core'
+import { useChatClient } from '@countersign/react'
+import { useState } from 'react'
+import { Approval } from './Approval.js'
+import { Arguments } from './Arguments.js'
+import { beginningsOf, summaryOf } from './arguments.js'
+import { cardHeadingId } from './focus.js'
+import { SafeText, Segments } from './SafeText.js'
+import { decisionOf, problemOf, standingOf } from './words.js'
+
+/** A tool call in any state: what is asked, what was decided, what came of it. */
+export function ToolCard({ part }: { part: ToolCallPart }) {
+  const { label, tone } = standingOf(part)
+  const headingId = cardHeadingId(part)
+  return (
+    <section className="tool" data-state={part.state} data-tone={tone} aria-labelledby={headingId}>
+      <header className="tool-header">
+        <h3 className="tool-name" id={headingId} tabIndex={-1}>
+          <SafeText text={part.name} />
+        </h3>
+        {isSummed(part) && <span className="tool-summary">{summaryOf(part.input)}</span>}
+        <span className="tool-standing">{label}</span>
+      </header>
+      <ToolBody part={part} />
+    </section>
+  )
+}
+
+/** Where the arguments are not spread out below, the header tells them in a few words. */
+function isSummed({ state }: ToolCallPart): boolean {
+  return state !== 'awaiting-input' && state !== 'input-streaming' && state !== 'approval-requested'
+}
+
+function ToolBody({ part }: { part: ToolCallPart }) {
+  switch (part.state) {
+    case 'awaiting-input':
+    case 'input-streaming':
+      return <LiveArguments input={part.input} />
+    case 'approval-requested':
+      return <Approval part={part} />
+    case 'input-complete':
+    case 'approval-responded':
+    case 'executing':
+      return (
+        <>
+          <Decision part={part} />
+          <Undelivered part={part} />
+          <Details part={part} />
+        </>
+      )
+    case 'complete':
+    case 'error':
+    case 'denied':
+    case 'cancelled':
+      return (
+        <>
+          <Decision part={part} />
+          <Failure part={part} />
+          <Details part={part} />
+        </>
+      )
+    default:
+      return part.state satisfies never
+  }
+}
+
+function LiveArguments({ input }: { input: unknown }) {
+  return (
+    <div className="tool-live" aria-busy="true">
+      <Arguments input={beginningsOf(input)} />
+    </div>
+  )
+}
+
+function Decision({ part }: { part: ToolCallPart }) {
+  const decision = decisionOf(part)
+  if (decision === undefined) return null
+  return (
+    <p className="tool-decision">
+      {decision}
+      {part.approval?.reason ? (
+        <>
+          : <q>{part.approval.reason}</q>
+        </>
+      ) : (
+        '.'
+      )}
+    </p>
+  )
+}
+
+/** The server could not take the answer just now: it stands, and can be sent again. */
+function Undelivered({ part }: { part: ToolCallPart }) {
+  const { retry } = useChatClient()
+  const problem = part.approval?.problem
+  if (!problem) return null
+  return (
+    <p className="tool-failure">
+      {problemOf(problem)}{' '}
+      <button type="button" className="button link" onClick={() => void retry()}>
+        Retry
+      </button>
+    </p>
+  )
+}
+
+function Failure({ part }: { part: ToolCallPart }) {
+  const problem = part.approval?.problem
+  const isDenial = part.state === 'denied' && part.approval?.approved === false
+  if (isDenial || !(problem || part.error)) return null
+  return (
+    <div className="tool-failure">
+      {problem && <p>{problemOf(problem)}</p>}
+      {part.error && (
+        <p>
+          <SafeText text={part.error.message} />
+        </p>
+      )}
+    </div>
+  )
+}
+
+function Details({ part }: { part: ToolCallPart }) {
+  const [expanded, setExpanded] = useState(false)
+  const input = part.approval?.input ?? part.input
+  return (
+    <details className="tool-details">
+      <summary>{part.output === undefined ? 'Arguments' : 'Arguments and result'}</summary>
+      <Arguments input={input} expanded={expanded} onExpand={() => setExpanded(true)} />
+      {part.output !== undefined && <Output value={part.output} />}
+    </details>
+  )
+}
+
+function Output({ value }: { value: unknown }) {
+  const [expanded, setExpanded] = useState(false)
+  const shown = displayJson(value, expanded ? {} : { maxLength: 1500 })
+  return (
+    <div className="tool-output">
+      <p className="tool-label">Result</p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
+      <pre className="code-block" tabIndex={0}>
+        <Segments shown={shown} />
+      </pre>
+      {shown.hidden > 0 && (
+        <button type="button" className="button link" onClick={() => setExpanded(true)}>
+          Show {shown.hidden.toLocaleString('en')} more characters
+        </button>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,26 @@
+import { displayText, type ToolCallPart, type UIMessage } from '@countersign/core'
+
+/** What an announcement is made of. */
+export interface Heard {
+  isLoading: boolean
+  pending: readonly ToolCallPart[]
+  last: UIMessage | undefined
+}
+
+/** What a screen reader should hear when `before` became `now`: new requests at once, an answer when it is complete. */
+export function announcement(before: Heard, now: Heard): string | undefined {
+  const known = new Set(before.pending.map((part) => part.approval?.id))
+  const fresh = now.pending.filter((part) => !known.has(part.approval?.id))
+  if (fresh.length > 0) {
+    const names = fresh.map((part) => displayText(part.name).text).join(', ')
+    return `Your approval is needed: ${names}. ${now.pending.length} waiting.`
+  }
+  if (before.isLoading && !now.isLoading && now.pending.length === 0) return answerText(now.last)
+  return undefined
+}
+
+function answerText(message: UIMessage | undefined): string | undefined {
+  if (message?.role !== 'assistant') return undefined
+  const texts = message.parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
+  return texts.length === 0 ? undefined : `Answer: ${texts.join(' ')}`
+}

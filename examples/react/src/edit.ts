@@ -1,0 +1,67 @@
+/** One argument of a call in the editor. `text` fields hold a string as it is, `json` fields anything else as JSON. */
+export interface Field {
+  key: string
+  kind: 'text' | 'json'
+  editable: boolean
+  original: unknown
+}
+
+/** What the person typed, by key. A key that is missing was not touched. */
+export type Draft = Readonly<Record<string, string>>
+
+export type Edited =
+  | { ok: true; changed: boolean; input: Record<string, unknown> }
+  /** A sentence for each field that cannot be read. */
+  | { ok: false; errors: ReadonlyMap<string, string> }
+
+/** The arguments as fields. Empty where they are no object. */
+export function fieldsOf(input: unknown, allowEdits: boolean | readonly string[]): Field[] {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return []
+  return Object.entries(input).map(([key, original]) => ({
+    key,
+    kind: typeof original === 'string' ? 'text' : 'json',
+    editable: typeof allowEdits === 'boolean' ? allowEdits : allowEdits.includes(key),
+    original,
+  }))
+}
+
+/** What a field shows before it is touched. */
+export function textOf(field: Field): string {
+  return typeof field.original === 'string' ? field.original : JSON.stringify(field.original, null, 2)
+}
+
+/** The arguments with the draft in them, or what is wrong with it. The tool's own rules are checked by the server. */
+export function applyDraft(fields: readonly Field[], draft: Draft): Edited {
+  const errors = new Map<string, string>()
+  const entries = fields.map((field): [string, unknown] => {
+    const typed = Object.hasOwn(draft, field.key) ? draft[field.key] : undefined
+    if (!field.editable || typed === undefined || typed === textOf(field)) return [field.key, field.original]
+    const read = readField(field, typed)
+    if (!read.ok) errors.set(field.key, read.error)
+    return [field.key, read.ok ? read.value : field.original]
+  })
+  if (errors.size > 0) return { ok: false, errors }
+  const changed = entries.some(([, value], index) => value !== fields[index]?.original)
+  return { ok: true, changed, input: Object.fromEntries(entries) }
+}
+
+function readField(field: Field, typed: string): { ok: true; value: unknown } | { ok: false; error: string } {
+  if (field.kind === 'text') return { ok: true, value: typed }
+  try {
+    const value: unknown = JSON.parse(typed)
+    if (typeName(value) === typeName(field.original)) return { ok: true, value }
+    return { ok: false, error: `This must stay ${typeName(field.original)}; now it is ${typeName(value)}.` }
+  } catch {
+    return { ok: false, error: `This is not valid JSON. It must be ${typeName(field.original)}.` }
+  }
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  return (
+    { object: 'an object', number: 'a number', boolean: 'true or false', string: 'a text' }[
+      typeof value as string
+    ] ?? 'a value'
+  )
+}

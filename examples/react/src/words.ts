@@ -1,0 +1,116 @@
+import type { ApprovalErrorCode, ToolCallPart } from '@countersign/core'
+
+/** How a call stands, in our own words. `tone` colours it. */
+export interface Standing {
+  label: string
+  tone: 'quiet' | 'waiting' | 'busy' | 'good' | 'bad'
+}
+
+/** One label for each state a call can be in. */
+export function standingOf({ state, approval }: ToolCallPart): Standing {
+  switch (state) {
+    case 'awaiting-input':
+    case 'input-streaming':
+      return { label: 'Being written', tone: 'busy' }
+    case 'input-complete':
+      return { label: 'Running', tone: 'busy' }
+    case 'approval-requested':
+      return approval?.problem
+        ? { label: 'Cannot be answered', tone: 'bad' }
+        : { label: 'Waiting for you', tone: 'waiting' }
+    case 'approval-responded':
+      return answered(approval)
+    case 'executing':
+      return { label: 'Running here', tone: 'busy' }
+    case 'complete':
+      return { label: 'Done', tone: 'good' }
+    case 'error':
+      return { label: 'Failed', tone: 'bad' }
+    case 'denied':
+      return { label: 'Denied', tone: 'bad' }
+    case 'cancelled':
+      return cancelled(approval)
+    default:
+      return state satisfies never
+  }
+}
+
+function cancelled(approval: ToolCallPart['approval']): Standing {
+  if (approval?.problem === 'approval-expired') return { label: 'Expired', tone: 'quiet' }
+  return approval?.problem ? { label: 'Refused', tone: 'bad' } : { label: 'Withdrawn', tone: 'quiet' }
+}
+
+function answered(approval: ToolCallPart['approval']): Standing {
+  const verdict = approval?.approved ? 'Approved' : 'Denied'
+  const delivery = approval?.delivery
+  switch (delivery) {
+    case 'waiting':
+      return { label: `${verdict}, not sent yet`, tone: 'quiet' }
+    case 'unknown':
+      return { label: `${verdict}, arrival unclear`, tone: 'bad' }
+    case 'sent':
+    case 'settled':
+    case undefined:
+      return approval?.approved
+        ? { label: 'Approved, running', tone: 'busy' }
+        : { label: 'Denied, sent', tone: 'quiet' }
+    default:
+      return delivery satisfies never
+  }
+}
+
+/** What the person decided, as a sentence; `undefined` while there is no decision. */
+export function decisionOf({ approval, state }: ToolCallPart): string | undefined {
+  if (approval?.approved === undefined) return undefined
+  if (!approval.approved) return 'You denied this'
+  if (state === 'denied') return 'You approved this, but the server did not allow it'
+  const scope = approval.scope === 'session' ? ' for the rest of this chat' : ''
+  return `You approved this${approval.input === undefined ? '' : ' with changes'}${scope}`
+}
+
+/** Why a request can no longer be answered, and what helps. */
+export function problemOf(code: ApprovalErrorCode): string {
+  switch (code) {
+    case 'approval-malformed':
+      return 'The server could not accept this answer: the changed arguments do not fit the tool, or the answer was malformed.'
+    case 'approval-not-found':
+      return 'The server does not know this request any more, perhaps because it was restarted. Ask again.'
+    case 'approval-not-yours':
+      return 'This request belongs to somebody else.'
+    case 'approval-tampered':
+      return 'The call is not the one that was asked about. Nothing was run.'
+    case 'approval-expired':
+      return 'The time to answer is over. Ask again.'
+    case 'approval-stale':
+      return 'What this request is about has changed since it was asked. Ask again.'
+    case 'approval-changed':
+      return 'The request changed while it was shown. It cannot be answered.'
+    case 'approval-conflict':
+      return 'Another answer was first.'
+    case 'approval-interrupted':
+      return 'The call was interrupted: it may or may not have run.'
+    case 'ledger-unavailable':
+      return 'The server could not check the answer just now. Retry sends it again.'
+    default:
+      return code satisfies never
+  }
+}
+
+/** What a failed request means to the person; the error's own message stands beside it. */
+export function errorTitle(code: string | undefined): string {
+  switch (code) {
+    case 'connection-failed':
+      return 'The server could not be reached'
+    case 'http-status':
+      return 'The server refused the request'
+    case 'truncated-stream':
+      return 'The answer was cut off'
+    case 'run-error':
+    case 'model-failed':
+      return 'The server could not finish the answer'
+    case 'too-many-continuations':
+      return 'Stopped: the server kept going without you'
+    default:
+      return 'Something went wrong'
+  }
+}

@@ -1,0 +1,242 @@
+import {
+  type AnyClientTool,
+  type ChatState,
+  CountersignError,
+  clientCalls,
+  executingCalls,
+  type RunEnd,
+  type ToolMap,
+  type UIMessage,
+  visibleRequests,
+} from '@countersign/core'
+import { runClientTool } from './client-tools.js'
+import { mayLeave, shouldContinue } from './continuation.js'
+import { createRequest } from './request.js'
+import { type Answered, type AnswerResult, resultOf } from './results.js'
+import { createRun, type Run, type RunKind } from './run.js'
+import { type Session, typed } from './session.js'
+
+/** A call that is left to this client, and the tool that answers it. */
+interface ToolJob {
+  readonly call: { readonly id: string; readonly name: string; readonly input: unknown }
+  readonly tool: AnyClientTool
+}
+
+/**
+ * What runs and what comes next. Holds one stream open at most; decides in one place, after an act of the person and after the end of
+ * a stream; forgets what was under way when something voids it.
+ */
+export class Runner<Tools extends ToolMap> {
+  run: Run | undefined
+  /** A check was refused because a stream was open. The only queue of checks there is. */
+  skipped = false
+  /** Grows with everything that voids what is under way. */
+  generation = 0
+  disposed = false
+  /** After a stop nothing goes out until the person acts. */
+  #held = false
+  /** Requests that followed one another without a person's act. */
+  #automatic = 0
+  #toolsAbort = new AbortController()
+  readonly #waiting = new Map<Answered, ((result: AnswerResult) => void)[]>()
+  readonly #session: Session<Tools>
+
+  constructor(session: Session<Tools>) {
+    this.#session = session
+  }
+
+  get #state(): ChatState {
+    return this.#session.state
+  }
+
+  personActs(): void {
+    this.#held = this.disposed
+    this.#automatic = 0
+  }
+
+  hold(): void {
+    this.#held = true
+  }
+
+  /** The one place that decides what happens next. Where a stream is open, one check follows when it has ended well. */
+  check(): void {
+    if (this.run) {
+      this.skipped = true
+      return
+    }
+    if (!this.#held && !this.#continue()) this.sendQueued()
+  }
+
+  #continue(): boolean {
+    if (!shouldContinue(this.#state)) return false
+    const limit = this.#session.options.maxContinuations ?? 100
+    if (this.#automatic >= limit) {
+      this.#runAway(limit)
+      return false
+    }
+    this.#automatic++
+    this.open('continuation')
+    return true
+  }
+
+  #runAway(limit: number): void {
+    const message = `The agent asked ${limit} times in a row without an act of the person; the chat was stopped. Send a message to go on.`
+    const error = new CountersignError('too-many-continuations', message, { limit })
+    this.#session.dispatch({ type: 'failed', error })
+    this.#session.failed(error)
+  }
+
+  sendQueued(): void {
+    const [item] = this.#state.queue
+    if (!item || this.#held || !this.mayLeave(item)) return
+    this.#session.store.batch(() => {
+      this.#session.dispatch({ type: 'unqueue', id: item.id })
+      this.say(item.message)
+    })
+  }
+
+  mayLeave(item: { readonly visible: readonly string[] }): boolean {
+    return mayLeave(this.#state, item, this.#session.options.onPendingMessage ?? 'cancel')
+  }
+
+  /** The person's words go out; the requests they pass over are closed with the same request. */
+  say(message: UIMessage): Run {
+    const ids = visibleRequests(this.#state)
+    return this.open('message', () => {
+      if (ids.length > 0) this.#session.dispatch({ type: 'close', ids, because: 'moved-on' })
+      this.#session.dispatch({ type: 'user-message', message })
+    })
+  }
+
+  /** Claims the stream and opens it, before anything is awaited and before any listener hears of it. */
+  open(kind: RunKind, before: () => void = () => {}): Run {
+    return this.#session.store.batch(() => {
+      before()
+      const run = this.#create(kind)
+      this.run = run
+      this.skipped = false
+      this.#session.dispatch({ type: 'run-opened', runId: run.id })
+      run.start()
+      return run
+    })
+  }
+
+  #create(kind: RunKind): Run {
+    const session = this.#session
+    const { state, threadId } = session
+    const { connection, headers = {}, tools = [], forwardedProps } = session.options
+    const input = createRequest(state, {
+      threadId,
+      runId: session.newId(),
+      tools,
+      forwardedProps,
+      again: kind === 'retry',
+    })
+    return createRun({
+      connection,
+      input,
+      kind,
+      carried: new Set<Answered>(state.unsent),
+      options: { messages: session.store.getSnapshot().messages, headers },
+      onEvent: (event) => session.dispatch(event),
+      onUnknown: (event) => session.callBack(() => session.options.onEvent?.(event)),
+      onWarning: ({ message }) => session.warn(message),
+      failure: () => (state.run.phase === 'idle' ? undefined : state.run.failure),
+      onEnd: (run, end) => this.#closed(run, end),
+    })
+  }
+
+  /** The stream is closed: publish, tell, run client tools, check once if a check was refused, then let the queue go. */
+  #closed(run: Run, end: RunEnd): void {
+    const { generation, skipped } = this
+    this.run = undefined
+    this.skipped = false
+    const jobs = this.#session.store.batch(() => {
+      this.#session.dispatch({ type: 'run-closed', end })
+      return end.type === 'success' && generation === this.generation ? this.#claimTools() : []
+    })
+    for (const answered of run.carried) this.#tell(answered, resultOf(answered, end))
+    // Whoever voided it decides what follows.
+    if (end.type === 'aborted') return
+    if (end.type === 'failed') this.#session.failed(end.error)
+    else this.#finished()
+    for (const job of jobs) void this.#runTool(job, generation)
+    // A listener or callback may have acted meanwhile.
+    if (generation === this.generation && !this.run && !this.#held) {
+      if (!(skipped && end.type === 'success' && this.#continue())) this.sendQueued()
+    }
+    if (!this.run) this.#tellRest()
+  }
+
+  #finished(): void {
+    const { run } = this.#state
+    const last = run.phase === 'idle' ? run.last : undefined
+    const info = {
+      messages: this.#session.store.getSnapshot().messages,
+      reason: last?.reason,
+      outcome: last?.outcome ?? 'success',
+    }
+    this.#session.callBack(() => this.#session.options.onFinish?.(typed(info)))
+  }
+
+  /** Client tools start when their run has finished, never before. */
+  #claimTools(): ToolJob[] {
+    return clientCalls(this.#state).flatMap((call) => {
+      const tool = this.#session.options.tools?.find(({ name }) => name === call.name)
+      if (!tool) return []
+      this.#session.dispatch({ type: 'tool-started', toolCallId: call.id })
+      return [{ call, tool }]
+    })
+  }
+
+  async #runTool({ call, tool }: ToolJob, generation: number): Promise<void> {
+    this.#session.callBack(() => this.#session.options.onToolCall?.(typed(call)))
+    if (generation !== this.generation) return
+    const result = await runClientTool(tool, call.input, {
+      toolCallId: call.id,
+      signal: this.#toolsAbort.signal,
+    })
+    if (generation !== this.generation) return
+    this.#session.dispatch({
+      type: 'tool-output',
+      toolCallId: call.id,
+      messageId: this.#session.newId(),
+      ...result,
+    })
+    this.check()
+  }
+
+  /** An answer was given: it goes out if it can, and its giver is told what became of it. */
+  sendAnswer(answered: Answered): Promise<AnswerResult> {
+    const result = new Promise<AnswerResult>((resolve) => {
+      this.#waiting.set(answered, [...(this.#waiting.get(answered) ?? []), resolve])
+    })
+    this.check()
+    if (!this.run) this.#tellRest()
+    return result
+  }
+
+  /** What could not go out waits: for siblings, or for the person after a stop or a failure. */
+  #tellRest(): void {
+    for (const answered of this.#waiting.keys()) this.#tell(answered, { status: 'waiting' })
+  }
+
+  #tell(answered: Answered, result: AnswerResult): void {
+    const waiting = this.#waiting.get(answered)
+    this.#waiting.delete(answered)
+    for (const resolve of waiting ?? []) resolve(result)
+  }
+
+  /** Voids what is under way: late events are not applied, tools at work are given up, checks are forgotten. */
+  void(): void {
+    this.generation++
+    this.#toolsAbort.abort()
+    this.#toolsAbort = new AbortController()
+    this.run?.end({ type: 'aborted' })
+    const error = { message: 'It was stopped and may or may not have run.', code: 'interrupted' }
+    for (const { id } of executingCalls(this.#state)) {
+      this.#session.dispatch({ type: 'tool-output', toolCallId: id, messageId: this.#session.newId(), error })
+    }
+    this.#tellRest()
+  }
+}

@@ -1,0 +1,126 @@
+import {
+  type AGUIEvent,
+  type ChatState,
+  type ChatStore,
+  type CountersignError,
+  createChatStore,
+  type Effect,
+  type LocalAct,
+  type ToolMap,
+} from '@countersign/core'
+import { type ChatClientOptions, checkOptions } from './options.js'
+import { scheduleBy } from './schedule.js'
+
+/**
+ * One conversation's state with the options and callbacks around it: the edge between the machine and the application. Everything
+ * that changes the state goes through `dispatch`.
+ */
+export class Session<Tools extends ToolMap> {
+  readonly threadId: string
+  readonly store: ChatStore
+  options: ChatClientOptions<Tools>
+
+  constructor(options: ChatClientOptions<Tools>) {
+    checkOptions(options)
+    this.options = options
+    this.threadId = options.threadId ?? this.newId()
+    this.store = createChatStore({
+      threadId: this.threadId,
+      messages: typed(options.initialMessages),
+      applyPatch: options.statePatch,
+      schedule: scheduleBy(() => this.options.notify),
+      onListenerError: report,
+    })
+  }
+
+  get state(): ChatState {
+    return this.store.state
+  }
+
+  newId(): string {
+    return (this.options.generateId ?? randomId)()
+  }
+
+  now(): number {
+    return (this.options.now ?? Date.now)()
+  }
+
+  setOptions(options: Partial<ChatClientOptions<Tools>>): void {
+    const next = { ...this.options, ...options }
+    checkOptions(next)
+    this.options = next
+  }
+
+  dispatch(event: AGUIEvent | LocalAct): void {
+    this.store.dispatch(event, this.#onEffect)
+  }
+
+  readonly #onEffect = (effect: Effect): void => {
+    switch (effect.type) {
+      case 'approval-requested': {
+        const { messageId, toolCallId, toolName, input, approval } = effect
+        const request = { messageId, toolCallId, toolName, input, approval, approvalId: approval.id }
+        this.options.onApprovalRequest?.(typed(request))
+        return
+      }
+      case 'unhandled':
+        this.options.onEvent?.(effect.event)
+        return
+      case 'warning':
+        this.warn(effect.message)
+        return
+      case 'approval-responded':
+        return
+      default:
+        effect satisfies never
+    }
+  }
+
+  failed(error: CountersignError): void {
+    this.callBack(() => this.options.onError?.(error))
+  }
+
+  warn(message: string): void {
+    if (this.options.onWarning) this.callBack(() => this.options.onWarning?.(message))
+    else if (isDevelopment()) console.warn(`Countersign: ${message}`)
+  }
+
+  /** The application's own code runs at our edge: what it throws stops nothing here. */
+  callBack(callback: () => void): void {
+    try {
+      callback()
+    } catch (error) {
+      report(error)
+    }
+  }
+}
+
+/** What comes over the wire has the types of the tools that the application says the agent has; nothing here can check that. */
+export function typed<T>(value: unknown): T {
+  return value as T
+}
+
+/** A listener or callback threw. The platform is told as of any uncaught error. */
+function report(error: unknown): void {
+  if (typeof reportError === 'function') reportError(error)
+  else console.error(error)
+}
+
+/** `crypto.randomUUID` is missing on pages that are not secure contexts; the bytes are not. */
+function randomId(): string {
+  if (typeof crypto.randomUUID === 'function') return crypto.randomUUID()
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('')
+}
+
+declare const process: { readonly env: Readonly<Record<string, string | undefined>> }
+
+/** Bundlers replace the expression; where it means nothing this is no development. */
+function isDevelopment(): boolean {
+  try {
+    return process.env.NODE_ENV !== 'production'
+  } catch {
+    return false
+  }
+}

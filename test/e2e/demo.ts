@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
+import { findChromium } from '../../scripts/chromium.mjs'
+
+const root = join(import.meta.dirname, '../..')
+const serverFile = join(root, 'examples/server/dist/main.js')
+const screenshots = join(import.meta.dirname, 'screenshots')
+
+export interface DemoServer {
+  url: string
+  /** The folder with the files, new for this server. */
+  folder: string
+  close(): Promise<void>
+}
+
+/** Starts the built example server on a free port, with a folder of its own. `delay` is the pause between two words in milliseconds. */
+export async function startDemo(delay: number): Promise<DemoServer> {
+  if (!existsSync(serverFile))
+    throw new Error('The example server is not built. Run `npm test`, or build the workspace first.')
+  const parent = await mkdtemp(join(tmpdir(), 'countersign-demo-'))
+  const folder = join(parent, 'workspace')
+  const env = { ...process.env, PORT: '0', DEMO_DIR: folder, DEMO_DELAY: String(delay) }
+  const child = spawn(process.execPath, [serverFile], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const url = await new Promise<string>((resolve, reject) => {
+    let output = ''
+    const read = (chunk: unknown) => {
+      output += chunk
+      const found = /http:\/\/localhost:\d+/.exec(output)
+      if (found) resolve(found[0])
+    }
+    child.stdout.on('data', read)
+    child.stderr.on('data', read)
+    child.once('exit', (code) => reject(new Error(`The example server ended with ${code}:\n${output}`)))
+  })
+  return {
+    url,
+    folder,
+    close: async () => {
+      child.kill()
+      await ended
+      await rm(parent, { recursive: true })
+    },
+  }
+}
+
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: findChromium(),
+    headless: true,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  })
+}
+
+/** A page as a person uses it, with what it logged and how often it asked the server. */
+export interface ChatPage {
+  page: Page
+  /** Errors and warnings of the console, and uncaught errors. */
+  complaints: string[]
+  /** How many chat requests were sent. */
+  requests(): number
+  send(text: string): Promise<void>
+  /** The cards of calls of one tool, or of all, in order. */
+  cards(tool?: string): Locator
+  /** The card of a pending request whose arguments contain a text. */
+  request(text: string): Locator
+  /** Waits until nothing runs. */
+  settled(): Promise<void>
+  /** What the assistant has said, all of it. */
+  answers(): Promise<string>
+  screenshot(name: string): Promise<void>
+}
+
+export async function openChat(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<ChatPage> {
+  const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, ...options })
+  const page = await context.newPage()
+  page.setDefaultTimeout(10_000)
+  const complaints: string[] = []
+  let requests = 0
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('request', (request) => {
+    if (request.url().endsWith('/api/chat')) requests += 1
+  })
+  await page.goto(url)
+  const cards = (tool = '') =>
+    page.locator('.tool').filter({ has: page.locator('.tool-name', { hasText: tool }) })
+  return {
+    page,
+    complaints,
+    requests: () => requests,
+    send: async (text) => {
+      await page.getByRole('textbox', { name: 'Message' }).fill(text)
+      await page.keyboard.press('Enter')
+    },
+    cards,
+    request: (text) => page.locator('.tool[data-state="approval-requested"]').filter({ hasText: text }),
+    settled: () => page.locator('.thread[aria-busy="false"]').waitFor(),
+    answers: async () => (await page.locator('.prose').allInnerTexts()).join('\n'),
+    screenshot: async (name) => {
+      await mkdir(screenshots, { recursive: true })
+      await page.screenshot({ path: join(screenshots, `${name}.png`) })
+    },
+  }
+}

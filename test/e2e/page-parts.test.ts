@@ -1,0 +1,149 @@
+import type { ToolCallPart } from '@countersign/core'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { announcement, type Heard } from '../../examples/react/src/announce.js'
+import { beginningsOf, hiddenIn, showArguments, summaryOf } from '../../examples/react/src/arguments.js'
+import { applyDraft, fieldsOf } from '../../examples/react/src/edit.js'
+import { type Block, parseBlocks, parseInline } from '../../examples/react/src/markdown.js'
+import { decisionOf, standingOf } from '../../examples/react/src/words.js'
+
+const seed = 20261
+
+test('markdown: paragraphs, lists, headings and code are told apart', () => {
+  expect(parseBlocks('# Title\nOne\ntwo\n\n- a\n- b\n1. c\n\n```\n- code\n```\nend')).toEqual([
+    { kind: 'heading', text: 'Title' },
+    { kind: 'paragraph', text: 'One\ntwo' },
+    { kind: 'list', ordered: false, items: ['a', 'b'] },
+    { kind: 'list', ordered: true, items: ['c'] },
+    { kind: 'code', text: '- code' },
+    { kind: 'paragraph', text: 'end' },
+  ])
+})
+
+test('markdown: a fence that is still open is code already', () => {
+  expect(parseBlocks('```\n<b>x')).toEqual([{ kind: 'code', text: '<b>x' }])
+})
+
+test('markdown: inline pieces put together are the text without its marks', () => {
+  expect(parseInline('read `a.txt` **now**, 2 ** 3 and `')).toEqual([
+    { kind: 'text', text: 'read ' },
+    { kind: 'code', text: 'a.txt' },
+    { kind: 'text', text: ' ' },
+    { kind: 'strong', text: 'now' },
+    { kind: 'text', text: ', 2 ** 3 and `' },
+  ])
+})
+
+test('markdown: no visible character is lost, whatever the text', () => {
+  const visible = (text: string) => text.replace(/\s/g, '')
+  const textOf = (block: Block) => (block.kind === 'list' ? block.items.join('') : block.text)
+  const letters = fc.string({ unit: fc.constantFrom('a', '<', '&', '\n', ' ', '"', 'é') })
+  fc.assert(
+    fc.property(letters, (text) => {
+      expect(visible(parseBlocks(text).map(textOf).join(''))).toBe(visible(text))
+    }),
+    { seed },
+  )
+})
+
+test('edit: only fields that may be edited are, and values keep their kind', () => {
+  const fields = fieldsOf({ to: 'a@example.org', count: 1, fixed: 'x' }, ['to', 'count'])
+  expect(applyDraft(fields, { to: 'b@example.org', count: '2', fixed: 'y' })).toEqual({
+    ok: true,
+    changed: true,
+    input: { to: 'b@example.org', count: 2, fixed: 'x' },
+  })
+})
+
+test('edit: an untouched draft changes nothing', () => {
+  const input = { to: 'a', list: [1, 2], nested: { a: null } }
+  expect(applyDraft(fieldsOf(input, true), {})).toEqual({ ok: true, changed: false, input })
+  expect(applyDraft(fieldsOf(input, true), { to: 'a', list: '[\n  1,\n  2\n]' })).toMatchObject({
+    changed: false,
+  })
+})
+
+test('edit: what cannot be read is told by field', () => {
+  const edited = applyDraft(fieldsOf({ count: 1, list: [] }, true), { count: '"two"', list: '[1' })
+  expect(edited).toEqual({
+    ok: false,
+    errors: new Map([
+      ['count', 'This must stay a number; now it is a text.'],
+      ['list', 'This is not valid JSON. It must be a list.'],
+    ]),
+  })
+})
+
+test('edit: a key named like a member of every object is a key like any other', () => {
+  const input = JSON.parse('{"constructor":"a","toString":"b"}')
+  expect(applyDraft(fieldsOf(input, true), {})).toMatchObject({ ok: true, changed: false })
+})
+
+test('arguments: a long value is cut, says how much is hidden, and can be shown whole', () => {
+  const input = { body: 'x'.repeat(1000), list: ['y'.repeat(1000)] }
+  expect(hiddenIn(showArguments(input))).toBeGreaterThan(700)
+  expect(hiddenIn(showArguments(input, Number.POSITIVE_INFINITY))).toBe(0)
+})
+
+test('arguments: an invisible character is written out', () => {
+  expect(summaryOf({ path: 'a\u202Etxt.exe' })).toBe('a⟨U+202E⟩txt.exe')
+  expect(showArguments({ path: 'a\u200Bb' })[0]?.shown.suspicious).toBe(true)
+})
+
+test('arguments: while they arrive, a long text is cut and counted', () => {
+  expect(beginningsOf({ a: 'x'.repeat(2000), b: 1 })).toEqual({
+    a: `${'x'.repeat(600)}… (2,000 characters so far)`,
+    b: 1,
+  })
+})
+
+const part = (over: Partial<ToolCallPart>): ToolCallPart => ({
+  type: 'tool-call',
+  id: 'c1',
+  name: 'delete_file',
+  arguments: '{}',
+  state: 'approval-requested',
+  ...over,
+})
+
+const asked = (id: string) => part({ approval: { id, needsApproval: true, options: ['deny', 'once'] } })
+
+test('words: a decision names its reason kind, changes and scope', () => {
+  const approval = { id: 'p', needsApproval: true, options: ['deny', 'once'] } as const
+  expect(decisionOf(part({ approval }))).toBeUndefined()
+  expect(decisionOf(part({ approval: { ...approval, approved: false } }))).toBe('You denied this')
+  expect(decisionOf(part({ approval: { ...approval, approved: true, input: {} } }))).toBe(
+    'You approved this with changes',
+  )
+  expect(decisionOf(part({ approval: { ...approval, approved: true, scope: 'session' } }))).toBe(
+    'You approved this for the rest of this chat',
+  )
+})
+
+test('words: an answer whose arrival is unknown is not shown as sent', () => {
+  const approval = {
+    id: 'p',
+    needsApproval: true,
+    options: ['deny', 'once'],
+    approved: true,
+    delivery: 'unknown',
+  } as const
+  expect(standingOf(part({ state: 'approval-responded', approval })).label).toBe('Approved, arrival unclear')
+})
+
+test('announcer: new requests at once, an answer when it is complete, nothing in between', () => {
+  const quiet: Heard = { isLoading: true, pending: [], last: undefined }
+  const answer: Heard = {
+    isLoading: false,
+    pending: [],
+    last: { id: 'a', role: 'assistant', parts: [{ type: 'text', text: 'Done.' }] },
+  }
+  expect(announcement(quiet, { ...quiet, pending: [asked('p1')] })).toBe(
+    'Your approval is needed: delete_file. 1 waiting.',
+  )
+  expect(
+    announcement({ ...quiet, pending: [asked('p1')] }, { ...quiet, pending: [asked('p1')] }),
+  ).toBeUndefined()
+  expect(announcement(quiet, answer)).toBe('Answer: Done.')
+  expect(announcement(answer, answer)).toBeUndefined()
+})
