@@ -9,6 +9,8 @@ export async function runClientTool(
   try {
     const checked = await tool.input['~standard'].validate(input)
     if (checked.issues) throw new CountersignError('tool-failed', describe(tool.name, checked.issues))
+    // Stopped while the arguments were checked: it does not start any more.
+    context.signal.throwIfAborted()
     // The schema has just said that this is the tool's own input type.
     const output: unknown = await tool.execute(checked.value as never, context)
     return { output: output === undefined ? null : output }

@@ -13,6 +13,7 @@ import {
 } from '@countersign/core'
 import { createExpiry, expiryOf } from './expiry.js'
 import type { ChatClientOptions } from './options.js'
+import { Keeper } from './persistence/keeper.js'
 import type { AnswerResult, SendResult } from './results.js'
 import { Runner } from './runner.js'
 import { Session, typed } from './session.js'
@@ -82,6 +83,7 @@ export type ChatActions<Tools extends ToolMap = ToolMap> = Pick<
 export class ChatClient<Tools extends ToolMap = ToolMap> {
   readonly threadId: string
   readonly #session: Session<Tools>
+  readonly #keeper: Keeper<Tools> | undefined
   readonly #runner: Runner<Tools>
   readonly #initial: ChatSnapshot
   readonly #expiry: ReturnType<typeof createExpiry>
@@ -92,7 +94,8 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   constructor(options: ChatClientOptions<Tools>) {
     const session = new Session(options)
     this.#session = session
-    this.#runner = new Runner(session)
+    this.#keeper = options.persistence && new Keeper(session, options.persistence)
+    this.#runner = new Runner(session, this.#keeper)
     this.threadId = session.threadId
     this.#initial = session.store.getSnapshot()
     this.#expiry = createExpiry(
@@ -125,6 +128,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * resolves when its run has ended.
    */
   sendMessage = async (input: SendInput): Promise<SendResult> => {
+    if (this.#isLoading) await this.restore()
     const { state, options } = this.#session
     const message = this.#userMessage(input)
     if (message instanceof CountersignError) return { status: 'refused', error: message }
@@ -157,6 +161,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    */
   addToolApprovalResponse = async (response: ApprovalResponse): Promise<AnswerResult> => {
     const { id, approved, reason, input, scope } = response
+    if (this.#isLoading) await this.restore()
     if (this.#runner.disposed) return disposed
     const found = findAnswerable(this.#session.state, id)
     if (found.status === 'not-found') this.#session.warn(`There is no approval "${id}" to answer.`)
@@ -174,6 +179,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   /** Gives the result of a client tool that the application runs itself. */
   addToolResult = async (result: ToolResult): Promise<AnswerResult> => {
+    if (this.#isLoading) await this.restore()
     if (this.#runner.disposed) return disposed
     const call = this.#session.state.calls.get(result.toolCallId)
     if (!call) return { status: 'not-found' }
@@ -193,6 +199,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   /** Answers a question of the agent that concerns no tool call, or declines to. */
   respondToInterrupt = async (response: InterruptResponse): Promise<AnswerResult> => {
+    if (this.#isLoading) await this.restore()
     if (this.#runner.disposed) return disposed
     const cell = this.#session.state.interrupts.get(response.id)
     if (!cell) return { status: 'not-found' }
@@ -215,9 +222,12 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     if (state.error || hasDeferredAnswer(state)) await this.#again()
   }
 
-  /** Sends what was answered before the page was reloaded. Does nothing where there is nothing to send. */
+  /** Takes up what a reload interrupted: runs client tools that had not begun, and sends what was answered and not sent. */
   resume = async (): Promise<void> => {
+    if (this.#isLoading) await this.restore()
     const { state } = this.#session
+    if (this.#runner.run || this.#runner.disposed) return
+    this.#runner.startTools()
     if (state.unsent.size > 0 && areAllToolsComplete(state)) await this.#again()
   }
 
@@ -229,6 +239,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   /** Drops the last answer (or everything after the user message that `messageId` answers) and asks for it again. */
   regenerate = async ({ messageId }: { readonly messageId?: string } = {}): Promise<SendResult> => {
+    if (this.#isLoading) await this.restore()
     if (this.#runner.disposed) return { status: 'refused', error: disposedError() }
     const { order, messages } = this.#session.state
     const last = messageId === undefined ? order.length - 1 : (messages.get(messageId)?.position ?? -1)
@@ -250,14 +261,26 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   /** Replaces the conversation and voids what is under way: the open run, the queue, answers not yet sent. */
   setMessages = (messages: readonly UIMessage<Tools>[]): void => {
+    this.#keeper?.skipLoading()
     this.#runner.void()
     this.#session.dispatch({ type: 'set-messages', messages: typed(messages) })
   }
 
   /** Changes options. They count from their next use on; an open run keeps the connection it has. */
   setOptions = (
-    options: Partial<Omit<ChatClientOptions<Tools>, 'threadId' | 'initialMessages' | 'statePatch'>>,
+    options: Partial<
+      Omit<ChatClientOptions<Tools>, 'threadId' | 'initialMessages' | 'statePatch' | 'persistence'>
+    >,
   ): void => this.#session.setOptions(options)
+
+  /** Loads the stored conversation, the first time it is called; `attach` and every act do so by themselves. Never rejects. */
+  restore = async (): Promise<void> => {
+    await this.#keeper?.restore()
+  }
+
+  get #isLoading(): boolean {
+    return this.#keeper?.ready === false
+  }
 
   /** A page shows this conversation. Returns `detach`. */
   attach = (): (() => void) => {
@@ -265,6 +288,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
       const check = () => this.#expiry.check(this.#session.store.getSnapshot())
       this.#unwatch = this.subscribe(check)
       check()
+      void this.restore()
     }
     let left = false
     return () => {
@@ -279,6 +303,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     if (this.#attached === 0 || --this.#attached > 0) return
     this.#unwatch?.()
     this.#expiry.stop()
+    void this.#keeper?.flush()
   }
 
   /** Ends everything for good. */

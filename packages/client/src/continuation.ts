@@ -20,7 +20,11 @@ export function shouldContinue(state: ChatState): boolean {
  * Whether a message may go out now that no stream is open: what the person saw when writing it gives way to it or is waited for, as
  * they chose; a request that came later is always waited for. Client tools at work are waited for too.
  */
-export function mayLeave(state: ChatState, item: Pick<QueuedMessage, 'visible'>, mode: PendingMessageMode): boolean {
+export function mayLeave(
+  state: ChatState,
+  item: Pick<QueuedMessage, 'visible'>,
+  mode: PendingMessageMode,
+): boolean {
   if (executingCalls(state).length > 0) return false
   const pending = visibleRequests(state)
   return mode === 'cancel' ? pending.every((id) => item.visible.includes(id)) : pending.length === 0

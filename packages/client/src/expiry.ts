@@ -17,7 +17,8 @@ export function createExpiry(now: () => number, close: (ids: readonly string[]) 
     due = Number.POSITIVE_INFINITY
   }
 
-  function check({ pendingApprovals }: ChatSnapshot): void {
+  function check(snapshot: ChatSnapshot): void {
+    const { pendingApprovals } = snapshot
     const times = pendingApprovals.flatMap(({ approval }) =>
       approval ? [{ id: approval.id, at: expiryOf(approval) }] : [],
     )
@@ -29,7 +30,10 @@ export function createExpiry(now: () => number, close: (ids: readonly string[]) 
     timer = setTimeout(
       () => {
         stop()
-        close(times.filter(({ at }) => at <= now()).map(({ id }) => id))
+        const over = times.filter(({ at }) => at <= now())
+        // None where the time was further off than a timer takes: wait for the rest of it.
+        if (over.length > 0) close(over.map(({ id }) => id))
+        else check(snapshot)
       },
       Math.min(Math.max(next - now(), 0), longest),
     )

@@ -11,6 +11,7 @@ export {
   isCountersignError,
   type MessagePart,
   type QueuedMessage,
+  type ThreadRecord,
   type ToolCallApproval,
   type ToolCallPart,
   type ToolCallState,
@@ -23,12 +24,15 @@ export {
   type ChatActions,
   ChatClient,
   type Inspection,
+  type InterruptResponse,
   type SendInput,
+  type ToolResult,
 } from './client.js'
 export { type ChatClients, createChatClients } from './clients.js'
 export { type Connection, type ConnectOptions, type EventSource, stream } from './connections/connection.js'
 export { type FetchOptions, fetchHttpStream, fetchServerSentEvents } from './connections/fetch.js'
 export type { ApprovalRequest, ChatClientOptions, FinishedInfo, PendingMessageMode } from './options.js'
+export type { Persistence } from './persistence/persistence.js'
 export type { AnswerResult, SendResult } from './results.js'
 export type { Notify } from './schedule.js'
 export { createSelection } from './selection.js'

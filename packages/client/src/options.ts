@@ -10,6 +10,7 @@ import {
   type UIMessage,
 } from '@countersign/core'
 import type { Connection } from './connections/connection.js'
+import type { Persistence } from './persistence/persistence.js'
 import type { Notify } from './schedule.js'
 
 /** What becomes of a message that is sent while approvals are pending. */
@@ -35,7 +36,7 @@ export interface FinishedInfo<Tools extends ToolMap = ToolMap> {
   readonly outcome: FinishedRun['outcome']
 }
 
-/** Options of a {@link ChatClient}. All but `connection` have a default; all but `threadId`, `initialMessages` and `statePatch` can be changed later. */
+/** Options of a {@link ChatClient}. All but `connection` have a default; all but `threadId`, `initialMessages`, `statePatch` and `persistence` can be changed later. */
 export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   /** How to reach the agent: `fetchServerSentEvents(url)`, `fetchHttpStream(url)`, `stream(fn)` or your own. */
   connection: Connection
@@ -46,6 +47,8 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   tools?: readonly AnyClientTool[] | undefined
   /** Applies AG-UI state and activity deltas: `statePatch` of `@countersign/client/state-patch`. */
   statePatch?: ApplyPatch | undefined
+  /** Where the conversation outlives the page; needs a `threadId`. Its record, once there is one, counts for more than `initialMessages`. */
+  persistence?: Persistence | undefined
   /** Sent with every request, for the agent. */
   forwardedProps?: unknown
   /** Sent with every request, by connections that have headers. */
@@ -74,20 +77,53 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   maxContinuations?: number | undefined
 }
 
+type Rule = readonly [expected: string, fits: (value: unknown) => boolean]
+
+const text: Rule = ['a string that is not empty', (value) => typeof value === 'string' && value !== '']
+const callback: Rule = ['a function', (value) => typeof value === 'function']
+const record: Rule = ['an object', (value) => typeof value === 'object' && value !== null]
+const count: Rule = ['a number of at least 0', (value) => Number(value) >= 0 && typeof value === 'number']
+const list = (of: string): Rule => [`an array of ${of}`, Array.isArray]
+
+const rules: { readonly [Name in keyof ChatClientOptions]?: Rule } = {
+  threadId: text,
+  initialMessages: list('messages'),
+  tools: list('client tools'),
+  statePatch: callback,
+  persistence: record,
+  headers: record,
+  onPendingMessage: [
+    '"cancel", "queue" or "reject"',
+    (value) => value === 'cancel' || value === 'queue' || value === 'reject',
+  ],
+  onApprovalRequest: callback,
+  onToolCall: callback,
+  onFinish: callback,
+  onError: callback,
+  onEvent: callback,
+  onWarning: callback,
+  generateId: callback,
+  now: callback,
+  notify: [
+    '"sync", "microtask", "frame" or a number of milliseconds',
+    (value) => value === 'sync' || value === 'microtask' || value === 'frame' || count[1](value),
+  ],
+  maxContinuations: count,
+}
+
 /** Bad options fail at construction, by name. */
-export function checkOptions<Tools extends ToolMap>(options: Partial<ChatClientOptions<Tools>>): void {
-  const { connection, onPendingMessage, maxContinuations, threadId, initialMessages } = options
-  if (typeof connection?.connect !== 'function')
+export function checkOptions<Tools extends ToolMap>(
+  options: Partial<ChatClientOptions<Tools>> | undefined,
+): void {
+  if (typeof options?.connection?.connect !== 'function')
     fail('connection', 'a connection such as fetchServerSentEvents("/api/chat")')
-  if (onPendingMessage !== undefined && !['cancel', 'queue', 'reject'].includes(onPendingMessage)) {
-    fail('onPendingMessage', '"cancel", "queue" or "reject"')
+  const given: Readonly<Record<string, unknown>> = { ...options }
+  for (const [name, [expected, fits]] of Object.entries(rules)) {
+    if (given[name] !== undefined && !fits(given[name])) fail(name, expected)
   }
-  if (maxContinuations !== undefined && !(maxContinuations >= 0))
-    fail('maxContinuations', 'a number of at least 0')
-  if (threadId !== undefined && (typeof threadId !== 'string' || threadId === ''))
-    fail('threadId', 'a string that is not empty')
-  if (initialMessages !== undefined && !Array.isArray(initialMessages))
-    fail('initialMessages', 'an array of messages')
+  if (options?.persistence && options.threadId === undefined) {
+    fail('threadId', 'given where `persistence` is: a conversation under a random one is never found again')
+  }
 }
 
 function fail(option: string, expected: string): never {

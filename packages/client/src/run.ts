@@ -14,8 +14,9 @@ import type { Answered } from './results.js'
 export interface Run {
   readonly id: string
   readonly kind: RunKind
-  /** What its request took along. */
-  readonly carried: ReadonlySet<Answered>
+  /** What its request took along, and what was delivered into it since. */
+  readonly carried: Set<Answered>
+  readonly signal: AbortSignal
   readonly done: Promise<RunEnd>
   /** Asks the connection. Called once, when the run is known to be the open one. */
   start(): void
@@ -31,7 +32,7 @@ export interface RunHost {
   input: RunAgentInput
   options: Omit<ConnectOptions, 'signal'>
   kind: RunKind
-  carried: ReadonlySet<Answered>
+  carried: Set<Answered>
   onEvent(event: AGUIEvent): void
   onUnknown(event: { readonly type: string }): void
   onWarning(warning: ReaderWarning): void
@@ -52,6 +53,7 @@ export function createRun(host: RunHost): Run {
     id: host.input.runId,
     kind: host.kind,
     carried: host.carried,
+    signal: controller.signal,
     done,
     start() {
       void read(host, controller.signal, () => ended).then(run.end)

@@ -5,12 +5,14 @@ import {
   clientCalls,
   executingCalls,
   type RunEnd,
+  resumeEntries,
   type ToolMap,
   type UIMessage,
   visibleRequests,
 } from '@countersign/core'
 import { runClientTool } from './client-tools.js'
 import { mayLeave, shouldContinue } from './continuation.js'
+import type { Keeper } from './persistence/keeper.js'
 import { createRequest } from './request.js'
 import { type Answered, type AnswerResult, resultOf } from './results.js'
 import { createRun, type Run, type RunKind } from './run.js'
@@ -40,9 +42,11 @@ export class Runner<Tools extends ToolMap> {
   #toolsAbort = new AbortController()
   readonly #waiting = new Map<Answered, ((result: AnswerResult) => void)[]>()
   readonly #session: Session<Tools>
+  readonly #keeper: Keeper<Tools> | undefined
 
-  constructor(session: Session<Tools>) {
+  constructor(session: Session<Tools>, keeper: Keeper<Tools> | undefined) {
     this.#session = session
+    this.#keeper = keeper
   }
 
   get #state(): ChatState {
@@ -166,6 +170,7 @@ export class Runner<Tools extends ToolMap> {
       if (!(skipped && end.type === 'success' && this.#continue())) this.sendQueued()
     }
     if (!this.run) this.#tellRest()
+    void this.#record()
   }
 
   #finished(): void {
@@ -206,14 +211,46 @@ export class Runner<Tools extends ToolMap> {
     this.check()
   }
 
+  /** Saves what is known now; where nothing is kept there is nothing to wait for. */
+  #record(): Promise<boolean> | true {
+    return this.#keeper?.flush() ?? true
+  }
+
+  /** Runs what the last run left to this client, where nothing runs: after a reload. */
+  startTools(): void {
+    const jobs = this.#session.store.batch(() => this.#claimTools())
+    for (const job of jobs) void this.#runTool(job, this.generation)
+  }
+
   /** An answer was given: it goes out if it can, and its giver is told what became of it. */
   sendAnswer(answered: Answered): Promise<AnswerResult> {
     const result = new Promise<AnswerResult>((resolve) => {
       this.#waiting.set(answered, [...(this.#waiting.get(answered) ?? []), resolve])
     })
-    this.check()
+    void this.#record()
+    if (!this.#sendLive(answered)) this.check()
     if (!this.run) this.#tellRest()
     return result
+  }
+
+  /** Into the open run, where the connection has a way; what does not get there goes out as it would have without. */
+  #sendLive(answered: Answered): boolean {
+    const { run } = this
+    const { connection, headers = {} } = this.#session.options
+    const approvalId = answered.kind === 'call' ? answered.approval?.id : undefined
+    if (!run || !connection.answer || approvalId === undefined || this.#state.run.phase !== 'streaming')
+      return false
+    const resume = resumeEntries(this.#state, false).filter(({ interruptId }) => interruptId === approvalId)
+    if (resume.length === 0) return false
+    this.#session.dispatch({ type: 'answer-sent', approvalId })
+    run.carried.add(answered)
+    const { threadId } = this.#session
+    connection.answer({ threadId, runId: run.id, resume }, { signal: run.signal, headers }).catch(() => {
+      run.carried.delete(answered)
+      this.#session.dispatch({ type: 'answer-returned', approvalId })
+      this.check()
+    })
+    return true
   }
 
   /** What could not go out waits: for siblings, or for the person after a stop or a failure. */

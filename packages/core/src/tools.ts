@@ -129,7 +129,7 @@ type Described = { readonly name: string; readonly input: StandardSchemaV1; read
 
 type OutputOf<T> = T extends { execute: (...args: never[]) => infer Out }
   ? Awaited<Out>
-  : T extends ToolDefinition<string, StandardSchemaV1, infer Out>
+  : T extends { readonly output?: StandardSchemaV1<unknown, infer Out> | undefined }
     ? Out
     : unknown
 

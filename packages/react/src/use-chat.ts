@@ -1,12 +1,15 @@
 import {
   type ChatActions,
-  ChatClient,
+  type ChatClient,
   type ChatClientOptions,
   type ChatSnapshot,
+  createChatClients,
   type ToolMap,
 } from '@countersign/client'
-import { useEffect, useMemo, useState, useSyncExternalStore } from 'react'
+import { useEffect, useInsertionEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { useClients } from './provider.js'
+
+type Settings<Tools extends ToolMap> = Partial<ChatClientOptions<Tools>>
 
 /** What `useChat` gives: the snapshot's fields, the actions (always the same functions), and the client itself. */
 export type UseChat<Tools extends ToolMap = ToolMap> = ChatSnapshot<Tools> &
@@ -15,7 +18,7 @@ export type UseChat<Tools extends ToolMap = ToolMap> = ChatSnapshot<Tools> &
 /** `{ client }` shares a client you made; options make one, or change those of the provider's client of that `threadId`. */
 export type UseChatOptions<Tools extends ToolMap = ToolMap> =
   | { readonly client: ChatClient<Tools> }
-  | Partial<ChatClientOptions<Tools>>
+  | (Settings<Tools> & { readonly client?: undefined })
 
 /**
  * The chat of this component. `useChat()` reads the provider; `useChat({ client })` shares a client; `useChat(options)` makes one per
@@ -32,37 +35,27 @@ export function useChat<Tools extends ToolMap = ToolMap>(options?: UseChatOption
 export function useChatClient<Tools extends ToolMap = ToolMap>(
   options: UseChatOptions<Tools> = {},
 ): ChatClient<Tools> {
-  const clients = useClients()
-  const shared = 'client' in options ? options.client : undefined
-  const own: Partial<ChatClientOptions<Tools>> = 'client' in options ? {} : options
+  const provided = useClients<Tools>()
+  const { client: shared, ...own }: Settings<Tools> & { client?: ChatClient<Tools> | undefined } = options
   const { threadId } = own
-  const find = () => ({ clients, shared, threadId, client: shared ?? findClient(clients, own) })
+  const find = () => {
+    const clients = provided && !shared ? provided : createChatClients<Tools>(shared ?? own)
+    return { provided, shared, threadId, clients, client: clients.get(own) }
+  }
+  // A client holds nothing until it is used, so one that is found in a render that comes to nothing needs no end.
   const [found, refind] = useState(find)
-  const stale = found.clients !== clients || found.shared !== shared || found.threadId !== threadId
+  const stale = found.provided !== provided || found.shared !== shared || found.threadId !== threadId
   const current = stale ? find() : found
   if (stale) refind(current)
-  const { client } = current
-  useEffect(() => client.attach(), [client])
-  useEffect(() => {
-    if (!shared) follow(client, own)
+  const { clients, client } = current
+  const last = useRef<{ client: ChatClient<Tools>; own: Settings<Tools> }>({ client, own: {} })
+  // Before any other effect, so that whoever sends in one already sends with these options.
+  useInsertionEffect(() => {
+    const before = last.current.client === client ? last.current.own : {}
+    last.current = { client, own }
+    if (clients === provided) clients.follow(client, own, before)
+    else clients.setOptions(own)
   })
+  useEffect(() => client.attach(), [client])
   return client
-}
-
-function findClient<Tools extends ToolMap>(
-  clients: ReturnType<typeof useClients>,
-  options: Partial<ChatClientOptions<Tools>>,
-): ChatClient<Tools> {
-  // The provider cannot know the tools' types; whoever asks says what they are.
-  if (clients) return clients.get(options as never) as unknown as ChatClient<Tools>
-  return new ChatClient(options as ChatClientOptions<Tools>)
-}
-
-/** Options are read when they are used, so following them is handing over the newest. */
-function follow<Tools extends ToolMap>(
-  client: ChatClient<Tools>,
-  options: Partial<ChatClientOptions<Tools>>,
-): void {
-  const { threadId: _, initialMessages: __, statePatch: ___, ...rest } = options
-  if (Object.keys(rest).length > 0) client.setOptions(rest)
 }

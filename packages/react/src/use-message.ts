@@ -22,13 +22,21 @@ export function useMessage<Tools extends ToolMap = ToolMap>(
   const client = useChatClient(within)
   const subscribe = useCallback((listener: () => void) => client.subscribeMessage(id, listener), [client, id])
   const get = useCallback(() => client.getMessage(id), [client, id])
-  return useSyncExternalStore(subscribe, get, get)
+  const getServer = useCallback(
+    () => client.getServerSnapshot().messages.find((message) => message.id === id),
+    [client, id],
+  )
+  return useSyncExternalStore(subscribe, get, getServer)
 }
 
 /** The ids of all messages, in order. Renders again only when one comes or goes. */
 export function useMessageIds<Tools extends ToolMap = ToolMap>(within?: In<Tools>): readonly string[] {
   const client = useChatClient(within)
-  return useSyncExternalStore(client.subscribe, client.getMessageIds, client.getMessageIds)
+  const readServer = useMemo(
+    () => createSelection<Tools, readonly string[]>(client.getServerSnapshot),
+    [client],
+  )
+  return useSyncExternalStore(client.subscribe, client.getMessageIds, () => readServer(messageIds))
 }
 
 /** A part of the snapshot. Renders again only when it is no longer equal (`Object.is` unless told otherwise). */
@@ -58,4 +66,8 @@ function pendingApprovals<Tools extends ToolMap>(
   snapshot: ChatSnapshot<Tools>,
 ): readonly ToolCallPart<Tools>[] {
   return snapshot.pendingApprovals
+}
+
+function messageIds<Tools extends ToolMap>({ messages }: ChatSnapshot<Tools>): readonly string[] {
+  return messages.map(({ id }) => id)
 }

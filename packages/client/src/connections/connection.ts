@@ -1,4 +1,4 @@
-import type { AGUIEvent, RunAgentInput, UIMessage } from '@countersign/core'
+import type { AGUIEvent, ResumeEntry, RunAgentInput, UIMessage } from '@countersign/core'
 
 /** What a connection gets beside the request itself. */
 export interface ConnectOptions {
@@ -19,6 +19,18 @@ export type EventSource = AsyncIterable<AGUIEvent | readonly AGUIEvent[]>
  */
 export interface Connection {
   connect(input: RunAgentInput, options: ConnectOptions): AsyncIterable<unknown>
+  /**
+   * Delivers answers into the open run, where the connection has a way to (a live channel). Resolves when the server has them;
+   * rejects where it has not, and they go out with the next request as they would have without it.
+   */
+  answer?(answers: LiveAnswers, options: Pick<ConnectOptions, 'signal' | 'headers'>): Promise<void>
+}
+
+/** Answers for a run that is open, in the form they have in a request's `resume`. */
+export interface LiveAnswers {
+  readonly threadId: string
+  readonly runId: string
+  readonly resume: readonly ResumeEntry[]
 }
 
 /**

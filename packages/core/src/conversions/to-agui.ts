@@ -1,5 +1,5 @@
 import type { OrderStep } from '../machine/fold.js'
-import { isRecord, ours } from '../machine/value.js'
+import { isRecord, ours, readCallMetadata, withOwn } from '../machine/value.js'
 import type {
   FilePart,
   MessagePart,
@@ -18,20 +18,23 @@ import type { ContentPart, Message, ToolCall } from '../protocol/events.js'
 export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
   return messages.flatMap((message) => {
     if (message.role === 'assistant') return unfoldAssistant(message)
-    const base = { id: message.id, ...metadataOf(message, plainOrder(message)) }
-    const content = contentOf(message)
-    if (message.role === 'user') return [{ ...base, role: 'user', content }]
-    return [{ ...base, role: 'system', content: typeof content === 'string' ? content : textOf(message) }]
+    const { id } = message
+    if (message.role === 'user') {
+      return [{ id, role: 'user', content: contentOf(message), ...metadataOf(message, plainOrder(message)) }]
+    }
+    return [{ id, role: 'system', content: textOf(message), ...metadataOf(message, contentOrder(message)) }]
   })
 }
 
 function unfoldAssistant(message: UIMessage): Message[] {
   const reasoning = message.parts.filter(isType('reasoning'))
-  const calls = message.parts.filter(isType('tool-call')).filter(isSendable)
-  const results = message.parts.filter(isType('tool-result'))
+  const all = message.parts.filter(isType('tool-call'))
+  const calls = all.filter(isSendable)
+  const kept = new Set(calls.map((call) => call.id))
+  const dropped = new Set(all.flatMap((call) => (kept.has(call.id) ? [] : [call.id])))
+  const results = message.parts.filter(isType('tool-result')).filter((part) => !dropped.has(part.toolCallId))
   const thoughts = reasoning.map(unfoldReasoning)
-  const only = message.parts.length > 0 && reasoning.length === message.parts.length
-  if (only && reasoning.length === 1 && reasoning[0]?.id === message.id) return thoughts
+  if (isBareReasoning(message)) return thoughts
   const [first] = message.parts
   // AG-UI 1.0: a client keeps activities to itself.
   if (message.parts.length === 1 && first?.type === 'data') return []
@@ -46,10 +49,16 @@ function unfoldAssistant(message: UIMessage): Message[] {
       ...(calls.length > 0 && { toolCalls: calls.map(unfoldCall) }),
       ...(typeof encryptedValue === 'string' && { encryptedValue }),
       ...subagentOf(message),
-      ...metadataOf(message, assistantOrder(message)),
+      ...metadataOf(message, contentOrder(message)),
     },
     ...results.map(unfoldResult),
   ]
+}
+
+/** Thoughts that no message followed. */
+function isBareReasoning({ id, parts: [first, ...rest], metadata, createdAt }: UIMessage): boolean {
+  const nothingElse = rest.length === 0 && metadata === undefined && createdAt === undefined
+  return first?.type === 'reasoning' && first.id === id && nothingElse
 }
 
 function isType<Type extends MessagePart['type']>(type: Type) {
@@ -74,7 +83,7 @@ function unfoldReasoning(part: ReasoningPart): Message {
 
 function unfoldCall(part: ToolCallPart): ToolCall {
   const { countersign: _, ...metadata } = part.metadata ?? {}
-  const { encryptedValue, ...own } = ours(part.metadata)
+  const { encryptedValue, ...own } = ours(readCallMetadata(part.metadata).kept)
   const { token, ...approval } = part.approval ?? {}
   const unresolved = part.state === 'cancelled' || part.state === 'executing'
   const countersign = {
@@ -85,7 +94,7 @@ function unfoldCall(part: ToolCallPart): ToolCall {
     ...(part.state === 'cancelled' && part.error && { error: part.error }),
     ...(part.providerExecuted && { providerExecuted: true }),
   }
-  const all = { ...metadata, ...(Object.keys(countersign).length > 0 && { countersign }) }
+  const all = withOwn(metadata, countersign)
   return {
     id: part.id,
     type: 'function',
@@ -141,18 +150,18 @@ function metadataOf(
   order: readonly OrderStep[] | undefined,
 ): { metadata?: Record<string, unknown> } {
   const { countersign: _, ...metadata } = message.metadata ?? {}
-  const { encryptedValue: __, ...own } = ours(message.metadata)
+  const { encryptedValue: __, order: ___, createdAt: ____, ...own } = ours(message.metadata)
   const countersign = {
     ...own,
     ...(order && { order }),
     ...(message.createdAt !== undefined && { createdAt: message.createdAt }),
   }
-  const all = { ...metadata, ...(Object.keys(countersign).length > 0 && { countersign }) }
+  const all = withOwn(metadata, countersign)
   return Object.keys(all).length > 0 ? { metadata: all } : {}
 }
 
-/** The order of an assistant message's parts, where it is not the one a reader assumes anyway: reasoning, one text, calls, results. */
-function assistantOrder(message: UIMessage): readonly OrderStep[] | undefined {
+/** The order of a message's parts, where it is not the one a reader assumes anyway: reasoning, one text, calls, results. */
+function contentOrder(message: UIMessage): readonly OrderStep[] | undefined {
   const rank = {
     reasoning: 0,
     text: 1,

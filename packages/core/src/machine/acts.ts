@@ -1,11 +1,12 @@
 import type { CountersignError } from '../errors.js'
-import type { ToolCallApproval, UIMessage } from '../messages.js'
+import type { ToolCallApproval, ToolResultPart, UIMessage } from '../messages.js'
 import { findAnswerable, setApproval } from './approvals.js'
-import { addFixed, addMessage, addText, moveCall, retainMessages, setOrder, touchPart } from './cells.js'
+import { addFixed, addMessage, addResult, addText, moveCall, retainMessages, touchPart } from './cells.js'
 import { type Effect, none, warn } from './effects.js'
 import { loadMessage } from './load.js'
+import { restoreRecord, type ThreadRecord } from './record.js'
 import { closeRun, openRun, type RunEnd } from './runs.js'
-import { type ChatState, createChatState, type QueuedMessage } from './state.js'
+import type { CallCell, ChatState, QueuedMessage } from './state.js'
 import { isRecord } from './value.js'
 
 /** What happens here, beside the events of a stream. The machine takes both alike. */
@@ -26,6 +27,9 @@ export type LocalAct =
   | { readonly type: 'run-opened'; readonly runId: string }
   | { readonly type: 'run-closed'; readonly end: RunEnd }
   | { readonly type: 'set-messages'; readonly messages: readonly UIMessage[] }
+  | { readonly type: 'restore'; readonly record: ThreadRecord }
+  /** An answer is on its way into the open run (`sent`), or did not get there after all. */
+  | { readonly type: 'answer-sent' | 'answer-returned'; readonly approvalId: string }
   /** Something went wrong outside of a run. */
   | { readonly type: 'failed'; readonly error: CountersignError }
   /** Drops every message after this one. */
@@ -46,8 +50,7 @@ export type ToolOutput =
 export function applyAct(state: ChatState, act: LocalAct): readonly Effect[] {
   switch (act.type) {
     case 'user-message':
-      addUserMessage(state, act.message)
-      return none
+      return addUserMessage(state, act.message)
     case 'queue':
       return enqueue(state, act.item)
     case 'unqueue':
@@ -72,6 +75,12 @@ export function applyAct(state: ChatState, act: LocalAct): readonly Effect[] {
       return closeRun(state, act.end)
     case 'set-messages':
       return setMessages(state, act.messages)
+    case 'restore':
+      restoreRecord(state, act.record)
+      return none
+    case 'answer-sent':
+    case 'answer-returned':
+      return moveAnswer(state, act.approvalId, act.type === 'answer-sent')
     case 'failed':
       state.error = act.error
       state.owed = 'change'
@@ -83,12 +92,15 @@ export function applyAct(state: ChatState, act: LocalAct): readonly Effect[] {
   }
 }
 
-function addUserMessage(state: ChatState, message: UIMessage): void {
+function addUserMessage(state: ChatState, message: UIMessage): readonly Effect[] {
+  if (state.messages.has(message.id))
+    return warn('illegal-step', `There is a message "${message.id}" already.`)
   const cell = addMessage(state, message)
   for (const part of message.parts) {
     if (part.type === 'text') addText(state, cell, part.text)
     else addFixed(state, cell, part)
   }
+  return none
 }
 
 /** The person speaks again: what they see now no longer holds back what they said before. */
@@ -124,6 +136,20 @@ function answer(state: ChatState, approvalId: string, given: Answer): readonly E
   return [{ type: 'approval-responded', toolCallId: found.call.id, approvalId, approved: given.approved }]
 }
 
+/** Live answers go with the run that is open: if it breaks, their fate is as unknown as that of the answers it began with. */
+function moveAnswer(state: ChatState, approvalId: string, sent: boolean): readonly Effect[] {
+  const call = state.approvals.get(approvalId)
+  if (call?.state !== 'approval-responded') return none
+  if (state.run.phase !== 'idle') {
+    const carried = state.run.carried.filter((item) => item !== call)
+    state.run = { ...state.run, carried: sent ? [...carried, call] : carried }
+  }
+  if (sent) state.unsent.delete(call)
+  else state.unsent.add(call)
+  setApproval(state, call, { delivery: sent ? 'sent' : 'waiting' })
+  return none
+}
+
 function closeRequest(state: ChatState, id: string, because: 'moved-on' | 'expired'): void {
   if (state.interrupts.has(id)) respond(state, id, { cancel: true })
   const call = state.approvals.get(id)
@@ -151,11 +177,16 @@ function respond(
 
 function startTool(state: ChatState, toolCallId: string): readonly Effect[] {
   const call = state.calls.get(toolCallId)
-  if (!call || !moveCall(state, call, 'executing')) {
+  if (!call || !isLeftHere(call) || !moveCall(state, call, 'executing')) {
     return warn('illegal-step', `The client tool call "${toolCallId}" cannot start.`)
   }
   if (call.ready) call.input = call.ready.input
   return none
+}
+
+/** Whether a call may run here: nobody had to be asked, or the server took the answer and handed the call out. */
+function isLeftHere(call: CallCell): boolean {
+  return call.state === 'input-complete' || (call.state === 'approval-responded' && call.ready !== undefined)
 }
 
 function finishTool(
@@ -166,7 +197,8 @@ function finishTool(
 ): readonly Effect[] {
   const call = state.calls.get(toolCallId)
   const failed = 'error' in result
-  if (!call || !moveCall(state, call, failed ? 'error' : 'complete')) {
+  const due = call !== undefined && (call.state === 'executing' || isLeftHere(call))
+  if (!due || !moveCall(state, call, failed ? 'error' : 'complete')) {
     return warn('illegal-step', `A result was given for "${toolCallId}", which does not wait for one.`)
   }
   if (failed) call.error = result.error
@@ -174,7 +206,7 @@ function finishTool(
   call.outputSent = false
   state.unsent.add(call)
   touchPart(state, call.owner, call)
-  addFixed(state, call.owner, {
+  const part: ToolResultPart = {
     type: 'tool-result',
     id: messageId,
     toolCallId,
@@ -182,7 +214,8 @@ function finishTool(
       ? JSON.stringify({ type: 'execution-error', reason: result.error.message })
       : toJson(result.output),
     ...(failed && { error: result.error.message, metadata: { countersign: { outcome: 'error' } } }),
-  })
+  }
+  addResult(state, call.owner, part, call)
   return none
 }
 
@@ -201,8 +234,8 @@ function setMessages(state: ChatState, messages: readonly UIMessage[]): readonly
   state.interrupts.clear()
   state.unsent.clear()
   state.error = undefined
-  const run = createChatState().run
-  if (state.run.phase === 'idle') state.run = run
+  state.queue = []
+  if (state.run.phase === 'idle') state.run = { phase: 'idle' }
   for (const message of messages) {
     if (!state.messages.has(message.id)) loadMessage(state, message)
   }
@@ -214,6 +247,7 @@ function truncate(state: ChatState, messageId: string): readonly Effect[] {
   const last = state.messages.get(messageId)
   if (!last) return warn('unknown-id', `There is no message "${messageId}" to go back to.`)
   retainMessages(state, (cell) => cell.position <= last.position)
-  setOrder(state, state.order)
+  // Questions of the dropped part are not silently forgotten: AG-UI wants each one answered or cancelled.
+  for (const id of state.interrupts.keys()) respond(state, id, { cancel: true })
   return none
 }

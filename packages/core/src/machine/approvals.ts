@@ -93,9 +93,13 @@ function readEdits(value: unknown): boolean | readonly string[] | undefined {
 /** Folds a request into its call. All ways of asking end here, so asking twice in two ways is one request. */
 export function askApproval(state: ChatState, asked: AskedApproval): readonly Effect[] {
   const call = state.calls.get(asked.toolCallId)
-  const { approval } = asked
   if (!call)
     return warn('unknown-id', `An approval was requested for the unknown tool call "${asked.toolCallId}".`)
+  return askCall(state, call, asked)
+}
+
+export function askCall(state: ChatState, call: CallCell, asked: AskedApproval): readonly Effect[] {
+  const { approval } = asked
   const owner = state.approvals.get(approval.id)
   if (owner && owner !== call) {
     return warn('illegal-step', `The approval "${approval.id}" was requested for two tool calls.`)
@@ -192,9 +196,9 @@ export function isRefusal(code: unknown): code is ApprovalErrorCode {
 /** `CUSTOM approval-refused`: the server did not take an answer. */
 export function refuseApproval(state: ChatState, value: unknown): readonly Effect[] {
   const refused = isRecord(value) ? value : {}
-  const call = state.approvals.get(String(refused['approvalId']))
-  if (!call?.approval)
-    return warn('unknown-id', `An unknown approval "${String(refused['approvalId'])}" was refused.`)
+  const id = string(refused['approvalId'])
+  const call = id === undefined ? undefined : state.approvals.get(id)
+  if (!call?.approval) return warn('unknown-id', `An unknown approval "${id}" was refused.`)
   const code: ApprovalErrorCode = isRefusal(refused['code']) ? refused['code'] : 'approval-malformed'
   if (code === 'ledger-unavailable') {
     if (call.state !== 'approval-responded') return none

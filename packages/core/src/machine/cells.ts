@@ -1,5 +1,4 @@
-import type { ToolCallState, UIMessage } from '../messages.js'
-import { isTerminal } from '../messages.js'
+import { isTerminal, type ToolCallState, type ToolResultPart, type UIMessage } from '../messages.js'
 import type {
   CallCell,
   ChatState,
@@ -27,8 +26,9 @@ export function addMessage(
     position: state.order.length,
     text: undefined,
     provisional: false,
+    streaming: false,
     published: undefined,
-    stale: [],
+    stale: new Set(),
     dirty: false,
   }
   state.order.push(cell)
@@ -41,6 +41,7 @@ export function addMessage(
 /** Gives a message that held only reasoning the id of the assistant message it turned out to belong to. */
 export function renameMessage(state: ChatState, cell: MessageCell, id: string): void {
   state.messages.delete(cell.id)
+  state.changed.add(cell.id)
   cell.id = id
   cell.provisional = false
   state.messages.set(id, cell)
@@ -60,7 +61,7 @@ export function retainMessages(state: ChatState, keep: (cell: MessageCell) => bo
 
 function dropMessage(state: ChatState, cell: MessageCell): void {
   state.messages.delete(cell.id)
-  state.changed.add(cell)
+  state.changed.add(cell.id)
   for (const part of cell.parts) dropPart(state, part)
 }
 
@@ -77,8 +78,9 @@ export function setOrder(state: ChatState, order: MessageCell[]): void {
   orderChanged(state)
 }
 
-function dropPart(state: ChatState, part: PartCell): void {
-  if (part.kind === 'reasoning') state.reasoning.delete(part.id)
+/** Takes a part out of the indexes. */
+export function dropPart(state: ChatState, part: PartCell): void {
+  if (part.kind === 'reasoning' && state.reasoning.get(part.id) === part) state.reasoning.delete(part.id)
   if (part.kind !== 'call') return
   state.open.delete(part)
   state.unsent.delete(part)
@@ -97,6 +99,17 @@ export function addFixed(state: ChatState, owner: MessageCell, part: FixedCell['
   const cell: FixedCell = { kind: 'fixed', index: owner.parts.length, part }
   append(state, owner, cell)
   return cell
+}
+
+/** Adds a result to the message of its call, which is the latest one with that id unless another is given. */
+export function addResult(
+  state: ChatState,
+  owner: MessageCell,
+  part: ToolResultPart,
+  call = state.calls.get(part.toolCallId),
+): void {
+  if (call?.owner === owner) call.answered = true
+  addFixed(state, owner, part)
 }
 
 export function addReasoning(
@@ -139,12 +152,13 @@ export function addCall(
     ready: undefined,
     replay: undefined,
     interrupted: false,
+    answered: false,
     outputSent: undefined,
     part: undefined,
     ...init,
   }
   state.calls.set(cell.id, cell)
-  if (cell.approval) state.approvals.set(cell.approval.id, cell)
+  if (cell.approval && !state.approvals.has(cell.approval.id)) state.approvals.set(cell.approval.id, cell)
   if (!isTerminal(cell.state)) state.open.add(cell)
   append(state, owner, cell)
   return cell
@@ -162,7 +176,7 @@ export function moveCall(state: ChatState, call: CallCell, to: ToolCallState): b
 function append(state: ChatState, owner: MessageCell, part: PartCell): void {
   if (part.kind !== 'text') owner.text = undefined
   owner.parts.push(part)
-  owner.stale.push(part)
+  owner.stale.add(part)
   touchMessage(state, owner)
 }
 
@@ -174,10 +188,8 @@ export function touchPart(state: ChatState, owner: MessageCell, part: PartCell):
 
 /** Notes that a text, a reasoning or arguments have grown: listeners may hear of it with the next frame. */
 export function growPart(state: ChatState, owner: MessageCell, part: PartCell): void {
-  if (part.kind !== 'fixed' && part.part !== undefined) {
-    part.part = undefined
-    owner.stale.push(part)
-  }
+  if (part.kind !== 'fixed') part.part = undefined
+  owner.stale.add(part)
   markDirty(state, owner)
   if (state.owed === 'nothing') state.owed = 'growth'
 }
@@ -188,10 +200,9 @@ export function touchMessage(state: ChatState, cell: MessageCell): void {
 }
 
 function markDirty(state: ChatState, cell: MessageCell): void {
-  if (cell.dirty) return
   cell.dirty = true
-  state.dirty.push(cell)
-  state.changed.add(cell)
+  state.dirty.add(cell)
+  state.changed.add(cell.id)
 }
 
 function orderChanged(state: ChatState): void {

@@ -18,7 +18,7 @@ import type {
 } from '../protocol/events.js'
 import { isRefusal, readApproval } from './approvals.js'
 import { readOutcome } from './tool-calls.js'
-import { isRecord, ours, parseOrText } from './value.js'
+import { isRecord, ours, readCallMetadata, withOwn } from './value.js'
 
 /**
  * AG-UI messages as a person sees them: reasoning and tool results become part of the assistant message they belong to. The order of
@@ -26,7 +26,7 @@ import { isRecord, ours, parseOrText } from './value.js'
  */
 export function foldMessages(messages: readonly Message[]): UIMessage[] {
   const folded: Draft[] = []
-  const open = new Map<string, { draft: Draft; part: ToolCallPart }[]>()
+  const open: OpenCalls = new Map()
   let reasoning: ReasoningPart[] = []
   for (const message of messages) {
     if (message.role === 'reasoning') {
@@ -39,7 +39,11 @@ export function foldMessages(messages: readonly Message[]): UIMessage[] {
     }
     if (message.role === 'assistant') {
       const draft = draftAssistant(message, reasoning)
-      for (const part of draft.calls) open.set(part.id, [...(open.get(part.id) ?? []), { draft, part }])
+      draft.calls.forEach((part, index) => {
+        const same = open.get(part.id)
+        if (same) same.push({ draft, index })
+        else open.set(part.id, [{ draft, index }])
+      })
       folded.push(draft)
     } else {
       folded.push(...reasoning.map(bareReasoning), draftPlain(message))
@@ -49,6 +53,9 @@ export function foldMessages(messages: readonly Message[]): UIMessage[] {
   folded.push(...reasoning.map(bareReasoning))
   return folded.map(finish)
 }
+
+/** Where the calls without a result are, by id. */
+type OpenCalls = Map<string, { readonly draft: Draft; readonly index: number }[]>
 
 /** A message while its parts are collected. */
 interface Draft {
@@ -104,7 +111,7 @@ function draftPlain(message: Exclude<Message, AssistantMessage | ToolMessage | R
       return { ...base, role: 'user', plain: foldContent(message.content) }
     case 'system':
     case 'developer':
-      return { ...base, role: 'system', plain: foldContent(message.content) }
+      return { ...base, role: 'system', content: message.content }
     default:
       return message satisfies never
   }
@@ -135,34 +142,32 @@ function foldReasoning(message: ReasoningMessage): ReasoningPart {
 }
 
 function foldCall(call: ToolCall): ToolCallPart {
-  const { countersign: _, ...metadata } = call.metadata ?? {}
-  const { token, approval: asked, state, providerExecuted, error, ...own } = ours(call.metadata)
-  const kept = { ...own, ...(call.encryptedValue !== undefined && { encryptedValue: call.encryptedValue }) }
+  const { token, approval: asked, state, providerExecuted, error, kept } = readCallMetadata(call.metadata)
+  const { encryptedValue } = call
+  const metadata = encryptedValue === undefined ? kept : withOwn(kept, { ...ours(kept), encryptedValue })
   const approval = foldApproval(asked, token)
   const text = call.function.arguments
-  const more = { ...metadata, ...(Object.keys(kept).length > 0 && { countersign: kept }) }
-  const input = text === '' ? {} : parseOrText(text)
   return {
     type: 'tool-call',
     id: call.id,
     name: call.function.name,
     arguments: text,
     state: state === 'cancelled' || state === 'executing' ? state : callState(approval),
-    ...((text === '' || isJson(text)) && { input }),
+    ...readInput(text),
     ...(approval && { approval }),
     ...(isRecord(error) &&
       typeof error['message'] === 'string' && { error: { ...error, message: error['message'] } }),
     ...(providerExecuted === true && { providerExecuted: true }),
-    ...(Object.keys(more).length > 0 && { metadata: more }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
   }
 }
 
-function isJson(text: string): boolean {
+/** Arguments that are empty mean none; arguments that are not JSON leave no input. */
+function readInput(text: string): { input?: unknown } {
   try {
-    JSON.parse(text)
-    return true
+    return { input: text === '' ? {} : JSON.parse(text) }
   } catch {
-    return false
+    return {}
   }
 }
 
@@ -192,14 +197,14 @@ function callState(approval: ToolCallPart['approval']): ToolCallPart['state'] {
 }
 
 /** A result answers the nearest earlier call with its id that has none yet. */
-function foldResult(message: ToolMessage, open: Map<string, { draft: Draft; part: ToolCallPart }[]>): void {
+function foldResult(message: ToolMessage, open: OpenCalls): void {
   const target = open.get(message.toolCallId)?.pop()
-  if (!target) return
-  const { draft, part } = target
-  const outcome = readOutcome(part, message.content, message.metadata, message.error)
-  draft.calls[draft.calls.indexOf(part)] = {
-    ...part,
-    ...outcome,
+  const part = target?.draft.calls[target.index]
+  if (!target || !part) return
+  const { draft, index } = target
+  // What was cancelled here stays so, whatever the server says of it afterwards.
+  if (part.state !== 'cancelled') {
+    draft.calls[index] = { ...part, ...readOutcome(part, message.content, message.metadata, message.error) }
   }
   draft.results.push({
     type: 'tool-result',
@@ -235,9 +240,21 @@ export type OrderStep = number | 'r' | 'c' | 'o' | 'p' | EmbeddedPart
 export type EmbeddedPart = FilePart | SourcePart | DataPart
 
 function isEmbedded(value: unknown): value is EmbeddedPart {
-  return (
-    isRecord(value) && (value['type'] === 'file' || value['type'] === 'source' || value['type'] === 'data')
-  )
+  if (!isRecord(value)) return false
+  switch (value['type']) {
+    case 'file':
+      return (
+        typeof value['media'] === 'string' &&
+        isRecord(value['source']) &&
+        typeof value['source']['value'] === 'string'
+      )
+    case 'source':
+      return typeof value['id'] === 'string'
+    case 'data':
+      return typeof value['name'] === 'string'
+    default:
+      return false
+  }
 }
 
 function arrange(draft: Draft, order: unknown): MessagePart[] {
@@ -255,7 +272,7 @@ function arrange(draft: Draft, order: unknown): MessagePart[] {
   const plain = draft.plain.values()
   let at = 0
   const parts: (MessagePart | undefined)[] = order.map((step: unknown) => {
-    if (typeof step === 'number') {
+    if (typeof step === 'number' && Number.isInteger(step) && step >= 0) {
       const text = draft.content.slice(at, at + step)
       at += step
       return { type: 'text', text }

@@ -1,6 +1,6 @@
-import type { ToolCallPart, UIMessage } from '../messages.js'
-import { addCall, addFixed, addMessage, addReasoning, addText } from './cells.js'
-import type { ChatState, MessageCell } from './state.js'
+import { isTerminal, type ToolCallPart, type ToolResultPart, type UIMessage } from '../messages.js'
+import { addCall, addFixed, addMessage, addReasoning, addResult, addText } from './cells.js'
+import type { CallCell, ChatState, MessageCell } from './state.js'
 
 /**
  * Takes over a finished message: from storage, from the application, or out of a snapshot. What needs no change keeps its identity.
@@ -9,6 +9,7 @@ import type { ChatState, MessageCell } from './state.js'
 export function loadMessage(state: ChatState, message: UIMessage): MessageCell {
   const cell = addMessage(state, message)
   let changed = false
+  const interrupted: CallCell[] = []
   for (const part of message.parts) {
     if (part.type === 'text') addText(state, cell, part.text).part = part
     else if (part.type === 'reasoning') {
@@ -21,18 +22,36 @@ export function loadMessage(state: ChatState, message: UIMessage): MessageCell {
     } else if (part.type === 'tool-call') {
       const settled = settleLoaded(part)
       changed ||= settled !== part
-      loadCall(state, cell, settled)
-    } else addFixed(state, cell, part)
+      const call = loadCall(state, cell, settled)
+      if (part.state === 'executing') interrupted.push(call)
+    } else if (part.type === 'tool-result') addResult(state, cell, part)
+    else addFixed(state, cell, part)
   }
-  cell.text = undefined
+  for (const call of interrupted) reportInterrupted(state, call)
   if (changed) return cell
-  cell.stale = []
+  cell.stale.clear()
   cell.dirty = false
   cell.published = message
   return cell
 }
 
-export function loadCall(state: ChatState, owner: MessageCell, part: ToolCallPart): void {
+/** A client tool that was at work: the server has to hear that it may have run, so that nobody runs it again. */
+function reportInterrupted(state: ChatState, call: CallCell): void {
+  const { message = '', code } = call.error ?? {}
+  const part: ToolResultPart = {
+    type: 'tool-result',
+    id: `${call.id}-interrupted`,
+    toolCallId: call.id,
+    content: JSON.stringify({ type: 'execution-error', reason: message }),
+    error: message,
+    metadata: { countersign: { outcome: 'error', code } },
+  }
+  addResult(state, call.owner, part, call)
+  call.outputSent = false
+  state.unsent.add(call)
+}
+
+export function loadCall(state: ChatState, owner: MessageCell, part: ToolCallPart): CallCell {
   const call = addCall(state, owner, {
     id: part.id,
     name: part.name,
@@ -46,12 +65,14 @@ export function loadCall(state: ChatState, owner: MessageCell, part: ToolCallPar
     metadata: part.metadata && { ...part.metadata },
   })
   call.part = part
-  const delivery = part.approval?.delivery
-  if (delivery === 'waiting' || delivery === 'unknown') state.unsent.add(call)
+  const { approved, delivery } = part.approval ?? {}
+  const unsettled = delivery === 'waiting' || delivery === 'unknown'
+  if (unsettled && (approved === undefined || !isTerminal(part.state))) state.unsent.add(call)
+  return call
 }
 
 /** What cannot be true any more once a conversation was stored and loaded again. */
-function settleLoaded(part: ToolCallPart): ToolCallPart {
+export function settleLoaded(part: ToolCallPart): ToolCallPart {
   if (part.state === 'awaiting-input' || part.state === 'input-streaming') {
     const error = {
       message: 'The run ended before its arguments were complete.',

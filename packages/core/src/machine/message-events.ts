@@ -35,10 +35,13 @@ export function subagentMetadata(state: ChatState, event: Attributed): Record<st
   return { subagent: { id, ...(name !== undefined && { name }) } }
 }
 
-/** The assistant message with that id, made where there is none. Reasoning that came before it becomes its beginning. */
-export function assistantMessage(state: ChatState, id: string, event: Attributed): MessageCell {
+/**
+ * The assistant message with that id, made where there is none; `undefined` where the id belongs to what the person said. Reasoning
+ * that came before it becomes its beginning.
+ */
+export function assistantMessage(state: ChatState, id: string, event: Attributed): MessageCell | undefined {
   const known = state.messages.get(id)
-  if (known) return known
+  if (known) return known.role === 'assistant' ? known : undefined
   const last = state.order.at(-1)
   if (last?.provisional) {
     renameMessage(state, last, id)
@@ -54,16 +57,34 @@ function withMetadata(metadata: Record<string, unknown> | undefined): { metadata
 export function startText(state: ChatState, event: TextMessageStartEvent): readonly Effect[] {
   const role = event.role ?? 'assistant'
   const cell =
-    role === 'assistant'
-      ? assistantMessage(state, event.messageId, event)
-      : (state.messages.get(event.messageId) ??
-        addMessage(state, { id: event.messageId, role: role === 'user' ? 'user' : 'system' }))
+    role === 'assistant' ? assistantMessage(state, event.messageId, event) : plainMessage(state, event, role)
+  if (!cell) return taken(event.messageId)
+  cell.streaming = true
   return describe(state, cell, event.metadata)
+}
+
+/** Words of another role that the server streams: only ever a message of its own. */
+function plainMessage(
+  state: ChatState,
+  { messageId }: TextMessageStartEvent,
+  role: string,
+): MessageCell | undefined {
+  if (state.messages.has(messageId)) return undefined
+  return addMessage(state, { id: messageId, role: role === 'user' ? 'user' : 'system' })
+}
+
+function taken(id: string): readonly Effect[] {
+  return warn(
+    'illegal-step',
+    `The message "${id}" exists already and is not the assistant's; it stays as it is.`,
+  )
 }
 
 export function growText(state: ChatState, event: TextMessageContentEvent): readonly Effect[] {
   const cell = state.messages.get(event.messageId)
   if (!cell) return warn('unknown-id', `Text came for the unknown message "${event.messageId}".`)
+  if (!cell.streaming)
+    return warn('illegal-step', `Text came for the message "${event.messageId}", which has ended.`)
   cell.text ??= addText(state, cell, '')
   cell.text.text += event.delta
   growPart(state, cell, cell.text)
@@ -73,6 +94,8 @@ export function growText(state: ChatState, event: TextMessageContentEvent): read
 export function endText(state: ChatState, event: TextMessageEndEvent): readonly Effect[] {
   const cell = state.messages.get(event.messageId)
   if (!cell) return warn('unknown-id', `The unknown message "${event.messageId}" ended.`)
+  if (!cell.streaming) return warn('illegal-step', `The message "${event.messageId}" ended a second time.`)
+  cell.streaming = false
   return describe(state, cell, event.metadata)
 }
 
@@ -92,6 +115,7 @@ export function startReasoning(state: ChatState, event: ReasoningMessageStartEve
   if (state.reasoning.has(event.messageId)) return none
   const hint = string(ours(event.metadata)['messageId'])
   const owner = hint === undefined ? provisionalMessage(state, event) : assistantMessage(state, hint, event)
+  if (!owner) return taken(event.messageId)
   addReasoning(state, owner, {
     id: event.messageId,
     text: '',
@@ -101,9 +125,10 @@ export function startReasoning(state: ChatState, event: ReasoningMessageStartEve
   return none
 }
 
-function provisionalMessage(state: ChatState, event: ReasoningMessageStartEvent): MessageCell {
+function provisionalMessage(state: ChatState, event: ReasoningMessageStartEvent): MessageCell | undefined {
   const last = state.order.at(-1)
   if (last?.provisional) return last
+  if (state.messages.has(event.messageId)) return undefined
   const cell = addMessage(state, {
     id: event.messageId,
     role: 'assistant',
@@ -152,10 +177,16 @@ export function keepEncrypted(state: ChatState, event: ReasoningEncryptedValueEv
 
 export function snapshotActivity(state: ChatState, event: ActivitySnapshotEvent): readonly Effect[] {
   const known = state.messages.get(event.messageId)
+  if (known && !isActivity(known)) return taken(event.messageId)
   if (known && event.replace === false) return none
   const cell = known ?? addMessage(state, { id: event.messageId, role: 'assistant' })
   setActivity(state, cell, event.activityType, event.content)
   return describe(state, cell, event.metadata)
+}
+
+/** Activities have ids of their own kind in AG-UI: one that is also the id of a message must not overwrite it. */
+function isActivity({ role, parts: [first] }: MessageCell): boolean {
+  return role === 'assistant' && first?.kind === 'fixed' && first.part.type === 'data'
 }
 
 export function patchActivity(state: ChatState, event: ActivityDeltaEvent): readonly Effect[] {
@@ -180,6 +211,5 @@ function setActivity(state: ChatState, cell: MessageCell, name: string, data: un
     return
   }
   first.part = part
-  cell.stale.push(first)
-  touchMessage(state, cell)
+  touchPart(state, cell, first)
 }

@@ -1,20 +1,26 @@
 import type { MessagePart, ToolCallPart, UIMessage } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import type { CallCell, ChatState, MessageCell, PartCell } from './state.js'
+import { sameJson } from './value.js'
 
 /** The conversation as immutable messages. Messages and parts that did not change since the last call are the same objects. */
 export function readMessages(state: ChatState): readonly UIMessage[] {
   const { published, dirty } = state
   if (published.messages === undefined) published.messages = state.order.map(publishMessage)
-  else if (dirty.length > 0) published.messages = replaceDirty(published.messages, dirty)
-  state.dirty = []
+  else if (dirty.size > 0) published.messages = replaceDirty(published.messages, dirty)
+  dirty.clear()
   return published.messages
 }
 
-function replaceDirty(messages: readonly UIMessage[], dirty: readonly MessageCell[]): readonly UIMessage[] {
+function replaceDirty(messages: readonly UIMessage[], dirty: ReadonlySet<MessageCell>): readonly UIMessage[] {
   const next = messages.slice()
-  for (const cell of dirty) next[cell.position] = publishMessage(cell)
-  return next
+  let same = true
+  for (const cell of dirty) {
+    const message = publishMessage(cell)
+    same &&= message === next[cell.position]
+    next[cell.position] = message
+  }
+  return same ? messages : next
 }
 
 /** One message, or `undefined` for an unknown id. */
@@ -53,7 +59,7 @@ function publishMessage(cell: MessageCell): UIMessage {
   if (!cell.dirty && cell.published) return cell.published
   const parts = cell.published ? cell.published.parts.slice() : []
   for (const part of cell.stale) parts[part.index] = publishPart(part)
-  cell.stale = []
+  cell.stale.clear()
   cell.dirty = false
   cell.published = {
     id: cell.id,
@@ -63,6 +69,17 @@ function publishMessage(cell: MessageCell): UIMessage {
     ...(cell.createdAt !== undefined && { createdAt: cell.createdAt }),
   }
   return cell.published
+}
+
+/** Publishes a message that was built anew, keeping of its last form whatever came out the same. */
+export function publishRebuilt(cell: MessageCell, before: UIMessage): void {
+  const now = publishMessage(cell)
+  const parts = now.parts.map((part, i) => {
+    const old = before.parts[i]
+    return old && sameJson(part, old) ? old : part
+  })
+  const same = parts.length === before.parts.length && parts.every((part, i) => part === before.parts[i])
+  cell.published = same && sameJson(now.metadata, before.metadata) ? before : { ...now, parts }
 }
 
 function publishPart(cell: PartCell): MessagePart {

@@ -52,7 +52,9 @@ export function finishRun(state: ChatState, event: RunFinishedEvent): readonly E
   return outcome.interrupts.flatMap((interrupt) => {
     const asked = readApprovalInterrupt(interrupt)
     if (asked) return askApproval(state, asked)
-    if (!state.interrupts.has(interrupt.id)) {
+    // One that was answered and is asked again wants another answer.
+    const known = state.interrupts.get(interrupt.id)
+    if (!known || known.sent) {
       state.interrupts.set(interrupt.id, { kind: 'interrupt', interrupt, response: undefined, sent: false })
     }
     return none
@@ -80,15 +82,25 @@ export function closeRun(state: ChatState, end: RunEnd): readonly Effect[] {
   if (run.phase === 'idle') return none
   if (end.type === 'success') {
     state.run = run.finish ? { phase: 'idle', last: run.finish } : { phase: 'idle' }
-    for (const item of run.carried) if (item.kind === 'interrupt') state.interrupts.delete(item.interrupt.id)
+    for (const item of run.carried) {
+      if (item.kind === 'interrupt' && isAttached(state, item)) state.interrupts.delete(item.interrupt.id)
+    }
   } else {
     state.run = { phase: 'idle' }
     state.error = end.type === 'failed' ? end.error : undefined
-    for (const item of run.carried) returnUnsettled(state, item, run.phase === 'streaming')
+    for (const item of run.carried) {
+      if (isAttached(state, item)) returnUnsettled(state, item, run.phase === 'streaming')
+    }
     for (const call of state.open) interruptCall(state, call)
   }
   state.owed = 'change'
   return none
+}
+
+/** Whether it is still part of the conversation: messages may have been replaced while the run was open. */
+function isAttached(state: ChatState, item: CallCell | InterruptCell): boolean {
+  if (item.kind === 'interrupt') return state.interrupts.get(item.interrupt.id) === item
+  return state.messages.get(item.owner.id) === item.owner && item.owner.parts[item.index] === item
 }
 
 /**
@@ -98,10 +110,9 @@ export function closeRun(state: ChatState, end: RunEnd): readonly Effect[] {
 function returnUnsettled(state: ChatState, item: CallCell | InterruptCell, acknowledged: boolean): void {
   if (item.kind === 'interrupt') {
     item.sent = acknowledged
-    if (!acknowledged) state.unsent.add(item)
+    state.unsent.add(item)
     return
   }
-  if (!state.messages.has(item.owner.id)) return
   if (item.outputSent) {
     item.outputSent = acknowledged
     if (!acknowledged) state.unsent.add(item)

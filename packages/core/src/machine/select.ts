@@ -7,7 +7,10 @@ import type { CallCell, ChatState, InterruptCell } from './state.js'
 /** Whether a person's answer, a client tool's output or an interrupt's answer has not been sent yet and may go by itself. */
 export function hasUnsentAnswer(state: ChatState): boolean {
   for (const item of state.unsent) {
-    if (item.kind === 'interrupt') return true
+    if (item.kind === 'interrupt') {
+      if (item.sent) continue
+      return true
+    }
     if (item.owner.turn !== state.turn) continue
     if (item.outputSent === false) return true
     const { approval } = item
@@ -74,12 +77,12 @@ export function clientCalls(state: ChatState): readonly { id: string; name: stri
  */
 export function resumeEntries(state: ChatState, again: boolean): ResumeEntry[] {
   return [...state.unsent].flatMap((item) =>
-    item.kind === 'interrupt' ? interruptEntry(item) : approvalEntry(item, again),
+    item.kind === 'interrupt' ? interruptEntry(item, again) : approvalEntry(item, again),
   )
 }
 
-function interruptEntry({ interrupt, response }: InterruptCell): ResumeEntry[] {
-  if (!response) return []
+function interruptEntry({ interrupt, response, sent }: InterruptCell, again: boolean): ResumeEntry[] {
+  if (!response || (sent && !again)) return []
   return [
     'cancel' in response
       ? { interruptId: interrupt.id, status: 'cancelled' }

@@ -1,22 +1,23 @@
-import type { ToolCallPart, UIMessage } from '../messages.js'
-import { isTerminal } from '../messages.js'
+import { isTerminal, type ToolCallApproval, type ToolCallPart, type UIMessage } from '../messages.js'
 import type { MessagesSnapshotEvent } from '../protocol/events.js'
-import { askApproval, markChanged, readApproval } from './approvals.js'
+import { askCall, readApproval } from './approvals.js'
 import {
   addFixed,
   addMessage,
   addReasoning,
+  addResult,
   addText,
-  moveCall,
+  dropPart,
   retainMessages,
   setOrder,
   touchMessage,
 } from './cells.js'
 import { type Effect, none } from './effects.js'
 import { foldMessages } from './fold.js'
-import { loadCall } from './load.js'
-import { readMessage } from './read.js'
+import { loadCall, settleLoaded } from './load.js'
+import { publishRebuilt, readMessage } from './read.js'
 import type { CallCell, ChatState, MessageCell, PartCell } from './state.js'
+import { settle } from './tool-calls.js'
 import { sameJson } from './value.js'
 
 /**
@@ -27,10 +28,39 @@ export function applySnapshot(state: ChatState, event: MessagesSnapshotEvent): r
   const messages = foldMessages(event.messages)
   const carries = new Set(event.messages.map((message) => message.role))
   const ids = new Set(messages.map((message) => message.id))
+  const adrift = takeAsked(state, ids)
   retainMessages(state, (cell) => ids.has(cell.id) || keptWithout(cell, carries))
-  const effects = messages.flatMap((message) => mergeMessage(state, message))
+  const effects = messages.flatMap((message) => mergeMessage(state, message, adrift))
+  for (const call of left(adrift)) dropPart(state, call)
   reorder(state, messages)
   return effects
+}
+
+/** Calls by id, in order, until each was found in the snapshot. */
+type Calls = Map<string, CallCell[]>
+
+function byId(calls: Iterable<CallCell>): Calls {
+  const found: Calls = new Map()
+  for (const call of calls) {
+    const same = found.get(call.id)
+    if (same) same.push(call)
+    else found.set(call.id, [call])
+  }
+  return found
+}
+
+function left(calls: Calls): CallCell[] {
+  return [...calls.values()].flat()
+}
+
+/** Open questions in messages the snapshot does not have: a server may give the message of a call another id than its stream did. */
+function takeAsked(state: ChatState, ids: ReadonlySet<string>): Calls {
+  const calls = [...state.open].filter((call) => call.approval && !ids.has(call.owner.id))
+  const taken = new Set<PartCell>(calls)
+  for (const owner of new Set(calls.map((call) => call.owner))) {
+    owner.parts = owner.parts.filter((part) => !taken.has(part))
+  }
+  return byId(calls)
 }
 
 /** Activities and bare reasoning stay unless the snapshot tells of that kind at all. */
@@ -40,28 +70,28 @@ function keptWithout(cell: MessageCell, carries: ReadonlySet<string>): boolean {
   return cell.provisional && only((part) => part.kind === 'reasoning') && !carries.has('reasoning')
 }
 
-function mergeMessage(state: ChatState, message: UIMessage): readonly Effect[] {
+function mergeMessage(state: ChatState, message: UIMessage, adrift: Calls): readonly Effect[] {
   const known = state.messages.get(message.id)
-  if (!known) {
-    const cell = addMessage(state, message)
-    return fillMessage(state, cell, message, new Map())
-  }
-  if (sameJson(readMessage(state, message.id), message)) return none
-  const calls = new Map<string, CallCell>()
-  for (const part of known.parts) if (part.kind === 'call') calls.set(part.id, part)
+  if (!known) return fillMessage(state, addMessage(state, message), message, new Map(), adrift)
+  const before = readMessage(state, message.id)
+  if (!before || sameJson(before, message)) return none
+  const textOpen = known.text !== undefined
+  const calls = byId(known.parts.filter((part) => part.kind === 'call'))
+  for (const part of known.parts) if (part.kind !== 'call') dropPart(state, part)
   known.parts = []
-  known.stale = []
+  known.stale.clear()
   known.published = undefined
-  known.text = undefined
   known.metadata = message.metadata && { ...message.metadata }
   touchMessage(state, known)
-  const effects = fillMessage(state, known, message, calls)
+  const effects = fillMessage(state, known, message, calls, adrift)
   // A call the snapshot no longer knows keeps its place at the end while a person's answer hangs on it.
-  for (const call of calls.values()) {
-    if (known.parts.includes(call)) continue
+  for (const call of left(calls)) {
     if (call.approval && !isTerminal(call.state)) keepCall(known, call)
-    else forgetCall(state, call)
+    else dropPart(state, call)
   }
+  const last = known.parts.at(-1)
+  known.text = textOpen && last?.kind === 'text' ? last : undefined
+  publishRebuilt(known, before)
   return effects
 }
 
@@ -69,8 +99,10 @@ function fillMessage(
   state: ChatState,
   cell: MessageCell,
   message: UIMessage,
-  calls: ReadonlyMap<string, CallCell>,
+  calls: Calls,
+  adrift: Calls,
 ): readonly Effect[] {
+  const results = new Set(message.parts.map((part) => part.type === 'tool-result' && part.toolCallId))
   return message.parts.flatMap((part) => {
     switch (part.type) {
       case 'text':
@@ -84,8 +116,16 @@ function fillMessage(
           metadata: part.metadata && { ...part.metadata },
         })
         return none
-      case 'tool-call':
-        return mergeCall(state, cell, part, calls.get(part.id))
+      case 'tool-call': {
+        const known = calls.get(part.id)?.shift() ?? adrift.get(part.id)?.shift()
+        const answered = results.has(part.id)
+        return known
+          ? mergeCall(state, cell, part, known, answered)
+          : addSnapshotCall(state, cell, part, answered)
+      }
+      case 'tool-result':
+        addResult(state, cell, part)
+        return none
       default:
         addFixed(state, cell, part)
         return none
@@ -97,54 +137,57 @@ function mergeCall(
   state: ChatState,
   owner: MessageCell,
   part: ToolCallPart,
-  known: CallCell | undefined,
+  known: CallCell,
+  answered: boolean,
 ): readonly Effect[] {
-  if (!known) return addSnapshotCall(state, owner, part)
   keepCall(owner, known)
-  if (isTerminal(known.state)) return none
-  if (known.approval) {
-    const differs = part.name !== known.name || !sameJson(part.input, known.input)
-    if (differs && known.state === 'approval-requested') return markChanged(state, known)
-  } else if (part.approval && known.state === 'input-complete') {
-    return askFrom(state, part)
+  if (answered) {
+    if (!known.answered) settle(state, known, part)
+    return none
   }
-  if (isTerminal(part.state) && moveCall(state, known, part.state)) {
-    known.output = part.output
-    known.error = part.error
-    if (known.approval?.approved !== undefined) known.approval = { ...known.approval, delivery: 'settled' }
-    state.unsent.delete(known)
-  }
-  return none
+  const approval = readApproval(part.approval) ?? known.approval
+  if (!approval || isTerminal(known.state)) return none
+  return askCall(state, known, {
+    toolCallId: part.id,
+    toolName: part.name,
+    input: { value: part.input },
+    approval,
+  })
 }
 
 /** A call first heard of in a snapshot: its request is shown, but no answer to an open one is taken from there. */
-function addSnapshotCall(state: ChatState, owner: MessageCell, part: ToolCallPart): readonly Effect[] {
-  if (isTerminal(part.state) || !part.approval) {
-    loadCall(state, owner, part)
+function addSnapshotCall(
+  state: ChatState,
+  owner: MessageCell,
+  part: ToolCallPart,
+  answered: boolean,
+): readonly Effect[] {
+  if (answered) {
+    const { approval, ...rest } = part
+    loadCall(state, owner, { ...rest, ...(approval && { approval: settledRecord(approval) }) })
     return none
   }
-  const { approval: _, ...bare } = part
-  loadCall(state, owner, { ...bare, state: 'input-complete' })
-  return askFrom(state, part)
+  const { approval, ...bare } = settleLoaded(part)
+  const question = readApproval(approval)
+  if (isTerminal(bare.state)) {
+    loadCall(state, owner, { ...bare, ...(question && { approval: question }) })
+    return none
+  }
+  const call = loadCall(state, owner, { ...bare, state: 'input-complete' })
+  return question ? askCall(state, call, { toolCallId: part.id, approval: question }) : none
 }
 
-function askFrom(state: ChatState, part: ToolCallPart): readonly Effect[] {
-  const approval = readApproval(part.approval)
-  return approval ? askApproval(state, { toolCallId: part.id, approval }) : none
+/** A question whose call has its result: nothing of it is under way any more. */
+function settledRecord({ delivery, ...approval }: ToolCallApproval): ToolCallApproval {
+  return delivery === undefined ? approval : { ...approval, delivery: 'settled' }
 }
 
 /** Puts a known call at the end of a message that is being rebuilt. */
 function keepCall(owner: MessageCell, call: CallCell): void {
+  call.owner = owner
   call.index = owner.parts.length
   owner.parts.push(call)
-  owner.stale.push(call)
-}
-
-function forgetCall(state: ChatState, call: CallCell): void {
-  state.open.delete(call)
-  state.unsent.delete(call)
-  if (state.calls.get(call.id) === call) state.calls.delete(call.id)
-  if (call.approval) state.approvals.delete(call.approval.id)
+  owner.stale.add(call)
 }
 
 /** The snapshot's order, with what it leaves out staying behind its neighbour. */

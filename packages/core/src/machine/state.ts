@@ -37,11 +37,12 @@ export interface ChatState {
   run: RunState
   error: CountersignError | undefined
   queue: readonly QueuedMessage[]
-  /** What the store owes its listeners since it last told them. */
+  /** What the steps have changed since the store last looked. */
   owed: 'nothing' | 'growth' | 'change'
-  readonly changed: Set<MessageCell>
+  /** Ids of the messages they have not been told of. */
+  readonly changed: Set<string>
   /** Messages whose published form is out of date. */
-  dirty: MessageCell[]
+  readonly dirty: Set<MessageCell>
   published: {
     messages: readonly UIMessage[] | undefined
     ids: readonly string[] | undefined
@@ -90,8 +91,10 @@ export interface MessageCell {
   text: TextCell | undefined
   /** A message that so far holds only reasoning: it takes the id of the assistant message that follows. */
   provisional: boolean
+  /** Text streams: between its START and its END. */
+  streaming: boolean
   published: UIMessage | undefined
-  stale: PartCell[]
+  readonly stale: Set<PartCell>
   dirty: boolean
 }
 
@@ -118,7 +121,7 @@ export interface ReasoningCell {
 export interface CallCell {
   readonly kind: 'call'
   index: number
-  readonly owner: MessageCell
+  owner: MessageCell
   readonly id: string
   readonly name: string
   arguments: string
@@ -139,6 +142,8 @@ export interface CallCell {
   replay: string | undefined
   /** Its run broke: the server's own call may never get a result, so the turn does not wait for one. */
   interrupted: boolean
+  /** Its result is in the conversation. A call that was cancelled here may still get one. */
+  answered: boolean
   /** A client tool's output: whether the server has it. */
   outputSent: boolean | undefined
   part: ToolCallPart | undefined
@@ -155,6 +160,7 @@ export interface InterruptCell {
   readonly kind: 'interrupt'
   readonly interrupt: Interrupt
   response: { readonly payload: unknown } | { readonly cancel: true } | undefined
+  /** A request has taken the response along. If it broke, nobody knows what became of it. */
   sent: boolean
 }
 
@@ -184,7 +190,7 @@ export function createChatState(options: { applyPatch?: ApplyPatch | undefined }
     queue: [],
     owed: 'nothing',
     changed: new Set(),
-    dirty: [],
+    dirty: new Set(),
     published: { messages: [], ids: [], pending: [], interrupts: [] },
   }
 }

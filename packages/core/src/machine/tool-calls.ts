@@ -1,5 +1,5 @@
 import { createJsonReader } from '../json/partial.js'
-import { isTerminal, type ToolCallState } from '../messages.js'
+import { isTerminal, type ToolCallPart, type ToolCallState, type ToolResultPart } from '../messages.js'
 import type {
   ToolCallArgsEvent,
   ToolCallEndEvent,
@@ -7,23 +7,42 @@ import type {
   ToolCallStartEvent,
 } from '../protocol/events.js'
 import { markChanged } from './approvals.js'
-import { addCall, addFixed, growPart, moveCall, touchPart } from './cells.js'
+import { addCall, addResult, growPart, moveCall, touchPart } from './cells.js'
 import { type Effect, none, warn } from './effects.js'
 import { assistantMessage, subagentMetadata } from './message-events.js'
 import type { CallCell, ChatState } from './state.js'
-import { isRecord, mergeMetadata, ours, parseOrText, string } from './value.js'
+import { isRecord, ours, parseOrText, readCallMetadata, string, withOwn } from './value.js'
 
 export function startCall(state: ChatState, event: ToolCallStartEvent): readonly Effect[] {
   const known = state.calls.get(event.toolCallId)
-  if (known && isSameCall(state, known, event.parentMessageId)) return startAgain(state, known, event)
-  const owner = assistantMessage(state, event.parentMessageId ?? event.toolCallId, event)
-  addCall(state, owner, {
+  const parent = parentOf(state, event)
+  if (known && isSameCall(state, known, parent)) return startAgain(state, known, event)
+  const owner = assistantMessage(state, parent ?? event.toolCallId, event)
+  if (!owner)
+    return warn('illegal-step', `The tool call "${event.toolCallId}" names no message of the assistant.`)
+  const call = addCall(state, owner, {
     id: event.toolCallId,
     name: event.toolCallName,
     reader: createJsonReader(),
-    metadata: mergeMetadata(subagentMetadata(state, event), event.metadata),
+    metadata: subagentMetadata(state, event),
   })
+  describeCall(call, event.metadata)
   return none
+}
+
+/** Some servers name the message of the person that led to a call; it is not that message's call. */
+function parentOf(state: ChatState, { parentMessageId: id }: ToolCallStartEvent): string | undefined {
+  const known = id === undefined ? undefined : state.messages.get(id)
+  return known && known.role !== 'assistant' ? undefined : id
+}
+
+/** What the server says of a call beside its arguments. No answer and no outcome is taken from there. */
+function describeCall(call: CallCell, metadata: Record<string, unknown> | undefined): void {
+  const { token, providerExecuted, kept } = readCallMetadata(metadata)
+  if (typeof token === 'string') call.token = token
+  if (providerExecuted === true) call.providerExecuted = true
+  if (Object.keys(kept).length === 0) return
+  call.metadata = withOwn({ ...call.metadata, ...kept }, { ...ours(call.metadata), ...ours(kept) })
 }
 
 /** Some models repeat ids from turn to turn: the same id under another message, or in a later turn, is another call. */
@@ -33,15 +52,16 @@ function isSameCall(state: ChatState, known: CallCell, parentMessageId: string |
 
 /** A known call is streamed again: more arguments if it only has those so far, else a repetition that may not differ. */
 function startAgain(state: ChatState, call: CallCell, event: ToolCallStartEvent): readonly Effect[] {
-  if (call.state === 'awaiting-input' || call.state === 'input-streaming') return none
-  if (call.state === 'input-complete') {
+  const same = event.toolCallName === call.name
+  if (same && (call.state === 'awaiting-input' || call.state === 'input-streaming')) return none
+  if (same && call.state === 'input-complete') {
     call.reader = createJsonReader()
     call.reader.feed(call.arguments)
     moveCall(state, call, 'input-streaming')
     return none
   }
-  call.replay = ''
-  if (event.toolCallName !== call.name) markChanged(state, call)
+  if (!call.reader) call.replay = ''
+  if (!same) markChanged(state, call)
   return warn('illegal-step', `The tool call "${call.id}" was started again although it is ${call.state}.`)
 }
 
@@ -66,9 +86,7 @@ export function endArguments(state: ChatState, event: ToolCallEndEvent): readonl
   if (call.replay !== undefined) return endReplay(state, call)
   if (!call.reader)
     return warn('illegal-step', `The tool call "${call.id}" ended although it is ${call.state}.`)
-  const { countersign: own, ...metadata } = event.metadata ?? {}
-  call.token = string(ours({ countersign: own })['token'])
-  if (Object.keys(metadata).length > 0) call.metadata = mergeMetadata(call.metadata, metadata)
+  describeCall(call, event.metadata)
   completeArguments(call)
   moveCall(state, call, 'input-complete')
   return none
@@ -89,31 +107,31 @@ function endReplay(state: ChatState, call: CallCell): readonly Effect[] {
 }
 
 export function applyResult(state: ChatState, event: ToolCallResultEvent): readonly Effect[] {
-  const call = findOpenCall(state, event.toolCallId)
+  const call = findUnanswered(state, event.toolCallId)
   if (!call) {
     const known = state.calls.has(event.toolCallId)
     const message = `A result came for the tool call "${event.toolCallId}", which ${known ? 'has one already' : 'is unknown'}.`
     return [...warn(known ? 'illegal-step' : 'unknown-id', message), { type: 'unhandled', event }]
   }
   const outcome = readOutcome(call, event.content, event.metadata)
-  if (!moveCall(state, call, outcome.state)) {
+  if (!settle(state, call, outcome)) {
     return warn('illegal-step', `A result came for "${call.id}", which is ${call.state}.`)
   }
-  settle(state, call, outcome)
-  addFixed(state, call.owner, {
+  const part: ToolResultPart = {
     type: 'tool-result',
     id: event.messageId,
     toolCallId: event.toolCallId,
     content: event.content,
     ...(event.metadata && { metadata: event.metadata }),
-  })
+  }
+  addResult(state, call.owner, part, call)
   return none
 }
 
 /** A result answers the nearest call with that id that has none yet. */
-function findOpenCall(state: ChatState, id: string): CallCell | undefined {
+function findUnanswered(state: ChatState, id: string): CallCell | undefined {
   const latest = state.calls.get(id)
-  if (!latest || !isTerminal(latest.state)) return latest
+  if (!latest?.answered) return latest
   return [...state.open].filter((call) => call.id === id).at(-1)
 }
 
@@ -146,21 +164,33 @@ export function readOutcome(
   return call.approval?.approved === false ? { state: 'denied' } : { state: 'complete', output }
 }
 
-function settle(state: ChatState, call: CallCell, outcome: Outcome): void {
+/** Ends a call as its result says; one that has ended already only learns that the server knows. Says whether that is legal. */
+export function settle(
+  state: ChatState,
+  call: CallCell,
+  outcome: Pick<ToolCallPart, 'state' | 'output' | 'error'>,
+): boolean {
+  if (moveCall(state, call, outcome.state)) {
+    call.output = outcome.output
+    call.error = outcome.error
+  } else if (!isTerminal(call.state)) return false
   call.reader = undefined
-  call.output = outcome.output
-  call.error = outcome.error
-  if (call.approval?.approved !== undefined) call.approval = { ...call.approval, delivery: 'settled' }
+  call.replay = undefined
+  const { approval } = call
+  if (approval?.approved !== undefined || approval?.delivery)
+    call.approval = { ...approval, delivery: 'settled' }
   state.unsent.delete(call)
   touchPart(state, call.owner, call)
+  return true
 }
 
 /** `CUSTOM client-tool-ready`: the server took the approval of a client tool and hands the call out to run here. */
 export function readyClientTool(state: ChatState, value: unknown): readonly Effect[] {
   const ready = isRecord(value) ? value : {}
-  const call = state.calls.get(String(ready['toolCallId']))
-  if (!call)
-    return warn('unknown-id', `An unknown client tool call "${String(ready['toolCallId'])}" is ready.`)
+  const id = string(ready['toolCallId'])
+  const call = id === undefined ? undefined : state.calls.get(id)
+  if (!call) return warn('unknown-id', `An unknown client tool call "${id}" is ready.`)
+  if (call.ready) return none
   if (call.state !== 'approval-responded' || call.approval?.approved !== true) {
     return warn('illegal-step', `The client tool call "${call.id}" is ready although it is ${call.state}.`)
   }

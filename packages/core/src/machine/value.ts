@@ -10,6 +10,24 @@ export function ours(metadata: unknown): Record<string, unknown> {
   return isRecord(own) ? own : {}
 }
 
+/**
+ * The metadata of a call, taken apart: what Countersign peers say of its question, its answer and its outcome, and everything else
+ * (`kept`), which is passed on as it is.
+ */
+export function readCallMetadata(metadata: unknown) {
+  const { token, approval, state, error, providerExecuted, ...own } = ours(metadata)
+  const { countersign: _, ...rest } = isRecord(metadata) ? metadata : {}
+  return { token, approval, state, error, providerExecuted, kept: withOwn(rest, own) }
+}
+
+/** Metadata with our part in it, where there is any. */
+export function withOwn(
+  metadata: Record<string, unknown>,
+  own: Record<string, unknown>,
+): Record<string, unknown> {
+  return Object.keys(own).length > 0 ? { ...metadata, countersign: own } : metadata
+}
+
 export function string(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }

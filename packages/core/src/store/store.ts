@@ -52,6 +52,8 @@ export interface StoreOptions {
 export interface ChatStore {
   /** Applies an event or act, tells the listeners (at once, or as `schedule` says for growth) and then calls back with the effects. */
   dispatch(event: AGUIEvent | LocalAct, onEffect?: (effect: Effect) => void): void
+  /** Applies everything `work` dispatches before anybody is told of it. */
+  batch<T>(work: () => T): T
   subscribe(listener: () => void): () => void
   /** Always current; the same object until the next change. */
   getSnapshot(): ChatSnapshot
@@ -71,6 +73,7 @@ export function createChatStore(options: StoreOptions): ChatStore {
   const listeners = new Set<() => void>()
   const byMessage = new Map<string, Set<() => void>>()
   let snapshot: ChatSnapshot | undefined
+  let owed: ChatState['owed'] = 'nothing'
   let cancelFlush: (() => void) | undefined
   let publishing = false
   let again = false
@@ -79,17 +82,26 @@ export function createChatStore(options: StoreOptions): ChatStore {
 
   /** The state was published: nobody is owed anything. */
   function settle(): void {
-    state.owed = 'nothing'
+    state.owed = owed = 'nothing'
     state.changed.clear()
+  }
+
+  /** Whether the step changed anything; growth that waits does not make less of a change. */
+  function collect(): boolean {
+    if (state.owed === 'nothing') return false
+    if (owed !== 'change') owed = state.owed
+    state.owed = 'nothing'
+    snapshot = undefined
+    return true
   }
 
   function dispatch(event: AGUIEvent | LocalAct, onEffect?: (effect: Effect) => void): void {
     const effects = step(state, event)
     if (onEffect) for (const effect of effects) after.push(() => onEffect(effect))
-    if (state.owed === 'nothing' && effects.length === 0) return
-    snapshot = undefined
-    if (state.owed === 'growth') cancelFlush ??= options.schedule?.(flush)
-    if (state.owed !== 'growth' || !cancelFlush) publish()
+    if (collect()) {
+      if (owed === 'growth') cancelFlush ??= options.schedule?.(flush)
+      if (owed !== 'growth' || !cancelFlush) publish()
+    }
     if (!publishing) drain()
   }
 
@@ -114,14 +126,32 @@ export function createChatStore(options: StoreOptions): ChatStore {
     publishing = false
   }
 
+  /** While `work` runs the state is as if it were being published: what is dispatched meanwhile waits for its turn. */
+  function batch<T>(work: () => T): T {
+    if (publishing) return work()
+    publishing = true
+    try {
+      return work()
+    } finally {
+      publishing = false
+      if (owed === 'change' || again) publish()
+      drain()
+    }
+  }
+
   function round(): void {
-    if (state.owed === 'nothing') return
+    if (owed === 'nothing') return
     cancelFlush?.()
     cancelFlush = undefined
-    const changed = [...state.changed].map((cell) => cell.id)
+    const changed = [...state.changed]
     settle()
-    for (const id of changed) for (const listener of [...(byMessage.get(id) ?? [])]) call(listener)
-    for (const listener of [...listeners]) call(listener)
+    for (const id of changed) tell(byMessage.get(id))
+    tell(listeners)
+  }
+
+  /** One that leaves during the round is not called any more; one that joins is called from the next round on. */
+  function tell(set: ReadonlySet<() => void> = new Set()): void {
+    for (const listener of [...set]) if (set.has(listener)) call(listener)
   }
 
   function drain(): void {
@@ -138,6 +168,7 @@ export function createChatStore(options: StoreOptions): ChatStore {
 
   return {
     dispatch,
+    batch,
     flush,
     state,
     subscribe(listener) {

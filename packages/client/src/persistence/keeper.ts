@@ -1,0 +1,97 @@
+import { CountersignError, isCountersignError, readRecord, type ToolMap } from '@countersign/core'
+import type { Session } from '../session.js'
+import type { Persistence } from './persistence.js'
+
+/** How long changes are collected before they are saved, in milliseconds. What may not be lost is saved at once. */
+const saveDelay = 250
+
+/**
+ * Keeps one conversation in a {@link Persistence}: loads it once, then saves what changed, one save at a time and the newest state
+ * last. A store that fails is told of by `onError`; the chat goes on.
+ */
+export class Keeper<Tools extends ToolMap> {
+  /** Whether the conversation is here, so that acts need not wait. */
+  ready = false
+  readonly #session: Session<Tools>
+  readonly #persistence: Persistence
+  #loading: Promise<void> | undefined
+  #saving: Promise<boolean> | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #dirty = false
+
+  constructor(session: Session<Tools>, persistence: Persistence) {
+    this.#session = session
+    this.#persistence = persistence
+  }
+
+  /** Loads the conversation, the first time it is asked. Never rejects. */
+  restore(): Promise<void> {
+    this.#loading ??= this.#load()
+    return this.#loading
+  }
+
+  /** The conversation is replaced: what is stored is not wanted any more. */
+  skipLoading(): void {
+    this.#begin()
+    this.#loading ??= Promise.resolve()
+  }
+
+  async #load(): Promise<void> {
+    try {
+      const record = await this.#persistence.load(this.#session.threadId)
+      if (record && !this.ready) this.#session.dispatch({ type: 'restore', record })
+    } catch (cause) {
+      this.#session.failed(toError(cause, 'The stored conversation could not be read; it was left as it is.'))
+    }
+    this.#begin()
+  }
+
+  /** From now on changes are saved. */
+  #begin(): void {
+    if (this.ready) return
+    this.ready = true
+    this.#session.store.subscribe(() => this.#changed())
+  }
+
+  #changed(): void {
+    this.#dirty = true
+    this.#timer ??= setTimeout(() => void this.flush(), saveDelay)
+  }
+
+  /** Saves now what is not saved yet. Resolves, when it is, to whether it could be saved. Leaves no timer. */
+  flush(): Promise<boolean> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (!this.ready) return Promise.resolve(true)
+    this.#saving ??= this.#save().finally(() => {
+      this.#saving = undefined
+    })
+    return this.#saving
+  }
+
+  /** Saves until nothing has changed meanwhile. */
+  async #save(): Promise<boolean> {
+    try {
+      while (this.#dirty) {
+        this.#dirty = false
+        await this.#persistence.save(this.#session.threadId, readRecord(this.#session.state))
+      }
+      return true
+    } catch (cause) {
+      this.#dirty = true
+      this.#session.failed(
+        toError(
+          cause,
+          'The conversation could not be saved. It goes on, but a reload will not show all of it.',
+        ),
+      )
+      return false
+    }
+  }
+}
+
+function toError(cause: unknown, message: string): CountersignError {
+  return isCountersignError(cause)
+    ? cause
+    : new CountersignError('persistence-unavailable', message, {}, cause)
+}
