@@ -1,4 +1,12 @@
-import { failed, fromResultContent, isSuccess, succeeded, type ToolOutcome, toProviderText, toResultContent } from '@countersign/core'
+import {
+  failed,
+  fromResultContent,
+  isSuccess,
+  succeeded,
+  type ToolOutcome,
+  toProviderText,
+  toResultContent,
+} from '@countersign/core'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
@@ -19,11 +27,15 @@ test('S2.46 a denial reads {"kind":"denied"}, with its reason where there is one
 
 test('S2.47 a cancellation reads {"kind":"cancelled"}, with its reason when given', () => {
   expect(toProviderText(failed('cancelled'))).toBe('{"kind":"cancelled"}')
-  expect(toProviderText(failed('cancelled', 'user moved on'))).toBe('{"kind":"cancelled","reason":"user moved on"}')
+  expect(toProviderText(failed('cancelled', 'user moved on'))).toBe(
+    '{"kind":"cancelled","reason":"user moved on"}',
+  )
 })
 
 test('S2.48 an error reads {"kind":"execution_error","reason":...}', () => {
-  expect(toProviderText(failed('execution_error', 'disk full'))).toBe('{"kind":"execution_error","reason":"disk full"}')
+  expect(toProviderText(failed('execution_error', 'disk full'))).toBe(
+    '{"kind":"execution_error","reason":"disk full"}',
+  )
 })
 
 test('S2.49 a failure may be of a kind of its own', () => {
@@ -78,5 +90,8 @@ test('S1.63 undefined is written as null; a cycle or a BigInt is an execution er
 
 test('text that is not JSON and the error of a foreign tool message read as what they are', () => {
   expect(fromResultContent('72 degrees', undefined)).toEqual({ kind: 'ok', value: '72 degrees' })
-  expect(fromResultContent('', undefined, 'declined')).toEqual({ kind: 'execution_error', reason: 'declined' })
+  expect(fromResultContent('', undefined, 'declined')).toEqual({
+    kind: 'execution_error',
+    reason: 'declined',
+  })
 })

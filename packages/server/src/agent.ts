@@ -1,0 +1,103 @@
+import {
+  type AGUIEvent,
+  CountersignError,
+  createChatState,
+  type Interrupt,
+  type RunAgentInput,
+  readMessages,
+  step,
+  type TokenUsage,
+  type UIMessage,
+} from '@countersign/core'
+import { createChannel } from './channel.js'
+import { driveRun, type RunOptions } from './run.js'
+import { type AgentOptions, readSettings } from './settings.js'
+
+/** A model with its tools, and the approvals between them. Holds nothing of a conversation. */
+export interface Agent {
+  /**
+   * One request's run, as AG-UI events. It starts when it is first read; a reader that stops early stops the run.
+   *
+   * @throws CountersignError `invalid-option` when `context.subject` is given and not a non-empty string.
+   */
+  run(input: RunAgentInput, options?: RunOptions): AsyncIterableIterator<AGUIEvent>
+  /**
+   * The same run, awaited.
+   *
+   * @throws CountersignError `run-error` where the run ended with RUN_ERROR; `data.code` is its code, `data.messages` what was said
+   * until then.
+   */
+  generate(input: RunAgentInput, options?: RunOptions): Promise<GenerateResult>
+}
+
+/** What a run added to a conversation. */
+export interface GenerateResult {
+  /** The whole conversation, as a person sees it. */
+  readonly messages: readonly UIMessage[]
+  /** The text of the run's own messages. */
+  readonly text: string
+  readonly finishReason: string | undefined
+  readonly outcome: 'success' | 'interrupt' | 'cancelled'
+  /** Requests that wait for a person. */
+  readonly interrupts: readonly Interrupt[]
+  /** Calls that wait for the client. */
+  readonly pendingToolCallIds: readonly string[]
+  readonly usage: readonly TokenUsage[]
+  readonly events: readonly AGUIEvent[]
+}
+
+/**
+ * Builds an agent.
+ *
+ * @throws CountersignError `invalid-option` or `invalid-tool`, naming what is wrong.
+ */
+export function createAgent(options: AgentOptions): Agent {
+  const settings = readSettings(options)
+  const run: Agent['run'] = (input, runOptions = {}) => {
+    checkSubject(runOptions.context?.subject)
+    return createChannel((emit, gone) => driveRun(settings, input, runOptions, emit, gone))
+  }
+  return { run, generate: (input, runOptions) => generate(input, run(input, runOptions)) }
+}
+
+/** Everything is keyed by it, so nothing that merely looks like a user may stand for one. */
+function checkSubject(subject: unknown): void {
+  if (subject === undefined || (typeof subject === 'string' && subject !== '')) return
+  throw new CountersignError(
+    'invalid-option',
+    'context.subject must be a non-empty string; leave it out where the application has no users.',
+    { option: 'context.subject' },
+  )
+}
+
+async function generate(input: RunAgentInput, run: AsyncIterable<AGUIEvent>): Promise<GenerateResult> {
+  const state = createChatState()
+  step(state, { type: 'MESSAGES_SNAPSHOT', messages: input.messages })
+  const events: AGUIEvent[] = []
+  for await (const event of run) {
+    events.push(event)
+    step(state, event)
+  }
+  const messages = readMessages(state)
+  const last = events.at(-1)
+  if (last?.type !== 'RUN_FINISHED') {
+    const { message, code } =
+      last?.type === 'RUN_ERROR' ? last : { message: 'The run did not finish.', code: undefined }
+    throw new CountersignError('run-error', message, { code, messages, events })
+  }
+  const { outcome } = last
+  return {
+    messages,
+    text: textOf(events),
+    finishReason: typeof last.metadata?.finishReason === 'string' ? last.metadata.finishReason : undefined,
+    outcome: outcome?.type ?? 'success',
+    interrupts: outcome?.type === 'interrupt' ? outcome.interrupts : [],
+    pendingToolCallIds: (outcome?.type === 'success' && outcome.pendingToolCallIds) || [],
+    usage: last.usage ?? [],
+    events,
+  }
+}
+
+function textOf(events: readonly AGUIEvent[]): string {
+  return events.map((event) => (event.type === 'TEXT_MESSAGE_CONTENT' ? event.delta : '')).join('')
+}

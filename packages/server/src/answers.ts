@@ -1,0 +1,74 @@
+import type { ResumeEntry } from '@countersign/core'
+import { decodeBase64url } from './base64url.js'
+import type { CallSite } from './history.js'
+import { asString, isRecord, readOwn } from './metadata.js'
+
+/** An answer as it came in, nothing about it believed yet. */
+export interface Answer {
+  /** Which door: `resume` comes first, then decisions kept in the history. */
+  readonly via: 'resume' | 'history'
+  readonly approvalId: string
+  /** `cancelled`: the person walked away. */
+  readonly status: 'resolved' | 'cancelled'
+  readonly payload: unknown
+  /** The token that came with the answer itself. */
+  readonly token: unknown
+  /** The call it seems to be for. */
+  readonly site: CallSite | undefined
+}
+
+/** Every answer of a request, in door order. A decision in history whose call has its result is a record, not an answer. */
+export function readAnswers(resume: readonly ResumeEntry[], sites: readonly CallSite[]): readonly Answer[] {
+  const byApproval = sitesByApproval(sites)
+  const resumed = resume.map((entry): Answer => {
+    const { token } = readOwn(entry.metadata)
+    return {
+      via: 'resume',
+      approvalId: entry.interruptId,
+      status: entry.status,
+      payload: entry.payload,
+      token,
+      site: byApproval.get(entry.interruptId),
+    }
+  })
+  return [...resumed, ...sites.flatMap(answersInHistory)]
+}
+
+function answersInHistory(site: CallSite): readonly Answer[] {
+  const { approval, token, state } = readOwn(site.call.metadata)
+  // what the client shows as cancelled is no yes any more
+  if (site.result !== undefined || state === 'cancelled') return []
+  if (!isRecord(approval) || approval.approved === undefined) return []
+  const approvalId = asString(approval.id)
+  if (approvalId === undefined) return []
+  const { approved, reason, scope, input } = approval
+  const payload = { approved, reason, scope, editedArgs: input }
+  return [{ via: 'history', approvalId, status: 'resolved', payload, token, site }]
+}
+
+/** The last call of each approval, as its metadata has it: by the approval's id or by what its token says of itself. */
+function sitesByApproval(sites: readonly CallSite[]): ReadonlyMap<string, CallSite> {
+  const found = new Map<string, CallSite>()
+  for (const site of sites) {
+    const id = approvalIdOf(site)
+    if (id !== undefined) found.set(id, site)
+  }
+  return found
+}
+
+/** The approval that a call in history claims to belong to. Not verified: good for finding, not for believing. */
+export function approvalIdOf(site: CallSite): string | undefined {
+  const { approval, token } = readOwn(site.call.metadata)
+  const id = isRecord(approval) ? asString(approval.id) : undefined
+  return id ?? (typeof token === 'string' ? peekApprovalId(token) : undefined)
+}
+
+function peekApprovalId(token: string): string | undefined {
+  const bytes = token.length > 4096 ? undefined : decodeBase64url(token.split('.')[2] ?? '')
+  try {
+    const payload: unknown = JSON.parse(new TextDecoder().decode(bytes))
+    return isRecord(payload) ? asString(payload.ap) : undefined
+  } catch {
+    return undefined
+  }
+}

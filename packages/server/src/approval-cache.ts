@@ -1,0 +1,147 @@
+import { CountersignError } from '@countersign/core'
+import type { Grant, Ledger } from './ledger.js'
+import { memoryLedger } from './memory-ledger.js'
+
+/** A tool by name, or one of an MCP server, or a part of what it does (`scopeKey`; default: all of it). */
+export type CachedTool =
+  | string
+  | { readonly name: string; readonly server?: string | undefined; readonly scopeKey?: string | undefined }
+
+export interface ApprovalCacheEntry {
+  readonly approved: boolean
+  /** When it was last set, milliseconds since the epoch. */
+  readonly timestamp: number
+}
+
+export interface ApprovalCacheOptions {
+  /** Where the grants live; the engine must be given the same one. Default: the one of `defaultLedger()`. */
+  readonly ledger?: Ledger | undefined
+  /** Whose approvals these are: `context.subject`. Default `single-user`. */
+  readonly subject?: string | undefined
+  /** Lifetime of an entry, in milliseconds. Default: the ledger's. */
+  readonly ttl?: number | undefined
+}
+
+export interface ApprovalCacheStats {
+  readonly threads: number
+  readonly entries: number
+  readonly approved: number
+  readonly refused: number
+}
+
+/**
+ * The session approvals of one subject, for the application's own server code: a settings page, a seed, the end of a thread.
+ * A view of the ledger's grants, not a second store. Nothing a client sends may be passed to `set`.
+ */
+export class ApprovalCache {
+  readonly #ledger: () => Ledger
+  readonly #subject: string
+  readonly #ttl: number | undefined
+
+  /** @throws CountersignError `invalid-option` when the subject is empty. */
+  constructor(options: ApprovalCacheOptions = {}) {
+    const { ledger, subject = 'single-user', ttl } = options
+    if (subject === '') {
+      throw new CountersignError('invalid-option', 'ApprovalCache: subject must not be empty.', {
+        option: 'subject',
+      })
+    }
+    this.#ledger = ledger === undefined ? defaultLedger : () => ledger
+    this.#subject = subject
+    this.#ttl = ttl
+  }
+
+  /**
+   * Approves a tool in a thread until it is revoked or expires, or with `false` remembers a no, which allows nothing.
+   *
+   * @throws CountersignError `invalid-argument` when the thread id or the tool name is empty, or the ledger keeps no grants.
+   */
+  async set(threadId: string, tool: CachedTool, approved: boolean): Promise<void> {
+    const key = this.#key(threadId, tool)
+    if (key === undefined) {
+      throw new CountersignError('invalid-argument', 'ApprovalCache.set needs a thread id and a tool name.')
+    }
+    const result = await this.#ledger().grant({ ...key, approved, ttl: this.#ttl })
+    if (result.status !== 'granted') {
+      throw new CountersignError(
+        'invalid-argument',
+        'This ledger keeps no session approvals; use another one.',
+      )
+    }
+  }
+
+  /** `true`, `false`, or `undefined` where nothing is known. */
+  async get(threadId: string, tool: CachedTool): Promise<boolean | undefined> {
+    return (await this.entry(threadId, tool))?.approved
+  }
+
+  async has(threadId: string, tool: CachedTool): Promise<boolean> {
+    return (await this.entry(threadId, tool)) !== undefined
+  }
+
+  async entry(threadId: string, tool: CachedTool): Promise<ApprovalCacheEntry | undefined> {
+    const key = this.#key(threadId, tool)
+    const grant = key && (await this.#ledger().findGrant(key, 'look'))
+    return grant && { approved: grant.approved, timestamp: grant.grantedAt }
+  }
+
+  /** The live entries, of one thread where given, oldest first. */
+  list(threadId?: string): Promise<readonly Grant[]> {
+    return this.#ledger().list(this.#subject, threadId)
+  }
+
+  async stats(): Promise<ApprovalCacheStats> {
+    const grants = await this.list()
+    const approved = grants.filter((grant) => grant.approved).length
+    return {
+      threads: new Set(grants.map((grant) => grant.threadId)).size,
+      entries: grants.length,
+      approved,
+      refused: grants.length - approved,
+    }
+  }
+
+  /** Ends what is known of one tool in one thread; on every server and for every scope key, unless they are named. */
+  async revoke(threadId: string, tool: CachedTool): Promise<void> {
+    const named = toolParts(tool)
+    if (threadId === '' || named.name === '') return
+    await this.#ledger().revoke({
+      owner: this.#subject,
+      threadId,
+      toolName: named.name,
+      toolServer: named.server,
+      scopeKey: named.scopeKey,
+    })
+  }
+
+  /** Ends everything known in one thread; to be called when a thread ends or is deleted. */
+  async clear(threadId: string): Promise<void> {
+    await this.#ledger().revoke({ owner: this.#subject, threadId })
+  }
+
+  /** Ends everything known for this subject. */
+  async clearAll(): Promise<void> {
+    await this.#ledger().revoke({ owner: this.#subject })
+  }
+
+  #key(threadId: string, tool: CachedTool) {
+    const { name, server, scopeKey = name } = toolParts(tool)
+    if (threadId === '' || name === '') return undefined
+    return { owner: this.#subject, threadId, toolName: name, toolServer: server, scopeKey }
+  }
+}
+
+function toolParts(tool: CachedTool): Exclude<CachedTool, string> {
+  return typeof tool === 'string' ? { name: tool } : tool
+}
+
+let sharedLedger: Ledger | undefined
+
+/** The memory ledger that agents of this process share when they are given none. */
+export function defaultLedger(): Ledger {
+  sharedLedger ??= memoryLedger()
+  return sharedLedger
+}
+
+/** The session approvals of the subject `single-user` in the default ledger. */
+export const approvalCache: ApprovalCache = new ApprovalCache()

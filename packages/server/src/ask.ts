@@ -1,0 +1,191 @@
+import {
+  type ApprovalOption,
+  failed,
+  type GateContext,
+  type Interrupt,
+  type JsonSchema,
+  type ToolFailure,
+} from '@countersign/core'
+import { audit } from './audit.js'
+import { bindingText, canonicalJson } from './canonical.js'
+import type { ReadyCall } from './gate.js'
+import type { ApprovalEdits, ApprovalRecord, ApprovalScope } from './ledger.js'
+import type { RunScope } from './scope.js'
+import { signToken } from './token.js'
+import type { AgentTool } from './toolkit.js'
+
+/** What the person is asked: the value of `CUSTOM approval-requested`. */
+export interface ApprovalRequest {
+  readonly toolCallId: string
+  readonly toolName: string
+  /** The model's arguments, exact. */
+  readonly input: unknown
+  readonly approval: {
+    readonly id: string
+    readonly needsApproval: true
+    readonly options: readonly ApprovalOption[]
+    readonly allowEdits?: true | readonly string[]
+    readonly message?: string
+    /** ISO 8601. */
+    readonly expiresAt?: string
+    readonly display?: unknown
+    readonly token: string
+  }
+}
+
+/** What a request and its token have in common. */
+export interface AskedTerms {
+  readonly approvalId: string
+  readonly scopes: readonly ApprovalScope[]
+  readonly edits: ApprovalEdits
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number
+  readonly token: string
+}
+
+export type Asking =
+  | { readonly ok: true; readonly request: ApprovalRequest }
+  | { readonly ok: false; readonly failure: ToolFailure }
+
+/** The end of time for a Date: stands for "never" in a record. */
+const NEVER = 8_640_000_000_000_000
+
+/**
+ * Makes a request for a call **that the model produced in this run**, and no other: nothing out of a request body is ever signed.
+ * The ledger has it before the person sees it. What cannot be asked is a failed result, never a call that runs.
+ */
+export async function requestApproval(scope: RunScope, call: ReadyCall, gate: GateContext): Promise<Asking> {
+  const { approvals, warn } = scope.settings
+  try {
+    const record = await signRecord(scope, call, gate)
+    const request = describeRequest(scope, call, record)
+    const issued = await approvals.ledger.issue(record)
+    if (issued.status === 'issued' || issued.status === 'unchanged') {
+      await audit(scope, {
+        event: 'issued',
+        ...named(record),
+        arguments: call.canonical,
+        view: request.approval.display,
+      })
+      return { ok: true, request }
+    }
+    warn(`The ledger did not take the request for ${call.name}: ${issued.status}.`)
+  } catch (error) {
+    warn(`No approval could be requested for ${call.name}.`, error)
+  }
+  const reason = `${call.name} needs a person's approval, and that could not be requested.`
+  return { ok: false, failure: failed('execution_error', reason, 'ledger-unavailable') }
+}
+
+function named({ approvalId, toolCallId, toolName }: ApprovalRecord) {
+  return { approvalId, toolCallId, toolName }
+}
+
+async function signRecord(scope: RunScope, call: ReadyCall, gate: GateContext): Promise<ApprovalRecord> {
+  const { approvals, now } = scope.settings
+  const { tool } = call
+  // whole seconds, as in the token: a request that is asked again must say the same
+  const issuedAt = Math.floor(now() / 1000) * 1000
+  const expiresIn = tool.expiresIn ?? approvals.expiresIn
+  const question = {
+    owner: scope.owner,
+    threadId: scope.threadId,
+    approvalId: approvals.generateId(),
+    runId: scope.runId,
+    toolCallId: call.id,
+    toolName: call.name,
+    arguments: call.canonical,
+    scopes: tool.scopes ?? ['once' as const],
+    edits: tool.allowEdits ?? false,
+    issuedAt,
+    expiresAt: expiresIn === 'never' ? NEVER : issuedAt + Math.ceil(expiresIn) * 1000,
+  }
+  const binding = await bindingOf(call, gate)
+  const token = await signToken({ ...question, ledgerId: approvals.ledger.id, binding }, approvals.keyring)
+  return { ...question, idempotent: tool.idempotent ?? false, token }
+}
+
+/**
+ * What a request is bound to beside its arguments: the validated value where the schema changed it, and the tool's `bind`. Nothing
+ * where there is neither.
+ *
+ * @throws whatever `bind` throws, or an Error where it answers something that is not JSON.
+ */
+export async function bindingOf(call: ReadyCall, gate: GateContext): Promise<string | undefined> {
+  const transformed = transformedInput(call)
+  const { bind } = call.tool
+  if (transformed === undefined && bind === undefined) return undefined
+  const bound = bind === undefined ? null : ((await bind(call.input as never, gate)) ?? null)
+  const written = bindingText(transformed === undefined ? call.args : transformed.value, bound)
+  if (!written.ok) throw new Error(`bind of ${call.name} must answer JSON: ${written.reason}`)
+  return written.canonical
+}
+
+/** The validated value, where the schema changed it and it is still JSON. */
+function transformedInput(call: ReadyCall): { readonly value: unknown } | undefined {
+  const written = canonicalJson(call.input)
+  return written.ok && written.canonical !== call.canonical ? { value: call.input } : undefined
+}
+
+/** A request in words for the person, also when it is asked again: the same terms give the same request. */
+export function describeRequest(scope: RunScope, call: ReadyCall, terms: AskedTerms): ApprovalRequest {
+  const { tool } = call
+  const message = typeof tool.message === 'function' ? tool.message(call.input as never) : tool.message
+  const display = tool.redact === undefined ? transformedInput(call)?.value : tool.redact(call.input as never)
+  return {
+    toolCallId: call.id,
+    toolName: call.name,
+    input: call.args,
+    approval: {
+      id: terms.approvalId,
+      needsApproval: true,
+      options: ['deny', ...offered(scope, terms.scopes)],
+      ...(terms.edits !== false && { allowEdits: terms.edits }),
+      ...(message !== undefined && { message }),
+      ...(terms.expiresAt < NEVER && { expiresAt: new Date(terms.expiresAt).toISOString() }),
+      ...(display !== undefined && { display }),
+      token: terms.token,
+    },
+  }
+}
+
+/** Without a subject a session has no owner, so only `once` is offered. */
+function offered(scope: RunScope, scopes: readonly ApprovalScope[]): readonly ApprovalScope[] {
+  const shown = scope.owner === null ? scopes.filter((option) => option !== 'session') : scopes
+  return shown.length === 0 ? ['once'] : shown
+}
+
+/** The same request as an AG-UI interrupt. */
+export function interruptOf(
+  scope: RunScope,
+  request: ApprovalRequest,
+  tool: AgentTool | undefined,
+): Interrupt {
+  const { id, message, expiresAt } = request.approval
+  return {
+    id,
+    reason: 'tool_call',
+    toolCallId: request.toolCallId,
+    message: message ?? `${tool?.name ?? request.toolName} needs your approval.`,
+    responseSchema: responseSchema(request),
+    // an expired interrupt blocks the thread of a 0.x client for good; the token expires all the same
+    ...(scope.modern && expiresAt !== undefined && { expiresAt }),
+    metadata: { countersign: { ...request } },
+  }
+}
+
+/** Only keywords that deployed clients understand, and `editedArgs` only where edits are allowed: that is how AG-UI says so. */
+function responseSchema({ approval }: ApprovalRequest): Record<string, unknown> {
+  const properties: Record<string, JsonSchema> = {
+    approved: { type: 'boolean', description: 'Whether the call may run.' },
+    reason: { type: 'string', description: 'Why, in the words of the person.' },
+  }
+  if (approval.options.includes('session')) {
+    properties.scope = { type: 'string', description: 'once, or session for further calls of this tool.' }
+  }
+  if (approval.allowEdits !== undefined) {
+    const which = approval.allowEdits === true ? 'any key' : `only ${approval.allowEdits.join(', ')}`
+    properties.editedArgs = { type: 'object', description: `All arguments, edited (${which}).` }
+  }
+  return { type: 'object', properties, required: ['approved'] }
+}

@@ -1,0 +1,92 @@
+import type { Message, ToolMessage } from '@countersign/core'
+import { approvalIdOf } from './answers.js'
+import { readArguments } from './canonical.js'
+import { type CallSite, readCalls } from './history.js'
+import type { LedgerEntry } from './ledger.js'
+import { readOwn } from './metadata.js'
+import type { RunScope } from './scope.js'
+
+/** What the ledger still has open in this thread, against the calls of a history. */
+export interface IssuedRecords {
+  /** The open record that a call belongs to. */
+  entryOf(site: CallSite): LedgerEntry | undefined
+  /** The call that a record is about, also when its text was altered. */
+  siteOf(entry: LedgerEntry): CallSite | undefined
+  /** Any record, open or settled. Rejects when the ledger cannot be reached. */
+  lookup(approvalId: string): Promise<LedgerEntry | undefined>
+}
+
+/** A history whose results are results, and the open records of its thread. */
+export interface ReadHistory {
+  readonly messages: readonly Message[]
+  readonly sites: readonly CallSite[]
+  readonly issued: IssuedRecords
+}
+
+/**
+ * Reads a client's history against the ledger. What a client appended as the result of a call whose approval is still open is not
+ * a result (one deployed client appends the answer's payload before it resumes), so it is taken out.
+ */
+export async function readHistory(scope: RunScope, history: readonly Message[]): Promise<ReadHistory> {
+  const open = await readOpen(scope)
+  const before = readCalls(history)
+  const claimed = new Set<Message>()
+  for (const entry of open) {
+    const site = findSite(entry, before)
+    if (site?.result === undefined || !isAbout(entry, site)) continue
+    if (!saysInterrupted(entry, site.result)) claimed.add(site.result)
+  }
+  const messages = claimed.size === 0 ? history : history.filter((message) => !claimed.has(message))
+  const sites = claimed.size === 0 ? before : readCalls(messages)
+  return { messages, sites, issued: indexRecords(scope, open, sites) }
+}
+
+/** An interrupted call stays open in the ledger, but what the client was told of it is all there is to tell. */
+function saysInterrupted({ state }: LedgerEntry, { metadata }: ToolMessage): boolean {
+  const { outcome, code } = readOwn(metadata)
+  return state.phase === 'interrupted' && outcome === 'error' && code === 'interrupted'
+}
+
+async function readOpen({ settings, owner, threadId }: RunScope): Promise<readonly LedgerEntry[]> {
+  try {
+    return await settings.approvals.ledger.unsettled(owner, threadId)
+  } catch (error) {
+    settings.warn('The ledger could not be read.', error)
+    return []
+  }
+}
+
+function indexRecords(
+  scope: RunScope,
+  open: readonly LedgerEntry[],
+  sites: readonly CallSite[],
+): IssuedRecords {
+  const { settings, owner, threadId } = scope
+  const bySite = new Map<CallSite, LedgerEntry>()
+  for (const entry of open) {
+    const site = findSite(entry, sites)
+    if (site !== undefined) bySite.set(site, entry)
+  }
+  return {
+    entryOf: (site) => bySite.get(site),
+    siteOf: (entry) => findSite(entry, sites),
+    lookup: (approvalId) => settings.approvals.ledger.lookup({ owner, threadId, approvalId }),
+  }
+}
+
+/** By the approval that the call names, else by the call's id: the one whose arguments fit, or the last. */
+function findSite(entry: LedgerEntry, sites: readonly CallSite[]): CallSite | undefined {
+  const { approvalId, toolCallId } = entry.record
+  const same = sites.filter((site) => site.call.id === toolCallId)
+  return (
+    same.findLast((site) => approvalIdOf(site) === approvalId) ??
+    same.findLast((site) => approvalIdOf(site) === undefined && isAbout(entry, site)) ??
+    same.findLast((site) => approvalIdOf(site) === undefined)
+  )
+}
+
+function isAbout({ record }: LedgerEntry, { call }: CallSite): boolean {
+  if (record.toolName !== call.function.name) return false
+  const read = readArguments(call.function.arguments)
+  return read.ok && read.canonical === record.arguments
+}

@@ -1,0 +1,179 @@
+import {
+  type ApprovalRecord,
+  type ApprovalState,
+  type ClaimResult,
+  type CompleteResult,
+  type LedgerAnswer,
+  type LedgerEntry,
+  MAX_REASON_LENGTH,
+  type ReclaimResult,
+  type RenewResult,
+  type StoredOutcome,
+} from './ledger.js'
+import type { BoundedOutcome } from './outcome.js'
+
+/** A decision about one row: what to answer and, where the row changes, its next state. */
+export interface RowStep<Result> {
+  readonly result: Result
+  readonly state?: ApprovalState | undefined
+}
+
+/** The state as of `now`: a lapsed claim is interrupted. */
+export function stateAt(state: ApprovalState, now: number): ApprovalState {
+  if (state.phase !== 'claimed' || now < state.leaseUntil) return state
+  const { answer, holder, revision } = state
+  return { phase: 'interrupted', answer, holder, revision }
+}
+
+/** {@link Ledger.claim} for a row that exists. `revision` is the ledger's of now. */
+export function claimRow(
+  { record, state }: LedgerEntry,
+  given: LedgerAnswer,
+  holder: string,
+  lease: { readonly now: number; readonly leaseMs: number; readonly revision: number },
+): RowStep<ClaimResult> {
+  const answer = withShortReason(given)
+  const current = stateAt(state, lease.now)
+  switch (current.phase) {
+    case 'issued': {
+      if (lease.now >= record.expiresAt && answer.decision !== 'expire') {
+        return { result: { status: 'expired' }, state: settle({ decision: 'expire' }, EXPIRED) }
+      }
+      const { revision } = lease
+      const settled = settlement(answer)
+      return {
+        result: { status: 'claimed', revision },
+        state:
+          settled === undefined
+            ? { phase: 'claimed', answer, holder, leaseUntil: lease.now + lease.leaseMs, revision }
+            : settle(answer, settled),
+      }
+    }
+    case 'claimed':
+      return { result: sameOr(record, current.answer, answer, { status: 'in-progress' }) }
+    case 'interrupted':
+      return { result: sameOr(record, current.answer, answer, { status: 'interrupted' }) }
+    case 'done':
+      return {
+        result: sameOr(record, current.answer, answer, {
+          status: 'repeat',
+          outcome: current.outcome,
+          late: current.late,
+        }),
+      }
+    default:
+      return current satisfies never
+  }
+}
+
+/** {@link Ledger.renew} for a row that exists. */
+export function renewRow(
+  state: ApprovalState,
+  holder: string,
+  lease: { readonly now: number; readonly leaseMs: number },
+): RowStep<RenewResult> {
+  const current = stateAt(state, lease.now)
+  if (current.phase !== 'claimed' || current.holder !== holder) return { result: { status: 'lost' } }
+  return { result: { status: 'renewed' }, state: { ...current, leaseUntil: lease.now + lease.leaseMs } }
+}
+
+/** {@link Ledger.complete} for a row that exists. */
+export function completeRow(
+  state: ApprovalState,
+  holder: string,
+  outcome: BoundedOutcome,
+  now: number,
+): RowStep<CompleteResult> {
+  const current = stateAt(state, now)
+  switch (current.phase) {
+    case 'issued':
+      return { result: { status: 'fenced' } }
+    case 'done':
+      return { result: { status: 'already-recorded' } }
+    case 'claimed':
+    case 'interrupted': {
+      if (current.holder !== holder) return { result: { status: 'fenced' } }
+      const late = current.phase === 'interrupted'
+      const { answer, revision } = current
+      return {
+        result: { status: 'recorded', late },
+        state:
+          outcome.type === 'interrupted'
+            ? { phase: 'interrupted', answer, holder, revision }
+            : { phase: 'done', answer, outcome, late },
+      }
+    }
+    default:
+      return current satisfies never
+  }
+}
+
+/** {@link Ledger.reclaim} for a row that exists. */
+export function reclaimRow(
+  { record, state }: LedgerEntry,
+  holder: string,
+  lease: { readonly now: number; readonly leaseMs: number },
+): RowStep<ReclaimResult> {
+  const current = stateAt(state, lease.now)
+  if (current.phase !== 'interrupted' || !record.idempotent) return { result: { status: 'refused' } }
+  // the revision of the first claim: a revocation since then still wins over the grant this answer may lead to
+  const { answer, revision } = current
+  return {
+    result: { status: 'claimed', answer, revision },
+    state: { phase: 'claimed', answer, holder, leaseUntil: lease.now + lease.leaseMs, revision },
+  }
+}
+
+/** Whether two records ask the same question, member by member. */
+export function sameRecord(one: ApprovalRecord, other: ApprovalRecord): boolean {
+  return recordText(one) === recordText(other)
+}
+
+function recordText(record: ApprovalRecord): string {
+  const members = Object.entries(record).filter(([, value]) => value !== undefined)
+  return JSON.stringify(members.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+const EXPIRED: StoredOutcome = { type: 'cancelled', code: 'approval-expired' }
+
+/** The outcome of an answer that runs nothing; an approval has none before its call has run. */
+function settlement(answer: LedgerAnswer): StoredOutcome | undefined {
+  switch (answer.decision) {
+    case 'approve':
+      return undefined
+    case 'deny':
+      return { type: 'denied', reason: answer.reason }
+    case 'cancel':
+      return { type: 'cancelled', reason: answer.reason, code: answer.code }
+    case 'expire':
+      return EXPIRED
+    default:
+      return answer satisfies never
+  }
+}
+
+function withShortReason(answer: LedgerAnswer): LedgerAnswer {
+  if (!('reason' in answer) || answer.reason === undefined) return answer
+  return { ...answer, reason: answer.reason.slice(0, MAX_REASON_LENGTH) }
+}
+
+function settle(answer: LedgerAnswer, outcome: StoredOutcome): ApprovalState {
+  return { phase: 'done', answer, outcome, late: false }
+}
+
+function sameOr(
+  record: ApprovalRecord,
+  first: LedgerAnswer,
+  second: LedgerAnswer,
+  same: ClaimResult,
+): ClaimResult {
+  if (isSameAnswer(record, first, second)) return same
+  return first.decision === 'expire' ? { status: 'expired' } : { status: 'conflict', settled: first.decision }
+}
+
+// An edit that changes nothing is no edit: what counts is which arguments run. The reason is a remark, not part of the decision.
+function isSameAnswer(record: ApprovalRecord, first: LedgerAnswer, second: LedgerAnswer): boolean {
+  if (first.decision !== 'approve' || second.decision !== 'approve') return first.decision === second.decision
+  const ran = (answer: { readonly arguments?: string | undefined }) => answer.arguments ?? record.arguments
+  return first.scope === second.scope && ran(first) === ran(second)
+}

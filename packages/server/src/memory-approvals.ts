@@ -1,0 +1,149 @@
+import {
+  type ApprovalRecord,
+  type ApprovalRef,
+  type ApprovalState,
+  CLOCK_SKEW_MS,
+  type LedgerEntry,
+  ledgerKey,
+  type Owner,
+} from './ledger.js'
+import type { UnavailableOutcome } from './outcome.js'
+
+interface Row extends LedgerEntry {
+  /** Characters of the record and of the answer's arguments. */
+  readonly size: number
+}
+
+/**
+ * The approvals of a memory ledger: rows by owner, thread and id, within a number of rows and a number of characters. Stored
+ * outcomes give way to records, oldest first; a record that has not outlived its expiry gives way to nothing.
+ */
+export class MemoryApprovals {
+  readonly #rows = new Map<string, Row>()
+  /** Keys of the rows of each thread that are not done. */
+  readonly #unsettled = new Map<string, Set<string>>()
+  /** Outcomes that may be dropped, oldest first, with what is then kept of them. */
+  readonly #droppable = new Map<string, { readonly size: number; readonly trace: UnavailableOutcome }>()
+  #size = 0
+  /** Nothing can be swept before this time, milliseconds since the epoch. */
+  #sweepFrom = Number.POSITIVE_INFINITY
+  /** Sweeping waits until this many rows, so that its cost stays constant per row. */
+  #sweepAt = 1024
+
+  constructor(private readonly limits: { readonly maxRecords: number; readonly maxSize: number }) {}
+
+  get(ref: ApprovalRef): Row | undefined {
+    return this.#rows.get(rowKey(ref))
+  }
+
+  unsettled(owner: Owner, threadId: string): LedgerEntry[] {
+    const keys = this.#unsettled.get(ledgerKey(owner, threadId)) ?? []
+    return [...keys].flatMap((key) => this.#rows.get(key) ?? [])
+  }
+
+  /** Whether there was room for it. */
+  insert(record: ApprovalRecord, now: number): boolean {
+    const size = JSON.stringify(record).length
+    if (this.#rows.size >= this.#sweepAt) this.#sweep(now)
+    if (!this.#hasRoom(1, size)) this.#sweep(now)
+    if (!this.#makeRoom(1, size)) return false
+    this.#size += size
+    this.#put({ record, state: { phase: 'issued' }, size })
+    return true
+  }
+
+  /**
+   * Replaces the state of a row. Whether there was room for it: a state without edited arguments and without a large outcome
+   * always fits. `trace` marks the outcome as one that may be dropped later.
+   */
+  update(row: Row, state: ApprovalState, trace?: UnavailableOutcome): boolean {
+    const size = row.size - editSize(row.state) + editSize(state)
+    const outcomeSize = trace?.bytes ?? 0
+    if (!this.#makeRoom(0, size - row.size + outcomeSize)) return false
+    this.#size += size - row.size + outcomeSize
+    if (trace !== undefined) this.#droppable.set(rowKey(row.record), { size: outcomeSize, trace })
+    this.#put({ record: row.record, state, size })
+    return true
+  }
+
+  #put(row: Row): void {
+    this.#rows.set(rowKey(row.record), row)
+    this.#sweepFrom = Math.min(this.#sweepFrom, keptUntil(row))
+    this.#index(row.record, row.state)
+  }
+
+  #hasRoom(rows: number, size: number): boolean {
+    return this.#rows.size + rows <= this.limits.maxRecords && this.#size + size <= this.limits.maxSize
+  }
+
+  #makeRoom(rows: number, size: number): boolean {
+    if (size <= 0 && rows === 0) return true
+    for (const key of this.#droppable.keys()) {
+      if (this.#size + size <= this.limits.maxSize) break
+      this.#dropOutcome(key)
+    }
+    return this.#hasRoom(rows, size)
+  }
+
+  #dropOutcome(key: string): void {
+    const dropped = this.#droppable.get(key)
+    if (dropped === undefined) return
+    this.#droppable.delete(key)
+    this.#size -= dropped.size
+    const row = this.#rows.get(key)
+    if (row?.state.phase !== 'done') return
+    this.#rows.set(key, { ...row, state: { ...row.state, outcome: dropped.trace } })
+  }
+
+  #sweep(now: number): void {
+    if (now < this.#sweepFrom) return
+    this.#sweepFrom = Number.POSITIVE_INFINITY
+    for (const [key, row] of this.#rows) {
+      const until = keptUntil(row)
+      if (now >= until) this.#remove(key, row)
+      else this.#sweepFrom = Math.min(this.#sweepFrom, until)
+    }
+    this.#sweepAt = Math.max(1024, 2 * this.#rows.size)
+  }
+
+  #remove(key: string, row: Row): void {
+    this.#dropOutcome(key)
+    this.#rows.delete(key)
+    this.#size -= row.size
+    this.#unindex(row.record)
+  }
+
+  #index(record: ApprovalRecord, state: ApprovalState): void {
+    if (state.phase === 'done') {
+      this.#unindex(record)
+      return
+    }
+    const thread = ledgerKey(record.owner, record.threadId)
+    const keys = this.#unsettled.get(thread)
+    if (keys === undefined) this.#unsettled.set(thread, new Set([rowKey(record)]))
+    else keys.add(rowKey(record))
+  }
+
+  #unindex(record: ApprovalRecord): void {
+    const thread = ledgerKey(record.owner, record.threadId)
+    const keys = this.#unsettled.get(thread)
+    keys?.delete(rowKey(record))
+    if (keys?.size === 0) this.#unsettled.delete(thread)
+  }
+}
+
+/** The key of an approval in a map. */
+export function rowKey({ owner, threadId, approvalId }: ApprovalRef): string {
+  return ledgerKey(owner, threadId, approvalId)
+}
+
+/** A call at work is kept past its expiry, for as long as its lease holds. */
+function keptUntil({ record, state }: LedgerEntry): number {
+  const until = record.expiresAt + CLOCK_SKEW_MS
+  return state.phase === 'claimed' ? Math.max(until, state.leaseUntil) : until
+}
+
+function editSize(state: ApprovalState): number {
+  if (state.phase === 'issued' || state.answer.decision !== 'approve') return 0
+  return state.answer.arguments?.length ?? 0
+}

@@ -1,0 +1,30 @@
+import { encodeBase64url } from './base64url.js'
+import { MAX_OUTCOME_BYTES, type StoredOutcome, type ToolOutcome } from './ledger.js'
+
+/** An outcome as a row may hold it: never larger than {@link MAX_OUTCOME_BYTES}. */
+export type BoundedOutcome = StoredOutcome | Extract<ToolOutcome, { type: 'interrupted' }>
+
+/** What is kept of an outcome that is not: its kind, the SHA-256 of its JSON, and its size. */
+export type UnavailableOutcome = Extract<StoredOutcome, { type: 'unavailable' }>
+
+/** The outcome as it is, or its hash and size where it is too large to store. */
+export async function boundOutcome(outcome: ToolOutcome): Promise<BoundedOutcome> {
+  if (outcome.type === 'interrupted') return outcome
+  return outcomeSize(outcome) <= MAX_OUTCOME_BYTES ? outcome : unavailable(outcome)
+}
+
+/** Bytes of an outcome's JSON in UTF-8. */
+export function outcomeSize(outcome: ToolOutcome | StoredOutcome): number {
+  return utf8.encode(JSON.stringify(outcome)).length
+}
+
+/** The trace of an outcome that is not kept. */
+export async function unavailable(
+  outcome: Exclude<ToolOutcome, { type: 'interrupted' }>,
+): Promise<UnavailableOutcome> {
+  const bytes = utf8.encode(JSON.stringify(outcome))
+  const hash = new Uint8Array(await globalThis.crypto.subtle.digest('SHA-256', bytes))
+  return { type: 'unavailable', of: outcome.type, hash: encodeBase64url(hash), bytes: bytes.length }
+}
+
+const utf8 = new TextEncoder()

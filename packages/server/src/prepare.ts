@@ -1,0 +1,186 @@
+import type { GateContext, Message } from '@countersign/core'
+import { bindingOf } from './ask.js'
+import { readArguments } from './canonical.js'
+import { askPolicy, type ReadyCall, readCall } from './gate.js'
+import { MOVED_ON } from './history.js'
+import type { LedgerAnswer } from './ledger.js'
+import { isRecord } from './metadata.js'
+import type { Refusal } from './refusals.js'
+import { gateContext, type RunScope } from './scope.js'
+import { bindingMatches } from './token.js'
+import { ToolkitRequiredError, ToolNotFoundError } from './tool-errors.js'
+import { LEDGER_UNAVAILABLE, type VerifiedVerdict } from './verdicts.js'
+
+/** What is to be done about one verified verdict; nothing has happened yet. */
+export type Settlement =
+  /** Taken up before, by this or another run: the ledger knows the outcome, and nothing is judged anew. */
+  | { readonly kind: 'repeat'; readonly verdict: VerifiedVerdict; readonly answer: LedgerAnswer }
+  | {
+      readonly kind: 'run'
+      readonly verdict: VerifiedVerdict
+      readonly call: ReadyCall
+      readonly answer: LedgerAnswer
+    }
+  | { readonly kind: 'reject'; readonly verdict: VerifiedVerdict; readonly answer: LedgerAnswer }
+  | { readonly kind: 'refuse'; readonly verdict: VerifiedVerdict; readonly refusal: Refusal }
+
+/**
+ * Looks at every verified verdict before anything runs: tools, edits, schema, what the call was bound to, and policy.
+ *
+ * @throws ToolkitRequiredError, ToolNotFoundError
+ */
+export async function prepareVerdicts(
+  scope: RunScope,
+  verdicts: readonly VerifiedVerdict[],
+  messages: readonly Message[],
+): Promise<readonly Settlement[]> {
+  const known = await Promise.all(verdicts.map((verdict) => readStanding(scope, verdict)))
+  const fresh = verdicts.filter((_, index) => known[index] === 'fresh')
+  checkTools(scope, fresh)
+  return Promise.all(
+    verdicts.map(async (verdict, index): Promise<Settlement> => {
+      switch (known[index]) {
+        case 'taken-up':
+          return { kind: 'repeat', verdict, answer: answerOf(scope, verdict, editedText(verdict)) }
+        case 'fresh':
+          return prepareVerdict(scope, verdict, messages)
+        default:
+          return refuse(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
+      }
+    }),
+  )
+}
+
+async function readStanding(
+  scope: RunScope,
+  { ref }: VerifiedVerdict,
+): Promise<'fresh' | 'taken-up' | 'unavailable'> {
+  try {
+    const entry = await scope.settings.approvals.ledger.lookup(ref)
+    if (entry === undefined || entry.state.phase === 'issued') return 'fresh'
+    return entry.state.phase === 'interrupted' && entry.record.idempotent ? 'fresh' : 'taken-up'
+  } catch (error) {
+    scope.settings.warn('The ledger could not be read.', error)
+    return 'unavailable'
+  }
+}
+
+function checkTools({ toolkit }: RunScope, verdicts: readonly VerifiedVerdict[]): void {
+  const of = (decision: VerifiedVerdict['decision']) =>
+    verdicts.filter((verdict) => verdict.decision === decision)
+  const names = [...of('approve'), ...of('deny')].map(({ site }) => site.call.function.name)
+  if (toolkit.names.length === 0 && names.length > 0) throw new ToolkitRequiredError(names)
+  for (const { site, canonical } of of('approve')) {
+    const { name } = site.call.function
+    if (toolkit.get(name) === undefined)
+      throw new ToolNotFoundError(name, JSON.parse(canonical), toolkit.names)
+  }
+}
+
+async function prepareVerdict(
+  scope: RunScope,
+  verdict: VerifiedVerdict,
+  messages: readonly Message[],
+): Promise<Settlement> {
+  if (verdict.decision !== 'approve') return { kind: 'reject', verdict, answer: answerOf(scope, verdict) }
+  const gate = gateContext(scope, verdict.site.call.id, messages)
+  const asked = await readCall(scope.toolkit, proposed(verdict, verdict.canonical))
+  if (!asked.ok) return refuse(verdict, 'approval-stale', 'The arguments no longer fit the tool; ask again.')
+  if (!(await isStillBound(scope, verdict, asked.call, gate))) {
+    return refuse(verdict, 'approval-stale', 'What the approval was given for has changed; ask again.')
+  }
+  const edited = await readEdits(scope, verdict)
+  if (!edited.ok) return refuse(verdict, 'approval-malformed', edited.reason)
+  const call = edited.call ?? asked.call
+  const { approvals, warn } = scope.settings
+  const policy = await askPolicy(call, gate, { policy: approvals.policy, warn })
+  if (policy.decision === 'block')
+    return { kind: 'reject', verdict, answer: { decision: 'deny', reason: policy.reason } }
+  return { kind: 'run', verdict, call, answer: answerOf(scope, verdict, edited.call?.canonical) }
+}
+
+function answerOf(scope: RunScope, verdict: VerifiedVerdict, edited?: string): LedgerAnswer {
+  const { decision, reason } = verdict
+  switch (decision) {
+    case 'approve':
+      return {
+        decision,
+        scope: scope.owner === null ? 'once' : verdict.scope,
+        reason,
+        ...(edited !== undefined && { arguments: edited }),
+      }
+    case 'deny':
+      return { decision, reason }
+    case 'cancel':
+      return { decision, reason: reason ?? (verdict.site.movedOn ? MOVED_ON : undefined) }
+    default:
+      return decision satisfies never
+  }
+}
+
+function refuse(
+  { approvalId, site, ...verdict }: VerifiedVerdict,
+  code: Refusal['code'],
+  message: string,
+  fate: Refusal['fate'] = 'close',
+): Settlement {
+  const refusal = { approvalId, site, code, message, fate }
+  return { kind: 'refuse', verdict: { approvalId, site, ...verdict }, refusal }
+}
+
+/** The edited arguments as the ledger compares them; nothing where they are none, or unreadable. */
+function editedText({ edits }: VerifiedVerdict): string | undefined {
+  const read = edits === undefined ? undefined : readArguments(JSON.stringify(edits.value))
+  return read?.ok ? read.canonical : undefined
+}
+
+function proposed({ site }: VerifiedVerdict, text: string) {
+  return { id: site.call.id, name: site.call.function.name, arguments: text }
+}
+
+async function isStillBound(
+  scope: RunScope,
+  verdict: VerifiedVerdict,
+  call: ReadyCall,
+  gate: GateContext,
+): Promise<boolean> {
+  try {
+    return await bindingMatches(verdict.claims, await bindingOf(call, gate), scope.settings.approvals.keyring)
+  } catch (error) {
+    scope.settings.warn(`What ${call.name} is bound to could not be read.`, error)
+    return false
+  }
+}
+
+type Edits =
+  | { readonly ok: true; readonly call?: ReadyCall | undefined }
+  | { readonly ok: false; readonly reason: string }
+
+/** Edited arguments: allowed by the token, read strictly, other keys as they were, and fitting the schema. */
+async function readEdits(scope: RunScope, verdict: VerifiedVerdict): Promise<Edits> {
+  const { edits, canonical, claims } = verdict
+  if (edits === undefined) return { ok: true }
+  if (!isRecord(edits.value)) return { ok: false, reason: 'The edited arguments must be an object.' }
+  const read = readArguments(JSON.stringify(edits.value))
+  if (!read.ok) return { ok: false, reason: `The edited arguments are not acceptable: ${read.reason}` }
+  if (read.canonical === canonical) return { ok: true }
+  const changed = changedKeys(JSON.parse(canonical), read.value)
+  const { edits: allowed } = claims
+  const forbidden = changed.filter(
+    (key) => !(allowed === true || (allowed !== false && allowed.includes(key))),
+  )
+  if (forbidden.length > 0)
+    return { ok: false, reason: `These arguments may not be edited: ${forbidden.join(', ')}.` }
+  const checked = await readCall(scope.toolkit, proposed(verdict, read.canonical))
+  return checked.ok
+    ? checked
+    : { ok: false, reason: checked.failure.reason ?? 'The edited arguments do not fit.' }
+}
+
+function changedKeys(before: unknown, after: unknown): readonly string[] {
+  const one = new Map(Object.entries(isRecord(before) ? before : {}))
+  const other = new Map(Object.entries(isRecord(after) ? after : {}))
+  const keys = new Set([...one.keys(), ...other.keys()])
+  // both came out of the canonical writer's parse, so equal values have equal JSON
+  return [...keys].filter((key) => JSON.stringify(one.get(key)) !== JSON.stringify(other.get(key)))
+}

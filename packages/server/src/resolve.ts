@@ -1,0 +1,225 @@
+import { type CountersignError, failed, type Message, type ToolOutcome } from '@countersign/core'
+import { audit } from './audit.js'
+import { claimAndWait } from './claim-and-wait.js'
+import type { CallSite } from './history.js'
+import { randomId } from './ids.js'
+import type { ClaimResult, LedgerAnswer } from './ledger.js'
+import { prepareVerdicts, type Settlement } from './prepare.js'
+import type { Refusal } from './refusals.js'
+import { runClaimed } from './run-claimed.js'
+import type { RunScope } from './scope.js'
+import { interruptedOutcome, restoreOutcome } from './stored-outcome.js'
+import { LEDGER_UNAVAILABLE, type VerifiedVerdict } from './verdicts.js'
+
+/** What became of one answered call. */
+export type Resolution =
+  | {
+      readonly kind: 'result'
+      readonly site: CallSite
+      readonly outcome: ToolOutcome
+      readonly refusal?: Refusal
+    }
+  /** An approved client tool: the client runs it now, with this input. */
+  | { readonly kind: 'handed-out'; readonly site: CallSite; readonly input: unknown }
+  /** It goes back to where it was, or is closed with the refusal's code. */
+  | { readonly kind: 'refused'; readonly site: CallSite; readonly refusal: Refusal }
+  /** The tool threw and its `failureMode` is `throw`: the run ends with this once the others are told. */
+  | { readonly kind: 'threw'; readonly site: CallSite; readonly error: CountersignError }
+
+/**
+ * Carries out verified verdicts before the model is called: all are validated, then each call is claimed right before its own
+ * execution. Yields in order, the approved first and then the rejected, each in the order of the calls.
+ *
+ * @throws ToolkitRequiredError, ToolNotFoundError before anything runs.
+ */
+export async function* resolveVerdicts(
+  scope: RunScope,
+  verdicts: readonly VerifiedVerdict[],
+  messages: readonly Message[],
+): AsyncGenerator<Resolution> {
+  const settlements = await prepareVerdicts(scope, verdicts, messages)
+  const approves = ({ answer }: { readonly answer: LedgerAnswer }) => answer.decision === 'approve'
+  const accepted = settlements.filter((one) => one.kind !== 'refuse' && approves(one))
+  const others = settlements.filter((one) => one.kind === 'refuse' || !approves(one))
+  const work = [...accepted, ...others].map((one) => scope.limit(() => settle(scope, one, messages)))
+  for (const resolution of work) yield await resolution
+}
+
+async function settle(
+  scope: RunScope,
+  settlement: Settlement,
+  messages: readonly Message[],
+): Promise<Resolution> {
+  const { verdict } = settlement
+  const { site } = verdict
+  if (settlement.kind === 'refuse') return { kind: 'refused', site, refusal: settlement.refusal }
+  // a stop before the claim leaves the answer unused: it can be sent again
+  if (scope.stop.aborted)
+    return refused(verdict, 'ledger-unavailable', 'The run was stopped before the answer was used.', 'open')
+  const holder = randomId('holder_')
+  const { answer } = settlement
+  const claim = await claimVerdict(scope, verdict, answer, holder)
+  if (claim.status === 'claimed') {
+    await audit(scope, {
+      event: 'claimed',
+      ...auditNames(verdict),
+      ...auditAnswer(settlement),
+      via: verdict.via,
+    })
+    if (settlement.kind === 'run')
+      return runClaimed(scope, { ...settlement, holder, revision: claim.revision, messages })
+    return { kind: 'result', site, outcome: rejection(answer) }
+  }
+  if (claim.status === 'interrupted' && settlement.kind === 'run')
+    return reclaim(scope, settlement, holder, messages)
+  return unclaimed(scope, verdict, claim)
+}
+
+function auditNames({ approvalId, site }: VerifiedVerdict) {
+  return { approvalId, toolCallId: site.call.id, toolName: site.call.function.name }
+}
+
+function auditAnswer({ answer, verdict }: Exclude<Settlement, { kind: 'refuse' }>) {
+  if (answer.decision !== 'approve') return { decision: answer.decision, arguments: verdict.canonical }
+  const edited = answer.arguments !== undefined
+  return {
+    decision: answer.decision,
+    scope: answer.scope,
+    edited,
+    arguments: answer.arguments ?? verdict.canonical,
+  }
+}
+
+function rejection(answer: LedgerAnswer): ToolOutcome {
+  switch (answer.decision) {
+    case 'deny':
+      return failed('denied', answer.reason)
+    case 'cancel':
+      return failed('cancelled', answer.reason, answer.code)
+    case 'expire':
+      return failed('cancelled', 'expired', 'approval-expired')
+    case 'approve':
+      return interruptedOutcome()
+    default:
+      return answer satisfies never
+  }
+}
+
+type Claim = ClaimResult | { readonly status: 'unavailable' }
+
+async function claimVerdict(
+  scope: RunScope,
+  { ref }: VerifiedVerdict,
+  answer: LedgerAnswer,
+  holder: string,
+): Promise<Claim> {
+  const { approvals, warn } = scope.settings
+  const { leaseMs, waitMs, ledger } = approvals
+  try {
+    return await claimAndWait(ledger, ref, answer, holder, { leaseMs, waitMs, signal: scope.stop })
+  } catch (error) {
+    warn('The ledger could not be reached.', error)
+    return { status: 'unavailable' }
+  }
+}
+
+async function unclaimed(
+  scope: RunScope,
+  verdict: VerifiedVerdict,
+  claim: Exclude<Claim, { status: 'claimed' }>,
+): Promise<Resolution> {
+  const { site } = verdict
+  switch (claim.status) {
+    case 'repeat':
+      return restored(site, restoreOutcome(claim.outcome))
+    case 'interrupted':
+      return { kind: 'result', site, outcome: interruptedOutcome() }
+    case 'in-progress':
+      return refused(
+        verdict,
+        'ledger-unavailable',
+        'The call is still running; send the answer again later.',
+        'open',
+      )
+    case 'unavailable':
+      return refused(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
+    case 'conflict':
+      return contradiction(scope, verdict, claim.settled)
+    case 'expired':
+      return refused(verdict, 'approval-expired', 'The time to answer has passed; ask again.', 'close')
+    case 'not-issued':
+      return refused(
+        verdict,
+        'approval-not-found',
+        'This server asked no such question, or has forgotten it.',
+        'close',
+      )
+    default:
+      return claim satisfies never
+  }
+}
+
+function restored(site: CallSite, from: ReturnType<typeof restoreOutcome>): Resolution {
+  return from.kind === 'outcome'
+    ? { kind: 'result', site, outcome: from.outcome }
+    : { kind: 'handed-out', site, input: JSON.parse(from.arguments) }
+}
+
+/** Another answer was first: the person is told, and the conversation gets what that answer led to. */
+async function contradiction(
+  scope: RunScope,
+  verdict: VerifiedVerdict,
+  settled: LedgerAnswer['decision'],
+): Promise<Resolution> {
+  const { site } = verdict
+  const refusal = refusalOf(
+    verdict,
+    'approval-conflict',
+    `This request was answered before (${settled}).`,
+    'close',
+  )
+  try {
+    const entry = await scope.settings.approvals.ledger.lookup(verdict.ref)
+    const from = entry?.state.phase === 'done' ? restoreOutcome(entry.state.outcome) : undefined
+    if (from?.kind === 'outcome') return { kind: 'result', site, outcome: from.outcome, refusal }
+  } catch (error) {
+    scope.settings.warn('The ledger could not be read.', error)
+  }
+  return { kind: 'refused', site, refusal }
+}
+
+async function reclaim(
+  scope: RunScope,
+  settlement: Extract<Settlement, { kind: 'run' }>,
+  holder: string,
+  messages: readonly Message[],
+): Promise<Resolution> {
+  const { ledger, leaseMs } = scope.settings.approvals
+  const { site, ref } = settlement.verdict
+  try {
+    const again = settlement.call.tool.idempotent ? await ledger.reclaim(ref, holder, leaseMs) : undefined
+    if (again?.status === 'claimed')
+      return runClaimed(scope, { ...settlement, holder, revision: again.revision, messages })
+  } catch (error) {
+    scope.settings.warn('The ledger could not be reached.', error)
+  }
+  return { kind: 'result', site, outcome: interruptedOutcome() }
+}
+
+function refused(
+  verdict: VerifiedVerdict,
+  code: Refusal['code'],
+  message: string,
+  fate: Refusal['fate'],
+): Resolution {
+  return { kind: 'refused', site: verdict.site, refusal: refusalOf(verdict, code, message, fate) }
+}
+
+function refusalOf(
+  { approvalId, site }: VerifiedVerdict,
+  code: Refusal['code'],
+  message: string,
+  fate: Refusal['fate'],
+): Refusal {
+  return { approvalId, site, code, message, fate }
+}

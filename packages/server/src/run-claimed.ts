@@ -1,0 +1,152 @@
+import { CountersignError, type Message, type ToolOutcome } from '@countersign/core'
+import { audit } from './audit.js'
+import { type Execution, executeTool } from './execute.js'
+import type { ReadyCall } from './gate.js'
+import type { ApprovalRef, GrantRequest, LedgerAnswer, ToolOutcome as RanOutcome } from './ledger.js'
+import { progressEvent } from './progress.js'
+import type { Resolution } from './resolve.js'
+import type { RunScope } from './scope.js'
+import { interruptedOutcome, toStored } from './stored-outcome.js'
+import type { AgentTool } from './toolkit.js'
+import type { VerifiedVerdict } from './verdicts.js'
+
+/** An approved call that this run has claimed. */
+export interface ClaimedCall {
+  readonly verdict: VerifiedVerdict
+  readonly call: ReadyCall
+  readonly answer: LedgerAnswer
+  readonly holder: string
+  /** The ledger's, from the claim; for the grant it may lead to. */
+  readonly revision: number
+  readonly messages: readonly Message[]
+}
+
+/** Runs a claimed call to its end, whatever becomes of the client, and records the outcome. */
+export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise<Resolution> {
+  const { call, verdict } = claimed
+  await grantSession(scope, claimed)
+  if (call.tool.location === 'client') {
+    await complete(scope, claimed, { type: 'handed-out', arguments: call.canonical })
+    return { kind: 'handed-out', site: verdict.site, input: call.args }
+  }
+  const stopRenewing = keepLease(scope, verdict.ref, claimed.holder)
+  let execution: Execution
+  try {
+    execution = await execute(scope, claimed, call.tool)
+  } finally {
+    stopRenewing()
+  }
+  return conclude(scope, claimed, execution)
+}
+
+function execute(
+  scope: RunScope,
+  { verdict, call, messages }: ClaimedCall,
+  tool: Extract<AgentTool, { location: 'server' }>,
+) {
+  const { id: toolCallId, name: toolName } = call
+  return executeTool({
+    tool,
+    input: call.input,
+    signal: scope.callerSignal,
+    onAbort: 'wait',
+    context: {
+      toolCallId,
+      messages,
+      context: scope.context,
+      idempotencyKey: verdict.approvalId,
+      progress: (data) => void scope.emit(progressEvent(toolCallId, toolName, data)),
+    },
+  })
+}
+
+async function conclude(scope: RunScope, claimed: ClaimedCall, execution: Execution): Promise<Resolution> {
+  const { site } = claimed.verdict
+  const result = (outcome: ToolOutcome): Resolution => ({ kind: 'result', site, outcome })
+  switch (execution.kind) {
+    case 'finished':
+      await complete(scope, claimed, toStored(execution.outcome))
+      return result(execution.outcome)
+    case 'interrupted':
+      await complete(scope, claimed, { type: 'interrupted', message: execution.reason })
+      return result(interruptedOutcome(execution.reason))
+    case 'threw': {
+      const { name, tool } = claimed.call
+      if (tool.failureMode !== 'throw') {
+        await complete(scope, claimed, toStored(execution.failure))
+        return result(execution.failure)
+      }
+      // an idempotent tool may run again by the same answer: its failure is no outcome
+      await complete(scope, claimed, tool.idempotent ? { type: 'interrupted' } : toStored(execution.failure))
+      const error = new CountersignError(
+        'tool-failed',
+        `The tool ${name} failed.`,
+        { tool: name },
+        execution.error,
+      )
+      return { kind: 'threw', site, error }
+    }
+    default:
+      return execution satisfies never
+  }
+}
+
+/** Extends the lease while the tool runs. */
+function keepLease(scope: RunScope, ref: ApprovalRef, holder: string): () => void {
+  const { ledger, leaseMs } = scope.settings.approvals
+  const renew = () => {
+    ledger.renew(ref, holder, leaseMs).then(
+      ({ status }) => {
+        if (status === 'lost') clearInterval(timer)
+      },
+      (error: unknown) => scope.settings.warn('A lease could not be renewed.', error),
+    )
+  }
+  const timer = setInterval(renew, leaseMs / 3)
+  return () => clearInterval(timer)
+}
+
+const ATTEMPTS = 3
+
+/** Records an outcome. It is told to the person even where it cannot be recorded; the row then lapses to interrupted. */
+async function complete(
+  scope: RunScope,
+  { verdict, holder }: ClaimedCall,
+  outcome: RanOutcome,
+): Promise<void> {
+  const { approvals, warn } = scope.settings
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    try {
+      const { status } = await approvals.ledger.complete(verdict.ref, holder, outcome)
+      if (status !== 'recorded')
+        warn(`The outcome of ${verdict.site.call.function.name} was not recorded: ${status}.`)
+      break
+    } catch (error) {
+      warn(
+        `The outcome of ${verdict.site.call.function.name} could not be recorded (attempt ${attempt}).`,
+        error,
+      )
+    }
+  }
+  const { approvalId, site } = verdict
+  const names = { approvalId, toolCallId: site.call.id, toolName: site.call.function.name }
+  await audit(scope, { event: 'completed', ...names, outcome: outcome.type })
+}
+
+/** A yes for the session becomes a grant, by the arguments that ran. One that cannot be made leaves the yes at `once`. */
+async function grantSession(scope: RunScope, { answer, call, revision }: ClaimedCall): Promise<void> {
+  if (answer.decision !== 'approve' || answer.scope !== 'session' || scope.owner === null) return
+  const { approvals, warn } = scope.settings
+  try {
+    const request: GrantRequest = { ...grantKey(scope, scope.owner, call), approved: true, revision }
+    const { status } = await approvals.ledger.grant(request)
+    if (status === 'granted') await audit(scope, { event: 'granted', toolName: call.name })
+  } catch (error) {
+    warn(`No session grant could be made for ${call.name}.`, error)
+  }
+}
+
+/** What a grant for this call covers. */
+export function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: ReadyCall) {
+  return { owner, threadId, toolName: name, scopeKey: tool.scopeKey?.(input as never) ?? name }
+}

@@ -1,0 +1,20 @@
+import { type AGUIEvent, type ErrorCode, isCountersignError } from '@countersign/core'
+
+/** What a client may read of an error: a stable code and a sentence without internals. */
+export function runErrorEvent(error: unknown): Extract<AGUIEvent, { type: 'RUN_ERROR' }> {
+  const code = isCountersignError(error) ? error.code : undefined
+  return code !== undefined && PUBLIC.has(code)
+    ? { type: 'RUN_ERROR', message: isCountersignError(error) ? error.message : '', code }
+    : { type: 'RUN_ERROR', message: 'Something went wrong on the server.', code: code ?? 'internal' }
+}
+
+/** Errors whose sentences this package wrote itself, for a person to read. */
+const PUBLIC: ReadonlySet<ErrorCode> = new Set([
+  'invalid-request',
+  'request-too-large',
+  'model-failed',
+  'tool-failed',
+  'tool-not-found',
+  'toolkit-required',
+  'unreconciled-history',
+])

@@ -1,0 +1,110 @@
+import {
+  CountersignError,
+  createEventReader,
+  isCountersignError,
+  jsonDepthExceeds,
+  type RunAgentInput,
+} from '@countersign/core'
+import { isRecord } from './metadata.js'
+
+/** Bytes of a request's body. */
+export const MAX_BODY_BYTES = 4 * 1024 * 1024
+const MAX_DEPTH = 64
+const MAX_MESSAGES = 20_000
+const MAX_CALLS = 256
+const MAX_RESUME = 256
+const ID = /^[^\p{Cc}\p{Cs}]{1,256}$/u
+
+/**
+ * The body of a chat request. Its depth is bounded before it is parsed.
+ *
+ * @throws CountersignError `invalid-request`, `request-too-large`; `data.status` is the HTTP status.
+ */
+export function parseRunInput(text: string): RunAgentInput {
+  if (jsonDepthExceeds(text, MAX_DEPTH)) throw invalid(`The body nests deeper than ${MAX_DEPTH} levels.`)
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    throw invalid('The body is not JSON.')
+  }
+  return readParsedInput(body)
+}
+
+/**
+ * The same for a body that somebody else has parsed.
+ *
+ * @throws CountersignError `invalid-request`, `request-too-large`; `data.status` is the HTTP status.
+ */
+export function readParsedInput(body: unknown): RunAgentInput {
+  checkValue(body)
+  const input = readShape(body)
+  checkCounts(input)
+  for (const id of idsOf(input)) {
+    if (!ID.test(id))
+      throw invalid('An id is empty, longer than 256 characters, or holds control characters.')
+  }
+  return input
+}
+
+/** AG-UI lets RUN_STARTED carry the input of its run, so the one description of events describes the request too. */
+function readShape(body: unknown): RunAgentInput {
+  if (!isRecord(body)) throw invalid('The body must be an object (AG-UI RunAgentInput).')
+  const { threadId, runId } = body
+  if (typeof threadId !== 'string' || typeof runId !== 'string')
+    throw invalid('threadId and runId must be strings.')
+  let input: RunAgentInput | undefined
+  try {
+    createEventReader().push({ type: 'RUN_STARTED', threadId, runId, input: body }, (event) => {
+      if (event.type === 'RUN_STARTED') input = event.input
+    })
+  } catch (error) {
+    const rule = isCountersignError(error)
+      ? String(error.data.rule).replace('/input/', '')
+      : 'it is malformed'
+    throw invalid(`The body is no AG-UI RunAgentInput: ${rule}.`)
+  }
+  if (input === undefined) throw invalid('The body is no AG-UI RunAgentInput.')
+  return input
+}
+
+function checkCounts({ messages, resume = [] }: RunAgentInput): void {
+  if (messages.length > MAX_MESSAGES) throw tooLarge(`A request has at most ${MAX_MESSAGES} messages.`)
+  if (resume.length > MAX_RESUME) throw tooLarge(`A request has at most ${MAX_RESUME} resume entries.`)
+  for (const message of messages) {
+    if (message.role === 'assistant' && (message.toolCalls?.length ?? 0) > MAX_CALLS) {
+      throw tooLarge(`A message has at most ${MAX_CALLS} tool calls.`)
+    }
+  }
+}
+
+function* idsOf({ threadId, runId, messages, resume = [] }: RunAgentInput): Iterable<string> {
+  yield threadId
+  yield runId
+  for (const { interruptId } of resume) yield interruptId
+  for (const message of messages) {
+    yield message.id
+    if (message.role === 'tool') yield message.toolCallId
+    if (message.role === 'assistant') for (const call of message.toolCalls ?? []) yield call.id
+  }
+}
+
+/** Depth and keys of a parsed value. Iterative: what came in may be deep. */
+function checkValue(body: unknown): void {
+  const open: [value: unknown, depth: number][] = [[body, 1]]
+  for (let item = open.pop(); item !== undefined; item = open.pop()) {
+    const [value, depth] = item
+    if (typeof value !== 'object' || value === null) continue
+    if (depth > MAX_DEPTH) throw invalid(`The body nests deeper than ${MAX_DEPTH} levels.`)
+    if (Object.hasOwn(value, '__proto__')) throw invalid('The key "__proto__" is refused.')
+    for (const member of Object.values(value)) open.push([member, depth + 1])
+  }
+}
+
+export function invalid(message: string, status = 400): CountersignError {
+  return new CountersignError('invalid-request', message, { status })
+}
+
+export function tooLarge(message: string): CountersignError {
+  return new CountersignError('request-too-large', message, { status: 413 })
+}

@@ -1,0 +1,73 @@
+import { CountersignError, type JsonSchema } from '@countersign/core'
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+
+export type Validation =
+  | { readonly ok: true; readonly value: unknown }
+  /** Names what is wrong and where. */
+  | { readonly ok: false; readonly reason: string }
+
+/** Validates a value by any Standard Schema, sync or async. A schema that throws counts as refusing. */
+export async function validate(schema: StandardSchemaV1, value: unknown): Promise<Validation> {
+  try {
+    const result = await schema['~standard'].validate(value)
+    return result.issues === undefined
+      ? { ok: true, value: result.value }
+      : { ok: false, reason: result.issues.map(describeIssue).join('; ') || 'it does not fit the schema' }
+  } catch (error) {
+    return { ok: false, reason: error instanceof Error ? error.message : 'the schema failed' }
+  }
+}
+
+function describeIssue(issue: StandardSchemaV1.Issue): string {
+  const path = issue.path?.map((step) => String(typeof step === 'object' ? step.key : step)).join('.')
+  return path ? `${path}: ${issue.message}` : issue.message
+}
+
+/** Where a library cannot produce JSON Schema itself: the package that can. */
+const CONVERTERS: ReadonlyMap<string, string> = new Map([
+  ['valibot', 'toJsonSchema(schema) of @valibot/to-json-schema'],
+  ['zod', 'z.toJSONSchema(schema), or zod 4.2 and later'],
+  ['arktype', 'schema.toJsonSchema()'],
+  ['effect', 'JSONSchema.make(schema) of effect'],
+  ['typebox', 'the schema itself'],
+])
+
+/**
+ * JSON Schema of a tool's parameters: the tool's own, else what its schema says of itself.
+ *
+ * @throws CountersignError `invalid-tool` where there is neither; it names the converter.
+ */
+export function parametersOf(tool: {
+  readonly name: string
+  readonly input: StandardSchemaV1
+  readonly parameters?: JsonSchema | undefined
+}): JsonSchema {
+  if (tool.parameters !== undefined) return tool.parameters
+  const { vendor } = tool.input['~standard']
+  const converter = CONVERTERS.get(vendor) ?? `the JSON Schema converter of ${vendor}`
+  if (!describesItself(tool.input)) {
+    throw new CountersignError(
+      'invalid-tool',
+      `The tool ${tool.name} needs \`parameters\`: its schema (${vendor}) does not produce JSON Schema by itself. Give parameters: ${converter}.`,
+      { tool: tool.name, vendor },
+    )
+  }
+  try {
+    const { $schema: _, ...parameters } = tool.input['~standard'].jsonSchema.input({
+      target: 'draft-2020-12',
+    })
+    return parameters
+  } catch (error) {
+    throw new CountersignError(
+      'invalid-tool',
+      `The schema (${vendor}) of the tool ${tool.name} cannot be written as JSON Schema: give \`parameters\` yourself.`,
+      { tool: tool.name, vendor },
+      error,
+    )
+  }
+}
+
+function describesItself(schema: StandardSchemaV1): schema is StandardSchemaV1 & StandardJSONSchemaV1 {
+  const standard: object = schema['~standard']
+  return 'jsonSchema' in standard && typeof standard.jsonSchema === 'object'
+}

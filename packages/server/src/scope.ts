@@ -1,0 +1,29 @@
+import type { AGUIEvent, GateContext, Message } from '@countersign/core'
+import type { Emit } from './channel.js'
+import type { Owner } from './ledger.js'
+import type { Limiter } from './limiter.js'
+import type { AgentSettings, RunContext } from './settings.js'
+import type { Toolkit } from './toolkit.js'
+
+/** What the parts of one run share. Only `emit` has an effect. */
+export interface RunScope {
+  readonly settings: AgentSettings
+  readonly threadId: string
+  readonly runId: string
+  readonly owner: Owner
+  readonly context: RunContext
+  readonly toolkit: Toolkit
+  /** The peer speaks AG-UI 1.0; otherwise what 0.x rejects is left out. */
+  readonly modern: boolean
+  /** Stops the model and whatever has not started: the caller's signal, or the reader is gone. */
+  readonly stop: AbortSignal
+  /** The caller's own wish only: the one signal that a claimed tool gets. */
+  readonly callerSignal: AbortSignal | undefined
+  readonly limit: Limiter
+  readonly emit: Emit<AGUIEvent>
+}
+
+/** What decisions about a call may look at. */
+export function gateContext(scope: RunScope, toolCallId: string, messages: readonly Message[]): GateContext {
+  return { toolCallId, messages, context: scope.context }
+}

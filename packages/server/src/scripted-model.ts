@@ -1,0 +1,42 @@
+import { CountersignError } from '@countersign/core'
+import type { Model, ModelEvent, ModelRequest } from './model.js'
+
+/** One answer of a scripted model: its events, or a function of what the model was asked. */
+export type ScriptedTurn =
+  | ModelEvents
+  | ((request: ModelRequest, options: { signal: AbortSignal }) => ModelEvents)
+
+type ModelEvents = Iterable<ModelEvent> | AsyncIterable<ModelEvent>
+
+export interface ScriptedModel extends Model {
+  /** Every request so far, in order. */
+  readonly requests: readonly ModelRequest[]
+}
+
+/**
+ * A model that follows a script: for tests and for demos without a key. Turn n answers request n; a single function answers
+ * all. Asked more often than scripted, it fails and says so.
+ */
+export function scriptedModel(
+  turns: readonly ScriptedTurn[] | Extract<ScriptedTurn, (...args: never[]) => unknown>,
+): ScriptedModel {
+  const requests: ModelRequest[] = []
+  return {
+    id: 'scripted',
+    requests,
+    async *stream(request, options) {
+      const turn = typeof turns === 'function' ? turns : turns[requests.length]
+      requests.push(request)
+      if (turn === undefined) {
+        throw new CountersignError(
+          'model-failed',
+          `The scripted model has ${turns.length} turns and was asked for turn ${requests.length}: add a turn.`,
+        )
+      }
+      for await (const event of typeof turn === 'function' ? turn(request, options) : turn) {
+        if (options.signal.aborted) return
+        yield event
+      }
+    },
+  }
+}

@@ -1,0 +1,166 @@
+import { CountersignError, type Message } from '@countersign/core'
+import { defaultLedger } from './approval-cache.js'
+import type { Policy, Warn } from './gate.js'
+import { newApprovalId, randomId } from './ids.js'
+import { createKeyring, type Keyring, type Secret, secretFromEnvironment } from './keys.js'
+import type { Ledger } from './ledger.js'
+import { memoryLedger } from './memory-ledger.js'
+import type { Model } from './model.js'
+import { type AgentTool, createToolkit, type Toolkit } from './toolkit.js'
+
+/** What the application says about a run; handed to tools and decisions as it is. */
+export type RunContext = Readonly<Record<string, unknown>> & {
+  /** Who is speaking, from the application's own authentication, never from the request's body. */
+  readonly subject?: string | undefined
+}
+
+/** A person's answer as `confirm` sees it, verified already. */
+export interface ConfirmedVerdict {
+  readonly approvalId: string
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly decision: 'approve' | 'deny' | 'cancel'
+  readonly scope?: 'once' | 'session' | undefined
+}
+
+export interface ApprovalOptions {
+  /**
+   * At least 32 bytes, or a list for rotation. Default: the environment's `COUNTERSIGN_SECRET`, else a random one with a warning.
+   */
+  readonly secret?: Secret | readonly Secret[] | undefined
+  /** Default: one `memoryLedger()` for the whole process. */
+  readonly ledger?: Ledger | undefined
+  /** Seconds until a request expires. Default: 24 hours. A tool's own `expiresIn` beats it. */
+  readonly expiresIn?: number | 'never' | undefined
+  readonly policy?: Policy | undefined
+  /** Asks for more proof than the session gives. `false` or a throw refuses the answer and leaves the request open. */
+  readonly confirm?:
+    | ((verdict: ConfirmedVerdict, run: { readonly context: RunContext }) => boolean | Promise<boolean>)
+    | undefined
+  /** Refuses answers of clients that send no token back. Default: the ledger's own record is enough for those. */
+  readonly requireToken?: boolean | undefined
+  /** Ids of approvals: unguessable, at least 128 random bits. */
+  readonly generateId?: (() => string) | undefined
+  /** Milliseconds a claim holds without being renewed. Default 30,000. */
+  readonly lease?: number | undefined
+  /** Milliseconds to wait for the outcome of an answer that another run carries out. Default 30,000. */
+  readonly wait?: number | undefined
+}
+
+export interface AgentOptions {
+  readonly model: Model
+  readonly tools?: readonly AgentTool[] | undefined
+  readonly system?: string | undefined
+  /** Model calls in one run. Default 32. */
+  readonly maxSteps?: number | undefined
+  /** Tools that run at once. Default `'unbounded'`. */
+  readonly concurrency?: number | 'unbounded' | undefined
+  readonly approvals?: ApprovalOptions | undefined
+  /** `false` returns the model's calls untouched: nothing is asked and nothing runs. Default `true`. */
+  readonly runTools?: boolean | undefined
+  /** Keep `system` and `developer` messages that a client sends. Default: they are left out with a warning. */
+  readonly trustSystemMessages?: boolean | undefined
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: (() => number) | undefined
+  /** Ids of messages. */
+  readonly generateId?: (() => string) | undefined
+  /** Default `console.warn`. */
+  readonly warn?: Warn | undefined
+  /** Gets the error behind a RUN_ERROR; the client gets its code and a neutral sentence. Default: `warn`. */
+  readonly onError?: ((error: unknown) => void) | undefined
+}
+
+/** {@link AgentOptions}, checked and complete. */
+export interface AgentSettings {
+  readonly model: Model
+  readonly toolkit: Toolkit
+  readonly system: string | undefined
+  readonly maxSteps: number
+  readonly concurrency: number
+  readonly runTools: boolean
+  readonly keeps: (message: Message) => boolean
+  readonly approvals: ApprovalSettings
+  readonly now: () => number
+  readonly generateId: () => string
+  readonly warn: Warn
+  readonly onError: (error: unknown) => void
+}
+
+interface ApprovalSettings extends Pick<ApprovalOptions, 'policy' | 'confirm'> {
+  readonly keyring: Keyring
+  readonly ledger: Ledger
+  readonly expiresIn: number | 'never'
+  readonly requireToken: boolean
+  readonly generateId: () => string
+  readonly leaseMs: number
+  readonly waitMs: number
+}
+
+const DAY_IN_SECONDS = 24 * 60 * 60
+
+/** @throws CountersignError `invalid-option` or `invalid-tool`, naming what is wrong. */
+export function readSettings(options: AgentOptions): AgentSettings {
+  if (typeof options.model?.stream !== 'function') {
+    throw new CountersignError(
+      'invalid-option',
+      'createAgent needs `model`: an object with a stream() method.',
+      {
+        option: 'model',
+      },
+    )
+  }
+  const warn = options.warn ?? warnOnConsole
+  const now = options.now ?? Date.now
+  const concurrency = options.concurrency ?? 'unbounded'
+  return {
+    model: options.model,
+    toolkit: createToolkit(options.tools ?? []),
+    system: options.system,
+    maxSteps: positive('maxSteps', options.maxSteps ?? 32),
+    concurrency:
+      concurrency === 'unbounded' ? Number.POSITIVE_INFINITY : positive('concurrency', concurrency),
+    runTools: options.runTools ?? true,
+    keeps: options.trustSystemMessages ? () => true : ({ role }) => role !== 'system' && role !== 'developer',
+    approvals: readApprovals(options.approvals ?? {}, now, warn),
+    now,
+    generateId: options.generateId ?? (() => randomId('msg_')),
+    warn,
+    onError: options.onError ?? ((error) => warn('A run failed.', error)),
+  }
+}
+
+function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn): ApprovalSettings {
+  const keyring = createKeyring({ secret: options.secret ?? secretFromEnvironment(), warn })
+  // one ledger for this process, which approvalCache shows, unless the clock is the application's own
+  const ledger = options.ledger ?? (now === Date.now ? defaultLedger() : memoryLedger({ now }))
+  if (keyring.durable && !ledger.durable) {
+    warn(
+      'countersign: the secret outlives this process but the ledger does not: approvals asked before a restart, or by another process, are refused. Give approvals.ledger a durable one.',
+    )
+  }
+  const expiresIn = options.expiresIn ?? DAY_IN_SECONDS
+  return {
+    keyring,
+    ledger,
+    expiresIn: expiresIn === 'never' ? expiresIn : positive('approvals.expiresIn', expiresIn),
+    policy: options.policy,
+    confirm: options.confirm,
+    requireToken: options.requireToken ?? false,
+    generateId: options.generateId ?? newApprovalId,
+    leaseMs: positive('approvals.lease', options.lease ?? 30_000),
+    waitMs: positive('approvals.wait', options.wait ?? 30_000),
+  }
+}
+
+function positive(option: string, value: number): number {
+  if (Number.isFinite(value) && value > 0) return value
+  throw new CountersignError('invalid-option', `${option} must be a positive number, not ${value}.`, {
+    option,
+    value,
+  })
+}
+
+function warnOnConsole(message: string, error?: unknown): void {
+  if (error === undefined) console.warn(message)
+  else console.warn(message, error)
+}

@@ -1,0 +1,43 @@
+import { CountersignError } from '@countersign/core'
+import type { Ledger } from './ledger.js'
+
+export interface StatelessLedgerOptions {
+  /** Says that whoever has an answered request may send its answer again until it expires, and the call then runs again. */
+  readonly acceptReplay: true
+  /** Bound into tokens; the same on every process that shall accept them. Default `stateless`. */
+  readonly id?: string | undefined
+}
+
+/**
+ * A ledger that keeps nothing. Tokens alone decide: an answer is verified as ever, but **replay is possible until the request
+ * expires**, a contradiction is not noticed, there are no session grants and no audit trail. Only for tools that may run twice.
+ *
+ * @throws CountersignError `invalid-option` without the literal `acceptReplay: true`.
+ */
+export function statelessLedger(options: StatelessLedgerOptions): Ledger {
+  if (options?.acceptReplay !== true) {
+    throw new CountersignError(
+      'invalid-option',
+      'statelessLedger keeps no record of what was answered, so an answer can be replayed until it expires. ' +
+        'Write acceptReplay: true to accept that, or use memoryLedger() or another ledger that remembers.',
+      { option: 'acceptReplay' },
+    )
+  }
+  return {
+    id: options.id ?? 'stateless',
+    durable: true,
+    issue: async () => ({ status: 'issued' }),
+    lookup: async () => undefined,
+    unsettled: async () => [],
+    claim: async () => ({ status: 'claimed', revision: 0 }),
+    renew: async () => ({ status: 'renewed' }),
+    complete: async () => ({ status: 'recorded', late: false }),
+    reclaim: async () => ({ status: 'refused' }),
+    grant: async () => ({ status: 'unsupported' }),
+    findGrant: async () => undefined,
+    revoke: async () => 0,
+    list: async () => [],
+    audit: async () => {},
+    async *auditTrail() {},
+  }
+}

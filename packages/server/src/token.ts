@@ -1,0 +1,279 @@
+import { type ApprovalErrorCode, CountersignError } from '@countersign/core'
+import { decodeBase64url, encodeBase64url } from './base64url.js'
+import { canonicalJson } from './canonical.js'
+import { type Keyring, keyedHash } from './keys.js'
+import {
+  type ApprovalEdits,
+  type ApprovalRecord,
+  type ApprovalRef,
+  type ApprovalScope,
+  CLOCK_SKEW_MS,
+  type Owner,
+} from './ledger.js'
+
+/** Longer tokens are refused before anything is decoded, in characters. */
+export const MAX_TOKEN_LENGTH = 4096
+
+/** What a token says: the question as it is issued, by which ledger, and what it is bound to beside its arguments. */
+export interface TokenRequest extends Omit<ApprovalRecord, 'token' | 'toolServer' | 'idempotent'> {
+  readonly ledgerId: string
+  /** Of `bindingText`, where the tool binds a validated value or a `bind` result. */
+  readonly binding?: string | undefined
+}
+
+/** What the server knows of the call that an answer is for. */
+export interface TokenExpectation extends ApprovalRef {
+  readonly ledgerId: string
+  readonly toolCallId: string
+  readonly toolName: string
+  /** RFC 8785 text of the arguments, from their parsed value: some peers re-serialise them. */
+  readonly arguments: string
+}
+
+/** What a verified token said. */
+export interface TokenClaims {
+  readonly kid: string
+  readonly approvalId: string
+  readonly runId: string
+  readonly scopes: readonly ApprovalScope[]
+  readonly edits: ApprovalEdits
+  /** Milliseconds since the epoch. */
+  readonly issuedAt: number
+  readonly expiresAt: number
+  /** Compared by `bindingMatches`, when the call is about to run. */
+  readonly bindingHash?: string | undefined
+}
+
+/** The check that refused a token, named for the member of the payload where it is one. */
+export type TokenCheck =
+  | 'length'
+  | 'segments'
+  | 'mac-length'
+  | 'kid'
+  | 'signature'
+  | 'payload'
+  | 'ap'
+  | 'aud'
+  | 'th'
+  | 'oh'
+  | 'tc'
+  | 'tn'
+  | 'ah'
+  | 'iat'
+  | 'exp'
+
+export type TokenVerdict =
+  | { readonly ok: true; readonly claims: TokenClaims }
+  | {
+      readonly ok: false
+      readonly code: ApprovalErrorCode
+      readonly check: TokenCheck
+      readonly message: string
+    }
+
+/** The payload as it is signed. Times in seconds; `ah`, `bd` and `oh` are keyed hashes. */
+interface Payload {
+  readonly ah: string
+  readonly ap: string
+  readonly aud: string
+  readonly bd?: string
+  readonly ed: ApprovalEdits
+  readonly exp: number
+  readonly iat: number
+  readonly oh: string
+  readonly run: string
+  readonly sc: readonly ApprovalScope[]
+  readonly tc: string
+  readonly th: string
+  readonly tn: string
+}
+
+/**
+ * The token of a question: `cs1.<kid>.<payload>.<mac>`. The same request under the same secret gives the same token.
+ * Times are rounded down to seconds.
+ *
+ * @throws CountersignError `invalid-argument` when an id is not well-formed text, or ids and edit keys are so long that the
+ * token would pass 4 KiB.
+ */
+export async function signToken(request: TokenRequest, keyring: Keyring): Promise<string> {
+  const keys = await keyring.current()
+  const payload: Payload = {
+    ah: await keyedHash(keys.args, request.arguments),
+    ap: request.approvalId,
+    aud: request.ledgerId,
+    ...(request.binding === undefined ? {} : { bd: await keyedHash(keys.args, request.binding) }),
+    ed: request.edits,
+    exp: Math.floor(request.expiresAt / 1000),
+    iat: Math.floor(request.issuedAt / 1000),
+    oh: await hashOwner(keys.owner, request.owner),
+    run: request.runId,
+    sc: request.scopes,
+    tc: request.toolCallId,
+    th: request.threadId,
+    tn: request.toolName,
+  }
+  const written = canonicalJson(payload)
+  if (!written.ok)
+    throw new CountersignError('invalid-argument', `This call cannot be signed: ${written.reason}.`)
+  const signed = `cs1.${keys.kid}.${encodeBase64url(utf8.encode(written.canonical))}`
+  const mac = await globalThis.crypto.subtle.sign('HMAC', keys.request, utf8.encode(signed))
+  const token = `${signed}.${encodeBase64url(new Uint8Array(mac))}`
+  if (token.length > MAX_TOKEN_LENGTH) {
+    throw new CountersignError(
+      'invalid-argument',
+      `The token of this call would have ${token.length} characters, at most ${MAX_TOKEN_LENGTH} are accepted: use shorter ids, tool names or allowEdits keys.`,
+      { length: token.length },
+    )
+  }
+  return token
+}
+
+/**
+ * Whether a token is this server's own word about exactly this call, for this owner, now. Never throws for bad input.
+ * Whether the answer was already used is the ledger's to say.
+ *
+ * Checks, in order, with the code of a refusal: length, segments, length of the mac (`approval-malformed`); kid
+ * (`approval-not-found`); signature (`approval-tampered`); members of the payload (`approval-malformed`); approval, ledger,
+ * thread, owner (`approval-not-yours`); call, tool, arguments (`approval-tampered`); issued in the future
+ * (`approval-malformed`); expiry (`approval-expired`).
+ */
+export async function verifyToken(
+  token: unknown,
+  expected: TokenExpectation,
+  deps: { readonly keyring: Keyring; readonly now: () => number },
+): Promise<TokenVerdict> {
+  if (typeof token !== 'string') return refuse('segments')
+  if (token.length > MAX_TOKEN_LENGTH) return refuse('length')
+  const segments = SEGMENTS.exec(token)?.groups
+  if (segments === undefined) return refuse('segments')
+  const { signed = '', kid = '', body = '', mac: macText = '' } = segments
+  const mac = decodeBase64url(macText)
+  if (mac?.length !== 32) return refuse('mac-length')
+  const keys = await deps.keyring.byKid(kid)
+  if (keys === undefined) return refuse('kid')
+  const genuine = await globalThis.crypto.subtle.verify('HMAC', keys.request, mac, utf8.encode(signed))
+  if (!genuine) return refuse('signature')
+  const payload = readPayload(body)
+  if (payload === undefined) return refuse('payload')
+
+  if (payload.ap !== expected.approvalId) return refuse('ap')
+  if (payload.aud !== expected.ledgerId) return refuse('aud')
+  if (payload.th !== expected.threadId) return refuse('th')
+  if (payload.oh !== (await hashOwner(keys.owner, expected.owner))) return refuse('oh')
+  if (payload.tc !== expected.toolCallId) return refuse('tc')
+  if (payload.tn !== expected.toolName) return refuse('tn')
+  if (payload.ah !== (await keyedHash(keys.args, expected.arguments))) return refuse('ah')
+  const now = deps.now()
+  if (payload.iat * 1000 > now + CLOCK_SKEW_MS) return refuse('iat')
+  if (payload.exp * 1000 <= now) return refuse('exp')
+  return { ok: true, claims: readClaims(kid, payload) }
+}
+
+/**
+ * Whether what a token was bound to beside its arguments is still so: `binding` is the `bindingText` of now, nothing where
+ * the tool binds nothing. A call that does not match is refused as `approval-stale`.
+ */
+export async function bindingMatches(
+  claims: TokenClaims,
+  binding: string | undefined,
+  keyring: Keyring,
+): Promise<boolean> {
+  if (claims.bindingHash === undefined || binding === undefined) return claims.bindingHash === binding
+  const keys = await keyring.byKid(claims.kid)
+  return keys !== undefined && (await keyedHash(keys.args, binding)) === claims.bindingHash
+}
+
+/** An owner as an audit line and a token name them: a keyed hash, in which nobody differs from everybody named so. */
+export function hashOwner(key: CryptoKey, owner: Owner): Promise<string> {
+  return keyedHash(key, JSON.stringify(owner))
+}
+
+const utf8 = new TextEncoder()
+const SEGMENTS = /^(?<signed>cs1\.(?<kid>[\w-]+)\.(?<body>[\w-]+))\.(?<mac>[\w-]+)$/
+
+const REFUSALS = {
+  length: ['approval-malformed', 'The approval token is too long.'],
+  segments: ['approval-malformed', 'The approval token is not of the form this server issues.'],
+  'mac-length': ['approval-malformed', 'The approval token is cut off or has a malformed signature.'],
+  kid: [
+    'approval-not-found',
+    'This server does not know the secret the approval was signed with; ask again.',
+  ],
+  signature: ['approval-tampered', 'The signature of the approval token does not fit its content.'],
+  payload: ['approval-malformed', 'The approval token has missing, additional or malformed members.'],
+  ap: ['approval-not-yours', 'The token was issued for another approval.'],
+  aud: [
+    'approval-not-yours',
+    'The approval was issued by another server, or before this one was restarted; ask again.',
+  ],
+  th: ['approval-not-yours', 'The approval was issued in another thread.'],
+  oh: ['approval-not-yours', 'The approval was issued to someone else.'],
+  tc: ['approval-tampered', 'The approval was issued for another tool call.'],
+  tn: ['approval-tampered', 'The approval was issued for another tool.'],
+  ah: ['approval-tampered', 'The arguments differ from those the person was asked about.'],
+  iat: ['approval-malformed', 'The approval was issued in the future; check the clocks of the servers.'],
+  exp: ['approval-expired', 'The time to answer has passed; ask again.'],
+} as const satisfies Record<TokenCheck, readonly [ApprovalErrorCode, string]>
+
+function refuse(check: TokenCheck): TokenVerdict {
+  const [code, message] = REFUSALS[check]
+  return { ok: false, code, check, message }
+}
+
+function readClaims(kid: string, payload: Payload): TokenClaims {
+  return {
+    kid,
+    approvalId: payload.ap,
+    runId: payload.run,
+    scopes: payload.sc,
+    edits: payload.ed,
+    issuedAt: payload.iat * 1000,
+    expiresAt: payload.exp * 1000,
+    bindingHash: payload.bd,
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+const isTime = (value: unknown): value is number => Number.isSafeInteger(value)
+const isScopes = (value: unknown): value is ApprovalScope[] =>
+  Array.isArray(value) && value.every((scope) => scope === 'once' || scope === 'session')
+const isEdits = (value: unknown): value is ApprovalEdits =>
+  typeof value === 'boolean' || (Array.isArray(value) && value.every(isText))
+
+const MEMBERS: { readonly [Name in keyof Payload]-?: (value: unknown) => boolean } = {
+  ah: isText,
+  ap: isText,
+  aud: isText,
+  bd: (value) => value === undefined || isText(value),
+  ed: isEdits,
+  exp: isTime,
+  iat: isTime,
+  oh: isText,
+  run: isText,
+  sc: isScopes,
+  tc: isText,
+  th: isText,
+  tn: isText,
+}
+const MEMBER_CHECKS = new Map(Object.entries(MEMBERS))
+
+function isPayload(value: unknown): value is Payload {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const members = new Map<string, unknown>(Object.entries(value))
+  for (const name of members.keys()) if (!MEMBER_CHECKS.has(name)) return false
+  for (const [name, fits] of MEMBER_CHECKS) if (!fits(members.get(name))) return false
+  return true
+}
+
+function readPayload(body: string): Payload | undefined {
+  const bytes = decodeBase64url(body)
+  if (bytes === undefined) return undefined
+  try {
+    const value: unknown = JSON.parse(
+      new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes),
+    )
+    return isPayload(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}

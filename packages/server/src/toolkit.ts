@@ -1,0 +1,121 @@
+import {
+  type AnyClientTool,
+  type AnyServerTool,
+  CountersignError,
+  type JsonSchema,
+  type Tool,
+} from '@countersign/core'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { ModelTool } from './model.js'
+import { parametersOf } from './schema.js'
+
+/** A tool as an agent takes it: placed on the server or in the client. */
+export type AgentTool = AnyServerTool | AnyClientTool
+
+/** The tools of one run, by name. A name never indexes a plain object: it may come from a model or a client. */
+export interface Toolkit {
+  get(name: string): AgentTool | undefined
+  readonly names: readonly string[]
+  readonly forModel: readonly ModelTool[]
+}
+
+/**
+ * @throws CountersignError `invalid-tool`: two tools of one name, a reserved name, no description, or no way to tell the model
+ * the parameters.
+ */
+export function createToolkit(tools: readonly AgentTool[]): Toolkit {
+  const byName = new Map<string, AgentTool>()
+  for (const tool of tools) {
+    checkTool(tool)
+    if (byName.has(tool.name)) {
+      throw new CountersignError(
+        'invalid-tool',
+        `There are two tools named ${JSON.stringify(tool.name)}: rename one.`,
+        {
+          tool: tool.name,
+        },
+      )
+    }
+    byName.set(tool.name, tool)
+  }
+  return toolkit(byName, tools.map(describeTool))
+}
+
+/**
+ * The agent's tools and those the client brings (`RunAgentInput.tools`). The agent's own definition beats the client's; a
+ * client's tool may not shadow a server's, nor use a reserved name.
+ */
+export function withClientTools(
+  kit: Toolkit,
+  offered: readonly Tool[],
+  warn: (message: string) => void,
+): Toolkit {
+  const byName = new Map<string, AgentTool>()
+  const described: ModelTool[] = []
+  for (const { name, description, parameters } of offered) {
+    const known = kit.get(name)
+    if (known?.location === 'server')
+      warn(`The client's tool ${JSON.stringify(name)} would shadow a server tool; it is left out.`)
+    else if (isReserved(name))
+      warn(`The client's tool ${JSON.stringify(name)} has a reserved name; it is left out.`)
+    if (known !== undefined || isReserved(name) || byName.has(name)) continue
+    const schema: JsonSchema = parameters ?? { type: 'object' }
+    byName.set(name, {
+      name,
+      description,
+      input: anything,
+      parameters: schema,
+      location: 'client',
+      execute: notHere,
+    })
+    described.push({ name, description, parameters: schema })
+  }
+  if (byName.size === 0) return kit
+  for (const name of kit.names) {
+    const tool = kit.get(name)
+    if (tool !== undefined) byName.set(name, tool)
+  }
+  return toolkit(byName, [...kit.forModel, ...described])
+}
+
+/** Names that begin with `client.` belong to Countersign; a model that calls one is refused. */
+export function isReserved(name: string): boolean {
+  return name.startsWith('client.')
+}
+
+function toolkit(byName: ReadonlyMap<string, AgentTool>, forModel: readonly ModelTool[]): Toolkit {
+  return { get: (name) => byName.get(name), names: [...byName.keys()], forModel }
+}
+
+function describeTool(tool: AgentTool): ModelTool {
+  return { name: tool.name, description: tool.description, parameters: parametersOf(tool) }
+}
+
+function checkTool(tool: AgentTool): void {
+  if (typeof tool?.name !== 'string' || tool.name === '' || isReserved(tool.name)) {
+    throw new CountersignError(
+      'invalid-tool',
+      'A tool needs a name, and not one that begins with "client.": build it with tool() or toolDefinition().',
+      {
+        tool: tool?.name,
+      },
+    )
+  }
+  const { location }: { location: string | undefined } = tool
+  if (location !== 'server' && location !== 'client') {
+    throw new CountersignError(
+      'invalid-tool',
+      `The tool ${tool.name} is not placed yet: give toolDefinition(...).server(execute) or .client(execute).`,
+      { tool: tool.name },
+    )
+  }
+}
+
+/** The client's own tools are validated by the client. */
+const anything: StandardSchemaV1 = {
+  '~standard': { version: 1, vendor: 'countersign', validate: (value) => ({ value }) },
+}
+
+function notHere(): never {
+  throw new CountersignError('invalid-tool', 'A client tool does not run on the server.')
+}

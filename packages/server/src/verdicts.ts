@@ -1,0 +1,185 @@
+import type { ApprovalErrorCode } from '@countersign/core'
+import type { Answer } from './answers.js'
+import { readArguments } from './canonical.js'
+import type { CallSite } from './history.js'
+import type { IssuedRecords } from './issued.js'
+import type { ApprovalRef, ApprovalScope, LedgerEntry } from './ledger.js'
+import { isRecord, readOwn } from './metadata.js'
+import type { Verdict } from './plan.js'
+import type { Refusal } from './refusals.js'
+import type { RunScope } from './scope.js'
+import { type TokenClaims, verifyToken } from './token.js'
+
+/** An answer that is this owner's, to this server's own question, about exactly this call, in time. */
+export interface VerifiedVerdict {
+  readonly ref: ApprovalRef
+  readonly approvalId: string
+  readonly via: Answer['via']
+  readonly site: CallSite
+  readonly claims: TokenClaims
+  /** RFC 8785 text of the arguments that were asked about. */
+  readonly canonical: string
+  readonly decision: Verdict['decision']
+  readonly reason?: string | undefined
+  readonly scope: ApprovalScope
+  /** As sent; neither read strictly nor allowed yet. */
+  readonly edits?: { readonly value: unknown } | undefined
+}
+
+type Verification =
+  | { readonly ok: true; readonly verdict: VerifiedVerdict }
+  | { readonly ok: false; readonly refusal: Refusal }
+
+/**
+ * Verifies the answers of a request, in door order. The first verified verdict of an approval wins; an answer that does not
+ * verify closes nothing, and is not reported if another for the same approval does.
+ */
+export async function verifyAnswers(
+  scope: RunScope,
+  answers: readonly Answer[],
+  issued: IssuedRecords,
+): Promise<{ readonly verdicts: readonly VerifiedVerdict[]; readonly refusals: readonly Refusal[] }> {
+  const verdicts = new Map<string, VerifiedVerdict>()
+  const refusals = new Map<string, Refusal>()
+  for (const answer of answers) {
+    if (verdicts.has(answer.approvalId)) continue
+    const verified = await verifyAnswer(scope, answer, issued)
+    if (verified.ok) verdicts.set(answer.approvalId, verified.verdict)
+    else if (!refusals.has(answer.approvalId)) refusals.set(answer.approvalId, verified.refusal)
+  }
+  for (const approvalId of verdicts.keys()) refusals.delete(approvalId)
+  return { verdicts: [...verdicts.values()], refusals: [...refusals.values()] }
+}
+
+async function verifyAnswer(scope: RunScope, answer: Answer, issued: IssuedRecords): Promise<Verification> {
+  const located = await locate(scope, answer, issued)
+  if (!located.ok) return located
+  const { site, token } = located
+  const refuse = (code: ApprovalErrorCode, message: string, fate?: Refusal['fate']) =>
+    refused(answer, site, code, message, fate)
+  const read = readArguments(site.call.function.arguments)
+  if (!read.ok) return refuse('approval-tampered', 'The arguments are not those the person was asked about.')
+  const { approvalId, via } = answer
+  const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
+  const verified = await verifyCallToken(scope, token, ref, site, read.canonical)
+  if (!verified.ok) return refuse(verified.code, verified.message)
+  const decision = readDecision(answer)
+  if (decision === undefined) return refuse('approval-malformed', MALFORMED)
+  const { claims } = verified
+  const verdict = { ref, approvalId, via, site, claims, canonical: read.canonical, ...decision }
+  if (!isOffered(scope, verdict)) {
+    return refuse('approval-malformed', 'The answer has a scope that was not offered.', 'close')
+  }
+  const confirmed = await isConfirmed(scope, verdict)
+  return confirmed ? { ok: true, verdict } : refuse('approval-not-yours', 'The answer was not confirmed.')
+}
+
+function refused(
+  { approvalId }: Answer,
+  site: CallSite | undefined,
+  code: ApprovalErrorCode,
+  message: string,
+  fate: Refusal['fate'] = 'as-found',
+): Extract<Verification, { ok: false }> {
+  return { ok: false, refusal: { approvalId, code, message, site, fate } }
+}
+
+type Located =
+  | { readonly ok: true; readonly site: CallSite; readonly token: unknown }
+  | Extract<Verification, { ok: false }>
+
+/** The call that an answer is for and the token to judge it by; a token that is there but wrong has no fallback. */
+async function locate(scope: RunScope, answer: Answer, issued: IssuedRecords): Promise<Located> {
+  let entry: LedgerEntry | undefined
+  try {
+    if (needsRecord(scope, answer)) entry = await issued.lookup(answer.approvalId)
+  } catch (error) {
+    scope.settings.warn('The ledger could not be read.', error)
+    return refused(answer, answer.site, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
+  }
+  const site = answer.site ?? (entry && issued.siteOf(entry))
+  if (site === undefined) {
+    return refused(
+      answer,
+      site,
+      'approval-not-found',
+      'This conversation holds no call that the answer is for.',
+    )
+  }
+  const token = answer.token ?? readOwn(site.call.metadata).token ?? fallbackToken(scope, answer, entry)
+  return token === undefined
+    ? refused(answer, site, 'approval-not-found', 'This server asked no such question.')
+    : { ok: true, site, token }
+}
+
+const MALFORMED =
+  'The answer must say approved: true or false; reason must be text and scope "once" or "session".'
+export const LEDGER_UNAVAILABLE = 'Approvals cannot be checked at the moment; send the answer again.'
+
+/** Whether the ledger's record is needed to find the call, or for its token. */
+function needsRecord({ settings }: RunScope, { via, site, token }: Answer): boolean {
+  if (via !== 'resume') return false
+  if (site === undefined) return true
+  const known = token ?? readOwn(site.call.metadata).token
+  return known === undefined && !settings.approvals.requireToken
+}
+
+/** Deployed clients echo no token: for them the ledger's own record stands in, for answers of this very request only. */
+function fallbackToken(scope: RunScope, answer: Answer, entry: LedgerEntry | undefined): string | undefined {
+  return scope.settings.approvals.requireToken || answer.via !== 'resume' ? undefined : entry?.record.token
+}
+
+/** Whether a token is this server's word about exactly this occurrence of a call. */
+export function verifyCallToken(
+  scope: RunScope,
+  token: unknown,
+  ref: ApprovalRef,
+  site: CallSite,
+  canonical: string,
+) {
+  const { approvals, now } = scope.settings
+  const { id, function: called } = site.call
+  const expected = {
+    ...ref,
+    ledgerId: approvals.ledger.id,
+    toolCallId: id,
+    toolName: called.name,
+    arguments: canonical,
+  }
+  return verifyToken(token, expected, { keyring: approvals.keyring, now })
+}
+
+type Decision = Pick<VerifiedVerdict, 'decision' | 'reason' | 'scope' | 'edits'>
+
+/** The payload of an answer; nothing where it is malformed. `approved` must be a boolean, nothing stands for it. */
+function readDecision({ status, payload }: Answer): Decision | undefined {
+  if (status === 'cancelled') return { decision: 'cancel', scope: 'once' }
+  if (!isRecord(payload) || typeof payload.approved !== 'boolean') return undefined
+  const { approved, reason, scope, editedArgs } = payload
+  if (reason !== undefined && reason !== null && typeof reason !== 'string') return undefined
+  const said = typeof reason === 'string' && reason !== '' ? { reason } : {}
+  if (!approved) return { decision: 'deny', scope: 'once', ...said }
+  if (scope !== undefined && scope !== null && scope !== 'once' && scope !== 'session') return undefined
+  const edits = editedArgs === undefined || editedArgs === null ? {} : { edits: { value: editedArgs } }
+  return { decision: 'approve', scope: scope ?? 'once', ...said, ...edits }
+}
+
+/** Without a subject nobody owns a session, so it counts as `once` and needs no offer. */
+function isOffered(scope: RunScope, verdict: VerifiedVerdict): boolean {
+  if (verdict.decision !== 'approve' || verdict.scope === 'once' || scope.owner === null) return true
+  return verdict.claims.scopes.includes(verdict.scope)
+}
+
+async function isConfirmed(scope: RunScope, verdict: VerifiedVerdict): Promise<boolean> {
+  const { approvals, warn } = scope.settings
+  if (approvals.confirm === undefined) return true
+  const { approvalId, site, decision } = verdict
+  const { id: toolCallId, function: called } = site.call
+  const asked = { approvalId, toolCallId, toolName: called.name, decision, scope: verdict.scope }
+  try {
+    return (await approvals.confirm(asked, { context: scope.context })) === true
+  } catch (error) {
+    warn(`confirm failed for ${called.name}; the answer is refused.`, error)
+    return false
+  }
+}

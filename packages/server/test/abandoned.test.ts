@@ -1,0 +1,144 @@
+import type { Message } from '@countersign/core'
+import { expect, test } from 'vitest'
+import { weather } from './answered.js'
+import {
+  answer,
+  ask,
+  call,
+  collect,
+  counted,
+  input,
+  last,
+  refusals,
+  requests,
+  results,
+  say,
+  testAgent,
+  user,
+} from './support.js'
+
+test('a yes in history that the client itself shows as cancelled is no yes any more', async () => {
+  const tool = weather()
+  const { agent } = testAgent([call(['call_1', 'GetWeather', {}]), say('ok')], { tools: [tool.tool] })
+  const { history, first } = await ask(agent)
+  const message = history.at(-1)
+  const { token, id } = first.approval
+  if (message?.role === 'assistant')
+    for (const one of message.toolCalls ?? []) {
+      one.metadata = { countersign: { token, approval: { id, approved: true }, state: 'cancelled' } }
+    }
+  const events = await collect(agent, input(history))
+  expect(tool.runs).toEqual([])
+  expect(last(events)).toMatchObject({ outcome: { type: 'success' } })
+})
+
+test('S1.57 S2.63 D4d a newer user message cancels what was not answered, next to its call; a late yes runs nothing', async () => {
+  const tool = weather()
+  const { agent, model } = testAgent([call(['call_1', 'GetWeather', {}]), say('ok'), say('late')], {
+    tools: [tool.tool],
+  })
+  const { history, first } = await ask(agent)
+  const moved = [...history, user('never mind')]
+  const events = await collect(agent, input(moved))
+  expect(results(events)).toEqual([
+    {
+      id: 'call_1',
+      content: { type: 'execution-cancelled', reason: 'user moved on' },
+      own: { outcome: 'cancelled' },
+    },
+  ])
+  expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
+  const late = await collect(agent, input(history, { resume: [answer(first, { approved: true })] }))
+  expect(refusals(late)).toMatchObject([{ code: 'approval-conflict' }])
+  expect(results(late)).toMatchObject([{ own: { outcome: 'cancelled' } }])
+  expect(tool.runs).toEqual([])
+})
+
+test('an answer and a newer message in one request: the call runs, then the message is read', async () => {
+  const tool = weather()
+  const { agent, model } = testAgent([call(['call_1', 'GetWeather', {}]), say('ok')], { tools: [tool.tool] })
+  const { history, first } = await ask(agent)
+  await collect(agent, input([...history, user('and?')], { resume: [answer(first, { approved: true })] }))
+  expect(tool.runs.length).toBe(1)
+  expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
+})
+
+test('a request that the person walked away from is cancelled and settled', async () => {
+  const tool = weather()
+  const { agent } = testAgent([call(['call_1', 'GetWeather', {}]), say('ok'), say('ok')], {
+    tools: [tool.tool],
+  })
+  const { history, first } = await ask(agent)
+  const left = { interruptId: first.approval.id, status: 'cancelled' as const }
+  expect(results(await collect(agent, input(history, { resume: [left] })))).toMatchObject([
+    { own: { outcome: 'cancelled' } },
+  ])
+  await collect(agent, input(history, { resume: [answer(first, { approved: true })] }))
+  expect(tool.runs).toEqual([])
+})
+
+test('an ordinary call without a result in an old history is closed, never executed', async () => {
+  const look = counted('look')
+  const { agent, model } = testAgent([say('ok')], { tools: [look.tool] })
+  const history: Message[] = [
+    user('go'),
+    {
+      id: 'a',
+      role: 'assistant',
+      toolCalls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }],
+    },
+  ]
+  const events = await collect(agent, input(history))
+  expect(look.runs).toEqual([])
+  expect(results(events)).toMatchObject([{ own: { outcome: 'cancelled' } }])
+  expect(model.requests.length).toBe(1)
+})
+
+test('S1.7 a result that a client made up for an open request is none: the call stays open', async () => {
+  const tool = weather()
+  const { agent, model } = testAgent([call(['call_1', 'GetWeather', {}]), say('ok')], { tools: [tool.tool] })
+  const { history, first } = await ask(agent)
+  const fake: Message = { id: 'fake', role: 'tool', toolCallId: 'call_1', content: '{"temp":0}' }
+  const events = await collect(agent, input([...history, fake]))
+  expect(requests(events)).toEqual([first])
+  expect(model.requests.length).toBe(1)
+  await collect(agent, input([...history, fake], { resume: [answer(first, { approved: true })] }))
+  expect(model.requests[1]?.messages.at(-1)?.content).toMatchObject([{ outcome: { value: { temp: 72 } } }])
+})
+
+test('a request that was answered elsewhere in the meantime gets its result from the ledger', async () => {
+  const tool = weather()
+  const turns = [call(['call_1', 'GetWeather', {}]), say('ok'), say('ok')]
+  const { agent } = testAgent(turns, { tools: [tool.tool] })
+  const { history, first } = await ask(agent)
+  await collect(agent, input(history, { resume: [answer(first, { approved: true })] }))
+  expect(results(await collect(agent, input(history)))).toMatchObject([
+    { id: 'call_1', content: { temp: 72 } },
+  ])
+  expect(tool.runs.length).toBe(1)
+})
+
+test('a pending request of a client that lost its metadata is asked again with its own token', async () => {
+  const tool = weather()
+  const { agent } = testAgent([call(['call_1', 'GetWeather', {}])], { tools: [tool.tool] })
+  const { history, first } = await ask(agent)
+  const bare = history.map((message) =>
+    message.role === 'assistant'
+      ? { ...message, toolCalls: message.toolCalls?.map(({ metadata: _, ...rest }) => rest) ?? [] }
+      : message,
+  )
+  expect(requests(await collect(agent, input(bare)))).toEqual([first])
+})
+
+test('a history that holds a pending request twice gets it asked once', async () => {
+  const { agent } = testAgent([call(['call_1', 'GetWeather', {}])], { tools: [weather().tool] })
+  const { history, first } = await ask(agent)
+  const copies = history.flatMap((message): Message[] =>
+    message.role === 'assistant' ? [message, { ...message, id: 'copy' }] : [message],
+  )
+  const events = await collect(agent, input(copies))
+  expect(requests(events)).toEqual([first])
+  expect(last(events)).toMatchObject({
+    outcome: { type: 'interrupt', interrupts: [{ id: first.approval.id }] },
+  })
+})

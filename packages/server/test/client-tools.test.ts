@@ -1,0 +1,69 @@
+import { clientTool } from '@countersign/core'
+import { expect, test } from 'vitest'
+import * as z from 'zod'
+import {
+  answer,
+  ask,
+  call,
+  collect,
+  counted,
+  input,
+  last,
+  results,
+  say,
+  testAgent,
+  types,
+  user,
+} from './support.js'
+
+const gated = { needsApproval: true } as const
+
+const locate = clientTool({
+  name: 'locate',
+  description: 'Where the person is',
+  input: z.object({}),
+  needsApproval: true,
+  execute: () => 'here',
+})
+
+test('S4.10 S1.62 an approved client tool is handed to the client, with its input and nothing replayed', async () => {
+  const { agent, model } = testAgent([call(['c1', 'locate', {}]), say('there')], { tools: [locate] })
+  const { history, first } = await ask(agent)
+  const resume = [answer(first, { approved: true })]
+  const events = await collect(agent, input(history, { resume }))
+  expect(types(events)).toEqual(['RUN_STARTED', 'CUSTOM client-tool-ready', 'RUN_FINISHED'])
+  expect(events[1]).toMatchObject({ value: { toolCallId: 'c1', toolName: 'locate', input: {} } })
+  expect(last(events)).toMatchObject({ outcome: { type: 'success', pendingToolCallIds: ['c1'] } })
+  expect(model.requests.length).toBe(1)
+  expect(types(await collect(agent, input(history, { resume })))).toContain('CUSTOM client-tool-ready')
+
+  const answered = [...history, { id: 'r1', role: 'tool' as const, toolCallId: 'c1', content: '"here"' }]
+  const next = await collect(agent, input(answered))
+  expect(results(next)).toEqual([])
+  expect(model.requests[1]?.messages.at(-1)?.content).toMatchObject([
+    { outcome: { kind: 'ok', value: 'here' } },
+  ])
+})
+
+test('a client tool without approval ends the run with pendingToolCallIds; beside a gated call with one interrupt', async () => {
+  const pick = clientTool({ name: 'pick', description: 'Picks', input: z.object({}), execute: () => 1 })
+  const send = counted('send', gated)
+  const tools = [pick, send.tool]
+  const alone = testAgent([call(['c1', 'pick', {}])], { tools })
+  expect(last(await collect(alone.agent, input([user('go')])))).toMatchObject({
+    outcome: { type: 'success', pendingToolCallIds: ['c1'] },
+    metadata: { finishReason: 'tool_calls' },
+  })
+  const both = testAgent([call(['c1', 'pick', {}], ['c2', 'send', {}])], { tools })
+  const { events } = await ask(both.agent)
+  expect(last(events)).toMatchObject({ outcome: { type: 'interrupt', interrupts: [{ toolCallId: 'c2' }] } })
+})
+
+test('tools the client brings run in the client; they may not shadow a server tool nor use client.', async () => {
+  const send = counted('send')
+  const { agent, model } = testAgent([call(['c1', 'mine', {}])], { tools: [send.tool] })
+  const offered = ['mine', 'send', 'client.requestApproval'].map((name) => ({ name, description: 'x' }))
+  const events = await collect(agent, input([user('go')], { tools: offered }))
+  expect(last(events)).toMatchObject({ outcome: { pendingToolCallIds: ['c1'] } })
+  expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(['send', 'mine'])
+})

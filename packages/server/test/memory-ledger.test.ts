@@ -1,0 +1,263 @@
+import { expect, test } from 'vitest'
+import { claimAndWait } from '../src/claim-and-wait.js'
+import { newApprovalId } from '../src/ids.js'
+import { type ApprovalRecord, CLOCK_SKEW_MS, type Ledger, ledgerKey } from '../src/ledger.js'
+import { memoryLedger } from '../src/memory-ledger.js'
+import { statelessLedger } from '../src/stateless-ledger.js'
+
+const approve = { decision: 'approve', scope: 'once' } as const
+const EXPIRY = 10_000
+
+function record(approvalId: string, more: Partial<ApprovalRecord> = {}): ApprovalRecord {
+  return {
+    ...{
+      owner: 'alice',
+      threadId: 'thread',
+      approvalId,
+      runId: 'run',
+      toolCallId: 'call',
+      toolName: 'remove',
+    },
+    ...{ arguments: '{}', scopes: ['once'], edits: true, idempotent: false, token: 'cs1.k.p.m' },
+    ...{ issuedAt: 0, expiresAt: EXPIRY },
+    ...more,
+  }
+}
+
+async function run(ledger: Ledger, ref: ApprovalRecord, content: string) {
+  await ledger.claim(ref, approve, 'h', 1000)
+  return ledger.complete(ref, 'h', { type: 'result', content })
+}
+
+test('each memory ledger has an id of its own', () => {
+  expect(memoryLedger().id).not.toBe(memoryLedger().id)
+  expect(memoryLedger({ id: 'mine' }).id).toBe('mine')
+  expect(memoryLedger().durable).toBe(false)
+})
+
+test('a new ledger refuses what another one issued', async () => {
+  await memoryLedger({ id: 'same' }).issue(record('a'))
+  expect(await memoryLedger({ id: 'same' }).claim(record('a'), approve, 'h', 1000)).toEqual({
+    status: 'not-issued',
+  })
+})
+
+test('when full it refuses to issue, and evicts nothing that is live', async () => {
+  let now = 0
+  const ledger = memoryLedger({ maxRecords: 3, now: () => now })
+  for (const id of ['a', 'b', 'c']) expect(await ledger.issue(record(id))).toEqual({ status: 'issued' })
+  await run(ledger, record('a'), 'done')
+  expect(await ledger.issue(record('d'))).toEqual({ status: 'full' })
+  expect(await ledger.issue(record('b'))).toEqual({ status: 'unchanged' })
+  now = EXPIRY + CLOCK_SKEW_MS - 1
+  expect(await ledger.issue(record('d'))).toEqual({ status: 'full' })
+  expect((await ledger.claim(record('a'), approve, 'h', 1000)).status).toBe('repeat')
+  now += 1
+  expect(await ledger.issue(record('d', { expiresAt: now + 1 }))).toEqual({ status: 'issued' })
+  expect(await ledger.claim(record('a'), approve, 'h', 1000)).toEqual({ status: 'not-issued' })
+  expect(await ledger.unsettled('alice', 'thread')).toHaveLength(1)
+})
+
+test('a claim whose lease holds outlives its expiry', async () => {
+  let now = 0
+  const ledger = memoryLedger({ maxRecords: 1, now: () => now })
+  await ledger.issue(record('a'))
+  await ledger.claim(record('a'), approve, 'h', 10 * CLOCK_SKEW_MS)
+  now = EXPIRY + CLOCK_SKEW_MS
+  expect(await ledger.issue(record('b', { expiresAt: now + 1 }))).toEqual({ status: 'full' })
+  expect((await ledger.complete(record('a'), 'h', { type: 'result', content: '1' })).status).toBe('recorded')
+  expect(await ledger.issue(record('b', { expiresAt: now + 1 }))).toEqual({ status: 'issued' })
+})
+
+test('when its size is reached, stored outcomes go first, oldest first, and leave hash and size', async () => {
+  const ledger = memoryLedger({ maxSize: 10_000, now: () => 0 })
+  const outcomeOf = async (id: string) => {
+    const result = await ledger.claim(record(id), approve, 'h', 1000)
+    return result.status === 'repeat' ? result.outcome : expect.unreachable(result.status)
+  }
+  for (const id of ['a', 'b']) {
+    await ledger.issue(record(id))
+    expect(await run(ledger, record(id), id.repeat(3000))).toEqual({ status: 'recorded', late: false })
+  }
+  expect((await outcomeOf('a')).type).toBe('result')
+  expect(await ledger.issue(record('c', { arguments: 'x'.repeat(5000) }))).toEqual({ status: 'issued' })
+  expect(await outcomeOf('a')).toEqual({
+    type: 'unavailable',
+    of: 'result',
+    hash: expect.stringMatching(/^[\w-]{43}$/),
+    bytes: JSON.stringify({ type: 'result', content: 'a'.repeat(3000) }).length,
+  })
+  expect((await outcomeOf('b')).type).toBe('result')
+  expect(await ledger.issue(record('d', { arguments: 'x'.repeat(5000) }))).toEqual({ status: 'full' })
+})
+
+test('an outcome for which there is no room is kept as hash and size', async () => {
+  const ledger = memoryLedger({ maxSize: 5000, now: () => 0 })
+  await ledger.issue(record('a', { arguments: 'x'.repeat(3000) }))
+  expect(await run(ledger, record('a'), 'y'.repeat(3000))).toEqual({ status: 'recorded', late: false })
+  const repeat = await ledger.claim(record('a'), approve, 'h', 1000)
+  expect(repeat).toMatchObject({ status: 'repeat', outcome: { type: 'unavailable', of: 'result' } })
+})
+
+test('edited arguments for which there is no room change nothing', async () => {
+  const ledger = memoryLedger({ maxSize: 2000, now: () => 0 })
+  await ledger.issue(record('a'))
+  const edited = { ...approve, arguments: 'x'.repeat(3000) }
+  await expect(ledger.claim(record('a'), edited, 'h', 1000)).rejects.toMatchObject({
+    code: 'ledger-unavailable',
+  })
+  expect((await ledger.claim(record('a'), approve, 'h', 1000)).status).toBe('claimed')
+})
+
+test('a long reason is cut', async () => {
+  const ledger = memoryLedger({ now: () => 0 })
+  await ledger.issue(record('a'))
+  await ledger.claim(record('a'), { decision: 'deny', reason: 'x'.repeat(10_000) }, 'h', 1000)
+  const state = (await ledger.lookup(record('a')))?.state
+  expect(state?.phase === 'done' && state.outcome).toEqual({ type: 'denied', reason: 'x'.repeat(4096) })
+})
+
+test('two thousand expired records make room for as many again', async () => {
+  let now = 0
+  const ledger = memoryLedger({ maxRecords: 2000, now: () => now })
+  for (let round = 0; round < 3; round++) {
+    for (let index = 0; index < 2000; index++) {
+      const { status } = await ledger.issue(record(`${round}-${index}`, { expiresAt: now + EXPIRY }))
+      if (status !== 'issued') expect.unreachable(`${status} at ${round}-${index}`)
+    }
+    now += EXPIRY + CLOCK_SKEW_MS
+  }
+  expect(await ledger.unsettled('alice', 'thread')).toHaveLength(2000)
+})
+
+test('what a caller does with its record later does not reach the ledger', async () => {
+  const ledger = memoryLedger({ now: () => 0 })
+  const scopes: ('once' | 'session')[] = ['once']
+  await ledger.issue(record('a', { scopes }))
+  scopes.push('session')
+  expect((await ledger.lookup(record('a')))?.record.scopes).toEqual(['once'])
+})
+
+test('S3.23 grants are bounded by thread and in number, and what is evicted is asked again', async () => {
+  const ledger = memoryLedger({ maxGrantThreads: 2, maxGrantsPerThread: 2, now: () => 0 })
+  const key = (threadId: string, toolName: string) => ({
+    owner: 'alice',
+    threadId,
+    toolName,
+    scopeKey: toolName,
+  })
+  for (const tool of ['a', 'b', 'c']) await ledger.grant({ ...key('one', tool), approved: true })
+  expect((await ledger.list('alice', 'one')).map((grant) => grant.toolName)).toEqual(['b', 'c'])
+  await ledger.grant({ ...key('two', 'a'), approved: true })
+  await ledger.grant({ ...key('three', 'a'), approved: true })
+  expect(await ledger.findGrant(key('one', 'b'), 'use')).toBeUndefined()
+  expect((await ledger.list('alice')).map((grant) => grant.threadId)).toEqual(['two', 'three'])
+})
+
+test('D23 a revocation that is no longer remembered still wins over grants in flight', async () => {
+  const ledger = memoryLedger({ maxGrantThreads: 1, now: () => 0 })
+  await ledger.issue(record('a'))
+  const claim = await ledger.claim(record('a'), approve, 'h', 1000)
+  const revision = claim.status === 'claimed' ? claim.revision : undefined
+  await ledger.revoke({ owner: 'alice' })
+  for (const owner of ['bob', 'carol']) await ledger.revoke({ owner })
+  const key = { owner: 'alice', threadId: 'thread', toolName: 'remove', scopeKey: 'remove' }
+  expect(await ledger.grant({ ...key, approved: true, revision })).toEqual({ status: 'revoked' })
+})
+
+test('the audit trail keeps the newest lines', async () => {
+  const ledger = memoryLedger({ maxAuditEntries: 3 })
+  for (let at = 0; at < 20; at++) await ledger.audit({ at, event: 'issued', ownerHash: 'h', threadId: 't' })
+  const kept = []
+  for await (const entry of ledger.auditTrail()) kept.push(entry.at)
+  expect(kept).toEqual([17, 18, 19])
+})
+
+test.each(['maxRecords', 'maxSize', 'maxGrantThreads', 'maxGrantsPerThread', 'grantTtl', 'maxAuditEntries'])(
+  'memoryLedger refuses a %s that is not a positive integer',
+  (option) => {
+    for (const value of [0, -1, 1.5, Number.NaN]) {
+      expect(() => memoryLedger({ [option]: value })).toThrow(option)
+    }
+  },
+)
+
+test('claimAndWait resolves with the outcome of the holder that was first', async () => {
+  const ledger = memoryLedger()
+  const open = record('a', { expiresAt: Date.now() + 60_000 })
+  await ledger.issue(open)
+  await ledger.claim(open, approve, 'first', 30_000)
+  const waiting = [1, 2, 3].map((index) =>
+    claimAndWait(ledger, open, approve, `later-${index}`, { leaseMs: 30_000, waitMs: 20_000 }),
+  )
+  await ledger.complete(open, 'first', { type: 'result', content: 'done' })
+  for (const result of await Promise.all(waiting)) {
+    expect(result).toEqual({ status: 'repeat', outcome: { type: 'result', content: 'done' }, late: false })
+  }
+})
+
+test('claimAndWait polls a ledger that announces no changes, and one whose announcements fail', async () => {
+  for (const changed of [undefined, () => Promise.reject(new Error('down'))]) {
+    const ledger: Ledger = { ...memoryLedger(), changed }
+    const open = record('a', { expiresAt: Date.now() + 60_000 })
+    await ledger.issue(open)
+    await ledger.claim(open, approve, 'first', 30_000)
+    const waiting = claimAndWait(ledger, open, approve, 'later', { leaseMs: 30_000, waitMs: 20_000 })
+    await ledger.complete(open, 'first', { type: 'result', content: 'done' })
+    expect((await waiting).status).toBe('repeat')
+  }
+})
+
+test('claimAndWait gives up at its bound and at an abort, and notices a lapsed lease', async () => {
+  let now = 0
+  const ledger = memoryLedger({ now: () => now })
+  await ledger.issue(record('a'))
+  await ledger.claim(record('a'), approve, 'first', 1000)
+  const options = { leaseMs: 1000, waitMs: 20_000 }
+  expect(await claimAndWait(ledger, record('a'), approve, 'later', { ...options, waitMs: 1 })).toEqual({
+    status: 'in-progress',
+  })
+  const abort = new AbortController()
+  const waiting = claimAndWait(ledger, record('a'), approve, 'later', { ...options, signal: abort.signal })
+  abort.abort()
+  expect(await waiting).toEqual({ status: 'in-progress' })
+  const noticing = claimAndWait(ledger, record('a'), approve, 'later', options)
+  now = 1000
+  expect(await noticing).toEqual({ status: 'interrupted' })
+})
+
+test('statelessLedger is refused without the literal acceptance of replay', () => {
+  // @ts-expect-error the option is required
+  expect(() => statelessLedger()).toThrow('acceptReplay')
+  // @ts-expect-error and has one value
+  expect(() => statelessLedger({ acceptReplay: false })).toThrow('replayed until it expires')
+  // @ts-expect-error a truthy value is not the literal
+  expect(() => statelessLedger({ acceptReplay: 'yes' })).toThrow('acceptReplay')
+})
+
+test('statelessLedger remembers nothing: every verified answer is carried out, no grant is kept', async () => {
+  const ledger = statelessLedger({ acceptReplay: true })
+  expect(ledger.id).toBe(statelessLedger({ acceptReplay: true }).id)
+  expect(await ledger.issue(record('a'))).toEqual({ status: 'issued' })
+  expect(await ledger.lookup(record('a'))).toBeUndefined()
+  expect((await ledger.claim(record('a'), approve, 'h', 1000)).status).toBe('claimed')
+  expect((await ledger.claim(record('a'), { decision: 'deny' }, 'h', 1000)).status).toBe('claimed')
+  const key = { owner: 'alice', threadId: 'thread', toolName: 'remove', scopeKey: 'remove' }
+  expect(await ledger.grant({ ...key, approved: true })).toEqual({ status: 'unsupported' })
+  expect(await ledger.findGrant(key, 'use')).toBeUndefined()
+  expect(await ledger.reclaim(record('a'), 'h', 1000)).toEqual({ status: 'refused' })
+})
+
+test('D2 approval ids hold 128 random bits behind their prefix', () => {
+  const ids = new Set(Array.from({ length: 1000 }, newApprovalId))
+  expect(ids.size).toBe(1000)
+  for (const id of ids) expect(id).toMatch(/^approval_[\w-]{22}$/)
+})
+
+test('parts of a key never run into one another', () => {
+  expect(ledgerKey('a', 'bc')).not.toBe(ledgerKey('ab', 'c'))
+  expect(ledgerKey(null, 'a')).not.toBe(ledgerKey('-', 'a'))
+  expect(ledgerKey('1:a')).not.toBe(ledgerKey('a'))
+  expect(ledgerKey('', '')).not.toBe(ledgerKey('0:'))
+  expect(ledgerKey('a', null)).not.toBe(ledgerKey('a'))
+})

@@ -1,0 +1,165 @@
+import {
+  type AGUIEvent,
+  clientTool,
+  createChatState,
+  type LocalAct,
+  readMessages,
+  readPendingApprovals,
+  resumeEntries,
+  step,
+  toAGUIMessages,
+} from '@countersign/core'
+import type { Agent, AgentOptions, ScriptedTurn } from '@countersign/server'
+import { expect, test } from 'vitest'
+import * as z from 'zod'
+import { call, collect, counted, input, say, testAgent } from './support.js'
+
+/** A client made of nothing but core's machine: what it warns about, the server did wrong. */
+function chat(agent: Agent, given: { readonly context?: Record<string, unknown> } = {}) {
+  const state = createChatState()
+  const warnings: string[] = []
+  let count = 0
+  const act = (event: AGUIEvent | LocalAct) => {
+    for (const effect of step(state, event)) if (effect.type === 'warning') warnings.push(effect.message)
+  }
+  const run = async () => {
+    const { runId, ...rest } = input(toAGUIMessages(readMessages(state)), {
+      resume: resumeEntries(state, true),
+    })
+    act({ type: 'run-opened', runId })
+    const events = await collect(agent, { runId, ...rest }, given)
+    for (const event of events) act(JSON.parse(JSON.stringify(event)) as AGUIEvent)
+    const finished = events.at(-1)
+    return finished?.type === 'RUN_FINISHED' ? finished.outcome?.type : finished?.type
+  }
+  return {
+    warnings,
+    act,
+    run,
+    say: (text: string) => {
+      act({
+        type: 'user-message',
+        message: { id: `u${++count}`, role: 'user', parts: [{ type: 'text', text }] },
+      })
+      return run()
+    },
+    pending: () => readPendingApprovals(state).map((part) => part.approval?.id ?? ''),
+    calls: () =>
+      readMessages(state).flatMap((message) =>
+        message.parts.flatMap((part) =>
+          part.type === 'tool-call'
+            ? [{ id: part.id, state: part.state, output: part.output, error: part.error }]
+            : [],
+        ),
+      ),
+    texts: () =>
+      readMessages(state).flatMap((message) =>
+        message.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])),
+      ),
+  }
+}
+
+const open = (turns: readonly ScriptedTurn[], tools: AgentOptions['tools'], context = { subject: 'ann' }) => {
+  const { agent, model } = testAgent(turns, { tools })
+  return { client: chat(agent, { context }), model }
+}
+
+test('a chained approval through core: ask, approve with an edit, ask again, deny with a reason', async () => {
+  const send = counted('send', { needsApproval: true, allowEdits: true, scopes: ['once', 'session'] })
+  const turns = [call(['c1', 'send', { to: 'a' }]), call(['c2', 'send', { to: 'b' }]), say('as you wish')]
+  const { client, model } = open(turns, [send.tool])
+  expect(await client.say('go')).toBe('interrupt')
+  const [first = ''] = client.pending()
+  client.act({ type: 'answer', approvalId: first, approved: true, input: { to: 'z' } })
+  expect(await client.run()).toBe('interrupt')
+  const [second = ''] = client.pending()
+  client.act({ type: 'answer', approvalId: second, approved: false, reason: 'no more' })
+  expect(await client.run()).toBe('success')
+  expect(client.calls()).toMatchObject([
+    { id: 'c1', state: 'complete', output: { done: 'send' } },
+    { id: 'c2', state: 'denied', error: { message: 'no more' } },
+  ])
+  expect(client.texts()).toEqual(['go', 'as you wish'])
+  expect(send.runs).toEqual([{ to: 'z' }])
+  expect(model.requests.length).toBe(3)
+  expect(client.warnings).toEqual([])
+  expect(client.pending()).toEqual([])
+})
+
+test('several requests beside a safe call, answered differently, in one continuation', async () => {
+  const send = counted('send', { needsApproval: true })
+  const look = counted('look')
+  const turns = [
+    call(['c1', 'look', {}], ['c2', 'send', { n: 2 }], ['c3', 'send', { n: 3 }]),
+    say('done'),
+    say('again'),
+  ]
+  const { client } = open(turns, [send.tool, look.tool])
+  await client.say('go')
+  const [one = '', two = ''] = client.pending()
+  client.act({ type: 'answer', approvalId: one, approved: true })
+  client.act({ type: 'answer', approvalId: two, approved: false })
+  expect(await client.run()).toBe('success')
+  expect(await client.say('and?')).toBe('success')
+  expect(client.calls().map(({ state }) => state)).toEqual(['complete', 'complete', 'denied'])
+  expect(send.runs).toEqual([{ n: 2 }])
+  expect(client.warnings).toEqual([])
+})
+
+test('S2.63 the person goes on: the request is cancelled on both sides', async () => {
+  const send = counted('send', { needsApproval: true })
+  const { client, model } = open([call(['c1', 'send', {}]), say('ok'), say('fine')], [send.tool])
+  await client.say('go')
+  client.act({ type: 'close', ids: client.pending(), because: 'moved-on' })
+  expect(await client.say('never mind')).toBe('success')
+  expect(await client.say('really')).toBe('success')
+  expect(client.calls()).toMatchObject([{ state: 'cancelled' }])
+  expect(model.requests[1]?.messages.at(-2)?.content).toMatchObject([
+    { outcome: { kind: 'cancelled', reason: 'user moved on' } },
+  ])
+  expect(client.warnings).toEqual([])
+})
+
+test('E.11 an approved client tool is handed out and its output goes on', async () => {
+  const locate = clientTool({
+    name: 'locate',
+    description: 'x',
+    input: z.object({}),
+    needsApproval: true,
+    execute: () => 'here',
+  })
+  const { client, model } = open([call(['c1', 'locate', {}]), say('there')], [locate])
+  await client.say('go')
+  const [id = ''] = client.pending()
+  client.act({ type: 'answer', approvalId: id, approved: true })
+  expect(await client.run()).toBe('success')
+  client.act({ type: 'tool-started', toolCallId: 'c1' })
+  client.act({ type: 'tool-output', toolCallId: 'c1', messageId: 'out', output: 'here' })
+  expect(await client.run()).toBe('success')
+  expect(client.calls()).toMatchObject([{ state: 'complete', output: 'here' }])
+  expect(client.texts()).toEqual(['go', 'there'])
+  expect(model.requests[1]?.messages.at(-1)?.content).toMatchObject([
+    { outcome: { kind: 'ok', value: 'here' } },
+  ])
+  expect(client.warnings).toEqual([])
+})
+
+test('a refused answer closes the card; the conversation goes on without a second result', async () => {
+  let now = 1_700_000_000_000
+  const send = counted('send', { needsApproval: true, expiresIn: 10 })
+  const { agent } = testAgent([call(['c1', 'send', {}]), say('too late'), say('yes')], {
+    tools: [send.tool],
+    now: () => now,
+  })
+  const client = chat(agent)
+  await client.say('go')
+  const [id = ''] = client.pending()
+  client.act({ type: 'answer', approvalId: id, approved: true })
+  now += 11_000
+  expect(await client.run()).toBe('success')
+  expect(client.calls()).toMatchObject([{ state: 'cancelled', error: { code: 'approval-expired' } }])
+  expect(await client.say('next')).toBe('success')
+  expect(client.texts()).toEqual(['go', 'too late', 'next', 'yes'])
+  expect(send.runs).toEqual([])
+  expect(client.warnings).toEqual([])
+})

@@ -1,0 +1,8 @@
+import { defineConfig } from 'tsup'
+import { base, inlinedInCjs } from '../../tsup.base'
+
+export default defineConfig({
+  ...base,
+  ...inlinedInCjs('canonicalize'),
+  entry: ['src/index.ts', 'src/node.ts'],
+})
