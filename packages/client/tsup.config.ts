@@ -1,4 +1,7 @@
 import { defineConfig } from 'tsup'
 import { base } from '../../tsup.base'
 
-export default defineConfig({ ...base, entry: ['src/index.ts', 'src/state-patch.ts'] })
+export default defineConfig({
+  ...base,
+  entry: ['src/index.ts', 'src/state-patch.ts', 'src/web-storage.ts', 'src/indexed-db.ts', 'src/web-socket.ts'],
+})

@@ -1,22 +1,26 @@
 import {
-  areAllToolsComplete,
   type ChatSnapshot,
   CountersignError,
   type FilePart,
-  findAnswerable,
-  hasDeferredAnswer,
-  type RunEnd,
-  type ToolCallApproval,
+  readMirror,
   type ToolMap,
   type UIMessage,
-  visibleRequests,
 } from '@countersign/core'
-import { createExpiry, expiryOf } from './expiry.js'
+import {
+  type ActName,
+  Acts,
+  type ApprovalResponse,
+  disposedError,
+  type InterruptResponse,
+  type ToolResult,
+} from './acts.js'
+import { createExpiry } from './expiry.js'
 import type { ChatClientOptions } from './options.js'
 import { Keeper } from './persistence/keeper.js'
 import type { AnswerResult, SendResult } from './results.js'
 import { Runner } from './runner.js'
 import { Session, typed } from './session.js'
+import type { TabLink } from './tabs/link.js'
 
 /** What a person sends: a text, or a text with files. */
 export type SendInput =
@@ -26,28 +30,6 @@ export type SendInput =
       readonly files?: readonly FilePart[]
       readonly metadata?: Readonly<Record<string, unknown>>
     }
-
-/** A person's answer to a request for approval, by the approval's id. */
-export interface ApprovalResponse {
-  readonly id: string
-  readonly approved: boolean
-  readonly reason?: string
-  /** The arguments as edited, whole; only where the request allows it. */
-  readonly input?: unknown
-  readonly scope?: 'once' | 'session'
-}
-
-/** A client tool's result, given by the application. */
-export type ToolResult = { readonly toolCallId: string } & (
-  | { readonly output: unknown }
-  | { readonly error: string }
-)
-
-/** An answer to a question that concerns no tool call. */
-export type InterruptResponse = { readonly id: string } & (
-  | { readonly payload: unknown }
-  | { readonly cancel: true }
-)
 
 /** What tests and devtools may look at. */
 export interface Inspection {
@@ -76,6 +58,9 @@ export type ChatActions<Tools extends ToolMap = ToolMap> = Pick<
   | 'setMessages'
 >
 
+/** The options that hold for a client's whole life. */
+type FixedOption = 'threadId' | 'initialMessages' | 'statePatch' | 'persistence' | 'tabs'
+
 /**
  * One conversation: its state, its runs, and everything a person can do in it. Needs no framework; the bindings only subscribe to it.
  * The constructor does nothing that could be observed from outside. All methods may be passed around without their object.
@@ -85,17 +70,20 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   readonly #session: Session<Tools>
   readonly #keeper: Keeper<Tools> | undefined
   readonly #runner: Runner<Tools>
+  readonly #acts: Acts<Tools>
   readonly #initial: ChatSnapshot
   readonly #expiry: ReturnType<typeof createExpiry>
   #attached = 0
   #unwatch: (() => void) | undefined
+  #link: TabLink | undefined
 
   /** Throws `invalid-option`, naming the option, where one makes no sense. */
   constructor(options: ChatClientOptions<Tools>) {
     const session = new Session(options)
     this.#session = session
     this.#keeper = options.persistence && new Keeper(session, options.persistence)
-    this.#runner = new Runner(session, this.#keeper)
+    this.#runner = new Runner(session, this.#keeper, () => this.#leaveIfUnused())
+    this.#acts = new Acts(session, this.#runner)
     this.threadId = session.threadId
     this.#initial = session.store.getSnapshot()
     this.#expiry = createExpiry(
@@ -128,30 +116,15 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * resolves when its run has ended.
    */
   sendMessage = async (input: SendInput): Promise<SendResult> => {
-    if (this.#isLoading) await this.restore()
-    const { state, options } = this.#session
     const message = this.#userMessage(input)
     if (message instanceof CountersignError) return { status: 'refused', error: message }
-    const visible = visibleRequests(state)
-    if (options.onPendingMessage === 'reject' && visible.length > 0) {
-      return { status: 'refused', error: pendingError(visible) }
-    }
-    this.#runner.personActs()
-    const item = { id: message.id, message, visible }
-    if (!this.#runner.run && state.queue.length === 0 && this.#runner.mayLeave(item)) {
-      return sendResult(await this.#runner.say(message).done)
-    }
-    this.#session.dispatch({ type: 'queue', item })
-    if (!this.#runner.run) this.#runner.sendQueued()
-    const { run } = this.#runner
-    if (!run || state.queue.some(({ id }) => id === item.id)) return { status: 'queued', id: item.id }
-    return sendResult(await run.done)
+    return this.#act('send', message)
   }
 
   /** Takes a queued message back; says whether it was still there. */
   cancelQueued = (id: string): boolean => {
     const found = this.#session.state.queue.some((item) => item.id === id)
-    if (found) this.#session.dispatch({ type: 'unqueue', id })
+    if (found) void this.#act('cancelQueued', id)
     return found
   }
 
@@ -159,102 +132,27 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * Answers a request for approval. The first answer wins; every other is told what stands. Never rejects; resolves when the request
    * that carried the answer has ended, or at once where none can go out yet.
    */
-  addToolApprovalResponse = async (response: ApprovalResponse): Promise<AnswerResult> => {
-    const { id, approved, reason, input, scope } = response
-    if (this.#isLoading) await this.restore()
-    if (this.#runner.disposed) return disposed
-    const found = findAnswerable(this.#session.state, id)
-    if (found.status === 'not-found') this.#session.warn(`There is no approval "${id}" to answer.`)
-    if (found.status !== 'open') return found
-    if (expiryOf(found.approval) <= this.#session.now()) {
-      this.#session.dispatch({ type: 'close', ids: [id], because: 'expired' })
-      return { status: 'expired' }
-    }
-    const fault = faultOf(response, found.approval)
-    if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
-    this.#runner.personActs()
-    this.#session.dispatch({ type: 'answer', approvalId: id, approved, reason, input, scope })
-    return this.#runner.sendAnswer(found.call)
-  }
+  addToolApprovalResponse = (response: ApprovalResponse): Promise<AnswerResult> =>
+    this.#act('answer', response)
 
   /** Gives the result of a client tool that the application runs itself. */
-  addToolResult = async (result: ToolResult): Promise<AnswerResult> => {
-    if (this.#isLoading) await this.restore()
-    if (this.#runner.disposed) return disposed
-    const call = this.#session.state.calls.get(result.toolCallId)
-    if (!call) return { status: 'not-found' }
-    const open = call.state === 'input-complete' || (call.state === 'approval-responded' && call.ready)
-    if (!open) return { status: 'closed', reason: call.state }
-    this.#runner.personActs()
-    const outcome =
-      'error' in result ? { error: { message: result.error } } : { output: result.output ?? null }
-    this.#session.dispatch({
-      type: 'tool-output',
-      toolCallId: call.id,
-      messageId: this.#session.newId(),
-      ...outcome,
-    })
-    return this.#runner.sendAnswer(call)
-  }
+  addToolResult = (result: ToolResult): Promise<AnswerResult> => this.#act('giveResult', result)
 
   /** Answers a question of the agent that concerns no tool call, or declines to. */
-  respondToInterrupt = async (response: InterruptResponse): Promise<AnswerResult> => {
-    if (this.#isLoading) await this.restore()
-    if (this.#runner.disposed) return disposed
-    const cell = this.#session.state.interrupts.get(response.id)
-    if (!cell) return { status: 'not-found' }
-    if (cell.response) return { status: 'already-answered' }
-    this.#runner.personActs()
-    const answer = 'cancel' in response ? { cancel: true as const } : { payload: response.payload }
-    this.#session.dispatch({ type: 'respond', interruptId: response.id, response: answer })
-    return this.#runner.sendAnswer(cell)
-  }
+  respondToInterrupt = (response: InterruptResponse): Promise<AnswerResult> => this.#act('respond', response)
 
   /** Ends the open run and holds the queue. Answers that were not sent are kept for the next request. */
-  stop = (): void => {
-    this.#runner.hold()
-    this.#runner.void()
-  }
+  stop = (): void => void this.#act('stop', undefined)
 
   /** Repeats the last failed request from the present state, answers included. Does nothing where nothing failed. */
-  retry = async (): Promise<void> => {
-    const { state } = this.#session
-    if (state.error || hasDeferredAnswer(state)) await this.#again()
-  }
+  retry = (): Promise<void> => this.#act('retry', undefined)
 
   /** Takes up what a reload interrupted: runs client tools that had not begun, and sends what was answered and not sent. */
-  resume = async (): Promise<void> => {
-    if (this.#isLoading) await this.restore()
-    const { state } = this.#session
-    if (this.#runner.run || this.#runner.disposed) return
-    this.#runner.startTools()
-    if (state.unsent.size > 0 && areAllToolsComplete(state)) await this.#again()
-  }
-
-  async #again(): Promise<void> {
-    if (this.#runner.run || this.#runner.disposed) return
-    this.#runner.personActs()
-    await this.#runner.open('retry').done
-  }
+  resume = (): Promise<void> => this.#act('resume', undefined)
 
   /** Drops the last answer (or everything after the user message that `messageId` answers) and asks for it again. */
-  regenerate = async ({ messageId }: { readonly messageId?: string } = {}): Promise<SendResult> => {
-    if (this.#isLoading) await this.restore()
-    if (this.#runner.disposed) return { status: 'refused', error: disposedError() }
-    const { order, messages } = this.#session.state
-    const last = messageId === undefined ? order.length - 1 : (messages.get(messageId)?.position ?? -1)
-    const spoken = order.slice(0, last + 1).findLast((cell) => cell.role === 'user')
-    if (!spoken) {
-      const message = 'There is no message of the person before it to answer again.'
-      return { status: 'refused', error: new CountersignError('invalid-argument', message, { messageId }) }
-    }
-    this.#runner.void()
-    this.#runner.personActs()
-    const run = this.#runner.open('message', () =>
-      this.#session.dispatch({ type: 'truncate', messageId: spoken.id }),
-    )
-    return sendResult(await run.done)
-  }
+  regenerate = ({ messageId }: { readonly messageId?: string } = {}): Promise<SendResult> =>
+    this.#act('regenerate', messageId)
 
   /** Empties the conversation and voids what is under way. */
   clear = (): void => this.setMessages([])
@@ -262,24 +160,16 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   /** Replaces the conversation and voids what is under way: the open run, the queue, answers not yet sent. */
   setMessages = (messages: readonly UIMessage<Tools>[]): void => {
     this.#keeper?.skipLoading()
-    this.#runner.void()
-    this.#session.dispatch({ type: 'set-messages', messages: typed(messages) })
+    void this.#act('setMessages', typed(messages))
   }
 
   /** Changes options. They count from their next use on; an open run keeps the connection it has. */
-  setOptions = (
-    options: Partial<
-      Omit<ChatClientOptions<Tools>, 'threadId' | 'initialMessages' | 'statePatch' | 'persistence'>
-    >,
-  ): void => this.#session.setOptions(options)
+  setOptions = (options: Partial<Omit<ChatClientOptions<Tools>, FixedOption>>): void =>
+    this.#session.setOptions(options)
 
   /** Loads the stored conversation, the first time it is called; `attach` and every act do so by themselves. Never rejects. */
   restore = async (): Promise<void> => {
     await this.#keeper?.restore()
-  }
-
-  get #isLoading(): boolean {
-    return this.#keeper?.ready === false
   }
 
   /** A page shows this conversation. Returns `detach`. */
@@ -288,7 +178,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
       const check = () => this.#expiry.check(this.#session.store.getSnapshot())
       this.#unwatch = this.subscribe(check)
       check()
-      void this.restore()
+      void this.#join()
     }
     let left = false
     return () => {
@@ -303,14 +193,13 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     if (this.#attached === 0 || --this.#attached > 0) return
     this.#unwatch?.()
     this.#expiry.stop()
-    void this.#keeper?.flush()
+    this.#leaveIfUnused()
   }
 
   /** Ends everything for good. */
   dispose = (): void => {
     this.#runner.disposed = true
-    this.#runner.hold()
-    this.#runner.void()
+    this.#acts.stop()
     this.#attached = Math.min(this.#attached, 1)
     this.detach()
   }
@@ -336,6 +225,53 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     setMessages: this.setMessages,
   }
 
+  /** An act is done here and now, unless the stored conversation is not here yet or another tab leads. */
+  #act<Name extends ActName>(
+    name: Name,
+    value: Parameters<Acts<Tools>[Name]>[0],
+  ): ReturnType<Acts<Tools>[Name]> {
+    const here = () => this.#acts[name](value as never)
+    if (this.#runner.disposed || (this.#keeper?.ready !== false && !this.#session.options.tabs))
+      return typed(here())
+    return typed(this.#join().then((link) => (!link || link.leads ? here() : link.forward(name, value))))
+  }
+
+  /** The conversation as it is stored, and this tab's place among the others, as far as either is wanted. */
+  async #join(): Promise<TabLink | undefined> {
+    await this.restore()
+    const { tabs } = this.#session.options
+    if (!tabs || this.#runner.disposed) return undefined
+    this.#link ??= this.#joinTabs(tabs)
+    await this.#link.ready
+    return this.#link
+  }
+
+  #joinTabs(tabs: NonNullable<ChatClientOptions['tabs']>): TabLink {
+    const session = this.#session
+    const link = tabs.join({
+      threadId: this.threadId,
+      capture: () => readMirror(session.state),
+      mirror: (state) => session.follow([{ type: 'mirror', state }]),
+      follow: (steps) => session.follow(steps),
+      perform: async (name, value) => (this.#acts.knows(name) ? this.#acts[name](value as never) : undefined),
+      takeOver: () => this.#runner.takeOver(),
+    })
+    session.onStep = link.stepped
+    if (this.#keeper) this.#keeper.mayNotSave = () => !link.leads
+    return link
+  }
+
+  /** With no page and no run, nothing is held: no channel, no lock. */
+  #leaveIfUnused(): void {
+    if (this.#attached > 0 || this.#runner.run) return
+    const link = this.#link
+    this.#link = undefined
+    this.#session.onStep = undefined
+    void this.#keeper?.flush().then(() => link?.leave())
+    // Other tabs may go on with it: what is stored then counts for more than what is here.
+    if (link) this.#keeper?.forget()
+  }
+
   #userMessage(input: SendInput): UIMessage | CountersignError {
     if (this.#runner.disposed) return disposedError()
     const { text, files = [], metadata } = typeof input === 'string' ? { text: input } : input
@@ -345,33 +281,4 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     const id = this.#session.newId()
     return { id, role: 'user', parts, createdAt: this.#session.now(), ...(metadata && { metadata }) }
   }
-}
-
-const disposed = { status: 'closed', reason: 'disposed' } as const
-
-function disposedError(): CountersignError {
-  return new CountersignError('disposed', 'This chat was disposed of; make a new client.')
-}
-
-/** What makes an answer one that the server could not take. It is told before the request is used up. */
-function faultOf(
-  { approved, input, scope }: ApprovalResponse,
-  approval: ToolCallApproval,
-): string | undefined {
-  if (typeof approved !== 'boolean') return '`approved` has to be true or false.'
-  if (!approved) return undefined
-  if (input !== undefined && !approval.allowEdits)
-    return 'The arguments of this call may not be edited; leave `input` out.'
-  if (scope !== undefined && !approval.options.includes(scope))
-    return `The scope "${scope}" is not offered for this call.`
-  return undefined
-}
-
-function sendResult(end: RunEnd): SendResult {
-  return end.type === 'failed' ? { status: 'failed', error: end.error } : { status: 'sent' }
-}
-
-function pendingError(pending: readonly string[]): CountersignError {
-  const message = 'There are requests that wait for an answer. Answer them first; the message was not sent.'
-  return new CountersignError('pending-approvals', message, { pending })
 }

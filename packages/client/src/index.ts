@@ -19,14 +19,12 @@ export {
   toolDefinition,
   type UIMessage,
 } from '@countersign/core'
+export type { ApprovalResponse, InterruptResponse, ToolResult } from './acts.js'
 export {
-  type ApprovalResponse,
   type ChatActions,
   ChatClient,
   type Inspection,
-  type InterruptResponse,
   type SendInput,
-  type ToolResult,
 } from './client.js'
 export { type ChatClients, createChatClients } from './clients.js'
 export { type Connection, type ConnectOptions, type EventSource, stream } from './connections/connection.js'
@@ -36,3 +34,4 @@ export type { Persistence } from './persistence/persistence.js'
 export type { AnswerResult, SendResult } from './results.js'
 export type { Notify } from './schedule.js'
 export { createSelection } from './selection.js'
+export type { TabHost, TabLink, Tabs } from './tabs/link.js'

@@ -12,6 +12,7 @@ import {
 import type { Connection } from './connections/connection.js'
 import type { Persistence } from './persistence/persistence.js'
 import type { Notify } from './schedule.js'
+import type { Tabs } from './tabs/link.js'
 
 /** What becomes of a message that is sent while approvals are pending. */
 export type PendingMessageMode = 'cancel' | 'queue' | 'reject'
@@ -36,7 +37,7 @@ export interface FinishedInfo<Tools extends ToolMap = ToolMap> {
   readonly outcome: FinishedRun['outcome']
 }
 
-/** Options of a {@link ChatClient}. All but `connection` have a default; all but `threadId`, `initialMessages`, `statePatch` and `persistence` can be changed later. */
+/** Options of a {@link ChatClient}. All but `connection` have a default; all but `threadId`, `initialMessages`, `statePatch`, `persistence` and `tabs` can be changed later. */
 export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   /** How to reach the agent: `fetchServerSentEvents(url)`, `fetchHttpStream(url)`, `stream(fn)` or your own. */
   connection: Connection
@@ -49,6 +50,8 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   statePatch?: ApplyPatch | undefined
   /** Where the conversation outlives the page; needs a `threadId`. Its record, once there is one, counts for more than `initialMessages`. */
   persistence?: Persistence | undefined
+  /** How several tabs show the conversation: `tabs()` of `@countersign/client/tabs`; needs `persistence`. Default: each for itself. */
+  tabs?: Tabs | undefined
   /** Sent with every request, for the agent. */
   forwardedProps?: unknown
   /** Sent with every request, by connections that have headers. */
@@ -91,6 +94,7 @@ const rules: { readonly [Name in keyof ChatClientOptions]?: Rule } = {
   tools: list('client tools'),
   statePatch: callback,
   persistence: record,
+  tabs: record,
   headers: record,
   onPendingMessage: [
     '"cancel", "queue" or "reject"',
@@ -121,7 +125,9 @@ export function checkOptions<Tools extends ToolMap>(
   for (const [name, [expected, fits]] of Object.entries(rules)) {
     if (given[name] !== undefined && !fits(given[name])) fail(name, expected)
   }
-  if (options?.persistence && options.threadId === undefined) {
+  if (options.tabs && !options.persistence)
+    fail('persistence', 'given where `tabs` is: the next tab takes over from there')
+  if (options.persistence && options.threadId === undefined) {
     fail('threadId', 'given where `persistence` is: a conversation under a random one is never found again')
   }
 }

@@ -38,3 +38,26 @@ export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
       return end satisfies never
   }
 }
+
+/** Those who gave an answer and want to know what became of it. */
+export function createWaitingRoom() {
+  const waiting = new Map<Answered, ((result: AnswerResult) => void)[]>()
+
+  function tell(answered: Answered, result: AnswerResult): void {
+    const resolvers = waiting.get(answered) ?? []
+    waiting.delete(answered)
+    for (const resolve of resolvers) resolve(result)
+  }
+
+  return {
+    wait: (answered: Answered) =>
+      new Promise<AnswerResult>((resolve) => {
+        waiting.set(answered, [...(waiting.get(answered) ?? []), resolve])
+      }),
+    tell,
+    /** What could not go out waits: for siblings, or for the person after a stop or a failure. */
+    tellRest(): void {
+      for (const answered of [...waiting.keys()]) tell(answered, { status: 'waiting' })
+    },
+  }
+}

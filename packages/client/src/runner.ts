@@ -14,7 +14,7 @@ import { runClientTool } from './client-tools.js'
 import { mayLeave, shouldContinue } from './continuation.js'
 import type { Keeper } from './persistence/keeper.js'
 import { createRequest } from './request.js'
-import { type Answered, type AnswerResult, resultOf } from './results.js'
+import { type Answered, type AnswerResult, createWaitingRoom, resultOf } from './results.js'
 import { createRun, type Run, type RunKind } from './run.js'
 import { type Session, typed } from './session.js'
 
@@ -22,6 +22,13 @@ import { type Session, typed } from './session.js'
 interface ToolJob {
   readonly call: { readonly id: string; readonly name: string; readonly input: unknown }
   readonly tool: AnyClientTool
+}
+
+const notStored = {
+  error: {
+    message: 'It was not run, because it could not be stored first that it runs.',
+    code: 'not-stored',
+  },
 }
 
 /**
@@ -40,13 +47,16 @@ export class Runner<Tools extends ToolMap> {
   /** Requests that followed one another without a person's act. */
   #automatic = 0
   #toolsAbort = new AbortController()
-  readonly #waiting = new Map<Answered, ((result: AnswerResult) => void)[]>()
+  readonly #waiting = createWaitingRoom()
   readonly #session: Session<Tools>
   readonly #keeper: Keeper<Tools> | undefined
+  readonly #onIdle: () => void
 
-  constructor(session: Session<Tools>, keeper: Keeper<Tools> | undefined) {
+  /** `onIdle` is called when a stream has ended and no other follows. */
+  constructor(session: Session<Tools>, keeper: Keeper<Tools> | undefined, onIdle: () => void) {
     this.#session = session
     this.#keeper = keeper
+    this.#onIdle = onIdle
   }
 
   get #state(): ChatState {
@@ -159,9 +169,19 @@ export class Runner<Tools extends ToolMap> {
       this.#session.dispatch({ type: 'run-closed', end })
       return end.type === 'success' && generation === this.generation ? this.#claimTools() : []
     })
-    for (const answered of run.carried) this.#tell(answered, resultOf(answered, end))
+    for (const answered of run.carried) this.#waiting.tell(answered, resultOf(answered, end))
     // Whoever voided it decides what follows.
-    if (end.type === 'aborted') return
+    if (end.type !== 'aborted') this.#next(end, jobs, skipped, generation)
+    void this.#record()
+    if (!this.run) this.#onIdle()
+  }
+
+  #next(
+    end: Exclude<RunEnd, { type: 'aborted' }>,
+    jobs: readonly ToolJob[],
+    skipped: boolean,
+    generation: number,
+  ): void {
     if (end.type === 'failed') this.#session.failed(end.error)
     else this.#finished()
     for (const job of jobs) void this.#runTool(job, generation)
@@ -169,8 +189,7 @@ export class Runner<Tools extends ToolMap> {
     if (generation === this.generation && !this.run && !this.#held) {
       if (!(skipped && end.type === 'success' && this.#continue())) this.sendQueued()
     }
-    if (!this.run) this.#tellRest()
-    void this.#record()
+    if (!this.run) this.#waiting.tellRest()
   }
 
   #finished(): void {
@@ -195,25 +214,34 @@ export class Runner<Tools extends ToolMap> {
   }
 
   async #runTool({ call, tool }: ToolJob, generation: number): Promise<void> {
+    // Whoever heard of the end of the run may have stopped the chat, and so may whoever hears of this call.
+    if (generation !== this.generation) return
     this.#session.callBack(() => this.#session.options.onToolCall?.(typed(call)))
+    // Stored before it runs, so that no reload runs it a second time.
+    const stored = !this.#keeper || (await this.#keeper.flush())
     if (generation !== this.generation) return
-    const result = await runClientTool(tool, call.input, {
-      toolCallId: call.id,
-      signal: this.#toolsAbort.signal,
-    })
+    const context = { toolCallId: call.id, signal: this.#toolsAbort.signal }
+    const result = stored ? await runClientTool(tool, call.input, context) : notStored
     if (generation !== this.generation) return
-    this.#session.dispatch({
-      type: 'tool-output',
-      toolCallId: call.id,
-      messageId: this.#session.newId(),
-      ...result,
-    })
+    const messageId = this.#session.newId()
+    this.#session.dispatch({ type: 'tool-output', toolCallId: call.id, messageId, ...result })
     this.check()
   }
 
-  /** Saves what is known now; where nothing is kept there is nothing to wait for. */
-  #record(): Promise<boolean> | true {
-    return this.#keeper?.flush() ?? true
+  /** Saves what is known now, where anything is kept. */
+  async #record(): Promise<void> {
+    await this.#keeper?.flush()
+  }
+
+  /** The tab that ran the streams is gone: its run is broken, its tools at work may or may not have run. */
+  takeOver(): void {
+    const message = 'The tab that ran this conversation was closed. Try again to go on.'
+    const end = { type: 'failed', error: new CountersignError('connection-failed', message) } as const
+    this.#session.store.batch(() => {
+      if (!this.run) this.#session.dispatch({ type: 'run-closed', end })
+      this.#giveUpTools()
+    })
+    void this.#record()
   }
 
   /** Runs what the last run left to this client, where nothing runs: after a reload. */
@@ -224,12 +252,10 @@ export class Runner<Tools extends ToolMap> {
 
   /** An answer was given: it goes out if it can, and its giver is told what became of it. */
   sendAnswer(answered: Answered): Promise<AnswerResult> {
-    const result = new Promise<AnswerResult>((resolve) => {
-      this.#waiting.set(answered, [...(this.#waiting.get(answered) ?? []), resolve])
-    })
+    const result = this.#waiting.wait(answered)
     void this.#record()
     if (!this.#sendLive(answered)) this.check()
-    if (!this.run) this.#tellRest()
+    if (!this.run) this.#waiting.tellRest()
     return result
   }
 
@@ -253,27 +279,20 @@ export class Runner<Tools extends ToolMap> {
     return true
   }
 
-  /** What could not go out waits: for siblings, or for the person after a stop or a failure. */
-  #tellRest(): void {
-    for (const answered of this.#waiting.keys()) this.#tell(answered, { status: 'waiting' })
-  }
-
-  #tell(answered: Answered, result: AnswerResult): void {
-    const waiting = this.#waiting.get(answered)
-    this.#waiting.delete(answered)
-    for (const resolve of waiting ?? []) resolve(result)
-  }
-
   /** Voids what is under way: late events are not applied, tools at work are given up, checks are forgotten. */
   void(): void {
     this.generation++
     this.#toolsAbort.abort()
     this.#toolsAbort = new AbortController()
     this.run?.end({ type: 'aborted' })
+    this.#giveUpTools()
+    this.#waiting.tellRest()
+  }
+
+  #giveUpTools(): void {
     const error = { message: 'It was stopped and may or may not have run.', code: 'interrupted' }
     for (const { id } of executingCalls(this.#state)) {
       this.#session.dispatch({ type: 'tool-output', toolCallId: id, messageId: this.#session.newId(), error })
     }
-    this.#tellRest()
   }
 }

@@ -51,8 +51,19 @@ export class Session<Tools extends ToolMap> {
     this.options = next
   }
 
-  dispatch(event: AGUIEvent | LocalAct): void {
-    this.store.dispatch(event, this.#onEffect)
+  /** Hears of every step taken here, before it is taken. */
+  onStep: ((step: AGUIEvent | LocalAct) => void) | undefined
+
+  dispatch(step: AGUIEvent | LocalAct): void {
+    this.onStep?.(step)
+    this.store.dispatch(step, this.#onEffect)
+  }
+
+  /** Takes steps that were taken elsewhere. */
+  follow(steps: readonly (AGUIEvent | LocalAct)[]): void {
+    this.store.batch(() => {
+      for (const step of steps) this.store.dispatch(step, this.#onEffect)
+    })
   }
 
   readonly #onEffect = (effect: Effect): void => {

@@ -4,6 +4,7 @@
  * Transport and protocol: `http-status`, `not-an-event-stream`, `connection-failed`, `malformed-event`, `event-too-large`,
  * `truncated-stream`, `protocol-violation`, `empty-response`. A run the server ended with RUN_ERROR: `run-error`.
  * Client: `invalid-option`, `invalid-argument`, `disposed`, `too-many-continuations`, `tool-failed`, `pending-approvals`.
+ * Persistence: `persistence-corrupt`, `persistence-full`, `persistence-unavailable`.
  * Server: `invalid-request`, `request-too-large`, `invalid-tool`, `tool-not-found`, `toolkit-required`, `approval-required`, `model-failed`,
  * `unreconciled-history`. Approvals: the codes of {@link ApprovalErrorCode}.
  */
@@ -23,6 +24,9 @@ export type ErrorCode =
   | 'too-many-continuations'
   | 'tool-failed'
   | 'pending-approvals'
+  | 'persistence-corrupt'
+  | 'persistence-full'
+  | 'persistence-unavailable'
   | 'invalid-request'
   | 'request-too-large'
   | 'invalid-tool'

@@ -28,7 +28,13 @@ export type { Answer, LocalAct, ToolOutput } from './machine/acts.js'
 export { type Answerable, findAnswerable, isRefusal } from './machine/approvals.js'
 export type { Effect, WarningCode } from './machine/effects.js'
 export { readMessage, readMessageIds, readMessages, readPendingApprovals } from './machine/read.js'
-export { isThreadRecord, readRecord, type ThreadRecord } from './machine/record.js'
+export {
+  isThreadRecord,
+  type MirrorState,
+  readMirror,
+  readRecord,
+  type ThreadRecord,
+} from './machine/record.js'
 export type { RunEnd } from './machine/runs.js'
 export {
   areAllToolsComplete,

@@ -12,6 +12,9 @@ const saveDelay = 250
 export class Keeper<Tools extends ToolMap> {
   /** Whether the conversation is here, so that acts need not wait. */
   ready = false
+  /** Another tab saves: this one only reads. */
+  mayNotSave = () => false
+  #subscribed = false
   readonly #session: Session<Tools>
   readonly #persistence: Persistence
   #loading: Promise<void> | undefined
@@ -48,12 +51,20 @@ export class Keeper<Tools extends ToolMap> {
 
   /** From now on changes are saved. */
   #begin(): void {
-    if (this.ready) return
     this.ready = true
+    if (this.#subscribed) return
+    this.#subscribed = true
     this.#session.store.subscribe(() => this.#changed())
   }
 
+  /** What is stored may have moved on: the next `restore` loads it again. */
+  forget(): void {
+    this.ready = false
+    this.#loading = undefined
+  }
+
   #changed(): void {
+    if (!this.ready || this.mayNotSave()) return
     this.#dirty = true
     this.#timer ??= setTimeout(() => void this.flush(), saveDelay)
   }
@@ -62,7 +73,7 @@ export class Keeper<Tools extends ToolMap> {
   flush(): Promise<boolean> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    if (!this.ready) return Promise.resolve(true)
+    if (this.mayNotSave()) return Promise.resolve(true)
     this.#saving ??= this.#save().finally(() => {
       this.#saving = undefined
     })

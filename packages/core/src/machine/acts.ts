@@ -4,7 +4,7 @@ import { findAnswerable, setApproval } from './approvals.js'
 import { addFixed, addMessage, addResult, addText, moveCall, retainMessages, touchPart } from './cells.js'
 import { type Effect, none, warn } from './effects.js'
 import { loadMessage } from './load.js'
-import { restoreRecord, type ThreadRecord } from './record.js'
+import { type MirrorState, mirrorRecord, restoreRecord, type ThreadRecord } from './record.js'
 import { closeRun, openRun, type RunEnd } from './runs.js'
 import type { CallCell, ChatState, QueuedMessage } from './state.js'
 import { isRecord } from './value.js'
@@ -28,6 +28,7 @@ export type LocalAct =
   | { readonly type: 'run-closed'; readonly end: RunEnd }
   | { readonly type: 'set-messages'; readonly messages: readonly UIMessage[] }
   | { readonly type: 'restore'; readonly record: ThreadRecord }
+  | { readonly type: 'mirror'; readonly state: MirrorState }
   /** An answer is on its way into the open run (`sent`), or did not get there after all. */
   | { readonly type: 'answer-sent' | 'answer-returned'; readonly approvalId: string }
   /** Something went wrong outside of a run. */
@@ -77,6 +78,9 @@ export function applyAct(state: ChatState, act: LocalAct): readonly Effect[] {
       return setMessages(state, act.messages)
     case 'restore':
       restoreRecord(state, act.record)
+      return none
+    case 'mirror':
+      mirrorRecord(state, act.state)
       return none
     case 'answer-sent':
     case 'answer-returned':

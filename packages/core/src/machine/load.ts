@@ -1,3 +1,4 @@
+import { createJsonReader } from '../json/partial.js'
 import { isTerminal, type ToolCallPart, type ToolResultPart, type UIMessage } from '../messages.js'
 import { addCall, addFixed, addMessage, addReasoning, addResult, addText } from './cells.js'
 import type { CallCell, ChatState, MessageCell } from './state.js'
@@ -6,7 +7,11 @@ import type { CallCell, ChatState, MessageCell } from './state.js'
  * Takes over a finished message: from storage, from the application, or out of a snapshot. What needs no change keeps its identity.
  * Nothing runs and nothing is sent because of it; an answer that was under way when it was stored is in doubt.
  */
-export function loadMessage(state: ChatState, message: UIMessage): MessageCell {
+export function loadMessage(
+  state: ChatState,
+  message: UIMessage,
+  settle: (part: ToolCallPart) => ToolCallPart = settleLoaded,
+): MessageCell {
   const cell = addMessage(state, message)
   let changed = false
   const interrupted: CallCell[] = []
@@ -20,10 +25,10 @@ export function loadMessage(state: ChatState, message: UIMessage): MessageCell {
         metadata: part.metadata && { ...part.metadata },
       }).part = part
     } else if (part.type === 'tool-call') {
-      const settled = settleLoaded(part)
+      const settled = settle(part)
       changed ||= settled !== part
       const call = loadCall(state, cell, settled)
-      if (part.state === 'executing') interrupted.push(call)
+      if (settled !== part && part.state === 'executing') interrupted.push(call)
     } else if (part.type === 'tool-result') addResult(state, cell, part)
     else addFixed(state, cell, part)
   }
@@ -33,6 +38,21 @@ export function loadMessage(state: ChatState, message: UIMessage): MessageCell {
   cell.dirty = false
   cell.published = message
   return cell
+}
+
+/** Takes over a message as it stands in another tab, open ends and all: what is said next goes on where it stopped. */
+export function loadLive(state: ChatState, message: UIMessage): void {
+  const cell = loadMessage(state, message, (part) => part)
+  const last = cell.parts.at(-1)
+  if (last?.kind === 'text') cell.text = last
+  const [first] = cell.parts
+  cell.provisional = cell.parts.length === 1 && first?.kind === 'reasoning' && first.id === cell.id
+  for (const part of cell.parts) {
+    if (part.kind !== 'call' || (part.state !== 'awaiting-input' && part.state !== 'input-streaming'))
+      continue
+    part.reader = createJsonReader()
+    part.reader.feed(part.arguments)
+  }
 }
 
 /** A client tool that was at work: the server has to hear that it may have run, so that nobody runs it again. */

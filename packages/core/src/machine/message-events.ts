@@ -85,6 +85,7 @@ export function growText(state: ChatState, event: TextMessageContentEvent): read
   if (!cell) return warn('unknown-id', `Text came for the unknown message "${event.messageId}".`)
   if (!cell.streaming)
     return warn('illegal-step', `Text came for the message "${event.messageId}", which has ended.`)
+  if (event.delta === '') return none
   cell.text ??= addText(state, cell, '')
   cell.text.text += event.delta
   growPart(state, cell, cell.text)
@@ -141,6 +142,7 @@ function provisionalMessage(state: ChatState, event: ReasoningMessageStartEvent)
 export function growReasoning(state: ChatState, event: ReasoningMessageContentEvent): readonly Effect[] {
   const cell = state.reasoning.get(event.messageId)
   if (!cell) return warn('unknown-id', `Reasoning came for the unknown message "${event.messageId}".`)
+  if (event.delta === '') return none
   cell.text += event.delta
   growPart(state, cell.owner, cell)
   return none

@@ -1,8 +1,9 @@
-import type { UIMessage } from '../messages.js'
+import type { CountersignError } from '../errors.js'
+import { isTerminal, type UIMessage } from '../messages.js'
 import { retainMessages } from './cells.js'
-import { loadMessage } from './load.js'
+import { loadLive, loadMessage } from './load.js'
 import { readMessages } from './read.js'
-import type { ChatState, FinishedRun, QueuedMessage } from './state.js'
+import type { ChatState, FinishedRun, InterruptCell, QueuedMessage } from './state.js'
 import { isRecord } from './value.js'
 
 /**
@@ -14,6 +15,10 @@ export interface ThreadRecord {
   readonly messages: readonly UIMessage[]
   /** Ids of client-tool calls whose output was not sent. */
   readonly unsentOutputs: readonly string[]
+  /** Approved client-tool calls that the server handed out, and that have not run. */
+  readonly ready: readonly { readonly id: string; readonly input: unknown }[]
+  /** Questions that concern no tool call, and their answers. */
+  readonly interrupts: readonly Omit<InterruptCell, 'kind'>[]
   readonly queue: readonly QueuedMessage[]
   /** What the last run said when it ended well: calls it left to the client may still be run. */
   readonly run?: FinishedRun
@@ -21,24 +26,46 @@ export interface ThreadRecord {
   readonly state?: unknown
 }
 
+/** A conversation as it stands in another tab, with the run that is open there. */
+export interface MirrorState {
+  readonly record: ThreadRecord
+  readonly open?: { readonly phase: 'submitted' | 'streaming'; readonly runId: string }
+  readonly error?: CountersignError
+}
+
 export function readRecord(state: ChatState): ThreadRecord {
-  const unsentOutputs = [...state.unsent].flatMap((item) =>
-    item.kind === 'call' && item.outputSent === false ? [item.id] : [],
-  )
+  const calls = [...state.calls.values()]
   return {
     version: 1,
     messages: readMessages(state),
-    unsentOutputs,
+    unsentOutputs: calls.filter((call) => call.outputSent === false).map(({ id }) => id),
+    ready: calls.flatMap(({ id, ready, state }) =>
+      ready && !isTerminal(state) ? [{ id, input: ready.input }] : [],
+    ),
+    interrupts: [...state.interrupts.values()].map(({ kind: _, ...cell }) => cell),
     queue: state.queue,
     ...(state.run.phase === 'idle' && state.run.last && { run: state.run.last }),
     ...(state.shared !== undefined && { state: state.shared }),
   }
 }
 
+export function readMirror(state: ChatState): MirrorState {
+  const { run, error } = state
+  return {
+    record: readRecord(state),
+    ...(run.phase !== 'idle' && { open: { phase: run.phase, runId: run.runId } }),
+    ...(error && { error }),
+  }
+}
+
 /** Whether a stored value has the form of a record. What a message holds is as trustworthy as where it was stored. */
 export function isThreadRecord(value: unknown): value is ThreadRecord {
   if (!isRecord(value) || value.version !== 1) return false
-  const { messages, unsentOutputs, queue } = value
+  const { messages, unsentOutputs, ready, interrupts, queue } = value
+  if (!Array.isArray(ready) || !ready.every((item) => isRecord(item) && typeof item.id === 'string'))
+    return false
+  if (!Array.isArray(interrupts) || !interrupts.every((item) => isRecord(item) && isRecord(item.interrupt)))
+    return false
   if (!Array.isArray(unsentOutputs) || !unsentOutputs.every((id) => typeof id === 'string')) return false
   if (!Array.isArray(queue) || !queue.every((item) => isRecord(item) && isMessage(item.message))) return false
   return Array.isArray(messages) && messages.every(isMessage)
@@ -62,11 +89,32 @@ export function restoreRecord(state: ChatState, record: ThreadRecord): void {
   retainMessages(state, () => false)
   if (state.run.phase === 'idle') state.run = { phase: 'idle', ...(record.run && { last: record.run }) }
   for (const message of record.messages) if (!state.messages.has(message.id)) loadMessage(state, message)
+  restoreRest(state, record)
+}
+
+/** Shows what another tab has, with whatever is under way there: its next steps will be taken here too. */
+export function mirrorRecord(state: ChatState, { record, open, error }: MirrorState): void {
+  retainMessages(state, () => false)
+  for (const message of record.messages) loadLive(state, message)
+  restoreRest(state, record)
+  state.run = open ? { ...open, carried: [] } : { phase: 'idle', ...(record.run && { last: record.run }) }
+  state.error = error
+}
+
+function restoreRest(state: ChatState, record: ThreadRecord): void {
   const outputs = new Set(record.unsentOutputs)
+  const ready = new Map(record.ready.map(({ id, input }) => [id, { input }]))
   for (const call of state.calls.values()) {
+    call.ready = ready.get(call.id)
     if (!outputs.has(call.id)) continue
     call.outputSent = false
     state.unsent.add(call)
+  }
+  state.interrupts.clear()
+  for (const kept of record.interrupts) {
+    const cell: InterruptCell = { kind: 'interrupt', ...kept }
+    state.interrupts.set(cell.interrupt.id, cell)
+    if (cell.response && !cell.sent) state.unsent.add(cell)
   }
   state.queue = record.queue
   if (record.state !== undefined) state.shared = record.state

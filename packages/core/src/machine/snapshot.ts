@@ -118,7 +118,7 @@ function fillMessage(
         return none
       case 'tool-call': {
         const known = calls.get(part.id)?.shift() ?? adrift.get(part.id)?.shift()
-        const answered = results.has(part.id)
+        const answered = results.has(part.id) && isTerminal(part.state)
         return known
           ? mergeCall(state, cell, part, known, answered)
           : addSnapshotCall(state, cell, part, answered)

@@ -74,6 +74,7 @@ export function growArguments(state: ChatState, event: ToolCallArgsEvent): reado
   }
   if (!call.reader) return warn('illegal-step', `Arguments came for "${call.id}", which is ${call.state}.`)
   if (call.state === 'awaiting-input') moveCall(state, call, 'input-streaming')
+  if (event.delta === '') return none
   call.arguments += event.delta
   call.reader.feed(event.delta)
   growPart(state, call.owner, call)

@@ -1,0 +1,73 @@
+import { CountersignError } from '@countersign/core'
+
+/** One run on a socket, with what arrived for it and was not read yet. */
+export interface SocketRun {
+  readonly id: string
+  /** The message that asks for it. */
+  readonly request: string
+  /** `size`: how much text the events came in. */
+  push(events: readonly unknown[], size: number): void
+  /** No more will come. What arrived before can still be read, an error comes after it. */
+  end(error?: CountersignError): void
+  /** Nobody reads any more. */
+  drop(): void
+  /** What arrived since the last read, together. */
+  read(): AsyncGenerator<readonly unknown[], void, undefined>
+}
+
+export function createSocketRun(id: string, request: string, maxUnread: number): SocketRun {
+  let state: 'open' | 'ended' = 'open'
+  let unread: unknown[] = []
+  let size = 0
+  let fault: CountersignError | undefined
+  let wake = (): void => {}
+
+  function take(): readonly unknown[] {
+    const batch = unread
+    unread = []
+    size = 0
+    return batch
+  }
+
+  function end(error?: CountersignError): void {
+    if (state === 'ended') return
+    state = 'ended'
+    fault = error
+    wake()
+  }
+
+  return {
+    id,
+    request,
+    push(events, more) {
+      if (state === 'ended') return
+      size += more
+      // What is never read must not fill the memory: a socket cannot be asked to wait.
+      if (size > maxUnread) return end(unreadTooLarge(maxUnread))
+      for (const event of events) unread.push(event)
+      wake()
+    },
+    end,
+    drop() {
+      take()
+      end()
+      fault = undefined
+    },
+    async *read() {
+      while (true) {
+        if (unread.length > 0) yield take()
+        else if (state === 'ended') break
+        else
+          await new Promise<void>((resolve) => {
+            wake = resolve
+          })
+      }
+      if (fault) throw fault
+    },
+  }
+}
+
+function unreadTooLarge(limit: number): CountersignError {
+  const message = `More than ${limit} characters of events wait to be read. Read faster, or raise maxUnreadBytes.`
+  return new CountersignError('event-too-large', message, { limit })
+}

@@ -1,0 +1,51 @@
+import { CountersignError } from '@countersign/core'
+import type { Damage } from './record-text.js'
+
+const damages: Record<Damage, string> = {
+  'not-json': 'it is no JSON',
+  'wrong-form': 'it has not the form of a record',
+  'not-migrated': 'it is of an older version and `migrate` made no record of it',
+}
+
+export function corrupt(threadId: string, movedTo: string, damage: Damage, cause: unknown): CountersignError {
+  const message =
+    `What is stored of this thread cannot be read: ${damages[damage]}. It was moved, unchanged, to the key that \`data.movedTo\` names, ` +
+    'and the thread starts anew. Rescue what you need from there; `remove(threadId)` deletes it.'
+  return new CountersignError('persistence-corrupt', message, { threadId, movedTo, reason: damage }, cause)
+}
+
+export function newerVersion(threadId: string, version: number): CountersignError {
+  const message =
+    `What is stored of this thread was written by a newer version of this package (form ${version}) and is left as it is; the conversation ` +
+    'is not kept meanwhile. Reload the page to get the newer version, or `remove(threadId)` to start anew.'
+  return new CountersignError('persistence-unavailable', message, { threadId, version })
+}
+
+export function missing(storage: string): CountersignError {
+  const message = `There is no ${storage} here, so the conversation is not kept. Use this persistence in a browser whose user allows storage.`
+  return new CountersignError('persistence-unavailable', message)
+}
+
+/** What a storage threw, as an error of ours. `instead` names another place for what does not fit, as the end of a sentence. */
+export function storageFailure(error: unknown, threadId: string, instead: string): CountersignError {
+  if (error instanceof CountersignError) return error
+  if (isQuotaError(error)) {
+    const message =
+      'The storage is full: this record was not kept, what was stored before still stands. Make room with `remove(threadId)` of threads ' +
+      `that are over${instead}.`
+    return new CountersignError('persistence-full', message, { threadId }, error)
+  }
+  const message =
+    'The storage cannot be used, so the conversation is not kept; `cause` has the reason. Often the browser blocks it: a private ' +
+    'window, a frame of another site, a setting.'
+  return new CountersignError('persistence-unavailable', message, { threadId }, error)
+}
+
+function isQuotaError(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null || !('name' in error)) return false
+  return error.name === 'QuotaExceededError' || error.name === 'NS_ERROR_DOM_QUOTA_REACHED'
+}
+
+export function invalid(option: string, expected: string): CountersignError {
+  return new CountersignError('invalid-option', `\`${option}\` must be ${expected}.`, { option })
+}

@@ -1,0 +1,33 @@
+import type { AGUIEvent, LocalAct, MirrorState } from '@countersign/core'
+
+/** How several tabs show one conversation: `tabs()` of `@countersign/client/tabs`. */
+export interface Tabs {
+  join(host: TabHost): TabLink
+}
+
+/** One client among the tabs of its thread. One of them leads: it alone runs streams and saves. */
+export interface TabLink {
+  /** Resolves when it is known who leads and, behind a leader, what there is to show. */
+  readonly ready: Promise<void>
+  readonly leads: boolean
+  /** Has the leading tab perform an act; resolves to its result. */
+  forward(act: string, value: unknown): Promise<unknown>
+  /** A step was taken here; the other tabs take it too. */
+  stepped(step: AGUIEvent | LocalAct): void
+  leave(): void
+}
+
+/** What a link needs of its client. */
+export interface TabHost {
+  readonly threadId: string
+  /** Everything there is, for a tab that comes late. */
+  capture(): MirrorState
+  /** Shows another tab's state instead of its own. */
+  mirror(state: MirrorState): void
+  /** Takes the steps that the leading tab took. */
+  follow(steps: readonly (AGUIEvent | LocalAct)[]): void
+  /** Performs an act that a person made in another tab. */
+  perform(act: string, value: unknown): Promise<unknown>
+  /** The leading tab is gone: this one leads now. */
+  takeOver(): void
+}
