@@ -13,21 +13,42 @@ const packageRule: Record<string, readonly string[]> = {
   testing: ['core', 'client', 'server', 'react'],
 }
 
-/** Which folders (or files of its root) of core each folder of core may import, itself and `shared` aside. */
-const coreRule: Record<string, readonly string[]> = {
-  json: [],
-  protocol: [],
-  bytes: ['protocol'],
-  machine: ['protocol', 'json'],
-  store: ['machine', 'protocol'],
-  conversions: ['machine', 'protocol'],
-  prompt: ['protocol'],
-  'ai-sdk': ['protocol'],
-  tools: ['protocol'],
-  display: ['protocol'],
+/**
+ * Which folders (or files of its root) each folder of a package's sources may import, itself aside. A folder names only folders
+ * above it, so there is no way round.
+ */
+const folderRules: Record<string, Record<string, readonly string[]>> = {
+  core: {
+    outcome: [],
+    json: [],
+    protocol: [],
+    bytes: ['protocol'],
+    machine: ['protocol', 'json'],
+    store: ['machine', 'protocol'],
+    conversions: ['machine', 'protocol'],
+    prompt: ['protocol'],
+    'ai-sdk': ['protocol'],
+    tools: ['protocol'],
+    display: ['protocol'],
+  },
+  server: {
+    encoding: [],
+    model: [],
+    tools: ['model', 'encoding'],
+    ledger: ['encoding'],
+    tokens: ['ledger', 'encoding'],
+    history: ['tools', 'model'],
+    scope: ['tokens', 'ledger', 'tools', 'model', 'encoding'],
+    gate: ['scope', 'tokens', 'ledger', 'tools', 'encoding'],
+    answers: ['gate', 'scope', 'history', 'tokens', 'ledger', 'tools', 'encoding'],
+    run: ['answers', 'gate', 'scope', 'history', 'tools', 'model', 'encoding'],
+    http: ['run', 'scope', 'history'],
+  },
 }
-/** The vocabulary of messages and errors, open to all of core. */
-const shared = ['messages', 'errors']
+/** The vocabulary of a package, open to all of its folders. */
+const shared: Record<string, readonly string[]> = { core: ['messages', 'errors'] }
+/** The files that a package publishes; they may import everything and nothing imports them. */
+const entries: Record<string, readonly string[]> = { core: ['index'], server: ['index', 'node'] }
 
 /** No I/O, no clock, no DOM, no ids of its own. */
 const forbiddenInCore = [
@@ -73,8 +94,8 @@ function withoutComments(source: string): string {
 
 const packageOf = (file: string) => file.split('/')[1] ?? ''
 
-/** The folder of core's sources that a file lies in, or the name of the file where it lies in their root. */
-function areaOfCore(file: string): string {
+/** The folder of its package's sources that a file lies in, or the name of the file where it lies in their root. */
+function areaOf(file: string): string {
   return (file.split('/')[3] ?? '').replace(/\.tsx?$/, '')
 }
 
@@ -107,16 +128,31 @@ test('no package imports a published entry of its own', () => {
   expect(breaches.map(between)).toEqual([])
 })
 
-test('the folders of core import one another only in the direction of the one-way rule', () => {
-  const breaches = imports.filter(({ file, target }) => {
-    if (packageOf(file) !== 'core' || !target.startsWith('.')) return false
-    const from = areaOfCore(file)
-    const to = areaOfCore(posix.join(dirname(file), target).replace(/\.js$/, ''))
-    if (from === 'index' || from === to || shared.includes(to)) return false
-    return shared.includes(from) || !(coreRule[from] ?? []).includes(to)
+for (const [name, rule] of Object.entries(folderRules)) {
+  const isShared = (area: string) => (shared[name] ?? []).includes(area)
+  const isEntry = (area: string) => (entries[name] ?? []).includes(area)
+
+  test(`the folders of ${name} import one another only in the direction of the one-way rule`, () => {
+    const breaches = imports.filter(({ file, target }) => {
+      if (packageOf(file) !== name || !target.startsWith('.')) return false
+      const from = areaOf(file)
+      const to = areaOf(posix.join(dirname(file), target).replace(/\.js$/, ''))
+      if (isEntry(from) || from === to || isShared(to)) return false
+      return isShared(from) || !(rule[from] ?? []).includes(to)
+    })
+    expect(breaches.map(between)).toEqual([])
   })
-  expect(breaches.map(between)).toEqual([])
-})
+
+  test(`every folder of ${name} has a place in its one-way rule, which names only folders above it`, () => {
+    const folders = Object.keys(rule)
+    const areas = files.filter((file) => packageOf(file) === name).map(areaOf)
+    const placed = (area: string) => folders.includes(area) || isShared(area) || isEntry(area)
+    expect([...new Set(areas)].filter((area) => !placed(area))).toEqual([])
+    for (const [index, folder] of folders.entries()) {
+      expect((rule[folder] ?? []).filter((other) => !folders.slice(0, index).includes(other))).toEqual([])
+    }
+  })
+}
 
 test('core has no I/O, no clock, no DOM and no randomness', () => {
   const breaches = files

@@ -69,21 +69,21 @@ export interface ToolDefinition<
   Schema extends StandardSchemaV1 = StandardSchemaV1,
   Output = unknown,
 > extends Readonly<ToolOptions<Name, Schema, Output>> {
-  /** Places it on the server. */
-  server(
-    execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ToolContext>,
-  ): ServerTool<Name, Schema, Output>
+  /** Places it on the server. What it returns is what `output` describes, where that is given. */
+  server<Result extends Output>(
+    execute: Execute<StandardSchemaV1.InferOutput<Schema>, Result, ToolContext>,
+  ): ServerTool<Name, Schema, Result>
   /** Places it in the client. Its approval is still decided and verified on the server. */
-  client(
-    execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ClientToolContext>,
-  ): ClientTool<Name, Schema, Output>
+  client<Result extends Output>(
+    execute: Execute<StandardSchemaV1.InferOutput<Schema>, Result, ClientToolContext>,
+  ): ClientTool<Name, Schema, Result>
 }
 
 export interface ServerTool<
   Name extends string = string,
   Schema extends StandardSchemaV1 = StandardSchemaV1,
   Output = unknown,
-> extends Readonly<ToolOptions<Name, Schema, Output>> {
+> extends Readonly<ToolOptions<Name, Schema, unknown>> {
   readonly location: 'server'
   readonly execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ToolContext>
 }
@@ -97,7 +97,7 @@ export interface ClientTool<
   Name extends string = string,
   Schema extends StandardSchemaV1 = StandardSchemaV1,
   Output = unknown,
-> extends Readonly<ToolOptions<Name, Schema, Output>> {
+> extends Readonly<ToolOptions<Name, Schema, unknown>> {
   readonly location: 'client'
   readonly execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ClientToolContext>
 }

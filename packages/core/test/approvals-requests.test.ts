@@ -14,8 +14,8 @@ import {
   args,
   ask,
   asked,
-  call,
   Chat,
+  call,
   closed,
   custom,
   end,
@@ -25,9 +25,9 @@ import {
   result,
   runFinished,
   runStarted,
+  type Step,
   says,
   start,
-  type Step,
   text,
   warnings,
 } from './support.js'
@@ -55,7 +55,10 @@ test('a request is taken over with everything it says, and nothing of an answer'
     display: { path: '***' },
     token: 'cs1.token',
   }
-  chat.do(...call('c1'), ask('c1', { ...says, approved: true, reason: 'x', scope: 'session', input: {}, delivery: 'sent' }))
+  chat.do(
+    ...call('c1'),
+    ask('c1', { ...says, approved: true, reason: 'x', scope: 'session', input: {}, delivery: 'sent' }),
+  )
   expect(chat.approval('c1')).toEqual({ id: 'approval_c1', needsApproval: true, ...says })
 })
 
@@ -220,9 +223,15 @@ for (const [what, steps] of Object.entries(frozen)) {
     chat.do(...pending('c1', shown))
     const before = chat.call('c1')
     chat.do(...steps)
-    expect(chat.call('c1')).toEqual({ ...before, approval: { ...before.approval, problem: 'approval-changed' } })
+    expect(chat.call('c1')).toEqual({
+      ...before,
+      approval: { ...before.approval, problem: 'approval-changed' },
+    })
     expect(chat.effects.filter(({ type }) => type === 'approval-requested')).toHaveLength(1)
-    expect(findAnswerable(chat.state, 'approval_c1')).toEqual({ status: 'closed', reason: 'approval-changed' })
+    expect(findAnswerable(chat.state, 'approval_c1')).toEqual({
+      status: 'closed',
+      reason: 'approval-changed',
+    })
     const after = chat.messages
     expect(chat.do(answer('approval_c1'))).toEqual([])
     expect(chat.messages).toBe(after)
@@ -237,7 +246,9 @@ test('S4.28 a later source that tells less, or a call streamed again unchanged, 
   const bare = custom('approval-requested', { toolCallId: 'c1', approval: { id: 'approval_c1' } })
   chat.do(ask('c1'), bare, ...call('c1'))
   chat.do(interrupted({ id: 'approval_c1', reason: 'tool_call', toolCallId: 'c1' }))
-  expect(chat.call('c1').approval).toBe(before[0]?.parts[0]?.type === 'tool-call' && before[0].parts[0].approval)
+  expect(chat.call('c1').approval).toBe(
+    before[0]?.parts[0]?.type === 'tool-call' && before[0].parts[0].approval,
+  )
   expect(findAnswerable(chat.state, 'approval_c1').status).toBe('open')
 })
 
@@ -295,7 +306,10 @@ const ourInterrupt: Interrupt = {
   toolCallId: 'c1',
   message: 'remove needs your approval.',
   expiresAt: '2027-01-01T00:00:00.000Z',
-  responseSchema: { type: 'object', properties: { approved: { type: 'boolean' }, editedArgs: { type: 'object' } } },
+  responseSchema: {
+    type: 'object',
+    properties: { approved: { type: 'boolean' }, editedArgs: { type: 'object' } },
+  },
   ...own(ourRequest),
 }
 
@@ -332,7 +346,12 @@ test('S4.32 the token may come with END alone; any one way of asking suffices', 
 
 test('S4.32 a token that differs from the one at END makes the request unanswerable', () => {
   const chat = new Chat()
-  chat.do(start('c1'), args('c1', '{"path":"/a"}'), end('c1', { countersign: { token: 'A' } }), ask('c1', { token: 'B' }))
+  chat.do(
+    start('c1'),
+    args('c1', '{"path":"/a"}'),
+    end('c1', { countersign: { token: 'A' } }),
+    ask('c1', { token: 'B' }),
+  )
   expect(findAnswerable(chat.state, 'approval_c1')).toEqual({ status: 'closed', reason: 'approval-changed' })
 })
 
@@ -350,7 +369,12 @@ test('S4.32 an interrupt of a foreign server: no metadata, editedArgs in its sch
         expiresAt: 'soon',
         responseSchema: { type: 'object', properties: { approved: {}, editedArgs: { type: 'object' } } },
       },
-      { id: 'int-2', reason: 'vendor:gate', toolCallId: 'c2', responseSchema: { properties: { approved: {} } } },
+      {
+        id: 'int-2',
+        reason: 'vendor:gate',
+        toolCallId: 'c2',
+        responseSchema: { properties: { approved: {} } },
+      },
     ),
   )
   expect(chat.approval('c1')).toEqual({
@@ -397,7 +421,13 @@ for (const code of codes) {
 
 test('a refusal with ledger-unavailable keeps the answer for retry and does not send it by itself', () => {
   const chat = new Chat()
-  chat.do(...pending('c1'), answer('approval_c1'), opened(), runStarted(), refuse('approval_c1', 'ledger-unavailable'))
+  chat.do(
+    ...pending('c1'),
+    answer('approval_c1'),
+    opened(),
+    runStarted(),
+    refuse('approval_c1', 'ledger-unavailable'),
+  )
   chat.do(runFinished(), closed)
   expect(chat.call('c1')).toMatchObject({
     state: 'approval-responded',
@@ -449,7 +479,13 @@ test('an expired request alone sends nothing by itself', () => {
 
 test('U.13 dropping a message drops its pending approval from every view', () => {
   const chat = new Chat()
-  chat.do(says('u1'), ...pending('c1'), says('u2'), ...call('c2', { path: '/a' }, { parentMessageId: 'a2' }), ask('c2'))
+  chat.do(
+    says('u1'),
+    ...pending('c1'),
+    says('u2'),
+    ...call('c2', { path: '/a' }, { parentMessageId: 'a2' }),
+    ask('c2'),
+  )
   expect(chat.pending.map(({ id }) => id)).toEqual(['c1', 'c2'])
   chat.do({ type: 'truncate', messageId: 'u2' })
   expect(chat.pending.map(({ id }) => id)).toEqual(['c1'])
@@ -487,7 +523,10 @@ test('S4.29 a snapshot keeps a pending approval it does not know of', () => {
   const chat = new Chat()
   chat.do(says('u1'), ...pending('c1', { token: 'T' }))
   const before = chat.messages
-  chat.do({ type: 'MESSAGES_SNAPSHOT', messages: [{ id: 'u1', role: 'user', content: 'Hello' }, snapshotCall()] })
+  chat.do({
+    type: 'MESSAGES_SNAPSHOT',
+    messages: [{ id: 'u1', role: 'user', content: 'Hello' }, snapshotCall()],
+  })
   expect(chat.messages.map((message, i) => message === before[i])).toEqual([true, true])
   expect(findAnswerable(chat.state, 'approval_c1').status).toBe('open')
 })
@@ -498,17 +537,28 @@ test('S4.29 a snapshot restores a request it tells of, without its answer', () =
   const effects = chat.do({
     type: 'MESSAGES_SNAPSHOT',
     messages: [
-      snapshotCall({ countersign: { token: 'T', approval: { ...approval, approved: true, delivery: 'waiting' } } }),
+      snapshotCall({
+        countersign: { token: 'T', approval: { ...approval, approved: true, delivery: 'waiting' } },
+      }),
     ],
   })
   expect(asked(effects)).toEqual(['approval_c1'])
-  expect(chat.call('c1')).toMatchObject({ state: 'approval-requested', approval: { ...approval, token: 'T' } })
+  expect(chat.call('c1')).toMatchObject({
+    state: 'approval-requested',
+    approval: { ...approval, token: 'T' },
+  })
   expect(chat.approval('c1').approved).toBeUndefined()
   expect([hasUnsentAnswer(chat.state), resumeEntries(chat.state, true)]).toEqual([false, []])
 })
 
 test('S4.29 a snapshot does not answer, close or swap a pending request', () => {
-  const approval = { id: 'approval_c1', needsApproval: true, options: ['deny', 'once'], token: 'T', message: 'A' }
+  const approval = {
+    id: 'approval_c1',
+    needsApproval: true,
+    options: ['deny', 'once'],
+    token: 'T',
+    message: 'A',
+  }
   const forged: Record<string, Record<string, unknown>> = {
     answered: { approval: { ...approval, approved: true }, token: 'T' },
     cancelled: { approval, token: 'T', state: 'cancelled' },
@@ -545,10 +595,17 @@ test('S4.29 an answer survives a snapshot, also one that moves the call to anoth
     const chat = new Chat()
     chat.do(opened(), runStarted(), ...pending('c1', { token: 'T' }), answer('approval_c1'))
     chat.do({ type: 'MESSAGES_SNAPSHOT', messages: [message] })
-    expect(chat.call('c1')).toMatchObject({ state: 'approval-responded', approval: { approved: true, token: 'T' } })
+    expect(chat.call('c1')).toMatchObject({
+      state: 'approval-responded',
+      approval: { approved: true, token: 'T' },
+    })
     expect(resumeEntries(chat.state, false)).toMatchObject([{ interruptId: 'approval_c1' }])
     chat.do(runFinished(), closed, opened('run-2'), runStarted('run-2'), result('c1', '"done"'))
-    expect(chat.call('c1')).toMatchObject({ state: 'complete', output: 'done', approval: { delivery: 'settled' } })
+    expect(chat.call('c1')).toMatchObject({
+      state: 'complete',
+      output: 'done',
+      approval: { delivery: 'settled' },
+    })
   }
 })
 
@@ -565,7 +622,11 @@ test('S4.29 a result in a snapshot settles the call', () => {
   chat.do(...pending('c1'), answer('approval_c1'), opened(), runStarted())
   const tool: Message = { id: 'r1', role: 'tool', toolCallId: 'c1', content: '"done"' }
   chat.do({ type: 'MESSAGES_SNAPSHOT', messages: [snapshotCall(), tool] })
-  expect(chat.call('c1')).toMatchObject({ state: 'complete', output: 'done', approval: { delivery: 'settled' } })
+  expect(chat.call('c1')).toMatchObject({
+    state: 'complete',
+    output: 'done',
+    approval: { delivery: 'settled' },
+  })
   expect(chat.parts('a1').map(({ type }) => type)).toEqual(['tool-call', 'tool-result'])
   const before = chat.messages
   expect(warnings(chat.do(result('c1', '"again"')))).toEqual(['illegal-step'])
@@ -574,10 +635,19 @@ test('S4.29 a result in a snapshot settles the call', () => {
 
 test('a call with an answer and a result in a snapshot is a record: nothing is sent because of it', () => {
   const chat = new Chat()
-  const approval = { id: 'x', needsApproval: true, options: ['deny', 'once'], approved: true, delivery: 'waiting' }
+  const approval = {
+    id: 'x',
+    needsApproval: true,
+    options: ['deny', 'once'],
+    approved: true,
+    delivery: 'waiting',
+  }
   const tool: Message = { id: 'r1', role: 'tool', toolCallId: 'c1', content: '"done"' }
   chat.do({ type: 'MESSAGES_SNAPSHOT', messages: [snapshotCall({ countersign: { approval } }), tool] })
-  expect(chat.call('c1')).toMatchObject({ state: 'complete', approval: { approved: true, delivery: 'settled' } })
+  expect(chat.call('c1')).toMatchObject({
+    state: 'complete',
+    approval: { approved: true, delivery: 'settled' },
+  })
   expect([hasUnsentAnswer(chat.state), chat.state.unsent.size]).toEqual([false, 0])
 })
 

@@ -4,8 +4,8 @@ import {
   clientCalls,
   executingCalls,
   hasUnsentAnswer,
-  readMessages,
   type LocalAct,
+  readMessages,
   type ToolCallState,
 } from '@countersign/core'
 import { expect, test } from 'vitest'
@@ -13,8 +13,8 @@ import {
   answer,
   args,
   ask,
-  call,
   Chat,
+  call,
   closed,
   custom,
   end,
@@ -25,8 +25,8 @@ import {
   result,
   runFinished,
   runStarted,
-  says,
   type Step,
+  says,
   start,
   text,
   textDelta,
@@ -54,7 +54,11 @@ test('S4.14 START creates a part in awaiting-input', () => {
 test('S4.15 ARGS moves to input-streaming and arguments accumulate, parsed as far as they go', () => {
   const chat = new Chat()
   chat.do(start('c1'), args('c1', '{"path":"/a'))
-  expect(chat.call('c1')).toMatchObject({ state: 'input-streaming', arguments: '{"path":"/a', input: { path: '/a' } })
+  expect(chat.call('c1')).toMatchObject({
+    state: 'input-streaming',
+    arguments: '{"path":"/a',
+    input: { path: '/a' },
+  })
   chat.do(args('c1', 'b","n":1'))
   expect(chat.call('c1')).toMatchObject({ arguments: '{"path":"/ab","n":1', input: { path: '/ab' } })
 })
@@ -129,7 +133,10 @@ test('S4.30 TOOL_CALL_RESULT adds a tool-result part, sets output and moves the 
   expect(chat.call('ok')).toMatchObject({ state: 'complete', output: { kind: 'denied' } })
   expect(chat.call('no')).toMatchObject({ state: 'denied', error: { message: 'not that one' } })
   expect(chat.call('late').state).toBe('cancelled')
-  expect(chat.call('bad')).toMatchObject({ state: 'error', error: { message: 'disk full', code: 'interrupted' } })
+  expect(chat.call('bad')).toMatchObject({
+    state: 'error',
+    error: { message: 'disk full', code: 'interrupted' },
+  })
   expect(chat.call('bad').output).toBeUndefined()
   expect(chat.parts('a1').filter((part) => part.type === 'tool-result')).toEqual([
     { type: 'tool-result', id: 'result-ok', toolCallId: 'ok', content: '{"kind":"denied"}' },
@@ -209,7 +216,13 @@ test('a second result and a result for an unknown call change nothing and warn',
 
 test('the result of a call that was cancelled here is kept as its result, and the call stays cancelled', () => {
   const chat = new Chat()
-  chat.do(...pending('c1'), { type: 'close', ids: ['approval_c1'], because: 'moved-on' }, says('u2'), opened(), runStarted())
+  chat.do(
+    ...pending('c1'),
+    { type: 'close', ids: ['approval_c1'], because: 'moved-on' },
+    says('u2'),
+    opened(),
+    runStarted(),
+  )
   expect(warnings(chat.do(result('c1', '{"type":"execution-cancelled"}', failure('cancelled'))))).toEqual([])
   expect(chat.call('c1')).toMatchObject({ state: 'cancelled', approval: { delivery: 'settled' } })
   expect(chat.parts('a1').at(-1)).toMatchObject({ type: 'tool-result', toolCallId: 'c1' })
@@ -221,7 +234,14 @@ test('the result of a call that was cancelled here is kept as its result, and th
 test('the result of a refused answer is kept beside the refusal', () => {
   const chat = new Chat()
   chat.do(...pending('c1'), answer('approval_c1'), opened(), runStarted())
-  chat.do(custom('approval-refused', { approvalId: 'approval_c1', toolCallId: 'c1', code: 'approval-stale', message: 'Old.' }))
+  chat.do(
+    custom('approval-refused', {
+      approvalId: 'approval_c1',
+      toolCallId: 'c1',
+      code: 'approval-stale',
+      message: 'Old.',
+    }),
+  )
   chat.do(result('c1', '{"type":"execution-cancelled"}', failure('cancelled', { code: 'approval-stale' })))
   expect(chat.call('c1')).toMatchObject({
     state: 'cancelled',
@@ -259,7 +279,8 @@ const forward: Record<ToolCallState, readonly ToolCallState[]> = {
 
 test('S4.38 the table of transitions: forward only, terminal is terminal, one reopening', () => {
   for (const from of all) {
-    for (const to of all) expect([from, to, canMove(from, to)]).toEqual([from, to, forward[from].includes(to)])
+    for (const to of all)
+      expect([from, to, canMove(from, to)]).toEqual([from, to, forward[from].includes(to)])
   }
 })
 
@@ -296,7 +317,10 @@ const legalSteps: Record<string, { step: Step; to: Partial<Record<ToolCallState,
     to: { 'approval-requested': 'cancelled' },
   },
   'start of a client tool': { step: started('c1'), to: { 'input-complete': 'executing' } },
-  'output of a client tool': { step: output('c1'), to: { 'input-complete': 'complete', executing: 'complete' } },
+  'output of a client tool': {
+    step: output('c1'),
+    to: { 'input-complete': 'complete', executing: 'complete' },
+  },
   result: {
     step: result('c1', '"x"', { messageId: 'r2' }),
     to: {
@@ -333,7 +357,13 @@ test('S4.38 an illegal step says so in a warning', () => {
   chat.do(result('c1'))
   expect(warnings(chat.do(ask('c1')))).toEqual(['illegal-step'])
   expect(warnings(chat.do(start('c1')))).toEqual(['illegal-step'])
-  for (const step of [args('nobody', 'x'), end('nobody'), ask('nobody'), textDelta('nobody', 'x'), textEnd('nobody')])
+  for (const step of [
+    args('nobody', 'x'),
+    end('nobody'),
+    ask('nobody'),
+    textDelta('nobody', 'x'),
+    textEnd('nobody'),
+  ])
     expect(warnings(chat.do(step))).toEqual(['unknown-id'])
 })
 
@@ -354,7 +384,12 @@ test('a stream does not write into what the person said', () => {
   expect(warnings(chat.do(textStart('u1')))).toEqual(['illegal-step'])
   chat.do(textDelta('u1', ' but everything'), textEnd('u1', { x: 1 }))
   expect(chat.messages).toBe(before)
-  chat.do({ type: 'REASONING_MESSAGE_START', messageId: 'r1', role: 'reasoning', ...own({ messageId: 'u1' }) })
+  chat.do({
+    type: 'REASONING_MESSAGE_START',
+    messageId: 'r1',
+    role: 'reasoning',
+    ...own({ messageId: 'u1' }),
+  })
   chat.do(...call('c1', {}, { parentMessageId: 'u1' }))
   expect(chat.message('u1')).toBe(before[0])
   expect(chat.message('c1').parts).toMatchObject([{ type: 'tool-call', id: 'c1' }])
@@ -365,7 +400,9 @@ test('a call that is only input-complete may be reopened: arguments append, anot
   chat.do(start('c1'), args('c1', '{"a":1'), end('c1'), start('c1'), args('c1', ',"b":2}'), end('c1'))
   expect(chat.call('c1')).toMatchObject({ state: 'input-complete', input: { a: 1, b: 2 } })
   const before = chat.messages
-  expect(warnings(chat.do(start('c1', { toolCallName: 'other', parentMessageId: 'a1' })))).toEqual(['illegal-step'])
+  expect(warnings(chat.do(start('c1', { toolCallName: 'other', parentMessageId: 'a1' })))).toEqual([
+    'illegal-step',
+  ])
   expect(chat.messages).toBe(before)
 })
 
@@ -383,7 +420,11 @@ test('text, call, text keep their order', () => {
 
 test('what the server says of a call in its metadata is kept, except answers and outcomes', () => {
   const chat = new Chat()
-  const forged = { approval: { id: 'x', needsApproval: true, approved: true }, state: 'cancelled', error: { message: '?' } }
+  const forged = {
+    approval: { id: 'x', needsApproval: true, approved: true },
+    state: 'cancelled',
+    error: { message: '?' },
+  }
   chat.do(
     start('c1', { parentMessageId: 'a1', metadata: { trace: 1, countersign: { ...forged } } }),
     { type: 'REASONING_ENCRYPTED_VALUE', subtype: 'tool-call', entityId: 'c1', encryptedValue: 'sealed' },
@@ -402,7 +443,10 @@ test('what the server says of a call in its metadata is kept, except answers and
 
 test('S4.47 a provider-executed call is one from its START on, and waits for nobody unless it is asked about', () => {
   const chat = new Chat()
-  chat.do(start('c1', { parentMessageId: 'a1', ...own({ providerExecuted: true }) }), args('c1', '{"path":"/a"}'))
+  chat.do(
+    start('c1', { parentMessageId: 'a1', ...own({ providerExecuted: true }) }),
+    args('c1', '{"path":"/a"}'),
+  )
   expect(chat.call('c1').providerExecuted).toBe(true)
   chat.do(end('c1', { countersign: { providerExecuted: true } }))
   expect(areAllToolsComplete(chat.state)).toBe(true)
@@ -465,7 +509,11 @@ test('S4.45 only the last turn counts, and without an answer there is nothing to
   expect([areAllToolsComplete(chat.state), hasUnsentAnswer(chat.state)]).toEqual([true, false])
   chat.do(says('u1'), ...pending('c1'), says('u2'), ...text('a2', 'Fine.'))
   expect([areAllToolsComplete(chat.state), hasUnsentAnswer(chat.state)]).toEqual([true, false])
-  chat.do(...call('c2', {}, { parentMessageId: 'a2' }), ...call('c3', {}, { parentMessageId: 'a3' }), result('c2'))
+  chat.do(
+    ...call('c2', {}, { parentMessageId: 'a2' }),
+    ...call('c3', {}, { parentMessageId: 'a3' }),
+    result('c2'),
+  )
   expect(areAllToolsComplete(chat.state)).toBe(false)
 })
 
@@ -475,7 +523,11 @@ test('S4.46 an approved client tool: complete until it is handed out, then not u
   expect(areAllToolsComplete(chat.state)).toBe(true)
   expect(warnings(chat.do(started('c1')))).toEqual(['illegal-step'])
   expect(warnings(chat.do(output('c1')))).toEqual(['illegal-step'])
-  chat.do(opened(), runStarted(), custom('client-tool-ready', { toolCallId: 'c1', toolName: 'remove', input: { path: '/b' } }))
+  chat.do(
+    opened(),
+    runStarted(),
+    custom('client-tool-ready', { toolCallId: 'c1', toolName: 'remove', input: { path: '/b' } }),
+  )
   chat.do(runFinished({ outcome: { type: 'success', pendingToolCallIds: ['c1'] } }), closed)
   expect(areAllToolsComplete(chat.state)).toBe(false)
   expect(chat.approval('c1').delivery).toBe('settled')
@@ -490,14 +542,19 @@ test('S4.46 an approved client tool: complete until it is handed out, then not u
 
 test('client-tool-ready is taken once, with the input it came with first, and only for an approved call', () => {
   const chat = new Chat()
-  const ready = (toolCallId: unknown, input: unknown) => custom('client-tool-ready', { toolCallId, toolName: 'remove', input })
+  const ready = (toolCallId: unknown, input: unknown) =>
+    custom('client-tool-ready', { toolCallId, toolName: 'remove', input })
   chat.do(...pending('c1'), ...pending('c2'), answer('approval_c2', false), ...call('1'))
   expect(warnings(chat.do(ready('c1', {})))).toEqual(['illegal-step'])
   expect(warnings(chat.do(ready('c2', {})))).toEqual(['illegal-step'])
   expect(warnings(chat.do(ready(1, {})))).toEqual(['unknown-id'])
   expect(warnings(chat.do(ready('nobody', {})))).toEqual(['unknown-id'])
   chat.do(answer('approval_c1'), opened(), runStarted(), ready('c1', { path: '/1' }))
-  chat.do(ready('c1', { path: '/2' }), runFinished({ outcome: { type: 'success', pendingToolCallIds: ['c1'] } }), closed)
+  chat.do(
+    ready('c1', { path: '/2' }),
+    runFinished({ outcome: { type: 'success', pendingToolCallIds: ['c1'] } }),
+    closed,
+  )
   expect(clientCalls(chat.state)).toEqual([{ id: 'c1', name: 'remove', input: { path: '/1' } }])
 })
 
@@ -523,8 +580,18 @@ test('a failed client tool is an error the server hears of; what has no JSON for
   const cycle: Record<string, unknown> = {}
   cycle['self'] = cycle
   chat.do(...call('c1'), ...call('c2'), ...call('c3'))
-  chat.do(started('c1'), { type: 'tool-output', toolCallId: 'c1', messageId: 'm1', error: { message: 'no camera' } })
-  chat.do(started('c2'), output('c2', cycle), started('c3'), { type: 'tool-output', toolCallId: 'c3', messageId: 'm3', output: undefined })
+  chat.do(started('c1'), {
+    type: 'tool-output',
+    toolCallId: 'c1',
+    messageId: 'm1',
+    error: { message: 'no camera' },
+  })
+  chat.do(started('c2'), output('c2', cycle), started('c3'), {
+    type: 'tool-output',
+    toolCallId: 'c3',
+    messageId: 'm3',
+    output: undefined,
+  })
   const contents = chat.parts('a1').flatMap((part) => (part.type === 'tool-result' ? [part.content] : []))
   expect(chat.call('c1')).toMatchObject({ state: 'error', error: { message: 'no camera' } })
   expect(chat.parts('a1')).toContainEqual({
@@ -548,7 +615,10 @@ test('U.11 ids and names such as __proto__ neither match nor crash', () => {
     expect(warnings(chat.do(ask(id)))).toEqual(['unknown-id'])
     expect(warnings(chat.do(answer(id)))).toEqual(['unknown-id'])
     expect(warnings(chat.do(result(id)))).toEqual(['unknown-id'])
-    chat.do(...text(`m${id}`, 'hi'), ...call(id, { path: '/a' }, { toolCallName: id, parentMessageId: `m${id}` }))
+    chat.do(
+      ...text(`m${id}`, 'hi'),
+      ...call(id, { path: '/a' }, { toolCallName: id, parentMessageId: `m${id}` }),
+    )
     chat.do(ask(id, { id: `approval${id}` }, { toolName: id }))
     expect(chat.pending).toMatchObject([{ id, name: id, state: 'approval-requested' }])
     chat.do(answer(`approval${id}`))

@@ -4,8 +4,8 @@ import {
   answer,
   args,
   ask,
-  call,
   Chat,
+  call,
   closed,
   end,
   found,
@@ -14,9 +14,9 @@ import {
   result,
   runFinished,
   runStarted,
+  type Step,
   says,
   start,
-  type Step,
   text,
   textDelta,
   textEnd,
@@ -25,7 +25,10 @@ import {
 } from './support.js'
 
 /** Which messages and parts are new objects against the time before. */
-function rebuilt(before: readonly UIMessage[], after: readonly UIMessage[]): { messages: string[]; parts: number } {
+function rebuilt(
+  before: readonly UIMessage[],
+  after: readonly UIMessage[],
+): { messages: string[]; parts: number } {
   const old = new Set<UIMessage>(before)
   const oldParts = new Set<MessagePart>(before.flatMap(({ parts }) => parts))
   return {
@@ -38,7 +41,14 @@ const history = (length: number): UIMessage[] =>
   Array.from({ length }, (_, i) =>
     i % 2 === 0
       ? user(`u${i}`)
-      : { id: `h${i}`, role: 'assistant', parts: [{ type: 'text', text: 'x' }, { type: 'text', text: 'y' }] },
+      : {
+          id: `h${i}`,
+          role: 'assistant',
+          parts: [
+            { type: 'text', text: 'x' },
+            { type: 'text', text: 'y' },
+          ],
+        },
   )
 
 test('S4.22 every step rebuilds its own message and part and nothing else', () => {
@@ -93,7 +103,12 @@ test('counted work: 10,000 deltas behind 1,000 messages, read rarely, rebuild on
 
 test('counted work: what is dirty or stale does not pile up while nobody reads', () => {
   const chat = new Chat({ applyPatch: (document) => ({ ...(document as object) }) })
-  chat.do(textStart('a1'), start('c1'), { type: 'ACTIVITY_SNAPSHOT', messageId: 'act', activityType: 'p', content: {} })
+  chat.do(textStart('a1'), start('c1'), {
+    type: 'ACTIVITY_SNAPSHOT',
+    messageId: 'act',
+    activityType: 'p',
+    content: {},
+  })
   for (let i = 0; i < 1000; i++) {
     chat.do(textDelta('a1', 'x'), args('c1', '1'))
     chat.do({ type: 'ACTIVITY_DELTA', messageId: 'act', activityType: 'p', patch: [] })

@@ -2,14 +2,14 @@ import type { Message } from '@countersign/core'
 import { expect, test } from 'vitest'
 import {
   args,
-  call,
   Chat,
+  call,
   custom,
   own,
   result,
+  type Step,
   says,
   start,
-  type Step,
   text,
   textDelta,
   textEnd,
@@ -39,13 +39,22 @@ test('text grows in its message; metadata of START and END is merged key by key'
   chat.do(textStart('a1', { metadata: { a: 1, b: { x: 1 } } }), textDelta('a1', 'Hel'), textDelta('a1', ''))
   chat.do(textDelta('a1', 'lo'), textEnd('a1', { b: { y: 2 } }))
   expect(chat.messages).toEqual([
-    { id: 'a1', role: 'assistant', parts: [{ type: 'text', text: 'Hello' }], metadata: { a: 1, b: { y: 2 } } },
+    {
+      id: 'a1',
+      role: 'assistant',
+      parts: [{ type: 'text', text: 'Hello' }],
+      metadata: { a: 1, b: { y: 2 } },
+    },
   ])
 })
 
 test('roles: developer is shown as system', () => {
   const chat = new Chat()
-  chat.do(textStart('s1', { role: 'system' }), textStart('d1', { role: 'developer' }), textStart('u1', { role: 'user' }))
+  chat.do(
+    textStart('s1', { role: 'system' }),
+    textStart('d1', { role: 'developer' }),
+    textStart('u1', { role: 'user' }),
+  )
   expect(chat.messages.map(({ role }) => role)).toEqual(['system', 'system', 'user'])
 })
 
@@ -77,7 +86,11 @@ test('reasoning before a tool call belongs to the message of the call; late delt
 test('reasoning that names its message joins it, wherever it comes', () => {
   const chat = new Chat()
   chat.do(...text('a1', 'x'), ...thinks('r1', 'named', own({ messageId: 'a1' }).metadata), ...text('a1', 'y'))
-  expect(chat.parts('a1').map((part) => (part.type === 'text' ? part.text : part.type))).toEqual(['x', 'reasoning', 'y'])
+  expect(chat.parts('a1').map((part) => (part.type === 'text' ? part.text : part.type))).toEqual([
+    'x',
+    'reasoning',
+    'y',
+  ])
 })
 
 test('reasoning that nobody follows stays a message; what the person says next does not join it', () => {
@@ -95,7 +108,12 @@ test('encrypted values are kept with what they belong to; unknown entities are i
     entityId,
     encryptedValue: `sealed ${entityId}`,
   })
-  chat.do(sealed('message', 'r1'), sealed('message', 'a1'), sealed('tool-call', 'c1'), sealed('message', 'nobody'))
+  chat.do(
+    sealed('message', 'r1'),
+    sealed('message', 'a1'),
+    sealed('tool-call', 'c1'),
+    sealed('message', 'nobody'),
+  )
   expect(chat.message('a1')).toMatchObject({
     metadata: { countersign: { encryptedValue: 'sealed a1' } },
     parts: [
@@ -110,7 +128,10 @@ test('what a subagent says is marked with its id and name', () => {
   const chat = new Chat()
   const subagentRunId = 'sub-1'
   chat.do({ type: 'SUBAGENT_STARTED', subagentRunId, name: 'researcher' })
-  chat.do({ ...textStart('a1'), subagentRunId } as Step, start('c1', { parentMessageId: 'a1', subagentRunId }))
+  chat.do(
+    { ...textStart('a1'), subagentRunId } as Step,
+    start('c1', { parentMessageId: 'a1', subagentRunId }),
+  )
   expect(chat.message('a1').metadata).toEqual({ subagent: { id: 'sub-1', name: 'researcher' } })
   expect(chat.call('c1').metadata).toEqual({ subagent: { id: 'sub-1', name: 'researcher' } })
 })
@@ -144,16 +165,18 @@ test('without statePatch, or where it does not apply, a delta changes nothing an
   without.do(activity({ a: 1 }))
   const before = without.messages
   expect(warnings(without.do(delta))).toEqual(['patch-failed'])
-  expect(warnings(without.do({ type: 'STATE_DELTA', delta: [{ op: 'add', path: '/n', value: 1 }] }))).toEqual([
-    'patch-failed',
-  ])
+  expect(warnings(without.do({ type: 'STATE_DELTA', delta: [{ op: 'add', path: '/n', value: 1 }] }))).toEqual(
+    ['patch-failed'],
+  )
   expect(without.messages).toBe(before)
   const chat = new Chat({ applyPatch })
   chat.do(activity({ a: 1 }), { type: 'STATE_SNAPSHOT', snapshot: { a: 1 } })
   const shown = chat.messages
   const bad: Step = { type: 'STATE_DELTA', delta: [{ op: 'remove', path: '/x' }] }
   expect(warnings(chat.do(bad))).toEqual(['patch-failed'])
-  expect(warnings(chat.do({ ...delta, patch: [{ op: 'remove', path: '/x' }] } as Step))).toEqual(['patch-failed'])
+  expect(warnings(chat.do({ ...delta, patch: [{ op: 'remove', path: '/x' }] } as Step))).toEqual([
+    'patch-failed',
+  ])
   expect([chat.messages === shown, chat.state.shared]).toEqual([true, { a: 1 }])
   chat.do({ type: 'STATE_DELTA', delta: [{ op: 'add', path: '/n', value: 1 }] })
   expect(chat.state.shared).toEqual({ a: 1, n: 1 })
@@ -162,7 +185,11 @@ test('without statePatch, or where it does not apply, a delta changes nothing an
 test('a delta for an unknown activity is tolerated; an activity does not overwrite a message with its id', () => {
   const chat = new Chat({ applyPatch })
   expect(chat.do(delta)).toEqual([])
-  const file = { type: 'file', media: 'image', source: { type: 'url', value: 'https://a.example/x.png' } } as const
+  const file = {
+    type: 'file',
+    media: 'image',
+    source: { type: 'url', value: 'https://a.example/x.png' },
+  } as const
   chat.do({ type: 'user-message', message: { id: 'act', role: 'user', parts: [file] } })
   const before = chat.messages
   expect(warnings(chat.do(activity({ a: 1 })))).toEqual(['illegal-step'])
@@ -188,7 +215,9 @@ test('events the machine does not consume are handed on; approval events never a
 
 test('chunks do not reach the machine', () => {
   const chat = new Chat()
-  expect(warnings(chat.do({ type: 'TEXT_MESSAGE_CHUNK', messageId: 'a1', delta: 'x' }))).toEqual(['illegal-step'])
+  expect(warnings(chat.do({ type: 'TEXT_MESSAGE_CHUNK', messageId: 'a1', delta: 'x' }))).toEqual([
+    'illegal-step',
+  ])
 })
 
 const assistant = (id: string, content: string, ...callIds: string[]): Message => ({
@@ -244,27 +273,33 @@ test('in a message that a snapshot changes, parts that stay the same keep their 
   const before = chat.parts('a1')
   chat.do({
     type: 'MESSAGES_SNAPSHOT',
-    messages: [
-      assistant('a1', 'one', 'c1', 'c2'),
-      { id: 'r', role: 'tool', toolCallId: 'c2', content: '1' },
-    ],
+    messages: [assistant('a1', 'one', 'c1', 'c2'), { id: 'r', role: 'tool', toolCallId: 'c2', content: '1' }],
   })
   expect(chat.parts('a1').map((part, i) => part === before[i])).toEqual([true, true, false, false])
 })
 
 test('a snapshot in the middle of a text: what follows continues the same text', () => {
   const chat = new Chat()
-  chat.do(textStart('a1'), textDelta('a1', 'Hel'), { type: 'MESSAGES_SNAPSHOT', messages: [assistant('a1', 'Hell')] })
+  chat.do(textStart('a1'), textDelta('a1', 'Hel'), {
+    type: 'MESSAGES_SNAPSHOT',
+    messages: [assistant('a1', 'Hell')],
+  })
   chat.do(textDelta('a1', 'o'))
   expect(chat.parts('a1')).toEqual([{ type: 'text', text: 'Hello' }])
 })
 
 test('reasoning and calls that a snapshot took away take no more deltas', () => {
   const chat = new Chat()
-  chat.do({ type: 'REASONING_MESSAGE_START', messageId: 'r1', role: 'reasoning' }, start('c1'), textStart('a1'))
+  chat.do(
+    { type: 'REASONING_MESSAGE_START', messageId: 'r1', role: 'reasoning' },
+    start('c1'),
+    textStart('a1'),
+  )
   chat.do({ type: 'MESSAGES_SNAPSHOT', messages: [assistant('a1', 'only')] })
   const before = chat.messages
-  expect(warnings(chat.do({ type: 'REASONING_MESSAGE_CONTENT', messageId: 'r1', delta: 'x' }))).toEqual(['unknown-id'])
+  expect(warnings(chat.do({ type: 'REASONING_MESSAGE_CONTENT', messageId: 'r1', delta: 'x' }))).toEqual([
+    'unknown-id',
+  ])
   expect(warnings(chat.do(args('c1', 'x')))).toEqual(['unknown-id'])
   expect(chat.messages).toBe(before)
   expect(chat.parts('a1')).toEqual([{ type: 'text', text: 'only' }])
@@ -272,7 +307,10 @@ test('reasoning and calls that a snapshot took away take no more deltas', () => 
 
 test('activities stay where a snapshot tells of none, and go where it tells of others', () => {
   const chat = new Chat()
-  chat.do(activity({ a: 1 }), ...text('a1', 'x'), { type: 'MESSAGES_SNAPSHOT', messages: [assistant('a1', 'x')] })
+  chat.do(activity({ a: 1 }), ...text('a1', 'x'), {
+    type: 'MESSAGES_SNAPSHOT',
+    messages: [assistant('a1', 'x')],
+  })
   expect(chat.messages.map(({ id }) => id)).toEqual(['act', 'a1'])
   const other: Message = { id: 'act2', role: 'activity', activityType: 'plan', content: {} }
   chat.do({ type: 'MESSAGES_SNAPSHOT', messages: [assistant('a1', 'x'), other] })

@@ -17,8 +17,8 @@ import { expect, test } from 'vitest'
 import {
   answer,
   args,
-  call,
   Chat,
+  call,
   closed,
   custom,
   opened,
@@ -62,7 +62,9 @@ test('a request that fails before RUN_STARTED leaves its answers waiting, after 
     after.do(...pending('c1'), answer('approval_c1'), opened(), runStarted(), end)
     expect([after.approval('c1').delivery, hasUnsentAnswer(after.state)]).toEqual(['unknown', false])
     expect(resumeEntries(after.state, false)).toEqual([])
-    expect(resumeEntries(after.state, true)).toMatchObject([{ interruptId: 'approval_c1', status: 'resolved' }])
+    expect(resumeEntries(after.state, true)).toMatchObject([
+      { interruptId: 'approval_c1', status: 'resolved' },
+    ])
   }
 })
 
@@ -128,7 +130,9 @@ test('an interrupt that concerns no call is shown, answered once, sent once and 
   chat.do(opened('run-2'))
   expect(hasUnsentAnswer(chat.state)).toBe(false)
   chat.do(runStarted('run-2'), runFinished(), closed)
-  expect(warnings(chat.do({ type: 'respond', interruptId: 'int-1', response: { cancel: true } }))).toEqual(['unknown-id'])
+  expect(warnings(chat.do({ type: 'respond', interruptId: 'int-1', response: { cancel: true } }))).toEqual([
+    'unknown-id',
+  ])
 })
 
 test('an interrupt may be declined, or closed by the person moving on', () => {
@@ -152,7 +156,12 @@ test('an interrupt that is asked again after it was answered is open again', () 
 
 test('the answer to an interrupt whose run broke is not lost: at once before RUN_STARTED, by retry after it', () => {
   const chat = new Chat()
-  chat.do(asks(question), { type: 'respond', interruptId: 'int-1', response: { payload: 1 } }, opened(), failedRun)
+  chat.do(
+    asks(question),
+    { type: 'respond', interruptId: 'int-1', response: { payload: 1 } },
+    opened(),
+    failedRun,
+  )
   expect([hasUnsentAnswer(chat.state), resumeEntries(chat.state, false).length]).toEqual([true, 1])
   chat.do(opened(), runStarted(), failedRun)
   expect([hasUnsentAnswer(chat.state), resumeEntries(chat.state, false).length]).toEqual([false, 0])
@@ -171,7 +180,10 @@ test('what a broken run had taken along is not returned to a conversation that w
 
 test('queue: messages wait in order; speaking again releases what one sees', () => {
   const chat = new Chat()
-  const item = (id: string, ...visible: string[]): LocalAct => ({ type: 'queue', item: { id, message: user(id), visible } })
+  const item = (id: string, ...visible: string[]): LocalAct => ({
+    type: 'queue',
+    item: { id, message: user(id), visible },
+  })
   chat.do(item('q1', 'x'), item('q2', 'y'), item('q3'))
   expect(chat.state.queue.map(({ id, visible }) => [id, visible])).toEqual([
     ['q1', ['x', 'y']],
@@ -194,7 +206,9 @@ test('an error outside of a run is kept until the next request', () => {
 test('RUN_ERROR is kept as the failure of the run, with its code', () => {
   const chat = new Chat()
   chat.do(opened(), runStarted(), { type: 'RUN_ERROR', message: 'Quota.', code: 'quota' })
-  expect(chat.state.run).toMatchObject({ failure: { code: 'run-error', message: 'Quota.', data: { code: 'quota' } } })
+  expect(chat.state.run).toMatchObject({
+    failure: { code: 'run-error', message: 'Quota.', data: { code: 'quota' } },
+  })
 })
 
 const part = (more: Partial<ToolCallPart>): ToolCallPart => ({
@@ -223,7 +237,10 @@ test('U.14 stored messages with a pending request show it again, keep their iden
   expect(chat.messages).toEqual(messages)
   expect(chat.messages.map((message, i) => message === messages[i])).toEqual([true, true])
   expect(chat.effects).toEqual([])
-  expect([hasUnsentAnswer(chat.state), findAnswerable(chat.state, 'approval_c1').status]).toEqual([false, 'open'])
+  expect([hasUnsentAnswer(chat.state), findAnswerable(chat.state, 'approval_c1').status]).toEqual([
+    false,
+    'open',
+  ])
   chat.do(answer('approval_c1'))
   expect(resumeEntries(chat.state, false)).toMatchObject([{ interruptId: 'approval_c1' }])
 })
@@ -235,7 +252,9 @@ test('a stored answer that waited is offered again; one that was under way is in
   for (const delivery of ['sent', 'unknown'] as const) {
     const doubt = load(stored({ state, approval: { ...question1, approved: true, delivery } }))
     expect(doubt.approval('c1').delivery).toBe('unknown')
-    expect([resumeEntries(doubt.state, false).length, resumeEntries(doubt.state, true).length]).toEqual([0, 1])
+    expect([resumeEntries(doubt.state, false).length, resumeEntries(doubt.state, true).length]).toEqual([
+      0, 1,
+    ])
     expect(hasUnsentAnswer(doubt.state)).toBe(false)
   }
 })

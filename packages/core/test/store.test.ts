@@ -5,17 +5,17 @@ import {
   args,
   ask,
   call,
+  closed,
   custom,
   end,
   opened,
-  closed,
   pending,
   result,
   runFinished,
   runStarted,
+  type Step,
   says,
   start,
-  type Step,
   text,
   textDelta,
   textStart,
@@ -142,7 +142,14 @@ test('S4.20 a step that changes nothing tells nobody and keeps the snapshot', ()
   taken()
   const before = store.getSnapshot()
   const ids = store.messageIds
-  for (const step of [answer('nobody'), ask('c1'), ask('nobody'), result('nobody'), args('c1', 'x'), custom('mine', 1)]) {
+  for (const step of [
+    answer('nobody'),
+    ask('c1'),
+    ask('nobody'),
+    result('nobody'),
+    args('c1', 'x'),
+    custom('mine', 1),
+  ]) {
     send(step)
     expect(taken()).not.toContain('all')
     expect(store.getSnapshot()).toBe(before)
@@ -155,7 +162,13 @@ test('getSnapshot is always current, also between publications, and the same obj
   const { store, send } = watched({ schedule })
   const empty = store.getSnapshot()
   expect(store.getSnapshot()).toBe(empty)
-  expect(empty).toMatchObject({ messages: [], status: 'ready', isLoading: false, threadId: 'thread', queue: [] })
+  expect(empty).toMatchObject({
+    messages: [],
+    status: 'ready',
+    isLoading: false,
+    threadId: 'thread',
+    queue: [],
+  })
   send(textStart('a1'), textDelta('a1', 'x'), textDelta('a1', 'y'))
   const now = store.getSnapshot()
   expect(now.messages).toMatchObject([{ parts: [{ text: 'xy' }] }])
@@ -315,7 +328,13 @@ test('messageIds keeps its identity while none comes or goes', () => {
   expect(ids).toEqual(['u1', 'a1'])
   send(textDelta('a1', 'x'), ...pending('c1'), answer('approval_c1'), result('c1'))
   send({ type: 'truncate', messageId: 'a1' })
-  send({ type: 'MESSAGES_SNAPSHOT', messages: [{ id: 'u1', role: 'user', content: '?' }, { id: 'a1', role: 'assistant' }] })
+  send({
+    type: 'MESSAGES_SNAPSHOT',
+    messages: [
+      { id: 'u1', role: 'user', content: '?' },
+      { id: 'a1', role: 'assistant' },
+    ],
+  })
   expect(store.messageIds).toBe(ids)
   send(says('u2'))
   expect(store.messageIds).toEqual(['u1', 'a1', 'u2'])
@@ -332,7 +351,10 @@ test('pendingApprovals, interrupts, queue and untouched messages keep their iden
   expect(after.pendingApprovals).toBe(before.pendingApprovals)
   expect(after.interrupts).toBe(before.interrupts)
   expect(after.queue).toBe(before.queue)
-  expect([after.messages[0] === before.messages[0], after.messages[1] === before.messages[1]]).toEqual([true, true])
+  expect([after.messages[0] === before.messages[0], after.messages[1] === before.messages[1]]).toEqual([
+    true,
+    true,
+  ])
   send(answer('approval_c1'))
   expect(store.getSnapshot().pendingApprovals).toEqual([])
 })

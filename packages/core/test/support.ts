@@ -16,7 +16,7 @@ import {
   type UIMessage,
 } from '@countersign/core'
 
-export const seed = 77
+export const seed = 20_261_121
 
 export type Step = AGUIEvent | LocalAct
 
@@ -112,9 +112,15 @@ export const user = (id: string, text = 'Hello', more: Partial<UIMessage> = {}):
   ...more,
 })
 
-export const says = (id: string, text?: string): LocalAct => ({ type: 'user-message', message: user(id, text) })
+export const says = (id: string, text?: string): LocalAct => ({
+  type: 'user-message',
+  message: user(id, text),
+})
 
-export const textStart = (messageId: string, more: Partial<Fields<'TEXT_MESSAGE_START'>> = {}): AGUIEvent => ({
+export const textStart = (
+  messageId: string,
+  more: Partial<Fields<'TEXT_MESSAGE_START'>> = {},
+): AGUIEvent => ({
   type: 'TEXT_MESSAGE_START',
   messageId,
   ...more,
@@ -143,7 +149,11 @@ export const start = (
   more: Partial<Fields<'TOOL_CALL_START'>> = { parentMessageId: 'a1' },
 ): AGUIEvent => ({ type: 'TOOL_CALL_START', toolCallId, toolCallName: 'remove', ...more })
 
-export const args = (toolCallId: string, delta: string): AGUIEvent => ({ type: 'TOOL_CALL_ARGS', toolCallId, delta })
+export const args = (toolCallId: string, delta: string): AGUIEvent => ({
+  type: 'TOOL_CALL_ARGS',
+  toolCallId,
+  delta,
+})
 
 export const end = (toolCallId: string, metadata?: Record<string, unknown>): AGUIEvent => ({
   type: 'TOOL_CALL_END',
@@ -162,7 +172,13 @@ export const result = (
   toolCallId: string,
   content = '"done"',
   more: Partial<Fields<'TOOL_CALL_RESULT'>> = {},
-): AGUIEvent => ({ type: 'TOOL_CALL_RESULT', messageId: `result-${toolCallId}`, toolCallId, content, ...more })
+): AGUIEvent => ({
+  type: 'TOOL_CALL_RESULT',
+  messageId: `result-${toolCallId}`,
+  toolCallId,
+  content,
+  ...more,
+})
 
 export const custom = (name: string, value: unknown): AGUIEvent => ({ type: 'CUSTOM', name, value })
 

@@ -7,10 +7,10 @@ import {
   type Delivery,
   type InferTools,
   type MessagePart,
-  tool,
   type ToolCallApproval,
   type ToolCallPart,
   type ToolCallState,
+  tool,
   toolDefinition,
   type UIMessage,
 } from '@countersign/core'
@@ -71,7 +71,11 @@ const where = clientTool({
   execute: (_, context) => context.idempotencyKey,
 })
 
-const described = toolDefinition({ name: 'later', description: 'Not placed yet', input: z.object({ at: z.number() }) })
+const described = toolDefinition({
+  name: 'later',
+  description: 'Not placed yet',
+  input: z.object({ at: z.number() }),
+})
 
 const list = [remove, read] as const
 type Listed = InferTools<typeof list>

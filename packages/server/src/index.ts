@@ -1,14 +1,12 @@
 export { tool, toolDefinition } from '@countersign/core'
-export { type Agent, createAgent, type GenerateResult } from './agent.js'
 export {
-  ApprovalCache,
-  type ApprovalCacheEntry,
-  type ApprovalCacheOptions,
-  type ApprovalCacheStats,
-  approvalCache,
-  type CachedTool,
-} from './approval-cache.js'
-export { isApprovalNeeded, type Policy, type PolicyCall, type PolicyDecision } from './gate.js'
+  type ApprovalPlan,
+  type PlannableCall,
+  type PlanPolicy,
+  planApprovals,
+  type Verdict,
+} from './answers/plan.js'
+export { isApprovalNeeded } from './gate/gate.js'
 export {
   type CallSite,
   cancelAllPending,
@@ -16,9 +14,16 @@ export {
   isReconciled,
   prepareMessagesForModel,
   withResults,
-} from './history.js'
-export { type ChatOptions, handleChat, readRunInput } from './http.js'
-export type { Secret } from './keys.js'
+} from './history/history.js'
+export { type ChatOptions, handleChat, readRunInput } from './http/http.js'
+export {
+  ApprovalCache,
+  type ApprovalCacheEntry,
+  type ApprovalCacheOptions,
+  type ApprovalCacheStats,
+  approvalCache,
+  type CachedTool,
+} from './ledger/approval-cache.js'
 export type {
   ApprovalEdits,
   ApprovalRecord,
@@ -42,9 +47,10 @@ export type {
   RenewResult,
   StoredOutcome,
   ToolOutcome as RecordedOutcome,
-} from './ledger.js'
-export { ledgerKey } from './ledger.js'
-export { type MemoryLedgerOptions, memoryLedger } from './memory-ledger.js'
+} from './ledger/ledger.js'
+export { ledgerKey } from './ledger/ledger.js'
+export { type MemoryLedgerOptions, memoryLedger } from './ledger/memory-ledger.js'
+export { type StatelessLedgerOptions, statelessLedger } from './ledger/stateless-ledger.js'
 export type {
   FinishReason,
   Model,
@@ -58,17 +64,19 @@ export type {
   ModelToolCall,
   ModelToolResult,
   ProviderMetadata,
-} from './model.js'
-export {
-  type ApprovalPlan,
-  type PlannableCall,
-  type PlanPolicy,
-  planApprovals,
-  type Verdict,
-} from './plan.js'
-export type { RunOptions } from './run.js'
-export { type ScriptedModel, type ScriptedTurn, scriptedModel } from './scripted-model.js'
-export type { AgentOptions, ApprovalOptions, ConfirmedVerdict, RunContext } from './settings.js'
-export { type StatelessLedgerOptions, statelessLedger } from './stateless-ledger.js'
-export { ToolkitRequiredError, ToolNotFoundError } from './tool-errors.js'
-export type { AgentTool } from './toolkit.js'
+} from './model/model.js'
+export { type ScriptedModel, type ScriptedTurn, scriptedModel } from './model/scripted-model.js'
+export { type Agent, createAgent, type GenerateResult } from './run/agent.js'
+export type { RunOptions } from './run/run.js'
+export type {
+  AgentOptions,
+  ApprovalOptions,
+  ConfirmedVerdict,
+  Policy,
+  PolicyCall,
+  PolicyDecision,
+  RunContext,
+} from './scope/settings.js'
+export type { Secret } from './tokens/keys.js'
+export { ToolkitRequiredError, ToolNotFoundError } from './tools/tool-errors.js'
+export type { AgentTool } from './tools/toolkit.js'

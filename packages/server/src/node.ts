@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RunAgentInput } from '@countersign/core'
-import type { Agent } from './agent.js'
-import { checkRequest, KEEP_ALIVE_MS, readText, rejection } from './http.js'
-import { parseRunInput, readParsedInput } from './run-input.js'
-import type { RunContext } from './settings.js'
-import { SSE_HEADERS, type SseFrames, sseFrames } from './sse.js'
+import { checkRequest, KEEP_ALIVE_MS, readText, rejection } from './http/http.js'
+import { parseRunInput, readParsedInput } from './http/run-input.js'
+import { SSE_HEADERS, type SseFrames, sseFrames } from './http/sse.js'
+import type { Agent } from './run/agent.js'
+import type { RunContext } from './scope/settings.js'
 
 /** A request of node:http, or of Express and its like, which may have parsed the body already. */
 export type NodeRequest = IncomingMessage & { readonly body?: unknown }

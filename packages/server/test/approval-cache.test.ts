@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { ApprovalCache, approvalCache, defaultLedger } from '../src/approval-cache.js'
-import { memoryLedger } from '../src/memory-ledger.js'
-import { statelessLedger } from '../src/stateless-ledger.js'
+import { ApprovalCache, approvalCache, defaultLedger } from '../src/ledger/approval-cache.js'
+import { memoryLedger } from '../src/ledger/memory-ledger.js'
+import { statelessLedger } from '../src/ledger/stateless-ledger.js'
 
 function cacheAt(start: number) {
   let now = start

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import vectors from '../../../docs/token-vectors.json' with { type: 'json' }
-import { bindingText, canonicalJson, readArguments } from '../src/canonical.js'
+import { bindingText, canonicalJson, readArguments } from '../src/encoding/canonical.js'
 import { canonicalText } from './reference-token.js'
 
 test.each(vectors.canonical.map(({ text, canonical }) => [text.slice(0, 60), text, canonical] as const))(

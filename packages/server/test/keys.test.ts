@@ -1,8 +1,8 @@
 import { isCountersignError } from '@countersign/core'
 import { expect, test } from 'vitest'
 import vectors from '../../../docs/token-vectors.json' with { type: 'json' }
-import { decodeBase64url, encodeBase64url } from '../src/base64url.js'
-import { createKeyring, keyedHash } from '../src/keys.js'
+import { decodeBase64url, encodeBase64url } from '../src/encoding/base64url.js'
+import { createKeyring, keyedHash } from '../src/tokens/keys.js'
 import { argsHash, kidOf } from './reference-token.js'
 
 const [first, second] = vectors.kids.map(({ secret }) => secret)

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { claimAndWait } from '../src/claim-and-wait.js'
-import { newApprovalId } from '../src/ids.js'
-import { type ApprovalRecord, CLOCK_SKEW_MS, type Ledger, ledgerKey } from '../src/ledger.js'
-import { memoryLedger } from '../src/memory-ledger.js'
-import { statelessLedger } from '../src/stateless-ledger.js'
+import { newApprovalId } from '../src/encoding/ids.js'
+import { claimAndWait } from '../src/ledger/claim-and-wait.js'
+import { type ApprovalRecord, CLOCK_SKEW_MS, type Ledger, ledgerKey } from '../src/ledger/ledger.js'
+import { memoryLedger } from '../src/ledger/memory-ledger.js'
+import { statelessLedger } from '../src/ledger/stateless-ledger.js'
 
 const approve = { decision: 'approve', scope: 'once' } as const
 const EXPIRY = 10_000

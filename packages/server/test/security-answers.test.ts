@@ -61,6 +61,34 @@ test('an edit runs as edited; of a key that is not listed, or against the schema
   expect(await edit({ to: 'team', n: 2, extra: true })).toMatchObject(closed)
 })
 
+test('a refused answer closes its call with what was wrong, for the model and for a repeat of the answer', async () => {
+  const schema = z.looseObject({ to: z.string(), n: z.number().max(5, 'at most 5') })
+  const { send, model, post, question } = await serve({}, { allowEdits: true, input: schema })
+  const { first, history } = await question()
+  const resume = [answer(first, { ...yes, editedArgs: { to: 'team', n: 9 } })]
+  const events = await post(input(history, { resume }))
+  const [refusal] = refusals(events)
+  expect(refusal?.message).toContain('n: at most 5')
+  const closed = { type: 'execution-cancelled', reason: refusal?.message }
+  expect(results(events)).toMatchObject([{ content: closed, own: { code: 'approval-malformed' } }])
+  const told = model.requests.at(-1)?.messages.at(-1)
+  expect(told).toMatchObject({ content: [{ outcome: { kind: 'cancelled', reason: refusal?.message } }] })
+  expect(results(await post(input(history, { resume })))).toMatchObject([{ content: closed }])
+  expect(results(await post(input(history)))).toMatchObject([{ content: closed }])
+  expect(send.runs).toEqual([])
+})
+
+test('an expired question says so, also when the ledger tells it again', async () => {
+  let now = 1_700_000_000_000
+  const { post, question } = await serve({ now: () => now }, { expiresIn: 60 })
+  const { first, history } = await question()
+  now += 61_000
+  const closed = { type: 'execution-cancelled', reason: 'expired' }
+  const resume = [answer(first, yes)]
+  expect(results(await post(input(history, { resume })))).toMatchObject([{ content: closed }])
+  expect(results(await post(input(history, { resume })))).toMatchObject([{ content: closed }])
+})
+
 test('a denial that is flipped to a yes runs nothing; the person is told', async () => {
   const { send, post, question } = await serve()
   const { first, history } = await question()

@@ -172,7 +172,7 @@ export function requests(events: readonly AGUIEvent[]): Asked[] {
 
 export function refusals(
   events: readonly AGUIEvent[],
-): { approvalId: string; code: string; toolCallId?: string }[] {
+): { approvalId: string; code: string; message: string; toolCallId?: string }[] {
   return events.flatMap((event) =>
     event.type === 'CUSTOM' && event.name === 'approval-refused' ? [event.value] : [],
   )

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import vectors from '../../../docs/token-vectors.json' with { type: 'json' }
-import { createKeyring } from '../src/keys.js'
+import { createKeyring } from '../src/tokens/keys.js'
 import {
   bindingMatches,
   signToken,
   type TokenExpectation,
   type TokenRequest,
   verifyToken,
-} from '../src/token.js'
+} from '../src/tokens/token.js'
 import { type Expected, verify } from './reference-token.js'
 
 interface Vector {

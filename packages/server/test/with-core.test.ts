@@ -86,6 +86,31 @@ test('a chained approval through core: ask, approve with an edit, ask again, den
   expect(client.pending()).toEqual([])
 })
 
+test('an edit that does not fit through core: the call says what was wrong, and so does the next request', async () => {
+  const schema = z.looseObject({ n: z.number().max(5, 'at most 5') })
+  const send = counted('send', { needsApproval: true, allowEdits: true, input: schema })
+  const { client, model } = open([call(['c1', 'send', { n: 1 }]), say('sorry'), say('yes?')], [send.tool])
+  await client.say('go')
+  const [approvalId = ''] = client.pending()
+  client.act({ type: 'answer', approvalId, approved: true, input: { n: 9 } })
+  expect(await client.run()).toBe('success')
+  await client.say('and?')
+  const reason = 'The arguments for send do not fit: n: at most 5'
+  expect(client.calls()).toMatchObject([
+    { state: 'cancelled', error: { message: reason, code: 'approval-malformed' } },
+  ])
+  for (const { messages } of model.requests.slice(1)) {
+    expect(messages).toContainEqual(
+      expect.objectContaining({
+        content: [
+          expect.objectContaining({ outcome: expect.objectContaining({ kind: 'cancelled', reason }) }),
+        ],
+      }),
+    )
+  }
+  expect(send.runs).toEqual([])
+})
+
 test('several requests beside a safe call, answered differently, in one continuation', async () => {
   const send = counted('send', { needsApproval: true })
   const look = counted('look')

@@ -5,7 +5,7 @@ import { addFixed, addMessage, addResult, addText, moveCall, retainMessages, tou
 import { type Effect, none, warn } from './effects.js'
 import { loadMessage } from './load.js'
 import { type MirrorState, mirrorRecord, restoreRecord, type ThreadRecord } from './record.js'
-import { closeRun, openRun, type RunEnd } from './runs.js'
+import { closeRun, openRun, type RunEnd, rejoinRun } from './runs.js'
 import type { CallCell, ChatState, QueuedMessage } from './state.js'
 import { isRecord } from './value.js'
 
@@ -24,7 +24,7 @@ export type LocalAct =
     }
   | { readonly type: 'tool-started'; readonly toolCallId: string }
   | ({ readonly type: 'tool-output'; readonly toolCallId: string; readonly messageId: string } & ToolOutput)
-  | { readonly type: 'run-opened'; readonly runId: string }
+  | { readonly type: 'run-opened' | 'run-rejoined'; readonly runId: string }
   | { readonly type: 'run-closed'; readonly end: RunEnd }
   | { readonly type: 'set-messages'; readonly messages: readonly UIMessage[] }
   | { readonly type: 'restore'; readonly record: ThreadRecord }
@@ -72,6 +72,8 @@ export function applyAct(state: ChatState, act: LocalAct): readonly Effect[] {
       return finishTool(state, act.toolCallId, act.messageId, act)
     case 'run-opened':
       return openRun(state, act.runId)
+    case 'run-rejoined':
+      return rejoinRun(state, act.runId)
     case 'run-closed':
       return closeRun(state, act.end)
     case 'set-messages':

@@ -237,7 +237,7 @@ function finish(draft: Draft): UIMessage {
 export type OrderStep = number | 'r' | 'c' | 'o' | 'p' | EmbeddedPart
 
 /** Never a call: a history must not bring in an approval by this way. */
-export type EmbeddedPart = FilePart | SourcePart | DataPart
+type EmbeddedPart = FilePart | SourcePart | DataPart
 
 function isEmbedded(value: unknown): value is EmbeddedPart {
   if (!isRecord(value)) return false

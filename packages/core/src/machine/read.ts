@@ -106,7 +106,7 @@ function publishPart(cell: PartCell): MessagePart {
 }
 
 /** The published form of one call. */
-export function publishCall(cell: CallCell): ToolCallPart {
+function publishCall(cell: CallCell): ToolCallPart {
   if (cell.part) return cell.part
   const input = cell.reader ? cell.reader.value : cell.input
   cell.part = {

@@ -7,13 +7,29 @@ import { type Effect, none } from './effects.js'
 import type { CallCell, ChatState, FinishedRun, InterruptCell } from './state.js'
 import { string } from './value.js'
 
-/** A request goes out: what the server did not have yet goes with it. */
+/** A request goes out: what the server did not have yet goes with it. A run that broke off will not be taken up again. */
 export function openRun(state: ChatState, runId: string): readonly Effect[] {
+  if (state.run.phase === 'idle' && state.run.brokenOff) {
+    for (const call of state.open) interruptCall(state, call)
+  }
   const carried = [...state.unsent]
   for (const item of carried) markSent(state, item)
   state.unsent.clear()
   state.error = undefined
   state.run = { phase: 'submitted', runId, carried }
+  state.owed = 'change'
+  return none
+}
+
+/** A run that broke off goes on where it stopped. What it had taken along is under way again. */
+export function rejoinRun(state: ChatState, runId: string): readonly Effect[] {
+  const carried = [...state.unsent].filter((item) => item.kind === 'call' && item.approval?.delivery === 'unknown')
+  for (const item of carried) {
+    markSent(state, item)
+    state.unsent.delete(item)
+  }
+  state.error = undefined
+  state.run = { phase: 'streaming', runId, carried }
   state.owed = 'change'
   return none
 }
@@ -75,7 +91,8 @@ export function failRun(state: ChatState, event: RunErrorEvent): readonly Effect
 export type RunEnd =
   | { readonly type: 'success' }
   | { readonly type: 'aborted' }
-  | { readonly type: 'failed'; readonly error: CountersignError }
+  /** `resumable`: the stream broke off and may yet be taken up where it stopped. */
+  | { readonly type: 'failed'; readonly error: CountersignError; readonly resumable?: boolean }
 
 export function closeRun(state: ChatState, end: RunEnd): readonly Effect[] {
   const { run } = state
@@ -86,12 +103,13 @@ export function closeRun(state: ChatState, end: RunEnd): readonly Effect[] {
       if (item.kind === 'interrupt' && isAttached(state, item)) state.interrupts.delete(item.interrupt.id)
     }
   } else {
-    state.run = { phase: 'idle' }
+    const brokenOff = end.type === 'failed' && end.resumable === true
+    state.run = { phase: 'idle', ...(brokenOff && { brokenOff }) }
     state.error = end.type === 'failed' ? end.error : undefined
     for (const item of run.carried) {
       if (isAttached(state, item)) returnUnsettled(state, item, run.phase === 'streaming')
     }
-    for (const call of state.open) interruptCall(state, call)
+    if (!brokenOff) for (const call of state.open) interruptCall(state, call)
   }
   state.owed = 'change'
   return none

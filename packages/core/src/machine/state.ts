@@ -52,8 +52,9 @@ export interface ChatState {
 }
 
 /** The run that streams now, if any, and how the last one ended. */
-export type RunState =
-  | { readonly phase: 'idle'; readonly last?: FinishedRun }
+type RunState =
+  /** `brokenOff`: the last run's stream broke and may yet go on where it stopped. */
+  | { readonly phase: 'idle'; readonly last?: FinishedRun; readonly brokenOff?: boolean }
   | {
       readonly phase: 'submitted' | 'streaming'
       readonly runId: string

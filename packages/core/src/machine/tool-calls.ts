@@ -6,8 +6,8 @@ import type {
   ToolCallResultEvent,
   ToolCallStartEvent,
 } from '../protocol/events.js'
-import { markChanged } from './approvals.js'
-import { addCall, addResult, growPart, moveCall, touchPart } from './cells.js'
+import { markChanged, setApproval } from './approvals.js'
+import { addCall, addResult, growPart, moveCall } from './cells.js'
 import { type Effect, none, warn } from './effects.js'
 import { assistantMessage, subagentMetadata } from './message-events.js'
 import type { CallCell, ChatState } from './state.js'
@@ -137,7 +137,7 @@ function findUnanswered(state: ChatState, id: string): CallCell | undefined {
 }
 
 /** How a call ended, as far as its result tells. */
-export interface Outcome {
+interface Outcome {
   readonly state: Extract<ToolCallState, 'complete' | 'error' | 'denied' | 'cancelled'>
   readonly output?: unknown
   readonly error?: { readonly message: string; readonly code?: string }
@@ -177,11 +177,9 @@ export function settle(
   } else if (!isTerminal(call.state)) return false
   call.reader = undefined
   call.replay = undefined
-  const { approval } = call
-  if (approval?.approved !== undefined || approval?.delivery)
-    call.approval = { ...approval, delivery: 'settled' }
+  const { approved, delivery } = call.approval ?? {}
+  if (approved !== undefined || delivery !== undefined) setApproval(state, call, { delivery: 'settled' })
   state.unsent.delete(call)
-  touchPart(state, call.owner, call)
   return true
 }
 
@@ -196,8 +194,7 @@ export function readyClientTool(state: ChatState, value: unknown): readonly Effe
     return warn('illegal-step', `The client tool call "${call.id}" is ready although it is ${call.state}.`)
   }
   call.ready = { input: ready['input'] }
-  call.approval = { ...call.approval, delivery: 'settled' }
+  setApproval(state, call, { delivery: 'settled' })
   state.unsent.delete(call)
-  touchPart(state, call.owner, call)
   return none
 }

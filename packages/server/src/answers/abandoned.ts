@@ -1,16 +1,17 @@
 import { failed, type Message, type ToolOutcome } from '@countersign/core'
+import { readArguments } from '../encoding/canonical.js'
+import { randomId } from '../encoding/ids.js'
+import { type ApprovalRequest, describeRequest } from '../gate/ask.js'
+import { decideGate } from '../gate/gate.js'
+import { type CallSite, MOVED_ON } from '../history/history.js'
+import { readOwn } from '../history/metadata.js'
+import type { ApprovalRef, ClaimResult, LedgerAnswer } from '../ledger/ledger.js'
+import { gateContext, type RunScope } from '../scope/scope.js'
+import { readCall } from '../tools/call.js'
 import { approvalIdOf } from './answers.js'
-import { type ApprovalRequest, describeRequest } from './ask.js'
-import { readArguments } from './canonical.js'
-import { decideGate, readCall } from './gate.js'
-import { type CallSite, MOVED_ON } from './history.js'
-import { randomId } from './ids.js'
 import type { IssuedRecords } from './issued.js'
-import type { ApprovalRef, ClaimResult, LedgerAnswer } from './ledger.js'
-import { readOwn } from './metadata.js'
 import type { Refusal } from './refusals.js'
-import { gateContext, type RunScope } from './scope.js'
-import { interruptedOutcome, restoreOutcome } from './stored-outcome.js'
+import { interruptedOutcome, rejection, restoreOutcome } from './stored-outcome.js'
 import { verifyCallToken } from './verdicts.js'
 
 /** What becomes of a call that has no result and was not answered by this request. */
@@ -39,10 +40,12 @@ export async function decideFate(
   if (token === undefined || approvalId === undefined) return decideUnasked(scope, site, refusal, messages)
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
   const close = async (code: Refusal['code'] | undefined, reason?: string, known = true): Promise<Fate> => {
-    const settled = known ? await closeInLedger(scope, ref, code, reason) : undefined
+    const answer: LedgerAnswer =
+      code === 'approval-expired' ? { decision: 'expire' } : { decision: 'cancel', code, reason }
+    const settled = known ? await closeInLedger(scope, ref, answer) : undefined
     if (settled?.status === 'repeat') return kept(site, restoreOutcome(settled.outcome))
     if (settled?.status === 'conflict') return conflicting(scope, site, issued, approvalId)
-    return { kind: 'result', site, outcome: failed('cancelled', reason ?? wordsFor(code), code) }
+    return { kind: 'result', site, outcome: rejection(answer) }
   }
 
   const { function: called } = site.call
@@ -50,7 +53,8 @@ export async function decideFate(
   if (!read.ok) return close('approval-tampered', undefined, entry !== undefined)
   const verified = await verifyCallToken(scope, token, ref, site, read.canonical)
   if (!verified.ok) return close(refusal?.code ?? verified.code, undefined, entry !== undefined)
-  if (refusal?.fate === 'close') return close(refusal.code)
+  // what was wrong with the answer is what the model is told
+  if (refusal?.fate === 'close') return close(refusal.code, refusal.message)
   if (refusal === undefined && (site.movedOn || own.state === 'cancelled')) return close(undefined, MOVED_ON)
   if (refusal !== undefined && site.movedOn && refusal.fate === 'as-found') return close(refusal.code)
 
@@ -61,7 +65,7 @@ export async function decideFate(
     name: called.name,
     arguments: called.arguments,
   })
-  if (!ready.ok) return close('approval-stale')
+  if (!ready.ok) return close('approval-stale', ready.failure.reason)
   const terms = { ...verified.claims, token: String(token) }
   try {
     return { kind: 'open', site, request: describeRequest(scope, ready.call, terms) }
@@ -69,14 +73,6 @@ export async function decideFate(
     scope.settings.warn(`The request for ${called.name} cannot be described any more.`, error)
     return close('approval-stale')
   }
-}
-
-function wordsFor(code: Refusal['code'] | undefined): string | undefined {
-  return code === undefined
-    ? undefined
-    : code === 'approval-expired'
-      ? 'expired'
-      : 'the approval is not valid'
 }
 
 /** A call that nobody was asked about: the client's own tools are left to it, any other is closed. */
@@ -144,12 +140,9 @@ function kept(site: CallSite, from: ReturnType<typeof restoreOutcome>): Fate {
 async function closeInLedger(
   scope: RunScope,
   ref: ApprovalRef,
-  code: Refusal['code'] | undefined,
-  reason?: string,
+  answer: LedgerAnswer,
 ): Promise<ClaimResult | undefined> {
   const { ledger, leaseMs } = scope.settings.approvals
-  const answer: LedgerAnswer =
-    code === 'approval-expired' ? { decision: 'expire' } : { decision: 'cancel', code, reason }
   try {
     return await ledger.claim(ref, answer, randomId('holder_'), leaseMs)
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { ResumeEntry } from '@countersign/core'
-import { decodeBase64url } from './base64url.js'
-import type { CallSite } from './history.js'
-import { asString, isRecord, readOwn } from './metadata.js'
+import type { CallSite } from '../history/history.js'
+import { asString, isRecord, readOwn } from '../history/metadata.js'
+import { peekApprovalId } from '../tokens/token.js'
 
 /** An answer as it came in, nothing about it believed yet. */
 export interface Answer {
@@ -61,14 +61,4 @@ export function approvalIdOf(site: CallSite): string | undefined {
   const { approval, token } = readOwn(site.call.metadata)
   const id = isRecord(approval) ? asString(approval.id) : undefined
   return id ?? (typeof token === 'string' ? peekApprovalId(token) : undefined)
-}
-
-function peekApprovalId(token: string): string | undefined {
-  const bytes = token.length > 4096 ? undefined : decodeBase64url(token.split('.')[2] ?? '')
-  try {
-    const payload: unknown = JSON.parse(new TextDecoder().decode(bytes))
-    return isRecord(payload) ? asString(payload.ap) : undefined
-  } catch {
-    return undefined
-  }
 }

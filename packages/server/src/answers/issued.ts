@@ -1,10 +1,10 @@
 import type { Message, ToolMessage } from '@countersign/core'
+import { readArguments } from '../encoding/canonical.js'
+import { type CallSite, readCalls } from '../history/history.js'
+import { readOwn } from '../history/metadata.js'
+import type { LedgerEntry } from '../ledger/ledger.js'
+import type { RunScope } from '../scope/scope.js'
 import { approvalIdOf } from './answers.js'
-import { readArguments } from './canonical.js'
-import { type CallSite, readCalls } from './history.js'
-import type { LedgerEntry } from './ledger.js'
-import { readOwn } from './metadata.js'
-import type { RunScope } from './scope.js'
 
 /** What the ledger still has open in this thread, against the calls of a history. */
 export interface IssuedRecords {

@@ -1,5 +1,5 @@
 import type { AGUIEvent, ApprovalErrorCode } from '@countersign/core'
-import type { CallSite } from './history.js'
+import type { CallSite } from '../history/history.js'
 
 /** An answer that was not taken, and what becomes of its call. */
 export interface Refusal {

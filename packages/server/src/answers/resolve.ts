@@ -1,30 +1,16 @@
-import { type CountersignError, failed, type Message, type ToolOutcome } from '@countersign/core'
-import { audit } from './audit.js'
-import { claimAndWait } from './claim-and-wait.js'
-import type { CallSite } from './history.js'
-import { randomId } from './ids.js'
-import type { ClaimResult, LedgerAnswer } from './ledger.js'
+import type { Message } from '@countersign/core'
+import { randomId } from '../encoding/ids.js'
+import type { CallSite } from '../history/history.js'
+import { claimAndWait } from '../ledger/claim-and-wait.js'
+import type { ClaimResult, LedgerAnswer } from '../ledger/ledger.js'
+import { audit } from '../scope/audit.js'
+import type { RunScope } from '../scope/scope.js'
 import { prepareVerdicts, type Settlement } from './prepare.js'
 import type { Refusal } from './refusals.js'
+import type { Resolution } from './resolution.js'
 import { runClaimed } from './run-claimed.js'
-import type { RunScope } from './scope.js'
-import { interruptedOutcome, restoreOutcome } from './stored-outcome.js'
+import { interruptedOutcome, rejection, restoreOutcome } from './stored-outcome.js'
 import { LEDGER_UNAVAILABLE, type VerifiedVerdict } from './verdicts.js'
-
-/** What became of one answered call. */
-export type Resolution =
-  | {
-      readonly kind: 'result'
-      readonly site: CallSite
-      readonly outcome: ToolOutcome
-      readonly refusal?: Refusal
-    }
-  /** An approved client tool: the client runs it now, with this input. */
-  | { readonly kind: 'handed-out'; readonly site: CallSite; readonly input: unknown }
-  /** It goes back to where it was, or is closed with the refusal's code. */
-  | { readonly kind: 'refused'; readonly site: CallSite; readonly refusal: Refusal }
-  /** The tool threw and its `failureMode` is `throw`: the run ends with this once the others are told. */
-  | { readonly kind: 'threw'; readonly site: CallSite; readonly error: CountersignError }
 
 /**
  * Carries out verified verdicts before the model is called: all are validated, then each call is claimed right before its own
@@ -87,21 +73,6 @@ function auditAnswer({ answer, verdict }: Exclude<Settlement, { kind: 'refuse' }
     scope: answer.scope,
     edited,
     arguments: answer.arguments ?? verdict.canonical,
-  }
-}
-
-function rejection(answer: LedgerAnswer): ToolOutcome {
-  switch (answer.decision) {
-    case 'deny':
-      return failed('denied', answer.reason)
-    case 'cancel':
-      return failed('cancelled', answer.reason, answer.code)
-    case 'expire':
-      return failed('cancelled', 'expired', 'approval-expired')
-    case 'approve':
-      return interruptedOutcome()
-    default:
-      return answer satisfies never
   }
 }
 

@@ -1,13 +1,14 @@
 import { CountersignError, type Message, type ToolOutcome } from '@countersign/core'
-import { audit } from './audit.js'
-import { type Execution, executeTool } from './execute.js'
-import type { ReadyCall } from './gate.js'
-import type { ApprovalRef, GrantRequest, LedgerAnswer, ToolOutcome as RanOutcome } from './ledger.js'
-import { progressEvent } from './progress.js'
-import type { Resolution } from './resolve.js'
-import type { RunScope } from './scope.js'
+import { grantSession } from '../gate/grants.js'
+import type { ApprovalRef, LedgerAnswer, ToolOutcome as RanOutcome } from '../ledger/ledger.js'
+import { audit } from '../scope/audit.js'
+import type { RunScope } from '../scope/scope.js'
+import type { ReadyCall } from '../tools/call.js'
+import { type Execution, executeTool } from '../tools/execute.js'
+import { progressEvent } from '../tools/progress.js'
+import type { AgentTool } from '../tools/toolkit.js'
+import type { Resolution } from './resolution.js'
 import { interruptedOutcome, toStored } from './stored-outcome.js'
-import type { AgentTool } from './toolkit.js'
 import type { VerifiedVerdict } from './verdicts.js'
 
 /** An approved call that this run has claimed. */
@@ -131,22 +132,4 @@ async function complete(
   const { approvalId, site } = verdict
   const names = { approvalId, toolCallId: site.call.id, toolName: site.call.function.name }
   await audit(scope, { event: 'completed', ...names, outcome: outcome.type })
-}
-
-/** A yes for the session becomes a grant, by the arguments that ran. One that cannot be made leaves the yes at `once`. */
-async function grantSession(scope: RunScope, { answer, call, revision }: ClaimedCall): Promise<void> {
-  if (answer.decision !== 'approve' || answer.scope !== 'session' || scope.owner === null) return
-  const { approvals, warn } = scope.settings
-  try {
-    const request: GrantRequest = { ...grantKey(scope, scope.owner, call), approved: true, revision }
-    const { status } = await approvals.ledger.grant(request)
-    if (status === 'granted') await audit(scope, { event: 'granted', toolName: call.name })
-  } catch (error) {
-    warn(`No session grant could be made for ${call.name}.`, error)
-  }
-}
-
-/** What a grant for this call covers. */
-export function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: ReadyCall) {
-  return { owner, threadId, toolName: name, scopeKey: tool.scopeKey?.(input as never) ?? name }
 }

@@ -1,5 +1,16 @@
-import { failed, isSuccess, type ToolOutcome, toResultContent } from '@countersign/core'
-import type { ToolOutcome as RanOutcome, StoredOutcome } from './ledger.js'
+import {
+  type ApprovalErrorCode,
+  failed,
+  isSuccess,
+  type ToolOutcome,
+  toResultContent,
+} from '@countersign/core'
+import {
+  type LedgerAnswer,
+  MAX_REASON_LENGTH,
+  type ToolOutcome as RanOutcome,
+  type StoredOutcome,
+} from '../ledger/ledger.js'
 
 /** A result as the ledger keeps it, or a client tool that is handed out again. */
 export type Restored =
@@ -16,7 +27,10 @@ export function restoreOutcome(stored: StoredOutcome): Restored {
     case 'denied':
       return { kind: 'outcome', outcome: failed('denied', stored.reason) }
     case 'cancelled':
-      return { kind: 'outcome', outcome: failed('cancelled', stored.reason, stored.code) }
+      return {
+        kind: 'outcome',
+        outcome: failed('cancelled', stored.reason ?? reasonOf(stored.code), stored.code),
+      }
     case 'handed-out':
       return { kind: 'handed-out', arguments: stored.arguments }
     case 'unavailable': {
@@ -37,4 +51,30 @@ export function toStored(outcome: ToolOutcome): RanOutcome {
 /** The outcome of a call whose runner was lost. */
 export function interruptedOutcome(reason?: string): ToolOutcome {
   return failed('execution_error', reason ?? 'It was interrupted; it may or may not have run.', 'interrupted')
+}
+
+/** The outcome of an answer that lets nothing run: the same that a repeat of it gets from the ledger. */
+export function rejection(answer: LedgerAnswer): ToolOutcome {
+  switch (answer.decision) {
+    case 'deny':
+      return failed('denied', shortened(answer.reason))
+    case 'cancel':
+      return failed('cancelled', shortened(answer.reason) ?? reasonOf(answer.code), answer.code)
+    case 'expire':
+      return failed('cancelled', reasonOf('approval-expired'), 'approval-expired')
+    case 'approve':
+      return interruptedOutcome()
+    default:
+      return answer satisfies never
+  }
+}
+
+function shortened(reason: string | undefined): string | undefined {
+  return reason?.slice(0, MAX_REASON_LENGTH)
+}
+
+/** Why the server closed a call, where it kept only the code. */
+function reasonOf(code: ApprovalErrorCode | undefined): string | undefined {
+  if (code === undefined) return undefined
+  return code === 'approval-expired' ? 'expired' : 'the approval is not valid'
 }

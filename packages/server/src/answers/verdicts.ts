@@ -1,14 +1,14 @@
 import type { ApprovalErrorCode } from '@countersign/core'
+import { readArguments } from '../encoding/canonical.js'
+import type { CallSite } from '../history/history.js'
+import { isRecord, readOwn } from '../history/metadata.js'
+import type { ApprovalRef, ApprovalScope, LedgerEntry } from '../ledger/ledger.js'
+import type { RunScope } from '../scope/scope.js'
+import { type TokenClaims, verifyToken } from '../tokens/token.js'
 import type { Answer } from './answers.js'
-import { readArguments } from './canonical.js'
-import type { CallSite } from './history.js'
 import type { IssuedRecords } from './issued.js'
-import type { ApprovalRef, ApprovalScope, LedgerEntry } from './ledger.js'
-import { isRecord, readOwn } from './metadata.js'
 import type { Verdict } from './plan.js'
 import type { Refusal } from './refusals.js'
-import type { RunScope } from './scope.js'
-import { type TokenClaims, verifyToken } from './token.js'
 
 /** An answer that is this owner's, to this server's own question, about exactly this call, in time. */
 export interface VerifiedVerdict {

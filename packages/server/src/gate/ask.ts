@@ -6,13 +6,13 @@ import {
   type JsonSchema,
   type ToolFailure,
 } from '@countersign/core'
-import { audit } from './audit.js'
-import { bindingText, canonicalJson } from './canonical.js'
-import type { ReadyCall } from './gate.js'
-import type { ApprovalEdits, ApprovalRecord, ApprovalScope } from './ledger.js'
-import type { RunScope } from './scope.js'
-import { signToken } from './token.js'
-import type { AgentTool } from './toolkit.js'
+import { bindingText, canonicalJson } from '../encoding/canonical.js'
+import type { ApprovalEdits, ApprovalRecord, ApprovalScope } from '../ledger/ledger.js'
+import { audit } from '../scope/audit.js'
+import type { RunScope } from '../scope/scope.js'
+import { signToken } from '../tokens/token.js'
+import type { ReadyCall } from '../tools/call.js'
+import type { AgentTool } from '../tools/toolkit.js'
 
 /** What the person is asked: the value of `CUSTOM approval-requested`. */
 export interface ApprovalRequest {

@@ -1,78 +1,14 @@
-import { failed, type GateContext, type ToolFailure } from '@countersign/core'
-import { readArguments } from './canonical.js'
-import { validate } from './schema.js'
-import { type AgentTool, isReserved, type Toolkit } from './toolkit.js'
-
-/** A call as a model made it. */
-export interface ProposedCall {
-  readonly id: string
-  readonly name: string
-  /** JSON text. */
-  readonly arguments: string
-}
-
-/** A call that could run: its tool exists, its arguments were read strictly and fit the schema. */
-export interface ReadyCall extends ProposedCall {
-  readonly tool: AgentTool
-  /** RFC 8785 text of the arguments; its parse is `args`. */
-  readonly canonical: string
-  readonly args: unknown
-  /** What the schema made of `args`. */
-  readonly input: unknown
-}
-
-export type CallReading =
-  | { readonly ok: true; readonly call: ReadyCall }
-  | { readonly ok: false; readonly failure: ToolFailure }
-
-/** What an application's policy looks at. */
-export interface PolicyCall {
-  readonly toolName: string
-  readonly toolCallId: string
-  /** Validated. */
-  readonly input: unknown
-  readonly location: AgentTool['location']
-}
-
-/** Lets a call run unasked, asks the person, or forbids it. */
-export type PolicyDecision =
-  | 'allow'
-  | 'ask'
-  | 'block'
-  | { readonly decision: 'allow' | 'ask' | 'block'; readonly reason?: string }
-
-/** Decides before the tool's own `needsApproval`; nothing (`undefined`) leaves the decision to it. A throw asks. */
-export type Policy = (
-  call: PolicyCall,
-  context: GateContext,
-) => PolicyDecision | undefined | Promise<PolicyDecision | undefined>
+import type { GateContext } from '@countersign/core'
+import { readArguments } from '../encoding/canonical.js'
+import type { Policy, Warn } from '../scope/settings.js'
+import type { ReadyCall } from '../tools/call.js'
+import { validate } from '../tools/schema.js'
+import type { AgentTool } from '../tools/toolkit.js'
 
 export type GateDecision =
   | { readonly kind: 'run' }
   | { readonly kind: 'ask' }
   | { readonly kind: 'block'; readonly reason: string | undefined }
-
-export type Warn = (message: string, error?: unknown) => void
-
-/** Reads a call strictly and validates it. What does not pass is neither asked about nor run. */
-export async function readCall(toolkit: Toolkit, call: ProposedCall): Promise<CallReading> {
-  if (isReserved(call.name)) return refuse('denied', `The tool ${call.name} is not for the model to call.`)
-  const tool = toolkit.get(call.name)
-  if (tool === undefined)
-    return refuse('unknown_tool', `There is no tool named ${JSON.stringify(call.name)}.`)
-  const read = readArguments(call.arguments)
-  if (!read.ok)
-    return refuse('execution_error', `The arguments for ${call.name} are not acceptable: ${read.reason}`)
-  const checked = await validate(tool.input, read.value)
-  if (!checked.ok)
-    return refuse('execution_error', `The arguments for ${call.name} do not fit: ${checked.reason}`)
-  const { canonical, value: args } = read
-  return { ok: true, call: { ...call, tool, canonical, args, input: checked.value } }
-}
-
-function refuse(kind: ToolFailure['kind'], reason: string): CallReading {
-  return { ok: false, failure: failed(kind, reason) }
-}
 
 /** What is to happen with a call: policy first, then the tool's own `needsApproval`. Doubt means asking. */
 export async function decideGate(

@@ -6,8 +6,8 @@ import {
   type ToolOutcome,
   toResultContent,
 } from '@countersign/core'
+import { isReserved } from '../tools/toolkit.js'
 import { ownMetadata, readOwn } from './metadata.js'
-import { isReserved } from './toolkit.js'
 
 /** The reason of a call that is closed because the person went on without answering it. */
 export const MOVED_ON = 'user moved on'

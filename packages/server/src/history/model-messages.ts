@@ -1,6 +1,4 @@
 import { type FailureFlag, fromResultContent, type Message, type ToolMessage } from '@countersign/core'
-import { isProviderExecuted } from './history.js'
-import { asString, isRecord, readOwn } from './metadata.js'
 import type {
   ModelFile,
   ModelMessage,
@@ -9,7 +7,9 @@ import type {
   ModelToolCall,
   ModelToolResult,
   ProviderMetadata,
-} from './model.js'
+} from '../model/model.js'
+import { isProviderExecuted } from './history.js'
+import { asString, isRecord, readOwn } from './metadata.js'
 
 type AssistantMessage = Extract<Message, { role: 'assistant' }>
 type UserMessage = Extract<Message, { role: 'user' }>

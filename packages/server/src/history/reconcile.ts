@@ -1,7 +1,7 @@
 import { CountersignError, type Message, type ToolCall } from '@countersign/core'
+import { isReserved } from '../tools/toolkit.js'
 import { isProviderExecuted } from './history.js'
 import { readOwn } from './metadata.js'
-import { isReserved } from './toolkit.js'
 
 /**
  * Checks what a model is about to see: each call has exactly one result, in the messages right after it, and nothing of an

@@ -1,7 +1,7 @@
 import { isCountersignError, type RunAgentInput } from '@countersign/core'
-import type { Agent } from './agent.js'
+import type { Agent } from '../run/agent.js'
+import type { RunContext } from '../scope/settings.js'
 import { invalid, MAX_BODY_BYTES, parseRunInput, tooLarge } from './run-input.js'
-import type { RunContext } from './settings.js'
 import { SSE_HEADERS, type SseFrames, sseFrames } from './sse.js'
 
 export interface ChatOptions {

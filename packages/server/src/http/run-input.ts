@@ -5,7 +5,7 @@ import {
   jsonDepthExceeds,
   type RunAgentInput,
 } from '@countersign/core'
-import { isRecord } from './metadata.js'
+import { isRecord } from '../history/metadata.js'
 
 /** Bytes of a request's body. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024

@@ -1,4 +1,4 @@
-import { randomId } from './ids.js'
+import { randomId } from '../encoding/ids.js'
 import {
   type Grant,
   type GrantKey,

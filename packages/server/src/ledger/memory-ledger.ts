@@ -1,5 +1,5 @@
 import { CountersignError } from '@countersign/core'
-import { randomId } from './ids.js'
+import { randomId } from '../encoding/ids.js'
 import type { ApprovalRef, AuditEntry, Ledger, LedgerEntry } from './ledger.js'
 import { claimRow, completeRow, reclaimRow, renewRow, sameRecord, stateAt } from './ledger-row.js'
 import { MemoryApprovals, rowKey } from './memory-approvals.js'

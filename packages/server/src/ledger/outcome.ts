@@ -1,4 +1,4 @@
-import { encodeBase64url } from './base64url.js'
+import { encodeBase64url } from '../encoding/base64url.js'
 import { MAX_OUTCOME_BYTES, type StoredOutcome, type ToolOutcome } from './ledger.js'
 
 /** An outcome as a row may hold it: never larger than {@link MAX_OUTCOME_BYTES}. */

@@ -9,9 +9,9 @@ import {
   type TokenUsage,
   type UIMessage,
 } from '@countersign/core'
-import { createChannel } from './channel.js'
+import { createChannel } from '../scope/channel.js'
+import { type AgentOptions, readSettings } from '../scope/settings.js'
 import { driveRun, type RunOptions } from './run.js'
-import { type AgentOptions, readSettings } from './settings.js'
 
 /** A model with its tools, and the approvals between them. Holds nothing of a conversation. */
 export interface Agent {

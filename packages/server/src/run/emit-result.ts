@@ -1,6 +1,6 @@
 import { type ToolMessage, type ToolOutcome, toResultContent } from '@countersign/core'
-import { ownMetadata } from './metadata.js'
-import type { RunScope } from './scope.js'
+import { ownMetadata } from '../history/metadata.js'
+import type { RunScope } from '../scope/scope.js'
 
 /** Tells the client how a call ended: the event of a tool message. */
 export async function emitResult(scope: RunScope, message: ToolMessage, outcome: ToolOutcome): Promise<void> {

@@ -5,12 +5,13 @@ import {
   type Message,
   type ToolOutcome,
 } from '@countersign/core'
-import { type ApprovalRequest, requestApproval } from './ask.js'
-import { executeTool } from './execute.js'
-import { decideGate, type ProposedCall, type ReadyCall, readCall } from './gate.js'
-import { progressEvent } from './progress.js'
-import { grantKey } from './run-claimed.js'
-import { gateContext, type RunScope } from './scope.js'
+import { type ApprovalRequest, requestApproval } from '../gate/ask.js'
+import { decideGate } from '../gate/gate.js'
+import { useGrant } from '../gate/grants.js'
+import { gateContext, type RunScope } from '../scope/scope.js'
+import { type ProposedCall, type ReadyCall, readCall } from '../tools/call.js'
+import { executeTool } from '../tools/execute.js'
+import { progressEvent } from '../tools/progress.js'
 
 /** What is to happen with a call that the model has just made. */
 export type FreshDecision =
@@ -50,18 +51,6 @@ export async function decideFresh(
 
 function cleared(call: ReadyCall): FreshDecision {
   return call.tool.location === 'server' ? { kind: 'run', call, tool: call.tool } : { kind: 'client', call }
-}
-
-/** Takes one use of a session grant, where the person gave one. A ledger that cannot say means asking. */
-async function useGrant(scope: RunScope, call: ReadyCall): Promise<boolean> {
-  if (scope.owner === null) return false
-  const { approvals, warn } = scope.settings
-  try {
-    return (await approvals.ledger.findGrant(grantKey(scope, scope.owner, call), 'use')) !== undefined
-  } catch (error) {
-    warn(`Session grants could not be read for ${call.name}; the person is asked.`, error)
-    return false
-  }
 }
 
 /** How a call that needed nobody's yes ended. */

@@ -7,18 +7,19 @@ import {
   type ToolMessage,
   type ToolOutcome,
 } from '@countersign/core'
-import { decideFate, type Fate } from './abandoned.js'
-import { readAnswers } from './answers.js'
-import type { ApprovalRequest } from './ask.js'
-import { audit } from './audit.js'
+import { decideFate, type Fate } from '../answers/abandoned.js'
+import { readAnswers } from '../answers/answers.js'
+import { type ReadHistory, readHistory } from '../answers/issued.js'
+import { planApprovals } from '../answers/plan.js'
+import { type Refusal, refusedEvent } from '../answers/refusals.js'
+import type { Resolution } from '../answers/resolution.js'
+import { resolveVerdicts } from '../answers/resolve.js'
+import { type VerifiedVerdict, verifyAnswers } from '../answers/verdicts.js'
+import type { ApprovalRequest } from '../gate/ask.js'
+import { type CallSite, isProviderExecuted, placeResults, resultMessage } from '../history/history.js'
+import { audit } from '../scope/audit.js'
+import type { RunScope } from '../scope/scope.js'
 import { emitResult } from './emit-result.js'
-import { type CallSite, isProviderExecuted, placeResults, resultMessage } from './history.js'
-import { type ReadHistory, readHistory } from './issued.js'
-import { planApprovals } from './plan.js'
-import { type Refusal, refusedEvent } from './refusals.js'
-import { type Resolution, resolveVerdicts } from './resolve.js'
-import type { RunScope } from './scope.js'
-import { type VerifiedVerdict, verifyAnswers } from './verdicts.js'
 
 /** Where a conversation stands once the answers of a request are carried out. */
 export interface Resumed {

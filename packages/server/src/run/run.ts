@@ -6,16 +6,16 @@ import {
   type RunFinishedOutcome,
   type TokenUsage,
 } from '@countersign/core'
-import { type ApprovalRequest, interruptOf } from './ask.js'
-import type { Emit } from './channel.js'
-import { placeResults, readCalls } from './history.js'
-import { createLimiter } from './limiter.js'
+import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
+import { placeResults, readCalls } from '../history/history.js'
+import type { Emit } from '../scope/channel.js'
+import type { RunScope } from '../scope/scope.js'
+import type { AgentSettings, RunContext } from '../scope/settings.js'
+import { createLimiter } from '../tools/limiter.js'
+import { withClientTools } from '../tools/toolkit.js'
 import { resumeConversation } from './resume.js'
 import { runErrorEvent } from './run-error.js'
-import type { RunScope } from './scope.js'
-import type { AgentSettings, RunContext } from './settings.js'
 import { runStep, type StepResult } from './step.js'
-import { withClientTools } from './toolkit.js'
 
 export interface RunOptions {
   /** Stops the run: the model, whatever has not started, and every running tool gets it. A claimed tool is waited for. */

@@ -1,7 +1,7 @@
 import type { AGUIEvent, Message, ToolCall } from '@countersign/core'
-import type { Emit } from './channel.js'
-import { ownMetadata } from './metadata.js'
-import type { ProviderMetadata } from './model.js'
+import { ownMetadata } from '../history/metadata.js'
+import type { ProviderMetadata } from '../model/model.js'
+import type { Emit } from '../scope/channel.js'
 
 type AssistantMessage = Extract<Message, { role: 'assistant' }>
 

@@ -5,15 +5,15 @@ import {
   type ToolMessage,
   type ToolOutcome,
 } from '@countersign/core'
-import type { ApprovalRequest } from './ask.js'
+import { randomId } from '../encoding/ids.js'
+import type { ApprovalRequest } from '../gate/ask.js'
+import { prepareMessagesForModel, resultMessage } from '../history/history.js'
+import { toModelMessages } from '../history/model-messages.js'
+import { assertReconciled } from '../history/reconcile.js'
+import type { FinishReason, ModelEvent, ModelRequest, ProviderMetadata } from '../model/model.js'
+import type { RunScope } from '../scope/scope.js'
 import { emitResult } from './emit-result.js'
 import { decideFresh, type FreshDecision, runFresh } from './fresh-calls.js'
-import { prepareMessagesForModel, resultMessage } from './history.js'
-import { randomId } from './ids.js'
-import type { FinishReason, ModelEvent, ModelRequest, ProviderMetadata } from './model.js'
-import { toModelMessages } from './model-messages.js'
-import { assertReconciled } from './reconcile.js'
-import type { RunScope } from './scope.js'
 import { type CallEnd, StepWriter, type WrittenCall } from './step-writer.js'
 
 /** What one call of the model led to. */

@@ -1,7 +1,7 @@
-import { keyedHash } from './keys.js'
-import type { AuditEntry } from './ledger.js'
+import type { AuditEntry } from '../ledger/ledger.js'
+import { keyedHash } from '../tokens/keys.js'
+import { hashOwner } from '../tokens/token.js'
 import type { RunScope } from './scope.js'
-import { hashOwner } from './token.js'
 
 /** What the engine says about one step; times, owner and hashes are added here. */
 export interface AuditStep extends Omit<AuditEntry, 'at' | 'ownerHash' | 'threadId' | 'argumentsHash'> {

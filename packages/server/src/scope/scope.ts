@@ -1,9 +1,9 @@
 import type { AGUIEvent, GateContext, Message } from '@countersign/core'
+import type { Owner } from '../ledger/ledger.js'
+import type { Limiter } from '../tools/limiter.js'
+import type { Toolkit } from '../tools/toolkit.js'
 import type { Emit } from './channel.js'
-import type { Owner } from './ledger.js'
-import type { Limiter } from './limiter.js'
 import type { AgentSettings, RunContext } from './settings.js'
-import type { Toolkit } from './toolkit.js'
 
 /** What the parts of one run share. Only `emit` has an effect. */
 export interface RunScope {

@@ -1,12 +1,11 @@
-import { CountersignError, type Message } from '@countersign/core'
-import { defaultLedger } from './approval-cache.js'
-import type { Policy, Warn } from './gate.js'
-import { newApprovalId, randomId } from './ids.js'
-import { createKeyring, type Keyring, type Secret, secretFromEnvironment } from './keys.js'
-import type { Ledger } from './ledger.js'
-import { memoryLedger } from './memory-ledger.js'
-import type { Model } from './model.js'
-import { type AgentTool, createToolkit, type Toolkit } from './toolkit.js'
+import { CountersignError, type GateContext, type Message } from '@countersign/core'
+import { newApprovalId, randomId } from '../encoding/ids.js'
+import { defaultLedger } from '../ledger/approval-cache.js'
+import type { Ledger } from '../ledger/ledger.js'
+import { memoryLedger } from '../ledger/memory-ledger.js'
+import type { Model } from '../model/model.js'
+import { createKeyring, type Keyring, type Secret, secretFromEnvironment } from '../tokens/keys.js'
+import { type AgentTool, createToolkit, type Toolkit } from '../tools/toolkit.js'
 
 /** What the application says about a run; handed to tools and decisions as it is. */
 export type RunContext = Readonly<Record<string, unknown>> & {
@@ -22,6 +21,31 @@ export interface ConfirmedVerdict {
   readonly decision: 'approve' | 'deny' | 'cancel'
   readonly scope?: 'once' | 'session' | undefined
 }
+
+/** What an application's policy looks at. */
+export interface PolicyCall {
+  readonly toolName: string
+  readonly toolCallId: string
+  /** Validated. */
+  readonly input: unknown
+  readonly location: AgentTool['location']
+}
+
+/** Lets a call run unasked, asks the person, or forbids it. */
+export type PolicyDecision =
+  | 'allow'
+  | 'ask'
+  | 'block'
+  | { readonly decision: 'allow' | 'ask' | 'block'; readonly reason?: string }
+
+/** Decides before the tool's own `needsApproval`; nothing (`undefined`) leaves the decision to it. A throw asks. */
+export type Policy = (
+  call: PolicyCall,
+  context: GateContext,
+) => PolicyDecision | undefined | Promise<PolicyDecision | undefined>
+
+/** Where warnings go. */
+export type Warn = (message: string, error?: unknown) => void
 
 export interface ApprovalOptions {
   /**

@@ -1,5 +1,5 @@
 import { CountersignError } from '@countersign/core'
-import { encodeBase64url } from './base64url.js'
+import { encodeBase64url } from '../encoding/base64url.js'
 
 /** A secret of at least 32 bytes: raw bytes, or text taken as UTF-8. */
 export type Secret = string | Uint8Array

@@ -1,7 +1,6 @@
 import { type ApprovalErrorCode, CountersignError } from '@countersign/core'
-import { decodeBase64url, encodeBase64url } from './base64url.js'
-import { canonicalJson } from './canonical.js'
-import { type Keyring, keyedHash } from './keys.js'
+import { decodeBase64url, encodeBase64url } from '../encoding/base64url.js'
+import { canonicalJson } from '../encoding/canonical.js'
 import {
   type ApprovalEdits,
   type ApprovalRecord,
@@ -9,7 +8,8 @@ import {
   type ApprovalScope,
   CLOCK_SKEW_MS,
   type Owner,
-} from './ledger.js'
+} from '../ledger/ledger.js'
+import { type Keyring, keyedHash } from './keys.js'
 
 /** Longer tokens are refused before anything is decoded, in characters. */
 export const MAX_TOKEN_LENGTH = 4096
@@ -183,6 +183,15 @@ export async function bindingMatches(
   return keys !== undefined && (await keyedHash(keys.args, binding)) === claims.bindingHash
 }
 
+/** The approval that a token says it is for. Not verified: good for finding, not for believing. */
+export function peekApprovalId(token: string): string | undefined {
+  const body = token.length > MAX_TOKEN_LENGTH ? undefined : token.split('.')[2]
+  const payload = body === undefined ? undefined : readJson(body)
+  const approvalId =
+    typeof payload === 'object' && payload !== null && 'ap' in payload ? payload.ap : undefined
+  return isText(approvalId) ? approvalId : undefined
+}
+
 /** An owner as an audit line and a token name them: a keyed hash, in which nobody differs from everybody named so. */
 export function hashOwner(key: CryptoKey, owner: Owner): Promise<string> {
   return keyedHash(key, JSON.stringify(owner))
@@ -266,13 +275,15 @@ function isPayload(value: unknown): value is Payload {
 }
 
 function readPayload(body: string): Payload | undefined {
+  const value = readJson(body)
+  return isPayload(value) ? value : undefined
+}
+
+function readJson(body: string): unknown {
   const bytes = decodeBase64url(body)
   if (bytes === undefined) return undefined
   try {
-    const value: unknown = JSON.parse(
-      new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes),
-    )
-    return isPayload(value) ? value : undefined
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
   } catch {
     return undefined
   }

@@ -6,7 +6,7 @@ import {
   type Tool,
 } from '@countersign/core'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import type { ModelTool } from './model.js'
+import type { ModelTool } from '../model/model.js'
 import { parametersOf } from './schema.js'
 
 /** A tool as an agent takes it: placed on the server or in the client. */

@@ -1,0 +1,18 @@
+import type { CountersignError, ToolOutcome } from '@countersign/core'
+import type { CallSite } from '../history/history.js'
+import type { Refusal } from './refusals.js'
+
+/** What became of one answered call. */
+export type Resolution =
+  | {
+      readonly kind: 'result'
+      readonly site: CallSite
+      readonly outcome: ToolOutcome
+      readonly refusal?: Refusal
+    }
+  /** An approved client tool: the client runs it now, with this input. */
+  | { readonly kind: 'handed-out'; readonly site: CallSite; readonly input: unknown }
+  /** It goes back to where it was, or is closed with the refusal's code. */
+  | { readonly kind: 'refused'; readonly site: CallSite; readonly refusal: Refusal }
+  /** The tool threw and its `failureMode` is `throw`: the run ends with this once the others are told. */
+  | { readonly kind: 'threw'; readonly site: CallSite; readonly error: CountersignError }

@@ -1,0 +1,45 @@
+import type { GrantRequest, LedgerAnswer } from '../ledger/ledger.js'
+import { audit } from '../scope/audit.js'
+import type { RunScope } from '../scope/scope.js'
+import type { ReadyCall } from '../tools/call.js'
+
+/** Takes one use of a session grant, where the person gave one. A ledger that cannot say means asking. */
+export async function useGrant(scope: RunScope, call: ReadyCall): Promise<boolean> {
+  if (scope.owner === null) return false
+  const { approvals, warn } = scope.settings
+  try {
+    return (await approvals.ledger.findGrant(grantKey(scope, scope.owner, call), 'use')) !== undefined
+  } catch (error) {
+    warn(`Session grants could not be read for ${call.name}; the person is asked.`, error)
+    return false
+  }
+}
+
+/** A claimed answer and the call it let run. */
+interface GrantingAnswer {
+  readonly answer: LedgerAnswer
+  readonly call: ReadyCall
+  /** The ledger's, from the claim. */
+  readonly revision: number
+}
+
+/** A yes for the session becomes a grant, by the arguments that ran. One that cannot be made leaves the yes at `once`. */
+export async function grantSession(
+  scope: RunScope,
+  { answer, call, revision }: GrantingAnswer,
+): Promise<void> {
+  if (answer.decision !== 'approve' || answer.scope !== 'session' || scope.owner === null) return
+  const { approvals, warn } = scope.settings
+  try {
+    const request: GrantRequest = { ...grantKey(scope, scope.owner, call), approved: true, revision }
+    const { status } = await approvals.ledger.grant(request)
+    if (status === 'granted') await audit(scope, { event: 'granted', toolName: call.name })
+  } catch (error) {
+    warn(`No session grant could be made for ${call.name}.`, error)
+  }
+}
+
+/** What a grant for this call covers. */
+function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: ReadyCall) {
+  return { owner, threadId, toolName: name, scopeKey: tool.scopeKey?.(input as never) ?? name }
+}

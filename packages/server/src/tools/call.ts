@@ -1,0 +1,46 @@
+import { failed, type ToolFailure } from '@countersign/core'
+import { readArguments } from '../encoding/canonical.js'
+import { validate } from './schema.js'
+import { type AgentTool, isReserved, type Toolkit } from './toolkit.js'
+
+/** A call as a model made it. */
+export interface ProposedCall {
+  readonly id: string
+  readonly name: string
+  /** JSON text. */
+  readonly arguments: string
+}
+
+/** A call that could run: its tool exists, its arguments were read strictly and fit the schema. */
+export interface ReadyCall extends ProposedCall {
+  readonly tool: AgentTool
+  /** RFC 8785 text of the arguments; its parse is `args`. */
+  readonly canonical: string
+  readonly args: unknown
+  /** What the schema made of `args`. */
+  readonly input: unknown
+}
+
+export type CallReading =
+  | { readonly ok: true; readonly call: ReadyCall }
+  | { readonly ok: false; readonly failure: ToolFailure }
+
+/** Reads a call strictly and validates it. What does not pass is neither asked about nor run. */
+export async function readCall(toolkit: Toolkit, call: ProposedCall): Promise<CallReading> {
+  if (isReserved(call.name)) return refuse('denied', `The tool ${call.name} is not for the model to call.`)
+  const tool = toolkit.get(call.name)
+  if (tool === undefined)
+    return refuse('unknown_tool', `There is no tool named ${JSON.stringify(call.name)}.`)
+  const read = readArguments(call.arguments)
+  if (!read.ok)
+    return refuse('execution_error', `The arguments for ${call.name} are not acceptable: ${read.reason}`)
+  const checked = await validate(tool.input, read.value)
+  if (!checked.ok)
+    return refuse('execution_error', `The arguments for ${call.name} do not fit: ${checked.reason}`)
+  const { canonical, value: args } = read
+  return { ok: true, call: { ...call, tool, canonical, args, input: checked.value } }
+}
+
+function refuse(kind: ToolFailure['kind'], reason: string): CallReading {
+  return { ok: false, failure: failed(kind, reason) }
+}
