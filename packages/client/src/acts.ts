@@ -141,9 +141,7 @@ export class Acts<Tools extends ToolMap> {
   }
 
   async #again(): Promise<void> {
-    if (this.#runner.run || this.#runner.disposed) return
-    this.#runner.personActs()
-    await this.#runner.open('retry').done
+    if (!this.#runner.run && !this.#runner.disposed) await this.#runner.again()
   }
 
   async regenerate(messageId: string | undefined): Promise<SendResult> {

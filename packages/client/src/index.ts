@@ -27,8 +27,20 @@ export {
   type SendInput,
 } from './client.js'
 export { type ChatClients, createChatClients } from './clients.js'
-export { type Connection, type ConnectOptions, type EventSource, stream } from './connections/connection.js'
-export { type FetchOptions, fetchHttpStream, fetchServerSentEvents } from './connections/fetch.js'
+export {
+  type Connection,
+  type ConnectOptions,
+  type EventSource,
+  type LiveAnswers,
+  type RunCursor,
+  stream,
+} from './connections/connection.js'
+export {
+  type FetchOptions,
+  fetchHttpStream,
+  fetchServerSentEvents,
+  type ServerSentEventsOptions,
+} from './connections/fetch.js'
 export type { ApprovalRequest, ChatClientOptions, FinishedInfo, PendingMessageMode } from './options.js'
 export type { Persistence } from './persistence/persistence.js'
 export type { AnswerResult, SendResult } from './results.js'

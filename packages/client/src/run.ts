@@ -2,12 +2,13 @@ import {
   type AGUIEvent,
   CountersignError,
   createEventReader,
+  type EventReader,
   isCountersignError,
   type ReaderWarning,
   type RunAgentInput,
   type RunEnd,
 } from '@countersign/core'
-import type { Connection, ConnectOptions } from './connections/connection.js'
+import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
 import type { Answered } from './results.js'
 
 /** One open stream. It ends once: by itself, by a fault, or because the person stopped it. */
@@ -18,19 +19,30 @@ export interface Run {
   readonly carried: Set<Answered>
   readonly signal: AbortSignal
   readonly done: Promise<RunEnd>
+  /** Set once its stream broke off after it had begun, over a connection that can take it up again. */
+  readonly broken: BrokenRun | undefined
   /** Asks the connection. Called once, when the run is known to be the open one. */
   start(): void
   /** Ends it now. Later calls do nothing, and what still arrives is not applied. */
   end(end: RunEnd): void
 }
 
-/** `message`: the person spoke. `continuation`: their answers go out. `retry`: the person asked for it again. */
-export type RunKind = 'message' | 'continuation' | 'retry'
+/** `message`: the person spoke. `continuation`: their answers go out. `retry`: the person asked for it again.
+ * `rejoin`: the same, of a run that goes on where its stream broke off. */
+export type RunKind = 'message' | 'continuation' | 'retry' | 'rejoin'
+
+/** A run that broke off: how far it was read, and the reader that knows what was open. */
+export interface BrokenRun {
+  readonly cursor: RunCursor
+  readonly reader: EventReader
+}
 
 export interface RunHost {
   connection: Connection
   input: RunAgentInput
-  options: Omit<ConnectOptions, 'signal'>
+  options: Omit<ConnectOptions, 'signal' | 'onEventId'>
+  /** The run to take up, in the place of a new one. */
+  rejoin?: BrokenRun | undefined
   kind: RunKind
   carried: Set<Answered>
   onEvent(event: AGUIEvent): void
@@ -38,25 +50,77 @@ export interface RunHost {
   onWarning(warning: ReaderWarning): void
   /** RUN_ERROR came: the stream ends well, the run does not. */
   failure(): CountersignError | undefined
+  /** RUN_STARTED came. */
+  started(): boolean
   onEnd(run: Run, end: RunEnd): void
 }
 
 /** A run that is not started yet. */
 export function createRun(host: RunHost): Run {
+  const { threadId, runId } = host.input
+  const { onUnknown, onWarning } = host
   const controller = new AbortController()
+  const reader = host.rejoin?.reader ?? createEventReader({ threadId, runId, onUnknown, onWarning })
+  let lastEventId = host.rejoin?.cursor.lastEventId
+  let broken: BrokenRun | undefined
   let ended = false
   let resolve: (end: RunEnd) => void
   const done = new Promise<RunEnd>((r) => {
     resolve = r
   })
+
+  /** Asks the connection, for a new run or for the rest of one. */
+  function events(): AsyncIterable<unknown> {
+    const onEventId = (id: string) => {
+      lastEventId = id
+    }
+    const options: ConnectOptions = { ...host.options, signal: controller.signal, onEventId }
+    const rest = host.rejoin && host.connection.rejoin?.(host.rejoin.cursor, options)
+    return rest ?? host.connection.connect(host.input, options)
+  }
+
+  /** Reads to the end of the stream. Applying an event is synchronous: nothing is awaited but the next read. */
+  async function read(): Promise<RunEnd> {
+    let empty = true
+    const apply = (event: AGUIEvent) => {
+      if (!ended) host.onEvent(event)
+    }
+    try {
+      for await (const batch of events()) {
+        for (const event of Array.isArray(batch) ? batch : [batch]) {
+          if (ended) return { type: 'aborted' }
+          empty = false
+          reader.push(event, apply)
+        }
+      }
+      if (empty) throw emptyResponse()
+      reader.end()
+      const error = host.failure()
+      return error ? { type: 'failed', error } : { type: 'success' }
+    } catch (cause) {
+      return breakOff(toError(cause))
+    }
+  }
+
+  /** A stream that broke between two events may be taken up again; one that broke a rule may not. */
+  function breakOff(error: CountersignError): RunEnd {
+    const between = error.code === 'connection-failed' || error.code === 'truncated-stream'
+    if (!between || !host.connection.rejoin || !host.started()) return { type: 'failed', error }
+    broken = { reader, cursor: { threadId, runId, ...(lastEventId !== undefined && { lastEventId }) } }
+    return { type: 'failed', error, resumable: true }
+  }
+
   const run: Run = {
-    id: host.input.runId,
+    id: runId,
     kind: host.kind,
     carried: host.carried,
     signal: controller.signal,
     done,
+    get broken() {
+      return broken
+    },
     start() {
-      void read(host, controller.signal, () => ended).then(run.end)
+      void read().then(run.end)
     },
     end(end) {
       if (ended) return
@@ -69,31 +133,8 @@ export function createRun(host: RunHost): Run {
   return run
 }
 
-/** Reads to the end of the stream. Applying an event is synchronous: nothing is awaited but the next read. */
-async function read(host: RunHost, signal: AbortSignal, ended: () => boolean): Promise<RunEnd> {
-  const { threadId, runId } = host.input
-  const { onUnknown, onWarning } = host
-  const reader = createEventReader({ threadId, runId, onUnknown, onWarning })
-  let empty = true
-  const apply = (event: AGUIEvent) => {
-    if (!ended()) host.onEvent(event)
-  }
-  try {
-    for await (const batch of host.connection.connect(host.input, { ...host.options, signal })) {
-      for (const event of Array.isArray(batch) ? batch : [batch]) {
-        if (ended()) return { type: 'aborted' }
-        empty = false
-        reader.push(event, apply)
-      }
-    }
-    if (empty)
-      throw new CountersignError('empty-response', 'The server answered without a single event. Try again.')
-    reader.end()
-    const error = host.failure()
-    return error ? { type: 'failed', error } : { type: 'success' }
-  } catch (cause) {
-    return { type: 'failed', error: toError(cause) }
-  }
+function emptyResponse(): CountersignError {
+  return new CountersignError('empty-response', 'The server answered without a single event. Try again.')
 }
 
 function toError(cause: unknown): CountersignError {

@@ -5,17 +5,17 @@ import {
   clientCalls,
   executingCalls,
   type RunEnd,
-  resumeEntries,
   type ToolMap,
   type UIMessage,
   visibleRequests,
 } from '@countersign/core'
 import { runClientTool } from './client-tools.js'
 import { mayLeave, shouldContinue } from './continuation.js'
+import { LiveChannel } from './live-channel.js'
 import type { Keeper } from './persistence/keeper.js'
 import { createRequest } from './request.js'
 import { type Answered, type AnswerResult, createWaitingRoom, resultOf } from './results.js'
-import { createRun, type Run, type RunKind } from './run.js'
+import { type BrokenRun, createRun, type Run, type RunKind } from './run.js'
 import { type Session, typed } from './session.js'
 
 /** A call that is left to this client, and the tool that answers it. */
@@ -44,18 +44,22 @@ export class Runner<Tools extends ToolMap> {
   disposed = false
   /** After a stop nothing goes out until the person acts. */
   #held = false
+  /** The last run, where its stream broke off and may be taken up again. */
+  #broken: BrokenRun | undefined
   /** Requests that followed one another without a person's act. */
   #automatic = 0
   #toolsAbort = new AbortController()
   readonly #waiting = createWaitingRoom()
   readonly #session: Session<Tools>
   readonly #keeper: Keeper<Tools> | undefined
+  readonly #live: LiveChannel<Tools>
   readonly #onIdle: () => void
 
   /** `onIdle` is called when a stream has ended and no other follows. */
   constructor(session: Session<Tools>, keeper: Keeper<Tools> | undefined, onIdle: () => void) {
     this.#session = session
     this.#keeper = keeper
+    this.#live = new LiveChannel(session, this)
     this.#onIdle = onIdle
   }
 
@@ -122,51 +126,66 @@ export class Runner<Tools extends ToolMap> {
     })
   }
 
+  /** The person wants the last request again: its broken run goes on where it can, else it is repeated from the present state. */
+  async again(): Promise<void> {
+    this.personActs()
+    const broken = this.#broken
+    if (broken && this.#session.options.connection.rejoin) {
+      const { generation } = this
+      const end = await this.open('rejoin', undefined, broken).done
+      const nothingThere = end.type === 'failed' && end.error.code === 'empty-response'
+      if (!nothingThere || this.run || generation !== this.generation) return
+    }
+    await this.open('retry').done
+  }
+
   /** Claims the stream and opens it, before anything is awaited and before any listener hears of it. */
-  open(kind: RunKind, before: () => void = () => {}): Run {
+  open(kind: RunKind, before: () => void = () => {}, rejoin?: BrokenRun): Run {
     return this.#session.store.batch(() => {
       before()
-      const run = this.#create(kind)
+      const run = this.#create(kind, rejoin)
       this.run = run
       this.skipped = false
-      this.#session.dispatch({ type: 'run-opened', runId: run.id })
+      this.#broken = undefined
+      this.#session.dispatch({ type: rejoin ? 'run-rejoined' : 'run-opened', runId: run.id })
       run.start()
       return run
     })
   }
 
-  #create(kind: RunKind): Run {
+  #create(kind: RunKind, rejoin: BrokenRun | undefined): Run {
     const session = this.#session
     const { state, threadId } = session
     const { connection, headers = {}, tools = [], forwardedProps } = session.options
-    const input = createRequest(state, {
-      threadId,
-      runId: session.newId(),
-      tools,
-      forwardedProps,
-      again: kind === 'retry',
-    })
+    const runId = rejoin?.cursor.runId ?? session.newId()
+    const input = createRequest(state, { threadId, runId, tools, forwardedProps, again: kind === 'retry' })
     return createRun({
       connection,
       input,
       kind,
+      rejoin,
       carried: new Set<Answered>(state.unsent),
       options: { messages: session.store.getSnapshot().messages, headers },
       onEvent: (event) => session.dispatch(event),
       onUnknown: (event) => session.callBack(() => session.options.onEvent?.(event)),
       onWarning: ({ message }) => session.warn(message),
       failure: () => (state.run.phase === 'idle' ? undefined : state.run.failure),
+      started: () => state.run.phase === 'streaming',
       onEnd: (run, end) => this.#closed(run, end),
     })
   }
 
   /** The stream is closed: publish, tell, run client tools, check once if a check was refused, then let the queue go. */
   #closed(run: Run, end: RunEnd): void {
-    const { generation, skipped } = this
+    const { generation } = this
+    // What was answered while its run was broken off could not be checked then.
+    let skipped = this.skipped || run.kind === 'rejoin'
     this.run = undefined
+    this.#broken = run.broken
     this.skipped = false
     const jobs = this.#session.store.batch(() => {
       this.#session.dispatch({ type: 'run-closed', end })
+      if (this.#live.settle(run, end)) skipped = true
       return end.type === 'success' && generation === this.generation ? this.#claimTools() : []
     })
     for (const answered of run.carried) this.#waiting.tell(answered, resultOf(answered, end))
@@ -254,34 +273,15 @@ export class Runner<Tools extends ToolMap> {
   sendAnswer(answered: Answered): Promise<AnswerResult> {
     const result = this.#waiting.wait(answered)
     void this.#record()
-    if (!this.#sendLive(answered)) this.check()
+    if (!(this.run && this.#live.send(this.run, answered))) this.check()
     if (!this.run) this.#waiting.tellRest()
     return result
-  }
-
-  /** Into the open run, where the connection has a way; what does not get there goes out as it would have without. */
-  #sendLive(answered: Answered): boolean {
-    const { run } = this
-    const { connection, headers = {} } = this.#session.options
-    const approvalId = answered.kind === 'call' ? answered.approval?.id : undefined
-    if (!run || !connection.answer || approvalId === undefined || this.#state.run.phase !== 'streaming')
-      return false
-    const resume = resumeEntries(this.#state, false).filter(({ interruptId }) => interruptId === approvalId)
-    if (resume.length === 0) return false
-    this.#session.dispatch({ type: 'answer-sent', approvalId })
-    run.carried.add(answered)
-    const { threadId } = this.#session
-    connection.answer({ threadId, runId: run.id, resume }, { signal: run.signal, headers }).catch(() => {
-      run.carried.delete(answered)
-      this.#session.dispatch({ type: 'answer-returned', approvalId })
-      this.check()
-    })
-    return true
   }
 
   /** Voids what is under way: late events are not applied, tools at work are given up, checks are forgotten. */
   void(): void {
     this.generation++
+    this.#broken = undefined
     this.#toolsAbort.abort()
     this.#toolsAbort = new AbortController()
     this.run?.end({ type: 'aborted' })

@@ -1,13 +1,13 @@
 import { CountersignError } from '@countersign/core'
-import type { Connection } from './connections/connection.js'
+import type { Connection, ConnectOptions } from './connections/connection.js'
 import type { ClientFrame } from './connections/web-socket-frames.js'
 import {
   closedHere,
   createLink,
-  hasAny,
   notOpen,
   type SocketLink,
   type WebSocketLike,
+  withHeaders,
 } from './connections/web-socket-link.js'
 import { createSocketRun } from './connections/web-socket-run.js'
 
@@ -26,6 +26,8 @@ export interface WebSocketOptions {
   maxUnreadBytes?: number | undefined
   /** How many milliseconds the socket stays open without a run. Default 0: a run that follows at once finds it open. */
   keepAlive?: number | undefined
+  /** Whether the server keeps its runs, so that one whose socket broke can be taken up. Default: no. */
+  rejoin?: boolean | undefined
 }
 
 export type WebSocketConstructor = new (url: string, protocols?: string | string[]) => WebSocketLike
@@ -48,7 +50,8 @@ export type WebSocketUrl = string | URL | (() => string | URL | Promise<string |
  *
  * ```
  * -> { type: 'run', input, headers? }                              RunAgentInput of AG-UI 1.0
- * <- { type: 'events', runId, events: [...] }                      any number of times
+ * <- { type: 'events', runId, events: [...], id? }                 any number of times
+ * -> { type: 'rejoin', threadId, runId, lastEventId?, headers? }   or the rest of a run that broke off
  * -> { type: 'answer', id, threadId, runId, resume, headers? }     entries as in the `resume` of a request
  * <- { type: 'answered', id }   or   { type: 'refused', id, code, message }
  * <- { type: 'end', runId }                                        after this the run has neither events nor confirmations
@@ -58,8 +61,8 @@ export type WebSocketUrl = string | URL | (() => string | URL | Promise<string |
  *
  * What the server takes it confirms before it ends the run: an answer without a confirmation by then was not taken, and goes out with
  * the next request. Types the client does not know are passed over, and so are frames of runs it has left. A browser sends cookies and
- * `Origin` when the socket is opened and can set no header; the client's `headers` go with `run` and `answer` instead. The server
- * checks both, as it does for any request.
+ * `Origin` when the socket is opened and can set no header; the client's `headers` go with what it asks instead. The server checks
+ * both, as it does for any request.
  *
  * Runs fail with `connection-failed` (the socket did not open, or broke), `run-error` (an `error` frame; its code in `data.code`),
  * `malformed-event`, `event-too-large` (one message, or all that wait to be read) or `invalid-option`. A message that breaks the rules
@@ -83,27 +86,37 @@ export function webSocket(url: WebSocketUrl, options: WebSocketOptions = {}): We
     return link
   }
 
-  return {
-    async *connect(input, { signal, headers }) {
-      if (signal.aborted) return
-      const frame: ClientFrame = { type: 'run', input, ...(hasAny(headers) && { headers }) }
-      const run = createSocketRun(input.runId, JSON.stringify(frame), maxUnreadBytes)
-      const own = usableLink()
-      own.start(run)
-      const leave = () => own.leave(run)
-      signal.addEventListener('abort', leave)
-      try {
-        yield* run.read()
-      } finally {
-        signal.removeEventListener('abort', leave)
-        leave()
-      }
+  async function* read(runId: string, frame: ClientFrame, { signal, onEventId }: ConnectOptions) {
+    if (signal.aborted) return
+    const run = createSocketRun(runId, JSON.stringify(frame), maxUnreadBytes)
+    const own = usableLink()
+    own.start(run)
+    const leave = () => own.leave(run)
+    signal.addEventListener('abort', leave)
+    try {
+      yield* run.read(onEventId)
+    } finally {
+      signal.removeEventListener('abort', leave)
+      leave()
+    }
+  }
+
+  const connection: WebSocketConnection = {
+    connect(input, connect) {
+      return read(input.runId, { type: 'run', input, ...withHeaders(connect) }, connect)
     },
-    answer(answers, { headers }) {
-      return link ? link.answer(answers, headers) : Promise.reject(notOpen())
+    answer(answers, connect) {
+      return link ? link.answer(answers, connect) : Promise.reject(notOpen())
     },
     close() {
       link?.close(closedHere())
+    },
+  }
+  if (!options.rejoin) return connection
+  return {
+    ...connection,
+    rejoin(cursor, connect) {
+      return read(cursor.runId, { type: 'rejoin', ...cursor, ...withHeaders(connect) }, connect)
     },
   }
 }

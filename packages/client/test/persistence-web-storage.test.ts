@@ -115,6 +115,15 @@ test('the error about a damaged record says where it lies now and quotes nothing
   expect(`${error.message}${String(error.cause)}`).not.toContain('secret')
 })
 
+test('a damaged record is moved aside also where there is no room for it twice', async () => {
+  const storage = new MemoryStorage()
+  storage.setItem('countersign:a', 'x'.repeat(1000))
+  storage.quota = storage.used + '.corrupt'.length
+  expect((await errorOf(webStorage({ storage }).load('a'))).code).toBe('persistence-corrupt')
+  expect(storage.getItem('countersign:a')).toBeNull()
+  expect(storage.getItem('countersign:a.corrupt')).toBe('x'.repeat(1000))
+})
+
 test('a damaged record that cannot be moved stays where it is', async () => {
   const storage = new MemoryStorage()
   storage.setItem('countersign:a', 'damaged')

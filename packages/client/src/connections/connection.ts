@@ -8,6 +8,8 @@ export interface ConnectOptions {
   readonly messages: readonly UIMessage[]
   /** The client's `headers` option, for connections that have headers. */
   readonly headers: Readonly<Record<string, string>>
+  /** To be called with the id of the last event of a batch once the batch was taken, by connections that can `rejoin`. */
+  readonly onEventId?: ((id: string) => void) | undefined
 }
 
 /** Events as they arrive. An array is what arrived together, so that a burst costs one turn of the loop. */
@@ -20,10 +22,23 @@ export type EventSource = AsyncIterable<AGUIEvent | readonly AGUIEvent[]>
 export interface Connection {
   connect(input: RunAgentInput, options: ConnectOptions): AsyncIterable<unknown>
   /**
-   * Delivers answers into the open run, where the connection has a way to (a live channel). Resolves when the server has them;
-   * rejects where it has not, and they go out with the next request as they would have without it.
+   * Delivers answers into the open run, where the connection has a way to (a live channel). Resolves when the server has them. Rejects
+   * with a `CountersignError` where it certainly has not: they go out after the run, as they would over any connection. Rejects with
+   * `connection-failed`, or anything else, where nobody knows: the same where the run ends well; where it breaks they wait for `retry()`.
    */
   answer?(answers: LiveAnswers, options: Pick<ConnectOptions, 'signal' | 'headers'>): Promise<void>
+  /**
+   * Takes up a run whose stream broke off, after the last event that was taken. A stream without a single event says that there is
+   * nothing to take up; the client then repeats the request.
+   */
+  rejoin?(cursor: RunCursor, options: ConnectOptions): AsyncIterable<unknown>
+}
+
+/** How far a run was read. `lastEventId` is absent where its events had no ids yet. */
+export interface RunCursor {
+  readonly threadId: string
+  readonly runId: string
+  readonly lastEventId?: string
 }
 
 /** Answers for a run that is open, in the form they have in a request's `resume`. */

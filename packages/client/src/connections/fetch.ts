@@ -5,7 +5,7 @@ import {
   readJsonLines,
   readServerSentEvents,
 } from '@countersign/core'
-import type { Connection, ConnectOptions } from './connection.js'
+import type { Connection, ConnectOptions, RunCursor } from './connection.js'
 
 /** Options of the connections over `fetch`. */
 export interface FetchOptions {
@@ -22,19 +22,43 @@ export interface FetchOptions {
   maxEventBytes?: number | undefined
 }
 
+export interface ServerSentEventsOptions extends FetchOptions {
+  /**
+   * Whether the server keeps its runs, so that one whose stream broke off can be taken up: a GET of the same URL with `threadId`,
+   * `runId` and the header `Last-Event-ID`, answered with the rest of the events, or with 204. Default: no.
+   */
+  rejoin?: boolean | undefined
+}
+
 /**
  * Posts `RunAgentInput` to `url` and reads the answer as server-sent events: the transport of AG-UI 1.0.
  * Fails with `http-status`, `not-an-event-stream`, `connection-failed`, `malformed-event`, `event-too-large` or `truncated-stream`.
  */
-export function fetchServerSentEvents(url: string | URL, options: FetchOptions = {}): Connection {
-  return {
+export function fetchServerSentEvents(url: string | URL, options: ServerSentEventsOptions = {}): Connection {
+  const connection: Connection = {
     async *connect(input, connect) {
-      const body = await post(url, input, 'text/event-stream', options, connect)
-      const { maxEventBytes } = options
-      for await (const batch of readServerSentEvents(body, { maxEventBytes, signal: connect.signal })) {
-        yield batch.map((event) => event.data)
-      }
+      yield* readEvents(await post(url, input, 'text/event-stream', options, connect), options, connect)
     },
+  }
+  if (!options.rejoin) return connection
+  return {
+    ...connection,
+    async *rejoin(cursor, connect) {
+      const response = await get(url, cursor, options, connect)
+      if (response.status !== 204) yield* readEvents(bodyOf(url, response), options, connect)
+    },
+  }
+}
+
+async function* readEvents(
+  body: ByteSource,
+  { maxEventBytes }: FetchOptions,
+  { signal, onEventId }: ConnectOptions,
+) {
+  for await (const batch of readServerSentEvents(body, { maxEventBytes, signal })) {
+    yield batch.map((event) => event.data)
+    const id = batch.at(-1)?.id
+    if (id !== undefined) onEventId?.(id)
   }
 }
 
@@ -55,35 +79,65 @@ async function post(
   options: FetchOptions,
   { signal, headers }: ConnectOptions,
 ): Promise<ByteSource> {
-  const own = typeof options.headers === 'function' ? await options.headers() : options.headers
-  const request: RequestInit = {
+  const response = await ask(url, options, {
     method: 'POST',
-    headers: { ...own, ...headers, 'content-type': 'application/json', accept },
+    headers: { ...headers, 'content-type': 'application/json', accept },
     body: JSON.stringify(input),
     signal,
-    ...(options.credentials && { credentials: options.credentials }),
-  }
-  const response = await (options.fetch ?? globalThis.fetch)(url, request).catch((cause: unknown) => {
-    throw new CountersignError(
-      'connection-failed',
-      `[POST] "${url}": the server could not be reached. Try again.`,
-      {},
-      cause,
-    )
   })
-  if (!response.ok) throw await statusError(url, response)
+  return bodyOf(url, response, accept)
+}
+
+/** Asks for the rest of a run. */
+function get(
+  url: string | URL,
+  { threadId, runId, lastEventId }: RunCursor,
+  options: FetchOptions,
+  { signal, headers }: ConnectOptions,
+): Promise<Response> {
+  const query = new URLSearchParams({ threadId, runId })
+  const position = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
+  const separator = String(url).includes('?') ? '&' : '?'
+  return ask(`${url}${separator}${query}`, options, {
+    method: 'GET',
+    headers: { ...headers, accept: 'text/event-stream', ...position },
+    signal,
+  })
+}
+
+async function ask(url: string | URL, options: FetchOptions, request: RequestInit): Promise<Response> {
+  const own = typeof options.headers === 'function' ? await options.headers() : options.headers
+  const { credentials, fetch = globalThis.fetch } = options
+  const init = {
+    ...request,
+    headers: { ...own, ...(request.headers as Record<string, string>) },
+    ...(credentials && { credentials }),
+  }
+  const response = await fetch(url, init).catch((cause: unknown) => {
+    const message = `[${request.method}] "${url}": the server could not be reached. Try again.`
+    throw new CountersignError('connection-failed', message, {}, cause)
+  })
+  if (!response.ok) throw await statusError(url, request.method, response)
+  return response
+}
+
+function bodyOf(url: string | URL, response: Response, accept = 'text/event-stream'): ByteSource {
   const type = response.headers.get('content-type') ?? 'no content type'
   if (!type.startsWith(accept)) {
-    const message = `[POST] "${url}" answered ${type} where ${accept} is expected. Check that the URL is the chat endpoint.`
+    const message = `"${url}" answered ${type} where ${accept} is expected. Check that the URL is the chat endpoint.`
     throw new CountersignError('not-an-event-stream', message, { contentType: type })
   }
-  if (!response.body) throw new CountersignError('empty-response', `[POST] "${url}" answered without a body.`)
+  if (!response.body) throw new CountersignError('empty-response', `"${url}" answered without a body.`)
   return response.body
 }
 
 /** What a server says about a refused request: `{ code, message }` as ours do, or text. Kept short, and never shown as HTML. */
-async function statusError(url: string | URL, response: Response): Promise<CountersignError> {
+async function statusError(
+  url: string | URL,
+  method: string | undefined,
+  response: Response,
+): Promise<CountersignError> {
   const text = (await response.text().catch(() => '')).slice(0, 1000)
-  const message = `[POST] "${url}": ${response.status} ${response.statusText}`.trim()
+  const message = `[${method}] "${url}": ${response.status} ${response.statusText}`.trim()
   return new CountersignError('http-status', message, { status: response.status, body: text })
 }

@@ -7,6 +7,14 @@ type Headers = Readonly<Record<string, string>>
 export type ClientFrame =
   /** Runs the agent. Its events come back under `input.runId`. */
   | { readonly type: 'run'; readonly input: RunAgentInput; readonly headers?: Headers }
+  /** Takes up a run that broke off, after the event `lastEventId`. Answered like `run`, by `end` alone where there is nothing. */
+  | {
+      readonly type: 'rejoin'
+      readonly threadId: string
+      readonly runId: string
+      readonly lastEventId?: string
+      readonly headers?: Headers
+    }
   /** Answers for a run that is open. The reply carries the same `id`, which no other answer of the socket has. */
   | {
       readonly type: 'answer'
@@ -21,8 +29,13 @@ export type ClientFrame =
 
 /** What a server says. */
 export type ServerFrame =
-  /** Events of a run, in order; what is there together goes together. */
-  | { readonly type: 'events'; readonly runId: string; readonly events: readonly unknown[] }
+  /** Events of a run, in order; what is there together goes together. `id` is that of the last one, where runs can be taken up. */
+  | {
+      readonly type: 'events'
+      readonly runId: string
+      readonly events: readonly unknown[]
+      readonly id?: string
+    }
   /** The run's stream is complete. An answer that was not confirmed before this was not taken. */
   | { readonly type: 'end'; readonly runId: string }
   /** The run has the answers. */
@@ -48,7 +61,7 @@ export function readFrame(data: unknown, limit: number): ServerFrame | undefined
   switch (type) {
     case 'events':
       if (typeof runId !== 'string' || !Array.isArray(events)) throw malformed(data)
-      return { type, runId, events }
+      return { type, runId, events, ...(typeof id === 'string' && { id }) }
     case 'end':
       if (typeof runId !== 'string') throw malformed(data)
       return { type, runId }

@@ -1,5 +1,5 @@
 import { CountersignError, isCountersignError, isRefusal } from '@countersign/core'
-import type { LiveAnswers } from './connection.js'
+import type { ConnectOptions, LiveAnswers } from './connection.js'
 import { type ClientFrame, readFrame, type ServerFrame } from './web-socket-frames.js'
 import type { SocketRun } from './web-socket-run.js'
 
@@ -26,7 +26,7 @@ export interface SocketLink {
   start(run: SocketRun): void
   /** Nobody reads the run any more: the server is told, unless it knows. */
   leave(run: SocketRun): void
-  answer(answers: LiveAnswers, headers: Readonly<Record<string, string>>): Promise<void>
+  answer(answers: LiveAnswers, options: Pick<ConnectOptions, 'headers'>): Promise<void>
   close(why: CountersignError): void
 }
 
@@ -94,10 +94,11 @@ export function createLink(options: LinkOptions): SocketLink {
   function take(frame: ServerFrame, size: number): void {
     switch (frame.type) {
       case 'events':
-        runs.get(frame.runId)?.push(frame.events, size)
+        runs.get(frame.runId)?.push(frame.events, size, frame.id)
         return
       case 'end':
-        return finish(frame.runId)
+        finish(frame.runId)
+        return
       case 'answered':
         answers.get(frame.id)?.resolve()
         answers.delete(frame.id)
@@ -172,12 +173,12 @@ export function createLink(options: LinkOptions): SocketLink {
       send({ type: 'stop', runId: run.id })
       finish(run.id, closedHere())
     },
-    answer({ threadId, runId, resume }, headers) {
+    answer({ threadId, runId, resume }, options) {
       if (!runs.has(runId) || state.phase !== 'open') {
         return Promise.reject(notOpen())
       }
       const id = `${++answered}`
-      send({ type: 'answer', id, threadId, runId, resume, ...(hasAny(headers) && { headers }) })
+      send({ type: 'answer', id, threadId, runId, resume, ...withHeaders(options) })
       return new Promise((resolve, reject) => {
         answers.set(id, { runId, resolve, reject })
       })
@@ -186,8 +187,11 @@ export function createLink(options: LinkOptions): SocketLink {
   }
 }
 
-export function hasAny(headers: Readonly<Record<string, string>>): boolean {
-  return Object.keys(headers).length > 0
+/** Headers as a member of a frame, where there are any. */
+export function withHeaders({
+  headers,
+}: Pick<ConnectOptions, 'headers'>): Partial<Pick<ConnectOptions, 'headers'>> {
+  return Object.keys(headers).length > 0 ? { headers } : {}
 }
 
 /** The server does not have the answer, for certain. */

@@ -5,20 +5,21 @@ export interface SocketRun {
   readonly id: string
   /** The message that asks for it. */
   readonly request: string
-  /** `size`: how much text the events came in. */
-  push(events: readonly unknown[], size: number): void
+  /** `size`: how much text the events came in. `id`: of the last of them. */
+  push(events: readonly unknown[], size: number, id?: string): void
   /** No more will come. What arrived before can still be read, an error comes after it. */
   end(error?: CountersignError): void
   /** Nobody reads any more. */
   drop(): void
-  /** What arrived since the last read, together. */
-  read(): AsyncGenerator<readonly unknown[], void, undefined>
+  /** What arrived since the last read, together. `onTaken` is told the id of the last event once they were taken. */
+  read(onTaken: (id: string) => void): AsyncGenerator<readonly unknown[], void, undefined>
 }
 
 export function createSocketRun(id: string, request: string, maxUnread: number): SocketRun {
   let state: 'open' | 'ended' = 'open'
   let unread: unknown[] = []
   let size = 0
+  let lastId: string | undefined
   let fault: CountersignError | undefined
   let wake = (): void => {}
 
@@ -39,12 +40,13 @@ export function createSocketRun(id: string, request: string, maxUnread: number):
   return {
     id,
     request,
-    push(events, more) {
+    push(events, more, id) {
       if (state === 'ended') return
       size += more
       // What is never read must not fill the memory: a socket cannot be asked to wait.
       if (size > maxUnread) return end(unreadTooLarge(maxUnread))
       for (const event of events) unread.push(event)
+      lastId = id
       wake()
     },
     end,
@@ -53,10 +55,13 @@ export function createSocketRun(id: string, request: string, maxUnread: number):
       end()
       fault = undefined
     },
-    async *read() {
+    async *read(onTaken) {
       while (true) {
-        if (unread.length > 0) yield take()
-        else if (state === 'ended') break
+        if (unread.length > 0) {
+          const id = lastId
+          yield take()
+          if (id !== undefined) onTaken(id)
+        } else if (state === 'ended') break
         else
           await new Promise<void>((resolve) => {
             wake = resolve

@@ -1,4 +1,4 @@
-import { CountersignError } from '@countersign/core'
+import { CountersignError, isCountersignError } from '@countersign/core'
 import type { Damage } from './record-text.js'
 
 const damages: Record<Damage, string> = {
@@ -28,10 +28,10 @@ export function missing(storage: string): CountersignError {
 
 /** What a storage threw, as an error of ours. `instead` names another place for what does not fit, as the end of a sentence. */
 export function storageFailure(error: unknown, threadId: string, instead: string): CountersignError {
-  if (error instanceof CountersignError) return error
+  if (isCountersignError(error)) return error
   if (isQuotaError(error)) {
     const message =
-      'The storage is full: this record was not kept, what was stored before still stands. Make room with `remove(threadId)` of threads ' +
+      'The storage is full: nothing was written and what was stored before still stands. Make room with `remove(threadId)` of threads ' +
       `that are over${instead}.`
     return new CountersignError('persistence-full', message, { threadId }, error)
   }

@@ -14,6 +14,8 @@ export class Keeper<Tools extends ToolMap> {
   ready = false
   /** Another tab saves: this one only reads. */
   mayNotSave = () => false
+  /** The store could not be read: this conversation is not kept, so that the stored one is not lost. */
+  #unreadable = false
   #subscribed = false
   readonly #session: Session<Tools>
   readonly #persistence: Persistence
@@ -44,7 +46,10 @@ export class Keeper<Tools extends ToolMap> {
       const record = await this.#persistence.load(this.#session.threadId)
       if (record && !this.ready) this.#session.dispatch({ type: 'restore', record })
     } catch (cause) {
-      this.#session.failed(toError(cause, 'The stored conversation could not be read; it was left as it is.'))
+      const error = toError(cause, 'The stored conversation could not be read; it was left as it is.')
+      // What is there may be whole: nothing is written over it. Damage was moved aside.
+      this.#unreadable = error.code !== 'persistence-corrupt'
+      this.#session.failed(error)
     }
     this.#begin()
   }
@@ -64,7 +69,7 @@ export class Keeper<Tools extends ToolMap> {
   }
 
   #changed(): void {
-    if (!this.ready || this.mayNotSave()) return
+    if (!this.ready || this.#unreadable || this.mayNotSave()) return
     this.#dirty = true
     this.#timer ??= setTimeout(() => void this.flush(), saveDelay)
   }

@@ -1,0 +1,199 @@
+import type { AnswerResult, ChatClient, SendResult, ToolCallPart } from '@countersign/client'
+import { type Facts, type GivenAnswer, violate } from './facts.js'
+import type { ActName, Model } from './model.js'
+import type { Moment } from './observed.js'
+
+/** Something the person does. `id`: of a request, or of the call for `by-call`. */
+export type Act =
+  | { readonly act: 'approve' | 'deny' | 'repeat' | 'contradict' | 'by-call'; readonly id: string }
+  | { readonly act: 'send'; readonly text: string }
+  | { readonly act: 'stop' | 'retry' | 'resume' }
+
+export function printAct(act: Act): string {
+  if ('id' in act) return `${act.act} ${act.id}`
+  return 'text' in act ? `${act.act} ${act.text}` : act.act
+}
+
+/** What the person could do now, out of what the model allows. */
+export function enabledActs(model: Model, facts: Facts): Act[] {
+  const { pendingApprovals } = facts.client.getSnapshot()
+  const last = [...facts.answers.values()].at(-1)
+  return model.acts.flatMap((name) => actsOf(name, pendingApprovals, last, facts))
+}
+
+function actsOf(
+  name: ActName,
+  pending: readonly ToolCallPart[],
+  last: GivenAnswer | undefined,
+  facts: Facts,
+): Act[] {
+  switch (name) {
+    case 'approve':
+    case 'deny':
+      return pending.flatMap(({ approval }) => (approval ? [{ act: name, id: approval.id }] : []))
+    case 'repeat':
+    case 'contradict':
+      return last ? [{ act: name, id: last.id }] : []
+    case 'by-call':
+      return pending.slice(0, 1).map(({ id }) => ({ act: name, id }))
+    case 'send':
+      return [{ act: name, text: `u${facts.said.length + 1}` }]
+    case 'stop':
+      return facts.held ? [] : [{ act: name }]
+    case 'retry':
+    case 'resume':
+      return [{ act: name }]
+    default:
+      return name satisfies never
+  }
+}
+
+/** Does it, notes it, and checks what the person is told of it. Gives back a promise that never rejects. */
+export function perform(facts: Facts, model: Model, act: Act, moment: Moment): Promise<void> {
+  const text = printAct(act)
+  facts.log.push({ kind: 'act', act: text, moment })
+  const outer = facts.acting
+  facts.acting = act.act
+  try {
+    return watched(facts, text, doIt(facts, model, act))
+  } catch (error) {
+    violate(facts, 'told', `${text} threw ${String(error)}`)
+    return Promise.resolve()
+  } finally {
+    facts.acting = outer
+  }
+}
+
+async function watched(facts: Facts, text: string, told: Promise<Told>): Promise<void> {
+  try {
+    const { status, problem } = await told
+    facts.log.push({ kind: 'told', act: text, status })
+    if (problem !== undefined) violate(facts, 'told', `${text} was told "${status}": ${problem}`)
+  } catch (error) {
+    violate(facts, 'told', `${text} was rejected: ${String(error)}`)
+  }
+}
+
+interface Told {
+  readonly status: string
+  readonly problem: string | undefined
+}
+
+function doIt(facts: Facts, model: Model, act: Act): Promise<Told> {
+  const { client } = facts
+  switch (act.act) {
+    case 'approve':
+    case 'deny':
+      return answer(facts, act.id, act.act === 'approve')
+    case 'repeat':
+    case 'contradict': {
+      const first = facts.answers.get(act.id)?.approved === true
+      return answer(facts, act.id, act.act === 'repeat' ? first : !first)
+    }
+    case 'by-call':
+      return answer(facts, act.id, true)
+    case 'send':
+      return send(facts, model, act.text)
+    case 'stop':
+      return stop(facts)
+    case 'retry':
+    case 'resume':
+      return again(facts, client[act.act])
+    default:
+      return act satisfies never
+  }
+}
+
+async function again(facts: Facts, action: () => Promise<void>): Promise<Told> {
+  const before = facts.runs.length
+  const done = action()
+  if (facts.runs.length > before) release(facts)
+  await done
+  return { status: 'done', problem: undefined }
+}
+
+/** The person acts: what a stop or a failure held back may go on. */
+function release(facts: Facts): void {
+  facts.held = undefined
+  facts.failed = false
+}
+
+function shownCall(client: ChatClient, approvalId: string): ToolCallPart | undefined {
+  for (const { parts } of client.getSnapshot().messages)
+    for (const part of parts) if (part.type === 'tool-call' && part.approval?.id === approvalId) return part
+  return undefined
+}
+
+async function answer(facts: Facts, id: string, approved: boolean): Promise<Told> {
+  const before = shownCall(facts.client, id)
+  const open = before?.state === 'approval-requested' && before.approval?.problem === undefined
+  const given: GivenAnswer | undefined = open ? { id, approved, entry: undefined, carried: [] } : undefined
+  if (given) {
+    release(facts)
+    facts.answers.set(id, given)
+  }
+  const result = facts.client.addToolApprovalResponse({ id, approved })
+  if (given && shownCall(facts.client, id)?.approval?.approved !== approved)
+    violate(facts, 'consistent', `The answer to ${id} is not shown.`)
+  const told = await result
+  return { status: told.status, problem: given ? problemOf(given, told) : closedProblem(before, told) }
+}
+
+function problemOf({ carried }: GivenAnswer, { status }: AnswerResult): string | undefined {
+  const arrived = carried.some(({ acknowledged, end }) => acknowledged && end === 'finished')
+  switch (status) {
+    case 'sent':
+      return arrived ? undefined : 'no request that carried it has ended well'
+    case 'failed':
+      return carried.some(({ end }) => end === 'failed') ? undefined : 'no request that carried it has failed'
+    case 'waiting':
+      return arrived ? 'the server has it' : undefined
+    default:
+      return 'it was the first answer to an open request'
+  }
+}
+
+function closedProblem(before: ToolCallPart | undefined, { status }: AnswerResult): string | undefined {
+  const expected = !before ? 'not-found' : before.approval?.approved === undefined ? 'closed' : 'already-answered'
+  return status === expected ? undefined : `it should be "${expected}"`
+}
+
+async function send(facts: Facts, model: Model, text: string): Promise<Told> {
+  const refused = model.mode === 'reject' && facts.client.getSnapshot().pendingApprovals.length > 0
+  facts.said.push({ text, refused })
+  if (!refused) release(facts)
+  const told = await facts.client.sendMessage(text)
+  return { status: told.status, problem: sendProblem(facts, text, refused, told) }
+}
+
+function sendProblem(facts: Facts, text: string, refused: boolean, told: SendResult): string | undefined {
+  const runs = facts.runs.filter(({ input }) =>
+    input.messages.some((message) => message.role === 'user' && message.content === text),
+  )
+  switch (told.status) {
+    case 'refused':
+      return refused ? undefined : 'nothing speaks against it'
+    case 'sent':
+      return runs.length > 0 && !refused ? undefined : 'no request has it'
+    case 'failed':
+      return runs.some(({ end }) => end === 'failed') ? undefined : 'no request that has it failed'
+    case 'queued':
+      return refused ? 'it should be refused' : undefined
+    default:
+      return told satisfies never
+  }
+}
+
+async function stop(facts: Facts): Promise<Told> {
+  const acts = facts.log.length
+  facts.client.stop()
+  for (const run of facts.runs) if (run.end === 'open') run.end = 'stopped'
+  const { status, messages, isLoading } = facts.client.getSnapshot()
+  // Whoever heard of the stop may have acted at once.
+  const alone = !facts.log.slice(acts).some(({ kind }) => kind === 'act')
+  if (alone) {
+    facts.held = { messages }
+    if (isLoading) violate(facts, 'quiet', `After stop() the status is ${status}.`)
+  }
+  return { status: 'done', problem: undefined }
+}

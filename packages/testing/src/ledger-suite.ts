@@ -1,0 +1,33 @@
+import { auditing } from './ledger-suite/auditing.js'
+import { type Bench, type CreateLedger, openBench, type SuiteRunner } from './ledger-suite/bench.js'
+import { claiming } from './ledger-suite/claiming.js'
+import { granting } from './ledger-suite/granting.js'
+import { issuing } from './ledger-suite/issuing.js'
+import { leasing } from './ledger-suite/leasing.js'
+
+export type { CreateLedger, LedgerUnderTest, SuiteRunner } from './ledger-suite/bench.js'
+
+/**
+ * The tests that every {@link Ledger} passes. Call it at the top of a test file with the runner's `test` and `expect`.
+ *
+ * @example
+ * describeLedger('memoryLedger', ({ now }) => ({ ledger: memoryLedger({ now }) }), { test, expect })
+ */
+export function describeLedger(name: string, create: CreateLedger, runner: SuiteRunner): void {
+  const { expect } = runner
+  const spec = (sentence: string, run: (bench: Bench) => Promise<void>) =>
+    runner.test(`${sentence} (${name})`, async () => {
+      const bench = await openBench(create)
+      try {
+        await run(bench)
+      } finally {
+        await bench.close()
+      }
+    })
+
+  issuing(spec, expect)
+  claiming(spec, expect)
+  leasing(spec, expect)
+  granting(spec, expect)
+  auditing(spec, expect)
+}

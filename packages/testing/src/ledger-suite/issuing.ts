@@ -1,0 +1,89 @@
+import type { ApprovalRecord, GrantKey } from '@countersign/server'
+import { approve, deny, type Expect, LEASE, recorded, type Spec, statusOf } from './bench.js'
+
+export function issuing(spec: Spec, expect: Expect): void {
+  spec(
+    'what was issued is found by owner, thread and id, and by nothing else',
+    async ({ ledger, record }) => {
+      expect(await ledger.issue(record)).toEqual({ status: 'issued' })
+      expect(await ledger.lookup(record)).toEqual({ record, state: { phase: 'issued' } })
+      expect(await ledger.lookup({ ...record, owner: 'bob' })).toEqual(undefined)
+      expect(await ledger.lookup({ ...record, owner: null })).toEqual(undefined)
+      expect(await ledger.lookup({ ...record, threadId: 'other' })).toEqual(undefined)
+      expect(await ledger.lookup({ ...record, approvalId: 'other' })).toEqual(undefined)
+    },
+  )
+
+  spec(
+    'the same record again changes nothing, another one under its id is a conflict',
+    async ({ ledger, record }) => {
+      await ledger.issue(record)
+      expect(await ledger.issue({ ...record })).toEqual({ status: 'unchanged' })
+      expect(await ledger.issue({ ...record, arguments: '{"path":"b"}' })).toEqual({ status: 'conflict' })
+      expect((await ledger.lookup(record))?.record).toEqual(record)
+      await ledger.claim(record, approve, 'h1', LEASE)
+      expect(await ledger.issue(record)).toEqual({ status: 'unchanged' })
+      expect((await ledger.lookup(record))?.state.phase).toEqual('claimed')
+    },
+  )
+
+  spec('one id issued to two owners is two approvals', async ({ ledger, record }) => {
+    const other = { ...record, owner: 'bob', arguments: '{}' }
+    expect(await ledger.issue(record)).toEqual({ status: 'issued' })
+    expect(await ledger.issue(other)).toEqual({ status: 'issued' })
+    expect(statusOf(await ledger.claim(record, approve, 'h1', LEASE))).toEqual('claimed')
+    expect((await ledger.lookup(other))?.state).toEqual({ phase: 'issued' })
+  })
+
+  spec('owners, threads and ids that join to the same text stay apart', async ({ ledger, record }) => {
+    await ledger.issue({ ...record, owner: 'a', threadId: 'bc', approvalId: 'd' })
+    expect(await ledger.lookup({ owner: 'ab', threadId: 'c', approvalId: 'd' })).toEqual(undefined)
+    expect(await ledger.lookup({ owner: 'a', threadId: 'b', approvalId: 'cd' })).toEqual(undefined)
+  })
+
+  spec(
+    'U.11 ids that name members of Object.prototype neither match nor crash',
+    async ({ ledger, record }) => {
+      for (const id of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '']) {
+        const odd: ApprovalRecord = {
+          ...record,
+          owner: id,
+          threadId: id,
+          approvalId: id,
+          toolCallId: id,
+          toolName: id,
+        }
+        const key: GrantKey = { owner: id, threadId: id, toolName: id, scopeKey: id }
+        expect(await ledger.lookup(odd)).toEqual(undefined)
+        expect(await ledger.claim(odd, approve, id, LEASE)).toEqual({ status: 'not-issued' })
+        expect(await ledger.findGrant(key, 'use')).toEqual(undefined)
+        expect(await ledger.issue(odd)).toEqual({ status: 'issued' })
+        expect((await ledger.lookup(odd))?.record).toEqual(odd)
+        expect(statusOf(await ledger.claim(odd, approve, id, LEASE))).toEqual('claimed')
+        expect(await ledger.complete(odd, id, { type: 'result', content: '1' })).toEqual(recorded)
+        await ledger.grant({ ...key, approved: true })
+        expect((await ledger.findGrant(key, 'use'))?.toolName).toEqual(id)
+        expect(await ledger.revoke(key)).toEqual(1)
+      }
+    },
+  )
+
+  spec('unsettled entries of a thread are listed until they are done', async ({ ledger, record }) => {
+    const second = { ...record, approvalId: 'approval_2', toolCallId: 'call_2' }
+    await ledger.issue(record)
+    await ledger.issue(second)
+    await ledger.issue({ ...record, threadId: 'other' })
+    const open = async () =>
+      (await ledger.unsettled('alice', 'thread')).map((entry) => [entry.record.approvalId, entry.state.phase])
+    expect(await open()).toEqual([
+      ['approval_1', 'issued'],
+      ['approval_2', 'issued'],
+    ])
+    await ledger.claim(record, deny, 'h1', LEASE)
+    await ledger.claim(second, approve, 'h1', LEASE)
+    expect(await open()).toEqual([['approval_2', 'claimed']])
+    await ledger.complete(second, 'h1', { type: 'result', content: '1' })
+    expect(await open()).toEqual([])
+    expect(await ledger.unsettled('bob', 'thread')).toEqual([])
+  })
+}

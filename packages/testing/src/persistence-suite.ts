@@ -1,0 +1,51 @@
+import type { SuiteRunner } from './ledger-suite/bench.js'
+import type { CreatePersistence, CreateRecordStore } from './persistence-suite/bench.js'
+import { damaging } from './persistence-suite/damaging.js'
+import { keeping } from './persistence-suite/keeping.js'
+import { versioning } from './persistence-suite/versioning.js'
+
+export type {
+  CreatePersistence,
+  CreateRecordStore,
+  PersistenceUnderTest,
+  RecordStoreUnderTest,
+} from './persistence-suite/bench.js'
+
+/**
+ * The tests that every {@link Persistence} passes. Call it at the top of a test file with the runner's `test` and `expect`.
+ *
+ * @example
+ * describePersistence('my persistence', () => ({ persistence: myPersistence() }), { test, expect })
+ */
+export function describePersistence(name: string, create: CreatePersistence, runner: SuiteRunner): void {
+  keeping(registering(name, create, runner), runner.expect)
+}
+
+/**
+ * {@link describePersistence}, and what holds where records are kept as text in the form of `webStorage` and `indexedDb`: damage, older and
+ * newer versions, and a storage that is full.
+ */
+export function describeRecordStore(name: string, create: CreateRecordStore, runner: SuiteRunner): void {
+  describePersistence(name, () => create({ migrate: undefined }), runner)
+  damaging(
+    registering(name, () => create({ migrate: undefined }), runner),
+    runner.expect,
+  )
+  versioning((migrate) => registering(name, () => create({ migrate }), runner), runner.expect)
+}
+
+function registering<Made extends { close?(): Promise<void> | void }>(
+  name: string,
+  create: () => Promise<Made> | Made,
+  runner: SuiteRunner,
+) {
+  return (sentence: string, run: (made: Made) => Promise<void>) =>
+    runner.test(`${sentence} (${name})`, async () => {
+      const made = await create()
+      try {
+        await run(made)
+      } finally {
+        await made.close?.()
+      }
+    })
+}

@@ -1,0 +1,274 @@
+import type { RunAgentInput } from '@countersign/core'
+import { endOf, printStep, type Step, type StreamEnd } from './steps.js'
+import { createTimeline, type Timeline } from './timeline.js'
+import { createGate, type Gate, macrotasks, microtasks, within } from './waiting.js'
+import { createBook, createWriter, type ScriptedEvent } from './writer.js'
+
+/**
+ * What the server does with one request: steps (nested as they come from helpers), a generator of steps that may look at the request, or
+ * `byHand`: nothing until the test says so through {@link ScriptedRun}.
+ */
+export type RunScript =
+  | Steps
+  | typeof byHand
+  | ((input: RunAgentInput, run: number) => Steps | Iterable<Step> | AsyncIterable<Step>)
+
+export type Steps = readonly (Step | Steps)[]
+
+/** The run is driven by the test. */
+export const byHand = 'by hand'
+
+export interface ScriptOptions {
+  /** Where to note what happens. Default: a new one. */
+  timeline?: Timeline
+  /** In place of `runs[k]` for requests beyond them. Default: fail the request. */
+  otherwise?: RunScript
+  /** The server goes on when the client has gone, as a transport that cannot be cancelled does. Default: it stops. */
+  deaf?: boolean
+}
+
+/** A server that does what a script says, over whatever wire. */
+export interface Script {
+  /** Every request that arrived. */
+  readonly requests: readonly RunAgentInput[]
+  readonly timeline: Timeline
+  /** How many streams are open now, and how many were at most. A stream whose client has gone is not open. */
+  readonly openStreams: number
+  readonly mostStreams: number
+  /** The stream that is open, the latest where several are. */
+  openRun(): ScriptedRun | undefined
+  /** The run of request `number` (from 1), once it has arrived. Fails after 5 s. */
+  request(number: number): Promise<ScriptedRun>
+  /** Lets a script go on past `hold(name)`; also one that is not there yet. */
+  release(name?: string): void
+  /** Once a script waits at `hold(name)`. */
+  held(name?: string): Promise<void>
+}
+
+/** One request and its stream. */
+export interface ScriptedRun {
+  readonly number: number
+  readonly input: RunAgentInput
+  /** How the stream ended, once it has: as the script said, or because the client went away. */
+  readonly closed: Promise<StreamEnd>
+  /** Drives a run that is scripted `byHand`. */
+  emit(...steps: Steps): void
+}
+
+/** What a wire has to carry. */
+export type Frame =
+  | { readonly kind: 'event'; readonly event: ScriptedEvent }
+  | { readonly kind: 'cut'; readonly message: string }
+  | { readonly kind: 'respond'; readonly status: number; readonly contentType: string; readonly body: string }
+  | { readonly kind: 'bytes'; readonly text: string }
+
+/** The script and its side towards a wire. */
+export interface ScriptHost {
+  readonly script: Script
+  /** A request arrived: its frames, one each time the wire asks for more. */
+  answer(input: RunAgentInput, signal: AbortSignal): AsyncGenerator<Frame, void, undefined>
+}
+
+export function createScript(runs: readonly RunScript[], options: ScriptOptions = {}): ScriptHost {
+  const { timeline = createTimeline(), deaf = false } = options
+  const book = createBook()
+  const requests: RunAgentInput[] = []
+  const opened: OpenedRun[] = []
+  /** What is open, until its client has gone. */
+  const streaming = new Map<OpenedRun, AbortSignal>()
+  const open = () => [...streaming].filter(([, signal]) => !signal.aborted).map(([run]) => run)
+  const arrivals = named()
+  const released = named()
+  const reached = named()
+  let mostStreams = 0
+
+  async function* answer(input: RunAgentInput, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
+    const run = openRun(opened.length + 1, input)
+    requests.push(input)
+    opened.push(run)
+    streaming.set(run, signal)
+    mostStreams = Math.max(mostStreams, open().length)
+    timeline.add({ kind: 'request', run: run.number, input })
+    arrivals(`${run.number}`).open()
+    let how: StreamEnd = 'aborted'
+    const note = (end: StreamEnd) => {
+      how = end
+    }
+    try {
+      yield* play(run, note, deaf ? new AbortController().signal : signal)
+    } finally {
+      streaming.delete(run)
+      timeline.add({ kind: 'closed', run: run.number, how })
+      run.close(how)
+    }
+  }
+
+  async function* play(
+    run: OpenedRun,
+    note: (how: StreamEnd) => void,
+    signal: AbortSignal,
+  ): AsyncGenerator<Frame, void, undefined> {
+    const write = createWriter(run.input, book)
+    let end: StreamEnd | undefined
+    for await (const step of stepsOf(run, signal)) {
+      if (signal.aborted) return
+      end = endOf(step) ?? end
+      switch (step.step) {
+        case 'end':
+          return note('ended')
+        case 'cut':
+          // Before it is carried out: whoever carries it does not come back.
+          note('cut')
+          yield { kind: 'cut', message: step.message }
+          return
+        case 'respond':
+          note('ended')
+          yield { kind: 'respond', status: step.status, contentType: step.contentType, body: step.body }
+          return
+        case 'bytes':
+          yield { kind: 'bytes', text: step.text }
+          break
+        case 'hold':
+        case 'microtasks':
+        case 'macrotasks':
+        case 'act':
+          timeline.add({ kind: 'note', run: run.number, text: printStep(step) })
+          await Promise.race([pause(step), gone(signal)])
+          break
+        default:
+          yield* send(run, write(step), signal)
+      }
+    }
+    if (signal.aborted) return
+    if (end === undefined) yield* send(run, write({ step: 'finish', options: {} }), signal)
+    note(end ?? 'finished')
+  }
+
+  async function pause(step: Step): Promise<unknown> {
+    switch (step.step) {
+      case 'hold':
+        reached(step.name).open()
+        return released(step.name).opened
+      case 'microtasks':
+        return microtasks(step.count)
+      case 'macrotasks':
+        return macrotasks(step.count)
+      case 'act':
+        // Not awaited: the stream does not wait for what an answer leads to.
+        step.act()
+        return undefined
+      default:
+        return undefined
+    }
+  }
+
+  function* send(
+    run: OpenedRun,
+    events: readonly ScriptedEvent[],
+    signal: AbortSignal,
+  ): Generator<Frame, void, undefined> {
+    for (const event of events) {
+      if (signal.aborted) return
+      timeline.add({ kind: 'event', run: run.number, event })
+      yield { kind: 'event', event }
+    }
+  }
+
+  async function* stepsOf(run: OpenedRun, signal: AbortSignal): AsyncGenerator<Step, void, undefined> {
+    const script = runs[run.number - 1] ?? options.otherwise
+    if (script === undefined) throw new Error(`Request ${run.number} was not expected.\n${timeline.print()}`)
+    if (script === byHand) yield* run.steps(signal)
+    else {
+      const steps: Iterable<Step | Steps> | AsyncIterable<Step> =
+        typeof script === 'function' ? script(run.input, run.number) : script
+      for await (const step of steps) yield* flat(step)
+    }
+  }
+
+  const script: Script = {
+    timeline,
+    requests,
+    get openStreams() {
+      return open().length
+    },
+    get mostStreams() {
+      return mostStreams
+    },
+    openRun: () => open().at(-1),
+    async request(number) {
+      await within(
+        5000,
+        arrivals(`${number}`).opened,
+        () => `Request ${number} did not arrive.\n${timeline.print()}`,
+      )
+      const run = opened[number - 1]
+      if (!run) throw new RangeError(`Requests are counted from 1, not from ${number}.`)
+      return run
+    },
+    release: (name = 'hold') => released(name).open(),
+    held: (name = 'hold') =>
+      within(5000, reached(name).opened, () => `No script came to hold("${name}").\n${timeline.print()}`),
+  }
+  return { script, answer }
+}
+
+/** Gates by name, made when first asked for. */
+function named(): (name: string) => Gate {
+  const gates = new Map<string, Gate>()
+  return (name) => {
+    const gate = gates.get(name) ?? createGate()
+    gates.set(name, gate)
+    return gate
+  }
+}
+
+interface OpenedRun extends ScriptedRun {
+  /** What the test emits, until it ends the run. */
+  steps(signal: AbortSignal): AsyncGenerator<Step, void, undefined>
+  close(how: StreamEnd): void
+}
+
+function openRun(number: number, input: RunAgentInput): OpenedRun {
+  const waiting: Step[] = []
+  let more = createGate()
+  let close: (how: StreamEnd) => void = () => {}
+  const closed = new Promise<StreamEnd>((resolve) => {
+    close = resolve
+  })
+
+  async function* steps(signal: AbortSignal): AsyncGenerator<Step, void, undefined> {
+    while (!signal.aborted) {
+      const step = waiting.shift()
+      if (step) {
+        yield step
+        if (endOf(step)) return
+      } else {
+        more = createGate()
+        await Promise.race([more.opened, gone(signal)])
+      }
+    }
+  }
+
+  return {
+    number,
+    input,
+    closed,
+    close: (how) => close(how),
+    steps,
+    emit(...given) {
+      for (const step of given) waiting.push(...flat(step))
+      more.open()
+    },
+  }
+}
+
+function* flat(step: Step | Steps): Generator<Step, void, undefined> {
+  if ('step' in step) yield step
+  else for (const inner of step) yield* flat(inner)
+}
+
+/** Once the client has gone. */
+function gone(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}

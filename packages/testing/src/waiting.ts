@@ -1,0 +1,64 @@
+import type { ChatClient, ChatSnapshot, ToolMap } from '@countersign/client'
+
+// Taken at load, so that fake timers do not stop the script itself.
+const { setTimeout: later, clearTimeout: never } = globalThis
+/** The next turn of the event loop; a timer of 0 ms takes a whole millisecond. */
+const nextTurn: (done: () => void) => void =
+  typeof setImmediate === 'function' ? setImmediate : (done) => later(done, 0)
+
+/** Passes so many turns of the microtask queue. */
+export async function microtasks(count = 1): Promise<void> {
+  for (let i = 0; i < count; i++) await undefined
+}
+
+/** Passes so many turns of the event loop. */
+export async function macrotasks(count = 1): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise<void>(nextTurn)
+}
+
+/** A promise with its ends in hand. */
+export interface Gate {
+  readonly opened: Promise<void>
+  open(): void
+}
+
+export function createGate(): Gate {
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { opened, open: () => open() }
+}
+
+/** Gives what `promise` gives, or fails with what `explain` says after `ms` milliseconds. */
+export function within<T>(ms: number, promise: Promise<T>, explain: () => string): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = later(() => reject(new Error(explain())), ms)
+    promise.then(resolve, reject).finally(() => never(timer))
+  })
+}
+
+/**
+ * Resolves with the first snapshot that fulfils `condition`, which may be the present one. Fails after `ms` (default 5 s), showing the
+ * state that was reached.
+ *
+ * @example await until(client, ({ status }) => status === 'ready')
+ */
+export function until<Tools extends ToolMap>(
+  client: ChatClient<Tools>,
+  condition: (snapshot: ChatSnapshot<Tools>) => boolean,
+  ms = 5000,
+): Promise<ChatSnapshot<Tools>> {
+  let leave = (): void => {}
+  const met = new Promise<ChatSnapshot<Tools>>((resolve) => {
+    const look = () => {
+      const snapshot = client.getSnapshot()
+      if (condition(snapshot)) resolve(snapshot)
+    }
+    leave = client.subscribe(look)
+    look()
+  })
+  const explain = () =>
+    `The chat did not reach: ${condition}\nIt is:\n${JSON.stringify(client.getSnapshot(), null, 2)}`
+  return within(ms, met, explain).finally(leave)
+}

@@ -1,0 +1,123 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { ChatClient, fetchServerSentEvents } from '@countersign/client'
+import type { AGUIEvent, RunAgentInput } from '@countersign/core'
+import { expect, onTestFinished, test } from 'vitest'
+
+/** A server that keeps its one run, and breaks the first stream off after `first` events. */
+async function startServer(events: (run: RunAgentInput) => AGUIEvent[], first: number, keeps = true) {
+  const asked: string[] = []
+  let kept: { run: RunAgentInput; events: AGUIEvent[] } | undefined
+  const server = createServer(async (request, response) => {
+    const frame = (event: AGUIEvent, n: number) =>
+      `id: ${kept?.run.runId}:${n}\ndata: ${JSON.stringify(event)}\n\n`
+    if (request.method === 'GET') {
+      const after = Number(String(request.headers['last-event-id']).split(':').at(-1))
+      asked.push(`rejoin after ${after}`)
+      if (!keeps || !kept) {
+        response.writeHead(204).end()
+        return
+      }
+      const rest = kept.events.map(frame).slice(after + 1)
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(rest.join(''))
+      return
+    }
+    let body = ''
+    for await (const chunk of request) body += chunk
+    const run: RunAgentInput = JSON.parse(body)
+    asked.push('run')
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const all = events(run)
+    const broken = kept === undefined
+    kept = { run, events: all }
+    response.write(
+      all
+        .map(frame)
+        .slice(0, broken ? first : all.length)
+        .join(''),
+    )
+    if (broken) setTimeout(() => response.destroy(), 20)
+    else response.end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  return { asked, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/` }
+}
+
+const story = ({ threadId, runId }: RunAgentInput): AGUIEvent[] => [
+  { type: 'RUN_STARTED', threadId, runId },
+  { type: 'TEXT_MESSAGE_START', messageId: `m-${runId}` },
+  { type: 'TEXT_MESSAGE_CONTENT', messageId: `m-${runId}`, delta: 'one ' },
+  { type: 'TEXT_MESSAGE_CONTENT', messageId: `m-${runId}`, delta: 'two' },
+  { type: 'TEXT_MESSAGE_END', messageId: `m-${runId}` },
+  {
+    type: 'TOOL_CALL_START',
+    toolCallId: `c-${runId}`,
+    toolCallName: 'read_file',
+    parentMessageId: `m-${runId}`,
+  },
+  { type: 'TOOL_CALL_ARGS', toolCallId: `c-${runId}`, delta: '{"path":' },
+  { type: 'TOOL_CALL_ARGS', toolCallId: `c-${runId}`, delta: '"a.txt"}' },
+  { type: 'TOOL_CALL_END', toolCallId: `c-${runId}` },
+  { type: 'TOOL_CALL_RESULT', messageId: `r-${runId}`, toolCallId: `c-${runId}`, content: '"text"' },
+  { type: 'RUN_FINISHED', threadId, runId },
+]
+
+function shown(chat: ChatClient): unknown {
+  const parts = chat.getSnapshot().messages.at(-1)?.parts ?? []
+  return parts.map((part) =>
+    part.type === 'text' ? part.text : part.type === 'tool-call' ? [part.state, part.input] : part.type,
+  )
+}
+
+const whole = ['one two', ['complete', { path: 'a.txt' }], 'tool-result']
+
+for (let first = 1; first < 11; first++) {
+  test(`a run that broke off after ${first} events is taken up where it stopped, by retry() alone`, async () => {
+    const { url, asked } = await startServer(story, first)
+    const chat = new ChatClient({ connection: fetchServerSentEvents(url, { rejoin: true }) })
+    const { status } = await chat.sendMessage('Read it.')
+    expect(status).toBe('failed')
+    expect(chat.getSnapshot().status).toBe('error')
+    expect(asked).toEqual(['run'])
+    await chat.retry()
+    expect(asked).toEqual(['run', `rejoin after ${first - 1}`])
+    expect(shown(chat)).toEqual(whole)
+    expect(chat.getSnapshot().status).toBe('ready')
+  })
+}
+
+test('where there is nothing to take up, retry() repeats the request', async () => {
+  const { url, asked } = await startServer(story, 7, false)
+  const chat = new ChatClient({ connection: fetchServerSentEvents(url, { rejoin: true }) })
+  await chat.sendMessage('Read it.')
+  await chat.retry()
+  expect(asked).toEqual(['run', 'rejoin after 6', 'run'])
+  expect(shown(chat)).toEqual(whole)
+})
+
+test('a person who goes on instead lets the broken run go: its half call is cancelled', async () => {
+  const { url, asked } = await startServer(story, 7)
+  const chat = new ChatClient({ connection: fetchServerSentEvents(url, { rejoin: true }) })
+  await chat.sendMessage('Read it.')
+  await chat.sendMessage('Never mind.')
+  expect(asked).toEqual(['run', 'run'])
+  const calls = chat
+    .getSnapshot()
+    .messages.flatMap(({ parts }) => parts.filter((part) => part.type === 'tool-call'))
+  expect(calls.map(({ state }) => state)).toEqual(['cancelled', 'complete'])
+})
+
+test('a connection that does not rejoin repeats the request', async () => {
+  const { url, asked } = await startServer(story, 7)
+  const chat = new ChatClient({ connection: fetchServerSentEvents(url) })
+  await chat.sendMessage('Read it.')
+  await chat.retry()
+  expect(asked).toEqual(['run', 'run'])
+  expect(chat.getSnapshot().status).toBe('ready')
+})
