@@ -3,14 +3,17 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
 import ts from 'typescript'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
 
 /** The code blocks that name a file. */
-const blocks = [...readme.matchAll(/^```tsx? (\S+)\n([\s\S]*?)^```/gm)].map(([, name = '', code = '']) => ({ name, code }))
+const blocks = [...readme.matchAll(/^```tsx? (\S+)\n([\s\S]*?)^```/gm)].map(([, name = '', code = '']) => ({
+  name,
+  code,
+}))
 let folder = ''
 
 beforeAll(() => {

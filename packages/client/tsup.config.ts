@@ -3,5 +3,12 @@ import { base } from '../../tsup.base'
 
 export default defineConfig({
   ...base,
-  entry: ['src/index.ts', 'src/state-patch.ts', 'src/tabs.ts', 'src/web-storage.ts', 'src/indexed-db.ts', 'src/web-socket.ts'],
+  entry: [
+    'src/index.ts',
+    'src/state-patch.ts',
+    'src/tabs.ts',
+    'src/web-storage.ts',
+    'src/indexed-db.ts',
+    'src/web-socket.ts',
+  ],
 })

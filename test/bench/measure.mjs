@@ -24,5 +24,7 @@ export function exponent(points) {
 /** One table as Markdown. */
 export function table(title, columns, rows) {
   const line = (cells) => `| ${cells.join(' | ')} |`
-  return [`### ${title}`, '', line(columns), line(columns.map(() => '---:')), ...rows.map(line), ''].join('\n')
+  return [`### ${title}`, '', line(columns), line(columns.map(() => '---:')), ...rows.map(line), ''].join(
+    '\n',
+  )
 }

@@ -17,5 +17,11 @@ for (const { title, unit, sizes, prepare } of [...growth].filter((work) => work.
     ms.toFixed(1),
     ((ms * 1000) / count).toFixed(2),
   ])
-  console.log(table(`${title} (growth exponent ${exponent(points).toFixed(2)})`, ['size', 'events', 'ms', 'us per event'], rows))
+  console.log(
+    table(
+      `${title} (growth exponent ${exponent(points).toFixed(2)})`,
+      ['size', 'events', 'ms', 'us per event'],
+      rows,
+    ),
+  )
 }

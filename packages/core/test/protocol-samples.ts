@@ -16,7 +16,7 @@ const toolCalls = [
 ]
 
 /** One message of every role, with every field that AG-UI 1.0 describes. */
-export const messages = [
+const messages = [
   { ...sealed, role: 'developer', name: 'n', content: 'c' },
   { ...sealed, role: 'system', name: 'n', content: 'c' },
   { ...sealed, role: 'assistant', name: 'n', content: 'c', toolCalls },

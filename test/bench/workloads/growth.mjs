@@ -4,18 +4,23 @@ import { ChatClient, stream } from '@countersign/client'
 function textRun(size, step) {
   return [
     { type: 'TEXT_MESSAGE_START', messageId: 'm' },
-    ...deltas('lorem ipsum dolor sit amet, '.repeat(Math.ceil(size / 28)).slice(0, size), step).map((delta) => ({
-      type: 'TEXT_MESSAGE_CONTENT',
-      messageId: 'm',
-      delta,
-    })),
+    ...deltas('lorem ipsum dolor sit amet, '.repeat(Math.ceil(size / 28)).slice(0, size), step).map(
+      (delta) => ({
+        type: 'TEXT_MESSAGE_CONTENT',
+        messageId: 'm',
+        delta,
+      }),
+    ),
     { type: 'TEXT_MESSAGE_END', messageId: 'm' },
   ]
 }
 
 /** A run that calls one tool with `size` characters of arguments in deltas of `step`. */
 function argumentsRun(size, step) {
-  const text = JSON.stringify({ path: 'report.md', content: 'lorem ipsum dolor sit amet, '.repeat(Math.ceil(size / 28)) })
+  const text = JSON.stringify({
+    path: 'report.md',
+    content: 'lorem ipsum dolor sit amet, '.repeat(Math.ceil(size / 28)),
+  })
   return [
     { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'write_file', parentMessageId: 'm' },
     ...deltas(text, step).map((delta) => ({ type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta })),
@@ -65,7 +70,13 @@ export default [
     sizes: [64, 256, 1024, 2048],
     prepare: (size) => {
       const events = textRun(size * KB, 10)
-      return { count: events.length, work: through(events, expectLength((part) => part.text, size * KB)) }
+      return {
+        count: events.length,
+        work: through(
+          events,
+          expectLength((part) => part.text, size * KB),
+        ),
+      }
     },
   },
   {
@@ -74,7 +85,13 @@ export default [
     sizes: [40, 80, 160, 320],
     prepare: (size) => {
       const events = argumentsRun(size * KB, 40)
-      return { count: events.length, work: through(events, expectLength((part) => part.input.content, size * KB)) }
+      return {
+        count: events.length,
+        work: through(
+          events,
+          expectLength((part) => part.input.content, size * KB),
+        ),
+      }
     },
   },
 ]

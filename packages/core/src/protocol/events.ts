@@ -5,21 +5,14 @@ export type {
   AssistantMessage,
   ContentPart,
   Context,
-  DeveloperMessage,
   Interrupt,
   JsonPatch,
-  JsonPatchOperation,
   Message,
   Metadata,
-  PartSource,
   ReasoningMessage,
   ResumeEntry,
-  Role,
   RunAgentInput,
   RunFinishedOutcome,
-  SubagentFinishedOutcome,
-  SystemMessage,
-  TextMessageRole,
   TokenUsage,
   Tool,
   ToolCall,
@@ -55,30 +48,16 @@ export type EventOf<T extends EventType> = Extract<AGUIEvent, { type: T }>
 export type TextMessageStartEvent = EventOf<'TEXT_MESSAGE_START'>
 export type TextMessageContentEvent = EventOf<'TEXT_MESSAGE_CONTENT'>
 export type TextMessageEndEvent = EventOf<'TEXT_MESSAGE_END'>
-export type TextMessageChunkEvent = EventOf<'TEXT_MESSAGE_CHUNK'>
 export type ToolCallStartEvent = EventOf<'TOOL_CALL_START'>
 export type ToolCallArgsEvent = EventOf<'TOOL_CALL_ARGS'>
 export type ToolCallEndEvent = EventOf<'TOOL_CALL_END'>
-export type ToolCallChunkEvent = EventOf<'TOOL_CALL_CHUNK'>
 export type ToolCallResultEvent = EventOf<'TOOL_CALL_RESULT'>
-export type StateSnapshotEvent = EventOf<'STATE_SNAPSHOT'>
-export type StateDeltaEvent = EventOf<'STATE_DELTA'>
 export type MessagesSnapshotEvent = EventOf<'MESSAGES_SNAPSHOT'>
 export type ActivitySnapshotEvent = EventOf<'ACTIVITY_SNAPSHOT'>
 export type ActivityDeltaEvent = EventOf<'ACTIVITY_DELTA'>
-export type RawEvent = EventOf<'RAW'>
-export type CustomEvent = EventOf<'CUSTOM'>
 export type RunStartedEvent = EventOf<'RUN_STARTED'>
 export type RunErrorEvent = EventOf<'RUN_ERROR'>
-export type StepStartedEvent = EventOf<'STEP_STARTED'>
-export type StepFinishedEvent = EventOf<'STEP_FINISHED'>
-export type ReasoningStartEvent = EventOf<'REASONING_START'>
-export type ReasoningEndEvent = EventOf<'REASONING_END'>
 export type ReasoningMessageStartEvent = EventOf<'REASONING_MESSAGE_START'>
 export type ReasoningMessageContentEvent = EventOf<'REASONING_MESSAGE_CONTENT'>
 export type ReasoningMessageEndEvent = EventOf<'REASONING_MESSAGE_END'>
-export type ReasoningMessageChunkEvent = EventOf<'REASONING_MESSAGE_CHUNK'>
 export type ReasoningEncryptedValueEvent = EventOf<'REASONING_ENCRYPTED_VALUE'>
-export type SubagentStartedEvent = EventOf<'SUBAGENT_STARTED'>
-export type SubagentFinishedEvent = EventOf<'SUBAGENT_FINISHED'>
-export type SubagentErrorEvent = EventOf<'SUBAGENT_ERROR'>

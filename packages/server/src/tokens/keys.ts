@@ -5,7 +5,7 @@ import { encodeBase64url } from '../encoding/base64url.js'
 export type Secret = string | Uint8Array
 
 /** The keys that one secret yields, each for one purpose. */
-export interface DerivedKeys {
+interface DerivedKeys {
   /** Names the secret in a token; says nothing about it. */
   readonly kid: string
   readonly request: CryptoKey
@@ -65,7 +65,7 @@ const RANDOM_SECRET_WARNING =
   'or by another process will be refused and have to be asked again. Give a secret of at least 32 random bytes.'
 
 /** The keys of one secret: HKDF-SHA-256 with salt `countersign` and one info string per purpose. */
-export async function deriveKeys(secret: Uint8Array): Promise<DerivedKeys> {
+async function deriveKeys(secret: Uint8Array): Promise<DerivedKeys> {
   const { subtle } = globalThis.crypto
   const base = await subtle.importKey('raw', Uint8Array.from(secret), 'HKDF', false, ['deriveKey'])
   const derive = (purpose: 'request' | 'args' | 'owner' | 'kid') =>

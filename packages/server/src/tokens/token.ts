@@ -12,7 +12,7 @@ import {
 import { type Keyring, keyedHash } from './keys.js'
 
 /** Longer tokens are refused before anything is decoded, in characters. */
-export const MAX_TOKEN_LENGTH = 4096
+const MAX_TOKEN_LENGTH = 4096
 
 /** What a token says: the question as it is issued, by which ledger, and what it is bound to beside its arguments. */
 export interface TokenRequest extends Omit<ApprovalRecord, 'token' | 'toolServer' | 'idempotent'> {
@@ -45,7 +45,7 @@ export interface TokenClaims {
 }
 
 /** The check that refused a token, named for the member of the payload where it is one. */
-export type TokenCheck =
+type TokenCheck =
   | 'length'
   | 'segments'
   | 'mac-length'
