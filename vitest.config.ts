@@ -1,4 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs'
+import { svelte } from '@sveltejs/vite-plugin-svelte'
+import { svelteTesting } from '@testing-library/svelte/vite'
+import vue from '@vitejs/plugin-vue'
+import solid from 'vite-plugin-solid'
 import { defineConfig } from 'vitest/config'
 
 const root = import.meta.dirname
@@ -9,7 +13,14 @@ const alias = [
   { find: /^@countersign\/([^/]+)\/(.+)$/, replacement: `${root}/packages/$1/src/$2.ts` },
 ]
 
-const inJsdom = new Set(['packages/react', 'examples/react'])
+const inJsdom = new Set(['packages/react', 'packages/solid', 'packages/vue', 'packages/svelte', 'examples/react'])
+
+/** What compiles a framework's own files. */
+const plugins: Record<string, () => unknown[]> = {
+  'packages/solid': () => [solid()],
+  'packages/vue': () => [vue()],
+  'packages/svelte': () => [svelte(), svelteTesting()],
+}
 
 const tested = ['packages', 'examples']
   .flatMap((parent) => readdirSync(`${root}/${parent}`).map((name) => `${parent}/${name}`))
@@ -19,6 +30,7 @@ export default defineConfig({
   test: {
     projects: [
       ...tested.map((folder) => ({
+        plugins: plugins[folder]?.() ?? [],
         resolve: { alias },
         test: {
           name: folder.replace('packages/', ''),

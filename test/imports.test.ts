@@ -10,7 +10,10 @@ const packageRule: Record<string, readonly string[]> = {
   client: ['core'],
   server: ['core'],
   react: ['client', 'core'],
-  testing: ['core', 'client', 'server', 'react'],
+  solid: ['client', 'core'],
+  vue: ['client', 'core'],
+  svelte: ['client', 'core'],
+  testing: ['core', 'client', 'server', 'react', 'solid', 'vue', 'svelte'],
 }
 
 /**

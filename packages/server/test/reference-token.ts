@@ -37,11 +37,6 @@ const ownerHash = (secret: string, owner: string | null) =>
   hmac(keyOf(secret, 'owner'), JSON.stringify(owner)).toString('base64url')
 
 /** Signs any bytes as a payload, also such as no server would. */
-function signBytes(secret: string, payload: string, kid = kidOf(secret)): string {
-  const signed = `cs1.${kid}.${payload}`
-  return `${signed}.${hmac(keyOf(secret, 'request'), signed).toString('base64url')}`
-}
-
 const REQUIRED = ['ah', 'ap', 'aud', 'ed', 'exp', 'iat', 'oh', 'run', 'sc', 'tc', 'th', 'tn']
 const TEXTS = ['ah', 'ap', 'aud', 'bd', 'oh', 'run', 'tc', 'th', 'tn']
 

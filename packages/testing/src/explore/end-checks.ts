@@ -1,5 +1,5 @@
 import { type Facts, isOpen, violate } from './facts.js'
-import { isDelivered, userTexts } from './request-checks.js'
+import { isDelivered, toolResults, userTexts } from './request-checks.js'
 
 /** What must be true once nothing moves any more and the person has answered, retried and resumed whatever there was. */
 export function checkEnd(facts: Facts): void {
@@ -12,6 +12,10 @@ export function checkEnd(facts: Facts): void {
     violate(facts, 'settles', `The flags end as pending=${continuationPending}, skipped=${continuationSkipped}.`)
   for (const { id } of answers.values()) {
     if (!isDelivered(facts, id)) violate(facts, 'delivered', `The answer to ${id} never reached the server.`)
+  }
+  const outputs = new Set(runs.flatMap(({ input }) => toolResults(input)))
+  for (const id of facts.toolRuns.keys()) {
+    if (!outputs.has(id)) violate(facts, 'delivered', `What the client tool of ${id} gave never reached the server.`)
   }
   if (queue.length > 0) violate(facts, 'messages', `${queue.length} messages are still queued.`)
   const read = new Set(runs.flatMap(({ input }) => userTexts(input)))

@@ -1,6 +1,7 @@
 import { drawing, nextDecisions, replaying, seeded, type Decisions } from './choices.js'
 import type { ClientModule, Model } from './model.js'
 import { play, type Played } from './play.js'
+import { collectingRejections } from './rejections.js'
 import { shrink } from './shrink.js'
 
 /** A timeline in which an invariant did not hold, shrunk. */
@@ -34,7 +35,11 @@ export interface ExploreOptions {
  * Runs the client through every timeline of each model, depth first, and checks every invariant after every step. Deterministic: a timeline
  * is its list of decisions.
  */
-export async function explore({ client, models, maxTimelines = Infinity, maxFailures = 1 }: ExploreOptions): Promise<Exploration> {
+export function explore(options: ExploreOptions): Promise<Exploration> {
+  return collectingRejections(() => exploreAll(options))
+}
+
+async function exploreAll({ client, models, maxTimelines = Infinity, maxFailures = 1 }: ExploreOptions) {
   const found = collect(client)
   for (const model of models) {
     let decisions: Decisions | undefined = []
@@ -58,7 +63,11 @@ export interface RandomOptions {
 }
 
 /** Timelines drawn from a seed, for lengths that cannot be explored whole. */
-export async function exploreRandom(options: RandomOptions): Promise<Exploration> {
+export function exploreRandom(options: RandomOptions): Promise<Exploration> {
+  return collectingRejections(() => drawAll(options))
+}
+
+async function drawAll(options: RandomOptions): Promise<Exploration> {
   const { client, seed, timelines, model, rarity = 4, maxFailures = 1 } = options
   const found = collect(client)
   for (let i = 0; i < timelines && found.failures.length < maxFailures; i++) {

@@ -47,6 +47,8 @@ export interface Model {
   readonly maxFaults?: number
   /** How many microtasks after an end (RUN_FINISHED, end of the stream, a fault, a client tool's return) an act may come. Default 0. */
   readonly microtasks?: number
+  /** Of these microtasks only those after which something can be seen to have changed. Default: each of them. */
+  readonly sparse?: boolean
   /** Whether acts may come before the client has taken an event in that is on its way already. Default: no. */
   readonly early?: boolean
   /** Whether acts may come inside of callbacks and of listeners that hear of a new status. Default: no. */

@@ -97,18 +97,18 @@ function doIt(facts: Facts, model: Model, act: Act): Promise<Told> {
     case 'stop':
       return stop(facts)
     case 'retry':
+      return again(facts, client.retry, facts.client.getSnapshot().error !== undefined)
     case 'resume':
-      return again(facts, client[act.act])
+      return again(facts, client.resume, true)
     default:
       return act satisfies never
   }
 }
 
-async function again(facts: Facts, action: () => Promise<void>): Promise<Told> {
-  const before = facts.runs.length
-  const done = action()
-  if (facts.runs.length > before) release(facts)
-  await done
+/** Neither does anything while a run is open. */
+async function again(facts: Facts, action: () => Promise<void>, isAct: boolean): Promise<Told> {
+  if (isAct && !facts.client.getSnapshot().isLoading) release(facts)
+  await action()
   return { status: 'done', problem: undefined }
 }
 
@@ -186,8 +186,9 @@ function sendProblem(facts: Facts, text: string, refused: boolean, told: SendRes
 
 async function stop(facts: Facts): Promise<Told> {
   const acts = facts.log.length
+  const open = facts.client.getSnapshot().isLoading ? facts.runs.find((run) => run.end === 'open') : undefined
+  if (open) open.end = 'stopped'
   facts.client.stop()
-  for (const run of facts.runs) if (run.end === 'open') run.end = 'stopped'
   const { status, messages, isLoading } = facts.client.getSnapshot()
   // Whoever heard of the stop may have acted at once.
   const alone = !facts.log.slice(acts).some(({ kind }) => kind === 'act')

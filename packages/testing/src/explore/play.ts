@@ -1,6 +1,6 @@
 import type { ChatClient } from '@countersign/client'
 import type { RunAgentInput } from '@countersign/core'
-import { type Decisions, nextDecisions, replaying, type Chooser } from './choices.js'
+import { type Chooser, type Decisions, replaying } from './choices.js'
 import { checkEnd } from './end-checks.js'
 import { type Facts, isOpen, type ServedRun, violate } from './facts.js'
 import { createHandStream } from './hand-stream.js'
@@ -10,6 +10,7 @@ import type { ClientModule, FaultName, Model } from './model.js'
 import { answersOf, createModelServer } from './model-server.js'
 import { type CallbackName, type Moment, type Observed, trace } from './observed.js'
 import { type Act, enabledActs, perform } from './person.js'
+import { takeRejections } from './rejections.js'
 import { checkRequest } from './request-checks.js'
 import { createViewCheck, keyOf } from './view-checks.js'
 
@@ -213,6 +214,7 @@ class Player {
     if (this.facts.violations.length === 0) checkEnd(this.facts)
     this.facts.client.dispose()
     for (const run of this.facts.runs) if (!run.stream.over) run.stream.end()
+    for (const reason of await takeRejections()) violate(this.facts, 'rejection', String(reason))
   }
 
   /** Lets everything happen that happens by itself. */
@@ -324,8 +326,11 @@ class Player {
 
   /** Before each of so many microtasks the person may act. */
   async #mayActAfter(count: number): Promise<void> {
+    let before = -1
     for (let i = 0; i < count; i++) {
-      this.#mayAct({ at: 'microtask', count: i })
+      const now = this.facts.log.length
+      if (now !== before || !this.#model.sparse) this.#mayAct({ at: 'microtask', count: i })
+      before = now
       await undefined
     }
   }
@@ -385,5 +390,3 @@ function isSame(a: Step, b: Step): boolean {
 export function replay(module: ClientModule, model: Model, decisions: Decisions): Promise<Played> {
   return play(module, model, replaying(decisions))
 }
-
-export { nextDecisions }

@@ -117,6 +117,6 @@ export function userTexts({ messages }: RunAgentInput): string[] {
   )
 }
 
-function toolResults({ messages }: RunAgentInput): string[] {
+export function toolResults({ messages }: RunAgentInput): string[] {
   return messages.flatMap((message) => (message.role === 'tool' ? [message.toolCallId] : []))
 }

@@ -1,0 +1,141 @@
+import { ask, call, resolve, text } from '@countersign/testing'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { answersOf, callOf, failOnUnhandledRejections, openChat, stateOf } from './open-chat.js'
+
+failOnUnhandledRejections()
+
+const start = Date.parse('2030-01-01T00:00:00Z')
+const minute = 60_000
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: start, toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const askUntil = (id: string, at: number) => [
+  call(`c${id}`, 'delete_file', { id }),
+  ask(`a${id}`, `c${id}`, { expiresAt: new Date(at).toISOString() }),
+]
+
+async function openAsked(...ids: [string, number][]) {
+  const chat = await openChat('in-process', [
+    ids.map(([id, at]) => askUntil(id, at)),
+    [resolve(), text('Fine.')],
+  ])
+  await chat.person.sendMessage('go')
+  return chat
+}
+
+test('while a page shows it, a request closes when its time has run out, and nothing is sent before the person acts', async () => {
+  const { client, person, server, settle } = await openAsked(['1', start + minute], ['2', start + 2 * minute])
+  client.attach()
+  vi.advanceTimersByTime(minute - 1)
+  expect(stateOf(client, 'c1')).toBe('approval-requested')
+  vi.advanceTimersByTime(1)
+  expect(callOf(client, 'c1')).toMatchObject({
+    state: 'cancelled',
+    approval: { problem: 'approval-expired' },
+  })
+  expect(stateOf(client, 'c2')).toBe('approval-requested')
+  vi.advanceTimersByTime(minute)
+  expect(stateOf(client, 'c2')).toBe('cancelled')
+  expect(client.getSnapshot()).toMatchObject({ status: 'ready', pendingApprovals: [] })
+  await settle()
+  expect(server.requests).toHaveLength(1)
+  await person.sendMessage('go on')
+  expect(answersOf(server)[1]?.toSorted()).toEqual(['a1 cancelled', 'a2 cancelled'])
+})
+
+test('an answer to an expired request resolves expired, closes the card and sends nothing, with nobody attached too', async () => {
+  const { client, person, server, settle } = await openAsked(['1', start + minute])
+  vi.setSystemTime(start + minute)
+  expect(stateOf(client, 'c1')).toBe('approval-requested')
+  expect(await person.addToolApprovalResponse({ id: 'a1', approved: true })).toEqual({ status: 'expired' })
+  expect(callOf(client, 'c1')).toMatchObject({
+    state: 'cancelled',
+    approval: { problem: 'approval-expired' },
+  })
+  await settle()
+  expect(server.requests).toHaveLength(1)
+  expect(await person.addToolApprovalResponse({ id: 'a1', approved: true })).toEqual({
+    status: 'closed',
+    reason: 'approval-expired',
+  })
+})
+
+test('a sibling that was answered before the other expired is sent with the next act, not by itself', async () => {
+  const { client, person, server, settle } = await openAsked(['1', start + minute], ['2', start + 5 * minute])
+  client.attach()
+  expect(await person.addToolApprovalResponse({ id: 'a2', approved: true })).toEqual({ status: 'waiting' })
+  vi.advanceTimersByTime(minute)
+  await settle()
+  expect(server.requests).toHaveLength(1)
+  expect(callOf(client, 'c2').approval?.delivery).toBe('waiting')
+  await person.sendMessage('go on')
+  expect(answersOf(server)[1]?.toSorted()).toEqual(['a1 cancelled', 'a2 yes'])
+})
+
+test("the client's now option is the clock", async () => {
+  const now = start + 10 * minute
+  const chat = await openChat('in-process', [askUntil('1', start + 9 * minute)], { now: () => now })
+  await chat.person.sendMessage('go')
+  expect(await chat.person.addToolApprovalResponse({ id: 'a1', approved: true })).toEqual({
+    status: 'expired',
+  })
+})
+
+test('detached and with no run open a client holds no timer', async () => {
+  const { client } = await openAsked(['1', start + minute])
+  expect(vi.getTimerCount()).toBe(0)
+  const detach = client.attach()
+  const detachToo = client.attach()
+  expect(vi.getTimerCount()).toBe(1)
+  detach()
+  detach()
+  expect(vi.getTimerCount()).toBe(1)
+  detachToo()
+  expect(vi.getTimerCount()).toBe(0)
+  vi.advanceTimersByTime(2 * minute)
+  expect(stateOf(client, 'c1')).toBe('approval-requested')
+})
+
+test('attaching again closes at once what ran out meanwhile', async () => {
+  const { client } = await openAsked(['1', start + minute])
+  client.attach()()
+  vi.setSystemTime(start + 3 * minute)
+  client.attach()
+  vi.advanceTimersByTime(0)
+  expect(stateOf(client, 'c1')).toBe('cancelled')
+})
+
+test('a request that was answered leaves no timer, and one that never expires needs none', async () => {
+  const { client, person } = await openAsked(['1', start + minute])
+  client.attach()
+  await person.addToolApprovalResponse({ id: 'a1', approved: true })
+  expect(vi.getTimerCount()).toBe(0)
+  const forever = await openChat('in-process', [
+    [call('c9', 'x'), ask('a9', 'c9', { expiresAt: 'when pigs fly' })],
+  ])
+  await forever.person.sendMessage('go')
+  forever.client.attach()
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('an expiry further away than a timer can count does not fire at once', async () => {
+  const { client } = await openAsked(['1', start + 60 * 24 * 60 * minute])
+  client.attach()
+  vi.advanceTimersByTime(40 * 24 * 60 * minute)
+  expect(stateOf(client, 'c1')).toBe('approval-requested')
+  vi.advanceTimersByTime(20 * 24 * 60 * minute)
+  expect(stateOf(client, 'c1')).toBe('cancelled')
+})
+
+test('dispose leaves no timer', async () => {
+  const { client } = await openAsked(['1', start + minute])
+  client.attach()
+  client.attach()
+  client.dispose()
+  expect(vi.getTimerCount()).toBe(0)
+})

@@ -1,0 +1,168 @@
+import { ChatClient, type Connection, CountersignError } from '@countersign/client'
+import {
+  cut,
+  gated,
+  hold,
+  passMacrotasks,
+  type RunScript,
+  resolve,
+  result,
+  scriptedConnection,
+  text,
+  until,
+  watch,
+} from '@countersign/testing'
+import { expect, onTestFailed, onTestFinished, test } from 'vitest'
+import { answersOf, callOf, failOnUnhandledRejections, saidBy, stateOf } from './open-chat.js'
+
+failOnUnhandledRejections()
+
+const approve = (id: string) => ({ id, approved: true })
+const refused = () => new CountersignError('run-error', 'The run does not take it.')
+
+/** A chat whose connection has a live channel that `deliver` stands for. */
+function openChat(runs: readonly RunScript[], deliver: NonNullable<Connection['answer']>) {
+  const server = scriptedConnection(runs)
+  const live: string[] = []
+  const connection: Connection = {
+    connect: server.connect,
+    answer(answers, options) {
+      live.push(...answers.resume.map(({ interruptId }) => interruptId))
+      return deliver(answers, options)
+    },
+  }
+  const client = new ChatClient({ connection })
+  onTestFailed(() => console.log(server.timeline.print()))
+  onTestFinished(() => client.dispose())
+  return { client, server, live, person: watch(client, server.timeline) }
+}
+
+/** Until the request is shown, and the run goes on. */
+const asked = (client: ChatClient, count = 1) =>
+  until(client, ({ pendingApprovals }) => pendingApprovals.length === count)
+
+test('S2.35 an answer that was lost on its way goes out after a run that ends well', async () => {
+  const chat = openChat(
+    [
+      [...gated(1), hold()],
+      [resolve(), text('Done.')],
+    ],
+    () => Promise.reject(new TypeError('Failed to fetch')),
+  )
+  const { client, person, server, live } = chat
+  void person.sendMessage('go')
+  await asked(client)
+  const answered = person.addToolApprovalResponse(approve('a1'))
+  await passMacrotasks(2)
+  expect(server.requests).toHaveLength(1)
+  server.release()
+  expect(await answered).toEqual({ status: 'sent' })
+  expect(live).toEqual(['a1'])
+  expect(answersOf(server)).toEqual([[], ['a1 yes']])
+  expect(saidBy(client)).toBe('Done.')
+})
+
+test('an answer that was lost in a run that breaks is unknown, and only retry() offers it again', async () => {
+  const chat = openChat([[...gated(1), hold(), cut()], [resolve()]], () =>
+    Promise.reject(new TypeError('Failed')),
+  )
+  const { client, person, server } = chat
+  void person.sendMessage('go')
+  await asked(client)
+  const answered = person.addToolApprovalResponse(approve('a1'))
+  await passMacrotasks(2)
+  server.release()
+  expect(await answered).toMatchObject({ status: 'failed', error: { code: 'connection-failed' } })
+  expect(callOf(client, 'c1').approval?.delivery).toBe('unknown')
+  await passMacrotasks(2)
+  expect(server.requests).toHaveLength(1)
+  await person.retry()
+  expect(answersOf(server)).toEqual([[], ['a1 yes']])
+})
+
+test('an answer that was refused in a run that breaks later waits for the next request', async () => {
+  const chat = openChat([[...gated(1), hold(), cut()], [resolve()]], () => Promise.reject(refused()))
+  const { client, person, server } = chat
+  void person.sendMessage('go')
+  await asked(client)
+  void person.addToolApprovalResponse(approve('a1'))
+  await passMacrotasks(2)
+  expect(callOf(client, 'c1').approval?.delivery).toBe('waiting')
+  server.release()
+  await until(client, ({ status }) => status === 'error')
+  await passMacrotasks(2)
+  expect(callOf(client, 'c1').approval?.delivery).toBe('waiting')
+  expect(server.requests).toHaveLength(1)
+  await person.sendMessage('and then?')
+  expect(answersOf(server)).toEqual([[], ['a1 yes']])
+})
+
+test.each([
+  ['well', [hold()], 2],
+  ['by a fault', [hold(), cut()], 1],
+] as const)('a refusal that comes after the run ended %s', async (_, end, requests) => {
+  let refuse = (_error: Error): void => {}
+  const chat = openChat(
+    [[...gated(1), ...end], [resolve()]],
+    () =>
+      new Promise((_resolve, reject) => {
+        refuse = reject
+      }),
+  )
+  const { client, person, server } = chat
+  void person.sendMessage('go')
+  await asked(client)
+  void person.addToolApprovalResponse(approve('a1'))
+  server.release()
+  await until(client, ({ isLoading }) => !isLoading)
+  refuse(refused())
+  await passMacrotasks(4)
+  expect(server.requests).toHaveLength(requests)
+  expect(callOf(client, 'c1').approval?.delivery).toBe(requests === 2 ? 'settled' : 'unknown')
+})
+
+test('of parallel answers only the refused one goes out again', async () => {
+  const chat = openChat(
+    [
+      [...gated(1), ...gated(2), hold(), result('c1')],
+      [resolve(), text('Done.')],
+    ],
+    async ({ resume }) => {
+      if (resume[0]?.interruptId === 'a2') throw refused()
+    },
+  )
+  const { client, person, server, live } = chat
+  void person.sendMessage('go')
+  await asked(client, 2)
+  const answers = [
+    person.addToolApprovalResponse(approve('a1')),
+    person.addToolApprovalResponse(approve('a2')),
+  ]
+  await passMacrotasks(2)
+  server.release()
+  expect(await Promise.all(answers)).toEqual([{ status: 'sent' }, { status: 'sent' }])
+  expect(live).toEqual(['a1', 'a2'])
+  expect(answersOf(server)).toEqual([[], ['a2 yes']])
+  expect([stateOf(client, 'c1'), stateOf(client, 'c2')]).toEqual(['complete', 'complete'])
+})
+
+test('stop() while an answer is under way sends nothing, whatever becomes of it', async () => {
+  let refuse = (_error: Error): void => {}
+  const chat = openChat(
+    [[...gated(1), hold()]],
+    () =>
+      new Promise((_resolve, reject) => {
+        refuse = reject
+      }),
+  )
+  const { client, person, server } = chat
+  void person.sendMessage('go')
+  await asked(client)
+  const answered = person.addToolApprovalResponse(approve('a1'))
+  person.stop()
+  expect(await answered).toEqual({ status: 'waiting' })
+  refuse(refused())
+  await passMacrotasks(4)
+  expect(server.requests).toHaveLength(1)
+  expect(callOf(client, 'c1').approval?.delivery).toBe('unknown')
+})
