@@ -27,14 +27,9 @@ export {
 export type { Answer, LocalAct, ToolOutput } from './machine/acts.js'
 export { type Answerable, findAnswerable, isRefusal } from './machine/approvals.js'
 export type { Effect, WarningCode } from './machine/effects.js'
+export { type MirrorState, readMirror } from './machine/mirror.js'
 export { readMessage, readMessageIds, readMessages, readPendingApprovals } from './machine/read.js'
-export {
-  isThreadRecord,
-  type MirrorState,
-  readMirror,
-  readRecord,
-  type ThreadRecord,
-} from './machine/record.js'
+export { isThreadRecord, readRecord, type ThreadRecord } from './machine/record.js'
 export type { RunEnd } from './machine/runs.js'
 export {
   areAllToolsComplete,
@@ -118,6 +113,7 @@ export {
   type EventReaderOptions,
   type ReaderWarning,
 } from './protocol/reader.js'
+export { validateEvent } from './protocol/validate.js'
 export {
   type ChatSnapshot,
   type ChatStatus,

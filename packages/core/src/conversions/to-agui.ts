@@ -116,7 +116,7 @@ function unfoldResult(part: ToolResultPart): Message {
 }
 
 function isContentPart(value: unknown): value is ContentPart {
-  return isRecord(value) && typeof value['type'] === 'string'
+  return isRecord(value) && typeof value.type === 'string'
 }
 
 function textOf(message: UIMessage): string {
@@ -141,8 +141,8 @@ function unfoldFile(part: FilePart): ContentPart {
 }
 
 function subagentOf(message: UIMessage): { subagentRunId?: string } {
-  const subagent = message.metadata?.['subagent']
-  return isRecord(subagent) && typeof subagent['id'] === 'string' ? { subagentRunId: subagent['id'] } : {}
+  const subagent = message.metadata?.subagent
+  return isRecord(subagent) && typeof subagent.id === 'string' ? { subagentRunId: subagent.id } : {}
 }
 
 function metadataOf(

@@ -4,7 +4,8 @@ import { findAnswerable, setApproval } from './approvals.js'
 import { addFixed, addMessage, addResult, addText, moveCall, retainMessages, touchPart } from './cells.js'
 import { type Effect, none, warn } from './effects.js'
 import { loadMessage } from './load.js'
-import { type MirrorState, mirrorRecord, restoreRecord, type ThreadRecord } from './record.js'
+import { applyMirror, type MirrorState } from './mirror.js'
+import { restoreRecord, type ThreadRecord } from './record.js'
 import { closeRun, openRun, type RunEnd, rejoinRun } from './runs.js'
 import type { CallCell, ChatState, QueuedMessage } from './state.js'
 import { isRecord } from './value.js'
@@ -82,7 +83,7 @@ export function applyAct(state: ChatState, act: LocalAct): readonly Effect[] {
       restoreRecord(state, act.record)
       return none
     case 'mirror':
-      mirrorRecord(state, act.state)
+      applyMirror(state, act.state)
       return none
     case 'answer-sent':
     case 'answer-returned':

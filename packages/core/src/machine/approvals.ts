@@ -18,13 +18,13 @@ interface AskedApproval {
 /** `CUSTOM approval-requested` (design: the server asks once its gate has decided, during the model's stream). */
 export function readApprovalEvent(value: unknown): AskedApproval | undefined {
   if (!isRecord(value)) return undefined
-  const toolCallId = string(value['toolCallId'])
-  const approval = readApproval(value['approval'])
+  const toolCallId = string(value.toolCallId)
+  const approval = readApproval(value.approval)
   if (toolCallId === undefined || !approval) return undefined
   return {
     toolCallId,
-    toolName: string(value['toolName']),
-    input: 'input' in value ? { value: value['input'] } : undefined,
+    toolName: string(value.toolName),
+    input: 'input' in value ? { value: value.input } : undefined,
     approval,
   }
 }
@@ -33,47 +33,47 @@ export function readApprovalEvent(value: unknown): AskedApproval | undefined {
 export function readApprovalInterrupt(interrupt: Interrupt): AskedApproval | undefined {
   if (interrupt.toolCallId === undefined) return undefined
   const own = ours(interrupt.metadata)
-  const more = isRecord(own['approval']) ? own['approval'] : own
+  const more = isRecord(own.approval) ? own.approval : own
   const approval = readApproval({
     ...more,
     id: interrupt.id,
-    message: interrupt.message ?? more['message'],
-    expiresAt: interrupt.expiresAt ?? more['expiresAt'],
-    allowEdits: more['allowEdits'] ?? offersEdits(interrupt.responseSchema),
-    token: own['token'] ?? more['token'],
+    message: interrupt.message ?? more.message,
+    expiresAt: interrupt.expiresAt ?? more.expiresAt,
+    allowEdits: more.allowEdits ?? offersEdits(interrupt.responseSchema),
+    token: own.token ?? more.token,
   })
   if (!approval) return undefined
   return {
     toolCallId: interrupt.toolCallId,
-    toolName: string(own['toolName']),
-    input: 'input' in own ? { value: own['input'] } : undefined,
+    toolName: string(own.toolName),
+    input: 'input' in own ? { value: own.input } : undefined,
     approval,
   }
 }
 
 /** AG-UI: `editedArgs` in the response schema is how a server says that arguments may be edited. */
 function offersEdits(schema: unknown): true | undefined {
-  const properties = isRecord(schema) ? schema['properties'] : undefined
+  const properties = isRecord(schema) ? schema.properties : undefined
   return isRecord(properties) && 'editedArgs' in properties ? true : undefined
 }
 
 /** Reads the question's side of an approval; an answer in it is not taken over: no stream says yes for the person. */
 export function readApproval(value: unknown): ToolCallApproval | undefined {
   if (!isRecord(value)) return undefined
-  const id = string(value['id'])
+  const id = string(value.id)
   if (id === undefined) return undefined
-  const message = string(value['message'])
-  const expiresAt = string(value['expiresAt'])
-  const token = string(value['token'])
-  const allowEdits = readEdits(value['allowEdits'])
+  const message = string(value.message)
+  const expiresAt = string(value.expiresAt)
+  const token = string(value.token)
+  const allowEdits = readEdits(value.allowEdits)
   return {
     id,
     needsApproval: true,
-    options: readOptions(value['options']),
+    options: readOptions(value.options),
     ...(allowEdits !== undefined && { allowEdits }),
     ...(message !== undefined && { message }),
     ...(expiresAt !== undefined && { expiresAt }),
-    ...(value['display'] !== undefined && { display: value['display'] }),
+    ...(value.display !== undefined && { display: value.display }),
     ...(token !== undefined && { token }),
   }
 }
@@ -196,10 +196,10 @@ export function isRefusal(code: unknown): code is ApprovalErrorCode {
 /** `CUSTOM approval-refused`: the server did not take an answer. */
 export function refuseApproval(state: ChatState, value: unknown): readonly Effect[] {
   const refused = isRecord(value) ? value : {}
-  const id = string(refused['approvalId'])
+  const id = string(refused.approvalId)
   const call = id === undefined ? undefined : state.approvals.get(id)
   if (!call?.approval) return warn('unknown-id', `An unknown approval "${id}" was refused.`)
-  const code: ApprovalErrorCode = isRefusal(refused['code']) ? refused['code'] : 'approval-malformed'
+  const code: ApprovalErrorCode = isRefusal(refused.code) ? refused.code : 'approval-malformed'
   if (code === 'ledger-unavailable') {
     if (call.state !== 'approval-responded') return none
     setApproval(state, call, { problem: code, delivery: 'waiting' })
@@ -207,7 +207,7 @@ export function refuseApproval(state: ChatState, value: unknown): readonly Effec
     return none
   }
   if (!moveCall(state, call, 'cancelled')) return none
-  call.error = { message: string(refused['message']) ?? 'The answer was refused.', code }
+  call.error = { message: string(refused.message) ?? 'The answer was refused.', code }
   setApproval(state, call, { problem: code, delivery: 'settled' })
   state.unsent.delete(call)
   return none

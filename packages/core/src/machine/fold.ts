@@ -156,7 +156,7 @@ function foldCall(call: ToolCall): ToolCallPart {
     ...readInput(text),
     ...(approval && { approval }),
     ...(isRecord(error) &&
-      typeof error['message'] === 'string' && { error: { ...error, message: error['message'] } }),
+      typeof error.message === 'string' && { error: { ...error, message: error.message } }),
     ...(providerExecuted === true && { providerExecuted: true }),
     ...(Object.keys(metadata).length > 0 && { metadata }),
   }
@@ -241,17 +241,15 @@ type EmbeddedPart = FilePart | SourcePart | DataPart
 
 function isEmbedded(value: unknown): value is EmbeddedPart {
   if (!isRecord(value)) return false
-  switch (value['type']) {
+  switch (value.type) {
     case 'file':
       return (
-        typeof value['media'] === 'string' &&
-        isRecord(value['source']) &&
-        typeof value['source']['value'] === 'string'
+        typeof value.media === 'string' && isRecord(value.source) && typeof value.source.value === 'string'
       )
     case 'source':
-      return typeof value['id'] === 'string'
+      return typeof value.id === 'string'
     case 'data':
-      return typeof value['name'] === 'string'
+      return typeof value.name === 'string'
     default:
       return false
   }

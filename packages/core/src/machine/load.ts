@@ -1,4 +1,3 @@
-import { createJsonReader } from '../json/partial.js'
 import { isTerminal, type ToolCallPart, type ToolResultPart, type UIMessage } from '../messages.js'
 import { addCall, addFixed, addMessage, addReasoning, addResult, addText } from './cells.js'
 import type { CallCell, ChatState, MessageCell } from './state.js'
@@ -38,21 +37,6 @@ export function loadMessage(
   cell.dirty = false
   cell.published = message
   return cell
-}
-
-/** Takes over a message as it stands in another tab, open ends and all: what is said next goes on where it stopped. */
-export function loadLive(state: ChatState, message: UIMessage): void {
-  const cell = loadMessage(state, message, (part) => part)
-  const last = cell.parts.at(-1)
-  if (last?.kind === 'text') cell.text = last
-  const [first] = cell.parts
-  cell.provisional = cell.parts.length === 1 && first?.kind === 'reasoning' && first.id === cell.id
-  for (const part of cell.parts) {
-    if (part.kind !== 'call' || (part.state !== 'awaiting-input' && part.state !== 'input-streaming'))
-      continue
-    part.reader = createJsonReader()
-    part.reader.feed(part.arguments)
-  }
 }
 
 /** A client tool that was at work: the server has to hear that it may have run, so that nobody runs it again. */

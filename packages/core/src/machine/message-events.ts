@@ -114,7 +114,7 @@ function describe(
 /** Reasoning belongs to the message it names, else to the assistant message that follows it. */
 export function startReasoning(state: ChatState, event: ReasoningMessageStartEvent): readonly Effect[] {
   if (state.reasoning.has(event.messageId)) return none
-  const hint = string(ours(event.metadata)['messageId'])
+  const hint = string(ours(event.metadata).messageId)
   const owner = hint === undefined ? provisionalMessage(state, event) : assistantMessage(state, hint, event)
   if (!owner) return taken(event.messageId)
   addReasoning(state, owner, {

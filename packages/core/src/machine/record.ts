@@ -1,9 +1,9 @@
-import type { CountersignError } from '../errors.js'
 import { isTerminal, type UIMessage } from '../messages.js'
 import { retainMessages } from './cells.js'
-import { loadLive, loadMessage } from './load.js'
+import { loadMessage } from './load.js'
 import { readMessages } from './read.js'
-import type { ChatState, FinishedRun, InterruptCell, QueuedMessage } from './state.js'
+import type { CallCell, ChatState, FinishedRun, InterruptCell, QueuedMessage } from './state.js'
+import { isToolCallState } from './transitions.js'
 import { isRecord } from './value.js'
 
 /**
@@ -26,19 +26,14 @@ export interface ThreadRecord {
   readonly state?: unknown
 }
 
-/** A conversation as it stands in another tab, with the run that is open there. */
-export interface MirrorState {
-  readonly record: ThreadRecord
-  readonly open?: { readonly phase: 'submitted' | 'streaming'; readonly runId: string }
-  readonly error?: CountersignError
-}
-
 export function readRecord(state: ChatState): ThreadRecord {
   const calls = [...state.calls.values()]
+  // Loaded again, an open run is one that broke: what went with it may not have arrived.
+  const carried = new Set<unknown>(state.run.phase === 'idle' ? [] : state.run.carried)
   return {
     version: 1,
     messages: readMessages(state),
-    unsentOutputs: calls.filter((call) => call.outputSent === false).map(({ id }) => id),
+    unsentOutputs: calls.filter((call) => isOutputInDoubt(call, carried)).map(({ id }) => id),
     ready: calls.flatMap(({ id, ready, state }) =>
       ready && !isTerminal(state) ? [{ id, input: ready.input }] : [],
     ),
@@ -49,13 +44,8 @@ export function readRecord(state: ChatState): ThreadRecord {
   }
 }
 
-export function readMirror(state: ChatState): MirrorState {
-  const { run, error } = state
-  return {
-    record: readRecord(state),
-    ...(run.phase !== 'idle' && { open: { phase: run.phase, runId: run.runId } }),
-    ...(error && { error }),
-  }
+function isOutputInDoubt(call: CallCell, carried: ReadonlySet<unknown>): boolean {
+  return call.outputSent === false || (call.outputSent === true && carried.has(call))
 }
 
 /** Whether a stored value has the form of a record. What a message holds is as trustworthy as where it was stored. */
@@ -81,31 +71,32 @@ function isMessage(value: unknown): value is UIMessage {
 function hasItsText(part: Record<string, unknown>): boolean {
   if (part.type === 'text' || part.type === 'reasoning') return typeof part.text === 'string'
   if (part.type !== 'tool-call') return true
-  return [part.id, part.name, part.arguments, part.state].every((member) => typeof member === 'string')
+  const { id, name, state, approval } = part
+  const named = [id, name, part.arguments].every((member) => typeof member === 'string')
+  return named && isToolCallState(state) && (approval === undefined || isApproval(approval))
+}
+
+function isApproval(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { id, options, approved } = value
+  return (
+    typeof id === 'string' &&
+    Array.isArray(options) &&
+    (approved === undefined || typeof approved === 'boolean')
+  )
 }
 
 /** Takes a record over in the place of what is there. Nothing runs and nothing is sent because of it. */
 export function restoreRecord(state: ChatState, record: ThreadRecord): void {
   retainMessages(state, () => false)
+  state.unsent.clear()
   if (state.run.phase === 'idle') state.run = { phase: 'idle', ...(record.run && { last: record.run }) }
   for (const message of record.messages) if (!state.messages.has(message.id)) loadMessage(state, message)
-  restoreRest(state, record)
-}
-
-/** Shows what another tab has, with whatever is under way there: its next steps will be taken here too. */
-export function mirrorRecord(state: ChatState, { record, open, error }: MirrorState): void {
-  retainMessages(state, () => false)
-  for (const message of record.messages) loadLive(state, message)
-  restoreRest(state, record)
-  state.run = open ? { ...open, carried: [] } : { phase: 'idle', ...(record.run && { last: record.run }) }
-  state.error = error
-}
-
-function restoreRest(state: ChatState, record: ThreadRecord): void {
   const outputs = new Set(record.unsentOutputs)
   const ready = new Map(record.ready.map(({ id, input }) => [id, { input }]))
   for (const call of state.calls.values()) {
     call.ready = ready.get(call.id)
+    call.interrupted = call.state === 'input-complete' && !isLeftToClient(call, record.run)
     if (!outputs.has(call.id)) continue
     call.outputSent = false
     state.unsent.add(call)
@@ -114,9 +105,14 @@ function restoreRest(state: ChatState, record: ThreadRecord): void {
   for (const kept of record.interrupts) {
     const cell: InterruptCell = { kind: 'interrupt', ...kept }
     state.interrupts.set(cell.interrupt.id, cell)
-    if (cell.response && !cell.sent) state.unsent.add(cell)
+    if (cell.response) state.unsent.add(cell)
   }
   state.queue = record.queue
   if (record.state !== undefined) state.shared = record.state
   state.owed = 'change'
+}
+
+/** Whether the last run left the call to the client; what it did not is a call of the server whose result will not come any more. */
+function isLeftToClient(call: CallCell, run: FinishedRun | undefined): boolean {
+  return run !== undefined && (run.pendingToolCallIds?.includes(call.id) ?? true)
 }

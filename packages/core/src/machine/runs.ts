@@ -23,7 +23,9 @@ export function openRun(state: ChatState, runId: string): readonly Effect[] {
 
 /** A run that broke off goes on where it stopped. What it had taken along is under way again. */
 export function rejoinRun(state: ChatState, runId: string): readonly Effect[] {
-  const carried = [...state.unsent].filter((item) => item.kind === 'call' && item.approval?.delivery === 'unknown')
+  const carried = [...state.unsent].filter(
+    (item) => item.kind === 'call' && item.approval?.delivery === 'unknown',
+  )
   for (const item of carried) {
     markSent(state, item)
     state.unsent.delete(item)
@@ -58,7 +60,7 @@ export function finishRun(state: ChatState, event: RunFinishedEvent): readonly E
   const { outcome } = event
   const finish: FinishedRun = {
     runId: event.runId,
-    reason: string(event.metadata?.['finishReason']) ?? string(event.finishReason),
+    reason: string(event.metadata?.finishReason) ?? string(event.finishReason),
     outcome: outcome?.type ?? 'success',
     pendingToolCallIds: outcome?.type === 'success' ? outcome.pendingToolCallIds : undefined,
   }

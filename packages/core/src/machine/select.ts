@@ -54,17 +54,20 @@ function blocks(call: CallCell): boolean {
   }
 }
 
-/** Calls that are left to this client: those the finished run named or, where it named none, those it left without a result. */
+/**
+ * Calls that are left to this client: those the server handed out, and those the finished run named or, where it named none, those it
+ * left without a result.
+ */
 export function clientCalls(state: ChatState): readonly { id: string; name: string; input: unknown }[] {
   const finished = state.run.phase === 'idle' ? state.run.last : state.run.finish
-  if (!finished || finished.outcome === 'cancelled') return []
-  const named = finished.pendingToolCallIds && new Set(finished.pendingToolCallIds)
+  if (finished?.outcome === 'cancelled') return []
+  const named = finished?.pendingToolCallIds && new Set(finished.pendingToolCallIds)
   const calls: { id: string; name: string; input: unknown }[] = []
   for (const call of state.open) {
     if (call.owner.turn !== state.turn || call.interrupted || call.providerExecuted) continue
     if (call.ready && call.state === 'approval-responded')
       calls.push({ id: call.id, name: call.name, input: call.ready.input })
-    else if (call.state === 'input-complete' && (named?.has(call.id) ?? true)) {
+    else if (finished && call.state === 'input-complete' && (named?.has(call.id) ?? true)) {
       calls.push({ id: call.id, name: call.name, input: call.input })
     }
   }

@@ -152,10 +152,10 @@ export function readOutcome(
 ): Outcome {
   const own = ours(metadata)
   const output = typeof content === 'string' ? parseOrText(content) : content
-  const flag = own['outcome'] ?? (failure === undefined ? undefined : 'error')
+  const flag = own.outcome ?? (failure === undefined ? undefined : 'error')
   if (flag === 'denied' || flag === 'cancelled' || flag === 'error') {
-    const reason = (isRecord(output) && string(output['reason'])) || failure
-    const code = string(own['code'])
+    const reason = (isRecord(output) && string(output.reason)) || failure
+    const code = string(own.code)
     const message = reason ?? (flag === 'error' ? 'The tool failed.' : undefined)
     return {
       state: flag,
@@ -186,14 +186,14 @@ export function settle(
 /** `CUSTOM client-tool-ready`: the server took the approval of a client tool and hands the call out to run here. */
 export function readyClientTool(state: ChatState, value: unknown): readonly Effect[] {
   const ready = isRecord(value) ? value : {}
-  const id = string(ready['toolCallId'])
+  const id = string(ready.toolCallId)
   const call = id === undefined ? undefined : state.calls.get(id)
   if (!call) return warn('unknown-id', `An unknown client tool call "${id}" is ready.`)
   if (call.ready) return none
   if (call.state !== 'approval-responded' || call.approval?.approved !== true) {
     return warn('illegal-step', `The client tool call "${call.id}" is ready although it is ${call.state}.`)
   }
-  call.ready = { input: ready['input'] }
+  call.ready = { input: ready.input }
   setApproval(state, call, { delivery: 'settled' })
   state.unsent.delete(call)
   return none

@@ -23,3 +23,7 @@ const legal: Readonly<Record<ToolCallState, readonly ToolCallState[]>> = {
 export function canMove(from: ToolCallState, to: ToolCallState): boolean {
   return legal[from].includes(to)
 }
+
+export function isToolCallState(value: unknown): value is ToolCallState {
+  return typeof value === 'string' && Object.hasOwn(legal, value)
+}

@@ -6,7 +6,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** The part of a metadata object that Countersign peers write for one another. */
 export function ours(metadata: unknown): Record<string, unknown> {
-  const own = isRecord(metadata) ? metadata['countersign'] : undefined
+  const own = isRecord(metadata) ? metadata.countersign : undefined
   return isRecord(own) ? own : {}
 }
 

@@ -1,0 +1,144 @@
+import type { CountersignError } from '../errors.js'
+import { createJsonReader } from '../json/partial.js'
+import type { UIMessage } from '../messages.js'
+import { retainMessages } from './cells.js'
+import { loadMessage } from './load.js'
+import { readMessages } from './read.js'
+import type { CallCell, ChatState, FinishedRun, InterruptCell, MessageCell, QueuedMessage } from './state.js'
+
+/**
+ * A conversation as it stands in another tab, with whatever is under way there: who takes it over and then takes the same steps shows
+ * the same. Plain JSON, but for the errors.
+ */
+export interface MirrorState {
+  readonly messages: readonly UIMessage[]
+  /** What messages and calls keep beside what is shown. */
+  readonly live: readonly LiveMessage[]
+  readonly calls: readonly LiveCall[]
+  readonly interrupts: readonly Omit<InterruptCell, 'kind'>[]
+  readonly queue: readonly QueuedMessage[]
+  readonly unsent: readonly Place[]
+  readonly run: MirrorRun
+  readonly subagents: readonly (readonly [id: string, name: string])[]
+  readonly state?: unknown
+  readonly error?: CountersignError
+}
+
+/** Where an answer or output hangs: the position of its message and part, or the id of the interrupt. */
+export type Place = readonly [message: number, part: number] | string
+
+interface LiveMessage {
+  readonly at: number
+  readonly text: boolean
+  readonly streaming: boolean
+  readonly provisional: boolean
+}
+
+interface LiveCall {
+  readonly at: Place
+  readonly answered: boolean
+  readonly interrupted: boolean
+  readonly token?: string | undefined
+  readonly ready?: { readonly input: unknown } | undefined
+  readonly replay?: string | undefined
+  readonly outputSent?: boolean | undefined
+}
+
+type MirrorRun =
+  | { readonly phase: 'idle'; readonly last?: FinishedRun; readonly brokenOff?: boolean }
+  | {
+      readonly phase: 'submitted' | 'streaming'
+      readonly runId: string
+      readonly carried: readonly Place[]
+      readonly finish?: FinishedRun
+      readonly failure?: CountersignError
+    }
+
+export function readMirror(state: ChatState): MirrorState {
+  const { run, error, order } = state
+  const calls = order.flatMap(({ parts }) => parts.filter((part) => part.kind === 'call'))
+  return {
+    messages: readMessages(state),
+    live: order.filter(isLive).map(readLive),
+    calls: calls.map(readCall),
+    interrupts: [...state.interrupts.values()].map(({ kind: _, ...cell }) => cell),
+    queue: state.queue,
+    unsent: [...state.unsent].map(placeOf),
+    run: run.phase === 'idle' ? run : { ...run, carried: run.carried.map(placeOf) },
+    subagents: [...state.subagents],
+    ...(state.shared !== undefined && { state: state.shared }),
+    ...(error && { error }),
+  }
+}
+
+function isLive({ text, streaming, provisional }: MessageCell): boolean {
+  return text !== undefined || streaming || provisional
+}
+
+function readLive({ position, text, streaming, provisional }: MessageCell): LiveMessage {
+  return { at: position, text: text !== undefined, streaming, provisional }
+}
+
+function readCall(call: CallCell): LiveCall {
+  const { answered, interrupted, token, ready, replay, outputSent } = call
+  return { at: placeOf(call), answered, interrupted, token, ready, replay, outputSent }
+}
+
+function placeOf(item: CallCell | InterruptCell): Place {
+  return item.kind === 'interrupt' ? item.interrupt.id : [item.owner.position, item.index]
+}
+
+/** Shows what another tab has in the place of what is here. Nothing runs and nothing is sent because of it. */
+export function applyMirror(state: ChatState, mirror: MirrorState): void {
+  retainMessages(state, () => false)
+  for (const message of mirror.messages) loadMessage(state, message, (part) => part)
+  for (const live of mirror.live) reviveMessage(state, live)
+  for (const cell of state.open) reviveReader(cell)
+  for (const live of mirror.calls) reviveCall(state, live)
+  state.interrupts.clear()
+  for (const kept of mirror.interrupts)
+    state.interrupts.set(kept.interrupt.id, { kind: 'interrupt', ...kept })
+  state.unsent.clear()
+  for (const item of findAll(state, mirror.unsent)) state.unsent.add(item)
+  const { run } = mirror
+  state.run = run.phase === 'idle' ? run : { ...run, carried: findAll(state, run.carried) }
+  state.subagents.clear()
+  for (const [id, name] of mirror.subagents) state.subagents.set(id, name)
+  state.queue = mirror.queue
+  state.shared = mirror.state
+  state.error = mirror.error
+  state.owed = 'change'
+}
+
+function reviveMessage(state: ChatState, { at, text, streaming, provisional }: LiveMessage): void {
+  const cell = state.order[at]
+  if (!cell) return
+  const last = cell.parts.at(-1)
+  cell.text = text && last?.kind === 'text' ? last : undefined
+  cell.streaming = streaming
+  cell.provisional = provisional
+}
+
+/** Arguments go on where they stopped. */
+function reviveReader(call: CallCell): void {
+  if (call.state !== 'awaiting-input' && call.state !== 'input-streaming') return
+  call.reader = createJsonReader()
+  call.reader.feed(call.arguments)
+}
+
+function reviveCall(state: ChatState, live: LiveCall): void {
+  const call = found(state, live.at)
+  if (call?.kind !== 'call') return
+  const { answered, interrupted, token, ready, replay, outputSent } = live
+  Object.assign(call, { answered, interrupted, token, ready, replay, outputSent })
+}
+
+function findAll(state: ChatState, places: readonly Place[]): (CallCell | InterruptCell)[] {
+  return places.flatMap((place) => found(state, place) ?? [])
+}
+
+function found(state: ChatState, place: Place): CallCell | InterruptCell | undefined {
+  if (typeof place === 'string') return state.interrupts.get(place)
+  const part = state.order[place[0]]?.parts[place[1]]
+  return part?.kind === 'call' ? part : undefined
+}
