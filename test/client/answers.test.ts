@@ -307,6 +307,23 @@ describe.each(wires)('%s', (wire) => {
     expect(answersOf(server)).toEqual([[], ['a1 yes'], ['a1 yes']])
   })
 
+  test('an edit of a key that may not be edited is told at once, and the request stays open', async () => {
+    const { client, person, server } = await openChat(wire, [
+      [call('c1', 'delete_file', { path: '1.log', force: false }), ask('a1', 'c1', { allowEdits: ['path'] })],
+      [resolve()],
+    ])
+    await person.sendMessage('go')
+    const edit = (input: unknown) => person.addToolApprovalResponse({ id: 'a1', approved: true, input })
+    expect(await edit({ path: 'b.log', force: true })).toEqual({
+      status: 'refused',
+      code: 'approval-malformed',
+      reason: 'These arguments may not be edited: force.',
+    })
+    expect(callOf(client, 'c1').state).toBe('approval-requested')
+    expect(await edit({ path: 'b.log', force: false })).toEqual({ status: 'sent' })
+    expect(server.requests).toHaveLength(2)
+  })
+
   test('edited arguments and scope go out with the answer, and only with a yes', async () => {
     const offer = { allowEdits: true, options: ['deny', 'once', 'session'] } as const
     const { client, person, server } = await openChat(wire, [

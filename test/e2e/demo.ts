@@ -3,7 +3,14 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core'
 import { findChromium } from '../../scripts/chromium.mjs'
 
 const root = join(import.meta.dirname, '../..')
@@ -89,6 +96,11 @@ export async function openChat(
   options: BrowserContextOptions = {},
 ): Promise<ChatPage> {
   const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, ...options })
+  return openTab(context, url)
+}
+
+/** One more tab of the same browser: it shares what the browser keeps. */
+export async function openTab(context: BrowserContext, url: string): Promise<ChatPage> {
   const page = await context.newPage()
   page.setDefaultTimeout(10_000)
   const complaints: string[] = []

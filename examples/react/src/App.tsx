@@ -8,6 +8,7 @@ import { focusComposer, showCard } from './focus.js'
 import { PendingBar } from './PendingBar.js'
 import { Queue } from './Queue.js'
 import { Thread } from './Thread.js'
+import { Unsent } from './Unsent.js'
 import { useStickToBottom } from './useStickToBottom.js'
 
 export function App() {
@@ -28,6 +29,7 @@ export function App() {
             </button>
           )}
           <ErrorNotice />
+          <Unsent />
           <PendingBar />
           <Queue />
           <Composer />

@@ -8,7 +8,7 @@ import { EditForm } from './EditForm.js'
 import type { Draft } from './edit.js'
 import { focusCard, nextRequest } from './focus.js'
 import { SafeText } from './SafeText.js'
-import { problemOf } from './words.js'
+import { lateOf, problemOf } from './words.js'
 
 type Mode = 'choose' | 'deny' | 'edit'
 
@@ -20,14 +20,14 @@ interface Answer {
 }
 
 /** A request to the person: what would run, the server's words about it, and the ways to answer. */
-export function Approval({ part }: { part: ToolCallPart }) {
+export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: string) => void }) {
   const [mode, setMode] = useState<Mode>('choose')
   const [expanded, setExpanded] = useState(false)
   const [exact, setExact] = useState(false)
   // Both live here, so that going back and forth loses nothing.
   const [reason, setReason] = useState('')
   const [draft, setDraft] = useState<Draft>({})
-  const answer = useAnswer(part)
+  const answer = useAnswer(part, onLate)
   const back = () => {
     // The field that had the focus goes away with its form.
     focusCard(part)
@@ -86,15 +86,16 @@ export function Approval({ part }: { part: ToolCallPart }) {
   )
 }
 
-/** Gives the answer once, then moves the focus on: to the next open request, or to this card's heading. */
-function useAnswer(part: ToolCallPart): (answer: Answer) => void {
+/** Gives the answer once, and tells where it came too late. Moves the focus on first: to the next open request, or to this card's heading. */
+function useAnswer(part: ToolCallPart, onLate: (told: string) => void): (answer: Answer) => Promise<void> {
   const { addToolApprovalResponse } = useChatClient()
   const pending = usePendingApprovals()
-  return (answer) => {
+  return async (answer) => {
     const id = part.approval?.id
     if (id === undefined) return
     focusCard(nextRequest(pending) ?? part)
-    void addToolApprovalResponse({ id, ...answer })
+    const told = lateOf(await addToolApprovalResponse({ id, ...answer }))
+    if (told !== undefined) onLate(told)
   }
 }
 

@@ -3,6 +3,7 @@ import { useChatClient, useChatSelector, useMessage } from '@countersign/react'
 import { memo } from 'react'
 import { Prose } from './Prose.js'
 import { ToolCard } from './ToolCard.js'
+import { unsentIn } from './unsent.js'
 
 /** One message, subscribed by itself: while an answer streams, no other message renders. */
 export const Message = memo(function Message({ id, isLast }: { id: string; isLast: boolean }) {
@@ -49,8 +50,10 @@ function Part({ part, role }: { part: MessagePart; role: UIMessage['role'] }) {
 function MessageActions({ message }: { message: UIMessage }) {
   const { regenerate } = useChatClient()
   const status = useChatSelector((chat) => chat.status)
+  // Another answer would drop the one that the person gave.
+  const isUnsent = useChatSelector((chat) => unsentIn(chat) !== 'none')
   const hasText = message.parts.some((part) => part.type === 'text')
-  if (status !== 'ready' || !hasText) return null
+  if (status !== 'ready' || isUnsent || !hasText) return null
   return (
     <p className="message-actions">
       <button type="button" className="button link" onClick={() => void regenerate()}>

@@ -11,6 +11,8 @@ import { decisionOf, problemOf, standingOf } from './words.js'
 /** A tool call in any state: what is asked, what was decided, what came of it. */
 export function ToolCard({ part }: { part: ToolCallPart }) {
   const { label, tone } = standingOf(part)
+  // The answer came too late: the request it was given to is gone by the time this is known.
+  const [late, setLate] = useState<string>()
   const headingId = cardHeadingId(part)
   return (
     <section className="tool" data-state={part.state} data-tone={tone} aria-labelledby={headingId}>
@@ -21,7 +23,12 @@ export function ToolCard({ part }: { part: ToolCallPart }) {
         {isSummed(part) && <span className="tool-summary">{summaryOf(part.input)}</span>}
         <span className="tool-standing">{label}</span>
       </header>
-      <ToolBody part={part} />
+      <ToolBody part={part} onLate={setLate} />
+      {late !== undefined && (
+        <p className="tool-late" role="status">
+          {late}
+        </p>
+      )}
     </section>
   )
 }
@@ -31,13 +38,13 @@ function isSummed({ state }: ToolCallPart): boolean {
   return state !== 'awaiting-input' && state !== 'input-streaming' && state !== 'approval-requested'
 }
 
-function ToolBody({ part }: { part: ToolCallPart }) {
+function ToolBody({ part, onLate }: { part: ToolCallPart; onLate: (told: string) => void }) {
   switch (part.state) {
     case 'awaiting-input':
     case 'input-streaming':
       return <LiveArguments input={part.input} />
     case 'approval-requested':
-      return <Approval part={part} />
+      return <Approval part={part} onLate={onLate} />
     case 'input-complete':
     case 'approval-responded':
     case 'executing':

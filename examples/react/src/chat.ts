@@ -1,4 +1,24 @@
 import { ChatClient, fetchServerSentEvents } from '@countersign/client'
+import { indexedDb } from '@countersign/client/indexed-db'
+import { tabs } from '@countersign/client/tabs'
 
-/** The page's one conversation. */
-export const client = new ChatClient({ connection: fetchServerSentEvents('/api/chat') })
+/** The page's one conversation. It outlives a reload, and every tab of this browser shows it. */
+export const client = new ChatClient({
+  connection: fetchServerSentEvents('/api/chat'),
+  threadId: keptThreadId(),
+  persistence: indexedDb(),
+  tabs: tabs(),
+})
+
+/** The same in every tab and after a reload; a new one where the browser keeps nothing. */
+function keptThreadId(): string {
+  const fresh = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
+  try {
+    const kept = localStorage.getItem('thread')
+    if (kept) return kept
+    localStorage.setItem('thread', fresh)
+  } catch {
+    // The browser blocks storage. The chat works, and a reload begins a new one.
+  }
+  return fresh
+}

@@ -1,3 +1,4 @@
+import type { AnswerResult } from '@countersign/client'
 import type { ApprovalErrorCode, ToolCallPart } from '@countersign/core'
 
 /** How a call stands, in our own words. `tone` colours it. */
@@ -93,6 +94,26 @@ export function problemOf(code: ApprovalErrorCode): string {
       return 'The server could not check the answer just now. Retry sends it again.'
     default:
       return code satisfies never
+  }
+}
+
+/** What the person is told whose answer did not count, as when another tab was first. */
+export function lateOf({ status }: AnswerResult): string | undefined {
+  switch (status) {
+    case 'already-answered':
+      return 'This was answered before, perhaps in another tab. That answer stands, yours was not used.'
+    case 'closed':
+    case 'not-found':
+      return 'This request is closed. Your answer was not used.'
+    case 'expired':
+      return 'Your answer came after the time to answer was over. It was not used.'
+    case 'sent':
+    case 'waiting':
+    case 'refused':
+    case 'failed':
+      return undefined
+    default:
+      return status satisfies never
   }
 }
 

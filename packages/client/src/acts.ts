@@ -3,7 +3,9 @@ import {
   CountersignError,
   findAnswerable,
   hasDeferredAnswer,
+  isRecord,
   type RunEnd,
+  sameJson,
   type ToolCallApproval,
   type ToolMap,
   type UIMessage,
@@ -59,6 +61,7 @@ export class Acts<Tools extends ToolMap> {
     if (this.#runner.disposed) return { status: 'refused', error: disposedError() }
     // Another tab may hand over again what a tab that is gone had taken already.
     if (state.messages.has(message.id)) return { status: 'sent' }
+    if (state.queue.some(({ id }) => id === message.id)) return { status: 'queued', id: message.id }
     const visible = visibleRequests(state)
     if (options.onPendingMessage === 'reject' && visible.length > 0) {
       return { status: 'refused', error: pendingError(visible) }
@@ -91,7 +94,7 @@ export class Acts<Tools extends ToolMap> {
       this.#session.dispatch({ type: 'close', ids: [id], because: 'expired' })
       return { status: 'expired' }
     }
-    const fault = faultOf(response, found.approval)
+    const fault = faultOf(response, found.approval, found.call.input)
     if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
     this.#runner.personActs()
     this.#session.dispatch({ type: 'answer', approvalId: id, approved, reason, input, scope })
@@ -123,6 +126,17 @@ export class Acts<Tools extends ToolMap> {
     return this.#runner.sendAnswer(cell)
   }
 
+  /** The time of requests has run out. Sends nothing: the server learns of it with the next request. */
+  expire(approvalIds: readonly string[]): void {
+    const { state } = this.#session
+    const now = this.#session.now()
+    const ids = approvalIds.filter((id) => {
+      const found = findAnswerable(state, id)
+      return found.status === 'open' && expiryOf(found.approval) <= now
+    })
+    if (ids.length > 0) this.#session.dispatch({ type: 'close', ids, because: 'expired' })
+  }
+
   stop(): void {
     this.#runner.hold()
     this.#runner.void()
@@ -136,6 +150,7 @@ export class Acts<Tools extends ToolMap> {
   async resume(): Promise<void> {
     const { state } = this.#session
     if (this.#runner.run || this.#runner.disposed) return
+    this.#runner.personActs()
     this.#runner.startTools()
     if (state.unsent.size > 0 && areAllToolsComplete(state)) await this.#again()
   }
@@ -174,6 +189,7 @@ const names = new Set<string>([
   'answer',
   'giveResult',
   'respond',
+  'expire',
   'stop',
   'retry',
   'resume',
@@ -191,16 +207,26 @@ export function disposedError(): CountersignError {
 function faultOf(
   { approved, input, scope }: ApprovalResponse,
   approval: ToolCallApproval,
+  asked: unknown,
 ): string | undefined {
   if (typeof approved !== 'boolean') return '`approved` has to be true or false.'
   if (!approved) return undefined
   if (input !== undefined && !approval.allowEdits) {
     return 'The arguments of this call may not be edited; leave `input` out.'
   }
+  const forbidden = input === undefined ? [] : forbiddenEdits(approval.allowEdits, asked, input)
+  if (forbidden.length > 0) return `These arguments may not be edited: ${forbidden.join(', ')}.`
   if (scope !== undefined && !approval.options.includes(scope)) {
     return `The scope "${scope}" is not offered for this call.`
   }
   return undefined
+}
+
+/** Keys at the top that differ although only others may. */
+function forbiddenEdits(allowed: ToolCallApproval['allowEdits'], asked: unknown, input: unknown): string[] {
+  if (!Array.isArray(allowed) || !isRecord(asked) || !isRecord(input)) return []
+  const keys = new Set([...Object.keys(asked), ...Object.keys(input)])
+  return [...keys].filter((key) => !allowed.includes(key) && !sameJson(asked[key], input[key]))
 }
 
 function sendResult(end: RunEnd): SendResult {

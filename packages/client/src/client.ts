@@ -20,7 +20,7 @@ import { Keeper } from './persistence/keeper.js'
 import type { AnswerResult, SendResult } from './results.js'
 import { Runner } from './runner.js'
 import { Session, typed } from './session.js'
-import type { TabLink } from './tabs/link.js'
+import type { TabHost, TabLink } from './tabs/link.js'
 
 /** What a person sends: a text, or a text with files. */
 export type SendInput =
@@ -74,8 +74,15 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   readonly #initial: ChatSnapshot
   readonly #expiry: ReturnType<typeof createExpiry>
   #attached = 0
+  /** Acts that are not over. */
+  #underWay = 0
+  /** Those of them that wait for the conversation to be here; a later one may not overtake them. */
+  #waiting = 0
   #unwatch: (() => void) | undefined
+  #entered: Promise<TabLink | undefined> | undefined
   #link: TabLink | undefined
+  /** The platform has no tabs to share with. */
+  #isAlone = false
 
   /** Throws `invalid-option`, naming the option, where one makes no sense. */
   constructor(options: ChatClientOptions<Tools>) {
@@ -88,7 +95,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     this.#initial = session.store.getSnapshot()
     this.#expiry = createExpiry(
       () => session.now(),
-      (ids) => session.dispatch({ type: 'close', ids, because: 'expired' }),
+      (ids) => void this.#act('expire', ids),
     )
   }
 
@@ -169,7 +176,10 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   /** Loads the stored conversation, the first time it is called; `attach` and every act do so by themselves. Never rejects. */
   restore = async (): Promise<void> => {
-    await this.#keeper?.restore()
+    this.#underWay++
+    await this.#enter()
+    this.#underWay--
+    this.#leaveIfUnused()
   }
 
   /** A page shows this conversation. Returns `detach`. */
@@ -178,7 +188,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
       const check = () => this.#expiry.check(this.#session.store.getSnapshot())
       this.#unwatch = this.subscribe(check)
       check()
-      void this.#join()
+      void this.#enter()
     }
     let left = false
     return () => {
@@ -231,45 +241,84 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     value: Parameters<Acts<Tools>[Name]>[0],
   ): ReturnType<Acts<Tools>[Name]> {
     const here = () => this.#acts[name](value as never)
-    if (this.#runner.disposed || (this.#keeper?.ready !== false && !this.#session.options.tabs))
-      return typed(here())
-    return typed(this.#join().then((link) => (!link || link.leads ? here() : link.forward(name, value))))
+    if (this.#runner.disposed || (this.#waiting === 0 && this.#isHere())) return typed(here())
+    this.#underWay++
+    this.#waiting++
+    const done = this.#enter().then((link) => {
+      this.#waiting--
+      return link && !link.leads ? link.forward(name, value) : here()
+    })
+    const over = () => {
+      this.#underWay--
+      this.#leaveIfUnused()
+    }
+    void done.then(over, over)
+    return typed(done)
   }
 
-  /** The conversation as it is stored, and this tab's place among the others, as far as either is wanted. */
-  async #join(): Promise<TabLink | undefined> {
-    await this.restore()
-    const { tabs } = this.#session.options
-    if (!tabs || this.#runner.disposed) return undefined
-    this.#link ??= this.#joinTabs(tabs)
-    await this.#link.ready
-    return this.#link
+  /** Whether the conversation is here, and is this tab's to change. */
+  #isHere(): boolean {
+    const mayShare = this.#session.options.tabs !== undefined && !this.#isAlone
+    return mayShare ? this.#link?.leads === true : this.#keeper?.ready !== false
   }
 
-  #joinTabs(tabs: NonNullable<ChatClientOptions['tabs']>): TabLink {
+  /** The conversation as it is stored or as another tab shows it, as far as either is wanted. */
+  #enter(): Promise<TabLink | undefined> {
+    this.#entered ??= this.#open()
+    return this.#entered
+  }
+
+  async #open(): Promise<TabLink | undefined> {
+    const link = this.#session.options.tabs?.join(this.#host)
+    if (!link) {
+      this.#isAlone = true
+      await this.#keeper?.restore()
+      return undefined
+    }
+    this.#link = link
+    this.#session.onStep = link.stepped
+    if (this.#keeper) this.#keeper.mayNotSave = () => !link.leads
+    await link.ready
+    return link
+  }
+
+  get #host(): TabHost {
     const session = this.#session
-    const link = tabs.join({
+    return {
       threadId: this.threadId,
       capture: () => readMirror(session.state),
       mirror: (state) => session.follow([{ type: 'mirror', state }]),
       follow: (steps) => session.follow(steps),
       perform: async (name, value) => (this.#acts.knows(name) ? this.#acts[name](value as never) : undefined),
-      takeOver: () => this.#runner.takeOver(),
-    })
-    session.onStep = link.stepped
-    if (this.#keeper) this.#keeper.mayNotSave = () => !link.leads
-    return link
+      load: async () => this.#keeper?.restore(),
+      takeOver: (error) => {
+        this.#keeper?.takeOver()
+        this.#runner.takeOver(error)
+      },
+    }
   }
 
-  /** With no page and no run, nothing is held: no channel, no lock. */
+  /** With no page, no run and no act under way, nothing is held: no timer, no channel, no lock. */
   #leaveIfUnused(): void {
-    if (this.#attached > 0 || this.#runner.run) return
+    if (!this.#isUnused()) return
     const link = this.#link
-    this.#link = undefined
-    this.#session.onStep = undefined
-    void this.#keeper?.flush().then(() => link?.leave())
-    // Other tabs may go on with it: what is stored then counts for more than what is here.
-    if (link) this.#keeper?.forget()
+    void this.#saved().then((saved) => {
+      if (!link || this.#link !== link || !this.#isUnused()) return
+      this.#link = undefined
+      this.#entered = undefined
+      this.#session.onStep = undefined
+      link.leave()
+      // Other tabs may go on with it: what is stored then counts for more than what is here.
+      if (saved) this.#keeper?.forget()
+    })
+  }
+
+  #isUnused(): boolean {
+    return this.#runner.disposed || (this.#attached === 0 && this.#underWay === 0 && !this.#runner.isBusy)
+  }
+
+  async #saved(): Promise<boolean> {
+    return this.#keeper ? this.#keeper.flush() : true
   }
 
   #userMessage(input: SendInput): UIMessage | CountersignError {

@@ -20,6 +20,16 @@ export {
   type UIMessage,
 } from '@countersign/core'
 export type { ApprovalResponse, InterruptResponse, ToolResult } from './acts.js'
+export { type ApprovalQueue, type ApprovalQueueSnapshot, approvalQueue } from './approval-queue.js'
+export {
+  type ApprovalArguments,
+  type ApprovalChoice,
+  type ApprovalEdit,
+  type ApprovalStatus,
+  type ApprovalView,
+  type ApprovalViewOptions,
+  approvalView,
+} from './approval-view.js'
 export {
   type ChatActions,
   ChatClient,

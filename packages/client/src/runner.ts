@@ -67,6 +67,11 @@ export class Runner<Tools extends ToolMap> {
     return this.#session.state
   }
 
+  /** Whether a stream is open or a client tool at work. */
+  get isBusy(): boolean {
+    return this.run !== undefined || executingCalls(this.#state).length > 0
+  }
+
   personActs(): void {
     this.#held = this.disposed
     this.#automatic = 0
@@ -148,6 +153,7 @@ export class Runner<Tools extends ToolMap> {
       this.skipped = false
       this.#broken = undefined
       this.#session.dispatch({ type: rejoin ? 'run-rejoined' : 'run-opened', runId: run.id })
+      void this.#record()
       run.start()
       return run
     })
@@ -186,9 +192,10 @@ export class Runner<Tools extends ToolMap> {
     const jobs = this.#session.store.batch(() => {
       this.#session.dispatch({ type: 'run-closed', end })
       if (this.#live.settle(run, end)) skipped = true
+      // Before any listener hears of the end: one that acts at once must not have these told that they wait.
+      for (const answered of run.carried) this.#waiting.tell(answered, resultOf(answered, end))
       return end.type === 'success' && generation === this.generation ? this.#claimTools() : []
     })
-    for (const answered of run.carried) this.#waiting.tell(answered, resultOf(answered, end))
     // Whoever voided it decides what follows.
     if (end.type !== 'aborted') this.#next(end, jobs, skipped, generation)
     void this.#record()
@@ -237,27 +244,27 @@ export class Runner<Tools extends ToolMap> {
     if (generation !== this.generation) return
     this.#session.callBack(() => this.#session.options.onToolCall?.(typed(call)))
     // Stored before it runs, so that no reload runs it a second time.
-    const stored = !this.#keeper || (await this.#keeper.flush())
+    const stored = !this.#keeper || (await this.#keeper.keep())
     if (generation !== this.generation) return
     const context = { toolCallId: call.id, signal: this.#toolsAbort.signal }
     const result = stored ? await runClientTool(tool, call.input, context) : notStored
     if (generation !== this.generation) return
     const messageId = this.#session.newId()
     this.#session.dispatch({ type: 'tool-output', toolCallId: call.id, messageId, ...result })
+    void this.#record()
     this.check()
+    if (!this.run) this.#onIdle()
   }
 
   /** Saves what is known now, where anything is kept. */
   async #record(): Promise<void> {
-    await this.#keeper?.flush()
+    await this.#keeper?.keep()
   }
 
   /** The tab that ran the streams is gone: its run is broken, its tools at work may or may not have run. */
-  takeOver(): void {
-    const message = 'The tab that ran this conversation was closed. Try again to go on.'
-    const end = { type: 'failed', error: new CountersignError('connection-failed', message) } as const
+  takeOver(error: CountersignError): void {
     this.#session.store.batch(() => {
-      if (!this.run) this.#session.dispatch({ type: 'run-closed', end })
+      this.#session.dispatch({ type: 'run-closed', end: { type: 'failed', error } })
       this.#giveUpTools()
     })
     void this.#record()

@@ -30,7 +30,7 @@ export interface SocketLink {
   close(why: CountersignError): void
 }
 
-export interface LinkOptions {
+interface LinkOptions {
   /** Where to, asked once. */
   target(): Promise<string>
   open(url: string): WebSocketLike

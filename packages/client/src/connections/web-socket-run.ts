@@ -12,7 +12,7 @@ export interface SocketRun {
   /** Nobody reads any more. */
   drop(): void
   /** What arrived since the last read, together. `onTaken` is told the id of the last event once they were taken. */
-  read(onTaken: (id: string) => void): AsyncGenerator<readonly unknown[], void, undefined>
+  read(onTaken: ((id: string) => void) | undefined): AsyncGenerator<readonly unknown[], void, undefined>
 }
 
 export function createSocketRun(id: string, request: string, maxUnread: number): SocketRun {
@@ -60,7 +60,7 @@ export function createSocketRun(id: string, request: string, maxUnread: number):
         if (unread.length > 0) {
           const id = lastId
           yield take()
-          if (id !== undefined) onTaken(id)
+          if (id !== undefined) onTaken?.(id)
         } else if (state === 'ended') break
         else
           await new Promise<void>((resolve) => {

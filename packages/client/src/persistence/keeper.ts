@@ -22,7 +22,10 @@ export class Keeper<Tools extends ToolMap> {
   #loading: Promise<void> | undefined
   #saving: Promise<boolean> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
-  #dirty = false
+  /** How many changes there were, and how many of them are saved. */
+  #changes = 0
+  #saved = 0
+  #failing = false
 
   constructor(session: Session<Tools>, persistence: Persistence) {
     this.#session = session
@@ -44,6 +47,7 @@ export class Keeper<Tools extends ToolMap> {
   async #load(): Promise<void> {
     try {
       const record = await this.#persistence.load(this.#session.threadId)
+      this.#unreadable = false
       if (record && !this.ready) this.#session.dispatch({ type: 'restore', record })
     } catch (cause) {
       const error = toError(cause, 'The stored conversation could not be read; it was left as it is.')
@@ -69,42 +73,58 @@ export class Keeper<Tools extends ToolMap> {
   }
 
   #changed(): void {
-    if (!this.ready || this.#unreadable || this.mayNotSave()) return
-    this.#dirty = true
-    this.#timer ??= setTimeout(() => void this.flush(), saveDelay)
+    if (this.#mark()) this.#timer ??= setTimeout(() => void this.flush(), saveDelay)
   }
 
-  /** Saves now what is not saved yet. Resolves, when it is, to whether it could be saved. Leaves no timer. */
-  flush(): Promise<boolean> {
+  #mark(): boolean {
+    if (!this.ready || this.#unreadable || this.mayNotSave()) return false
+    this.#changes++
+    return true
+  }
+
+  /** Saves the conversation as it is now, whether or not anybody was told of it yet. */
+  keep(): Promise<boolean> {
+    this.#mark()
+    return this.flush()
+  }
+
+  /** This tab keeps the conversation from now on, as it stands here. */
+  takeOver(): void {
+    this.skipLoading()
+    this.#changes++
+  }
+
+  /** Saves what is not saved yet; what changes meanwhile waits for its own time. Resolves to whether it could be saved. Leaves no timer. */
+  async flush(): Promise<boolean> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    if (this.mayNotSave()) return Promise.resolve(true)
-    this.#saving ??= this.#save().finally(() => {
-      this.#saving = undefined
-    })
-    return this.#saving
+    const wanted = this.#changes
+    while (this.#saved < wanted && !this.mayNotSave()) {
+      this.#saving ??= this.#save().finally(() => {
+        this.#saving = undefined
+      })
+      if (!(await this.#saving)) return false
+    }
+    return true
   }
 
-  /** Saves until nothing has changed meanwhile. */
   async #save(): Promise<boolean> {
+    const changes = this.#changes
     try {
-      while (this.#dirty) {
-        this.#dirty = false
-        await this.#persistence.save(this.#session.threadId, readRecord(this.#session.state))
-      }
+      await this.#persistence.save(this.#session.threadId, readRecord(this.#session.state))
+      this.#saved = changes
+      this.#failing = false
       return true
     } catch (cause) {
-      this.#dirty = true
-      this.#session.failed(
-        toError(
-          cause,
-          'The conversation could not be saved. It goes on, but a reload will not show all of it.',
-        ),
-      )
+      // Once, not with every change: what helps is the same until a save succeeds.
+      if (!this.#failing) this.#session.failed(toError(cause, notSaved))
+      this.#failing = true
       return false
     }
   }
 }
+
+const notSaved = 'The conversation could not be saved. It goes on, but a reload will not show all of it.'
 
 function toError(cause: unknown, message: string): CountersignError {
   return isCountersignError(cause)

@@ -1,18 +1,19 @@
-import type { AGUIEvent, LocalAct, MirrorState } from '@countersign/core'
+import type { AGUIEvent, CountersignError, LocalAct, MirrorState } from '@countersign/core'
 
 /** How several tabs show one conversation: `tabs()` of `@countersign/client/tabs`. */
 export interface Tabs {
-  join(host: TabHost): TabLink
+  /** Takes a place among the tabs of a thread; `undefined` where the platform cannot, and each tab is for itself. */
+  join(host: TabHost): TabLink | undefined
 }
 
 /** One client among the tabs of its thread. One of them leads: it alone runs streams and saves. */
 export interface TabLink {
-  /** Resolves when it is known who leads and, behind a leader, what there is to show. */
+  /** Resolves when it is known who leads, and what there is to show is here. Never rejects. */
   readonly ready: Promise<void>
   readonly leads: boolean
-  /** Has the leading tab perform an act; resolves to its result. */
+  /** Has the leading tab perform an act; resolves to its result. Never rejects. */
   forward(act: string, value: unknown): Promise<unknown>
-  /** A step was taken here; the other tabs take it too. */
+  /** A step is taken here; the other tabs take it too. */
   stepped(step: AGUIEvent | LocalAct): void
   leave(): void
 }
@@ -28,6 +29,8 @@ export interface TabHost {
   follow(steps: readonly (AGUIEvent | LocalAct)[]): void
   /** Performs an act that a person made in another tab. */
   perform(act: string, value: unknown): Promise<unknown>
-  /** The leading tab is gone: this one leads now. */
-  takeOver(): void
+  /** This tab leads, and no other has shown it what there is: it loads what is stored. */
+  load(): Promise<void>
+  /** The tab that led is gone, with whatever it had under way: this one leads now. */
+  takeOver(error: CountersignError): void
 }

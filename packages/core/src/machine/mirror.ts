@@ -25,7 +25,7 @@ export interface MirrorState {
 }
 
 /** Where an answer or output hangs: the position of its message and part, or the id of the interrupt. */
-export type Place = readonly [message: number, part: number] | string
+type Place = readonly [message: number, part: number] | string
 
 interface LiveMessage {
   readonly at: number
@@ -42,6 +42,7 @@ interface LiveCall {
   readonly ready?: { readonly input: unknown } | undefined
   readonly replay?: string | undefined
   readonly outputSent?: boolean | undefined
+  readonly inDoubt?: boolean | undefined
 }
 
 type MirrorRun =
@@ -80,8 +81,8 @@ function readLive({ position, text, streaming, provisional }: MessageCell): Live
 }
 
 function readCall(call: CallCell): LiveCall {
-  const { answered, interrupted, token, ready, replay, outputSent } = call
-  return { at: placeOf(call), answered, interrupted, token, ready, replay, outputSent }
+  const { answered, interrupted, token, ready, replay, outputSent, inDoubt } = call
+  return { at: placeOf(call), answered, interrupted, token, ready, replay, outputSent, inDoubt }
 }
 
 function placeOf(item: CallCell | InterruptCell): Place {
@@ -129,8 +130,8 @@ function reviveReader(call: CallCell): void {
 function reviveCall(state: ChatState, live: LiveCall): void {
   const call = found(state, live.at)
   if (call?.kind !== 'call') return
-  const { answered, interrupted, token, ready, replay, outputSent } = live
-  Object.assign(call, { answered, interrupted, token, ready, replay, outputSent })
+  const { answered, interrupted, token, ready, replay, outputSent, inDoubt } = live
+  Object.assign(call, { answered, interrupted, token, ready, replay, outputSent, inDoubt })
 }
 
 function findAll(state: ChatState, places: readonly Place[]): (CallCell | InterruptCell)[] {

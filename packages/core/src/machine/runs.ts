@@ -38,12 +38,14 @@ export function rejoinRun(state: ChatState, runId: string): readonly Effect[] {
 
 function markSent(state: ChatState, item: CallCell | InterruptCell): void {
   if (item.kind === 'interrupt') {
+    item.inDoubt = item.sent
     item.sent = true
     return
   }
   if (item.outputSent === false) item.outputSent = true
   else if (item.approval) {
     const { problem, ...approval } = item.approval
+    item.inDoubt = approval.delivery === 'unknown'
     item.approval = { ...approval, delivery: 'sent', ...(isTerminal(item.state) && problem && { problem }) }
     touchPart(state, item.owner, item)
   }
@@ -125,11 +127,11 @@ function isAttached(state: ChatState, item: CallCell | InterruptCell): boolean {
 
 /**
  * What a broken request took along. Before the server acknowledged it (RUN_STARTED) nothing was delivered; after that nobody knows
- * what became of an answer, so it is offered again only when the person asks for it.
+ * what became of an answer, so it is offered again only when the person asks for it. One that was in doubt before remains so.
  */
 function returnUnsettled(state: ChatState, item: CallCell | InterruptCell, acknowledged: boolean): void {
   if (item.kind === 'interrupt') {
-    item.sent = acknowledged
+    item.sent = acknowledged || item.inDoubt === true
     state.unsent.add(item)
     return
   }
@@ -139,7 +141,7 @@ function returnUnsettled(state: ChatState, item: CallCell | InterruptCell, ackno
     return
   }
   if (item.approval?.delivery !== 'sent') return
-  item.approval = { ...item.approval, delivery: acknowledged ? 'unknown' : 'waiting' }
+  item.approval = { ...item.approval, delivery: acknowledged || item.inDoubt ? 'unknown' : 'waiting' }
   state.unsent.add(item)
   touchPart(state, item.owner, item)
 }

@@ -147,6 +147,8 @@ export interface CallCell {
   answered: boolean
   /** A client tool's output: whether the server has it. */
   outputSent: boolean | undefined
+  /** What became of its answer was not known when the open request took it along once more. */
+  inDoubt?: boolean
   part: ToolCallPart | undefined
 }
 
@@ -163,6 +165,8 @@ export interface InterruptCell {
   response: { readonly payload: unknown } | { readonly cancel: true } | undefined
   /** A request has taken the response along. If it broke, nobody knows what became of it. */
   sent: boolean
+  /** That was so already when the open request took it along once more. */
+  inDoubt?: boolean
 }
 
 /** Applies an RFC 6902 patch to a document and returns the new one; throws where the patch does not apply. */

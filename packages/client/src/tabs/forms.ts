@@ -1,0 +1,133 @@
+import { isCountersignError, isRecord, validateEvent } from '@countersign/core'
+import {
+  anything,
+  type Check,
+  conversation,
+  count,
+  either,
+  flag,
+  list,
+  message,
+  messages,
+  nothing,
+  one,
+  optional,
+  queued,
+  shape,
+  text,
+} from './checks.js'
+
+/** What each act takes. */
+const acts: Readonly<Record<string, Check>> = {
+  send: (value) => message(value) && shape({ role: one('user') })(value),
+  cancelQueued: text,
+  answer: shape({
+    id: text,
+    approved: flag,
+    reason: optional(text),
+    scope: optional(one('once', 'session')),
+  }),
+  giveResult: either(shape({ toolCallId: text, error: text }), shape({ toolCallId: text, error: nothing })),
+  respond: shape({ id: text, cancel: optional(one(true)) }),
+  expire: list(text),
+  stop: nothing,
+  retry: nothing,
+  resume: nothing,
+  regenerate: either(nothing, text),
+  setMessages: messages,
+}
+
+export function isAct(name: string, value: unknown): boolean {
+  return Object.hasOwn(acts, name) && acts[name]?.(value) === true
+}
+
+const error: Check = isCountersignError
+const ended = either(
+  shape({ type: one('success', 'aborted') }),
+  shape({ type: one('failed'), error, resumable: optional(flag) }),
+)
+const finished = shape({
+  runId: text,
+  outcome: one('success', 'interrupt', 'cancelled'),
+  pendingToolCallIds: optional(list(text)),
+})
+
+/** What each step taken elsewhere holds beside its type. A conversation is never replaced by a step but by the person's own act. */
+const steps: Readonly<Record<string, Check>> = {
+  'user-message': shape({ message }),
+  queue: shape({ item: queued }),
+  unqueue: shape({ id: text }),
+  answer: shape({
+    approvalId: text,
+    approved: flag,
+    reason: optional(text),
+    scope: optional(one('once', 'session')),
+  }),
+  close: shape({ ids: list(text), because: one('moved-on', 'expired') }),
+  respond: shape({ interruptId: text, response: isRecord }),
+  'tool-started': shape({ toolCallId: text }),
+  'tool-output': shape({
+    toolCallId: text,
+    messageId: text,
+    error: optional(shape({ message: text, code: optional(text) })),
+  }),
+  'run-opened': shape({ runId: text }),
+  'run-rejoined': shape({ runId: text }),
+  'run-closed': shape({ end: ended }),
+  'set-messages': shape({ messages }),
+  'answer-sent': shape({ approvalId: text }),
+  'answer-returned': shape({ approvalId: text }),
+  failed: shape({ error }),
+  truncate: shape({ messageId: text }),
+}
+
+export function isStep(value: unknown): boolean {
+  if (!isRecord(value) || typeof value.type !== 'string') return false
+  if (Object.hasOwn(steps, value.type)) return steps[value.type]?.(value) === true
+  try {
+    return validateEvent(value) !== undefined
+  } catch {
+    return false
+  }
+}
+
+const place = either(
+  text,
+  (value) => Array.isArray(value) && value.length === 2 && value.every((position) => count(position)),
+)
+
+const run = either(
+  shape({ phase: one('idle'), last: optional(finished), brokenOff: optional(flag) }),
+  shape({
+    phase: one('submitted', 'streaming'),
+    runId: text,
+    carried: list(place),
+    finish: optional(finished),
+    failure: optional(error),
+  }),
+)
+
+const mirror = shape({
+  live: list(shape({ at: count, text: flag, streaming: flag, provisional: flag })),
+  calls: list(
+    shape({
+      at: place,
+      answered: flag,
+      interrupted: flag,
+      token: optional(text),
+      ready: optional(isRecord),
+      replay: optional(text),
+      outputSent: optional(flag),
+      inDoubt: optional(flag),
+    }),
+  ),
+  unsent: list(place),
+  run,
+  subagents: list((value) => Array.isArray(value) && value.length === 2 && value.every((part) => text(part))),
+  state: anything,
+  error: optional(error),
+})
+
+export function isMirror(value: unknown): boolean {
+  return conversation(value) && mirror(value)
+}

@@ -1,0 +1,225 @@
+import { CountersignError } from '@countersign/core'
+import type { TabHost, TabLink } from './link.js'
+import { type Post, readPost, type Step, writePost } from './post.js'
+
+/** What a tab is among the tabs of its thread. `at` counts the posts of steps: a follower that misses one asks for the whole again. */
+type Role =
+  /** Nobody has shown it anything yet. */
+  | { readonly as: 'newcomer' }
+  | { readonly as: 'follower'; readonly leader: string; readonly at: number }
+  /** Leads, and loads what is stored. */
+  | { readonly as: 'heir' }
+  | { readonly as: 'leader' }
+  | { readonly as: 'gone' }
+
+/** An act that the leader is asked for. */
+interface Forwarded {
+  readonly act: string
+  readonly value: unknown
+  resolve(result: unknown): void
+}
+
+/** Joins the tabs that share `name`, as that of a channel and of a lock: who holds the lock leads. */
+export function joinTabs(
+  host: TabHost,
+  channel: BroadcastChannel,
+  locks: Pick<LockManager, 'request'>,
+  name: string,
+): TabLink {
+  const self = crypto.getRandomValues(new Uint32Array(4)).join('-')
+  const leaving = new AbortController()
+  /** What this tab has asked for. */
+  const forwarded = new Map<string, Forwarded>()
+  /** The acts of all tabs that a leader has begun and not finished. */
+  const taken = new Set<string>()
+  /** Those whose leader is gone: nobody will say how they ended. */
+  const broken = new Set<string>()
+  let role: Role = { as: 'newcomer' }
+  let at = 0
+  let outbox: Step[] = []
+  let newlyTaken: string[] = []
+  let count = 0
+  let becomeReady: () => void = () => {}
+  const ready = new Promise<void>((resolve) => {
+    becomeReady = resolve
+  })
+
+  function post(message: Post): void {
+    if (role.as !== 'gone') channel.postMessage(writePost(message))
+  }
+
+  channel.onmessage = ({ data }: MessageEvent<unknown>) => {
+    const message = readPost(data)
+    if (message) receive(message)
+  }
+
+  function receive(message: Post): void {
+    switch (message.type) {
+      case 'hello':
+        if (role.as === 'leader') welcome(message.from)
+        return
+      case 'lead':
+        if (role.as === 'newcomer' || role.as === 'follower') sayHello()
+        return
+      case 'state':
+        if (message.to === self && (role.as === 'newcomer' || role.as === 'follower')) show(message)
+        return
+      case 'steps':
+        if (role.as === 'follower' && role.leader === message.from) follow(message, role.at)
+        return
+      case 'act':
+        if (role.as === 'leader') void perform(message)
+        return
+      case 'done':
+        finish(message.id, message.result)
+        return
+      default:
+        message satisfies never
+    }
+  }
+
+  function sayHello(): void {
+    post({ type: 'hello', from: self })
+  }
+
+  function welcome(to: string): void {
+    tell()
+    post({ type: 'state', from: self, to, at, state: host.capture(), taken: [...taken] })
+  }
+
+  function show(message: Extract<Post, { type: 'state' }>): void {
+    const isNew = role.as !== 'follower' || role.leader !== message.from
+    role = { as: 'follower', leader: message.from, at: message.at }
+    host.mirror(message.state)
+    if (isNew) turnTo(new Set(message.taken))
+    becomeReady()
+  }
+
+  /** Another tab leads: what the last one had begun is broken, what it had not is asked for again. */
+  function turnTo(begun: ReadonlySet<string>): void {
+    for (const id of taken) if (!begun.has(id)) finish(id, closedResult())
+    for (const id of begun) taken.add(id)
+    for (const [id, { act, value }] of forwarded) {
+      if (!taken.has(id)) post({ type: 'act', from: self, id, act, value })
+    }
+  }
+
+  function follow(message: Extract<Post, { type: 'steps' }>, last: number): void {
+    for (const id of message.taken) taken.add(id)
+    if (message.at <= last) return
+    if (message.at > last + 1) {
+      sayHello()
+      return
+    }
+    role = { as: 'follower', leader: message.from, at: message.at }
+    try {
+      host.follow(message.steps)
+    } catch {
+      sayHello()
+    }
+  }
+
+  /** An act is begun once, however often it is asked for: its tab asks again when another tab leads. */
+  async function perform({ id, act, value }: Extract<Post, { type: 'act' }>): Promise<void> {
+    if (taken.has(id)) return
+    if (broken.has(id)) {
+      post({ type: 'done', from: self, id, result: closedResult() })
+      return
+    }
+    taken.add(id)
+    newlyTaken.push(id)
+    queueMicrotask(tell)
+    const result = await host.perform(act, value)
+    taken.delete(id)
+    tell()
+    post({ type: 'done', from: self, id, result })
+  }
+
+  function finish(id: string, result: unknown): void {
+    taken.delete(id)
+    forwarded.get(id)?.resolve(result)
+    forwarded.delete(id)
+  }
+
+  /** Steps of one turn of the event loop go out together. */
+  function tell(): void {
+    if (role.as !== 'leader' || (outbox.length === 0 && newlyTaken.length === 0)) return
+    const [steps, begun] = [outbox, newlyTaken]
+    outbox = []
+    newlyTaken = []
+    post({ type: 'steps', from: self, at: ++at, steps, taken: begun })
+  }
+
+  async function lead(): Promise<void> {
+    const followed = role.as === 'follower'
+    if (!followed) {
+      role = { as: 'heir' }
+      await host.load()
+      if (leaving.signal.aborted) return
+    }
+    role = { as: 'leader' }
+    if (followed) host.takeOver(closedError())
+    post({ type: 'lead', from: self })
+    for (const id of [...taken]) {
+      broken.add(id)
+      finish(id, closedResult())
+    }
+    becomeReady()
+    for (const [id, { act, value }] of [...forwarded]) {
+      void host.perform(act, value).then((result) => finish(id, result))
+    }
+  }
+
+  /** Holds the lock until this tab leaves or closes. */
+  function hold(): Promise<void> {
+    void lead()
+    return new Promise((release) => {
+      if (leaving.signal.aborted) release()
+      leaving.signal.addEventListener('abort', () => release(), { once: true })
+    })
+  }
+
+  sayHello()
+  locks.request(name, { signal: leaving.signal }, hold).catch(() => {
+    // The platform has locks and does not give any, as to a frame without an origin: this tab is for itself.
+    if (!leaving.signal.aborted) void lead()
+  })
+
+  return {
+    ready,
+    get leads() {
+      return role.as === 'leader'
+    },
+    forward: (act, value) =>
+      new Promise((resolve) => {
+        if (role.as === 'gone') return resolve(host.perform(act, value))
+        const id = `${self}:${++count}`
+        forwarded.set(id, { act, value, resolve })
+        post({ type: 'act', from: self, id, act, value })
+      }),
+    stepped(step) {
+      if (role.as !== 'leader') return
+      if (outbox.push(step) === 1) queueMicrotask(tell)
+    },
+    leave() {
+      tell()
+      role = { as: 'gone' }
+      leaving.abort()
+      channel.close()
+      becomeReady()
+      // Whoever still waits belongs to a client that was disposed of, and hears so from it.
+      for (const [id, { act, value }] of [...forwarded]) {
+        void host.perform(act, value).then((result) => finish(id, result))
+      }
+    },
+  }
+}
+
+function closedError(): CountersignError {
+  const message = 'The tab that ran this conversation was closed. Try again to go on.'
+  return new CountersignError('connection-failed', message)
+}
+
+function closedResult(): unknown {
+  return { status: 'failed', error: closedError() }
+}

@@ -1,0 +1,96 @@
+import {
+  type AGUIEvent,
+  CountersignError,
+  isCountersignError,
+  isRecord,
+  type LocalAct,
+  type MirrorState,
+} from '@countersign/core'
+import { type Check, count, list, shape, text } from './checks.js'
+import { isAct, isMirror, isStep } from './forms.js'
+
+export type Step = AGUIEvent | LocalAct
+
+/** What tabs tell one another. `from` is the tab that speaks. */
+export type Post =
+  /** A tab is here and wants to see what there is. */
+  | { readonly type: 'hello'; readonly from: string }
+  /** A tab leads from now on. */
+  | { readonly type: 'lead'; readonly from: string }
+  /** Everything there is, after so many steps; `taken` are the acts that are being performed. */
+  | {
+      readonly type: 'state'
+      readonly from: string
+      readonly to: string
+      readonly at: number
+      readonly state: MirrorState
+      readonly taken: readonly string[]
+    }
+  | {
+      readonly type: 'steps'
+      readonly from: string
+      readonly at: number
+      readonly steps: readonly Step[]
+      readonly taken: readonly string[]
+    }
+  | {
+      readonly type: 'act'
+      readonly from: string
+      readonly id: string
+      readonly act: string
+      readonly value?: unknown
+    }
+  | { readonly type: 'done'; readonly from: string; readonly id: string; readonly result?: unknown }
+
+/** The version of this form. What is of another is not understood and not acted on. */
+const version = 1
+
+/** Structured clone loses classes and takes no functions; what is told is JSON by construction. */
+export function writePost(post: Post): string {
+  return JSON.stringify({ ...post, version }, (_, value: unknown) =>
+    isCountersignError(value) ? writeError(value) : value,
+  )
+}
+
+/** `undefined` for whatever is no post of this version, whole and well formed. */
+export function readPost(data: unknown): Post | undefined {
+  const value = typeof data === 'string' ? parsed(data) : undefined
+  if (!isRecord(value) || value.version !== version || typeof value.from !== 'string') return undefined
+  const { type } = value
+  const fits = typeof type === 'string' && Object.hasOwn(forms, type) && forms[type]?.(value)
+  return fits ? (value as Post) : undefined
+}
+
+const forms: Readonly<Record<string, Check>> = {
+  hello: shape({}),
+  lead: shape({}),
+  state: shape({ to: text, at: count, state: isMirror, taken: list(text) }),
+  steps: shape({ at: count, steps: list(isStep), taken: list(text) }),
+  act: (value) =>
+    isRecord(value) && text(value.id) && text(value.act) && isAct(String(value.act), value.value),
+  done: shape({ id: text }),
+}
+
+function parsed(data: string): unknown {
+  try {
+    return JSON.parse(data, (key, value: unknown) =>
+      key === 'error' || key === 'failure' ? (readError(value) ?? value) : value,
+    )
+  } catch {
+    return undefined
+  }
+}
+
+const mark = 'countersign.error'
+
+function writeError({ code, message, data }: CountersignError): unknown {
+  return { [mark]: code, message, data }
+}
+
+function readError(value: unknown): CountersignError | undefined {
+  if (!isRecord(value) || typeof value[mark] !== 'string' || typeof value.message !== 'string')
+    return undefined
+  const data = isRecord(value.data) ? value.data : {}
+  // An error code of this version: `version` has said so.
+  return new CountersignError(value[mark] as CountersignError['code'], value.message, data)
+}
