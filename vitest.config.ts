@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { svelteTesting } from '@testing-library/svelte/vite'
 import vue from '@vitejs/plugin-vue'
+import type { PluginOption } from 'vite'
 import solid from 'vite-plugin-solid'
 import { defineConfig } from 'vitest/config'
 
@@ -13,11 +14,17 @@ const alias = [
   { find: /^@countersign\/([^/]+)\/(.+)$/, replacement: `${root}/packages/$1/src/$2.ts` },
 ]
 
-const inJsdom = new Set(['packages/react', 'packages/solid', 'packages/vue', 'packages/svelte', 'examples/react'])
+const inJsdom = new Set([
+  'packages/react',
+  'packages/solid',
+  'packages/vue',
+  'packages/svelte',
+  'examples/react',
+])
 
 /** What compiles a framework's own files. */
-const plugins: Record<string, () => unknown[]> = {
-  'packages/solid': () => [solid()],
+const plugins: Record<string, () => PluginOption[]> = {
+  'packages/solid': () => [solid({ solid: { hydratable: true } })],
   'packages/vue': () => [vue()],
   'packages/svelte': () => [svelte(), svelteTesting()],
 }

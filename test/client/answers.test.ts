@@ -324,6 +324,23 @@ describe.each(wires)('%s', (wire) => {
     expect(server.requests).toHaveLength(2)
   })
 
+  test('an edit is what it was when it was given, whatever the page does with its object afterwards', async () => {
+    const { client, person, server } = await openChat(wire, [
+      [call('c1', 'delete_file', { path: '1.log' }), ask('a1', 'c1', { allowEdits: true }), gated(2)],
+      [resolve()],
+    ])
+    await person.sendMessage('go')
+    const input = { path: 'b.log' }
+    void person.addToolApprovalResponse({ id: 'a1', approved: true, input })
+    input.path = '/etc/passwd'
+    await person.addToolApprovalResponse({ id: 'a2', approved: true })
+    expect(server.requests[1]?.resume?.[0]?.payload).toEqual({
+      approved: true,
+      editedArgs: { path: 'b.log' },
+    })
+    expect(callOf(client, 'c1').approval?.input).toEqual({ path: 'b.log' })
+  })
+
   test('edited arguments and scope go out with the answer, and only with a yes', async () => {
     const offer = { allowEdits: true, options: ['deny', 'once', 'session'] } as const
     const { client, person, server } = await openChat(wire, [

@@ -85,7 +85,7 @@ export class Acts<Tools extends ToolMap> {
   }
 
   async answer(response: ApprovalResponse): Promise<AnswerResult> {
-    const { id, approved, reason, input, scope } = response
+    const { id, approved, reason, scope } = response
     if (this.#runner.disposed) return disposed
     const found = findAnswerable(this.#session.state, id)
     if (found.status === 'not-found') this.#session.warn(`There is no approval "${id}" to answer.`)
@@ -94,10 +94,12 @@ export class Acts<Tools extends ToolMap> {
       this.#session.dispatch({ type: 'close', ids: [id], because: 'expired' })
       return { status: 'expired' }
     }
-    const fault = faultOf(response, found.approval, found.call.input)
+    const edited = copyJson(response.input)
+    const fault =
+      edited.fault ?? faultOf({ ...response, input: edited.value }, found.approval, found.call.input)
     if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
     this.#runner.personActs()
-    this.#session.dispatch({ type: 'answer', approvalId: id, approved, reason, input, scope })
+    this.#session.dispatch({ type: 'answer', approvalId: id, approved, reason, input: edited.value, scope })
     return this.#runner.sendAnswer(found.call)
   }
 
@@ -220,6 +222,16 @@ function faultOf(
     return `The scope "${scope}" is not offered for this call.`
   }
   return undefined
+}
+
+/** Arguments as they are at this moment: what the page does with its object afterwards changes no answer. */
+function copyJson(value: unknown): { readonly value?: unknown; readonly fault?: string } {
+  if (value === undefined) return {}
+  try {
+    return { value: JSON.parse(JSON.stringify(value)) as unknown }
+  } catch {
+    return { fault: 'The edited arguments have no JSON form.' }
+  }
 }
 
 /** Keys at the top that differ although only others may. */

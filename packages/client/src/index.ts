@@ -19,6 +19,7 @@ export {
   toolDefinition,
   type UIMessage,
 } from '@countersign/core'
+export { createActions } from './actions.js'
 export type { ApprovalResponse, InterruptResponse, ToolResult } from './acts.js'
 export { type ApprovalQueue, type ApprovalQueueSnapshot, approvalQueue } from './approval-queue.js'
 export {

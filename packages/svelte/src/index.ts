@@ -1,1 +1,5 @@
-export {}
+export type { UseChat } from './chat.js'
+export { getChat, setChat, type UseChatOptions } from './provider.js'
+export type { Reading } from './reading.js'
+export { createChat, createChat as useChat, useChatClient } from './use-chat.js'
+export { type In, useChatSelector, useMessage, useMessageIds, usePendingApprovals } from './use-message.js'

@@ -1,3 +1,12 @@
+export {
+  type BindingHarness,
+  type BindingRunner,
+  describeBinding,
+  type MountedPage,
+  type PageOptions,
+  type PageSettings,
+  type PageUse,
+} from './binding-suite.js'
 export { type ScriptedConnection, scriptedConnection } from './connection.js'
 export { type ConnectionUnderTest, type CreateConnection, describeConnection } from './connection-suite.js'
 export {
@@ -33,6 +42,21 @@ export {
   textEnd,
   textStart,
 } from './events.js'
+export { type Decisions, seeded } from './explore/choices.js'
+export {
+  type Exploration,
+  type ExploreOptions,
+  explore,
+  exploreRandom,
+  type Failure,
+  type RandomOptions,
+} from './explore/explore.js'
+export { arbitraryFaultyRun, arbitraryRun, arbitrarySteps } from './explore/generators.js'
+export { type Invariant, invariants, type Violation } from './explore/invariants.js'
+export type { ActName, CallKind, ClientModule, FaultName, Model } from './explore/model.js'
+export type { Observed } from './explore/observed.js'
+export { type Played, replay } from './explore/play.js'
+export { printFailure } from './explore/print.js'
 export { type CreateLedger, describeLedger, type LedgerUnderTest, type SuiteRunner } from './ledger-suite.js'
 export {
   type CreatePersistence,

@@ -1,0 +1,59 @@
+/** @jsxImportSource solid-js */
+import { type BindingHarness, describeBinding, type MountedPage, type PageUse } from '@countersign/testing'
+import { createSignal, type JSX } from 'solid-js'
+import { hydrate, render } from 'solid-js/web'
+import { afterAll, expect, test } from 'vitest'
+import { Pages, type Probe } from './parity-page.js'
+import { createSolidServer } from './server.js'
+
+const server = await createSolidServer()
+afterAll(() => server.close())
+
+const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0))
+const newProbe = (): Probe => ({ renders: new Map(), chat: undefined })
+
+async function mounted(
+  container: HTMLElement,
+  first: PageUse,
+  open: (page: () => JSX.Element) => () => void,
+  pages = 1,
+): Promise<MountedPage> {
+  const probe = newProbe()
+  const [use, setUse] = createSignal(first)
+  const close = open(() => <Pages use={use()} probe={probe} pages={pages} />)
+  await turn()
+  return {
+    container,
+    async update(next) {
+      setUse(next)
+      await turn()
+    },
+    async unmount() {
+      close()
+      container.remove()
+      await turn()
+    },
+    renders: () => probe.renders,
+    chat() {
+      if (!probe.chat) throw new Error('The page has not rendered.')
+      return probe.chat
+    },
+  }
+}
+
+const harness: BindingHarness = {
+  mount(use, { pages } = {}) {
+    const container = document.createElement('div')
+    document.body.append(container)
+    return mounted(container, use, (page) => render(page, container), pages)
+  },
+  renderToString: async (use) => server.renderPages({ use, probe: newProbe(), pages: 1 }),
+  hydrate(container, use) {
+    // What Solid's own script in the head of a served page leaves behind.
+    Reflect.set(globalThis, '_$HY', { events: [], completed: new WeakSet(), r: {}, fe() {} })
+    return mounted(container, use, (page) => hydrate(page, container))
+  },
+  settle: turn,
+}
+
+describeBinding('solid', harness, { test, expect })

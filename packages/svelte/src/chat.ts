@@ -1,0 +1,30 @@
+import {
+  type ChatActions,
+  type ChatClient,
+  type ChatSnapshot,
+  createActions,
+  type ToolMap,
+} from '@countersign/client'
+import { untrack } from 'svelte'
+import { keepFor, observe } from './reading.js'
+
+/**
+ * The snapshot's fields, the actions, and the client itself. An effect that reads a field runs again when that field is another, and not
+ * for the others. Taken out of the object a field is a plain value; the actions are always the same functions and may be taken out.
+ */
+export type UseChat<Tools extends ToolMap = ToolMap> = ChatSnapshot<Tools> &
+  ChatActions<Tools> & { readonly client: ChatClient<Tools> }
+
+/** The chat over a client that may be another one each time. `follow` gives it too, with its options brought up to date. */
+export function createView<Tools extends ToolMap>(
+  getClient: () => ChatClient<Tools>,
+  follow: () => ChatClient<Tools>,
+): UseChat<Tools> {
+  const chat = createActions<Tools>((use) => use(untrack(follow)))
+  const names = Object.keys(getClient().getSnapshot()) as (keyof ChatSnapshot<Tools>)[]
+  for (const name of names) {
+    const open = (client: ChatClient<Tools>) => observe(client, () => client.getSnapshot()[name])
+    Object.defineProperty(chat, name, { enumerable: true, get: keepFor(getClient, open) })
+  }
+  return Object.defineProperty(chat, 'client', { enumerable: true, get: getClient }) as UseChat<Tools>
+}

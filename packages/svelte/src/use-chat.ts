@@ -1,0 +1,42 @@
+import type { ChatClient, ToolMap } from '@countersign/client'
+import { createView, type UseChat } from './chat.js'
+import { createOwn, type Given, getProvided, type Own, reader } from './provider.js'
+import { createFinding, type Reading, toReading } from './reading.js'
+
+/**
+ * The chat of a component, or of a module that components share. `createChat()` reads `setChat`; `createChat({ client })` shares a client;
+ * `createChat(options)` makes one or, below `setChat`, takes the provided client of that `threadId`. Options are followed where they are
+ * `$state` or a function. Another `threadId` is another client, never a reset. When no effect reads it any more its run goes on.
+ */
+export function createChat<Tools extends ToolMap = ToolMap>(options?: Given<Tools>): UseChat<Tools> {
+  const provided = getProvided<Tools>()
+  if (!provided) return createOwn(options ?? {}).chat
+  return options ? createBelow(provided, options) : provided.chat
+}
+
+/** The client itself, for those who subscribe on their own. */
+export function useChatClient<Tools extends ToolMap = ToolMap>(
+  options?: Given<Tools>,
+): Reading<ChatClient<Tools>> {
+  const chat = createChat(options)
+  return toReading(() => chat.client)
+}
+
+function createBelow<Tools extends ToolMap>(provided: Own<Tools>, options: Given<Tools>): UseChat<Tools> {
+  const read = reader(options)
+  let last: { client: ChatClient<Tools>; own: ReturnType<typeof read> } | undefined
+  const find = () => {
+    const { client, ...own } = read()
+    return client ?? provided.find().get(own)
+  }
+  const follow = () => {
+    const { client: shared, ...own } = read()
+    if (shared) return shared
+    const clients = provided.follow()
+    const client = clients.get(own)
+    clients.follow(client, own, last?.client === client ? last.own : {})
+    last = { client, own }
+    return client
+  }
+  return createView(createFinding(find, follow), follow)
+}

@@ -1,0 +1,53 @@
+import { answering } from './binding-suite/answering.js'
+import { type Expect, onBench, type Spec } from './binding-suite/bench.js'
+import { following } from './binding-suite/following.js'
+import type { BindingHarness } from './binding-suite/harness.js'
+import { mounting } from './binding-suite/mounting.js'
+import { running } from './binding-suite/running.js'
+import { serving } from './binding-suite/serving.js'
+import { sharing } from './binding-suite/sharing.js'
+import { updating } from './binding-suite/updating.js'
+
+export type {
+  BindingHarness,
+  MountedPage,
+  PageOptions,
+  PageSettings,
+  PageUse,
+} from './binding-suite/harness.js'
+
+/** What the suite needs of a test runner; vitest's and jest's `test` and `expect` fit as they are. */
+export interface BindingRunner {
+  test(name: string, run: () => Promise<void>, timeoutMs: number): void
+  readonly expect: Expect
+}
+
+/** No test waits for a time to pass; on a busy machine, 2,000 renders take theirs. */
+const TIMEOUT = 60_000
+
+/**
+ * The tests that every framework's binding passes, in a document (jsdom or a browser). Call it at the top of a test file with the
+ * runner's `test` and `expect`. Prints how many tests there are and how often components updated; returns the number.
+ *
+ * @example
+ * describeBinding('react', harness, { test, expect })
+ */
+export function describeBinding(name: string, harness: BindingHarness, runner: BindingRunner): number {
+  const { expect } = runner
+  let tests = 0
+  const spec: Spec = (sentence, run) => {
+    tests++
+    runner.test(`${sentence} (${name})`, () => onBench(harness, expect, run), TIMEOUT)
+  }
+  const report = (line: string) => console.info(`${name}: ${line}`)
+
+  running(spec, expect)
+  answering(spec, expect)
+  sharing(spec, expect)
+  following(spec, expect)
+  mounting(spec, expect)
+  serving(spec, expect)
+  updating(spec, expect, report)
+  report(`${tests} tests of the binding suite`)
+  return tests
+}

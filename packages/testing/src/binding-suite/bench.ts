@@ -1,0 +1,85 @@
+import { ChatClient, type ChatClientOptions } from '@countersign/client'
+import type { SuiteRunner } from '../ledger-suite/bench.js'
+import { macrotasks } from '../waiting.js'
+import { collectComplaints } from './complaints.js'
+import type { BindingHarness, MountedPage, PageSettings, PageUse } from './harness.js'
+import { type Page, readPage } from './page.js'
+
+export type Expect = SuiteRunner['expect']
+export type Spec = (sentence: string, run: (bench: Bench) => Promise<void>) => void
+
+/** What a test of the suite works with. */
+export interface Bench {
+  readonly harness: BindingHarness
+  /** Mounts a page, which is taken away after the test, and lets it settle. */
+  open(use: PageUse, settings?: PageSettings): Promise<Page>
+  /** Puts HTML from a server into the document and hydrates it. */
+  hydrate(html: string, use: PageUse): Promise<{ readonly page: Page; readonly before: Element | null }>
+  /** Gives a page another use, and lets it settle. */
+  update(page: Page, use: PageUse): Promise<void>
+  close(page: Page): Promise<void>
+  /** Does something and lets everything happen that follows from it. */
+  after(deed?: () => unknown): Promise<void>
+}
+
+/** A client whose growth is published at once, so that what a test sees does not hang on frames. */
+export function chat(options: ChatClientOptions): ChatClient {
+  return new ChatClient({ notify: 'sync', ...options })
+}
+
+/** Runs one test: its pages are gone afterwards, and nothing was complained of meanwhile. */
+export async function onBench(
+  harness: BindingHarness,
+  expect: Expect,
+  run: (bench: Bench) => Promise<void>,
+): Promise<void> {
+  const open = new Set<MountedPage>()
+  const complaints = await collectComplaints(async () => {
+    const bench = createBench(harness, open)
+    try {
+      await run(bench)
+    } finally {
+      for (const page of open) await page.unmount()
+      await bench.after()
+    }
+  })
+  expect(complaints).toEqual([])
+}
+
+function createBench(harness: BindingHarness, open: Set<MountedPage>): Bench {
+  async function after(deed: () => unknown = () => {}): Promise<void> {
+    void deed()
+    // The chat takes its turns and the framework its own, and either may lead to more of the other.
+    for (let round = 0; round < 3; round++) {
+      await macrotasks(2)
+      await harness.settle()
+    }
+  }
+  async function settled(mounting: Promise<MountedPage>): Promise<Page> {
+    const mounted = await mounting
+    open.add(mounted)
+    await after()
+    return readPage(mounted)
+  }
+  return {
+    harness,
+    after,
+    open: (use, settings) => settled(harness.mount(use, settings)),
+    async hydrate(html, use) {
+      const container = document.createElement('div')
+      container.innerHTML = html
+      document.body.append(container)
+      const before = container.querySelector('main')
+      return { page: await settled(harness.hydrate(container, use)), before }
+    },
+    async update(page, use) {
+      await page.mounted.update(use)
+      await after()
+    },
+    async close({ mounted }) {
+      open.delete(mounted)
+      await mounted.unmount()
+      await after()
+    },
+  }
+}

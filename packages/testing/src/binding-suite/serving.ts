@@ -1,0 +1,129 @@
+import { fetchServerSentEvents, type UIMessage } from '@countersign/client'
+import { scriptedConnection } from '../connection.js'
+import { resolve, text } from '../events.js'
+import { chat, type Expect, type Spec } from './bench.js'
+
+const initialMessages: readonly UIMessage[] = [
+  { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'tidy <up> & "away"' }] },
+  {
+    id: 'h1',
+    role: 'assistant',
+    parts: [
+      { type: 'text', text: 'Shall I?' },
+      {
+        type: 'tool-call',
+        id: 'c1',
+        name: 'delete_file',
+        arguments: '{"path":"old.log"}',
+        input: { path: 'old.log' },
+        state: 'approval-requested',
+        approval: {
+          id: 'a1',
+          needsApproval: true,
+          options: ['deny', 'once', 'session'],
+          token: 'token-a1',
+          expiresAt: '2999-01-01T00:00:00.000Z',
+        },
+      },
+    ],
+  },
+]
+
+/** On a server, and from there into a page. */
+export function serving(spec: Spec, expect: Expect): void {
+  const uses = {
+    options: () => ({ options: optionsFor() }),
+    'a client': () => ({ client: chat(optionsFor()) }),
+    'a provider with options': () => ({ options: {}, provider: { options: optionsFor() } }),
+  }
+  for (const [kind, use] of Object.entries(uses)) {
+    spec(
+      `S4.89 a server renders a pending approval without a request, a timer or an error: ${kind}`,
+      async ({ harness }) => {
+        // What a framework loads the first time is not what is looked at.
+        await harness.renderToString(use())
+        const calls = watchGlobals()
+        const html = await harness.renderToString(use()).finally(calls.stop)
+        expect(calls.seen).toEqual([])
+        expect(texts(html)).toEqual(['awaiting-approval', 'a1', 'c1', 'approval-requested'])
+      },
+    )
+  }
+
+  spec(
+    'S4.89 a page with a pending approval hydrates without a warning, in place, and can be answered',
+    async (bench) => {
+      const server = scriptedConnection([[resolve(), text('Done.')]])
+      const use = { options: { connection: server, initialMessages, threadId: 't', notify: 'sync' as const } }
+      const html = await bench.harness.renderToString(use)
+      const { page, before } = await bench.hydrate(html, use)
+      expect(page.element('[data-composer]')?.closest('main') === before).toEqual(true)
+      expect([page.status(), page.approvals(), page.texts(), server.requests.length]).toEqual([
+        'awaiting-approval',
+        ['a1'],
+        ['tidy <up> & "away"', 'Shall I?'],
+        0,
+      ])
+      await bench.after(() => page.press('approve', 'a1'))
+      expect([page.status(), page.call('c1').state, page.texts().at(-1)]).toEqual([
+        'ready',
+        'complete',
+        'Done.',
+      ])
+    },
+  )
+
+  spec('S4.89 what happened before the page was hydrated is shown after it', async (bench) => {
+    const server = scriptedConnection([[resolve(), text('Already here.')]])
+    const make = () => chat({ connection: server, initialMessages, threadId: 't' })
+    const html = await bench.harness.renderToString({ client: make() })
+    const client = make()
+    await bench.after(() => client.addToolApprovalResponse({ id: 'a1', approved: true }))
+    const { page } = await bench.hydrate(html, { client })
+    expect([page.status(), page.approvals(), page.call('c1').state, page.count()]).toEqual([
+      'ready',
+      [],
+      'complete',
+      3,
+    ])
+    expect(page.texts()).toEqual(['tidy <up> & "away"', 'Shall I?', 'Already here.'])
+  })
+}
+
+function optionsFor() {
+  return { connection: fetchServerSentEvents('https://chat.invalid/'), initialMessages, threadId: 't' }
+}
+
+function texts(html: string): string[] {
+  const container = document.createElement('div')
+  container.innerHTML = html
+  const value = (selector: string, name: string) =>
+    container.querySelector(selector)?.getAttribute(name) ?? ''
+  return [
+    value('main', 'data-status'),
+    value('form[data-approval]', 'data-approval'),
+    value('[data-call]', 'data-call'),
+    value('[data-call]', 'data-state'),
+  ]
+}
+
+const watched = ['fetch', 'setTimeout', 'setInterval', 'requestAnimationFrame'] as const
+
+/** Notes who calls out or starts a timer; what is called still does what it does. */
+function watchGlobals(): { readonly seen: readonly string[]; readonly stop: () => void } {
+  const seen: string[] = []
+  const before = watched.map((name) => [name, Reflect.get(globalThis, name)] as const)
+  for (const [name, original] of before) {
+    const noted = (...args: unknown[]): unknown => {
+      seen.push(`${name} ${new Error().stack}`)
+      return Reflect.apply(original, globalThis, args)
+    }
+    Reflect.set(globalThis, name, noted)
+  }
+  return {
+    seen,
+    stop: () => {
+      for (const [name, original] of before) Reflect.set(globalThis, name, original)
+    },
+  }
+}
