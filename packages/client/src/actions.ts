@@ -1,6 +1,20 @@
 import type { ToolMap } from '@countersign/core'
 import type { ChatActions, ChatClient } from './client.js'
 
+const names = [
+  'sendMessage',
+  'cancelQueued',
+  'addToolApprovalResponse',
+  'addToolResult',
+  'respondToInterrupt',
+  'stop',
+  'retry',
+  'resume',
+  'regenerate',
+  'clear',
+  'setMessages',
+] as const satisfies readonly (keyof ChatActions)[]
+
 /**
  * The actions of whatever client it is when they are called, in one object that stays the same. For pages that are set up once: what
  * they take out of it still acts on the chat that is shown after the thread has changed. `withClient` calls back with that client.
@@ -12,9 +26,5 @@ export function createActions<Tools extends ToolMap>(
     (name: keyof ChatActions<Tools>) =>
     (...given: unknown[]) =>
       withClient(({ actions }) => Reflect.apply(actions[name], undefined, given))
-  const actions: Record<string, unknown> = {}
-  withClient((client) => {
-    for (const name of Object.keys(client.actions)) actions[name] = act(name as keyof ChatActions<Tools>)
-  })
-  return actions as ChatActions<Tools>
+  return Object.fromEntries(names.map((name) => [name, act(name)])) as ChatActions<Tools>
 }
