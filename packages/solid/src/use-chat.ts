@@ -45,7 +45,7 @@ export function useChat<Tools extends ToolMap = ToolMap>(
   const client = useChatClient(options)
   return mergeProps(
     createFields(createSnapshot(client)),
-    createActions(() => untrack(client)),
+    createActions<Tools>((use) => untrack(() => use(client()))),
     {
       get client() {
         return client()
