@@ -268,7 +268,16 @@ function* flat(step: Step | Steps): Generator<Step, void, undefined> {
 }
 
 /** Once the client has gone. */
+const departures = new WeakMap<AbortSignal, Promise<void>>()
+
+/** Once the client has gone; one listener for each signal, however often it is asked. */
 function gone(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+  const known = departures.get(signal)
+  if (known) return known
+  const departure = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  departures.set(signal, departure)
+  return departure
 }

@@ -1,1 +1,3 @@
-export {}
+export { ChatProvider, type ChatProviderProps, type ChatSource, provideChat } from './provider.js'
+export { type UseChat, type UseChatOptions, useChat, useChatClient } from './use-chat.js'
+export { type In, useChatSelector, useMessage, useMessageIds, usePendingApprovals } from './use-message.js'

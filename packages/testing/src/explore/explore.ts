@@ -1,6 +1,6 @@
-import { drawing, nextDecisions, replaying, seeded, type Decisions } from './choices.js'
+import { type Decisions, drawing, nextDecisions, replaying, seeded } from './choices.js'
 import type { ClientModule, Model } from './model.js'
-import { play, type Played } from './play.js'
+import { type Played, play } from './play.js'
 import { collectingRejections } from './rejections.js'
 import { shrink } from './shrink.js'
 

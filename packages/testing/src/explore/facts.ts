@@ -31,7 +31,7 @@ export interface GivenAnswer {
 }
 
 /** What the person wrote. */
-export interface Said {
+interface Said {
   readonly text: string
   readonly refused: boolean
 }

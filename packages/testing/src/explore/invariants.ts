@@ -1,7 +1,8 @@
 /** What must hold after every step, by the number it has in the design, and what a person is told of an act (`results`). */
 export const invariants = {
   single: '1. At most one stream is open per client.',
-  delivered: '2. Every accepted answer reaches the server in exactly one `resume`, repeated only by retry or resume, unchanged.',
+  delivered:
+    '2. Every accepted answer reaches the server in exactly one `resume`, repeated only by retry or resume, unchanged.',
   something: '3. No automatic request without something new.',
   sibling: '4. No continuation while an approval of that turn is unanswered.',
   consistent: '5. What was sent equals what the view shows and never changes afterwards.',

@@ -8,7 +8,7 @@ import type { CallKind, Model } from './model.js'
 export type Piece = readonly AGUIEvent[]
 
 /** A call the server has made. */
-export interface MadeCall {
+interface MadeCall {
   readonly id: string
   readonly kind: CallKind
   /** The id of its request, where it asks. */
@@ -42,7 +42,9 @@ export function createModelServer(model: Model): ModelServer {
 
   /** The result of every answer it finds: in `resume`, and in the history where a broken run left one without. */
   function settle(input: RunAgentInput): EventStep[] {
-    const done = new Set(input.messages.flatMap((message) => (message.role === 'tool' ? [message.toolCallId] : [])))
+    const done = new Set(
+      input.messages.flatMap((message) => (message.role === 'tool' ? [message.toolCallId] : [])),
+    )
     const given = answersOf(input)
     return [...given].flatMap(([approvalId, answer]) => {
       const made = asked.get(approvalId)
@@ -68,7 +70,9 @@ export function createModelServer(model: Model): ModelServer {
     const approvalId = kind === 'client' ? undefined : `a${name}`
     const made: MadeCall = { id, kind, approvalId }
     calls.set(id, made)
-    const begin = call(id, kind === 'client' || kind === 'gated-client' ? 'client_tool' : 'delete_file', { path: name })
+    const begin = call(id, kind === 'client' || kind === 'gated-client' ? 'client_tool' : 'delete_file', {
+      path: name,
+    })
     if (approvalId === undefined) return [begin]
     asked.set(approvalId, made)
     return [begin, ask(approvalId, id)]
@@ -104,7 +108,10 @@ function legal(event: ScriptedEvent): AGUIEvent {
 }
 
 /** Every answer on the wire by the id of its request. */
-export function answersOf({ messages, resume = [] }: RunAgentInput): ReadonlyMap<string, 'yes' | 'no' | 'cancelled'> {
+export function answersOf({
+  messages,
+  resume = [],
+}: RunAgentInput): ReadonlyMap<string, 'yes' | 'no' | 'cancelled'> {
   const found = new Map<string, 'yes' | 'no' | 'cancelled'>()
   for (const { id, approved, isCancelled } of historyOf(messages)) {
     if (typeof approved === 'boolean') found.set(id, approved ? 'yes' : 'no')

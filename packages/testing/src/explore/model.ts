@@ -1,8 +1,8 @@
-import type { ChatClient, PendingMessageMode, stream } from '@countersign/client'
+import type { ChatClient, ChatClientOptions, PendingMessageMode, stream } from '@countersign/client'
 
 /** The client to explore: the module, so that a changed copy of it can be explored just the same. */
 export interface ClientModule {
-  readonly ChatClient: typeof ChatClient
+  readonly ChatClient: new (options: ChatClientOptions) => ChatClient
   readonly stream: typeof stream
 }
 

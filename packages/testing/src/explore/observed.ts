@@ -1,6 +1,6 @@
 import type { Invariant } from './invariants.js'
-import type { Piece } from './model-server.js'
 import type { FaultName } from './model.js'
+import type { Piece } from './model-server.js'
 
 /** Where an act came: between two pieces, so many microtasks after the last, or inside of a callback (its how manieth call). */
 export type Moment =
@@ -13,7 +13,13 @@ export type CallbackName = 'onApprovalRequest' | 'onFinish' | 'onError' | 'liste
 
 /** One line of what happened in a timeline. */
 export type Observed =
-  | { readonly kind: 'request'; readonly run: number; readonly cause: string | undefined; readonly answers: string; readonly users: number }
+  | {
+      readonly kind: 'request'
+      readonly run: number
+      readonly cause: string | undefined
+      readonly answers: string
+      readonly users: number
+    }
   | { readonly kind: 'sent'; readonly run: number; readonly piece: Piece }
   | { readonly kind: 'ended'; readonly run: number; readonly how: 'end' | FaultName | 'aborted' }
   | { readonly kind: 'act'; readonly act: string; readonly moment: Moment }

@@ -9,7 +9,7 @@ export type Act =
   | { readonly act: 'send'; readonly text: string }
   | { readonly act: 'stop' | 'retry' | 'resume' }
 
-export function printAct(act: Act): string {
+function printAct(act: Act): string {
   if ('id' in act) return `${act.act} ${act.id}`
   return 'text' in act ? `${act.act} ${act.text}` : act.act
 }
@@ -154,7 +154,11 @@ function problemOf({ carried }: GivenAnswer, { status }: AnswerResult): string |
 }
 
 function closedProblem(before: ToolCallPart | undefined, { status }: AnswerResult): string | undefined {
-  const expected = !before ? 'not-found' : before.approval?.approved === undefined ? 'closed' : 'already-answered'
+  const expected = !before
+    ? 'not-found'
+    : before.approval?.approved === undefined
+      ? 'closed'
+      : 'already-answered'
   return status === expected ? undefined : `it should be "${expected}"`
 }
 
@@ -186,7 +190,9 @@ function sendProblem(facts: Facts, text: string, refused: boolean, told: SendRes
 
 async function stop(facts: Facts): Promise<Told> {
   const acts = facts.log.length
-  const open = facts.client.getSnapshot().isLoading ? facts.runs.find((run) => run.end === 'open') : undefined
+  const open = facts.client.getSnapshot().isLoading
+    ? facts.runs.findLast((run) => run.end === 'open')
+    : undefined
   if (open) open.end = 'stopped'
   facts.client.stop()
   const { status, messages, isLoading } = facts.client.getSnapshot()

@@ -1,18 +1,14 @@
-import type { ChatClient } from '@countersign/client'
-import type { RunAgentInput } from '@countersign/core'
 import { type Chooser, type Decisions, replaying } from './choices.js'
-import { checkEnd } from './end-checks.js'
+import { checkEnd, checkIdle } from './end-checks.js'
 import { type Facts, isOpen, type ServedRun, violate } from './facts.js'
-import { createHandStream } from './hand-stream.js'
 import { hash } from './hash.js'
 import type { Violation } from './invariants.js'
 import type { ClientModule, FaultName, Model } from './model.js'
-import { answersOf, createModelServer } from './model-server.js'
-import { type CallbackName, type Moment, type Observed, trace } from './observed.js'
+import { type Moment, type Observed, trace } from './observed.js'
 import { type Act, enabledActs, perform } from './person.js'
 import { takeRejections } from './rejections.js'
-import { checkRequest } from './request-checks.js'
-import { createViewCheck, keyOf } from './view-checks.js'
+import { keyOf } from './view-checks.js'
+import { type ToolRun, World } from './world.js'
 
 /** One timeline, as it was. */
 export interface Played {
@@ -24,18 +20,11 @@ export interface Played {
 
 /** What may happen next. */
 type Step =
-  | { readonly step: 'piece' | 'rest'; readonly run: ServedRun }
+  | { readonly step: 'piece'; readonly run: ServedRun }
   | { readonly step: 'end'; readonly run: ServedRun }
   | { readonly step: 'fault'; readonly run: ServedRun; readonly fault: FaultName }
   | { readonly step: 'return'; readonly tool: ToolRun }
   | { readonly step: 'act'; readonly act: Act }
-
-interface ToolRun {
-  readonly id: string
-  readonly signal: AbortSignal
-  readonly finish: () => void
-  returned: boolean
-}
 
 /** When the events of a stopped stream still come. */
 type Lateness = 'at once' | 'in the next run' | 'at the end' | 'never: it breaks off'
@@ -43,10 +32,6 @@ const latenesses: readonly Lateness[] = ['at once', 'in the next run', 'at the e
 
 /** A timeline has at most so many steps; a client that needs more does not settle. */
 const maxSteps = 600
-const maxRuns = 60
-
-/** Any input will do: the model's calls have no schema. */
-const anything = { '~standard': { version: 1 as const, vendor: 'explore', validate: (value: unknown) => ({ value }) } }
 
 /** Plays one timeline of a model: whenever more than one thing may happen next, `chooser` says which. Never rejects. */
 export async function play(
@@ -62,19 +47,14 @@ export async function play(
 }
 
 class Player {
-  readonly facts: Facts
+  readonly #world: World
   readonly #model: Model
   readonly #chooser: Chooser
   readonly #onState: (state: number) => void
-  readonly #checkView: () => void
-  readonly #tools: ToolRun[] = []
   readonly #told: Promise<void>[] = []
-  readonly #callbacks = new Map<CallbackName, number>()
   readonly #late = new Map<ServedRun, Lateness>()
   #deviations: number
   #faults: number
-  #inCallback = false
-  #status = 'ready'
   #resumed = 0
 
   constructor(module: ClientModule, model: Model, chooser: Chooser, onState: (state: number) => void) {
@@ -83,118 +63,11 @@ class Player {
     this.#onState = onState
     this.#deviations = model.deviations
     this.#faults = model.faults ? (model.maxFaults ?? 1) : 0
-    this.facts = {
-      client: this.#createClient(module),
-      server: createModelServer(model),
-      runs: [],
-      answers: new Map(),
-      said: [],
-      toolRuns: new Map(),
-      log: [],
-      violations: [],
-      acting: undefined,
-      held: undefined,
-      failed: false,
-    }
-    this.#checkView = createViewCheck(this.facts)
-    this.facts.client.subscribe(() => this.#heard())
+    this.#world = new World(module, model, (moment) => this.#mayAct(moment))
   }
 
-  #createClient({ ChatClient, stream }: ClientModule): ChatClient {
-    let ids = 0
-    return new ChatClient({
-      threadId: 'thread',
-      connection: stream((input, { signal }) => this.#serve(input, signal)),
-      tools: [
-        {
-          name: 'client_tool',
-          description: 'Runs in the client.',
-          location: 'client',
-          input: anything,
-          execute: (_: never, { toolCallId, signal }: { toolCallId: string; signal: AbortSignal }) =>
-            this.#runTool(toolCallId, signal),
-        },
-      ],
-      onPendingMessage: this.#model.mode,
-      notify: 'sync',
-      now: () => 0,
-      generateId: () => `id${++ids}`,
-      onWarning: () => {},
-      onApprovalRequest: () => this.#called('onApprovalRequest'),
-      onFinish: () => {
-        this.#runEnded('finished')
-        this.#called('onFinish')
-      },
-      onError: () => {
-        this.#runEnded('failed')
-        this.#called('onError')
-      },
-    })
-  }
-
-  #serve(input: RunAgentInput, signal: AbortSignal) {
-    const { facts } = this
-    const number = facts.runs.length + 1
-    const stream = createHandStream(number, input, signal)
-    const pieces = number > maxRuns ? [] : facts.server.respond(input, number)
-    const run: ServedRun = {
-      number,
-      input,
-      stream,
-      pieces,
-      cause: facts.acting,
-      sent: 0,
-      acknowledged: false,
-      end: 'open',
-    }
-    facts.runs.push(run)
-    const answers = [...answersOf({ ...input, messages: [] })].map(([id, answer]) => `${id} ${answer}`).join(', ')
-    const users = input.messages.filter(({ role }) => role === 'user').length
-    facts.log.push({ kind: 'request', run: number, cause: run.cause, answers, users })
-    if (number === maxRuns) violate(facts, 'settles', `${maxRuns} requests and no end.`)
-    checkRequest(facts, run)
-    facts.failed = false
-    return stream
-  }
-
-  #runTool(id: string, signal: AbortSignal): Promise<unknown> {
-    const { facts } = this
-    const count = (facts.toolRuns.get(id) ?? 0) + 1
-    facts.toolRuns.set(id, count)
-    facts.log.push({ kind: 'tool', id, what: 'starts' })
-    if (count > 1) violate(facts, 'once', `The client tool of ${id} runs ${count} times.`)
-    if (facts.held && facts.acting === undefined)
-      violate(facts, 'quiet', `The client tool of ${id} starts after stop() without an act.`)
-    return new Promise((resolve) => {
-      this.#tools.push({ id, signal, returned: false, finish: () => resolve('done') })
-    })
-  }
-
-  #runEnded(end: 'finished' | 'failed'): void {
-    const run = this.facts.runs.find((run) => run.end === 'open')
-    if (!run) return
-    run.end = end
-    this.facts.failed = end === 'failed' && run === this.facts.runs.at(-1)
-  }
-
-  /** The client told of a change. */
-  #heard(): void {
-    this.#checkView()
-    const { status } = this.facts.client.getSnapshot()
-    if (status === this.#status) return
-    this.#status = status
-    this.facts.log.push({ kind: 'status', status })
-    this.#called('listener')
-  }
-
-  /** The person may act inside of a callback. */
-  #called(name: CallbackName): void {
-    const count = (this.#callbacks.get(name) ?? 0) + 1
-    this.#callbacks.set(name, count)
-    if (!this.#model.callbacks || this.#inCallback) return
-    this.#inCallback = true
-    this.#mayAct({ at: name, count })
-    this.#inCallback = false
+  get facts(): Facts {
+    return this.#world.facts
   }
 
   async play(): Promise<void> {
@@ -203,7 +76,7 @@ class Player {
       await this.#settle()
       if (this.facts.violations.length > 0) break
       const step = this.#choose()
-      if (!step) break
+      if (!step || this.facts.violations.length > 0) break
       if (steps === maxSteps) {
         violate(this.facts, 'settles', `It has not come to an end after ${maxSteps} steps.`)
         break
@@ -221,7 +94,7 @@ class Player {
   async #settle(): Promise<void> {
     const calm = 16
     for (let i = 0; i < calm; i++) await undefined
-    this.#checkView()
+    this.#world.checkView()
   }
 
   /** The planned step, or one out of turn. */
@@ -244,7 +117,7 @@ class Player {
     if (late) return stepOf(late)
     const open = this.facts.runs.find(isOpen)
     if (open) return stepOf(open)
-    const tool = this.#tools.find((tool) => !tool.returned)
+    const tool = this.#world.tools.find((tool) => !tool.returned)
     if (tool) return { step: 'return', tool }
     const act = this.#plannedAct()
     if (act) return { step: 'act', act }
@@ -267,6 +140,7 @@ class Player {
     const [first] = pendingApprovals
     if (first?.approval) return { act: 'approve', id: first.approval.id }
     if (error) return { act: 'retry' }
+    checkIdle(this.facts)
     if (this.#resumed < this.facts.runs.length) return { act: 'resume' }
     if (queue.length > 0) return { act: 'send', text: `u${this.facts.said.length + 1}` }
     return undefined
@@ -285,7 +159,6 @@ class Player {
     const { microtasks = 0, early = false } = this.#model
     switch (step.step) {
       case 'piece':
-      case 'rest':
         this.#send(step.run)
         if (isLast(step.run)) return this.#mayActAfter(microtasks)
         return this.#mayActAfter(early ? 1 : 0)
@@ -319,7 +192,10 @@ class Player {
 
   #break(run: ServedRun, fault: FaultName): void {
     this.facts.log.push({ kind: 'ended', run: run.number, how: fault })
-    if (fault === 'cut') return run.stream.fail(new TypeError('The connection was reset.'))
+    if (fault === 'cut') {
+      run.stream.fail(new TypeError('The connection was reset.'))
+      return
+    }
     if (fault === 'error') run.stream.push({ type: 'RUN_ERROR', message: 'The model is not available.' })
     run.stream.end()
   }
@@ -347,8 +223,9 @@ class Player {
   #do(act: Act, moment: Moment): void {
     const open = this.facts.runs.find(isOpen)
     if (act.act === 'resume' && !open) this.#resumed = this.facts.runs.length
+    if (act.act === 'stop') this.#resumed = 0
     this.#told.push(perform(this.facts, this.#model, act, moment))
-    this.#checkView()
+    this.#world.checkView()
     if (act.act === 'stop' && open?.stream.signal.aborted) this.#leave(open)
   }
 
@@ -370,7 +247,9 @@ class Player {
     const view = messages.map(keyOf).join()
     const server = runs.map(({ sent, acknowledged, end }) => `${sent}${acknowledged}${end}`).join()
     const given = [...answers].map(([id, { approved }]) => `${id}${approved}`).join()
-    this.#onState(hash([view, status, queue.length, continuationPending, continuationSkipped, server, given].join('|')))
+    this.#onState(
+      hash([view, status, queue.length, continuationPending, continuationSkipped, server, given].join('|')),
+    )
   }
 }
 

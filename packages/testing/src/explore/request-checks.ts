@@ -14,7 +14,8 @@ export function checkRequest(facts: Facts, run: ServedRun): void {
   checkUserMessages(facts, input)
   checkResults(facts, input)
   const ids = (input.resume ?? []).map((entry) => entry.interruptId)
-  if (new Set(ids).size < ids.length) violate(facts, 'delivered', `Request ${number} has an answer twice: ${ids}.`)
+  if (new Set(ids).size < ids.length)
+    violate(facts, 'delivered', `Request ${number} has an answer twice: ${ids}.`)
   for (const entry of input.resume ?? []) checkEntry(facts, run, entry)
 }
 
@@ -39,7 +40,11 @@ function checkCause(facts: Facts, run: ServedRun): void {
   if (news.again) return
   if (news.users === 0) checkContinuation(facts, run, news)
   else if (run.cause === undefined && !facts.failed && news.answers > 0 && news.cancelled === 0)
-    violate(facts, 'order', `Request ${run.number} takes a queued message and answers that could have gone before it.`)
+    violate(
+      facts,
+      'order',
+      `Request ${run.number} takes a queued message and answers that could have gone before it.`,
+    )
 }
 
 function checkContinuation(facts: Facts, run: ServedRun, news: ReturnType<typeof newsOf>): void {
@@ -52,7 +57,11 @@ function checkContinuation(facts: Facts, run: ServedRun, news: ReturnType<typeof
     return parts.filter((part) => part.type === 'tool-call' && part.state === 'approval-requested')
   })
   if (waiting.length > 0)
-    violate(facts, 'sibling', `Request ${run.number} goes on although ${waiting.length} requests wait for an answer.`)
+    violate(
+      facts,
+      'sibling',
+      `Request ${run.number} goes on although ${waiting.length} requests wait for an answer.`,
+    )
 }
 
 function checkEntry(facts: Facts, run: ServedRun, entry: ResumeEntry): void {
@@ -62,14 +71,20 @@ function checkEntry(facts: Facts, run: ServedRun, entry: ResumeEntry): void {
   const part = shown.find((part) => part.type === 'tool-call' && part.approval?.id === id)
   const approval = part?.type === 'tool-call' ? part.approval : undefined
   const answer = facts.answers.get(id)
-  if (!made || !approval) return violate(facts, 'consistent', `Request ${run.number} answers ${id}, which nobody asked.`)
+  if (!made || !approval) {
+    violate(facts, 'consistent', `Request ${run.number} answers ${id}, which nobody asked.`)
+    return
+  }
   if (approval.token !== entry.metadata?.['countersign']?.token)
     violate(facts, 'consistent', `Request ${run.number} answers ${id} without its token.`)
   if (status === 'cancelled') {
     if (answer) violate(facts, 'consistent', `Request ${run.number} cancels ${id}, which was answered.`)
     return
   }
-  if (!answer) return violate(facts, 'person', `Request ${run.number} answers ${id}; the person did not.`)
+  if (!answer) {
+    violate(facts, 'person', `Request ${run.number} answers ${id}; the person did not.`)
+    return
+  }
   if (payload?.approved !== answer.approved || approval.approved !== answer.approved)
     violate(
       facts,

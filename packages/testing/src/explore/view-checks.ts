@@ -39,7 +39,8 @@ export function createViewCheck(facts: Facts): () => void {
       violate(facts, 'quiet', 'The messages changed after stop() without an act.')
     for (const message of messages) compare(facts, before.get(message.id), message)
     for (const id of before.keys()) {
-      if (!messages.some((message) => message.id === id)) violate(facts, 'forward', `The message ${id} is gone.`)
+      if (!messages.some((message) => message.id === id))
+        violate(facts, 'forward', `The message ${id} is gone.`)
     }
   }
 }
@@ -53,7 +54,8 @@ function compare(facts: Facts, before: UIMessage | undefined, after: UIMessage):
   if (before === after) return
   if (before && keyOf(before) === keyOf(after))
     violate(facts, 'identity', `The message ${after.id} did not change and is another object.`)
-  if (before && !textOf(after).startsWith(textOf(before))) violate(facts, 'forward', `The text of ${after.id} shrank.`)
+  if (before && !textOf(after).startsWith(textOf(before)))
+    violate(facts, 'forward', `The text of ${after.id} shrank.`)
   const parts = new Map(before?.parts.map((part) => [idOf(part), part]))
   for (const part of after.parts) if (part.type === 'tool-call') compareCall(facts, parts.get(part.id), part)
 }
@@ -64,8 +66,13 @@ function compareCall(facts: Facts, before: MessagePart | undefined, after: CallP
   const { approval } = after
   const given = approval && facts.answers.get(approval.id)
   if (approval?.approved !== undefined && approval.approved !== given?.approved)
-    violate(facts, 'person', `${approval.id} is shown as answered ${approval.approved}; the person said ${given?.approved}.`)
-  if (given && approval.approved === undefined) violate(facts, 'consistent', `The answer to ${approval.id} is forgotten.`)
+    violate(
+      facts,
+      'person',
+      `${approval.id} is shown as answered ${approval.approved}; the person said ${given?.approved}.`,
+    )
+  if (given && approval.approved === undefined)
+    violate(facts, 'consistent', `The answer to ${approval.id} is forgotten.`)
   if (after.state === 'approval-responded' && approval?.approved === undefined)
     violate(facts, 'person', `${after.id} counts as answered without an answer.`)
   if (before?.type !== 'tool-call' || before.state === after.state) return

@@ -1,0 +1,77 @@
+import {
+  type ComponentInternalInstance,
+  type ComputedRef,
+  computed,
+  customRef,
+  getCurrentInstance,
+  inject,
+  onMounted,
+  ReactiveEffect,
+  type Ref,
+  shallowRef,
+  ssrContextKey,
+  watch,
+} from 'vue'
+
+/** How to hear of changes, how to read, and how to read what a server renders and a page hydrates with. */
+export type Reading<T> = readonly [
+  subscribe: (listener: () => void) => () => void,
+  get: () => T,
+  getServer: () => T,
+]
+
+/** A value from outside of Vue. What depends on it is left alone while it is the same. */
+export function useReading<T>(reading: () => Reading<T>): ComputedRef<T> {
+  const source = computed(reading)
+  // Holds nothing: reading it is to depend on it, writing it is to tell. Who causes a change may be an effect, which must not come to
+  // depend on it, as it would by counting.
+  const changes = customRef<void>((get, set) => ({ get, set }))
+  const change = () => {
+    changes.value = undefined
+  }
+  // A component that takes over what a server rendered has its element before it is mounted.
+  const instance = setupInstance()
+  let isServed = instance && (instance.vnode.el ?? inject(ssrContextKey, undefined)) != null
+  whileShown(source, ([subscribe]) => {
+    isServed = false
+    // Between the first reading and this there may have been a change.
+    change()
+    return subscribe(change)
+  })
+  return computed(() => {
+    void changes.value
+    const [, get, getServer] = source.value
+    return isServed ? getServer() : get()
+  })
+}
+
+/** Reads what no effect around is to depend on. */
+export function untracked<T>(read: () => T): T {
+  const effect = new ReactiveEffect(read)
+  try {
+    return effect.run()
+  } finally {
+    effect.stop()
+  }
+}
+
+/**
+ * Does `begin` for each value of `source`, and undoes it when the next comes or the scope ends. In a component from the mount on, so
+ * never on a server; else at once.
+ */
+export function whileShown<T>(source: Ref<T>, begin: (value: T) => () => void): void {
+  const shown = shallowRef(!setupInstance())
+  if (!shown.value)
+    onMounted(() => {
+      shown.value = true
+    })
+  watch([source, shown], (_now, _before, onCleanup) => shown.value && onCleanup(begin(source.value)), {
+    immediate: true,
+  })
+}
+
+/** The component that is being set up, if one is. */
+function setupInstance(): ComponentInternalInstance | undefined {
+  const instance = getCurrentInstance()
+  return instance?.isMounted ? undefined : (instance ?? undefined)
+}

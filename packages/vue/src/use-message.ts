@@ -1,0 +1,66 @@
+import type { ChatClient, ChatSnapshot, ToolCallPart, ToolMap, UIMessage } from '@countersign/client'
+import { type ComputedRef, computed, type MaybeRefOrGetter, toValue } from 'vue'
+import { useReading } from './reading.js'
+import { useChatClient, useSnapshot } from './use-chat.js'
+
+/** Where the composables below look: the provider's chat, or the client given. */
+export interface In<Tools extends ToolMap = ToolMap> {
+  readonly client: ChatClient<Tools>
+}
+
+type Within<Tools extends ToolMap> = MaybeRefOrGetter<In<Tools> | undefined>
+
+/** One message. The ref changes only with that message, or with another id. */
+export function useMessage<Tools extends ToolMap = ToolMap>(
+  id: MaybeRefOrGetter<string>,
+  within?: Within<Tools>,
+): ComputedRef<UIMessage<Tools> | undefined> {
+  const client = useChatClient<Tools>(within)
+  return useReading(() => {
+    const { subscribeMessage, getMessage, getServerSnapshot } = client.value
+    const wanted = toValue(id)
+    return [
+      (listener) => subscribeMessage(wanted, listener),
+      () => getMessage(wanted),
+      () => getServerSnapshot().messages.find((message) => message.id === wanted),
+    ]
+  })
+}
+
+/** The ids of all messages, in order. The ref changes only when one comes or goes. */
+export function useMessageIds<Tools extends ToolMap = ToolMap>(
+  within?: Within<Tools>,
+): ComputedRef<readonly string[]> {
+  const client = useChatClient<Tools>(within)
+  return useReading(() => {
+    const { subscribe, getMessageIds, getServerSnapshot } = client.value
+    return [subscribe, getMessageIds, () => getServerSnapshot().messages.map((message) => message.id)]
+  })
+}
+
+/**
+ * A part of the snapshot. The ref changes only when it is no longer equal (`Object.is` unless told otherwise). What `select` reads of
+ * other refs is followed too.
+ */
+export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
+  select: (snapshot: ChatSnapshot<Tools>) => T,
+  equal?: (a: T, b: T) => boolean,
+  within?: Within<Tools>,
+): ComputedRef<T> {
+  const snapshot = useSnapshot(useChatClient<Tools>(within))
+  return computed<T>((before) => {
+    const value = select(snapshot.value)
+    return before !== undefined && equal?.(before, value) ? before : value
+  })
+}
+
+/** The calls that wait for the person, in order. */
+export function usePendingApprovals<Tools extends ToolMap = ToolMap>(
+  within?: Within<Tools>,
+): ComputedRef<readonly ToolCallPart<Tools>[]> {
+  return useChatSelector<readonly ToolCallPart<Tools>[], Tools>(
+    ({ pendingApprovals }) => pendingApprovals,
+    undefined,
+    within,
+  )
+}

@@ -1,0 +1,95 @@
+import { ChatClient } from '@countersign/client'
+import {
+  byHand,
+  finish,
+  gated,
+  scriptedConnection,
+  text,
+  textDelta,
+  textEnd,
+  textStart,
+} from '@countersign/testing'
+import { useChat, useMessageIds } from '@countersign/vue'
+import { expect, test, vi } from 'vitest'
+import { effectScope, h, onScopeDispose, watch } from 'vue'
+import { after, component, expectNoWarnings, mount } from './stage.js'
+
+expectNoWarnings()
+
+/** Runs something in an effect scope of its own, outside of any component. */
+function inScope<T>(work: () => T): { readonly result: T; stop(): void } {
+  const scope = effectScope()
+  const result = scope.run(work)
+  if (result === undefined) throw new Error('The scope has given nothing.')
+  return { result, stop: () => scope.stop() }
+}
+
+test('a scope outside of components has the chat at once, and the refs follow', async () => {
+  const server = scriptedConnection([gated(1)])
+  const { result, stop } = inScope(() => useChat({ connection: server, notify: 'sync' }))
+  await after(() => result.sendMessage('tidy up'))
+  expect([result.status.value, result.pendingApprovals.value.length]).toEqual(['awaiting-approval', 1])
+  stop()
+})
+
+test('the end of a scope detaches and listens no more; the run goes on', async () => {
+  const server = scriptedConnection([byHand])
+  const client = new ChatClient({ connection: server, notify: 'sync' })
+  const detach = vi.fn()
+  vi.spyOn(client, 'attach').mockImplementation(() => detach)
+  const changes = vi.fn()
+  const { stop } = inScope(() => {
+    const chat = useChat({ client })
+    watch(chat.messages, changes, { flush: 'sync' })
+    return chat
+  })
+  await after(() => client.sendMessage('hello'))
+  const run = await server.request(1)
+  await after(() => run.emit(textStart(), textDelta('half')))
+  stop()
+  const before = changes.mock.calls.length
+  expect(detach).toHaveBeenCalledOnce()
+  await after(() => run.emit(textDelta(' and half'), textEnd(), finish()))
+  expect([await run.closed, changes.mock.calls.length]).toEqual(['finished', before])
+  expect(client.getSnapshot().status).toBe('ready')
+})
+
+test('a scope inside a component is listened to until it ends, or the component does', async () => {
+  const server = scriptedConnection([], { otherwise: [text('Yes.')] })
+  const client = new ChatClient({ connection: server, notify: 'sync' })
+  const detach = vi.fn()
+  vi.spyOn(client, 'attach').mockImplementation(() => detach)
+  const inner = { stop: () => {}, isOver: false }
+  const Page = component(() => {
+    const scope = effectScope()
+    inner.stop = () => scope.stop()
+    scope.run(() => {
+      onScopeDispose(() => {
+        inner.isOver = true
+      })
+      useMessageIds({ client })
+    })
+    const ids = useMessageIds({ client })
+    return () => h('p', String(ids.value.length))
+  })
+  const { container, unmount } = mount(Page)
+  await after(() => client.sendMessage('hello'))
+  inner.stop()
+  expect([container.textContent, detach.mock.calls.length]).toEqual(['2', 1])
+  unmount()
+  expect([inner.isOver, detach.mock.calls.length]).toEqual([true, 2])
+})
+
+test('a scope that ends before its component is mounted never attaches', async () => {
+  const client = new ChatClient({ connection: scriptedConnection([]) })
+  const attach = vi.spyOn(client, 'attach')
+  const Page = component(() => {
+    const scope = effectScope()
+    scope.run(() => useChat({ client }))
+    scope.stop()
+    return () => null
+  })
+  mount(Page)
+  await after()
+  expect(attach).not.toHaveBeenCalled()
+})

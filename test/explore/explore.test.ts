@@ -1,0 +1,60 @@
+import { ChatClient, stream } from '@countersign/client'
+import { createEventReader, isCountersignError } from '@countersign/core'
+import {
+  arbitraryFaultyRun,
+  arbitraryRun,
+  explore,
+  exploreRandom,
+  invariants,
+  printFailure,
+  replay,
+} from '@countersign/testing'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { brief, randomModel } from './models.mjs'
+
+const client = { ChatClient, stream }
+const seed = 20_260_101
+
+test('every invariant holds in every timeline of the small models', async () => {
+  const { failures, timelines } = await explore({ client, models: brief })
+  expect(failures.map(printFailure)).toEqual([])
+  expect(timelines.size).toBeGreaterThan(8000)
+}, 180_000)
+
+test('every invariant holds in random longer timelines', async () => {
+  const { failures, timelines } = await exploreRandom({ client, seed, timelines: 300, model: randomModel })
+  expect(failures.map(printFailure), `seed ${seed}`).toEqual([])
+  expect(timelines.size).toBeGreaterThan(290)
+}, 60_000)
+
+test('a client that forgets an answer is found out, and its timeline can be played again', async () => {
+  class Forgetful extends ChatClient {
+    override addToolApprovalResponse: ChatClient['addToolApprovalResponse'] = async () => ({ status: 'sent' })
+  }
+  const broken = { ChatClient: Forgetful, stream }
+  const { failures } = await explore({ client: broken, models: brief })
+  const [failure] = failures
+  expect(failure?.played.violations[0]?.invariant).toBe('consistent')
+  if (!failure) return
+  const again = await replay(broken, failure.model, failure.decisions)
+  expect(again.trace).toBe(failure.played.trace)
+  expect(printFailure(failure)).toContain(invariants.consistent)
+})
+
+test('a generated run is valid AG-UI, and most faulty ones are not', () => {
+  const isValid = (events: readonly unknown[]) => {
+    const reader = createEventReader({ threadId: 'thread', runId: 'run' })
+    try {
+      for (const event of events) reader.push(event, () => {})
+      reader.end()
+      return true
+    } catch (error) {
+      if (isCountersignError(error)) return false
+      throw error
+    }
+  }
+  fc.assert(fc.property(arbitraryRun(), isValid), { seed, numRuns: 300 })
+  const faulty = fc.sample(arbitraryFaultyRun(), { seed, numRuns: 300 })
+  expect(faulty.filter((run) => !isValid(run)).length).toBeGreaterThan(150)
+})
