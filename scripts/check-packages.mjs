@@ -7,6 +7,8 @@ import { formatMessage } from 'publint/utils'
 import { ended, start } from './run.mjs'
 
 const root = `${import.meta.dirname}/..`
+/** Packages that offer no CommonJS, because their framework does not. */
+const modulesOnly = /countersign-(solid|svelte)-/
 const folder = mkdtempSync(join(tmpdir(), 'countersign-packed-'))
 let sound = true
 
@@ -29,7 +31,7 @@ try {
   for (const tarball of readdirSync(folder).map((file) => join(folder, file))) {
     await lint(tarball)
     // node10 knows no `exports`, and no Node that we support resolves that way
-    await run('attw', tarball, '--profile', 'node16')
+    await run('attw', tarball, '--profile', modulesOnly.test(tarball) ? 'esm-only' : 'node16')
   }
 } finally {
   rmSync(folder, { recursive: true, force: true })

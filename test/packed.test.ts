@@ -11,7 +11,7 @@ const project = mkdtempSync(join(tmpdir(), 'countersign-consumer-'))
 interface Manifest {
   name: string
   version: string
-  exports: Record<string, unknown>
+  exports: Record<string, string | { import?: unknown; require?: unknown }>
   dependencies?: Record<string, string>
   devDependencies?: Record<string, string>
 }
@@ -22,12 +22,19 @@ function readManifest(folder: string): Manifest {
 
 const folders = readdirSync(join(root, 'packages')).map((name) => join(root, 'packages', name))
 const manifests = folders.map(readManifest)
-/** Every published entry as a consumer names it: `@countersign/client`, `@countersign/client/state-patch`, ... */
-const entries = manifests.flatMap(({ name, exports }) =>
-  Object.keys(exports)
-    .filter((entry) => entry !== './package.json')
-    .map((entry) => name + entry.slice(1)),
+interface Entry {
+  /** As a consumer names it: `@countersign/client`, `@countersign/client/state-patch`, ... */
+  name: string
+  /** Whether it can be required. Frameworks that are ES modules only have bindings that are. */
+  commonJs: boolean
+}
+
+const entries: Entry[] = manifests.flatMap(({ name, exports }) =>
+  Object.entries(exports).flatMap(([path, conditions]) =>
+    typeof conditions === 'string' ? [] : [{ name: name + path.slice(1), commonJs: 'require' in conditions }],
+  ),
 )
+const required = entries.filter(({ commonJs }) => commonJs)
 
 const exec = promisify(execFile)
 
@@ -92,9 +99,11 @@ for (const { moduleResolution, module, extensions } of resolutions) {
   test.concurrent(`the packed packages type-check in a consumer with moduleResolution ${moduleResolution}`, async () => {
     const folder = join(project, moduleResolution)
     mkdirSync(folder)
-    const lines = entries.map((entry, index) => `import * as entry${index} from '${entry}'`)
-    const uses = entries.map((_, index) => `entry${index}`)
     for (const extension of extensions) {
+      // In a folder without `"type": "module"` Node takes a .ts file for CommonJS.
+      const usable = module === 'esnext' || extension === 'mts' ? entries : required
+      const lines = usable.map(({ name }, index) => `import * as entry${index} from '${name}'`)
+      const uses = usable.map((_, index) => `entry${index}`)
       writeFileSync(
         join(folder, `consumer.${extension}`),
         `${lines.join('\n')}\nexport const all = [${uses}]\n`,
@@ -117,13 +126,13 @@ for (const { moduleResolution, module, extensions } of resolutions) {
 }
 
 test('every entry loads as an ES module', async () => {
-  const lines = entries.map((entry) => `await import('${entry}')`)
+  const lines = entries.map(({ name }) => `await import('${name}')`)
   writeFileSync(join(project, 'load.mjs'), lines.join('\n'))
   await run(process.execPath, ['load.mjs'])
 })
 
-test('every entry loads by require', async () => {
-  const lines = entries.map((entry) => `require('${entry}')`)
+test('every entry that offers CommonJS loads by require', async () => {
+  const lines = required.map(({ name }) => `require('${name}')`)
   writeFileSync(join(project, 'load.cjs'), lines.join('\n'))
   // so that an entry that offers only an ES module fails, as it does on a Node that cannot require one
   await run(process.execPath, ['--no-experimental-require-module', 'load.cjs'])

@@ -1,4 +1,5 @@
 import { defineConfig } from 'tsup'
 import { base } from '../../tsup.base'
 
-export default defineConfig({ ...base, entry: ['src/index.ts'] })
+// The framework is ES modules only, so its binding is.
+export default defineConfig({ ...base, format: ['esm'], entry: ['src/index.ts'] })

@@ -37,7 +37,7 @@ const pairs = { deviations: 2, maxFaults: 2, microtasks: 10, sparse: true }
 /** Three answers out of turn. */
 const triples = {
   deviations: 3,
-  acts: ['approve', 'deny', 'send'],
+  acts: ['approve', 'deny'],
   faults: undefined,
   microtasks: 10,
   sparse: true,
