@@ -176,3 +176,14 @@ test('no package for browsers imports a module of Node', () => {
   )
   expect(breaches.map(between)).toEqual([])
 })
+
+test('S4.3 what a model is knows nothing of approvals: the engine asks, adapters do not', () => {
+  const breaches = imports.filter(
+    ({ file, target }) =>
+      file.startsWith('packages/server/src/model/') && !['@countersign/core', './model.js'].includes(target),
+  )
+  expect(breaches.map(between)).toEqual([])
+  const sources = files.filter((file) => file.startsWith('packages/server/src/model/'))
+  const mention = sources.filter((file) => /approval-requested/.test(readFileSync(join(root, file), 'utf8')))
+  expect(mention).toEqual([])
+})

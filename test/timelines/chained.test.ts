@@ -127,7 +127,7 @@ describe.each(named)('%s', (_, wire) => {
     expect(answersOf(server)).toEqual([[], ['a1 no (I need it)']])
   })
 
-  test('S4.73 the second approval is given while its own stream is open: exactly three requests', async () => {
+  test('S4.73 E.5 the second approval is given while its own stream is open: exactly three requests', async () => {
     const { client, person, server, first } = await reachB(wire)
     expect(flags(client)).toEqual({ continuationPending: true, continuationSkipped: false })
     const second = person.addToolApprovalResponse(approve('aB'))
