@@ -58,6 +58,7 @@ export type { Observed } from './explore/observed.js'
 export { type Played, replay } from './explore/play.js'
 export { printFailure } from './explore/print.js'
 export { type CreateLedger, describeLedger, type LedgerUnderTest, type SuiteRunner } from './ledger-suite.js'
+export { type CreateModel, describeModel, type ModelStory } from './model-suite.js'
 export {
   type CreatePersistence,
   type CreateRecordStore,
