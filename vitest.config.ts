@@ -10,17 +10,12 @@ const root = import.meta.dirname
 
 /** In tests every `@countersign/*` entry is its source, so that no build stands between a change and its test. */
 const alias = [
+  { find: /^@countersign\/example-page\/(.+)$/, replacement: `${root}/examples/page/src/$1.ts` },
   { find: /^@countersign\/([^/]+)$/, replacement: `${root}/packages/$1/src/index.ts` },
   { find: /^@countersign\/([^/]+)\/(.+)$/, replacement: `${root}/packages/$1/src/$2.ts` },
 ]
 
-const inJsdom = new Set([
-  'packages/react',
-  'packages/solid',
-  'packages/vue',
-  'packages/svelte',
-  'examples/react',
-])
+const inJsdom = new Set(['packages/react', 'packages/solid', 'packages/vue', 'packages/svelte'])
 
 /** What compiles a framework's own files. */
 const plugins: Record<string, () => PluginOption[]> = {

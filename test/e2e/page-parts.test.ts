@@ -1,11 +1,11 @@
 import type { ToolCallPart } from '@countersign/core'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { announcement, type Heard } from '../../examples/react/src/announce.js'
-import { beginningsOf, hiddenIn, showArguments, summaryOf } from '../../examples/react/src/arguments.js'
-import { applyDraft, fieldsOf } from '../../examples/react/src/edit.js'
-import { type Block, parseBlocks, parseInline } from '../../examples/react/src/markdown.js'
-import { decisionOf, standingOf } from '../../examples/react/src/words.js'
+import { announcement, type Heard } from '../../examples/page/src/announce.js'
+import { beginningsOf, hiddenIn, showArguments, summaryOf } from '../../examples/page/src/arguments.js'
+import { applyDraft, fieldsOf } from '../../examples/page/src/edit.js'
+import { type Block, parseBlocks, parseInline } from '../../examples/page/src/markdown.js'
+import { decisionOf, standingOf } from '../../examples/page/src/words.js'
 
 const seed = 20261
 

@@ -1,23 +1,16 @@
 import type { ToolCallPart } from '@countersign/core'
-import { useChatClient, usePendingApprovals } from '@countersign/react'
+import { type Answer, approvalOf, denial, giveAnswer } from '@countersign/example-page/answer'
+import { hiddenIn, showArguments } from '@countersign/example-page/arguments'
+import type { Draft } from '@countersign/example-page/edit'
+import { focusCard } from '@countersign/example-page/focus'
+import { problemOf } from '@countersign/example-page/words'
 import { useState } from 'react'
 import { Arguments } from './Arguments.js'
-import { hiddenIn, showArguments } from './arguments.js'
 import { DenyForm } from './DenyForm.js'
 import { EditForm } from './EditForm.js'
-import type { Draft } from './edit.js'
-import { focusCard, nextRequest } from './focus.js'
 import { SafeText } from './SafeText.js'
-import { lateOf, problemOf } from './words.js'
 
 type Mode = 'choose' | 'deny' | 'edit'
-
-interface Answer {
-  approved: boolean
-  reason?: string
-  input?: unknown
-  scope?: 'once' | 'session'
-}
 
 /** A request to the person: what would run, the server's words about it, and the ways to answer. */
 export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: string) => void }) {
@@ -27,7 +20,10 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
   // Both live here, so that going back and forth loses nothing.
   const [reason, setReason] = useState('')
   const [draft, setDraft] = useState<Draft>({})
-  const answer = useAnswer(part, onLate)
+  const answer = async (given: Answer) => {
+    const late = await giveAnswer(part, given)
+    if (late !== undefined) onLate(late)
+  }
   const back = () => {
     // The field that had the focus goes away with its form.
     focusCard(part)
@@ -57,9 +53,7 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
         <DenyForm
           reason={reason}
           onChange={setReason}
-          onDeny={() =>
-            answer(reason.trim() === '' ? { approved: false } : { approved: false, reason: reason.trim() })
-          }
+          onDeny={() => void answer(denial(reason))}
           onBack={back}
         />
       ) : mode === 'edit' ? (
@@ -68,9 +62,7 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
           allowEdits={approval.allowEdits ?? false}
           draft={draft}
           onChange={setDraft}
-          onApprove={(edited) =>
-            answer(edited === undefined ? { approved: true } : { approved: true, input: edited })
-          }
+          onApprove={(edited) => void answer(approvalOf(edited))}
           onBack={back}
         />
       ) : (
@@ -78,25 +70,12 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
           part={part}
           hidden={hidden}
           onMode={setMode}
-          onApprove={(scope) => answer({ approved: true, scope })}
+          onApprove={(scope) => void answer({ approved: true, scope })}
         />
       )}
       {approval.expiresAt && <Expiry at={approval.expiresAt} />}
     </div>
   )
-}
-
-/** Gives the answer once, and tells where it came too late. Moves the focus on first: to the next open request, or to this card's heading. */
-function useAnswer(part: ToolCallPart, onLate: (told: string) => void): (answer: Answer) => Promise<void> {
-  const { addToolApprovalResponse } = useChatClient()
-  const pending = usePendingApprovals()
-  return async (answer) => {
-    const id = part.approval?.id
-    if (id === undefined) return
-    focusCard(nextRequest(pending) ?? part)
-    const told = lateOf(await addToolApprovalResponse({ id, ...answer }))
-    if (told !== undefined) onLate(told)
-  }
 }
 
 /** The server's text may itself be written by others: it is set apart from what this page says. */

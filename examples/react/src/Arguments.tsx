@@ -1,4 +1,4 @@
-import { hiddenIn, type ShownArgument, showArguments } from './arguments.js'
+import { hiddenIn, type ShownArgument, showArguments } from '@countersign/example-page/arguments'
 import { SafeText, Segments } from './SafeText.js'
 
 interface ArgumentsProps {

@@ -1,6 +1,7 @@
-import { useChatClient, useChatSelector, usePendingApprovals } from '@countersign/react'
+import { COMPOSER_ID, focusComposer } from '@countersign/example-page/focus'
+import { hintOf } from '@countersign/example-page/words'
+import { useChatClient, useChatSelector } from '@countersign/react'
 import { type KeyboardEvent, useState } from 'react'
-import { COMPOSER_ID, focusComposer } from './focus.js'
 
 /** Where the person writes. Enter sends, Shift+Enter makes a new line. */
 export function Composer() {
@@ -70,15 +71,10 @@ export function Composer() {
 }
 
 function Hint({ isWriting }: { isWriting: boolean }) {
-  const pending = usePendingApprovals().length
-  const isLoading = useChatSelector((chat) => chat.isLoading)
+  const hint = useChatSelector((chat) => hintOf(chat, isWriting))
   return (
     <p className="composer-hint" id="composer-hint">
-      {isWriting && pending > 0
-        ? `Sending a message withdraws the open ${pending === 1 ? 'request' : `${pending} requests`}.`
-        : isWriting && isLoading
-          ? 'This waits until the present answer is complete.'
-          : 'Enter sends, Shift+Enter makes a new line.'}
+      {hint}
     </p>
   )
 }

@@ -1,6 +1,6 @@
 import { displayText } from '@countersign/core'
+import { applyDraft, type Draft, type Field, fieldsOf, textOf } from '@countersign/example-page/edit'
 import { type ReactNode, useId, useState } from 'react'
-import { applyDraft, type Draft, type Field, fieldsOf, textOf } from './edit.js'
 import { SafeText } from './SafeText.js'
 
 interface EditFormProps {

@@ -1,14 +1,6 @@
+import { examples } from '@countersign/example-page/examples'
+import { focusComposer } from '@countersign/example-page/focus'
 import { useChatClient } from '@countersign/react'
-import { focusComposer } from './focus.js'
-
-const examples = [
-  'Tidy up the logs, then mail the team a summary',
-  'Read notes.txt',
-  'Search for crane',
-  'Write a list of all files to index.md',
-  'Rename todo.md to tasks.md',
-  'Help',
-]
 
 /** Before the first message: what this is, and requests to begin with. */
 export function EmptyState() {

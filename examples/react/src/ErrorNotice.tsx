@@ -1,6 +1,6 @@
+import { focusComposer } from '@countersign/example-page/focus'
+import { errorTitle } from '@countersign/example-page/words'
 import { useChatClient, useChatSelector } from '@countersign/react'
-import { focusComposer } from './focus.js'
-import { errorTitle } from './words.js'
 
 /** A failed request, in words, with the way out. Everything said and asked before it is still there. */
 export function ErrorNotice() {

@@ -1,9 +1,9 @@
 import type { MessagePart, UIMessage } from '@countersign/core'
+import { unsentIn } from '@countersign/example-page/unsent'
 import { useChatClient, useChatSelector, useMessage } from '@countersign/react'
 import { memo } from 'react'
 import { Prose } from './Prose.js'
 import { ToolCard } from './ToolCard.js'
-import { unsentIn } from './unsent.js'
 
 /** One message, subscribed by itself: while an answer streams, no other message renders. */
 export const Message = memo(function Message({ id, isLast }: { id: string; isLast: boolean }) {

@@ -1,5 +1,5 @@
+import { focusCard, nextRequest } from '@countersign/example-page/focus'
 import { usePendingApprovals } from '@countersign/react'
-import { focusCard, nextRequest } from './focus.js'
 
 /** How many requests wait, and the way to each of them. */
 export function PendingBar() {

@@ -1,5 +1,5 @@
+import { type Block, type Inline, parseBlocks, parseInline } from '@countersign/example-page/markdown'
 import { memo } from 'react'
-import { type Block, type Inline, parseBlocks, parseInline } from './markdown.js'
 
 /** What the assistant says. Blocks are compared by value, so that only the one that grows renders. */
 export function Prose({ text }: { text: string }) {

@@ -1,3 +1,4 @@
+import { queuedText } from '@countersign/example-page/words'
 import { useChatClient, useChatSelector } from '@countersign/react'
 
 /** Messages that were written while an answer came in. */
@@ -8,17 +9,17 @@ export function Queue() {
   return (
     <section className="queue" aria-label="Waiting messages">
       <ul className="queue-list">
-        {queue.map(({ id, message }) => {
-          const text = message.parts.map((part) => (part.type === 'text' ? part.text : '')).join(' ')
+        {queue.map((queued) => {
+          const text = queuedText(queued)
           return (
-            <li key={id} className="queue-item">
+            <li key={queued.id} className="queue-item">
               <span className="queue-label">Next</span>
               <span className="queue-text">{text}</span>
               <button
                 type="button"
                 className="button link"
                 aria-label={`Do not send: ${text}`}
-                onClick={() => cancelQueued(id)}
+                onClick={() => cancelQueued(queued.id)}
               >
                 Cancel
               </button>

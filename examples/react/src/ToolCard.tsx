@@ -1,12 +1,12 @@
 import { displayJson, type ToolCallPart } from '@countersign/core'
+import { beginningsOf, summaryOf } from '@countersign/example-page/arguments'
+import { cardHeadingId } from '@countersign/example-page/focus'
+import { decisionOf, problemOf, standingOf } from '@countersign/example-page/words'
 import { useChatClient } from '@countersign/react'
 import { useState } from 'react'
 import { Approval } from './Approval.js'
 import { Arguments } from './Arguments.js'
-import { beginningsOf, summaryOf } from './arguments.js'
-import { cardHeadingId } from './focus.js'
 import { SafeText, Segments } from './SafeText.js'
-import { decisionOf, problemOf, standingOf } from './words.js'
 
 /** A tool call in any state: what is asked, what was decided, what came of it. */
 export function ToolCard({ part }: { part: ToolCallPart }) {

@@ -8,12 +8,14 @@ import { fillOnce } from './samples.js'
 import { demoTools } from './tools.js'
 
 const root = resolve(import.meta.dirname, '../../..')
-const { PORT, DEMO_DIR, DEMO_DELAY } = process.env
-const page = join(root, 'examples/react/dist')
+const { PORT, DEMO_DIR, DEMO_DELAY, DEMO_PAGE = 'react' } = process.env
+const page = join(root, 'examples', DEMO_PAGE, 'dist')
 const workspace = resolve(DEMO_DIR ?? join(root, '.countersign/demo/workspace'))
 
 if (!existsSync(join(page, 'index.html'))) {
-  console.error('The page is not built yet. Build it with `npm start`, which starts this server as well.')
+  console.error(
+    `The page in ${DEMO_PAGE} is not built yet. \`npm start -- ${DEMO_PAGE}\` builds it and starts this server.`,
+  )
   process.exit(1)
 }
 

@@ -10,6 +10,15 @@ export const client = new ChatClient({
   tabs: tabs(),
 })
 
+/**
+ * A page that comes back begins with its conversation and not with an empty one: render when this has resolved. A store or a tab that
+ * takes long does not hold the page up.
+ */
+export async function opened(): Promise<void> {
+  client.attach()
+  await Promise.race([client.restore(), new Promise((resolve) => setTimeout(resolve, 300))])
+}
+
 /** The same in every tab and after a reload; a new one where the browser keeps nothing. */
 function keptThreadId(): string {
   const fresh = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')

@@ -1,5 +1,6 @@
 import type { AnswerResult } from '@countersign/client'
-import type { ApprovalErrorCode, ToolCallPart } from '@countersign/core'
+import type { ApprovalErrorCode, ChatSnapshot, QueuedMessage, ToolCallPart } from '@countersign/core'
+import type { UnsentKind } from './unsent.js'
 
 /** How a call stands, in our own words. `tone` colours it. */
 export interface Standing {
@@ -134,4 +135,44 @@ export function errorTitle(code: string | undefined): string {
     default:
       return 'Something went wrong'
   }
+}
+
+/** What is said of answers that the server may not have. */
+export function unsentWords(kind: Exclude<UnsentKind, 'none'>): {
+  title: string
+  text: string
+  action: string
+} {
+  switch (kind) {
+    case 'waiting':
+      return {
+        title: 'Your answer has not been sent',
+        text: 'It is kept here, and nothing runs until you send it.',
+        action: 'Send it',
+      }
+    case 'unknown':
+      return {
+        title: 'Your answer may not have arrived',
+        text: 'The connection ended before the server confirmed it. Sending it again runs nothing twice.',
+        action: 'Send it again',
+      }
+    default:
+      return kind satisfies never
+  }
+}
+
+/** The line under the composer: what sending would do now. */
+export function hintOf({ pendingApprovals, isLoading }: ChatSnapshot, isWriting: boolean): string {
+  const pending = pendingApprovals.length
+  if (isWriting && pending > 0) {
+    return `Sending a message withdraws the open ${pending === 1 ? 'request' : `${pending} requests`}.`
+  }
+  return isWriting && isLoading
+    ? 'This waits until the present answer is complete.'
+    : 'Enter sends, Shift+Enter makes a new line.'
+}
+
+/** The text of a message that waits its turn. */
+export function queuedText({ message }: QueuedMessage): string {
+  return message.parts.map((part) => (part.type === 'text' ? part.text : '')).join(' ')
 }

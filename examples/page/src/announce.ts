@@ -1,3 +1,4 @@
+import type { ChatClient } from '@countersign/client'
 import { displayText, type ToolCallPart, type UIMessage } from '@countersign/core'
 
 /** What an announcement is made of. */
@@ -23,4 +24,19 @@ function answerText(message: UIMessage | undefined): string | undefined {
   if (message?.role !== 'assistant') return undefined
   const texts = message.parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
   return texts.length === 0 ? undefined : `Answer: ${texts.join(' ')}`
+}
+
+/** Says what is new in a chat, from now on. Returns how to stop. */
+export function announce(client: ChatClient, say: (text: string) => void): () => void {
+  const hear = (): Heard => {
+    const { isLoading, pendingApprovals, messages } = client.getSnapshot()
+    return { isLoading, pending: pendingApprovals, last: messages.at(-1) }
+  }
+  let before = hear()
+  return client.subscribe(() => {
+    const now = hear()
+    const text = announcement(before, now)
+    before = now
+    if (text !== undefined) say(text)
+  })
 }
