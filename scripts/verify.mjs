@@ -60,7 +60,15 @@ async function tests() {
   const began = performance.now()
   const folder = mkdtempSync(join(tmpdir(), 'countersign-verify-'))
   const file = join(folder, 'tests.json')
-  const args = ['exec', 'vitest', 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${file}`]
+  const args = [
+    'exec',
+    'vitest',
+    'run',
+    '--reporter=default',
+    '--reporter=./scripts/parity-reporter.mjs',
+    '--reporter=json',
+    `--outputFile.json=${file}`,
+  ]
   const status = await ended(start('pnpm', args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] }))
   report('tests', status === 0, began)
   try {

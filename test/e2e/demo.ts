@@ -24,13 +24,19 @@ export interface DemoServer {
   close(): Promise<void>
 }
 
-/** Starts the built example server on a free port, with a folder of its own. `delay` is the pause between two words in milliseconds. */
-export async function startDemo(delay: number): Promise<DemoServer> {
+/** The example pages, one for each framework. */
+export type PageName = 'react' | 'solid' | 'vue' | 'svelte'
+
+/**
+ * Starts the built example server on a free port, with a folder of its own and the page of one framework. `delay` is the pause between two
+ * words in milliseconds.
+ */
+export async function startDemo(delay: number, page: PageName = 'react'): Promise<DemoServer> {
   if (!existsSync(serverFile))
     throw new Error('The example server is not built. Run `npm test`, or build the workspace first.')
   const parent = await mkdtemp(join(tmpdir(), 'countersign-demo-'))
   const folder = join(parent, 'workspace')
-  const env = { ...process.env, PORT: '0', DEMO_DIR: folder, DEMO_DELAY: String(delay) }
+  const env = { ...process.env, PORT: '0', DEMO_DIR: folder, DEMO_DELAY: String(delay), DEMO_PAGE: page }
   const child = spawn(process.execPath, [serverFile], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const url = await new Promise<string>((resolve, reject) => {

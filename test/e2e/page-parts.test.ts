@@ -5,7 +5,8 @@ import { announcement, type Heard } from '../../examples/page/src/announce.js'
 import { beginningsOf, hiddenIn, showArguments, summaryOf } from '../../examples/page/src/arguments.js'
 import { applyDraft, fieldsOf } from '../../examples/page/src/edit.js'
 import { type Block, parseBlocks, parseInline } from '../../examples/page/src/markdown.js'
-import { decisionOf, standingOf } from '../../examples/page/src/words.js'
+import { phaseOf } from '../../examples/page/src/phase.js'
+import { decisionOf, pendingWords, standingOf } from '../../examples/page/src/words.js'
 
 const seed = 20261
 
@@ -129,6 +130,18 @@ test('words: an answer whose arrival is unknown is not shown as sent', () => {
     delivery: 'unknown',
   } as const
   expect(standingOf(part({ state: 'approval-responded', approval })).label).toBe('Approved, arrival unclear')
+})
+
+test('words: the bar counts what waits, and what of it was set aside', () => {
+  expect(pendingWords(1, 0)).toBe('One request waits for you')
+  expect(pendingWords(3, 2)).toBe('3 requests wait for you, 2 set aside')
+})
+
+test('phase: every state of a call has its place in the card', () => {
+  expect(phaseOf('input-streaming')).toBe('arriving')
+  expect(phaseOf('approval-requested')).toBe('asked')
+  expect(phaseOf('approval-responded')).toBe('decided')
+  expect(phaseOf('cancelled')).toBe('ended')
 })
 
 test('announcer: new requests at once, an answer when it is complete, nothing in between', () => {

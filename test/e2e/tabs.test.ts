@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { clickWhileBusy } from './busy.js'
 import { type ChatPage, type DemoServer, launchBrowser, openTab, startDemo } from './demo.js'
 import { startWire, type Wire } from './wire.js'
 
@@ -65,25 +66,6 @@ const approveOnce = (card: ReturnType<ChatPage['request']>) =>
   card.getByRole('button', { name: 'Approve once' }).click()
 
 const isDone = (chat: ChatPage, tool = 'send_email') => chat.cards(tool).filter({ hasText: 'Done' }).waitFor()
-
-/** A page that is busy hears of nothing, and clicks before it does: the person saw the old state. */
-function clickWhileBusy(chat: ChatPage, name: string, busyFor: number): Promise<void> {
-  return chat.page.evaluate(
-    ([label, ms]) =>
-      new Promise<void>((done) => {
-        const button = [...document.querySelectorAll('button')].find(
-          ({ textContent }) => textContent === label,
-        )
-        setTimeout(() => {
-          const until = performance.now() + Number(ms)
-          while (performance.now() < until);
-          button?.click()
-          done()
-        })
-      }),
-    [name, busyFor] as const,
-  )
-}
 
 const late = (chat: ChatPage) => chat.page.getByText('This was answered before, perhaps in another tab.')
 

@@ -33,6 +33,14 @@ export function hiddenIn(shown: readonly ShownArgument[]): number {
   return shown.reduce((sum, argument) => sum + argument.shown.hidden, 0)
 }
 
+/** Characters, shown or not, of the arguments that are cut. */
+export function lengthOfCut(shown: readonly ShownArgument[]): number {
+  const cut = shown.filter((argument) => argument.shown.hidden > 0)
+  const pieces = cut.flatMap((argument) => argument.shown.segments)
+  const visible = pieces.map((piece) => (piece.type === 'escaped' ? 1 : [...piece.text].length))
+  return visible.reduce((sum, length) => sum + length, hiddenIn(cut))
+}
+
 /** The arguments in a few words, for one line. */
 export function summaryOf(input: unknown): string {
   const shown = showArguments(input, 60)

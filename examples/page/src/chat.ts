@@ -1,6 +1,7 @@
 import { ChatClient, fetchServerSentEvents } from '@countersign/client'
 import { indexedDb } from '@countersign/client/indexed-db'
 import { tabs } from '@countersign/client/tabs'
+import { ignoreSecondClicks } from './second-click.js'
 
 /** The page's one conversation. It outlives a reload, and every tab of this browser shows it. */
 export const client = new ChatClient({
@@ -15,6 +16,7 @@ export const client = new ChatClient({
  * takes long does not hold the page up.
  */
 export async function opened(): Promise<void> {
+  ignoreSecondClicks()
   client.attach()
   await Promise.race([client.restore(), new Promise((resolve) => setTimeout(resolve, 300))])
 }

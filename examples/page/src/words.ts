@@ -161,6 +161,12 @@ export function unsentWords(kind: Exclude<UnsentKind, 'none'>): {
   }
 }
 
+/** What is said of the requests that wait, `setAside` of them for later. */
+export function pendingWords(waiting: number, setAside: number): string {
+  const words = waiting === 1 ? 'One request waits for you' : `${waiting} requests wait for you`
+  return setAside === 0 ? words : `${words}, ${setAside} set aside`
+}
+
 /** The line under the composer: what sending would do now. */
 export function hintOf({ pendingApprovals, isLoading }: ChatSnapshot, isWriting: boolean): string {
   const pending = pendingApprovals.length

@@ -1,4 +1,4 @@
-import type { ToolCallPart } from '@countersign/core'
+import { displayText, type ToolCallPart } from '@countersign/core'
 import { type Answer, approvalOf, denial, giveAnswer } from '@countersign/example-page/answer'
 import { hiddenIn, showArguments } from '@countersign/example-page/arguments'
 import type { Draft } from '@countersign/example-page/edit'
@@ -8,7 +8,8 @@ import { useState } from 'react'
 import { Arguments } from './Arguments.js'
 import { DenyForm } from './DenyForm.js'
 import { EditForm } from './EditForm.js'
-import { SafeText } from './SafeText.js'
+import { MaskedNote } from './MaskedNote.js'
+import { ServerWords } from './ServerWords.js'
 
 type Mode = 'choose' | 'deny' | 'edit'
 
@@ -35,18 +36,9 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
   const hidden = expanded ? 0 : hiddenIn(showArguments(input))
   return (
     <div className="approval">
-      {approval.message && <ServerWords message={approval.message} />}
+      {approval.message && <ServerWords message={displayText(approval.message)} />}
       {mode !== 'edit' && <Arguments input={input} expanded={expanded} onExpand={() => setExpanded(true)} />}
-      {approval.display !== undefined && (
-        <p className="approval-note">
-          {exact
-            ? 'These are the exact arguments.'
-            : 'The server masks or completes some values for display.'}{' '}
-          <button type="button" className="button link" onClick={() => setExact(!exact)}>
-            {exact ? 'Show as the server shows them' : 'Show the exact arguments'}
-          </button>
-        </p>
-      )}
+      {approval.display !== undefined && <MaskedNote exact={exact} onToggle={() => setExact(!exact)} />}
       {approval.problem ? (
         <p className="tool-failure">{problemOf(approval.problem)}</p>
       ) : mode === 'deny' ? (
@@ -75,16 +67,6 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
       )}
       {approval.expiresAt && <Expiry at={approval.expiresAt} />}
     </div>
-  )
-}
-
-/** The server's text may itself be written by others: it is set apart from what this page says. */
-function ServerWords({ message }: { message: string }) {
-  return (
-    <blockquote className="server-words">
-      <span className="server-words-source">The server says</span>
-      <SafeText text={message} />
-    </blockquote>
   )
 }
 

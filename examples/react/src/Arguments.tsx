@@ -1,4 +1,4 @@
-import { hiddenIn, type ShownArgument, showArguments } from '@countersign/example-page/arguments'
+import { hiddenIn, lengthOfCut, type ShownArgument, showArguments } from '@countersign/example-page/arguments'
 import { SafeText, Segments } from './SafeText.js'
 
 interface ArgumentsProps {
@@ -51,12 +51,4 @@ function Argument({ argument: { key, shown, isText } }: { argument: ShownArgumen
       </dd>
     </>
   )
-}
-
-/** Characters, shown or not, of the arguments that are cut. */
-function lengthOfCut(shown: readonly ShownArgument[]): number {
-  const cut = shown.filter((argument) => argument.shown.hidden > 0)
-  const pieces = cut.flatMap((argument) => argument.shown.segments)
-  const visible = pieces.map((piece) => (piece.type === 'escaped' ? 1 : [...piece.text].length))
-  return visible.reduce((sum, length) => sum + length, hiddenIn(cut))
 }

@@ -1,15 +1,41 @@
 import { focusCard, nextRequest } from '@countersign/example-page/focus'
+import { pendingWords } from '@countersign/example-page/words'
 import { usePendingApprovals } from '@countersign/react'
+import { useState } from 'react'
+import { ApprovalDialog } from './ApprovalDialog.js'
+import { useApprovalQueue } from './useApprovalQueue.js'
 
-/** How many requests wait, and the way to each of them. */
+/** How many requests wait, the way to each of them, and all of them one by one. */
 export function PendingBar() {
+  const [isOpen, setIsOpen] = useState(false)
+  const [late, setLate] = useState<string>()
+  const open = () => {
+    setLate(undefined)
+    setIsOpen(true)
+  }
+  return (
+    <>
+      <Bar onOneByOne={open} />
+      {isOpen ? (
+        <ApprovalDialog late={late} onLate={setLate} onClose={() => setIsOpen(false)} />
+      ) : (
+        late !== undefined && (
+          <p className="tool-late" role="status">
+            {late}
+          </p>
+        )
+      )}
+    </>
+  )
+}
+
+function Bar({ onOneByOne }: { onOneByOne: () => void }) {
   const pending = usePendingApprovals()
+  const { dismissed } = useApprovalQueue()
   if (pending.length === 0) return null
   return (
     <div className="pending-bar">
-      <p className="pending-count">
-        {pending.length === 1 ? 'One request waits for you' : `${pending.length} requests wait for you`}
-      </p>
+      <p className="pending-count">{pendingWords(pending.length, dismissed.length)}</p>
       <button
         type="button"
         className="button"
@@ -21,6 +47,9 @@ export function PendingBar() {
         }}
       >
         {pending.length === 1 ? 'Show it' : 'Show next'}
+      </button>
+      <button type="button" className="button" onClick={onOneByOne}>
+        One by one…
       </button>
     </div>
   )

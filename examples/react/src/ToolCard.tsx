@@ -1,6 +1,7 @@
 import { displayJson, type ToolCallPart } from '@countersign/core'
 import { beginningsOf, summaryOf } from '@countersign/example-page/arguments'
 import { cardHeadingId } from '@countersign/example-page/focus'
+import { phaseOf } from '@countersign/example-page/phase'
 import { decisionOf, problemOf, standingOf } from '@countersign/example-page/words'
 import { useChatClient } from '@countersign/react'
 import { useState } from 'react'
@@ -11,6 +12,7 @@ import { SafeText, Segments } from './SafeText.js'
 /** A tool call in any state: what is asked, what was decided, what came of it. */
 export function ToolCard({ part }: { part: ToolCallPart }) {
   const { label, tone } = standingOf(part)
+  const phase = phaseOf(part.state)
   // The answer came too late: the request it was given to is gone by the time this is known.
   const [late, setLate] = useState<string>()
   const headingId = cardHeadingId(part)
@@ -20,7 +22,10 @@ export function ToolCard({ part }: { part: ToolCallPart }) {
         <h3 className="tool-name" id={headingId} tabIndex={-1}>
           <SafeText text={part.name} />
         </h3>
-        {isSummed(part) && <span className="tool-summary">{summaryOf(part.input)}</span>}
+        {/* Where the arguments are not spread out below, the header tells them in a few words. */}
+        {(phase === 'decided' || phase === 'ended') && (
+          <span className="tool-summary">{summaryOf(part.input)}</span>
+        )}
         <span className="tool-standing">{label}</span>
       </header>
       <ToolBody part={part} onLate={setLate} />
@@ -33,41 +38,24 @@ export function ToolCard({ part }: { part: ToolCallPart }) {
   )
 }
 
-/** Where the arguments are not spread out below, the header tells them in a few words. */
-function isSummed({ state }: ToolCallPart): boolean {
-  return state !== 'awaiting-input' && state !== 'input-streaming' && state !== 'approval-requested'
-}
-
 function ToolBody({ part, onLate }: { part: ToolCallPart; onLate: (told: string) => void }) {
-  switch (part.state) {
-    case 'awaiting-input':
-    case 'input-streaming':
+  const phase = phaseOf(part.state)
+  switch (phase) {
+    case 'arriving':
       return <LiveArguments input={part.input} />
-    case 'approval-requested':
+    case 'asked':
       return <Approval part={part} onLate={onLate} />
-    case 'input-complete':
-    case 'approval-responded':
-    case 'executing':
+    case 'decided':
+    case 'ended':
       return (
         <>
           <Decision part={part} />
-          <Undelivered part={part} />
-          <Details part={part} />
-        </>
-      )
-    case 'complete':
-    case 'error':
-    case 'denied':
-    case 'cancelled':
-      return (
-        <>
-          <Decision part={part} />
-          <Failure part={part} />
+          {phase === 'decided' ? <Undelivered part={part} /> : <Failure part={part} />}
           <Details part={part} />
         </>
       )
     default:
-      return part.state satisfies never
+      return phase satisfies never
   }
 }
 

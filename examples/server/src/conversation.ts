@@ -31,6 +31,7 @@ export function turnsOf(messages: readonly ModelMessage[]): Turn[] {
   const outcomes = new Map(
     messages
       .flatMap((message) => (message.role === 'tool' ? message.content : []))
+      .filter((answer) => answer.type === 'tool-result')
       .map((result) => [result.toolCallId, outcomeOf(result.outcome)]),
   )
   const turns: { request: string; steps: FinishedCall[][]; isAnswered: boolean }[] = []

@@ -42,6 +42,7 @@ async function mounted(
 }
 
 const harness: BindingHarness = {
+  runsOnce: true,
   mount(use, { pages } = {}) {
     const container = document.createElement('div')
     document.body.append(container)

@@ -55,6 +55,8 @@ export interface PageSettings {
  * `data-reason` may be absent or empty where there is nothing to say.
  */
 export interface BindingHarness {
+  /** A component runs once, when it is made (Solid): the suite then expects that nothing that arrives runs one again. Default false. */
+  readonly runsOnce?: boolean | undefined
   /** Mounts the page in a new container in the document. */
   mount(use: PageUse, settings?: PageSettings): Promise<MountedPage>
   /** Renders the same page to HTML as on a server. */

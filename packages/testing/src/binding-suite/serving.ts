@@ -43,7 +43,7 @@ export function serving(spec: Spec, expect: Expect): void {
         // What a framework loads the first time is not what is looked at.
         await harness.renderToString(use())
         const calls = watchGlobals()
-        const html = await harness.renderToString(use()).finally(calls.stop)
+        const html = await withoutDocument(() => harness.renderToString(use())).finally(calls.stop)
         expect(calls.seen).toEqual([])
         expect(texts(html)).toEqual(['awaiting-approval', 'a1', 'c1', 'approval-requested'])
       },
@@ -55,7 +55,7 @@ export function serving(spec: Spec, expect: Expect): void {
     async (bench) => {
       const server = scriptedConnection([[resolve(), text('Done.')]])
       const use = { options: { connection: server, initialMessages, threadId: 't', notify: 'sync' as const } }
-      const html = await bench.harness.renderToString(use)
+      const html = await withoutDocument(() => bench.harness.renderToString(use))
       const { page, before } = await bench.hydrate(html, use)
       expect(page.element('[data-composer]')?.closest('main') === before).toEqual(true)
       expect([page.status(), page.approvals(), page.texts(), server.requests.length]).toEqual([
@@ -76,7 +76,7 @@ export function serving(spec: Spec, expect: Expect): void {
   spec('S4.89 what happened before the page was hydrated is shown after it', async (bench) => {
     const server = scriptedConnection([[resolve(), text('Already here.')]])
     const make = () => chat({ connection: server, initialMessages, threadId: 't' })
-    const html = await bench.harness.renderToString({ client: make() })
+    const html = await withoutDocument(() => bench.harness.renderToString({ client: make() }))
     const client = make()
     await bench.after(() => client.addToolApprovalResponse({ id: 'a1', approved: true }))
     const { page } = await bench.hydrate(html, { client })
@@ -125,5 +125,22 @@ function watchGlobals(): { readonly seen: readonly string[]; readonly stop: () =
     stop: () => {
       for (const [name, original] of before) Reflect.set(globalThis, name, original)
     },
+  }
+}
+
+const inPagesOnly = ['window', 'document', 'location', 'HTMLElement', 'Element', 'Node'] as const
+
+/** Renders as a server does, where nothing of a page is there to be touched. */
+async function withoutDocument<T>(render: () => Promise<T>): Promise<T> {
+  const before = inPagesOnly.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const)
+  for (const name of inPagesOnly) Reflect.deleteProperty(globalThis, name)
+  try {
+    if (typeof document !== 'undefined')
+      throw new Error('The document of this environment cannot be taken away.')
+    return await render()
+  } finally {
+    for (const [name, property] of before) {
+      if (property) Object.defineProperty(globalThis, name, property)
+    }
   }
 }

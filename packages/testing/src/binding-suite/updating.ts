@@ -35,6 +35,7 @@ export function updating(spec: Spec, expect: Expect, report: (line: string) => v
       const words = `${HISTORY} messages of history, ${DELTAS} deltas`
       report(`${words}: ${own} updates of the streaming message, ${others.length} of others`)
       expect(others).toEqual([])
+      expect(own === 0).toEqual(bench.harness.runsOnce ?? false)
       expect([before.size, elements.length]).toEqual([HISTORY + 2, HISTORY + 2])
       expect(page.texts().at(-1)).toEqual(expected.join(''))
       const same = [...page.mounted.container.querySelectorAll('[data-message]')]

@@ -1,0 +1,36 @@
+import { DIALOG_TITLE_ID, showOneByOne } from '@countersign/example-page/dialog'
+import { useEffect, useEffectEvent, useRef } from 'react'
+import { DialogRequest } from './DialogRequest.js'
+import { useApprovalQueue } from './useApprovalQueue.js'
+
+interface ApprovalDialogProps {
+  /** What became of an answer that came too late. */
+  late: string | undefined
+  onLate: (told: string | undefined) => void
+  onClose: () => void
+}
+
+/** The requests one by one, above everything else. It closes by itself when none is left to show; closing answers nothing. */
+export function ApprovalDialog({ late, onLate, onClose }: ApprovalDialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const { current, count, position } = useApprovalQueue()
+  const onClosed = useEffectEvent(onClose)
+  useEffect(() => (dialog.current ? showOneByOne(dialog.current, () => onClosed()) : undefined), [])
+  return (
+    <dialog className="approval-dialog" aria-labelledby={DIALOG_TITLE_ID} ref={dialog}>
+      {current && (
+        <DialogRequest
+          key={current.approval?.id}
+          part={current}
+          place={count > 1 ? `${position} of ${count}` : undefined}
+          onLate={onLate}
+        />
+      )}
+      {late !== undefined && (
+        <p className="tool-late" role="status">
+          {late}
+        </p>
+      )}
+    </dialog>
+  )
+}

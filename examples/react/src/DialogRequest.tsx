@@ -1,0 +1,67 @@
+import { type ApprovalResponse, approvalView } from '@countersign/client'
+import type { ToolCallPart } from '@countersign/core'
+import {
+  answerInDialog,
+  CUT_AFTER,
+  DIALOG_TITLE_ID,
+  focusTitle,
+  queue,
+} from '@countersign/example-page/dialog'
+import { useEffect, useState } from 'react'
+import { DialogArguments } from './DialogArguments.js'
+import { DialogChoices } from './DialogChoices.js'
+import { Segments } from './SafeText.js'
+import { ServerWords } from './ServerWords.js'
+
+interface DialogRequestProps {
+  part: ToolCallPart
+  /** Such as "1 of 3", where there are several. */
+  place: string | undefined
+  onLate: (told: string | undefined) => void
+}
+
+/** One request in the dialog: what would run, the server's words about it, and the ways to answer. */
+export function DialogRequest({ part, place, onLate }: DialogRequestProps) {
+  const [expanded, setExpanded] = useState(false)
+  const [exact, setExact] = useState(false)
+  const [isSending, setIsSending] = useState(false)
+  useEffect(focusTitle, [])
+  const answer = async (response: ApprovalResponse) => {
+    setIsSending(true)
+    onLate(await answerInDialog(response))
+    setIsSending(false)
+  }
+  const view = approvalView(part, { maxLength: expanded ? undefined : CUT_AFTER, exact })
+  if (!view) return null
+  return (
+    <>
+      <header className="dialog-header">
+        <h2 className="dialog-title" id={DIALOG_TITLE_ID} tabIndex={-1}>
+          <Segments shown={view.title} />
+        </h2>
+        {place !== undefined && <p className="dialog-count">{place}</p>}
+      </header>
+      {view.message && <ServerWords message={view.message} />}
+      {view.arguments && (
+        <DialogArguments
+          shown={view.arguments}
+          exact={exact}
+          onExpand={() => setExpanded(true)}
+          onExact={() => setExact(!exact)}
+        />
+      )}
+      <DialogChoices view={view} isSending={isSending} onAnswer={(response) => void answer(response)} />
+      <footer className="dialog-footer">
+        <p className="approval-note">“Cancel” denies the request. “Later” leaves it open.</p>
+        {place !== undefined && (
+          <button type="button" className="button dialog-next" onClick={queue.next}>
+            Next
+          </button>
+        )}
+        <button type="button" className="button dialog-later" onClick={() => queue.dismiss()}>
+          Later
+        </button>
+      </footer>
+    </>
+  )
+}

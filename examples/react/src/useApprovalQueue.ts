@@ -1,0 +1,8 @@
+import type { ApprovalQueueSnapshot } from '@countersign/client'
+import { queue } from '@countersign/example-page/dialog'
+import { useSyncExternalStore } from 'react'
+
+/** The requests, one at a time. */
+export function useApprovalQueue(): ApprovalQueueSnapshot {
+  return useSyncExternalStore(queue.subscribe, queue.getSnapshot)
+}

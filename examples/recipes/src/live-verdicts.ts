@@ -1,0 +1,66 @@
+import { type AssistantMessage, type Message, toAGUIMessages } from '@countersign/core'
+import {
+  type AgentTool,
+  type AnswerQueue,
+  appendTurn,
+  createAgent,
+  isToolOutput,
+  type Model,
+  type PlanEvent,
+  type PlannedCall,
+  planFromQueue,
+  plannedCalls,
+  runPlan,
+  type ToolOutputEvent,
+} from '@countersign/server'
+import { inputOf } from './script.js'
+
+interface LiveOptions {
+  readonly model: Model
+  readonly tools: readonly Extract<AgentTool, { location: 'server' }>[]
+  readonly needsApproval: (call: PlannedCall) => boolean
+  /** Of this conversation alone; whatever hears the person puts the answers in. */
+  readonly answers: AnswerQueue
+  readonly show: (event: PlanEvent | TurnEvent) => void
+  readonly signal?: AbortSignal
+}
+
+/** The model has spoken. */
+export interface TurnEvent {
+  readonly type: 'turn'
+  readonly turn: number
+  readonly text: string
+  readonly stopReason: string | undefined
+}
+
+/**
+ * A loop of the application's own, for a connection that stays open: the model is asked, the calls that are safe run at once, and
+ * each other waits for its own answer. The model goes on when every call has its result. `runTools: false` leaves all of this to
+ * the application; what it gets in return it must answer for: that answers come from the right person is not checked here.
+ */
+export async function liveConversation(question: string, options: LiveOptions): Promise<readonly Message[]> {
+  const { model, tools, needsApproval, answers, show, signal } = options
+  const agent = createAgent({ model, tools, runTools: false })
+  const plan = planFromQueue(needsApproval, answers, { signal })
+  const threadId = crypto.randomUUID()
+  let history: readonly Message[] = [{ id: crypto.randomUUID(), role: 'user', content: question }]
+  for (let turn = 1; ; turn++) {
+    const said = await agent.generate(inputOf(threadId, [...history]), { signal })
+    show({ type: 'turn', turn, text: said.text, stopReason: said.finishReason })
+    const spoken = lastTurn(toAGUIMessages(said.messages))
+    const calls = plannedCalls(spoken)
+    if (spoken === undefined || calls.length === 0)
+      return spoken === undefined ? history : [...history, spoken]
+    const outputs: ToolOutputEvent[] = []
+    for await (const event of runPlan(plan(calls), { tools, signal, messages: history })) {
+      show(event)
+      if (isToolOutput(event)) outputs.push(event)
+    }
+    history = appendTurn(history, spoken, outputs)
+  }
+}
+
+function lastTurn(messages: readonly Message[]): AssistantMessage | undefined {
+  const last = messages.at(-1)
+  return last?.role === 'assistant' ? last : undefined
+}

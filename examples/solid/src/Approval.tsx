@@ -1,0 +1,94 @@
+import { displayText, type ToolCallApproval, type ToolCallPart } from '@countersign/core'
+import { type Answer, approvalOf, denial, giveAnswer } from '@countersign/example-page/answer'
+import { hiddenIn, showArguments } from '@countersign/example-page/arguments'
+import type { Draft } from '@countersign/example-page/edit'
+import { focusCard } from '@countersign/example-page/focus'
+import { problemOf } from '@countersign/example-page/words'
+import { createSignal, Match, Show, Switch } from 'solid-js'
+import { ApprovalChoices } from './ApprovalChoices.js'
+import { Arguments } from './Arguments.js'
+import { DenyForm } from './DenyForm.js'
+import { EditForm } from './EditForm.js'
+import { Expiry } from './Expiry.js'
+import { MaskedNote } from './MaskedNote.js'
+import { ServerWords } from './ServerWords.js'
+
+interface ApprovalProps {
+  part: ToolCallPart
+  approval: ToolCallApproval
+  onLate: (told: string) => void
+}
+
+/** A request to the person: what would run, the server's words about it, and the ways to answer. */
+export function Approval(props: ApprovalProps) {
+  const [mode, setMode] = createSignal<'choose' | 'deny' | 'edit'>('choose')
+  const [expanded, setExpanded] = createSignal(false)
+  const [exact, setExact] = createSignal(false)
+  // Both live here, so that going back and forth loses nothing.
+  const [reason, setReason] = createSignal('')
+  const [draft, setDraft] = createSignal<Draft>({})
+
+  const isMasked = () => props.approval.display !== undefined
+  const input = () => (isMasked() && !exact() ? props.approval.display : props.part.input)
+  const hidden = () => (expanded() ? 0 : hiddenIn(showArguments(input())))
+
+  async function answer(given: Answer) {
+    const { onLate } = props
+    const late = await giveAnswer(props.part, given)
+    if (late !== undefined) onLate(late)
+  }
+
+  function back() {
+    // The field that had the focus goes away with its form.
+    focusCard(props.part)
+    setMode('choose')
+  }
+
+  return (
+    <div class="approval">
+      <Show when={props.approval.message}>
+        {(message) => <ServerWords message={displayText(message())} />}
+      </Show>
+      <Show when={mode() !== 'edit'}>
+        <Arguments input={input()} expanded={expanded()} onExpand={() => setExpanded(true)} />
+      </Show>
+      <Show when={isMasked()}>
+        <MaskedNote exact={exact()} onToggle={() => setExact(!exact())} />
+      </Show>
+      <Switch
+        fallback={
+          <ApprovalChoices
+            approval={props.approval}
+            hidden={hidden()}
+            onApprove={(scope) => void answer({ approved: true, scope })}
+            onEdit={() => setMode('edit')}
+            onDeny={() => setMode('deny')}
+          />
+        }
+      >
+        <Match when={props.approval.problem}>
+          {(problem) => <p class="tool-failure">{problemOf(problem())}</p>}
+        </Match>
+        <Match when={mode() === 'deny'}>
+          <DenyForm
+            reason={reason()}
+            onChange={setReason}
+            onDeny={() => void answer(denial(reason()))}
+            onBack={back}
+          />
+        </Match>
+        <Match when={mode() === 'edit'}>
+          <EditForm
+            input={props.part.input}
+            allowEdits={props.approval.allowEdits ?? false}
+            draft={draft()}
+            onChange={setDraft}
+            onApprove={(edited) => void answer(approvalOf(edited))}
+            onBack={back}
+          />
+        </Match>
+      </Switch>
+      <Show when={props.approval.expiresAt}>{(at) => <Expiry at={at()} />}</Show>
+    </div>
+  )
+}

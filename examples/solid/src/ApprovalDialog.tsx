@@ -1,0 +1,32 @@
+import { DIALOG_TITLE_ID, showOneByOne } from '@countersign/example-page/dialog'
+import { onCleanup, onMount, Show } from 'solid-js'
+import { createApprovalQueue } from './createApprovalQueue.js'
+import { DialogRequest } from './DialogRequest.js'
+
+interface ApprovalDialogProps {
+  /** What became of an answer that came too late. */
+  late: string | undefined
+  onLate: (told: string | undefined) => void
+  onClose: () => void
+}
+
+/** The requests one by one, above everything else. It closes by itself when none is left to show; closing answers nothing. */
+export function ApprovalDialog(props: ApprovalDialogProps) {
+  const queue = createApprovalQueue()
+  const place = () => (queue().count > 1 ? `${queue().position} of ${queue().count}` : undefined)
+  const show = (dialog: HTMLDialogElement) =>
+    onMount(() => onCleanup(showOneByOne(dialog, () => props.onClose())))
+  return (
+    <dialog class="approval-dialog" aria-labelledby={DIALOG_TITLE_ID} ref={show}>
+      {/* By id: another request begins anew, with nothing expanded. */}
+      <Show when={queue().current?.approval?.id} keyed>
+        {(_id) => <DialogRequest part={queue().current} place={place()} onLate={props.onLate} />}
+      </Show>
+      <Show when={props.late}>
+        <p class="tool-late" role="status">
+          {props.late}
+        </p>
+      </Show>
+    </dialog>
+  )
+}

@@ -1,0 +1,46 @@
+import { createUniqueId } from 'solid-js'
+import { takeFocus } from './takeFocus.js'
+
+interface DenyFormProps {
+  reason: string
+  onChange: (reason: string) => void
+  onDeny: () => void
+  onBack: () => void
+}
+
+/** A no, with the reason that the assistant gets to hear. Escape goes back and keeps what was typed. */
+export function DenyForm(props: DenyFormProps) {
+  const id = createUniqueId()
+  return (
+    <form
+      class="approval-form"
+      onSubmit={(event) => {
+        event.preventDefault()
+        props.onDeny()
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') props.onBack()
+      }}
+    >
+      <label class="field-label" for={id}>
+        Why not? <span class="field-hint">Optional. The assistant is told.</span>
+      </label>
+      <input
+        id={id}
+        class="field-input"
+        value={props.reason}
+        autocomplete="off"
+        ref={takeFocus}
+        onInput={(event) => props.onChange(event.currentTarget.value)}
+      />
+      <div class="approval-choices">
+        <button type="submit" class="button deny is-final">
+          Deny
+        </button>
+        <button type="button" class="button" onClick={() => props.onBack()}>
+          Back
+        </button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,40 @@
+import type { ApprovalArguments } from '@countersign/client'
+import { Show } from 'solid-js'
+import { MaskedNote } from './MaskedNote.js'
+import { Segments } from './SafeText.js'
+
+interface DialogArgumentsProps {
+  shown: ApprovalArguments
+  exact: boolean
+  onExpand: () => void
+  onExact: () => void
+}
+
+/** The arguments as the person must see them before saying yes. */
+export function DialogArguments(props: DialogArgumentsProps) {
+  const text = () => props.shown.text
+  return (
+    <div class="dialog-arguments">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
+      <pre class="code-block" tabIndex={0}>
+        <Segments shown={text()} />
+        <Show when={text().hidden > 0}>
+          <span class="argument-more">…</span>
+        </Show>
+      </pre>
+      <Show when={text().hidden > 0}>
+        <button type="button" class="button link" onClick={() => props.onExpand()}>
+          Show all
+        </button>
+      </Show>
+      <Show when={text().suspicious}>
+        <p class="arguments-warning">
+          Careful: some characters here are invisible or look like others. They are written out or underlined.
+        </p>
+      </Show>
+      <Show when={props.shown.revealable}>
+        <MaskedNote exact={props.exact} onToggle={() => props.onExact()} />
+      </Show>
+    </div>
+  )
+}

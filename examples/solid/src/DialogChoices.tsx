@@ -1,0 +1,40 @@
+import type { ApprovalResponse, ApprovalView } from '@countersign/client'
+import { choiceClass } from '@countersign/example-page/dialog'
+import { Index, Show } from 'solid-js'
+
+const NOTE_ID = 'dialog-hidden'
+
+interface DialogChoicesProps {
+  view: ApprovalView
+  isSending: boolean
+  onAnswer: (response: ApprovalResponse) => void
+}
+
+/** What the server lets the person answer, and nothing else. */
+export function DialogChoices(props: DialogChoicesProps) {
+  const hidden = () => props.view.arguments?.text.hidden ?? 0
+  return (
+    <>
+      <fieldset class="approval-choices" aria-describedby={hidden() > 0 ? NOTE_ID : undefined}>
+        <legend class="visually-hidden">Your answer</legend>
+        <Index each={props.view.choices}>
+          {(choice) => (
+            <button
+              type="button"
+              class={choiceClass(choice().option)}
+              disabled={choice().disabled || props.isSending}
+              onClick={() => props.onAnswer(choice().response)}
+            >
+              {choice().label}
+            </button>
+          )}
+        </Index>
+      </fieldset>
+      <Show when={hidden() > 0}>
+        <p class="approval-note" id={NOTE_ID}>
+          {hidden().toLocaleString('en')} characters are not shown. Show all of them before you approve.
+        </p>
+      </Show>
+    </>
+  )
+}

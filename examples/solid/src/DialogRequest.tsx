@@ -1,0 +1,85 @@
+import { type ApprovalResponse, approvalView } from '@countersign/client'
+import type { ToolCallPart } from '@countersign/core'
+import {
+  answerInDialog,
+  CUT_AFTER,
+  DIALOG_TITLE_ID,
+  focusTitle,
+  queue,
+} from '@countersign/example-page/dialog'
+import { createMemo, createSignal, onMount, Show } from 'solid-js'
+import { DialogArguments } from './DialogArguments.js'
+import { DialogChoices } from './DialogChoices.js'
+import { Segments } from './SafeText.js'
+import { ServerWords } from './ServerWords.js'
+
+interface DialogRequestProps {
+  part: ToolCallPart | undefined
+  /** Such as "1 of 3", where there are several. */
+  place: string | undefined
+  onLate: (told: string | undefined) => void
+}
+
+/** One request in the dialog: what would run, the server's words about it, and the ways to answer. */
+export function DialogRequest(props: DialogRequestProps) {
+  const [expanded, setExpanded] = createSignal(false)
+  const [exact, setExact] = createSignal(false)
+  const [isSending, setIsSending] = createSignal(false)
+  const view = createMemo(
+    () =>
+      props.part &&
+      approvalView(props.part, { maxLength: expanded() ? undefined : CUT_AFTER, exact: exact() }),
+  )
+  onMount(focusTitle)
+
+  async function answer(response: ApprovalResponse) {
+    const { onLate } = props
+    setIsSending(true)
+    onLate(await answerInDialog(response))
+    setIsSending(false)
+  }
+
+  return (
+    <Show when={view()}>
+      {(shown) => (
+        <>
+          <header class="dialog-header">
+            <h2 class="dialog-title" id={DIALOG_TITLE_ID} tabIndex={-1}>
+              <Segments shown={shown().title} />
+            </h2>
+            <Show when={props.place}>
+              <p class="dialog-count">{props.place}</p>
+            </Show>
+          </header>
+          <Show when={shown().message}>{(message) => <ServerWords message={message()} />}</Show>
+          <Show when={shown().arguments}>
+            {(args) => (
+              <DialogArguments
+                shown={args()}
+                exact={exact()}
+                onExpand={() => setExpanded(true)}
+                onExact={() => setExact(!exact())}
+              />
+            )}
+          </Show>
+          <DialogChoices
+            view={shown()}
+            isSending={isSending()}
+            onAnswer={(response) => void answer(response)}
+          />
+          <footer class="dialog-footer">
+            <p class="approval-note">“Cancel” denies the request. “Later” leaves it open.</p>
+            <Show when={props.place}>
+              <button type="button" class="button dialog-next" onClick={() => queue.next()}>
+                Next
+              </button>
+            </Show>
+            <button type="button" class="button dialog-later" onClick={() => queue.dismiss()}>
+              Later
+            </button>
+          </footer>
+        </>
+      )}
+    </Show>
+  )
+}

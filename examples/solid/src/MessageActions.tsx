@@ -1,0 +1,20 @@
+import type { UIMessage } from '@countersign/core'
+import { unsentIn } from '@countersign/example-page/unsent'
+import { useChatClient, useChatSelector } from '@countersign/solid'
+import { Show } from 'solid-js'
+
+export function MessageActions(props: { message: UIMessage }) {
+  const client = useChatClient()
+  // Another answer would drop the one that the person gave.
+  const isFree = useChatSelector((chat) => chat.status === 'ready' && unsentIn(chat) === 'none')
+  const hasText = () => props.message.parts.some((part) => part.type === 'text')
+  return (
+    <Show when={isFree() && hasText()}>
+      <p class="message-actions">
+        <button type="button" class="button link" onClick={() => void client().regenerate()}>
+          Answer again
+        </button>
+      </p>
+    </Show>
+  )
+}

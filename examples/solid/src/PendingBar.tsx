@@ -1,0 +1,61 @@
+import { focusCard, nextRequest } from '@countersign/example-page/focus'
+import { pendingWords } from '@countersign/example-page/words'
+import { usePendingApprovals } from '@countersign/solid'
+import { createSignal, Show } from 'solid-js'
+import { ApprovalDialog } from './ApprovalDialog.js'
+import { createApprovalQueue } from './createApprovalQueue.js'
+
+/** How many requests wait, the way to each of them, and all of them one by one. */
+export function PendingBar() {
+  const [isOpen, setIsOpen] = createSignal(false)
+  const [late, setLate] = createSignal<string>()
+  const open = () => {
+    setLate(undefined)
+    setIsOpen(true)
+  }
+  return (
+    <>
+      <Bar onOneByOne={open} />
+      <Show
+        when={isOpen()}
+        fallback={
+          <Show when={late()}>
+            <p class="tool-late" role="status">
+              {late()}
+            </p>
+          </Show>
+        }
+      >
+        <ApprovalDialog late={late()} onLate={setLate} onClose={() => setIsOpen(false)} />
+      </Show>
+    </>
+  )
+}
+
+function Bar(props: { onOneByOne: () => void }) {
+  const pending = usePendingApprovals()
+  const queue = createApprovalQueue()
+  const showNext = () => {
+    const next = nextRequest(pending())
+    if (next) focusCard(next)
+  }
+  return (
+    <Show when={pending().length > 0}>
+      <div class="pending-bar">
+        <p class="pending-count">{pendingWords(pending().length, queue().dismissed.length)}</p>
+        <button
+          type="button"
+          class="button"
+          // The focus stays in the card that it is in, so that "next" has a place to count from.
+          onMouseDown={(event) => event.preventDefault()}
+          onClick={showNext}
+        >
+          {pending().length === 1 ? 'Show it' : 'Show next'}
+        </button>
+        <button type="button" class="button" onClick={() => props.onOneByOne()}>
+          One by one…
+        </button>
+      </div>
+    </Show>
+  )
+}

@@ -1,0 +1,21 @@
+import { type DisplayText, displayText } from '@countersign/core'
+import { markOf } from '@countersign/example-page/marks'
+import { Index } from 'solid-js'
+
+/** Text from a model or a server: characters that hide or mislead are written out, and nothing can become markup. */
+export function SafeText(props: { text: string }) {
+  return <Segments shown={displayText(props.text)} />
+}
+
+/** The pieces of a text, each isolated in its direction. */
+export function Segments(props: { shown: DisplayText }) {
+  return (
+    <Index each={props.shown.segments}>
+      {(segment) => (
+        <bdi class={segment().type === 'text' ? undefined : segment().type} title={markOf(segment())}>
+          {segment().text}
+        </bdi>
+      )}
+    </Index>
+  )
+}

@@ -1,0 +1,42 @@
+import { displayJson, type ToolCallPart } from '@countersign/core'
+import { createMemo, createSignal, Show } from 'solid-js'
+import { Arguments } from './Arguments.js'
+import { Segments } from './SafeText.js'
+
+/** The arguments that ran, and what came of them. */
+export function ToolDetails(props: { part: ToolCallPart }) {
+  const [expanded, setExpanded] = createSignal(false)
+  const hasOutput = () => props.part.output !== undefined
+  return (
+    <details class="tool-details">
+      <summary>{hasOutput() ? 'Arguments and result' : 'Arguments'}</summary>
+      <Arguments
+        input={props.part.approval?.input ?? props.part.input}
+        expanded={expanded()}
+        onExpand={() => setExpanded(true)}
+      />
+      <Show when={hasOutput()}>
+        <Output value={props.part.output} />
+      </Show>
+    </details>
+  )
+}
+
+function Output(props: { value: unknown }) {
+  const [expanded, setExpanded] = createSignal(false)
+  const shown = createMemo(() => displayJson(props.value, expanded() ? {} : { maxLength: 1500 }))
+  return (
+    <div class="tool-output">
+      <p class="tool-label">Result</p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
+      <pre class="code-block" tabIndex={0}>
+        <Segments shown={shown()} />
+      </pre>
+      <Show when={shown().hidden > 0}>
+        <button type="button" class="button link" onClick={() => setExpanded(true)}>
+          Show {shown().hidden.toLocaleString('en')} more characters
+        </button>
+      </Show>
+    </div>
+  )
+}

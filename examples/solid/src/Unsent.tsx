@@ -1,0 +1,34 @@
+import { focusComposer } from '@countersign/example-page/focus'
+import { unsentIn } from '@countersign/example-page/unsent'
+import { unsentWords } from '@countersign/example-page/words'
+import { useChatClient, useChatSelector } from '@countersign/solid'
+import { Show } from 'solid-js'
+
+/** Answers that a reload or a stop has kept from the server. Nothing goes out until the person says so. */
+export function Unsent() {
+  const client = useChatClient()
+  const unsent = useChatSelector(unsentIn)
+  const words = () => {
+    const kind = unsent()
+    return kind === 'none' ? undefined : unsentWords(kind)
+  }
+  const resume = () => {
+    focusComposer()
+    void client().resume()
+  }
+  return (
+    <Show when={words()}>
+      {(shown) => (
+        <div class="unsent-notice" role="status">
+          <div class="unsent-words">
+            <p class="unsent-title">{shown().title}</p>
+            <p>{shown().text}</p>
+          </div>
+          <button type="button" class="button" onClick={resume}>
+            {shown().action}
+          </button>
+        </div>
+      )}
+    </Show>
+  )
+}

@@ -1,0 +1,4 @@
+export function bundleForNode(
+  entry: string,
+  folder: string,
+): Promise<{ readonly file: string; remove(): Promise<void> }>

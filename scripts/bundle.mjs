@@ -1,0 +1,38 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { build } from 'esbuild'
+
+const root = resolve(import.meta.dirname, '..')
+
+/** Every `@countersign/*` entry is its source, as in the tests that start the process. */
+const fromSources = {
+  name: 'from-sources',
+  setup({ onResolve }) {
+    onResolve({ filter: /^@countersign\// }, ({ path }) => {
+      const [, name, entry = 'index'] = path.split('/')
+      return { path: join(root, 'packages', name, 'src', `${entry}.ts`) }
+    })
+  },
+}
+
+/**
+ * Builds a script in TypeScript so that a test can run it as a process of its own. Packages stay imports, found from `folder`
+ * upwards, in which the script lies. Resolves to the script's path and a function that removes it.
+ */
+export async function bundleForNode(entry, folder) {
+  const own = await mkdtemp(join(folder, existsSync(join(folder, 'package.json')) ? 'node_modules/.process-' : 'process-'))
+  const file = join(own, 'script.mjs')
+  await build({
+    entryPoints: [entry],
+    outfile: file,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    packages: 'external',
+    logLevel: 'error',
+    plugins: [fromSources],
+  })
+  return { file, remove: () => rm(own, { recursive: true }) }
+}

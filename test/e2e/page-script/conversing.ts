@@ -1,0 +1,148 @@
+import { expect } from 'vitest'
+import { approve, type Bench } from './bench.js'
+
+/** What a conversation goes through beside its requests. */
+export function conversing({ spec, open }: Bench): void {
+  spec('an edit that the tool refuses runs nothing and is told', async () => {
+    const { page, send, request, cards, settled, ...demo } = await open()
+    await send('mail the team "The logs are tidy."')
+    const card = request('team@example.org')
+    await card.getByRole('button', { name: 'Edit…' }).click()
+    await card.getByLabel('to', { exact: true }).fill('nobody')
+    await card.getByRole('button', { name: 'Approve with changes' }).click()
+    await cards('send_email').filter({ hasText: 'Refused' }).waitFor()
+    await cards('send_email').getByText('Give one or more mail addresses').waitFor()
+    await page.locator('.prose').filter({ hasText: 'the answer could not be accepted' }).waitFor()
+    await settled()
+    expect(demo.has('outbox')).toBe(false)
+    expect(demo.complaints).toEqual([])
+  })
+
+  spec('a streaming answer grows in place: nothing that is shown of it is made anew', async () => {
+    const { page, send, settled, ...demo } = await open(15)
+    await send('help')
+    await page.locator('.prose').first().waitFor()
+    const records = await page
+      .locator('.prose')
+      .first()
+      .evaluateHandle((prose) => {
+        const seen = { grown: 0, removed: 0 }
+        new MutationObserver((changes) => {
+          for (const { type, removedNodes } of changes) {
+            if (type === 'characterData') seen.grown++
+            for (const node of removedNodes) if (node.textContent) seen.removed++
+          }
+        }).observe(prose, { subtree: true, childList: true, characterData: true })
+        return seen
+      })
+    await settled()
+    const { grown, removed } = await records.jsonValue()
+    expect(grown).toBeGreaterThan(20)
+    expect(removed).toBe(0)
+    expect(demo.complaints).toEqual([])
+  })
+
+  spec('stop ends the answer at once and the chat goes on', async () => {
+    const { page, send, answers, settled, ...demo } = await open(40)
+    await send('help')
+    await page.locator('.prose').first().waitFor()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    const text = await answers()
+    expect(await page.getByRole('button', { name: 'Stop' }).count()).toBe(0)
+    await send('hello')
+    await page.locator('.prose').filter({ hasText: 'Ask for something' }).waitFor()
+    await settled()
+    expect(await answers()).toMatch(new RegExp(`^${text.slice(0, 20)}`))
+    expect(await answers()).not.toContain('Join requests with')
+    expect(demo.complaints).toEqual([])
+  })
+
+  spec('a failed request is told with the way out, and retry sends the same answer once', async () => {
+    const { page, send, request, cards, settled, ...demo } = await open()
+    await page.route('**/api/chat', (route) => route.abort('connectionrefused'), { times: 1 })
+    await send('delete notes.txt')
+    await page.getByRole('alert').getByText('The server could not be reached', { exact: true }).waitFor()
+    await demo.screenshot('error')
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await request('notes.txt').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+
+    await settled()
+    await page.route('**/api/chat', (route) => route.abort('connectionrefused'), { times: 1 })
+    await approve(request('notes.txt'))
+    await cards('delete_file').filter({ hasText: 'Approved, not sent yet' }).waitFor()
+    expect(demo.has('notes.txt')).toBe(true)
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await page.locator('.prose').filter({ hasText: 'Deleted notes.txt' }).waitFor()
+    expect(demo.has('notes.txt')).toBe(false)
+    // The browser itself reports the two requests that this test has cut.
+    expect(demo.complaints.filter((text) => !text.includes('ERR_CONNECTION_REFUSED'))).toEqual([])
+  })
+
+  spec('messages queue while an answer streams, and can be taken back', async () => {
+    const { page, send, settled, ...demo } = await open(30)
+    await send('help')
+    await page.locator('.prose').first().waitFor()
+    await send('read todo.md')
+    await send('hello')
+    await page.getByRole('button', { name: 'Do not send: hello' }).click()
+    expect(await page.locator('.queue-text').allInnerTexts()).toEqual(['read todo.md'])
+    await page.locator('.prose').filter({ hasText: 'Renew the harbour radio licence' }).waitFor()
+    await settled()
+    expect(await page.locator('.user-text').allInnerTexts()).toEqual(['help', 'read todo.md'])
+    expect(demo.complaints).toEqual([])
+  })
+
+  spec('speaking while a request is open withdraws it, runs nothing, and the answer says so', async () => {
+    const { page, send, request, cards, settled, ...demo } = await open()
+    await send('delete notes.txt')
+    await request('notes.txt').waitFor()
+    await settled()
+    await page.getByRole('textbox', { name: 'Message' }).fill('read notes.txt')
+    await page.getByText('Sending a message withdraws the open request.').waitFor()
+    await page.keyboard.press('Enter')
+    await cards('delete_file').filter({ hasText: 'Withdrawn' }).waitFor()
+    await page.locator('.prose').filter({ hasText: 'Kept notes.txt' }).waitFor()
+    await settled()
+    expect(demo.has('notes.txt')).toBe(true)
+    expect(demo.complaints).toEqual([])
+  })
+
+  spec('a long argument is cut, and approving waits until all of it was shown', async () => {
+    const { send, request, settled, ...demo } = await open()
+    await send(`write "${'All work and no play. '.repeat(60)}" to long.txt`)
+    const card = request('long.txt')
+    const yes = card.getByRole('button', { name: 'Approve once' })
+    await yes.waitFor()
+    expect(await yes.isDisabled()).toBe(true)
+    await demo.screenshot('long')
+    await card.getByRole('button', { name: 'Show all' }).click()
+    expect(await yes.isDisabled()).toBe(false)
+    await yes.click()
+    await settled()
+    await expect.poll(() => demo.has('long.txt')).toBe(true)
+    expect(demo.complaints).toEqual([])
+  })
+
+  spec('a tool that fails is told as it is', async () => {
+    const { page, send, request, cards, ...demo } = await open()
+    await send('delete nope.txt')
+    await approve(request('nope.txt'))
+    await cards('delete_file').filter({ hasText: 'Failed' }).waitFor()
+    await page.locator('.prose').filter({ hasText: 'There is no nope.txt in the workspace.' }).waitFor()
+    expect(demo.complaints).toEqual([])
+  })
+
+  spec('a new chat begins empty and nothing of the old one is answered', async () => {
+    const { page, send, request, ...demo } = await open()
+    await send('delete notes.txt')
+    await request('notes.txt').waitFor()
+    await page.getByRole('button', { name: 'New chat' }).click()
+    await page.getByRole('heading', { name: 'Ask. Read. Sign.' }).waitFor()
+    expect(await page.locator('.pending-bar').count()).toBe(0)
+    await send('hello')
+    await page.locator('.prose').filter({ hasText: 'Ask for something' }).waitFor()
+    expect(demo.has('notes.txt')).toBe(true)
+    expect(demo.complaints).toEqual([])
+  })
+}

@@ -1,0 +1,166 @@
+import { expect } from 'vitest'
+import type { Bench } from './bench.js'
+import { asked, both, composerHasFocus, dialogOf } from './dialog-bench.js'
+
+/** The requests one by one, in the native dialog: what is shown, and what each button does. */
+export function answeringOneByOne({ spec, open }: Bench): void {
+  spec(
+    'S3.90 the dialog shows the tool, its arguments and the message, and no arguments where there are none',
+    async () => {
+      const demo = await open()
+      const { title, text, dialog } = await asked(demo, 'delete notes.txt then restore the sample files')
+      expect(await dialog.evaluate((element) => element.matches('dialog:modal'))).toBe(true)
+      expect(await title.textContent()).toBe('delete_file')
+      expect(await text.textContent()).toBe('{\n  "path": "notes.txt"\n}')
+      await dialog.getByText('This deletes notes.txt from the disk. It cannot be undone.').waitFor()
+      await demo.screenshot('dialog')
+      await dialogOf(demo).button('Approve Once').click()
+      await demo.page.getByText('One request waits for you').waitFor()
+      await demo.settled()
+      await dialogOf(demo).open()
+      expect(await title.textContent()).toBe('restore_samples')
+      expect(await text.count()).toBe(0)
+      await dialog.getByText('This puts back every sample file').waitFor()
+      expect(demo.complaints).toEqual([])
+    },
+  )
+
+  spec('S3.91 buttons only for what is offered: Cancel, Approve Once, Always (This Session)', async () => {
+    const demo = await open()
+    const { choices, button, gone } = await asked(demo, 'rename notes.txt to a.txt, then delete a.txt')
+    expect(await choices()).toEqual(['Cancel', 'Approve Once', 'Always (This Session)'])
+    await button('Approve Once').click()
+    await gone()
+    await demo.request('a.txt').waitFor()
+    await demo.settled()
+    await dialogOf(demo).open()
+    expect(await choices()).toEqual(['Cancel', 'Approve Once'])
+    expect(demo.complaints).toEqual([])
+  })
+
+  spec('S3.92 each button does what it says: deny, approve once, approve for the session', async () => {
+    const demo = await open()
+    const first = await asked(
+      demo,
+      'rename notes.txt to a.txt, then rename todo.md to b.md, then rename b.md to c.md',
+    )
+    await first.button('Cancel').click()
+    await demo.cards('move_file').filter({ hasText: 'You denied this' }).waitFor()
+    await demo.request('b.md').waitFor()
+    await demo.settled()
+    expect(demo.has('notes.txt')).toBe(true)
+    await first.open()
+    await first.button('Approve Once').click()
+    await demo.request('c.md').waitFor()
+    await demo.settled()
+    expect(demo.has('b.md')).toBe(true)
+    await first.open()
+    await first.button('Always (This Session)').click()
+    await demo.cards('move_file').filter({ hasText: 'You approved this for the rest of this chat' }).waitFor()
+    await expect.poll(() => demo.has('c.md')).toBe(true)
+    await demo.settled()
+    await demo.send('rename c.md to d.md')
+    await expect.poll(() => demo.has('d.md')).toBe(true)
+    expect(await demo.request('').count(), 'it is not asked again').toBe(0)
+    expect(demo.complaints).toEqual([])
+  })
+
+  spec(
+    'S3.93 a double click answers one request, also where the next comes up under the pointer',
+    async () => {
+      const demo = await open()
+      const { button, shows, gone } = await asked(demo, both)
+      await button('Approve Once').dblclick()
+      await shows('todo.md')
+      await demo.cards().filter({ hasText: 'Approved, not sent yet' }).waitFor()
+      expect(await demo.request('todo.md').count()).toBe(1)
+      await button('Cancel').dblclick({ delay: 20 })
+      await gone()
+      await demo.page.locator('.prose').filter({ hasText: 'Kept todo.md' }).waitFor()
+      await demo.settled()
+      expect([demo.has('notes.txt'), demo.has('todo.md')]).toEqual([false, true])
+      expect(demo.requests()).toBe(2)
+      expect(demo.complaints).toEqual([])
+    },
+  )
+
+  spec(
+    'S3.93 the buttons are disabled while an answer is on its way through a tab that is busy',
+    async () => {
+      const demo = await open()
+      await demo.send('delete notes.txt')
+      await demo.request('notes.txt').waitFor()
+      await demo.settled()
+      const other = await demo.openTab()
+      await other.request('notes.txt').waitFor()
+      const { dialog, button, choices, gone, open: show } = dialogOf(other)
+      await show()
+      const busy = demo.page.evaluate(() => {
+        const until = performance.now() + 1500
+        while (performance.now() < until);
+      })
+      await button('Approve Once').dispatchEvent('click')
+      await dialog.locator('button.approve:disabled').waitFor()
+      expect(await dialog.locator('.approval-choices button:disabled').count()).toBe((await choices()).length)
+      await busy
+      await gone()
+      await demo.cards('delete_file').filter({ hasText: 'Done' }).waitFor()
+      expect(demo.requests() + other.requests()).toBe(2)
+      expect([...demo.complaints, ...other.complaints]).toEqual([])
+    },
+  )
+
+  spec('S3.94 several: in the order they were asked, counted, each answered for itself', async () => {
+    const demo = await open()
+    const { button, count, shows, gone, dialog } = await asked(
+      demo,
+      'delete notes.txt, todo.md and logs/app.log',
+    )
+    expect(await count.textContent()).toMatch(/^1 of 3$/i)
+    await shows('notes.txt')
+    await dialog.locator('.dialog-next').click()
+    await shows('todo.md')
+    expect(await count.textContent()).toMatch(/^2 of 3$/i)
+    await button('Cancel').click()
+    await shows('notes.txt')
+    expect(await count.textContent()).toMatch(/^1 of 2$/i)
+    await button('Approve Once').click()
+    await shows('logs/app.log')
+    expect(await count.count()).toBe(0)
+    expect(await dialog.locator('.dialog-next').count()).toBe(0)
+    expect(demo.requests(), 'nothing is sent while a request of the turn is open').toBe(1)
+    await button('Approve Once').click()
+    await gone()
+    await composerHasFocus(demo)
+    await demo.page.locator('.prose').filter({ hasText: 'Deleted logs/app.log' }).waitFor()
+    expect([demo.has('notes.txt'), demo.has('todo.md'), demo.has('logs/app.log')]).toEqual([
+      false,
+      true,
+      false,
+    ])
+    expect(demo.requests()).toBe(2)
+    expect(demo.complaints).toEqual([])
+  })
+
+  spec('S3.95 a request set aside stays pending and can be taken up again', async () => {
+    const demo = await open()
+    const { button, shows, gone, open: reopen } = await asked(demo, both)
+    await button('Later').click()
+    await shows('todo.md')
+    await button('Later').click()
+    await gone()
+    await demo.page.getByText('2 requests wait for you, 2 set aside').waitFor()
+    expect(await demo.request('').count()).toBe(2)
+    expect(demo.requests()).toBe(1)
+    await demo.screenshot('set-aside')
+    await reopen()
+    await shows('notes.txt')
+    await button('Approve Once').click()
+    await shows('todo.md')
+    await button('Approve Once').click()
+    await gone()
+    await demo.page.locator('.prose').filter({ hasText: 'Deleted todo.md' }).waitFor()
+    expect([demo.has('notes.txt'), demo.has('todo.md')]).toEqual([false, false])
+    expect(demo.complaints).toEqual([])
+  })
+}
