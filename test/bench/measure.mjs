@@ -1,30 +1,127 @@
-/** Milliseconds one call takes: the median of `runs` after a warm-up. */
-export async function measure(work, { warmup = 2, runs = 5 } = {}) {
-  for (let i = 0; i < warmup; i++) await work()
-  const times = []
-  for (let i = 0; i < runs; i++) {
-    globalThis.gc?.()
-    const start = performance.now()
-    await work()
-    times.push(performance.now() - start)
-  }
-  return times.sort((a, b) => a - b)[Math.floor(runs / 2)]
+/** The middle of some numbers. */
+export function median(values) {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
-/** The exponent of growth: the slope of log time over log size, by least squares. 1 is linear, 2 is quadratic. */
+/**
+ * The exponent of growth over the four largest sizes: the slope of log time over log size, by least squares. 1 is linear, 2 is
+ * quadratic. `undefined` for fewer than two sizes.
+ */
 export function exponent(points) {
-  const xs = points.map(({ size }) => Math.log(size))
-  const ys = points.map(({ ms }) => Math.log(ms))
+  const last = [...points].sort((a, b) => a.size - b.size).slice(-4)
+  if (last.length < 2) return undefined
+  const xs = last.map(({ size }) => Math.log(size))
+  const ys = last.map(({ ms }) => Math.log(ms))
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length
   const [mx, my] = [mean(xs), mean(ys)]
   const over = xs.reduce((sum, x, i) => sum + (x - mx) * (ys[i] - my), 0)
   return over / xs.reduce((sum, x) => sum + (x - mx) ** 2, 0)
 }
 
-/** One table as Markdown. */
-export function table(title, columns, rows) {
-  const line = (cells) => `| ${cells.join(' | ')} |`
-  return [`### ${title}`, '', line(columns), line(columns.map(() => '---:')), ...rows.map(line), ''].join(
-    '\n',
-  )
+/** A run that starts when the first thing to be measured is handed over, and ends with `stop`. */
+function createClock() {
+  let started
+  let ms
+  return {
+    start: () => {
+      started ??= performance.now()
+    },
+    stop: () => {
+      ms ??= performance.now() - started
+    },
+    get ms() {
+      if (!(ms >= 0)) throw new Error('the clock was not started and stopped')
+      return ms
+    },
+  }
+}
+
+/** Opens, runs and checks one session. What a session did wrong is thrown, with its contender's name. */
+async function runOnce(contender, open, check) {
+  const session = await open(contender)
+  globalThis.gc?.()
+  const clock = createClock()
+  try {
+    await session.run(clock)
+    clock.stop()
+    check(await session.result(), contender)
+  } catch (cause) {
+    throw new Error(`${contender.name}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  } finally {
+    session.close?.()
+  }
+  return clock.ms
+}
+
+/** What a repetition may cost (ms) before a contender is measured once instead of several times, or not at all. */
+const patience = { several: 6_000, once: 60_000 }
+
+/** Work this short (ms, all repetitions together) is repeated more often, so that what else the machine does cancels out. */
+const short = 250
+
+/**
+ * The same work for every contender: for each size a warm-up and at least `runs` rounds, in each of which all of them take turns, so
+ * that what else the machine does meets all of them. Gives `{ contender, size, count, ms, runs }`, or `{ contender, size, skipped }`
+ * where a contender that grows faster than its input would hold up everybody else.
+ *
+ * `open(contender, size)` gives a session (not timed): `run(clock)` does the work, `result()` is what came out, for `check`.
+ */
+export async function compare({
+  contenders,
+  sizes,
+  count,
+  open,
+  check,
+  runs = 5,
+  mostRuns = 25,
+  warmup = 2,
+  log = () => {},
+}) {
+  const points = []
+  for (const size of sizes) {
+    const once = (contender) =>
+      runOnce(
+        contender,
+        (one) => open(one, size),
+        (result) => check(result, size, contender),
+      )
+    const plans = contenders.map((contender) => planFor(points, contender, size, { runs, mostRuns }))
+    for (let round = 0; round < warmup; round++) {
+      for (const { contender, least } of plans) if (least >= runs) await once(contender)
+    }
+    while (plans.some(wantsMore)) {
+      for (const plan of plans) if (wantsMore(plan)) plan.times.push(await once(plan.contender))
+    }
+    for (const { contender, times } of plans) {
+      const point = { contender: contender.id, size, count: count(size) }
+      if (times.length > 0) points.push({ ...point, ms: median(times), runs: times.length })
+      else points.push({ ...point, skipped: true })
+    }
+    log(`  ${size}`)
+  }
+  return points
+}
+
+/** How often a contender takes part at this size, by what the sizes before have cost it. */
+function planFor(points, contender, size, { runs, mostRuns }) {
+  const forecast = forecastOf(points, contender, size)
+  const least = forecast > patience.once ? 0 : forecast > patience.several ? 1 : runs
+  return { contender, least, most: least < runs ? least : mostRuns, times: [] }
+}
+
+function wantsMore({ least, most, times }) {
+  if (times.length < least) return true
+  return times.length < most && times.reduce((sum, ms) => sum + ms, 0) < short
+}
+
+/** What the next size will cost if cost goes on growing as it did between the last two. */
+function forecastOf(points, contender, size) {
+  const [before, last] = points.filter((point) => point.contender === contender.id).slice(-2)
+  const latest = last ?? before
+  if (!latest) return 0
+  if (latest.skipped) return Number.POSITIVE_INFINITY
+  const power = last ? Math.log(last.ms / before.ms) / Math.log(last.size / before.size) : 1
+  return latest.ms * (size / latest.size) ** Math.min(2.2, Math.max(0, power))
 }

@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest'
+import { compare, exponent, median } from './measure.mjs'
+import { main } from './run.mjs'
+
+// No time is asserted here: what is fast is for `npm run bench` to say, on a machine that does nothing else.
+
+test('the exponent is fitted over the four largest sizes', () => {
+  const sizes = [1, 2, 4, 8, 16, 32]
+  const square = sizes.map((size) => ({ size, ms: size < 4 ? 1000 : size * size }))
+  expect(exponent(square)).toBeCloseTo(2)
+  expect(exponent(sizes.map((size) => ({ size, ms: 3 * size })))).toBeCloseTo(1)
+  expect(exponent([{ size: 1, ms: 1 }])).toBeUndefined()
+})
+
+test('the median is the middle, and between the middle two', () => {
+  expect(median([5, 1, 100])).toBe(5)
+  expect(median([1, 2, 3, 100])).toBe(2.5)
+})
+
+test('a contender that loses something fails the run, by its name', async () => {
+  const forgetful = { id: 'forgetful', name: 'The Forgetful' }
+  const running = compare({
+    contenders: [forgetful],
+    sizes: [3],
+    count: (size) => size,
+    open: () => ({
+      run: async (clock) => clock.start(),
+      result: () => 2,
+    }),
+    check(result, size) {
+      if (result !== size) throw new Error(`${result} of ${size}`)
+    },
+  })
+  await expect(running).rejects.toThrow('The Forgetful: 2 of 3')
+})
+
+test('contenders take turns, and each is run at least five times after the warm-up', async () => {
+  const turns: string[] = []
+  const points = await compare({
+    contenders: ['a', 'b'].map((id) => ({ id, name: id })),
+    sizes: [1],
+    count: () => 1,
+    open: ({ id }) => ({
+      async run(clock) {
+        clock.start()
+        turns.push(id)
+      },
+      result: () => undefined,
+    }),
+    check: () => {},
+  })
+  expect(turns.slice(0, 14).join('')).toBe('abababababababab'.slice(0, 14))
+  for (const { runs } of points) expect(runs).toBeGreaterThanOrEqual(5)
+})
+
+test('an unknown workload is named, with those there are', async () => {
+  await expect(main(['--only', 'w1,w99'])).rejects.toThrow(/w99.*There are w1, w2/)
+})
+
+test('every workload that needs no quiet machine runs, is checked and prints its table', {
+  timeout: 300_000,
+}, async () => {
+  const printed: string[] = []
+  const names = ['w1', 'w2', 'w3', 'w4', 'w5', 'w6', 'w7', 'w9']
+  const { tables, rows } = await main(['--no-build', '--only', names.join(',')], {
+    scale: 'tiny',
+    write: (text) => printed.push(text),
+  })
+  expect(tables.map(({ id }) => id)).toEqual(['w1', 'w1-length', 'w2', 'w3', 'w4', 'w5', 'w6', 'w7', 'w9'])
+  const text = printed.join('\n')
+  for (const title of [
+    'W1 Text',
+    'W4 Tool calls',
+    'W6',
+    'AG-UI client',
+    'immutable floor',
+    'exponent',
+    'x floor',
+  ])
+    expect(text).toContain(title)
+  expect(text).toMatch(/(ok|MISSES) {2,6}D5/)
+  expect(rows.every(({ ok }) => typeof ok === 'boolean')).toBe(true)
+})

@@ -1,0 +1,174 @@
+import { exponent } from './measure.mjs'
+import { costOf, number } from './report.mjs'
+
+const peers = ['ai-sdk', 'tanstack', 'ag-ui']
+const strict = 'countersign-sync'
+const KiB = 1024
+
+/**
+ * What the numbers have to show, and whether they do: `{ claim, text, value, bound, ok }`, for the workloads that were run. Countersign is
+ * judged where it publishes every delta on its own, as the floor and the peers do; what it costs as it comes is in the tables.
+ */
+export function judge(tables) {
+  const by = new Map(tables.map((table) => [table.id, table]))
+  return [
+    ...timedClaims(by),
+    ...flat(by.get('w1-length')),
+    ...memory(by.get('w8')),
+    ...sizes(by.get('w7')),
+    ...drawing(by.get('w6')),
+    ...bursts(by.get('w9'), by.get('w9-page')),
+  ]
+}
+
+const timedBounds = [
+  { id: 'w1', what: '32,000 text deltas', ratio: 2, growth: 1.1 },
+  { id: 'w3', what: '1,000 deltas on 5,000 messages', ratio: 2, growth: 1.1 },
+  { id: 'w4', what: '1,000 calls asked and answered', ratio: 2, growth: 1.3 },
+  { id: 'w5', what: '32,000 SSE events', ratio: 2, growth: 1.1 },
+  { id: 'w2', what: '400 KB of arguments', ratio: 3, growth: 1.1 },
+]
+
+function timedClaims(by) {
+  return timedBounds.flatMap(({ id, what, ratio, growth }) => {
+    const table = by.get(id)
+    if (!table) return []
+    const { points } = table
+    const cost = costOf(points, strict)
+    const grown = exponent(points.filter((point) => point.contender === strict))
+    const asItComes = costOf(points, 'countersign')
+    return [
+      faster(id, what, points),
+      atMost(
+        id === 'w2' ? '2' : '1',
+        `${what}, against the immutable floor (as it comes ${number(asItComes.ratio)})`,
+        cost.ratio,
+        ratio,
+        'x',
+      ),
+      atMost('3', `${what}: growth exponent`, grown ?? Number.NaN, growth, ''),
+    ]
+  })
+}
+
+/** Against each peer at the largest size that it was measured at. */
+function faster(id, what, points) {
+  const lead = peers.map((peer) => {
+    const theirs = costOf(points, peer)
+    const ours = points.find((point) => point.contender === strict && point.size === theirs?.size)
+    return theirs ? theirs.ms / ours.ms : Number.POSITIVE_INFINITY
+  })
+  const least = Math.min(...lead)
+  return {
+    claim: '1',
+    text: `${what}: the fastest peer takes (${id})`,
+    value: `${number(least)}x as long`,
+    bound: 'more than 1x',
+    ok: least > 1,
+  }
+}
+
+/** The cost per delta of a long message is that of a short one, and no size costs much more than the one before. */
+function flat(table) {
+  if (!table) return []
+  const costs = table.points
+    .filter((point) => point.contender === strict)
+    .map(({ size, ms, count }) => ({ size, us: (ms * 1000) / count }))
+  const steps = costs.slice(1).map(({ size, us }, i) => ({ size, ratio: us / costs[i].us }))
+  const worst = steps.reduce((a, b) => (b.ratio > a.ratio ? b : a), { size: 0, ratio: 0 })
+  return [
+    atMost(
+      '3',
+      'cost per delta of the longest message, against the shortest',
+      costs.at(-1).us / costs[0].us,
+      1.5,
+      'x',
+    ),
+    atMost(
+      '3',
+      `cost per delta from one size to the next (at ${worst.size} KB): no cliff`,
+      worst.ratio,
+      2,
+      'x',
+    ),
+  ]
+}
+
+function memory(table) {
+  const own = table?.facts.measured.find((one) => one.contender === strict)
+  if (!own) return []
+  return [
+    atMost('4', 'allocated per delta', own.alone / 1000, 1, ' KB'),
+    atMost('4', 'allocated per delta with 200 messages', own.history / 1000, 2.5, ' KB'),
+    atMost('4', 'kept by a message of 256 KB', own.message / KiB / KiB, 1, ' MiB'),
+  ]
+}
+
+function sizes(table) {
+  if (!table) return []
+  const own = (kind) =>
+    table.facts.sizes.find((one) => one.contender === 'countersign' && one.with === kind).gzip / KiB
+  return [
+    atMost('5', 'ChatClient and fetchServerSentEvents, min + gzip', own('client'), 10, ' KiB'),
+    ...['react', 'solid', 'vue', 'svelte'].map((kind) =>
+      atMost('5', `the same with useChat of ${kind}`, own(kind), 11, ' KiB'),
+    ),
+  ]
+}
+
+function drawing(table) {
+  if (!table) return []
+  const { measured } = table.facts
+  return measured
+    .filter(({ name }) => name === 'countersign')
+    .flatMap(({ framework, us, settled, asDefault }) => {
+      const floor = measured.find((one) => one.framework === framework && one.name === 'floor')
+      const perFrame = asDefault.streaming <= asDefault.frames + 2
+      const theirs = measured.filter((one) => one.framework === framework && peers.includes(one.name))
+      const lead = Math.min(...theirs.map((one) => one.us / us))
+      const value = `${number(lead)}x as long`
+      return [
+        ...(theirs.length > 0
+          ? [
+              {
+                claim: '1',
+                text: `${framework}: the fastest peer takes (w6)`,
+                value,
+                bound: 'more than 1x',
+                ok: lead > 1,
+              },
+            ]
+          : []),
+        atMost('6', `${framework}: settled rows drawn`, settled + asDefault.settled, 0, ''),
+        atMost('6', `${framework}: CPU against the floor by hand`, us / floor.us, 1.1, 'x'),
+        {
+          claim: '6',
+          text: `${framework}: draws of the streaming row, by default`,
+          value: `${asDefault.streaming} in ${asDefault.frames} frames`,
+          bound: 'one a frame',
+          ok: perFrame,
+        },
+      ]
+    })
+}
+
+function bursts(told, page) {
+  const claims = []
+  const own = told?.facts.measured.find((one) => one.contender === 'countersign')
+  if (own) claims.push(atMost('7', 'notifications of 2,000 buffered deltas', own.notified, 10, ''))
+  for (const one of page?.facts.measured ?? []) {
+    claims.push(atMost('7', `longest task in Chromium, ${one.name}`, Math.max(0, ...one.long), 50, ' ms'))
+    if (one.hidden) claims.push(atMost('7', `notifications in Chromium, ${one.name}`, one.notified, 10, ''))
+  }
+  return claims
+}
+
+function atMost(claim, text, value, bound, unit) {
+  return {
+    claim,
+    text,
+    value: `${number(value)}${unit}`,
+    bound: `at most ${bound}${unit}`,
+    ok: value <= bound,
+  }
+}

@@ -1,0 +1,73 @@
+// What one contender allocates or keeps, in a heap of its own: `node --expose-gc memory.mjs <contender> <task as JSON>`.
+import { PerformanceObserver } from 'node:perf_hooks'
+import { checkText } from './checks.mjs'
+import { onHistory, plainConversation } from './scenarios.mjs'
+
+const [id, json] = process.argv.slice(2)
+const { contenders } = await import('./contenders/index.mjs')
+const contender = contenders.find((one) => one.id === id)
+const task = JSON.parse(json)
+const nothing = { start() {}, stop() {} }
+
+const tasks = {
+  /** Bytes per delta, between the first event and the end; the young generation is large enough for nothing to be collected. */
+  async allocated({ history }) {
+    const scenario = onHistory(history)
+    for (let i = 0; i < 4; i++) await contender.text(scenario).run(nothing)
+    const session = contender.text(scenario)
+    let collections = 0
+    const observer = new PerformanceObserver((list) => {
+      collections += list.getEntries().length
+    })
+    await settle()
+    observer.observe({ entryTypes: ['gc'] })
+    let before
+    await session.run({
+      start() {
+        before ??= process.memoryUsage().heapUsed
+      },
+    })
+    const bytes = process.memoryUsage().heapUsed - before
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    observer.disconnect()
+    if (collections > 0)
+      throw new Error('there was a collection meanwhile: the young generation is too small')
+    checkText(session.result(), scenario)
+    return bytes / scenario.deltas.length
+  },
+
+  /** Bytes that are still there after a conversation, when nobody but the contender has its text. */
+  async kept({ turns, size }) {
+    // What is compiled and cached on the way is not kept by the conversation.
+    for (let i = 0; i < 3; i++) await converse(1, Math.min(size, 64_000))
+    await settle()
+    const before = process.memoryUsage().heapUsed
+    const session = await converse(turns, size)
+    await settle()
+    const bytes = process.memoryUsage().heapUsed - before
+    // Only now: to compare a text is to flatten it, and the text it is compared with is made anew.
+    if (session.result().text !== plainConversation(turns, size).texts.at(-1))
+      throw new Error('the text differs')
+    return bytes
+  },
+}
+
+async function converse(turns, size) {
+  const scenario = plainConversation(turns, size)
+  const session = contender.text(scenario)
+  await session.run(nothing)
+  for (const key of Object.keys(scenario)) delete scenario[key]
+  Object.assign(scenario, { history: [], agui: [] })
+  return session
+}
+
+/** More than one collection: what a first one finalises, a second one frees. */
+async function settle() {
+  for (let i = 0; i < 3; i++) {
+    globalThis.gc()
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+const bytes = await tasks[task.name](task)
+process.send(bytes, () => process.exit(0))

@@ -1,0 +1,88 @@
+import { fork } from 'node:child_process'
+import { join } from 'node:path'
+import { contenders } from '../contenders/index.mjs'
+import { median } from '../measure.mjs'
+import { number } from '../report.mjs'
+
+const KiB = 1024
+const MiB = KiB * KiB
+
+const columns = [
+  {
+    key: 'alone',
+    title: 'allocated per delta',
+    task: { name: 'allocated', history: 0 },
+    unit: 'KB',
+    per: 1000,
+  },
+  {
+    key: 'history',
+    title: '… with 200 messages',
+    task: { name: 'allocated', history: 200 },
+    unit: 'KB',
+    per: 1000,
+  },
+  {
+    key: 'message',
+    title: 'kept by a message of 256 KB',
+    task: { name: 'kept', turns: 1, size: 256 * KiB },
+    unit: 'MiB',
+    per: MiB,
+  },
+  {
+    key: 'conversation',
+    title: 'kept by a conversation of 2 MB',
+    task: { name: 'kept', turns: 32, size: 64 * KiB },
+    unit: 'MiB',
+    per: MiB,
+  },
+]
+
+export async function run({ scale, log }) {
+  const repeats = scale === 'full' ? 5 : 1
+  const measured = []
+  for (const { id, name } of contenders) {
+    const values = {}
+    for (const { key, task } of columns) {
+      const small = scale === 'tiny' && task.size ? { ...task, turns: 1, size: 1000 } : task
+      const found = []
+      for (let i = 0; i < repeats; i++) found.push(await measureIn(id, small))
+      values[key] = median(found)
+    }
+    measured.push({ contender: id, name, ...values })
+    log(`  ${id}`)
+  }
+  return [
+    {
+      id: 'w8',
+      title: 'W8 Memory',
+      columns: ['', ...columns.map(({ title }) => title)],
+      rows: measured.map((one) => [
+        one.name,
+        ...columns.map(({ key, unit, per }) => `${number(one[key] / per)} ${unit}`),
+      ]),
+      facts: { measured },
+      notes: [
+        'Each number from a process of its own. 1,000 deltas of 4 to 12 characters allocate; deltas of 64 characters are kept.',
+      ],
+    },
+  ]
+}
+
+function measureIn(contender, task) {
+  return new Promise((resolve, reject) => {
+    const child = fork(join(import.meta.dirname, '../memory.mjs'), [contender, JSON.stringify(task)], {
+      execArgv: ['--expose-gc', '--min-semi-space-size=512', '--max-semi-space-size=512'],
+    })
+    let bytes
+    child.on('message', (message) => {
+      bytes = message
+    })
+    child.on('error', reject)
+    child.on('exit', (code) =>
+      bytes === undefined
+        ? reject(new Error(`${contender}, ${task.name}: ended with ${code}`))
+        : resolve(bytes),
+    )
+  })
+}
