@@ -7,7 +7,19 @@ export default [
     path: 'packages/client/dist/index.js',
     import: '{ ChatClient, fetchServerSentEvents }',
     // The budget is 10 KiB; what stands above it is a debt, and the limit only keeps it from growing.
-    limit: '29 KiB',
+    limit: '24.25 KiB',
+    gzip: true,
+    modifyEsbuildConfig,
+  },
+  {
+    name: 'react: useChat, with the client and fetchServerSentEvents',
+    import: {
+      'packages/react/dist/index.js': '{ useChat }',
+      'packages/client/dist/index.js': '{ ChatClient, fetchServerSentEvents }',
+    },
+    ignore: ['react'],
+    // The budget is 11 KiB, and this is as much above it as the client is above its own.
+    limit: '25 KiB',
     gzip: true,
     modifyEsbuildConfig,
   },

@@ -3,15 +3,16 @@ import {
   type ChatClientOptions,
   type ChatSnapshot,
   type Connection,
-  type Persistence,
+  type Persistent,
 } from '@countersign/client'
+import { persistent } from '@countersign/client/persistence'
 import { tabs } from '@countersign/client/tabs'
 import type { ThreadRecord } from '@countersign/core'
 import { passMacrotasks } from '@countersign/testing'
 import { onTestFinished } from 'vitest'
 
 /** Keeps records as JSON text in memory. */
-export interface MemoryPersistence extends Persistence {
+export interface MemoryPersistence extends Persistent {
   readonly texts: Map<string, string>
   saves: number
   /** What the next calls fail with. */
@@ -25,6 +26,11 @@ export function memoryPersistence(): MemoryPersistence {
     if (persistence.failure) throw persistence.failure
   }
   const persistence: MemoryPersistence = {
+    ...persistent({
+      load: (threadId) => persistence.load(threadId),
+      save: (threadId, record) => persistence.save(threadId, record),
+      remove: (threadId) => persistence.remove(threadId),
+    }),
     texts,
     saves: 0,
     failure: undefined,
@@ -173,11 +179,11 @@ export class FakeTab {
       onError: ({ code }) => this.errors.push(code),
       notify: 'sync',
       ...options,
-      persistence: {
+      persistence: persistent({
         load: (threadId) => kept.load(threadId),
         save: (threadId, record) => (signal.aborted ? never() : kept.save(threadId, record)),
         remove: (threadId) => kept.remove(threadId),
-      },
+      }),
       tabs: tabs({
         locks: {
           async request(name: string, ...rest: unknown[]) {

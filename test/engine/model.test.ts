@@ -25,6 +25,29 @@ const stories: Record<ModelStory, Iterable<ModelEvent> | (() => AsyncIterable<Mo
   ],
   endless,
   cut: [{ type: 'text-delta', delta: 'Hel' }],
+  asks: [
+    {
+      type: 'tool-call',
+      id: '',
+      name: 'search',
+      arguments: '{"q":"x"}',
+      providerExecuted: true,
+      approval: { id: 'mcpr_1', state: 'requested' },
+    },
+    { type: 'finish', reason: 'stop' },
+  ],
+  runs: [
+    {
+      type: 'tool-call',
+      id: 'mcp_1',
+      name: 'search',
+      arguments: '{"q":"x"}',
+      providerExecuted: true,
+      approval: { id: 'mcpr_1', state: 'answered' },
+    },
+    { type: 'tool-result', toolCallId: 'mcp_1', outcome: { kind: 'ok', value: 3 } },
+    { type: 'finish', reason: 'stop' },
+  ],
 }
 
 describeModel('scriptedModel', (story) => scriptedModel([stories[story]]), { test, expect })

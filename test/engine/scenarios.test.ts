@@ -42,7 +42,8 @@ for (const wire of wires) {
       calls(call('c1', 'send_email', { to: 'team@example.org' })),
       ({ messages }) => {
         const last = messages.at(-1)
-        const outcome = last?.role === 'tool' ? last.content[0]?.outcome : undefined
+        const [result] = last?.role === 'tool' ? last.content : []
+        const outcome = result?.type === 'tool-result' ? result.outcome : undefined
         return says(`Not sent: ${outcome && 'reason' in outcome ? outcome.reason : 'no reason'}`)
       },
     ])

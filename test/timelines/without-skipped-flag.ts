@@ -3,7 +3,7 @@ import type { ChatClient } from '@countersign/client'
 import { createServer, type Plugin } from 'vite'
 
 const root = join(import.meta.dirname, '../..')
-const assignment = 'this.skipped = true'
+const assignment = 'skipped = true'
 
 /** The client with its second flag never set: what it was like before there was one. */
 export async function loadWithoutSkippedFlag(): Promise<typeof ChatClient> {
@@ -15,7 +15,7 @@ export async function loadWithoutSkippedFlag(): Promise<typeof ChatClient> {
       const pieces = id.includes('/packages/client/src/') ? code.split(assignment) : []
       if (pieces.length < 2) return undefined
       replaced += pieces.length - 1
-      return pieces.join('this.skipped = false')
+      return pieces.join('skipped = false')
     },
   }
   const vite = await createServer({

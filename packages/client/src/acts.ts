@@ -3,8 +3,9 @@ import {
   CountersignError,
   findAnswerable,
   hasDeferredAnswer,
+  isLeftHere,
   isRecord,
-  type RunEnd,
+  type LocalAct,
   sameJson,
   type ToolCallApproval,
   type ToolMap,
@@ -12,7 +13,8 @@ import {
   visibleRequests,
 } from '@countersign/core'
 import { expiryOf } from './expiry.js'
-import type { AnswerResult, SendResult } from './results.js'
+import type { Answered, AnswerResult, SendResult } from './results.js'
+import type { Run } from './run.js'
 import type { Runner } from './runner.js'
 import type { Session } from './session.js'
 
@@ -42,162 +44,138 @@ export type InterruptResponse = { readonly id: string } & (
  * What a person can do, done here: each act turns into steps of the machine and, where it leads to one, a request. An act takes one
  * plain value, so that it can come from another tab as well.
  */
-export class Acts<Tools extends ToolMap> {
-  readonly #session: Session<Tools>
-  readonly #runner: Runner<Tools>
+function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runner) {
+  const { state, dispatch } = session
+  const isQueued = (id: string) => state.queue.some((item) => item.id === id)
 
-  constructor(session: Session<Tools>, runner: Runner<Tools>) {
-    this.#session = session
-    this.#runner = runner
+  async function repeat(): Promise<void> {
+    if (!runner.run && !runner.disposed) await runner.again()
   }
 
-  /** Whether a name that came from elsewhere is that of an act. */
-  knows(name: string): name is ActName {
-    return names.has(name)
+  /** The person gave something that the server has to have. */
+  function give(answered: Answered, act: LocalAct): Promise<AnswerResult> {
+    runner.personActs()
+    dispatch(act)
+    return runner.sendAnswer(answered)
   }
 
-  async send(message: UIMessage): Promise<SendResult> {
-    const { state, options } = this.#session
-    if (this.#runner.disposed) return { status: 'refused', error: disposedError() }
-    // Another tab may hand over again what a tab that is gone had taken already.
-    if (state.messages.has(message.id)) return { status: 'sent' }
-    if (state.queue.some(({ id }) => id === message.id)) return { status: 'queued', id: message.id }
-    const visible = visibleRequests(state)
-    if (options.onPendingMessage === 'reject' && visible.length > 0) {
-      return { status: 'refused', error: pendingError(visible) }
-    }
-    this.#runner.personActs()
-    const item = { id: message.id, message, visible }
-    if (!this.#runner.run && state.queue.length === 0 && this.#runner.mayLeave(item)) {
-      return sendResult(await this.#runner.say(message).done)
-    }
-    this.#session.dispatch({ type: 'queue', item })
-    if (!this.#runner.run) this.#runner.sendQueued()
-    const { run } = this.#runner
-    if (!run || state.queue.some(({ id }) => id === item.id)) return { status: 'queued', id: item.id }
-    return sendResult(await run.done)
-  }
+  return {
+    async send(message: UIMessage): Promise<SendResult> {
+      const { id } = message
+      // Another tab may hand over again what a tab that is gone had taken already.
+      if (state.messages.has(id)) return { status: 'sent' }
+      if (isQueued(id)) return { status: 'queued', id }
+      const visible = visibleRequests(state)
+      if (session.options.onPendingMessage === 'reject' && visible.length > 0) {
+        return { status: 'refused', error: pendingError(visible) }
+      }
+      runner.personActs()
+      const item = { id, message, visible }
+      if (!runner.run && state.queue.length === 0 && runner.mayLeave(item))
+        return sendResult(runner.say(message))
+      dispatch({ type: 'queue', item })
+      if (!runner.run) runner.sendQueued()
+      return runner.run && !isQueued(id) ? sendResult(runner.run) : { status: 'queued', id }
+    },
 
-  cancelQueued(id: string): boolean {
-    const found = this.#session.state.queue.some((item) => item.id === id)
-    if (found) this.#session.dispatch({ type: 'unqueue', id })
-    return found
-  }
+    cancelQueued: (id: string): void => dispatch({ type: 'unqueue', id }),
 
-  async answer(response: ApprovalResponse): Promise<AnswerResult> {
-    const { id, approved, reason, scope } = response
-    if (this.#runner.disposed) return disposed
-    const found = findAnswerable(this.#session.state, id)
-    if (found.status === 'not-found') this.#session.warn(`There is no approval "${id}" to answer.`)
-    if (found.status !== 'open') return found
-    if (expiryOf(found.approval) <= this.#session.now()) {
-      this.#session.dispatch({ type: 'close', ids: [id], because: 'expired' })
-      return { status: 'expired' }
-    }
-    const edited = copyJson(response.input)
-    const fault =
-      edited.fault ?? faultOf({ ...response, input: edited.value }, found.approval, found.call.input)
-    if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
-    this.#runner.personActs()
-    this.#session.dispatch({ type: 'answer', approvalId: id, approved, reason, input: edited.value, scope })
-    return this.#runner.sendAnswer(found.call)
-  }
-
-  async giveResult(result: ToolResult): Promise<AnswerResult> {
-    if (this.#runner.disposed) return disposed
-    const call = this.#session.state.calls.get(result.toolCallId)
-    if (!call) return { status: 'not-found' }
-    const open = call.state === 'input-complete' || (call.state === 'approval-responded' && call.ready)
-    if (!open) return { status: 'closed', reason: call.state }
-    this.#runner.personActs()
-    const outcome =
-      'error' in result ? { error: { message: result.error } } : { output: result.output ?? null }
-    const messageId = this.#session.newId()
-    this.#session.dispatch({ type: 'tool-output', toolCallId: call.id, messageId, ...outcome })
-    return this.#runner.sendAnswer(call)
-  }
-
-  async respond(response: InterruptResponse): Promise<AnswerResult> {
-    if (this.#runner.disposed) return disposed
-    const cell = this.#session.state.interrupts.get(response.id)
-    if (!cell) return { status: 'not-found' }
-    if (cell.response) return { status: 'already-answered' }
-    this.#runner.personActs()
-    const answer = 'cancel' in response ? { cancel: true as const } : { payload: response.payload }
-    this.#session.dispatch({ type: 'respond', interruptId: response.id, response: answer })
-    return this.#runner.sendAnswer(cell)
-  }
-
-  /** The time of requests has run out. Sends nothing: the server learns of it with the next request. */
-  expire(approvalIds: readonly string[]): void {
-    const { state } = this.#session
-    const now = this.#session.now()
-    const ids = approvalIds.filter((id) => {
+    async answer(response: ApprovalResponse): Promise<AnswerResult> {
+      const { id, approved, reason, scope } = response
       const found = findAnswerable(state, id)
-      return found.status === 'open' && expiryOf(found.approval) <= now
-    })
-    if (ids.length > 0) this.#session.dispatch({ type: 'close', ids, because: 'expired' })
-  }
+      if (found.status === 'not-found') session.warn(`There is no approval "${id}" to answer.`)
+      if (found.status !== 'open') return found
+      const { call, approval } = found
+      if (expiryOf(approval) <= session.now()) {
+        dispatch({ type: 'close', ids: [id], because: 'expired' })
+        return { status: 'expired' }
+      }
+      const edited = copyJson(response.input)
+      const fault = edited.fault ?? faultOf({ ...response, input: edited.value }, approval, call.input)
+      if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
+      return give(call, { type: 'answer', approvalId: id, approved, reason, input: edited.value, scope })
+    },
 
-  stop(): void {
-    this.#runner.hold()
-    this.#runner.void()
-  }
+    async giveResult(result: ToolResult): Promise<AnswerResult> {
+      const { toolCallId } = result
+      const call = state.calls.get(toolCallId)
+      if (!call) return { status: 'not-found' }
+      if (!isLeftHere(call)) return { status: 'closed', reason: call.state }
+      const outcome =
+        'error' in result ? { error: { message: result.error } } : { output: result.output ?? null }
+      return give(call, { type: 'tool-output', toolCallId, messageId: session.newId(), ...outcome })
+    },
 
-  async retry(): Promise<void> {
-    const { state } = this.#session
-    if (state.error || hasDeferredAnswer(state)) await this.#again()
-  }
+    async respond(response: InterruptResponse): Promise<AnswerResult> {
+      const cell = state.interrupts.get(response.id)
+      if (!cell) return { status: 'not-found' }
+      if (cell.response) return { status: 'already-answered' }
+      const answer = 'cancel' in response ? { cancel: true as const } : { payload: response.payload }
+      return give(cell, { type: 'respond', interruptId: response.id, response: answer })
+    },
 
-  async resume(): Promise<void> {
-    const { state } = this.#session
-    if (this.#runner.run || this.#runner.disposed) return
-    this.#runner.personActs()
-    this.#runner.startTools()
-    if (state.unsent.size > 0 && areAllToolsComplete(state)) await this.#again()
-  }
+    /** The time of requests has run out. Sends nothing: the server learns of it with the next request. */
+    expire(approvalIds: readonly string[]): void {
+      const now = session.now()
+      const ids = approvalIds.filter((id) => {
+        const found = findAnswerable(state, id)
+        return found.status === 'open' && expiryOf(found.approval) <= now
+      })
+      if (ids.length > 0) dispatch({ type: 'close', ids, because: 'expired' })
+    },
 
-  async #again(): Promise<void> {
-    if (!this.#runner.run && !this.#runner.disposed) await this.#runner.again()
-  }
+    stop(): void {
+      runner.hold()
+      runner.void()
+    },
 
-  async regenerate(messageId: string | undefined): Promise<SendResult> {
-    if (this.#runner.disposed) return { status: 'refused', error: disposedError() }
-    const { order, messages } = this.#session.state
-    const last = messageId === undefined ? order.length - 1 : (messages.get(messageId)?.position ?? -1)
-    const spoken = order.slice(0, last + 1).findLast((cell) => cell.role === 'user')
-    if (!spoken) {
-      const message = 'There is no message of the person before it to answer again.'
-      return { status: 'refused', error: new CountersignError('invalid-argument', message, { messageId }) }
-    }
-    this.#runner.void()
-    this.#runner.personActs()
-    const truncate = () => this.#session.dispatch({ type: 'truncate', messageId: spoken.id })
-    return sendResult(await this.#runner.open('message', truncate).done)
-  }
+    async retry(): Promise<void> {
+      if (state.error || hasDeferredAnswer(state)) await repeat()
+    },
 
-  setMessages(messages: readonly UIMessage[]): void {
-    this.#runner.void()
-    this.#session.dispatch({ type: 'set-messages', messages })
+    async resume(): Promise<void> {
+      if (runner.run || runner.disposed) return
+      runner.personActs()
+      runner.startTools()
+      if (state.unsent.size > 0 && areAllToolsComplete(state)) await repeat()
+    },
+
+    async regenerate(messageId: string | undefined): Promise<SendResult> {
+      const { order, messages } = state
+      const last = messageId === undefined ? order.length - 1 : (messages.get(messageId)?.position ?? -1)
+      const spoken = order.slice(0, last + 1).findLast((cell) => cell.role === 'user')
+      if (!spoken) {
+        const message = 'There is no message of the person before it to answer again.'
+        return { status: 'refused', error: new CountersignError('invalid-argument', message, { messageId }) }
+      }
+      runner.void()
+      runner.personActs()
+      return sendResult(runner.open('message', () => dispatch({ type: 'truncate', messageId: spoken.id })))
+    },
+
+    setMessages(messages: readonly UIMessage[]): void {
+      runner.void()
+      dispatch({ type: 'set-messages', messages })
+    },
   }
 }
 
-/** The acts by name. */
-export type ActName = Exclude<keyof Acts<ToolMap>, 'knows'>
+/** Does an act by its name. A chat that was disposed of takes nothing any more. */
+export function createPerformer<Tools extends ToolMap>(session: Session<Tools>, runner: Runner) {
+  const acts = createActs(session, runner)
+  return (name: ActName, value: unknown): unknown => {
+    if (!runner.disposed || !takesSomething.has(name)) return acts[name](value as never)
+    const isSaid = name === 'send' || name === 'regenerate'
+    return Promise.resolve(isSaid ? { status: 'refused', error: disposedError() } : disposed)
+  }
+}
 
-const names = new Set<string>([
-  'send',
-  'cancelQueued',
-  'answer',
-  'giveResult',
-  'respond',
-  'expire',
-  'stop',
-  'retry',
-  'resume',
-  'regenerate',
-  'setMessages',
-] satisfies ActName[])
+/** The acts by name, and what each takes and gives. */
+export type Acts = ReturnType<typeof createActs>
+export type ActName = keyof Acts
+
+/** The acts that give something, and tell what became of it. */
+const takesSomething = new Set<ActName>(['send', 'regenerate', 'answer', 'giveResult', 'respond'])
 
 const disposed = { status: 'closed', reason: 'disposed' } as const
 
@@ -241,7 +219,8 @@ function forbiddenEdits(allowed: ToolCallApproval['allowEdits'], asked: unknown,
   return [...keys].filter((key) => !allowed.includes(key) && !sameJson(asked[key], input[key]))
 }
 
-function sendResult(end: RunEnd): SendResult {
+async function sendResult({ done }: Run): Promise<SendResult> {
+  const end = await done
   return end.type === 'failed' ? { status: 'failed', error: end.error } : { status: 'sent' }
 }
 

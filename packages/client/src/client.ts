@@ -2,25 +2,25 @@ import {
   type ChatSnapshot,
   CountersignError,
   type FilePart,
-  readMirror,
+  type SessionGrant,
   type ToolMap,
   type UIMessage,
 } from '@countersign/core'
 import {
   type ActName,
-  Acts,
+  type Acts,
   type ApprovalResponse,
+  createPerformer,
   disposedError,
   type InterruptResponse,
   type ToolResult,
 } from './acts.js'
 import { createExpiry } from './expiry.js'
 import type { ChatClientOptions } from './options.js'
-import { Keeper } from './persistence/keeper.js'
+import type { KeptThread } from './persistence/persistence.js'
 import type { AnswerResult, SendResult } from './results.js'
-import { Runner } from './runner.js'
+import { createRunner, type Runner } from './runner.js'
 import { Session, typed } from './session.js'
-import type { TabHost, TabLink } from './tabs/link.js'
 
 /** What a person sends: a text, or a text with files. */
 export type SendInput =
@@ -68,31 +68,31 @@ type FixedOption = 'threadId' | 'initialMessages' | 'statePatch' | 'persistence'
 export class ChatClient<Tools extends ToolMap = ToolMap> {
   readonly threadId: string
   readonly #session: Session<Tools>
-  readonly #keeper: Keeper<Tools> | undefined
-  readonly #runner: Runner<Tools>
-  readonly #acts: Acts<Tools>
+  readonly #kept: KeptThread | undefined
+  readonly #runner: Runner
+  readonly #perform: ReturnType<typeof createPerformer>
   readonly #initial: ChatSnapshot
   readonly #expiry: ReturnType<typeof createExpiry>
   #attached = 0
-  /** Acts that are not over. */
-  #underWay = 0
-  /** Those of them that wait for the conversation to be here; a later one may not overtake them. */
-  #waiting = 0
   #unwatch: (() => void) | undefined
-  #entered: Promise<TabLink | undefined> | undefined
-  #link: TabLink | undefined
-  /** The platform has no tabs to share with. */
-  #isAlone = false
 
   /** Throws `invalid-option`, naming the option, where one makes no sense. */
   constructor(options: ChatClientOptions<Tools>) {
     const session = new Session(options)
     this.#session = session
-    this.#keeper = options.persistence && new Keeper(session, options.persistence)
-    this.#runner = new Runner(session, this.#keeper, () => this.#leaveIfUnused())
-    this.#acts = new Acts(session, this.#runner)
     this.threadId = session.threadId
     this.#initial = session.store.getSnapshot()
+    this.#kept = options.persistence?.open(session, {
+      isUnused: (underWay) => {
+        const { disposed, isBusy } = this.#runner
+        return disposed || !(underWay || this.#attached || isBusy)
+      },
+      // `Tabs` has seen to it that the name is that of an act.
+      perform: async (name, value) => this.#perform(name as ActName, value),
+      takeOver: (error) => this.#runner.takeOver(error),
+    })
+    this.#runner = createRunner(session, this.#kept)
+    this.#perform = createPerformer(session, this.#runner)
     this.#expiry = createExpiry(
       () => session.now(),
       (ids) => void this.#act('expire', ids),
@@ -166,8 +166,23 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   /** Replaces the conversation and voids what is under way: the open run, the queue, answers not yet sent. */
   setMessages = (messages: readonly UIMessage<Tools>[]): void => {
-    this.#keeper?.skipLoading()
+    this.#kept?.replace()
     void this.#act('setMessages', typed(messages))
+  }
+
+  /**
+   * The standing session approvals of this conversation; none where the server offers no list ({@link Connection.grants}). Rejects with a
+   * CountersignError where it cannot be asked.
+   */
+  grants = async (): Promise<readonly SessionGrant[]> => {
+    const { connection, headers = {} } = this.#session.options
+    return (await connection.grants?.({ threadId: this.threadId }, { headers })) ?? []
+  }
+
+  /** Ends one of them by its id, or all: the next call asks again. Resolves with how many there were; rejects as `grants` does. */
+  revokeGrant = async (id?: string): Promise<number> => {
+    const { connection, headers = {} } = this.#session.options
+    return (await connection.revokeGrant?.({ threadId: this.threadId, id }, { headers })) ?? 0
   }
 
   /** Changes options. They count from their next use on; an open run keeps the connection it has. */
@@ -176,10 +191,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   /** Loads the stored conversation, the first time it is called; `attach` and every act do so by themselves. Never rejects. */
   restore = async (): Promise<void> => {
-    this.#underWay++
-    await this.#enter()
-    this.#underWay--
-    this.#leaveIfUnused()
+    await this.#kept?.enter()
   }
 
   /** A page shows this conversation. Returns `detach`. */
@@ -188,7 +200,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
       const check = () => this.#expiry.check(this.#session.store.getSnapshot())
       this.#unwatch = this.subscribe(check)
       check()
-      void this.#enter()
+      void this.#kept?.enter()
     }
     let left = false
     return () => {
@@ -203,22 +215,18 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     if (this.#attached === 0 || --this.#attached > 0) return
     this.#unwatch?.()
     this.#expiry.stop()
-    this.#leaveIfUnused()
+    this.#kept?.leaveIfUnused()
   }
 
   /** Ends everything for good. */
   dispose = (): void => {
-    this.#runner.disposed = true
-    this.#acts.stop()
+    this.#runner.dispose()
+    this.#perform('stop', undefined)
     this.#attached = Math.min(this.#attached, 1)
     this.detach()
   }
 
-  inspect = (): Inspection => {
-    const { run, skipped, generation } = this.#runner
-    const continuationPending = run?.kind === 'continuation'
-    return { continuationPending, continuationSkipped: skipped, generation, openRun: run?.id }
-  }
+  inspect = (): Inspection => this.#runner.inspect()
 
   /** What a person can do, in one object that stays the same: bindings hand it out as it is. */
   readonly actions: ChatActions<Tools> = {
@@ -236,89 +244,9 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   }
 
   /** An act is done here and now, unless the stored conversation is not here yet or another tab leads. */
-  #act<Name extends ActName>(
-    name: Name,
-    value: Parameters<Acts<Tools>[Name]>[0],
-  ): ReturnType<Acts<Tools>[Name]> {
-    const here = () => this.#acts[name](value as never)
-    if (this.#runner.disposed || (this.#waiting === 0 && this.#isHere())) return typed(here())
-    this.#underWay++
-    this.#waiting++
-    const done = this.#enter().then((link) => {
-      this.#waiting--
-      return link && !link.leads ? link.forward(name, value) : here()
-    })
-    const over = () => {
-      this.#underWay--
-      this.#leaveIfUnused()
-    }
-    void done.then(over, over)
-    return typed(done)
-  }
-
-  /** Whether the conversation is here, and is this tab's to change. */
-  #isHere(): boolean {
-    const mayShare = this.#session.options.tabs !== undefined && !this.#isAlone
-    return mayShare ? this.#link?.leads === true : this.#keeper?.ready !== false
-  }
-
-  /** The conversation as it is stored or as another tab shows it, as far as either is wanted. */
-  #enter(): Promise<TabLink | undefined> {
-    this.#entered ??= this.#open()
-    return this.#entered
-  }
-
-  async #open(): Promise<TabLink | undefined> {
-    const link = this.#session.options.tabs?.join(this.#host)
-    if (!link) {
-      this.#isAlone = true
-      await this.#keeper?.restore()
-      return undefined
-    }
-    this.#link = link
-    this.#session.onStep = link.stepped
-    if (this.#keeper) this.#keeper.mayNotSave = () => !link.leads
-    await link.ready
-    return link
-  }
-
-  get #host(): TabHost {
-    const session = this.#session
-    return {
-      threadId: this.threadId,
-      capture: () => readMirror(session.state),
-      mirror: (state) => session.follow([{ type: 'mirror', state }]),
-      follow: (steps) => session.follow(steps),
-      perform: async (name, value) => (this.#acts.knows(name) ? this.#acts[name](value as never) : undefined),
-      load: async () => this.#keeper?.restore(),
-      takeOver: (error) => {
-        this.#keeper?.takeOver()
-        this.#runner.takeOver(error)
-      },
-    }
-  }
-
-  /** With no page, no run and no act under way, nothing is held: no timer, no channel, no lock. */
-  #leaveIfUnused(): void {
-    if (!this.#isUnused()) return
-    const link = this.#link
-    void this.#saved().then((saved) => {
-      if (!link || this.#link !== link || !this.#isUnused()) return
-      this.#link = undefined
-      this.#entered = undefined
-      this.#session.onStep = undefined
-      link.leave()
-      // Other tabs may go on with it: what is stored then counts for more than what is here.
-      if (saved) this.#keeper?.forget()
-    })
-  }
-
-  #isUnused(): boolean {
-    return this.#runner.disposed || (this.#attached === 0 && this.#underWay === 0 && !this.#runner.isBusy)
-  }
-
-  async #saved(): Promise<boolean> {
-    return this.#keeper ? this.#keeper.flush() : true
+  #act<Name extends ActName>(name: Name, value: Parameters<Acts[Name]>[0]): ReturnType<Acts[Name]> {
+    const here = () => this.#perform(name, value)
+    return typed(this.#kept && !this.#runner.disposed ? this.#kept.act(name, value, here) : here())
   }
 
   #userMessage(input: SendInput): UIMessage | CountersignError {

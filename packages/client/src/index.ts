@@ -11,6 +11,7 @@ export {
   isCountersignError,
   type MessagePart,
   type QueuedMessage,
+  type SessionGrant,
   type ThreadRecord,
   type ToolCallApproval,
   type ToolCallPart,
@@ -38,6 +39,7 @@ export {
   type SendInput,
 } from './client.js'
 export { type ChatClients, createChatClients } from './clients.js'
+export { withApprovalTool } from './connections/approval-tool.js'
 export {
   type Connection,
   type ConnectOptions,
@@ -52,8 +54,10 @@ export {
   fetchServerSentEvents,
   type ServerSentEventsOptions,
 } from './connections/fetch.js'
+export { withGrants } from './connections/grants.js'
+export { postAnswers } from './connections/post-answers.js'
 export type { ApprovalRequest, ChatClientOptions, FinishedInfo, PendingMessageMode } from './options.js'
-export type { Persistence } from './persistence/persistence.js'
+export type { Persistence, Persistent } from './persistence/persistence.js'
 export type { AnswerResult, SendResult } from './results.js'
 export type { Notify } from './schedule.js'
 export { createSelection } from './selection.js'

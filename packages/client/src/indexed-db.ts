@@ -1,10 +1,11 @@
 import { createStore, delMany, get, promisifyRequest, type UseStore } from 'idb-keyval'
 import { invalid, missing } from './persistence/failures.js'
-import type { Persistence } from './persistence/persistence.js'
+import type { Persistent } from './persistence/persistence.js'
 import type { MigrateRecord } from './persistence/record-text.js'
 import { type TextStore, textPersistence } from './persistence/text-persistence.js'
+import { persistent } from './persistence.js'
 
-export type { Persistence } from './persistence/persistence.js'
+export type { Persistence, Persistent } from './persistence/persistence.js'
 export type { MigrateRecord } from './persistence/record-text.js'
 
 export interface IndexedDbOptions {
@@ -33,10 +34,12 @@ export interface IndexedDbOptions {
  *
  * @example new ChatClient({ connection, threadId, persistence: indexedDb() })
  */
-export function indexedDb(options: IndexedDbOptions = {}): Persistence {
+export function indexedDb(options: IndexedDbOptions = {}): Persistent {
   const { name = 'countersign', migrate } = options
   if (typeof name !== 'string' || name === '') throw invalid('name', 'the name of a database')
-  return textPersistence(textsOf(createStore(name, 'threads')), { prefix: '', migrate, instead: '' })
+  return persistent(
+    textPersistence(textsOf(createStore(name, 'threads')), { prefix: '', migrate, instead: '' }),
+  )
 }
 
 function textsOf(store: UseStore): TextStore {

@@ -10,7 +10,7 @@ import {
   type UIMessage,
 } from '@countersign/core'
 import type { Connection } from './connections/connection.js'
-import type { Persistence } from './persistence/persistence.js'
+import type { Persistent } from './persistence/persistence.js'
 import type { Notify } from './schedule.js'
 import type { Tabs } from './tabs/link.js'
 
@@ -48,8 +48,11 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   tools?: readonly AnyClientTool[] | undefined
   /** Applies AG-UI state and activity deltas: `statePatch` of `@countersign/client/state-patch`. */
   statePatch?: ApplyPatch | undefined
-  /** Where the conversation outlives the page; needs a `threadId`. Its record, once there is one, counts for more than `initialMessages`. */
-  persistence?: Persistence | undefined
+  /**
+   * Where the conversation outlives the page: `webStorage()`, `indexedDb()` or a storage of your own in `persistent(...)`; needs a
+   * `threadId`. Its record, once there is one, counts for more than `initialMessages`.
+   */
+  persistence?: Persistent | undefined
   /** How several tabs show the conversation: `tabs()` of `@countersign/client/tabs`; needs `persistence`. Default: each for itself. */
   tabs?: Tabs | undefined
   /** Sent with every request, for the agent. */
@@ -80,26 +83,18 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   maxContinuations?: number | undefined
 }
 
-type Rule = readonly [expected: string, fits: (value: unknown) => boolean]
+const callback = 'function'
 
-const text: Rule = ['a string that is not empty', (value) => typeof value === 'string' && value !== '']
-const callback: Rule = ['a function', (value) => typeof value === 'function']
-const record: Rule = ['an object', (value) => typeof value === 'object' && value !== null]
-const count: Rule = ['a number of at least 0', (value) => Number(value) >= 0 && typeof value === 'number']
-const list = (of: string): Rule => [`an array of ${of}`, Array.isArray]
-
-const rules: { readonly [Name in keyof ChatClientOptions]?: Rule } = {
-  threadId: text,
-  initialMessages: list('messages'),
-  tools: list('client tools'),
+/** What each option has to be: one of these words, or of one of these types. */
+const kinds: { readonly [Name in keyof ChatClientOptions]?: string } = {
+  threadId: 'string',
+  initialMessages: 'array',
+  tools: 'array',
   statePatch: callback,
-  persistence: record,
-  tabs: record,
-  headers: record,
-  onPendingMessage: [
-    '"cancel", "queue" or "reject"',
-    (value) => value === 'cancel' || value === 'queue' || value === 'reject',
-  ],
+  persistence: 'object',
+  tabs: 'object',
+  headers: 'object',
+  onPendingMessage: 'cancel | queue | reject',
   onApprovalRequest: callback,
   onToolCall: callback,
   onFinish: callback,
@@ -108,11 +103,15 @@ const rules: { readonly [Name in keyof ChatClientOptions]?: Rule } = {
   onWarning: callback,
   generateId: callback,
   now: callback,
-  notify: [
-    '"sync", "microtask", "frame" or a number of milliseconds',
-    (value) => value === 'sync' || value === 'microtask' || value === 'frame' || count[1](value),
-  ],
-  maxContinuations: count,
+  notify: 'sync | microtask | frame | number',
+  maxContinuations: 'number',
+}
+
+/** No option may be empty, negative or not a number. */
+function fits(value: unknown, kind: string): boolean {
+  if (value === null || value === '' || Number(value) < 0 || Number.isNaN(value)) return false
+  const type = Array.isArray(value) ? 'array' : typeof value
+  return kind.split(' | ').some((one) => one === value || one === type)
 }
 
 /** Bad options fail at construction, by name. */
@@ -122,9 +121,11 @@ export function checkOptions<Tools extends ToolMap>(
   if (typeof options?.connection?.connect !== 'function')
     fail('connection', 'a connection such as fetchServerSentEvents("/api/chat")')
   const given: Readonly<Record<string, unknown>> = { ...options }
-  for (const [name, [expected, fits]] of Object.entries(rules)) {
-    if (given[name] !== undefined && !fits(given[name])) fail(name, expected)
+  for (const [name, kind] of Object.entries(kinds)) {
+    if (given[name] !== undefined && !fits(given[name], kind)) fail(name, `of the kind ${kind}`)
   }
+  if (options.persistence && typeof options.persistence.open !== 'function')
+    fail('persistence', '`webStorage()`, `indexedDb()` or your own storage in `persistent(...)`')
   if (options.tabs && !options.persistence)
     fail('persistence', 'given where `tabs` is: the next tab takes over from there')
   if (options.persistence && options.threadId === undefined) {

@@ -15,22 +15,23 @@ export function createRequest(
   options: {
     threadId: string
     runId: string
-    tools: readonly AnyClientTool[]
-    forwardedProps: unknown
+    tools?: readonly AnyClientTool[] | undefined
+    forwardedProps?: unknown
     /** Answers whose fate is unknown are offered again. */
     again: boolean
   },
 ): RunAgentInput {
+  const { threadId, runId, tools = [], forwardedProps } = options
   const resume = resumeEntries(state, options.again)
   return {
-    threadId: options.threadId,
-    runId: options.runId,
+    threadId,
+    runId,
     protocolVersion: PROTOCOL_VERSION,
     ...(state.shared !== undefined && { state: state.shared }),
     messages: toAGUIMessages(readMessages(state)),
-    tools: options.tools.map(describeTool),
+    tools: tools.map(describeTool),
     context: [],
-    ...(options.forwardedProps !== undefined && { forwardedProps: options.forwardedProps }),
+    ...(forwardedProps !== undefined && { forwardedProps }),
     ...(resume.length > 0 && { resume }),
   }
 }

@@ -4,12 +4,23 @@ import {
   createEventReader,
   type EventReader,
   isCountersignError,
-  type ReaderWarning,
   type RunAgentInput,
   type RunEnd,
+  type ToolMap,
 } from '@countersign/core'
-import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
+import type { ConnectOptions, RunCursor } from './connections/connection.js'
 import type { Answered } from './results.js'
+import type { Session } from './session.js'
+
+/** `message`: the person spoke. `continuation`: their answers go out. `retry`: the person asked for it again.
+ * `rejoin`: the same, of a run that goes on where its stream broke off. */
+export type RunKind = 'message' | 'continuation' | 'retry' | 'rejoin'
+
+/** A run that broke off: how far it was read, and the reader that knows what was open. */
+export interface BrokenRun {
+  readonly cursor: RunCursor
+  readonly reader: EventReader
+}
 
 /** One open stream. It ends once: by itself, by a fault, or because the person stopped it. */
 export interface Run {
@@ -27,41 +38,28 @@ export interface Run {
   end(end: RunEnd): void
 }
 
-/** `message`: the person spoke. `continuation`: their answers go out. `retry`: the person asked for it again.
- * `rejoin`: the same, of a run that goes on where its stream broke off. */
-export type RunKind = 'message' | 'continuation' | 'retry' | 'rejoin'
-
-/** A run that broke off: how far it was read, and the reader that knows what was open. */
-export interface BrokenRun {
-  readonly cursor: RunCursor
-  readonly reader: EventReader
-}
-
-export interface RunHost {
-  connection: Connection
-  input: RunAgentInput
-  options: Omit<ConnectOptions, 'signal' | 'onEventId'>
-  /** The run to take up, in the place of a new one. */
-  rejoin?: BrokenRun | undefined
-  kind: RunKind
-  carried: Set<Answered>
-  onEvent(event: AGUIEvent): void
-  onUnknown(event: { readonly type: string }): void
-  onWarning(warning: ReaderWarning): void
-  /** RUN_ERROR came: the stream ends well, the run does not. */
-  failure(): CountersignError | undefined
-  /** RUN_STARTED came. */
-  started(): boolean
-  onEnd(run: Run, end: RunEnd): void
-}
-
-/** A run that is not started yet. */
-export function createRun(host: RunHost): Run {
-  const { threadId, runId } = host.input
-  const { onUnknown, onWarning } = host
+/** A run that is not started yet. `rejoin` is the run to take up, in the place of a new one. */
+export function createRun<Tools extends ToolMap>(
+  session: Session<Tools>,
+  kind: RunKind,
+  input: RunAgentInput,
+  rejoin: BrokenRun | undefined,
+  onEnd: (run: Run, end: RunEnd) => void,
+): Run {
+  const { state, options } = session
+  const { connection, headers = {} } = options
+  const { threadId, runId } = input
+  const { messages } = session.store.getSnapshot()
   const controller = new AbortController()
-  const reader = host.rejoin?.reader ?? createEventReader({ threadId, runId, onUnknown, onWarning })
-  let lastEventId = host.rejoin?.cursor.lastEventId
+  const reader =
+    rejoin?.reader ??
+    createEventReader({
+      threadId,
+      runId,
+      onUnknown: (event) => session.callBack(() => session.options.onEvent?.(event)),
+      onWarning: ({ message }) => session.warn(message),
+    })
+  let lastEventId = rejoin?.cursor.lastEventId
   let broken: BrokenRun | undefined
   let ended = false
   let resolve: (end: RunEnd) => void
@@ -74,16 +72,15 @@ export function createRun(host: RunHost): Run {
     const onEventId = (id: string) => {
       lastEventId = id
     }
-    const options: ConnectOptions = { ...host.options, signal: controller.signal, onEventId }
-    const rest = host.rejoin && host.connection.rejoin?.(host.rejoin.cursor, options)
-    return rest ?? host.connection.connect(host.input, options)
+    const connect: ConnectOptions = { messages, headers, signal: controller.signal, onEventId }
+    return (rejoin && connection.rejoin?.(rejoin.cursor, connect)) ?? connection.connect(input, connect)
   }
 
   /** Reads to the end of the stream. Applying an event is synchronous: nothing is awaited but the next read. */
   async function read(): Promise<RunEnd> {
     let empty = true
     const apply = (event: AGUIEvent) => {
-      if (!ended) host.onEvent(event)
+      if (!ended) session.dispatch(event)
     }
     try {
       for await (const batch of events()) {
@@ -95,7 +92,8 @@ export function createRun(host: RunHost): Run {
       }
       if (empty) throw emptyResponse()
       reader.end()
-      const error = host.failure()
+      // RUN_ERROR: the stream ends well, the run does not.
+      const error = state.run.phase === 'idle' ? undefined : state.run.failure
       return error ? { type: 'failed', error } : { type: 'success' }
     } catch (cause) {
       return breakOff(toError(cause))
@@ -105,15 +103,15 @@ export function createRun(host: RunHost): Run {
   /** A stream that broke between two events may be taken up again; one that broke a rule may not. */
   function breakOff(error: CountersignError): RunEnd {
     const between = error.code === 'connection-failed' || error.code === 'truncated-stream'
-    if (!between || !host.connection.rejoin || !host.started()) return { type: 'failed', error }
+    if (!between || !connection.rejoin || state.run.phase !== 'streaming') return { type: 'failed', error }
     broken = { reader, cursor: { threadId, runId, ...(lastEventId !== undefined && { lastEventId }) } }
     return { type: 'failed', error, resumable: true }
   }
 
   const run: Run = {
     id: runId,
-    kind: host.kind,
-    carried: host.carried,
+    kind,
+    carried: new Set(state.unsent),
     signal: controller.signal,
     done,
     get broken() {
@@ -126,7 +124,7 @@ export function createRun(host: RunHost): Run {
       if (ended) return
       ended = true
       if (end.type === 'aborted') controller.abort()
-      host.onEnd(run, end)
+      onEnd(run, end)
       resolve(end)
     },
   }

@@ -18,6 +18,7 @@ import { scheduleBy } from './schedule.js'
 export class Session<Tools extends ToolMap> {
   readonly threadId: string
   readonly store: ChatStore
+  readonly state: ChatState
   options: ChatClientOptions<Tools>
 
   constructor(options: ChatClientOptions<Tools>) {
@@ -28,13 +29,11 @@ export class Session<Tools extends ToolMap> {
       threadId: this.threadId,
       messages: typed(options.initialMessages),
       applyPatch: options.statePatch,
+      moreSteps: options.persistence?.steps,
       schedule: scheduleBy(() => this.options.notify),
       onListenerError: report,
     })
-  }
-
-  get state(): ChatState {
-    return this.store.state
+    this.state = this.store.state
   }
 
   newId(): string {
@@ -54,7 +53,7 @@ export class Session<Tools extends ToolMap> {
   /** Hears of every step taken here, before it is taken. */
   onStep: ((step: AGUIEvent | LocalAct) => void) | undefined
 
-  dispatch(step: AGUIEvent | LocalAct): void {
+  readonly dispatch = (step: AGUIEvent | LocalAct): void => {
     this.onStep?.(step)
     this.store.dispatch(step, this.#onEffect)
   }
@@ -69,9 +68,8 @@ export class Session<Tools extends ToolMap> {
   readonly #onEffect = (effect: Effect): void => {
     switch (effect.type) {
       case 'approval-requested': {
-        const { messageId, toolCallId, toolName, input, approval } = effect
-        const request = { messageId, toolCallId, toolName, input, approval, approvalId: approval.id }
-        this.options.onApprovalRequest?.(typed(request))
+        const { type: _, ...request } = effect
+        this.options.onApprovalRequest?.(typed({ ...request, approvalId: request.approval.id }))
         return
       }
       case 'unhandled':

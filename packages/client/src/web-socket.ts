@@ -1,6 +1,5 @@
-import { CountersignError } from '@countersign/core'
+import { type ClientFrame, CountersignError } from '@countersign/core'
 import type { Connection, ConnectOptions } from './connections/connection.js'
-import type { ClientFrame } from './connections/web-socket-frames.js'
 import {
   closedHere,
   createLink,
@@ -11,7 +10,7 @@ import {
 } from './connections/web-socket-link.js'
 import { createSocketRun } from './connections/web-socket-run.js'
 
-export type { ClientFrame, ServerFrame } from './connections/web-socket-frames.js'
+export type { ClientFrame, ServerFrame } from '@countersign/core'
 export type { WebSocketLike } from './connections/web-socket-link.js'
 
 /** Options of {@link webSocket}. */

@@ -1,9 +1,10 @@
 import { invalid, missing } from './persistence/failures.js'
-import type { Persistence } from './persistence/persistence.js'
+import type { Persistent } from './persistence/persistence.js'
 import type { MigrateRecord } from './persistence/record-text.js'
 import { type TextStore, textPersistence } from './persistence/text-persistence.js'
+import { persistent } from './persistence.js'
 
-export type { Persistence } from './persistence/persistence.js'
+export type { Persistence, Persistent } from './persistence/persistence.js'
 export type { MigrateRecord } from './persistence/record-text.js'
 
 export interface WebStorageOptions {
@@ -34,17 +35,12 @@ export interface WebStorageOptions {
  *
  * @example new ChatClient({ connection, threadId, persistence: webStorage() })
  */
-export function webStorage(options: WebStorageOptions = {}): Persistence {
+export function webStorage(options: WebStorageOptions = {}): Persistent {
   const { storage, prefix = 'countersign:', migrate } = options
   if (storage !== undefined && typeof storage?.getItem !== 'function') throw invalid('storage', 'a Storage')
-  return textPersistence(
-    textsOf(() => storage ?? localStorageHere()),
-    {
-      prefix,
-      migrate,
-      instead: ', keep files out of the messages, or use `indexedDb()`, which holds far more',
-    },
-  )
+  const instead = ', keep files out of the messages, or use `indexedDb()`, which holds far more'
+  const texts = textsOf(() => storage ?? localStorageHere())
+  return persistent(textPersistence(texts, { prefix, migrate, instead }))
 }
 
 /** `null` or `undefined` outside browsers and in some web views; the getter throws where the browser blocks it. */

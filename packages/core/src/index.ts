@@ -24,12 +24,13 @@ export {
   type StrictJsonProblem,
   type StrictJsonResult,
 } from './json/strict.js'
+export type { ClientFrame, ServerFrame } from './live/frames.js'
 export type { Answer, LocalAct, ToolOutput } from './machine/acts.js'
 export { type Answerable, findAnswerable, isRefusal } from './machine/approvals.js'
-export type { Effect, WarningCode } from './machine/effects.js'
-export { type MirrorState, readMirror } from './machine/mirror.js'
+export type { Effect, Step, WarningCode } from './machine/effects.js'
+export { type MirrorState, mirrorSteps, readMirror } from './machine/mirror.js'
 export { readMessage, readMessageIds, readMessages, readPendingApprovals } from './machine/read.js'
-export { isThreadRecord, readRecord, type ThreadRecord } from './machine/record.js'
+export { isThreadRecord, readRecord, restoreSteps, type ThreadRecord } from './machine/record.js'
 export type { RunEnd } from './machine/runs.js'
 export {
   areAllToolsComplete,
@@ -44,12 +45,15 @@ export {
   type ApplyPatch,
   type CallCell,
   type ChatState,
+  type ChatStateOptions,
   createChatState,
   type FinishedRun,
   type InterruptCell,
+  type MoreSteps,
   type QueuedMessage,
 } from './machine/state.js'
 export { step } from './machine/step.js'
+export { isLeftHere } from './machine/tool-calls.js'
 export { canMove } from './machine/transitions.js'
 export { isRecord, sameJson } from './machine/value.js'
 export {
@@ -114,6 +118,7 @@ export {
   type ReaderWarning,
 } from './protocol/reader.js'
 export { validateEvent } from './protocol/validate.js'
+export { REDACTED, type SanitizeOptions, sanitizeArgs } from './redact.js'
 export {
   type ChatSnapshot,
   type ChatStatus,
@@ -124,15 +129,23 @@ export {
 export {
   type AnyClientTool,
   type AnyServerTool,
+  type ApprovalDecision,
+  type ApprovalPolicy,
+  type ApprovalScope,
   type ClientTool,
   type ClientToolContext,
   clientTool,
   type Execute,
+  type Finalize,
   type GateContext,
   type InferTools,
   type JsonSchema,
   type NeedsApproval,
+  type ServerExecute,
   type ServerTool,
+  type SessionGrant,
+  type StreamingExecute,
+  type ToolAnnotations,
   type ToolContext,
   type ToolDefinition,
   type ToolOptions,

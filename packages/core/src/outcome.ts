@@ -95,7 +95,10 @@ export function fromResultContent(
     return error === undefined ? { kind: 'ok', value } : failed('execution_error', error)
   }
   const payload = readPayload(value)
-  return failed(payload?.kind ?? kindOf(flag.outcome), payload?.reason ?? error, flag.code)
+  // a payload without a reason has none: `error` may only repeat its kind
+  return payload === undefined
+    ? failed(kindOf(flag.outcome), error, flag.code)
+    : failed(payload.kind, payload.reason, flag.code)
 }
 
 function kindOf(outcome: FailureFlag['outcome']): ToolFailure['kind'] {

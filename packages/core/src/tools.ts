@@ -19,8 +19,61 @@ export type NeedsApproval<Input> =
   | boolean
   | ((input: Input, context: GateContext) => boolean | Promise<boolean>)
 
+/** What a person may choose about a call, beside no. */
+export type ApprovalScope = 'once' | 'session'
+
+/** A person's decision. How far a yes reaches is said by {@link ApprovalScope}. */
+export type ApprovalDecision = 'approve' | 'deny'
+
+/** The terms of an approval in one value: what tools of other makers are described by, such as those of an MCP server. */
+export interface ApprovalPolicy {
+  readonly required: boolean
+  /** What the person is told, plain text. */
+  readonly message?: string | undefined
+  /** Default `['deny', 'once']`. */
+  readonly options?: readonly ApprovalOption[] | undefined
+}
+
+/** A standing yes for the session, as a person sees it: calls of this tool in this thread run without being asked about. */
+export interface SessionGrant {
+  /** Names it to its owner; no secret. */
+  readonly id: string
+  readonly threadId: string
+  readonly toolName: string
+  /** The MCP server of the tool, where it has one. */
+  readonly toolServer?: string | undefined
+  /** What the tool's `scopeKey` narrows it to. */
+  readonly scopeKey?: string | undefined
+  /** ISO 8601. */
+  readonly grantedAt: string
+  /** ISO 8601. */
+  readonly expiresAt: string
+  readonly usesLeft?: number | undefined
+}
+
+/**
+ * What a tool's maker says of its effects (the annotations of MCP). Hints: a policy may go by them, but a server that is not trusted
+ * can lie in them.
+ */
+export interface ToolAnnotations {
+  readonly title?: string | undefined
+  /** It changes nothing. */
+  readonly readOnlyHint?: boolean | undefined
+  /** It may destroy or overwrite something; of meaning only where it is not read-only. */
+  readonly destructiveHint?: boolean | undefined
+  /** Calling it again with the same arguments does no more. */
+  readonly idempotentHint?: boolean | undefined
+  /** It reaches people or systems outside the application. */
+  readonly openWorldHint?: boolean | undefined
+}
+
 /** What a running tool gets beside its input. */
 export interface ToolContext extends GateContext {
+  /**
+   * Whether somebody has said yes to this call: a person now or for the session, or the application's policy. A tool that throws
+   * `ApprovalRequiredError` on its own account asks only where this is `false`.
+   */
+  readonly approved: boolean
   readonly signal: AbortSignal
   /** Stable over retries of one approval: hand it to whatever can deduplicate. */
   readonly idempotencyKey: string
@@ -30,6 +83,25 @@ export interface ToolContext extends GateContext {
 
 /** Runs a tool. A throw is the tool's failure and reaches the model as such. */
 export type Execute<Input, Output, Context> = (input: Input, context: Context) => Output | Promise<Output>
+
+/**
+ * Runs a tool on the server. One that returns an async iterable streams: each element goes to the page as progress when it comes,
+ * and the last is the result, unless `finalize` builds it; what a generator returns counts for nothing. A stream that ends
+ * without a result has failed.
+ */
+export type ServerExecute<Input, Output, Context> = (
+  input: Input,
+  context: Context,
+) => Output | Promise<Output> | AsyncIterable<Output, void>
+
+/** The stream of a tool whose result `finalize` builds. */
+export type StreamingExecute<Input, Element, Context> = (
+  input: Input,
+  context: Context,
+) => AsyncIterable<Element, void>
+
+/** The result of a streaming tool, out of everything it streamed. */
+export type Finalize<Element, Output> = (elements: readonly Element[]) => Output | Promise<Output>
 
 /** What is said about a tool once, wherever it runs. */
 export interface ToolOptions<Name extends string, Schema extends StandardSchemaV1, Output> {
@@ -41,17 +113,21 @@ export interface ToolOptions<Name extends string, Schema extends StandardSchemaV
   /** JSON Schema for the model; required where the schema library cannot produce it itself (`~standard.jsonSchema`). */
   parameters?: JsonSchema | undefined
   needsApproval?: NeedsApproval<StandardSchemaV1.InferOutput<Schema>> | undefined
+  /** The same terms as one value. `needsApproval`, `message` and `scopes` beat what it says. */
+  approval?: ApprovalPolicy | undefined
+  /** What heuristics and permission levels go by. */
+  annotations?: ToolAnnotations | undefined
   /** Whether the person may edit the arguments: all of them, or only these top-level keys. Default: no. */
   allowEdits?: boolean | readonly string[] | undefined
   /** What the person may choose beside no. Default `['once']`. */
-  scopes?: readonly Exclude<ApprovalOption, 'deny'>[] | undefined
+  scopes?: readonly ApprovalScope[] | undefined
   /** Narrows a session grant: calls with another key ask again. Default: the tool's name alone. */
   scopeKey?: ((input: StandardSchemaV1.InferOutput<Schema>) => string) | undefined
   /** Further facts an approval is bound to (a file's hash, a list of recipients): read at asking and again at running. */
   bind?: ((input: StandardSchemaV1.InferOutput<Schema>, context: GateContext) => unknown) | undefined
   /** Seconds until a request expires, or `'never'`. Default: the agent's, 24 hours. */
   expiresIn?: number | 'never' | undefined
-  /** The arguments as shown where some must be masked. Execution always uses the real ones. */
+  /** The arguments as shown where some must be masked ({@link sanitizeArgs}). Execution always uses the real ones. */
   redact?: ((input: StandardSchemaV1.InferOutput<Schema>) => unknown) | undefined
   /** What the person is told about this call, plain text. */
   message?: string | ((input: StandardSchemaV1.InferOutput<Schema>) => string) | undefined
@@ -71,7 +147,12 @@ export interface ToolDefinition<
 > extends Readonly<ToolOptions<Name, Schema, Output>> {
   /** Places it on the server. What it returns is what `output` describes, where that is given. */
   server<Result extends Output>(
-    execute: Execute<StandardSchemaV1.InferOutput<Schema>, Result, ToolContext>,
+    execute: ServerExecute<StandardSchemaV1.InferOutput<Schema>, Result, ToolContext>,
+  ): ServerTool<Name, Schema, Result>
+  /** The same for a tool that streams and whose result is not its last element. */
+  server<Element, Result extends Output>(
+    execute: StreamingExecute<StandardSchemaV1.InferOutput<Schema>, Element, ToolContext>,
+    finalize: Finalize<Element, Result>,
   ): ServerTool<Name, Schema, Result>
   /** Places it in the client. Its approval is still decided and verified on the server. */
   client<Result extends Output>(
@@ -85,7 +166,12 @@ export interface ServerTool<
   Output = unknown,
 > extends Readonly<ToolOptions<Name, Schema, unknown>> {
   readonly location: 'server'
-  readonly execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ToolContext>
+  readonly execute: (
+    input: StandardSchemaV1.InferOutput<Schema>,
+    context: ToolContext,
+  ) => Output | Promise<Output> | AsyncIterable<unknown, void>
+  /** Builds the result of a streaming tool out of what it streamed. Default: the last element. */
+  readonly finalize?: Finalize<never, Output> | undefined
 }
 
 export interface ClientToolContext {
@@ -127,8 +213,11 @@ interface AnyToolMembers {
 
 type Described = { readonly name: string; readonly input: StandardSchemaV1; readonly execute?: unknown }
 
+/** What a stream streams; what is no stream as it is. */
+type Streamed<Output> = Output extends AsyncIterable<infer Element> ? Element : Output
+
 type OutputOf<T> = T extends { execute: (...args: never[]) => infer Out }
-  ? Awaited<Out>
+  ? Exclude<Awaited<Out>, AsyncIterable<unknown>>
   : T extends { readonly output?: StandardSchemaV1<unknown, infer Out> | undefined }
     ? Out
     : unknown
@@ -151,16 +240,32 @@ export function toolDefinition<const Name extends string, Schema extends Standar
   checkName(options.name)
   return {
     ...options,
-    server: (execute) => ({ ...options, location: 'server', execute }),
+    server: <Result extends Output>(
+      execute: ServerTool<Name, Schema, Result>['execute'],
+      finalize?: Finalize<never, Result>,
+    ): ServerTool<Name, Schema, Result> => ({ ...options, location: 'server', execute, finalize }),
     client: (execute) => ({ ...options, location: 'client', execute }),
   }
 }
 
-/** A tool that runs on the server: `toolDefinition(...).server(execute)` in one step. */
-export function tool<const Name extends string, Schema extends StandardSchemaV1, Output>(
+/** A tool that runs on the server: `toolDefinition(...).server(execute, finalize)` in one step. */
+export function tool<
+  const Name extends string,
+  Schema extends StandardSchemaV1,
+  Output,
+  Element = Streamed<Output>,
+>(
   options: ToolOptions<Name, Schema, Output> & {
-    execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ToolContext>
+    execute: (
+      input: StandardSchemaV1.InferOutput<Schema>,
+      context: ToolContext,
+    ) => Output | Promise<Output> | AsyncIterable<Element, void>
+    /** Builds the result of a streaming tool out of what it streamed. Default: the last element. */
+    finalize?: Finalize<Element, Output> | undefined
   },
+): ServerTool<Name, Schema, Streamed<Output>>
+export function tool<const Name extends string, Schema extends StandardSchemaV1, Output>(
+  options: ToolOptions<Name, Schema, Output> & Pick<ServerTool<Name, Schema, Output>, 'execute' | 'finalize'>,
 ): ServerTool<Name, Schema, Output> {
   checkName(options.name)
   return { ...options, location: 'server' }

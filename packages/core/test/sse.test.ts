@@ -1,4 +1,5 @@
 import { readServerSentEvents, type SseBatch, type SseOptions } from '@countersign/core'
+import { createParser } from 'eventsource-parser'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
@@ -102,6 +103,49 @@ test('random streams at random cuts equal the stream read at once', async () => 
     expect(split.error).toEqual(whole.error)
   })
   await fc.assert(property, { seed, numRuns: 1000 })
+})
+
+test('any stream gives the events that eventsource-parser finds in it', async () => {
+  const data = fc.constantFrom('1', ' 2', '"\u{1f600}: é"', '"  x"', '[', '3]', '', '\u00a0', 'oops')
+  const field = fc.constantFrom(
+    'data:',
+    'data',
+    'data: ',
+    ' data:',
+    'id:',
+    'id: ',
+    'id',
+    'event: ',
+    'retry: ',
+    ':',
+    'Data:',
+  )
+  const text = fc.oneof(data, fc.constantFrom('a:1', '0', '\0'), fc.string({ unit: 'binary', maxLength: 4 }))
+  const line = fc.tuple(field, text).map((pair) => pair.join('').replace(/[\r\n\ud800-\udfff\ufeff]/g, ''))
+  const lines = fc.tuple(fc.oneof(line, fc.constant('')), fc.constantFrom('\n', '\r\n', '\r'))
+  const streams = fc.array(lines, { maxLength: 40 })
+  const property = fc.asyncProperty(streams, fc.array(fc.nat(), { maxLength: 8 }), async (parts, at) => {
+    const whole = `${parts.flat().join('')}\n\n`
+    const expected: { data: unknown; id?: string }[] = []
+    let faulty = false
+    const parser = createParser({
+      onEvent({ data, id }) {
+        if (faulty) return
+        try {
+          expected.push({ data: JSON.parse(data), ...(id !== undefined && { id }) })
+        } catch {
+          faulty = true
+        }
+      },
+    })
+    parser.feed(whole)
+    const bytes = encoder.encode(whole)
+    const cuts = [...at.map((n) => n % (bytes.length + 1)), 0, bytes.length].sort((a, b) => a - b)
+    const outcome = await readAll(cuts.slice(1).map((cut, i) => bytes.subarray(cuts[i], cut)))
+    expect(outcome.batches.flat()).toEqual(expected)
+    expect(outcome.error !== undefined).toBe(faulty)
+  })
+  await fc.assert(property, { seed, numRuns: 500 })
 })
 
 test('10,000 events in one read come as one batch', async () => {

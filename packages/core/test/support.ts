@@ -8,8 +8,10 @@ import {
   type EventType,
   type LocalAct,
   type MessagePart,
+  mirrorSteps,
   readMessages,
   readPendingApprovals,
+  restoreSteps,
   step,
   type ToolCallApproval,
   type ToolCallPart,
@@ -26,7 +28,7 @@ export class Chat {
   readonly effects: Effect[] = []
 
   constructor(options: { applyPatch?: ApplyPatch } = {}) {
-    this.state = createChatState(options)
+    this.state = createChatState({ moreSteps: { ...restoreSteps, ...mirrorSteps }, ...options })
   }
 
   /** Applies the steps in order and returns the effects of the last one. */

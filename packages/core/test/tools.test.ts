@@ -26,8 +26,13 @@ test('tool and clientTool are the shorthands', () => {
 
 test('a name is 1 to 128 characters and does not begin with "client.", which is reserved', () => {
   const execute = () => 'done'
+  const makers: readonly ((given: typeof options & { execute: typeof execute }) => unknown)[] = [
+    toolDefinition,
+    tool,
+    clientTool,
+  ]
   for (const name of ['', 'x'.repeat(129), 'client.requestApproval', 'client.']) {
-    for (const define of [toolDefinition, tool, clientTool]) {
+    for (const define of makers) {
       let thrown: unknown
       try {
         define({ ...options, name, execute })

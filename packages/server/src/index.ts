@@ -1,21 +1,49 @@
-export { tool, toolDefinition } from '@countersign/core'
+export { sanitizeArgs, tool, toolDefinition } from '@countersign/core'
 export {
-  type ApprovalPlan,
-  type PlannableCall,
-  type PlanPolicy,
-  planApprovals,
-  type Verdict,
-} from './answers/plan.js'
+  type CollectedApproval,
+  type CollectOptions,
+  collectToolApprovals,
+  createDenialResults,
+} from './answers/collect.js'
+export { resumeFromMap } from './answers/resume-from-map.js'
+export { type AnswerChannel, memoryAnswerChannel, type Receive } from './channel/answer-channel.js'
+export {
+  type AnswerQueue,
+  type AnswerSource,
+  answerQueue,
+  type Delivery,
+  type DeliveryCode,
+} from './channel/answer-queue.js'
+export {
+  ApprovalRequiredError,
+  ApprovalRequiredError as ApprovalRequiredException,
+  type RequiredApproval,
+} from './gate/approval-required.js'
 export { isApprovalNeeded } from './gate/gate.js'
+export {
+  type DescribedTool,
+  generateApprovalMessage,
+  type HeuristicOptions,
+  heuristicApproval,
+  shouldRequireApproval,
+} from './gate/heuristics.js'
+export type { SessionGrants } from './gate/session-grants.js'
 export {
   type CallSite,
   cancelAllPending,
   findUnansweredCalls,
   isReconciled,
   prepareMessagesForModel,
+  prepareMessagesForModel as prepareMessagesForLLM,
   withResults,
 } from './history/history.js'
+export { assertReconciled } from './history/reconcile.js'
+export { type AnswerOptions, answerResponse } from './http/answer.js'
+export { type GrantsOptions, grantsResponse } from './http/grants.js'
 export { type ChatOptions, handleChat, readRunInput } from './http/http.js'
+export type { OriginRule } from './http/origin.js'
+export { rejoinResponse } from './http/rejoin.js'
+export { type ServerSocket, type SocketOptions, serveSocket } from './http/socket.js'
 export {
   ApprovalCache,
   type ApprovalCacheEntry,
@@ -45,6 +73,7 @@ export type {
   Owner,
   ReclaimResult,
   RenewResult,
+  ShownTerms,
   StoredOutcome,
   ToolOutcome as RecordedOutcome,
 } from './ledger/ledger.js'
@@ -54,6 +83,7 @@ export { type StatelessLedgerOptions, statelessLedger } from './ledger/stateless
 export type {
   FinishReason,
   Model,
+  ModelApprovalResponse,
   ModelEvent,
   ModelFile,
   ModelMessage,
@@ -63,20 +93,54 @@ export type {
   ModelTool,
   ModelToolCall,
   ModelToolResult,
+  ProviderApproval,
   ProviderMetadata,
 } from './model/model.js'
 export { type ScriptedModel, type ScriptedTurn, scriptedModel } from './model/scripted-model.js'
+export { type PlannedCall, plannedCalls } from './plan/calls.js'
+export {
+  type ApprovalRequestedEvent,
+  drainOutputs,
+  isApprovalRequested,
+  isToolOutput,
+  isToolProgress,
+  matchPlanEvent,
+  type PlanEvent,
+  type ToolOutputEvent,
+  type ToolProgressEvent,
+} from './plan/events.js'
+export {
+  type ApprovalPlan,
+  type ApprovedCall,
+  type PlannableCall,
+  type PlanPolicy,
+  planApprovals,
+  type RejectedCall,
+  type Verdict,
+} from './plan/plan.js'
+export {
+  type AskedCall,
+  type DecidedCall,
+  type LivePlan,
+  type LivePlanOptions,
+  planFromQueue,
+} from './plan/plan-from-queue.js'
+export { verdictOf } from './plan/read-decision.js'
+export { type RunnablePlan, type RunPlanOptions, runPlan } from './plan/run-plan.js'
+export { appendTurn } from './plan/turn.js'
+export { planFromMap, readVerdictMap, type VerdictEntry, type VerdictMap } from './plan/verdict-map.js'
 export { type Agent, createAgent, type GenerateResult } from './run/agent.js'
+export { executeApprovedToolCalls } from './run/execute-approved.js'
 export type { RunOptions } from './run/run.js'
+export { type MemoryRunLogOptions, memoryRunLog } from './run-log/memory-run-log.js'
+export type { LoggedEvent, RunLog, RunWriter } from './run-log/run-log.js'
+export type { PermissionLevel, Policy, PolicyCall, PolicyDecision } from './scope/policy.js'
 export type {
   AgentOptions,
   ApprovalOptions,
   ConfirmedVerdict,
-  Policy,
-  PolicyCall,
-  PolicyDecision,
   RunContext,
 } from './scope/settings.js'
 export type { Secret } from './tokens/keys.js'
-export { ToolkitRequiredError, ToolNotFoundError } from './tools/tool-errors.js'
+export { type AgentMethod, ToolkitRequiredError, ToolNotFoundError } from './tools/tool-errors.js'
 export type { AgentTool } from './tools/toolkit.js'

@@ -1,25 +1,56 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { RunAgentInput } from '@countersign/core'
-import { checkRequest, KEEP_ALIVE_MS, readText, rejection } from './http/http.js'
-import { parseRunInput, readParsedInput } from './http/run-input.js'
-import { SSE_HEADERS, type SseFrames, sseFrames } from './http/sse.js'
+import { type AnswerOptions, answerRequest } from './http/answer.js'
+import { grantsRequest } from './http/grants.js'
+import {
+  type ChatOptions,
+  chatFrames,
+  checkRequest,
+  type Rejection,
+  readText,
+  rejection,
+} from './http/http.js'
+import type { OriginRule } from './http/origin.js'
+import { readRejoin, restFrames } from './http/rejoin.js'
+import { parseBody, readParsedInput } from './http/run-input.js'
+import { openSocket, type ServerSocket, type SocketOptions } from './http/socket.js'
+import { SSE_HEADERS, type SseFrames } from './http/sse.js'
 import type { Agent } from './run/agent.js'
 import type { RunContext } from './scope/settings.js'
+
+export type { ServerSocket } from './http/socket.js'
+export { type FileLedger, type FileLedgerOptions, fileLedger } from './ledger/file-ledger.js'
+export type { SqliteModule } from './ledger/file-ledger-sqlite.js'
 
 /** A request of node:http, or of Express and its like, which may have parsed the body already. */
 export type NodeRequest = IncomingMessage & { readonly body?: unknown }
 
-export interface NodeChatOptions<Req extends NodeRequest = NodeRequest> {
+/** What the application knows of a request: `subject` from its own authentication, and services for its tools. */
+type ReadContext<Req> = ((request: Req) => RunContext | Promise<RunContext>) | undefined
+
+export interface NodeChatOptions<Req extends NodeRequest = NodeRequest> extends Omit<ChatOptions, 'context'> {
   /** What the application knows of a request: `subject` from its own authentication, and services for its tools. */
-  readonly context?: ((request: Req) => RunContext | Promise<RunContext>) | undefined
-  /** Milliseconds of silence after which a comment is sent. Default 15,000. */
-  readonly keepAlive?: number | undefined
+  readonly context?: ReadContext<Req>
+}
+
+export interface NodeAnswerOptions<Req extends NodeRequest = NodeRequest> extends OriginRule {
+  /** The same `subject` as for the run. */
+  readonly context?: ReadContext<Req>
+}
+
+export interface NodeSocketOptions extends Omit<SocketOptions, 'context'> {
+  /** As for a chat request, of the request that opened the socket; `headers` are those that the client sent in its frame. */
+  readonly context?:
+    | ((
+        request: IncomingMessage,
+        headers: Readonly<Record<string, string>>,
+      ) => RunContext | Promise<RunContext>)
+    | undefined
 }
 
 /**
  * A handler for node:http and Express that answers a chat request with its run as an event stream. The same as `handleChat`; a
- * body that was parsed already (`express.json()`) is taken as it is.
+ * body that was parsed already (`express.json()`) is taken as it is. A GET with `threadId` and `runId` is answered like `rejoinResponse`.
  */
 export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
@@ -29,37 +60,133 @@ export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
     const gone = new AbortController()
     response.on('close', () => gone.abort())
     response.on('error', () => gone.abort())
-    let frames: SseFrames
+    let frames: SseFrames | undefined
     try {
-      const input = await readInput(request)
-      const context = await options.context?.(request)
-      const run = agent.run(input, { context, disconnected: gone.signal })
-      frames = sseFrames(run, input.runId, options.keepAlive ?? KEEP_ALIVE_MS)
+      frames =
+        request.method === 'GET' && isRejoin(request)
+          ? await rejoin(agent, request, options, gone)
+          : await chat(agent, request, options, gone)
     } catch (error) {
-      const { status, headers, body } = rejection(error)
-      // the rest of a body that is not read would be taken for the next request
-      response.writeHead(status, { ...headers, connection: 'close' }).end(body)
-      return
+      return reject(response, rejection(error))
     }
-    await pipe(frames, response, gone.signal)
+    if (frames === undefined) response.writeHead(204, { 'cache-control': 'no-store' }).end()
+    else await pipe(frames, response, gone.signal)
   }
 }
 
-async function readInput(request: NodeRequest): Promise<RunAgentInput> {
-  const { method, headers, body } = request
-  checkRequest(method, headers['content-type'], headers['content-length'])
-  if (typeof body === 'string') return parseRunInput(body)
-  if (body instanceof Uint8Array) return parseRunInput(await readText([body]))
-  if (body !== undefined) return readParsedInput(body)
-  // giving up a body that is too large must not take the socket away from the answer
-  return parseRunInput(await readText(request.iterator({ destroyOnReturn: false })))
+async function chat<Req extends NodeRequest>(
+  agent: Agent,
+  request: Req,
+  { context, ...options }: NodeChatOptions<Req>,
+  gone: AbortController,
+): Promise<SseFrames> {
+  checkRequest(request.method, request.headers['content-type'], request.headers['content-length'])
+  const input = readParsedInput(await readBody(request))
+  return chatFrames(agent, input, { ...options, context: await context?.(request) }, gone.signal)
 }
 
-async function pipe(
-  frames: ReturnType<typeof sseFrames>,
-  response: ServerResponse,
-  gone: AbortSignal,
-): Promise<void> {
+async function rejoin<Req extends NodeRequest>(
+  agent: Agent,
+  request: Req,
+  options: NodeChatOptions<Req>,
+  gone: AbortController,
+): Promise<SseFrames | undefined> {
+  const query = queryOf(request)
+  const asked = readRejoin(query.get('threadId'), query.get('runId'), request.headers['last-event-id'])
+  return restFrames(agent, await options.context?.(request), asked, gone.signal, options.keepAlive)
+}
+
+function queryOf({ url }: NodeRequest): URLSearchParams {
+  return new URL(url ?? '/', 'http://localhost').searchParams
+}
+
+function isRejoin(request: NodeRequest): boolean {
+  return queryOf(request).has('runId')
+}
+
+/** A handler for node:http and Express that takes answers into runs that are open. The same as `answerResponse`. */
+export function toNodeAnswerHandler<Req extends NodeRequest = NodeRequest>(
+  agent: Agent,
+  options: NodeAnswerOptions<Req> = {},
+): (request: Req, response: ServerResponse) => Promise<void> {
+  return async (request, response) => {
+    const { method, headers } = request
+    const head = {
+      method,
+      type: headers['content-type'],
+      length: headers['content-length'],
+      origin: headers.origin,
+      host: headers.host,
+    }
+    let answered: Rejection
+    try {
+      const known: AnswerOptions = { origins: options.origins, context: await options.context?.(request) }
+      answered = await answerRequest(agent, head, () => readBody(request), known)
+    } catch (error) {
+      answered = rejection(error)
+    }
+    if (answered.status === 200) response.writeHead(200, answered.headers).end(answered.body)
+    else reject(response, answered)
+  }
+}
+
+/** A handler for node:http and Express that lists and ends session approvals. The same as `grantsResponse`. */
+export function toNodeGrantsHandler<Req extends NodeRequest = NodeRequest>(
+  agent: Agent,
+  options: NodeAnswerOptions<Req> = {},
+): (request: Req, response: ServerResponse) => Promise<void> {
+  return async (request, response) => {
+    const { method, headers, url = '/' } = request
+    const head = { method, url, origin: headers.origin, host: headers.host }
+    let answered: Rejection
+    try {
+      answered = await grantsRequest(agent, head, {
+        origins: options.origins,
+        context: await options.context?.(request),
+      })
+    } catch (error) {
+      answered = rejection(error)
+    }
+    if (answered.status === 200) response.writeHead(200, answered.headers).end(answered.body)
+    else reject(response, answered)
+  }
+}
+
+/**
+ * Serves runs over WebSockets: for the `connection` event of a server of the package `ws`, or anything that hands out a socket and the
+ * request that opened it. The same as `serveSocket`.
+ *
+ * @example new WebSocketServer({ server }).on('connection', toSocketHandler(agent, { context: (request) => ({ subject: userOf(request) }) }))
+ */
+export function toSocketHandler(
+  agent: Agent,
+  { context, ...options }: NodeSocketOptions = {},
+): (socket: ServerSocket, request: IncomingMessage) => void {
+  return (socket, request) => {
+    const { origin, host } = request.headers
+    const known: SocketOptions = {
+      ...options,
+      ...(context && { context: (headers) => context(request, headers) }),
+    }
+    openSocket(agent, socket, { origin, host }, known)
+  }
+}
+
+async function readBody(request: NodeRequest): Promise<unknown> {
+  const { body } = request
+  if (typeof body === 'string') return parseBody(body)
+  if (body instanceof Uint8Array) return parseBody(await readText([body]))
+  if (body !== undefined) return body
+  // giving up a body that is too large must not take the socket away from the answer
+  return parseBody(await readText(request.iterator({ destroyOnReturn: false })))
+}
+
+/** The rest of a body that is not read would be taken for the next request, so the connection ends with the answer. */
+function reject(response: ServerResponse, { status, headers, body }: Rejection): void {
+  response.writeHead(status, { ...headers, connection: 'close' }).end(body)
+}
+
+async function pipe(frames: SseFrames, response: ServerResponse, gone: AbortSignal): Promise<void> {
   response.writeHead(200, SSE_HEADERS)
   response.flushHeaders()
   gone.addEventListener('abort', () => frames.cancel(), { once: true })

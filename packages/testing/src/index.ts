@@ -1,4 +1,9 @@
 export {
+  type AnswerChannelUnderTest,
+  type CreateAnswerChannel,
+  describeAnswerChannel,
+} from './answer-channel-suite.js'
+export {
   type BindingHarness,
   type BindingRunner,
   describeBinding,
@@ -67,6 +72,7 @@ export {
   type PersistenceUnderTest,
   type RecordStoreUnderTest,
 } from './persistence-suite.js'
+export { type CreateRunLog, describeRunLog, type RunLogUnderTest } from './run-log-suite.js'
 export {
   byHand,
   type RunScript,
@@ -75,6 +81,13 @@ export {
   type ScriptOptions,
   type Steps,
 } from './script.js'
+export {
+  describeSharedLedger,
+  type LedgerWorker,
+  type SharedLedgerOptions,
+  type SharedLedgerUnderTest,
+  workThrough,
+} from './shared-ledger-suite.js'
 export type {
   AskOptions,
   EventStep,

@@ -1,4 +1,11 @@
-import type { Model, ModelEvent, ModelRequest } from '@countersign/server'
+import type {
+  Model,
+  ModelApprovalResponse,
+  ModelEvent,
+  ModelMessage,
+  ModelRequest,
+  ModelToolResult,
+} from '@countersign/server'
 import type { SuiteRunner } from './ledger-suite.js'
 
 /** What the model under test is to answer next; an adapter replays a recording of its provider that says this. */
@@ -11,9 +18,16 @@ export type ModelStory =
   | 'endless'
   /** Begins to speak; then the stream ends without its last event. */
   | 'cut'
+  /**
+   * Asks, under the id `mcpr_1`, before its provider runs `search` with `{"q":"x"}`. Only for models whose provider asks: where there is
+   * none, {@link CreateModel} gives nothing.
+   */
+  | 'asks'
+  /** Runs what it asked about, and says that it found 3. The same. */
+  | 'runs'
 
-/** Makes a model that tells one story. */
-export type CreateModel = (story: ModelStory) => Model | Promise<Model>
+/** Makes a model that tells one story, or nothing where its provider knows no such story (`asks` and `runs`). */
+export type CreateModel = (story: ModelStory) => Model | undefined | Promise<Model | undefined>
 
 const request: ModelRequest = {
   system: 'Be brief.',
@@ -51,16 +65,23 @@ const request: ModelRequest = {
 export function describeModel(name: string, create: CreateModel, { test, expect }: SuiteRunner): void {
   const spec = (sentence: string, run: () => Promise<void>) => test(`${sentence} (${name})`, run)
 
-  async function listen(story: ModelStory): Promise<ModelEvent[]> {
+  async function make(story: ModelStory): Promise<Model> {
     const model = await create(story)
+    if (model === undefined) throw new Error(`The model tells no story "${story}".`)
+    return model
+  }
+
+  async function listenTo(model: Model, asked: ModelRequest): Promise<ModelEvent[]> {
     const events: ModelEvent[] = []
-    for await (const event of model.stream(request, { signal: new AbortController().signal }))
+    for await (const event of model.stream(asked, { signal: new AbortController().signal }))
       events.push(event)
     return events
   }
 
+  const listen = async (story: ModelStory) => listenTo(await make(story), request)
+
   spec('a model has a name', async () => {
-    expect(typeof (await create('text')).id).toEqual('string')
+    expect(typeof (await make('text')).id).toEqual('string')
   })
 
   spec('the deltas of a text make the text, and finish comes last and once', async () => {
@@ -80,7 +101,7 @@ export function describeModel(name: string, create: CreateModel, { test, expect 
   })
 
   spec('an abort ends the stream, quietly or with an error, and nothing comes after it', async () => {
-    const model = await create('endless')
+    const model = await make('endless')
     const controller = new AbortController()
     let after = 0
     const reading = (async () => {
@@ -96,7 +117,7 @@ export function describeModel(name: string, create: CreateModel, { test, expect 
   spec(
     'a stream that is cut off ends without finish, or throws, and what was said before is kept',
     async () => {
-      const model = await create('cut')
+      const model = await make('cut')
       const events: ModelEvent[] = []
       try {
         for await (const event of model.stream(request, { signal: new AbortController().signal }))
@@ -109,11 +130,84 @@ export function describeModel(name: string, create: CreateModel, { test, expect 
     },
   )
 
+  for (const answer of answers) {
+    spec(
+      `S0.64 calls that another provider ran, or asked about, keep no model from answering: ${answer.type}`,
+      async () => {
+        const asked = {
+          ...request,
+          messages: [...askedElsewhere, { role: 'tool' as const, content: [answer] }, ...request.messages],
+        }
+        expect(textOf(await listenTo(await make('text'), asked))).toEqual('Hello, world.')
+      },
+    )
+  }
+
+  spec('S0.54 a provider that asks says so with its call, and has an id for its request', async () => {
+    const model = await create('asks')
+    if (model === undefined) return
+    const [call] = startsOf(await listenTo(model, request))
+    expect(call?.name).toEqual('search')
+    expect(call?.providerExecuted).toEqual(true)
+    expect(call?.approval).toEqual({ id: 'mcpr_1', state: 'requested' })
+  })
+
+  spec(
+    'S0.59 a provider that runs what it asked about names its request, and the result names the call',
+    async () => {
+      const model = await create('runs')
+      if (model === undefined) return
+      const approved = {
+        type: 'approval-response' as const,
+        approvalId: 'mcpr_1',
+        toolCallId: 'c1',
+        approved: true,
+      }
+      const events = await listenTo(model, {
+        ...request,
+        messages: [...askedElsewhere, { role: 'tool', content: [approved] }],
+      })
+      const [call] = startsOf(events)
+      expect(call?.approval).toEqual({ id: 'mcpr_1', state: 'answered' })
+      const result = events.find((event) => event.type === 'tool-result')
+      expect(result?.toolCallId).toEqual(call?.id)
+      expect(result?.outcome.kind).toEqual('ok')
+    },
+  )
+
   spec('a request is only read', async () => {
     const before = JSON.stringify(request)
     await listen('text')
     expect(JSON.stringify(request)).toEqual(before)
   })
+}
+
+/** A turn in which a provider asked before it ran a call of its own. */
+const askedElsewhere: readonly ModelMessage[] = [
+  { role: 'user', content: [{ type: 'text', text: 'Search for x.' }] },
+  {
+    role: 'assistant',
+    content: [
+      {
+        type: 'tool-call',
+        id: 'c1',
+        name: 'search',
+        arguments: '{"q":"x"}',
+        providerExecuted: true,
+        approval: { id: 'mcpr_1', state: 'requested' },
+      },
+    ],
+  },
+]
+
+const answers: readonly (ModelApprovalResponse | ModelToolResult)[] = [
+  { type: 'approval-response', approvalId: 'mcpr_1', toolCallId: 'c1', approved: false, reason: 'no' },
+  { type: 'tool-result', toolCallId: 'c1', toolName: 'search', outcome: { kind: 'ok', value: 3 } },
+]
+
+/** Where calls begin, whole or streamed. */
+function startsOf(events: readonly ModelEvent[]) {
+  return events.filter((event) => event.type === 'tool-call' || event.type === 'tool-call-start')
 }
 
 function textOf(events: readonly ModelEvent[]): string {

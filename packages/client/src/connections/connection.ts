@@ -1,4 +1,4 @@
-import type { AGUIEvent, ResumeEntry, RunAgentInput, UIMessage } from '@countersign/core'
+import type { AGUIEvent, ResumeEntry, RunAgentInput, SessionGrant, UIMessage } from '@countersign/core'
 
 /** What a connection gets beside the request itself. */
 export interface ConnectOptions {
@@ -32,6 +32,16 @@ export interface Connection {
    * nothing to take up; the client then repeats the request.
    */
   rejoin?(cursor: RunCursor, options: ConnectOptions): AsyncIterable<unknown>
+  /** The standing session approvals of this person in a thread, where the server offers them. */
+  grants?(
+    which: { readonly threadId: string },
+    options: Pick<ConnectOptions, 'headers'>,
+  ): Promise<readonly SessionGrant[]>
+  /** Ends one of them, or without `id` all of the thread; resolves with how many there were. */
+  revokeGrant?(
+    which: { readonly threadId: string; readonly id?: string | undefined },
+    options: Pick<ConnectOptions, 'headers'>,
+  ): Promise<number>
 }
 
 /** How far a run was read. `lastEventId` is absent where its events had no ids yet. */

@@ -5,7 +5,7 @@ import {
   readJsonLines,
   readServerSentEvents,
 } from '@countersign/core'
-import type { Connection, ConnectOptions, RunCursor } from './connection.js'
+import type { Connection, ConnectOptions } from './connection.js'
 
 /** Options of the connections over `fetch`. */
 export interface FetchOptions {
@@ -37,15 +37,19 @@ export interface ServerSentEventsOptions extends FetchOptions {
 export function fetchServerSentEvents(url: string | URL, options: ServerSentEventsOptions = {}): Connection {
   const connection: Connection = {
     async *connect(input, connect) {
-      yield* readEvents(await post(url, input, 'text/event-stream', options, connect), options, connect)
+      const response = await ask(url, options, post(input, eventStream, connect))
+      yield* readEvents(bodyOf(url, response, eventStream), options, connect)
     },
   }
   if (!options.rejoin) return connection
   return {
     ...connection,
-    async *rejoin(cursor, connect) {
-      const response = await get(url, cursor, options, connect)
-      if (response.status !== 204) yield* readEvents(bodyOf(url, response), options, connect)
+    async *rejoin({ lastEventId, ...run }, connect) {
+      const rest = `${url}${String(url).includes('?') ? '&' : '?'}${new URLSearchParams(run)}`
+      const position = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
+      const headers = { ...connect.headers, accept: eventStream, ...position }
+      const response = await ask(rest, options, { method: 'GET', headers, signal: connect.signal })
+      if (response.status !== 204) yield* readEvents(bodyOf(url, response, eventStream), options, connect)
     },
   }
 }
@@ -64,80 +68,61 @@ async function* readEvents(
 
 /** The same with one JSON event a line (`application/x-ndjson`), for servers and proxies that do not do event streams. */
 export function fetchHttpStream(url: string | URL, options: FetchOptions = {}): Connection {
+  const { maxEventBytes } = options
   return {
     async *connect(input, connect) {
-      const body = await post(url, input, 'application/x-ndjson', options, connect)
-      yield* readJsonLines(body, { maxEventBytes: options.maxEventBytes, signal: connect.signal })
+      const response = await ask(url, options, post(input, jsonLines, connect))
+      yield* readJsonLines(bodyOf(url, response, jsonLines), { maxEventBytes, signal: connect.signal })
     },
   }
 }
 
-async function post(
-  url: string | URL,
-  input: RunAgentInput,
-  accept: string,
-  options: FetchOptions,
-  { signal, headers }: ConnectOptions,
-): Promise<ByteSource> {
-  const response = await ask(url, options, {
+const eventStream = 'text/event-stream'
+const jsonLines = 'application/x-ndjson'
+
+interface Asked extends RequestInit {
+  readonly headers: Readonly<Record<string, string>>
+}
+
+function post(input: RunAgentInput, accept: string, { headers, signal }: ConnectOptions): Asked {
+  return {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json', accept },
     body: JSON.stringify(input),
     signal,
-  })
-  return bodyOf(url, response, accept)
-}
-
-/** Asks for the rest of a run. */
-function get(
-  url: string | URL,
-  { threadId, runId, lastEventId }: RunCursor,
-  options: FetchOptions,
-  { signal, headers }: ConnectOptions,
-): Promise<Response> {
-  const query = new URLSearchParams({ threadId, runId })
-  const position = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
-  const separator = String(url).includes('?') ? '&' : '?'
-  return ask(`${url}${separator}${query}`, options, {
-    method: 'GET',
-    headers: { ...headers, accept: 'text/event-stream', ...position },
-    signal,
-  })
-}
-
-async function ask(url: string | URL, options: FetchOptions, request: RequestInit): Promise<Response> {
-  const own = typeof options.headers === 'function' ? await options.headers() : options.headers
-  const { credentials, fetch = globalThis.fetch } = options
-  const init = {
-    ...request,
-    headers: { ...own, ...(request.headers as Record<string, string>) },
-    ...(credentials && { credentials }),
   }
+}
+
+/** Rejects with `connection-failed` where the server was not reached, with `http-status` where it refused. */
+export async function ask(
+  url: string | URL,
+  { headers, credentials, fetch = globalThis.fetch }: FetchOptions,
+  asked: Asked,
+): Promise<Response> {
+  const own = typeof headers === 'function' ? await headers() : headers
+  const init = { ...asked, headers: { ...own, ...asked.headers }, ...(credentials && { credentials }) }
+  const place = `[${asked.method}] "${url}"`
   const response = await fetch(url, init).catch((cause: unknown) => {
-    const message = `[${request.method}] "${url}": the server could not be reached. Try again.`
+    const message = `${place}: the server could not be reached. Try again.`
     throw new CountersignError('connection-failed', message, {}, cause)
   })
-  if (!response.ok) throw await statusError(url, request.method, response)
+  if (!response.ok) throw await statusError(place, response)
   return response
 }
 
-function bodyOf(url: string | URL, response: Response, accept = 'text/event-stream'): ByteSource {
-  const type = response.headers.get('content-type') ?? 'no content type'
-  if (!type.startsWith(accept)) {
-    const message = `"${url}" answered ${type} where ${accept} is expected. Check that the URL is the chat endpoint.`
-    throw new CountersignError('not-an-event-stream', message, { contentType: type })
+function bodyOf(url: string | URL, { headers, body }: Response, accept: string): ByteSource {
+  const contentType = headers.get('content-type') ?? 'no content type'
+  if (!contentType.startsWith(accept)) {
+    const message = `"${url}" answered ${contentType} where ${accept} is expected. Check that the URL is the chat endpoint.`
+    throw new CountersignError('not-an-event-stream', message, { contentType })
   }
-  if (!response.body) throw new CountersignError('empty-response', `"${url}" answered without a body.`)
-  return response.body
+  if (!body) throw new CountersignError('empty-response', `"${url}" answered without a body.`)
+  return body
 }
 
 /** What a server says about a refused request: `{ code, message }` as ours do, or text. Kept short, and never shown as HTML. */
-async function statusError(
-  url: string | URL,
-  method: string | undefined,
-  response: Response,
-): Promise<CountersignError> {
-  const text = (await response.text().catch(() => '')).slice(0, 1000)
-  const message = `[${method}] "${url}": ${response.status} ${response.statusText}`.trim()
-  return new CountersignError('http-status', message, { status: response.status, body: text })
+async function statusError(place: string, response: Response): Promise<CountersignError> {
+  const { status, statusText } = response
+  const body = (await response.text().catch(() => '')).slice(0, 1000)
+  return new CountersignError('http-status', `${place}: ${status} ${statusText}`.trim(), { status, body })
 }

@@ -1,6 +1,12 @@
-import { CountersignError, isCountersignError, isRefusal } from '@countersign/core'
+import {
+  type ClientFrame,
+  CountersignError,
+  isCountersignError,
+  isRefusal,
+  type ServerFrame,
+} from '@countersign/core'
 import type { ConnectOptions, LiveAnswers } from './connection.js'
-import { type ClientFrame, readFrame, type ServerFrame } from './web-socket-frames.js'
+import { readFrame } from './web-socket-frames.js'
 import type { SocketRun } from './web-socket-run.js'
 
 /** What is used of a `WebSocket`; the platform's, and that of the package `ws`, fit as they are. */

@@ -1,6 +1,5 @@
-import { CountersignError, isCountersignError, readRecord, type ToolMap } from '@countersign/core'
-import type { Session } from '../session.js'
-import type { Persistence } from './persistence.js'
+import { CountersignError, isCountersignError, readRecord } from '@countersign/core'
+import type { KeptSession, Persistence } from './persistence.js'
 
 /** How long changes are collected before they are saved, in milliseconds. What may not be lost is saved at once. */
 const saveDelay = 250
@@ -9,7 +8,7 @@ const saveDelay = 250
  * Keeps one conversation in a {@link Persistence}: loads it once, then saves what changed, one save at a time and the newest state
  * last. A store that fails is told of by `onError`; the chat goes on.
  */
-export class Keeper<Tools extends ToolMap> {
+export class Keeper {
   /** Whether the conversation is here, so that acts need not wait. */
   ready = false
   /** Another tab saves: this one only reads. */
@@ -17,7 +16,7 @@ export class Keeper<Tools extends ToolMap> {
   /** The store could not be read: this conversation is not kept, so that the stored one is not lost. */
   #unreadable = false
   #subscribed = false
-  readonly #session: Session<Tools>
+  readonly #session: KeptSession
   readonly #persistence: Persistence
   #loading: Promise<void> | undefined
   #saving: Promise<boolean> | undefined
@@ -27,7 +26,7 @@ export class Keeper<Tools extends ToolMap> {
   #saved = 0
   #failing = false
 
-  constructor(session: Session<Tools>, persistence: Persistence) {
+  constructor(session: KeptSession, persistence: Persistence) {
     this.#session = session
     this.#persistence = persistence
   }

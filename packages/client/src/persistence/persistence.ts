@@ -1,8 +1,17 @@
-import type { ThreadRecord } from '@countersign/core'
+import type {
+  AGUIEvent,
+  ChatState,
+  ChatStore,
+  CountersignError,
+  LocalAct,
+  MoreSteps,
+  ThreadRecord,
+} from '@countersign/core'
+import type { Tabs } from '../tabs/link.js'
 
 /**
  * Where conversations outlive a page. Implementations come from entries of their own (`@countersign/client/web-storage`,
- * `@countersign/client/indexed-db`); any object of this form will do.
+ * `@countersign/client/indexed-db`); any object of this form will do, in `persistent` of `@countersign/client/persistence`.
  */
 export interface Persistence {
   /** The record of a thread, or `undefined` where there is none. Rejects where it cannot be read. */
@@ -10,4 +19,52 @@ export interface Persistence {
   /** Replaces the record. Rejects where it cannot be kept, and then the earlier record still stands. */
   save(threadId: string, record: ThreadRecord): Promise<void>
   remove(threadId: string): Promise<void>
+}
+
+/** A {@link Persistence} with what a client needs to use it: what `webStorage()`, `indexedDb()` and `persistent(...)` give. */
+export interface Persistent extends Persistence {
+  /** The steps of the machine that it takes. Like `open` it is for the client alone. */
+  readonly steps: MoreSteps
+  /** Makes what keeps the thread of one client. Does nothing yet. */
+  open(session: KeptSession, host: ThreadHost): KeptThread
+}
+
+/** One client's conversation in the place where it is kept: whether it is here, and whose it is to change. */
+export interface KeptThread {
+  /** Does an act: now, or once the conversation is here, or in the tab that leads. */
+  act(name: string, value: unknown, here: () => unknown): unknown
+  /** Brings the conversation here, the first time it is asked. Never rejects. */
+  enter(): Promise<unknown>
+  /** Saves it as it is now. Resolves to whether it could be saved. */
+  keep(): Promise<boolean>
+  /** The conversation is replaced: what is stored is not wanted any more. */
+  replace(): void
+  /** With no page, no run and no act under way, nothing is held: no timer, no channel, no lock. */
+  leaveIfUnused(): void
+}
+
+type Step = AGUIEvent | LocalAct
+
+/** The conversation that is kept. */
+export interface KeptSession {
+  readonly threadId: string
+  readonly state: ChatState
+  readonly store: Pick<ChatStore, 'subscribe'>
+  readonly options: { readonly tabs?: Tabs | undefined }
+  readonly dispatch: (act: LocalAct) => void
+  /** Hears of every step taken here, before it is taken. */
+  onStep: ((step: Step) => void) | undefined
+  /** Takes steps that were taken elsewhere. */
+  follow(steps: readonly Step[]): void
+  failed(error: CountersignError): void
+}
+
+/** What a kept thread needs of its client. */
+export interface ThreadHost {
+  /** Whether no page shows it and nothing runs; `underWay` acts are not over. */
+  isUnused(underWay: number): boolean
+  /** Performs an act that a person made in another tab. */
+  perform(name: string, value: unknown): Promise<unknown>
+  /** The tab that ran the streams is gone: its run is broken, its tools at work may or may not have run. */
+  takeOver(error: CountersignError): void
 }

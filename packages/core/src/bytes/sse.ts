@@ -1,5 +1,4 @@
-import { createParser } from 'eventsource-parser'
-import { type ByteSource, eventTooLarge, parseEvent, readText, truncatedStream } from './text.js'
+import { type ByteSource, defaultLimit, parseEvent, readLines, truncatedStream } from './text.js'
 
 /** One server-sent event. */
 export interface SseEvent {
@@ -33,57 +32,48 @@ const FIELD_NAME_LENGTH = 6
  * @throws CountersignError, after the events completed before the fault: `malformed-event` (not JSON, not UTF-8),
  * `event-too-large`, `truncated-stream` (the body ended inside an event). A read that fails throws its own error.
  */
-export async function* readServerSentEvents(
+export function readServerSentEvents(
   body: ByteSource,
-  { maxEventBytes = 16 * 1024 * 1024, done, signal }: SseOptions = {},
+  { maxEventBytes: limit = defaultLimit, done, signal }: SseOptions = {},
 ): AsyncGenerator<SseBatch, void, undefined> {
-  let batch: SseEvent[] = []
-  let end: { error?: unknown } | undefined
-  const framing = createFraming()
-  const parser = createParser({
-    maxBufferSize: maxEventBytes + FIELD_NAME_LENGTH,
-    onEvent({ data, id }) {
-      if (end) return
-      try {
-        if (data === done) end = {}
-        else if (data.length > maxEventBytes) throw eventTooLarge(maxEventBytes)
-        else batch.push({ data: parseEvent(data), ...(id !== undefined && { id }) })
-      } catch (error) {
-        end = { error }
-      }
-    },
-    onError({ type }) {
-      if (type === 'max-buffer-size-exceeded') end ??= { error: eventTooLarge(maxEventBytes) }
-    },
-  })
-  for await (const text of readText(body, signal)) {
-    parser.feed(framing.feed(text))
-    if (batch.length > 0) yield batch
-    batch = []
-    if (end && 'error' in end) throw end.error
-    if (end) return
-  }
-  if (framing.inEvent() && !signal?.aborted) throw truncatedStream()
-}
-
-/**
- * Brings every line end to LF, so that CR and CRLF cost what LF costs and no CR waits for the next read, and watches
- * whether the text so far ends inside an event: after a line that is no comment, before its blank line.
- */
-function createFraming() {
   let afterReturn = false
-  let lastTwo = '\n\n'
   let inEvent = false
-  return {
-    feed(text: string): string {
+  let data: string | undefined
+  let id: string | undefined
+
+  function take(line: string, batch: SseEvent[]): boolean {
+    if (line === '') return dispatch(batch)
+    if (line.startsWith(':')) return false
+    inEvent = true
+    const colon = line.indexOf(':')
+    const field = colon < 0 ? line : line.slice(0, colon)
+    const value = colon < 0 ? '' : line.slice(colon + (line[colon + 1] === ' ' ? 2 : 1))
+    if (field === 'data') data = data === undefined ? value : `${data}\n${value}`
+    if (field === 'id' && !value.includes('\0')) id = value
+    return false
+  }
+
+  function dispatch(batch: SseEvent[]): boolean {
+    const event = { data, id }
+    inEvent = false
+    data = id = undefined
+    if (event.data === undefined) return false
+    if (event.data === done) return true
+    batch.push({ data: parseEvent(event.data, limit), ...(event.id !== undefined && { id: event.id }) })
+    return false
+  }
+
+  return readLines<SseEvent>(body, limit, signal, {
+    /** Brings every line end to LF, so that CR and CRLF cost what LF costs and no CR waits for the next read. */
+    split(text) {
       const lines = (afterReturn && text.startsWith('\n') ? text.slice(1) : text).replace(/\r\n?/g, '\n')
       afterReturn = text.endsWith('\r')
-      const recent = lastTwo + lines
-      const blankLine = recent.lastIndexOf('\n\n')
-      inEvent = (inEvent && blankLine < 0) || /\n[^:\n]/.test(recent.slice(blankLine + 1))
-      lastTwo = recent.slice(-2)
-      return lines
+      return lines.split('\n')
     },
-    inEvent: () => inEvent,
-  }
+    take,
+    overflows: (rest) => rest + (data?.length ?? 0) > limit + FIELD_NAME_LENGTH,
+    end(rest) {
+      if (inEvent || (rest !== '' && !rest.startsWith(':'))) throw truncatedStream()
+    },
+  })
 }

@@ -3,6 +3,66 @@ import { CountersignError } from '../errors.js'
 /** The bytes of a response: a web stream as `fetch` gives it, or anything async iterable, as Node's streams are. */
 export type ByteSource = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>
 
+/** How much of one event is held unless a reader is told otherwise, in UTF-16 units. */
+export const defaultLimit = 16 * 1024 * 1024
+
+/** How the lines of a body become values. What does not fit throws. */
+export interface LineFormat<T> {
+  /** The lines of a text, the last one unfinished. */
+  split(text: string): string[]
+  /** Takes a whole line and adds what it completes to the batch; says whether the stream is over with it. */
+  take(line: string, batch: T[]): boolean
+  /** Whether what is held is too much, with `rest` units of a line that has not ended. */
+  overflows(rest: number): boolean
+  /** The body has ended, after `rest`. */
+  end(rest: string, batch: T[]): void
+}
+
+/** Reads a body line by line: what one read completes is one batch, and a fault comes after what was complete before it. */
+export async function* readLines<T>(
+  body: ByteSource,
+  limit: number,
+  signal: AbortSignal | undefined,
+  format: LineFormat<T>,
+): AsyncGenerator<readonly T[], void, undefined> {
+  /** Pieces of an unfinished line: joining them at every read would cost the square of its length. */
+  let pieces: string[] = []
+  let held = 0
+
+  function feed(text: string, batch: T[]): boolean {
+    const lines = format.split(text)
+    const rest = lines.pop() ?? ''
+    if (lines.length > 0) {
+      lines[0] = pieces.join('') + lines[0]
+      pieces = []
+      held = 0
+    }
+    pieces.push(rest)
+    held += rest.length
+    if (lines.some((line) => format.take(line, batch))) return true
+    if (format.overflows(held)) throw eventTooLarge(limit)
+    return false
+  }
+
+  let over = false
+  for await (const text of readText(body, signal)) {
+    const batch: T[] = []
+    let fault: { readonly error: unknown } | undefined
+    try {
+      over = feed(text, batch)
+    } catch (error) {
+      fault = { error }
+    }
+    if (batch.length > 0) yield batch
+    if (fault) throw fault.error
+    if (over) return
+  }
+  if (signal?.aborted) return
+  const batch: T[] = []
+  format.end(pieces.join(''), batch)
+  if (batch.length > 0) yield batch
+}
+
 interface Source {
   next(): Promise<IteratorResult<Uint8Array, unknown>>
   stop(): Promise<unknown> | undefined
@@ -12,10 +72,7 @@ interface Source {
  * Decodes the text of each read as UTF-8; a character cut by a read comes with the next one, a byte order mark is skipped.
  * The source is cancelled when the consumer stops early and when `signal` is aborted, which ends the text without an error.
  */
-export async function* readText(
-  body: ByteSource,
-  signal?: AbortSignal,
-): AsyncGenerator<string, void, undefined> {
+async function* readText(body: ByteSource, signal?: AbortSignal): AsyncGenerator<string, void, undefined> {
   const source = openSource(body)
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let wake: () => void = () => {}
@@ -64,8 +121,9 @@ function decode(decoder: TextDecoder, read: IteratorResult<Uint8Array, unknown>)
   }
 }
 
-/** Reads JSON, or says which text is not. */
-export function parseEvent(text: string): unknown {
+/** Reads the JSON of one event, or says which text is none or is too long. */
+export function parseEvent(text: string, limit: number): unknown {
+  if (text.length > limit) throw eventTooLarge(limit)
   try {
     return JSON.parse(text)
   } catch (cause) {
@@ -86,7 +144,7 @@ export function truncatedStream(text = '', cause?: unknown): CountersignError {
 }
 
 /** An event is longer than the reader may hold. */
-export function eventTooLarge(limit: number): CountersignError {
+function eventTooLarge(limit: number): CountersignError {
   const message = `An event is longer than ${limit} characters. Send less in one event, or raise maxEventBytes.`
   return new CountersignError('event-too-large', message, { limit })
 }

@@ -1,10 +1,9 @@
 import type { OrderStep } from '../machine/fold.js'
-import { isRecord, ours, readCallMetadata, withOwn } from '../machine/value.js'
+import { isRecord, known, oneOf, ours, readCallMetadata, string, withOwn } from '../machine/value.js'
 import type {
   FilePart,
   MessagePart,
   ReasoningPart,
-  TextPart,
   ToolCallPart,
   ToolResultPart,
   UIMessage,
@@ -18,47 +17,42 @@ import type { ContentPart, Message, ToolCall } from '../protocol/events.js'
 export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
   return messages.flatMap((message) => {
     if (message.role === 'assistant') return unfoldAssistant(message)
-    const { id } = message
-    if (message.role === 'user') {
-      return [{ id, role: 'user', content: contentOf(message), ...metadataOf(message, plainOrder(message)) }]
-    }
-    return [{ id, role: 'system', content: textOf(message), ...metadataOf(message, contentOrder(message)) }]
+    const { id, role } = message
+    return role === 'user'
+      ? known({ id, role, content: contentOf(message), metadata: metadataOf(message, plainOrder(message)) })
+      : known({ id, role, content: textOf(message), metadata: metadataOf(message, contentOrder(message)) })
   })
 }
 
 function unfoldAssistant(message: UIMessage): Message[] {
-  const reasoning = message.parts.filter(isType('reasoning'))
-  const all = message.parts.filter(isType('tool-call'))
+  const { id, parts, metadata } = message
+  const [first] = parts
+  const thoughts = parts.filter(isType('reasoning')).map(unfoldReasoning)
+  // Thoughts that no message followed.
+  if (first?.type === 'reasoning' && first.id === id && parts.length === 1 && !metadata && !message.createdAt)
+    return thoughts
+  // AG-UI 1.0: a client keeps activities to itself.
+  if (first?.type === 'data' && parts.length === 1) return []
+  const all = parts.filter(isType('tool-call'))
   const calls = all.filter(isSendable)
   const kept = new Set(calls.map((call) => call.id))
   const dropped = new Set(all.flatMap((call) => (kept.has(call.id) ? [] : [call.id])))
-  const results = message.parts.filter(isType('tool-result')).filter((part) => !dropped.has(part.toolCallId))
-  const thoughts = reasoning.map(unfoldReasoning)
-  if (isBareReasoning(message)) return thoughts
-  const [first] = message.parts
-  // AG-UI 1.0: a client keeps activities to itself.
-  if (message.parts.length === 1 && first?.type === 'data') return []
+  const results = parts.filter(isType('tool-result')).filter((part) => !dropped.has(part.toolCallId))
   const content = textOf(message)
-  const { encryptedValue } = ours(message.metadata)
+  const subagent = metadata?.subagent
   return [
     ...thoughts,
-    {
-      id: message.id,
-      role: 'assistant',
-      ...(content !== '' || calls.length === 0 ? { content } : {}),
-      ...(calls.length > 0 && { toolCalls: calls.map(unfoldCall) }),
-      ...(typeof encryptedValue === 'string' && { encryptedValue }),
-      ...subagentOf(message),
-      ...metadataOf(message, contentOrder(message)),
-    },
+    known({
+      id,
+      role: 'assistant' as const,
+      content: content === '' && calls.length > 0 ? undefined : content,
+      toolCalls: calls.length > 0 ? calls.map(unfoldCall) : undefined,
+      encryptedValue: string(ours(metadata).encryptedValue),
+      subagentRunId: isRecord(subagent) ? string(subagent.id) : undefined,
+      metadata: metadataOf(message, contentOrder(message)),
+    }),
     ...results.map(unfoldResult),
   ]
-}
-
-/** Thoughts that no message followed. */
-function isBareReasoning({ id, parts: [first, ...rest], metadata, createdAt }: UIMessage): boolean {
-  const nothingElse = rest.length === 0 && metadata === undefined && createdAt === undefined
-  return first?.type === 'reasoning' && first.id === id && nothingElse
 }
 
 function isType<Type extends MessagePart['type']>(type: Type) {
@@ -66,123 +60,92 @@ function isType<Type extends MessagePart['type']>(type: Type) {
 }
 
 /** Half-streamed arguments are nothing a model can be shown. */
-function isSendable(part: ToolCallPart): boolean {
-  if (part.state === 'awaiting-input' || part.state === 'input-streaming') return false
-  return !(part.state === 'cancelled' && part.error?.code === 'incomplete-arguments')
+export function isSendable({ state, error }: ToolCallPart): boolean {
+  if (state === 'awaiting-input' || state === 'input-streaming') return false
+  return !(state === 'cancelled' && error?.code === 'incomplete-arguments')
 }
 
-function unfoldReasoning(part: ReasoningPart): Message {
-  return {
-    id: part.id,
-    role: 'reasoning',
-    content: part.text,
-    ...(part.encryptedValue !== undefined && { encryptedValue: part.encryptedValue }),
-    ...(part.metadata && { metadata: part.metadata }),
-  }
+function unfoldReasoning({ id, text: content, encryptedValue, metadata }: ReasoningPart): Message {
+  return known({ id, role: 'reasoning' as const, content, encryptedValue, metadata })
 }
 
-function unfoldCall(part: ToolCallPart): ToolCall {
-  const { countersign: _, ...metadata } = part.metadata ?? {}
+function unfoldCall({
+  id,
+  name,
+  arguments: text,
+  state,
+  error,
+  providerExecuted,
+  ...part
+}: ToolCallPart): ToolCall {
   const { encryptedValue, ...own } = ours(readCallMetadata(part.metadata).kept)
   const { token, ...approval } = part.approval ?? {}
-  const unresolved = part.state === 'cancelled' || part.state === 'executing'
-  const countersign = {
-    ...own,
-    ...(token !== undefined && { token }),
-    ...(part.approval && { approval }),
-    ...(unresolved && { state: part.state }),
-    ...(part.state === 'cancelled' && part.error && { error: part.error }),
-    ...(part.providerExecuted && { providerExecuted: true }),
-  }
-  const all = withOwn(metadata, countersign)
-  return {
-    id: part.id,
-    type: 'function',
-    function: { name: part.name, arguments: part.arguments },
-    ...(typeof encryptedValue === 'string' && { encryptedValue }),
-    ...(Object.keys(all).length > 0 && { metadata: all }),
-  }
+  const ended = known({
+    token,
+    approval: part.approval && approval,
+    state: oneOf(state, 'cancelled', 'executing'),
+    error: state === 'cancelled' ? error : undefined,
+    providerExecuted,
+  })
+  return known({
+    id,
+    type: 'function' as const,
+    function: { name, arguments: text },
+    encryptedValue: string(encryptedValue),
+    metadata: withOwn(part.metadata, { ...own, ...ended }),
+  })
 }
 
-function unfoldResult(part: ToolResultPart): Message {
-  return {
-    id: part.id,
-    role: 'tool',
-    toolCallId: part.toolCallId,
-    content: typeof part.content === 'string' ? part.content : part.content.filter(isContentPart),
-    ...(part.error !== undefined && { error: part.error }),
-    ...(part.metadata && { metadata: part.metadata }),
-  }
+function unfoldResult({ id, toolCallId, content, error, metadata }: ToolResultPart): Message {
+  const sent = typeof content === 'string' ? content : content.filter(isContentPart)
+  return known({ id, role: 'tool' as const, toolCallId, content: sent, error, metadata })
 }
 
 function isContentPart(value: unknown): value is ContentPart {
   return isRecord(value) && typeof value.type === 'string'
 }
 
-function textOf(message: UIMessage): string {
-  return message.parts
-    .filter(isType('text'))
-    .map((part) => part.text)
-    .join('')
+function textOf({ parts }: UIMessage): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
 /** A single text is sent as text, anything else as content parts. */
-function contentOf(message: UIMessage): string | ContentPart[] {
-  const parts = message.parts.filter(
-    (part): part is TextPart | FilePart => part.type === 'text' || part.type === 'file',
-  )
-  const [first] = parts
-  if (parts.length === 1 && first?.type === 'text') return first.text
-  return parts.map((part) => (part.type === 'text' ? { type: 'text', text: part.text } : unfoldFile(part)))
-}
-
-function unfoldFile(part: FilePart): ContentPart {
-  return { type: part.media, source: part.source, ...(part.metadata && { metadata: part.metadata }) }
-}
-
-function subagentOf(message: UIMessage): { subagentRunId?: string } {
-  const subagent = message.metadata?.subagent
-  return isRecord(subagent) && typeof subagent.id === 'string' ? { subagentRunId: subagent.id } : {}
-}
-
-function metadataOf(
-  message: UIMessage,
-  order: readonly OrderStep[] | undefined,
-): { metadata?: Record<string, unknown> } {
-  const { countersign: _, ...metadata } = message.metadata ?? {}
-  const { encryptedValue: __, order: ___, createdAt: ____, ...own } = ours(message.metadata)
-  const countersign = {
-    ...own,
-    ...(order && { order }),
-    ...(message.createdAt !== undefined && { createdAt: message.createdAt }),
-  }
-  const all = withOwn(metadata, countersign)
-  return Object.keys(all).length > 0 ? { metadata: all } : {}
-}
-
-/** The order of a message's parts, where it is not the one a reader assumes anyway: reasoning, one text, calls, results. */
-function contentOrder(message: UIMessage): readonly OrderStep[] | undefined {
-  const rank = {
-    reasoning: 0,
-    text: 1,
-    'tool-call': 2,
-    'tool-result': 3,
-    file: -1,
-    source: -1,
-    data: -1,
-  } as const
-  let before = -1
-  let usual = true
-  const order = message.parts.flatMap((part): OrderStep[] => {
-    if (part.type === 'tool-call' && !isSendable(part)) return []
-    const now = rank[part.type]
-    usual &&= now > before || (now === before && now !== 1)
-    if (part.type === 'text') usual &&= part.text !== ''
-    if (now < 0) usual = false
-    before = now
-    return [orderStep(part)]
+function contentOf({ parts }: UIMessage): string | ContentPart[] {
+  const content = parts.flatMap((part): ContentPart[] => {
+    if (part.type === 'text') return [{ type: 'text', text: part.text }]
+    return part.type === 'file' ? [unfoldFile(part)] : []
   })
-  return usual ? undefined : order
+  const [first] = content
+  return content.length === 1 && first?.type === 'text' ? first.text : content
+}
+
+function unfoldFile({ media: type, source, metadata }: FilePart): ContentPart {
+  return known({ type, source, metadata })
+}
+
+/** The metadata of a message, with what AG-UI has no place for. */
+function metadataOf(message: UIMessage, order: readonly OrderStep[] | undefined) {
+  const { encryptedValue: _, order: __, createdAt: ___, ...own } = ours(message.metadata)
+  return withOwn(message.metadata, { ...own, ...known({ order, createdAt: message.createdAt }) })
+}
+
+/** What a reader assumes of the order of parts: reasoning, one text, calls, results. */
+const usual: readonly MessagePart['type'][] = ['reasoning', 'text', 'tool-call', 'tool-result']
+
+/** The order of a message's parts, where it is not the one a reader assumes anyway. */
+function contentOrder({ parts }: UIMessage): readonly OrderStep[] | undefined {
+  const sent = parts.filter((part) => part.type !== 'tool-call' || isSendable(part))
+  const isUsual = sent.every((part, i) => {
+    const [before, now] = [sent[i - 1], part].map((at) => (at ? usual.indexOf(at.type) : 0))
+    if (now === undefined || before === undefined || now < before) return false
+    return part.type !== 'text' || (part.text !== '' && sent[i - 1]?.type !== 'text')
+  })
+  return isUsual ? undefined : sent.map(orderStep)
+}
+
+function plainOrder({ parts }: UIMessage): readonly OrderStep[] | undefined {
+  const isPlain = (part: MessagePart) => part.type === 'text' || part.type === 'file'
+  return parts.every(isPlain) ? undefined : parts.map((part) => (isPlain(part) ? 'p' : orderStep(part)))
 }
 
 function orderStep(part: MessagePart): OrderStep {
@@ -202,10 +165,4 @@ function orderStep(part: MessagePart): OrderStep {
     default:
       return part satisfies never
   }
-}
-
-function plainOrder(message: UIMessage): readonly OrderStep[] | undefined {
-  const native = message.parts.every((part) => part.type === 'text' || part.type === 'file')
-  if (native) return undefined
-  return message.parts.map((part) => (part.type === 'text' || part.type === 'file' ? 'p' : orderStep(part)))
 }

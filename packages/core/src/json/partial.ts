@@ -29,31 +29,33 @@ export interface JsonReader {
   readonly value: unknown
 }
 
-/** Between two tokens: what may come next. After an opening bracket its closing one may come too. */
-type Between = 'value' | 'first-item' | 'key' | 'first-key' | 'colon' | 'after-value'
-
-/** What the next character is read as. A literal is a number, `true`, `false` or `null`. */
-type Place = Between | 'in-key' | 'in-string' | 'in-literal'
-
 /** An open array or object, and where its member that is being read belongs. */
-type Level = { published: boolean } & (
-  | { type: 'array'; node: unknown[]; key: number }
-  | { type: 'object'; node: Record<string, unknown>; key: string }
-)
+interface Level {
+  node: unknown[] | Record<string, unknown>
+  key: number | string
+  published: boolean
+}
+
+/** What the next character is read as: a token, or more of an open string or literal (a number, `true`, `false` or `null`). */
+type Place = 'token' | 'string' | 'literal'
 
 const WHITESPACE = ' \t\n\r'
-const ENDS_LITERAL = `${WHITESPACE},:[]{}"`
+const PUNCTUATION = ',:]}'
+const ENDS_LITERAL = `${WHITESPACE}${PUNCTUATION}[{"`
 
 /** Creates a reader for one JSON text, for instance the streamed arguments of a tool call. */
 export function createJsonReader({ maxDepth = 20_000 }: JsonReaderOptions = {}): JsonReader {
   // The document is the only item of an array that is never closed, so that every value has a place to go.
-  const root: Extract<Level, { type: 'array' }> = { type: 'array', node: [], key: 0, published: false }
+  const root: Level = { node: [], key: 0, published: false }
   const outer: Level[] = []
-  let level: Level = root
+  let level = root
   let status: JsonReaderStatus = 'open'
-  let place: Place = 'value'
+  let place: Place = 'token'
+  /** What may come next: punctuation, `v` for a value, `k` for a key. */
+  let expected = 'v'
   /** The open key, string or literal: a rope, so nothing here may index into it. */
   let text = ''
+  let isKey = false
   /** The last UTF-16 unit of `text`. */
   let lastUnit = 0
   /** An escape sequence that has begun, from its backslash on. */
@@ -62,68 +64,36 @@ export function createJsonReader({ maxDepth = 20_000 }: JsonReaderOptions = {}):
   function feed(delta: string): void {
     let at = 0
     while (at < delta.length && status === 'open') {
-      if (place === 'in-key' || place === 'in-string') at = readString(delta, at)
-      else if (place === 'in-literal') at = readLiteral(delta, at)
-      else at = readBetween(place, delta, at)
+      if (place === 'string') at = readString(delta, at)
+      else if (place === 'literal') at = readLiteral(delta, at)
+      else at = readToken(delta, at)
     }
   }
 
   function end(): void {
-    if (status !== 'open') return
-    if (place === 'in-literal') finishLiteral()
-    if (status === 'open') status = level === root && place === 'after-value' ? 'complete' : 'invalid'
-  }
-
-  function readBetween(where: Between, delta: string, at: number): number {
-    const char = delta.charAt(at)
-    if (WHITESPACE.includes(char)) return at + 1
-    const closing = level.type === 'array' ? ']' : '}'
-    switch (where) {
-      case 'value':
-        return beginValue(char, at)
-      case 'first-item':
-        if (char !== closing) return beginValue(char, at)
-        close()
-        break
-      case 'key':
-      case 'first-key':
-        if (char === '"') begin('in-key')
-        else if (char === closing && where === 'first-key') close()
-        else fail()
-        break
-      case 'colon':
-        if (char === ':') place = 'value'
-        else fail()
-        break
-      case 'after-value':
-        if (level === root) fail()
-        else if (char === closing) close()
-        else if (char === ',') nextMember()
-        else fail()
-        break
-      default:
-        where satisfies never
-    }
-    return at + 1
+    if (status === 'open' && place === 'literal') finishLiteral()
+    if (status === 'open') status = place === 'token' && expected === '' ? 'complete' : 'invalid'
   }
 
   /** Returns where reading goes on: a literal's first character is read again as part of it. */
-  function beginValue(char: string, at: number): number {
-    if (char === '"') begin('in-string')
-    else if (char === '[') open({ type: 'array', node: [], key: 0, published: false }, 'first-item')
-    else if (char === '{') open({ type: 'object', node: {}, key: '', published: false }, 'first-key')
-    else if (ENDS_LITERAL.includes(char)) fail()
+  function readToken(delta: string, at: number): number {
+    const char = delta.charAt(at)
+    if (WHITESPACE.includes(char)) return at + 1
+    const begins = char === '"' && expected.includes('k') ? 'k' : 'v'
+    if (!expected.includes(PUNCTUATION.includes(char) ? char : begins)) fail()
+    else if (char === '[') open([], 0, 'v]')
+    else if (char === '{') open({}, '', 'k}')
+    else if (char === ']' || char === '}') close()
+    else if (char === ':') expected = 'v'
+    else if (char === ',') nextMember()
     else {
-      begin('in-literal')
-      return at
+      text = ''
+      lastUnit = 0
+      isKey = begins === 'k'
+      place = char === '"' ? 'string' : 'literal'
+      if (place === 'literal') return at
     }
     return at + 1
-  }
-
-  function begin(next: Place): void {
-    text = ''
-    lastUnit = 0
-    place = next
   }
 
   function append(piece: string): void {
@@ -156,10 +126,11 @@ export function createJsonReader({ maxDepth = 20_000 }: JsonReaderOptions = {}):
   }
 
   function finishString(): void {
-    if (place === 'in-string') finishValue(text)
+    if (!isKey) finishValue(text)
     else {
       level.key = text
-      place = 'colon'
+      place = 'token'
+      expected = ':'
     }
   }
 
@@ -176,12 +147,12 @@ export function createJsonReader({ maxDepth = 20_000 }: JsonReaderOptions = {}):
     if (status === 'open') finishValue(value)
   }
 
-  function open(next: Level, first: Place): void {
+  function open(node: Level['node'], key: Level['key'], first: string): void {
     if (outer.length >= maxDepth) fail()
     else {
       outer.push(level)
-      level = next
-      place = first
+      level = { node, key, published: false }
+      expected = first
     }
   }
 
@@ -193,14 +164,14 @@ export function createJsonReader({ maxDepth = 20_000 }: JsonReaderOptions = {}):
 
   function finishValue(value: unknown): void {
     put(level, value)
-    place = 'after-value'
+    place = 'token'
+    expected = level === root ? '' : typeof level.key === 'number' ? ',]' : ',}'
   }
 
   function nextMember(): void {
-    if (level.type === 'array') {
-      level.key++
-      place = 'value'
-    } else place = 'key'
+    const isItem = typeof level.key === 'number'
+    if (typeof level.key === 'number') level.key++
+    expected = isItem ? 'v' : 'k'
   }
 
   /** `JSON.parse` itself judges the short pieces: a number, a word, one escape. */
@@ -218,7 +189,7 @@ export function createJsonReader({ maxDepth = 20_000 }: JsonReaderOptions = {}):
 
   /** Puts what is open into what holds it, from the inside out, as far as something changed since the last time. */
   function publish(): unknown {
-    if (place === 'in-string') put(level, isHighSurrogate(lastUnit) ? text.slice(0, -1) : text)
+    if (place === 'string' && !isKey) put(level, isHighSurrogate(lastUnit) ? text.slice(0, -1) : text)
     let inner = level
     for (let depth = outer.length - 1; depth >= 0 && !inner.published; depth--) {
       inner.published = true
@@ -227,7 +198,7 @@ export function createJsonReader({ maxDepth = 20_000 }: JsonReaderOptions = {}):
       inner = holder
     }
     root.published = true
-    return root.node[0]
+    return Object.values(root.node)[0]
   }
 
   return {
@@ -252,22 +223,13 @@ function isHighSurrogate(unit: number): boolean {
 
 /** Sets the member being read; a level that was published is copied first. */
 function put(level: Level, value: unknown): void {
-  const current = level.type === 'array' ? level.node[level.key] : level.node[level.key]
-  if (Object.is(current, value)) return
-  if (level.published) copyNode(level)
-  if (level.type === 'array') level.node[level.key] = value
-  else if (level.key !== '__proto__') level.node[level.key] = value
-  else
-    Object.defineProperty(level.node, level.key, {
-      value,
-      configurable: true,
-      enumerable: true,
-      writable: true,
-    })
-}
-
-function copyNode(level: Level): void {
-  if (level.type === 'array') level.node = level.node.slice()
-  else level.node = { ...level.node }
+  const { key, published, node } = level
+  // An array is a record of its indices as well.
+  const before = node as Record<Level['key'], unknown>
+  if (Object.is(before[key], value)) return
+  if (published) level.node = Array.isArray(node) ? node.slice() : { ...node }
   level.published = false
+  const after = level.node as Record<Level['key'], unknown>
+  if (key !== '__proto__') after[key] = value
+  else Object.defineProperty(after, key, { value, configurable: true, enumerable: true, writable: true })
 }

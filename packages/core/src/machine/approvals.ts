@@ -1,10 +1,10 @@
 import type { ApprovalErrorCode } from '../errors.js'
-import type { ApprovalOption, ToolCallApproval } from '../messages.js'
+import type { ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { moveCall, touchPart } from './cells.js'
-import { type Effect, none, warn } from './effects.js'
-import type { CallCell, ChatState } from './state.js'
-import { isRecord, ours, sameJson, string } from './value.js'
+import { moveCall, touch } from './cells.js'
+import type { Outcome, StepTable } from './effects.js'
+import type { CallCell, ChatState, InterruptCell } from './state.js'
+import { isRecord, known, oneOf, ours, sameJson, string } from './value.js'
 
 /** A request for approval as read from the wire: an event, an interrupt or a snapshot. */
 interface AskedApproval {
@@ -15,26 +15,74 @@ interface AskedApproval {
   readonly approval: ToolCallApproval
 }
 
+/** The steps of a question to the person: its answer, and the answer's way. */
+export const approvalSteps = {
+  /** First answer wins: only an open request takes one. */
+  answer(state, { approvalId, approved, reason, scope, input }) {
+    const found = findAnswerable(state, approvalId)
+    if (found.status === 'not-found') return 'unknown-id'
+    if (found.status !== 'open' || !moveCall(state, found.call, 'approval-responded')) return undefined
+    const edits = approved ? { scope, input } : {}
+    setApproval(state, found.call, known({ approved, delivery: 'waiting' as const, reason, ...edits }))
+    state.unsent.add(found.call)
+    return [{ type: 'approval-responded', toolCallId: found.call.id, approvalId, approved }]
+  },
+  'answer-sent': (state, { approvalId }) => moveAnswer(state, approvalId, true),
+  'answer-returned': (state, { approvalId }) => moveAnswer(state, approvalId, false),
+  close(state, { ids, because }) {
+    for (const id of ids) {
+      const call = state.approvals.get(id)
+      setResponse(state, state.interrupts.get(id), { cancel: true })
+      if (call?.state !== 'approval-requested' || !moveCall(state, call, 'cancelled')) continue
+      const problem = because === 'expired' ? ('approval-expired' as const) : undefined
+      setApproval(state, call, known({ delivery: 'waiting' as const, problem }))
+      state.unsent.add(call)
+    }
+    return undefined
+  },
+  respond(state, { interruptId, response }) {
+    const cell = state.interrupts.get(interruptId)
+    if (!cell) return 'unknown-id'
+    setResponse(state, cell, response)
+    return undefined
+  },
+} satisfies Partial<StepTable>
+
+/** Live answers go with the run that is open: if it breaks, their fate is as unknown as that of the answers it began with. */
+function moveAnswer(state: ChatState, approvalId: string, sent: boolean): undefined {
+  const call = state.approvals.get(approvalId)
+  if (call?.state !== 'approval-responded') return
+  if (state.run.phase !== 'idle') {
+    const carried = state.run.carried.filter((item) => item !== call)
+    state.run = { ...state.run, carried: sent ? [...carried, call] : carried }
+  }
+  state.unsent[sent ? 'delete' : 'add'](call)
+  setApproval(state, call, { delivery: sent ? 'sent' : 'waiting' })
+}
+
+/** Answers a question that concerns no tool call; the first answer wins here too. */
+export function setResponse(
+  state: ChatState,
+  cell: InterruptCell | undefined,
+  response: NonNullable<InterruptCell['response']>,
+): void {
+  if (!cell || cell.response) return
+  cell.response = response
+  state.unsent.add(cell)
+  state.owed = 'change'
+}
+
 /** `CUSTOM approval-requested` (design: the server asks once its gate has decided, during the model's stream). */
 export function readApprovalEvent(value: unknown): AskedApproval | undefined {
-  if (!isRecord(value)) return undefined
-  const toolCallId = string(value.toolCallId)
-  const approval = readApproval(value.approval)
-  if (toolCallId === undefined || !approval) return undefined
-  return {
-    toolCallId,
-    toolName: string(value.toolName),
-    input: 'input' in value ? { value: value.input } : undefined,
-    approval,
-  }
+  const asked = isRecord(value) ? value : {}
+  return readAsked(string(asked.toolCallId), asked, asked.approval)
 }
 
 /** An AG-UI interrupt that concerns a tool call. A server of another make tells less; the rest takes its defaults. */
 export function readApprovalInterrupt(interrupt: Interrupt): AskedApproval | undefined {
-  if (interrupt.toolCallId === undefined) return undefined
   const own = ours(interrupt.metadata)
   const more = isRecord(own.approval) ? own.approval : own
-  const approval = readApproval({
+  return readAsked(interrupt.toolCallId, own, {
     ...more,
     id: interrupt.id,
     message: interrupt.message ?? more.message,
@@ -42,13 +90,6 @@ export function readApprovalInterrupt(interrupt: Interrupt): AskedApproval | und
     allowEdits: more.allowEdits ?? offersEdits(interrupt.responseSchema),
     token: own.token ?? more.token,
   })
-  if (!approval) return undefined
-  return {
-    toolCallId: interrupt.toolCallId,
-    toolName: string(own.toolName),
-    input: 'input' in own ? { value: own.input } : undefined,
-    approval,
-  }
 }
 
 /** AG-UI: `editedArgs` in the response schema is how a server says that arguments may be edited. */
@@ -57,94 +98,77 @@ function offersEdits(schema: unknown): true | undefined {
   return isRecord(properties) && 'editedArgs' in properties ? true : undefined
 }
 
+function readAsked(
+  toolCallId: string | undefined,
+  asked: Record<string, unknown>,
+  question: unknown,
+): AskedApproval | undefined {
+  const approval = readApproval(question)
+  if (toolCallId === undefined || !approval) return undefined
+  const input = 'input' in asked ? { value: asked.input } : undefined
+  return { toolCallId, toolName: string(asked.toolName), input, approval }
+}
+
 /** Reads the question's side of an approval; an answer in it is not taken over: no stream says yes for the person. */
 export function readApproval(value: unknown): ToolCallApproval | undefined {
-  if (!isRecord(value)) return undefined
-  const id = string(value.id)
-  if (id === undefined) return undefined
-  const message = string(value.message)
-  const expiresAt = string(value.expiresAt)
-  const token = string(value.token)
-  const allowEdits = readEdits(value.allowEdits)
-  return {
+  if (!isRecord(value) || typeof value.id !== 'string') return undefined
+  const { id, options, allowEdits, message, expiresAt, display, token } = value
+  const offered = (Array.isArray(options) ? options : []).flatMap(
+    (option) => oneOf(option, 'deny', 'once', 'session') ?? [],
+  )
+  return known({
     id,
-    needsApproval: true,
-    options: readOptions(value.options),
-    ...(allowEdits !== undefined && { allowEdits }),
-    ...(message !== undefined && { message }),
-    ...(expiresAt !== undefined && { expiresAt }),
-    ...(value.display !== undefined && { display: value.display }),
-    ...(token !== undefined && { token }),
-  }
-}
-
-function readOptions(value: unknown): readonly ApprovalOption[] {
-  const known = (option: unknown): option is ApprovalOption =>
-    option === 'deny' || option === 'once' || option === 'session'
-  const options = Array.isArray(value) ? value.filter(known) : []
-  return options.length > 0 ? options : ['deny', 'once']
-}
-
-function readEdits(value: unknown): boolean | readonly string[] | undefined {
-  if (typeof value === 'boolean') return value
-  return Array.isArray(value) ? value.filter((key) => typeof key === 'string') : undefined
+    needsApproval: true as const,
+    options: offered.length > 0 ? offered : (['deny', 'once'] as const),
+    allowEdits: Array.isArray(allowEdits)
+      ? allowEdits.filter((key) => typeof key === 'string')
+      : oneOf(allowEdits, true, false),
+    message: string(message),
+    expiresAt: string(expiresAt),
+    display,
+    token: string(token),
+  })
 }
 
 /** Folds a request into its call. All ways of asking end here, so asking twice in two ways is one request. */
-export function askApproval(state: ChatState, asked: AskedApproval): readonly Effect[] {
-  const call = state.calls.get(asked.toolCallId)
-  if (!call)
-    return warn('unknown-id', `An approval was requested for the unknown tool call "${asked.toolCallId}".`)
-  return askCall(state, call, asked)
-}
-
-export function askCall(state: ChatState, call: CallCell, asked: AskedApproval): readonly Effect[] {
+export function askApproval(
+  state: ChatState,
+  asked: AskedApproval,
+  call = state.calls.get(asked.toolCallId),
+): Outcome {
   const { approval } = asked
-  const owner = state.approvals.get(approval.id)
-  if (owner && owner !== call) {
-    return warn('illegal-step', `The approval "${approval.id}" was requested for two tool calls.`)
-  }
-  if (call.approval) return askAgain(state, call, asked)
-  if (!moveCall(state, call, 'approval-requested')) {
-    return warn('illegal-step', `An approval was requested for "${call.id}", which is ${call.state}.`)
-  }
-  const changed = differs(call, asked)
-  call.approval = {
-    ...approval,
-    ...(call.token !== undefined && { token: call.token }),
-    ...(changed && { problem: 'approval-changed' }),
-  }
+  if (!call) return 'unknown-id'
+  if ((state.approvals.get(approval.id) ?? call) !== call) return 'illegal-step'
+  if (call.approval) return isRepeated(call, call.approval, asked) ? undefined : markChanged(state, call)
+  if (!moveCall(state, call, 'approval-requested')) return 'illegal-step'
+  call.approval = { ...approval, ...known({ token: call.token }) }
   state.approvals.set(approval.id, call)
-  return changed ? warn('illegal-step', changedMessage(call)) : [requested(call, call.approval)]
-}
-
-function requested(call: CallCell, approval: ToolCallApproval): Effect {
-  return {
-    type: 'approval-requested',
-    messageId: call.owner.id,
-    toolCallId: call.id,
-    toolName: call.name,
-    input: call.input,
-    approval,
-  }
+  if (differs(call, asked)) return markChanged(state, call)
+  return [
+    {
+      type: 'approval-requested',
+      messageId: call.owner.id,
+      toolCallId: call.id,
+      toolName: call.name,
+      input: call.input,
+      approval: call.approval,
+    },
+  ]
 }
 
 /**
  * The same request a second time (event and interrupt, a reconnect). What the person was shown is frozen: a request that differs
  * cannot be answered any more, instead of being swapped under the person's hand.
  */
-function askAgain(state: ChatState, call: CallCell, asked: AskedApproval): readonly Effect[] {
-  if (call.state !== 'approval-requested' || !call.approval) return none
-  const before = call.approval
+function isRepeated(call: CallCell, before: ToolCallApproval, asked: AskedApproval): boolean {
   const after = asked.approval
-  const same =
+  return (
     before.id === after.id &&
-    agrees(before.message, after.message) &&
-    agrees(before.expiresAt, after.expiresAt) &&
-    agrees(before.token, after.token) &&
-    agrees(before.display, after.display) &&
+    (['message', 'expiresAt', 'token', 'display'] as const).every((name) =>
+      agrees(before[name], after[name]),
+    ) &&
     !differs(call, asked)
-  return same ? none : markChanged(state, call)
+  )
 }
 
 /** A later source may tell less than an earlier one, but not something else. */
@@ -152,65 +176,66 @@ function agrees(before: unknown, after: unknown): boolean {
   return before === undefined || after === undefined || sameJson(before, after)
 }
 
-function differs(call: CallCell, asked: AskedApproval): boolean {
-  if (asked.toolName !== undefined && asked.toolName !== call.name) return true
-  if (!agrees(call.token, asked.approval.token)) return true
-  return asked.input !== undefined && !sameJson(asked.input.value, call.input)
+function differs(call: CallCell, { toolName = call.name, input, approval }: AskedApproval): boolean {
+  return (
+    toolName !== call.name ||
+    !agrees(call.token, approval.token) ||
+    (input !== undefined && !sameJson(input.value, call.input))
+  )
 }
 
 /** Makes a pending request unanswerable, because what it asks is no longer what was shown. */
-export function markChanged(state: ChatState, call: CallCell): readonly Effect[] {
-  if (call.state !== 'approval-requested' || !call.approval || call.approval.problem) return none
+export function markChanged(state: ChatState, call: CallCell): Outcome {
+  if (call.state !== 'approval-requested' || call.approval?.problem) return undefined
   setApproval(state, call, { problem: 'approval-changed' })
-  return warn('illegal-step', changedMessage(call))
-}
-
-function changedMessage(call: CallCell): string {
-  return `The request for "${call.id}" changed after it was shown; it cannot be answered.`
+  const message = `The request for "${call.id}" changed after it was shown; it cannot be answered.`
+  return [{ type: 'warning', code: 'illegal-step', message }]
 }
 
 export function setApproval(state: ChatState, call: CallCell, change: Partial<ToolCallApproval>): void {
   if (!call.approval) return
   call.approval = { ...call.approval, ...change }
-  touchPart(state, call.owner, call)
+  touch(state, call)
 }
 
-const refusals = new Set<unknown>([
-  'approval-malformed',
-  'approval-not-found',
-  'approval-not-yours',
-  'approval-tampered',
-  'approval-expired',
-  'approval-stale',
-  'approval-changed',
-  'approval-conflict',
-  'approval-interrupted',
-  'ledger-unavailable',
-] satisfies ApprovalErrorCode[])
+/** The value, if it is one of the codes of a refused answer. */
+export function readRefusal(value: unknown): ApprovalErrorCode | undefined {
+  return oneOf(
+    value,
+    'approval-malformed',
+    'approval-not-found',
+    'approval-not-yours',
+    'approval-tampered',
+    'approval-expired',
+    'approval-stale',
+    'approval-changed',
+    'approval-conflict',
+    'approval-interrupted',
+    'ledger-unavailable',
+  )
+}
 
 /** Whether a value is one of the codes of a refused answer. */
-export function isRefusal(code: unknown): code is ApprovalErrorCode {
-  return refusals.has(code)
+export function isRefusal(value: unknown): value is ApprovalErrorCode {
+  return readRefusal(value) !== undefined
 }
 
 /** `CUSTOM approval-refused`: the server did not take an answer. */
-export function refuseApproval(state: ChatState, value: unknown): readonly Effect[] {
+export function refuseApproval(state: ChatState, value: unknown): Outcome {
   const refused = isRecord(value) ? value : {}
-  const id = string(refused.approvalId)
-  const call = id === undefined ? undefined : state.approvals.get(id)
-  if (!call?.approval) return warn('unknown-id', `An unknown approval "${id}" was refused.`)
-  const code: ApprovalErrorCode = isRefusal(refused.code) ? refused.code : 'approval-malformed'
-  if (code === 'ledger-unavailable') {
-    if (call.state !== 'approval-responded') return none
-    setApproval(state, call, { problem: code, delivery: 'waiting' })
+  const call = state.approvals.get(string(refused.approvalId) ?? '')
+  if (!call) return 'unknown-id'
+  const problem = readRefusal(refused.code) ?? 'approval-malformed'
+  if (problem === 'ledger-unavailable') {
+    if (call.state !== 'approval-responded') return undefined
+    setApproval(state, call, { problem, delivery: 'waiting' })
     state.unsent.add(call)
-    return none
+  } else if (moveCall(state, call, 'cancelled')) {
+    call.error = { message: string(refused.message) ?? 'The answer was refused.', code: problem }
+    setApproval(state, call, { problem, delivery: 'settled' })
+    state.unsent.delete(call)
   }
-  if (!moveCall(state, call, 'cancelled')) return none
-  call.error = { message: string(refused.message) ?? 'The answer was refused.', code }
-  setApproval(state, call, { problem: code, delivery: 'settled' })
-  state.unsent.delete(call)
-  return none
+  return undefined
 }
 
 /** Whether an answer may be given now, and if not, why. A closed request tells its reason. */
@@ -221,10 +246,9 @@ export type Answerable =
 
 export function findAnswerable(state: ChatState, approvalId: string): Answerable {
   const call = state.approvals.get(approvalId)
-  if (!call?.approval) return { status: 'not-found' }
-  if (call.approval.approved !== undefined) return { status: 'already-answered' }
-  if (call.state !== 'approval-requested')
-    return { status: 'closed', reason: call.approval.problem ?? call.state }
-  if (call.approval.problem) return { status: 'closed', reason: call.approval.problem }
-  return { status: 'open', call, approval: call.approval }
+  const approval = call?.approval
+  if (!approval) return { status: 'not-found' }
+  if (approval.approved !== undefined) return { status: 'already-answered' }
+  const reason = approval.problem ?? (call.state === 'approval-requested' ? undefined : call.state)
+  return reason === undefined ? { status: 'open', call, approval } : { status: 'closed', reason }
 }

@@ -1,4 +1,12 @@
-import { isTerminal, type ToolCallState, type ToolResultPart, type UIMessage } from '../messages.js'
+import {
+  isTerminal,
+  type MessagePart,
+  type ReasoningPart,
+  type TextPart,
+  type ToolCallPart,
+  type ToolCallState,
+  type UIMessage,
+} from '../messages.js'
 import type {
   CallCell,
   ChatState,
@@ -13,16 +21,16 @@ import { canMove } from './transitions.js'
 /** Adds a message at the end; the caller has made sure that the id is new. */
 export function addMessage(
   state: ChatState,
-  init: Pick<UIMessage, 'id' | 'role' | 'metadata' | 'createdAt'>,
+  { id, role, metadata, createdAt }: Pick<UIMessage, 'id' | 'role' | 'metadata' | 'createdAt'>,
 ): MessageCell {
-  if (init.role === 'user') state.turn++
+  if (role === 'user') state.turn++
   const cell: MessageCell = {
-    id: init.id,
-    role: init.role,
+    id,
+    role,
     turn: state.turn,
     parts: [],
-    metadata: init.metadata && { ...init.metadata },
-    createdAt: init.createdAt,
+    metadata: metadata && { ...metadata },
+    createdAt,
     position: state.order.length,
     text: undefined,
     provisional: false,
@@ -32,10 +40,14 @@ export function addMessage(
     dirty: false,
   }
   state.order.push(cell)
+  enter(state, cell)
+  return cell
+}
+
+function enter(state: ChatState, cell: MessageCell): void {
   state.messages.set(cell.id, cell)
   orderChanged(state)
   touchMessage(state, cell)
-  return cell
 }
 
 /** Gives a message that held only reasoning the id of the assistant message it turned out to belong to. */
@@ -44,25 +56,21 @@ export function renameMessage(state: ChatState, cell: MessageCell, id: string): 
   state.changed.add(cell.id)
   cell.id = id
   cell.provisional = false
-  state.messages.set(id, cell)
-  orderChanged(state)
-  touchMessage(state, cell)
+  enter(state, cell)
 }
 
 /** Drops every message that `keep` refuses, with its calls, approvals and whatever of them was not sent yet. */
 export function retainMessages(state: ChatState, keep: (cell: MessageCell) => boolean): void {
-  const kept: MessageCell[] = []
+  const kept = state.order.filter(keep)
+  if (kept.length === state.order.length) return
+  const staying = new Set(kept)
   for (const cell of state.order) {
-    if (keep(cell)) kept.push(cell)
-    else dropMessage(state, cell)
+    if (staying.has(cell)) continue
+    state.messages.delete(cell.id)
+    state.changed.add(cell.id)
+    for (const part of cell.parts) dropPart(state, part)
   }
-  if (kept.length < state.order.length) setOrder(state, kept)
-}
-
-function dropMessage(state: ChatState, cell: MessageCell): void {
-  state.messages.delete(cell.id)
-  state.changed.add(cell.id)
-  for (const part of cell.parts) dropPart(state, part)
+  setOrder(state, kept)
 }
 
 /** Puts messages into a new order. */
@@ -80,65 +88,78 @@ export function setOrder(state: ChatState, order: MessageCell[]): void {
 
 /** Takes a part out of the indexes. */
 export function dropPart(state: ChatState, part: PartCell): void {
-  if (part.kind === 'reasoning' && state.reasoning.get(part.id) === part) state.reasoning.delete(part.id)
+  if (part.kind === 'reasoning') dropFrom(state.reasoning, part.id, part)
   if (part.kind !== 'call') return
   state.open.delete(part)
   state.unsent.delete(part)
-  if (state.calls.get(part.id) === part) state.calls.delete(part.id)
-  if (part.approval && state.approvals.get(part.approval.id) === part)
-    state.approvals.delete(part.approval.id)
+  dropFrom(state.calls, part.id, part)
+  if (part.approval) dropFrom(state.approvals, part.approval.id, part)
 }
 
-export function addText(state: ChatState, owner: MessageCell, text: string): TextCell {
-  const cell: TextCell = { kind: 'text', index: owner.parts.length, text, part: undefined }
-  append(state, owner, cell)
+function dropFrom<T>(index: Map<string, T>, id: string, part: T): void {
+  if (index.get(id) === part) index.delete(id)
+}
+
+/** Puts a part at the end of its message. */
+function addPart<Cell extends PartCell>(state: ChatState, cell: Cell): Cell {
+  const { owner } = cell
+  if (cell.kind !== 'text') owner.text = undefined
+  cell.index = owner.parts.length
+  owner.parts.push(cell)
+  owner.stale.add(cell)
+  touchMessage(state, owner)
   return cell
 }
 
-export function addFixed(state: ChatState, owner: MessageCell, part: FixedCell['part']): FixedCell {
-  const cell: FixedCell = { kind: 'fixed', index: owner.parts.length, part }
-  append(state, owner, cell)
-  return cell
+export function addText(state: ChatState, owner: MessageCell, text: string, part?: TextPart): TextCell {
+  return addPart(state, { kind: 'text', owner, index: 0, text, part })
 }
 
-/** Adds a result to the message of its call, which is the latest one with that id unless another is given. */
-export function addResult(
-  state: ChatState,
-  owner: MessageCell,
-  part: ToolResultPart,
-  call = state.calls.get(part.toolCallId),
-): void {
-  if (call?.owner === owner) call.answered = true
-  addFixed(state, owner, part)
+export function addFixed(state: ChatState, owner: MessageCell, part: MessagePart): FixedCell {
+  return addPart(state, { kind: 'fixed', owner, index: 0, part })
+}
+
+/** Adds a part that is finished, as it is. */
+export function addDone(state: ChatState, owner: MessageCell, part: MessagePart): void {
+  if (part.type === 'text') addText(state, owner, part.text, part)
+  else if (part.type === 'reasoning') addReasoning(state, owner, part, part)
+  else {
+    // A result is that of the latest call with its id.
+    const call = part.type === 'tool-result' ? state.calls.get(part.toolCallId) : undefined
+    if (call?.owner === owner) call.answered = true
+    addFixed(state, owner, part)
+  }
 }
 
 export function addReasoning(
   state: ChatState,
   owner: MessageCell,
-  init: Pick<ReasoningCell, 'id' | 'text' | 'encryptedValue' | 'metadata'>,
-): ReasoningCell {
+  { id, text, encryptedValue, metadata }: Omit<ReasoningPart, 'type'>,
+  part?: ReasoningPart,
+): void {
   const cell: ReasoningCell = {
     kind: 'reasoning',
-    index: owner.parts.length,
     owner,
-    part: undefined,
-    ...init,
+    index: 0,
+    id,
+    text,
+    encryptedValue,
+    metadata: metadata && { ...metadata },
+    part,
   }
-  state.reasoning.set(cell.id, cell)
-  append(state, owner, cell)
-  return cell
+  state.reasoning.set(id, addPart(state, cell))
 }
 
 /** Adds a tool call. The newest call with an id is the one that later events mean. */
 export function addCall(
   state: ChatState,
   owner: MessageCell,
-  init: Pick<CallCell, 'id' | 'name'> & Partial<Omit<CallCell, 'kind' | 'index' | 'owner' | 'part'>>,
+  init: Pick<ToolCallPart, 'id' | 'name'> & Partial<Omit<CallCell, 'kind' | 'index' | 'owner'>>,
 ): CallCell {
-  const cell: CallCell = {
+  const call: CallCell = {
     kind: 'call',
-    index: owner.parts.length,
     owner,
+    index: 0,
     arguments: '',
     reader: undefined,
     input: undefined,
@@ -157,11 +178,11 @@ export function addCall(
     part: undefined,
     ...init,
   }
-  state.calls.set(cell.id, cell)
-  if (cell.approval && !state.approvals.has(cell.approval.id)) state.approvals.set(cell.approval.id, cell)
-  if (!isTerminal(cell.state)) state.open.add(cell)
-  append(state, owner, cell)
-  return cell
+  const { id, approval } = addPart(state, call)
+  state.calls.set(id, call)
+  if (approval && !state.approvals.has(approval.id)) state.approvals.set(approval.id, call)
+  if (!isTerminal(call.state)) state.open.add(call)
+  return call
 }
 
 /** Moves a call to another state if the table allows it; says whether it did. */
@@ -169,28 +190,21 @@ export function moveCall(state: ChatState, call: CallCell, to: ToolCallState): b
   if (!canMove(call.state, to)) return false
   call.state = to
   if (isTerminal(to)) state.open.delete(call)
-  touchPart(state, call.owner, call)
+  touch(state, call)
   return true
 }
 
-function append(state: ChatState, owner: MessageCell, part: PartCell): void {
-  if (part.kind !== 'text') owner.text = undefined
-  owner.parts.push(part)
-  owner.stale.add(part)
-  touchMessage(state, owner)
-}
-
 /** Notes a change that listeners hear of at once. */
-export function touchPart(state: ChatState, owner: MessageCell, part: PartCell): void {
-  growPart(state, owner, part)
+export function touch(state: ChatState, part: PartCell): void {
+  grow(state, part)
   state.owed = 'change'
 }
 
 /** Notes that a text, a reasoning or arguments have grown: listeners may hear of it with the next frame. */
-export function growPart(state: ChatState, owner: MessageCell, part: PartCell): void {
+export function grow(state: ChatState, part: PartCell): void {
   if (part.kind !== 'fixed') part.part = undefined
-  owner.stale.add(part)
-  markDirty(state, owner)
+  part.owner.stale.add(part)
+  markDirty(state, part.owner)
   if (state.owed === 'nothing') state.owed = 'growth'
 }
 

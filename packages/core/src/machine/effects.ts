@@ -1,5 +1,10 @@
 import type { ToolCallApproval } from '../messages.js'
 import type { AGUIEvent } from '../protocol/events.js'
+import type { LocalAct } from './acts.js'
+import type { ChatState } from './state.js'
+
+/** What the machine takes: an event of a stream, or something that happens here. */
+export type Step = AGUIEvent | LocalAct
 
 /** What a step asks its caller to do, after listeners were told of the new state. */
 export type Effect =
@@ -24,9 +29,42 @@ export type Effect =
 /** Why the machine left a step out. */
 export type WarningCode = 'unknown-id' | 'illegal-step' | 'malformed-value' | 'patch-failed'
 
-/** The result of most steps. Shared, so that a delta allocates nothing for it. */
-export const none: readonly Effect[] = []
+/** What comes of a step: nothing to tell, the reason why it was left out, or what it asks of its caller. */
+export type Outcome = undefined | WarningCode | readonly Effect[]
 
-export function warn(code: WarningCode, message: string): readonly Effect[] {
-  return [{ type: 'warning', code, message }]
+/** What each step does, by its type. */
+export type StepTable = {
+  readonly [Type in Step['type']]: (state: ChatState, step: Extract<Step, { readonly type: Type }>) => Outcome
+}
+
+const reasons: Readonly<Record<WarningCode, string>> = {
+  'unknown-id': 'there is nothing here with that id',
+  'illegal-step': 'it is not possible as things stand',
+  'malformed-value': 'its value is not of the form it should have',
+  'patch-failed': 'it does not apply, or no `statePatch` is configured',
+}
+
+/** The result of most steps. Shared, so that a delta allocates nothing for it. */
+const none: readonly Effect[] = []
+
+/** What to tell of a step; one that was left out is warned of. */
+export function effectsOf(step: Step, outcome: Outcome): readonly Effect[] {
+  if (outcome === undefined) return none
+  if (typeof outcome !== 'string') return outcome
+  return [
+    {
+      type: 'warning',
+      code: outcome,
+      message: `Left out, because ${reasons[outcome]}: ${excerpt(step)}`,
+    },
+  ]
+}
+
+/** A step of the page's own may hold what has no JSON form. */
+function excerpt(step: Step): string {
+  try {
+    return JSON.stringify(step).slice(0, 300)
+  } catch {
+    return step.type
+  }
 }

@@ -1,38 +1,136 @@
-import type {
-  ActivityDeltaEvent,
-  ActivitySnapshotEvent,
-  ReasoningEncryptedValueEvent,
-  ReasoningMessageContentEvent,
-  ReasoningMessageEndEvent,
-  ReasoningMessageStartEvent,
-  TextMessageContentEvent,
-  TextMessageEndEvent,
-  TextMessageStartEvent,
-} from '../protocol/events.js'
+import type { UIMessage } from '../messages.js'
 import {
+  addDone,
   addFixed,
   addMessage,
   addReasoning,
   addText,
-  growPart,
+  grow,
   renameMessage,
+  touch,
   touchMessage,
-  touchPart,
 } from './cells.js'
-import { type Effect, none, warn } from './effects.js'
+import type { StepTable } from './effects.js'
+import { patched } from './patch.js'
 import type { ChatState, MessageCell } from './state.js'
-import { mergeMetadata, ours, string } from './value.js'
+import { known, ours, string, withOwn } from './value.js'
 
 interface Attributed {
   readonly subagentRunId?: string
 }
 
 /** Who speaks, where it is a subagent: kept on what it builds. */
-export function subagentMetadata(state: ChatState, event: Attributed): Record<string, unknown> | undefined {
-  const id = event.subagentRunId
-  if (id === undefined) return undefined
-  const name = state.subagents.get(id)
-  return { subagent: { id, ...(name !== undefined && { name }) } }
+export function subagentMetadata(
+  state: ChatState,
+  { subagentRunId: id }: Attributed,
+): Record<string, unknown> | undefined {
+  return id === undefined ? undefined : { subagent: known({ id, name: state.subagents.get(id) }) }
+}
+
+/** The steps that build what is said: texts, reasoning, activities. */
+export const messageSteps = {
+  'user-message'(state, { message }) {
+    if (state.messages.has(message.id)) return 'illegal-step'
+    const cell = addMessage(state, message)
+    for (const part of message.parts) addDone(state, cell, part)
+    return undefined
+  },
+  TEXT_MESSAGE_START(state, event) {
+    const { messageId: id, role = 'assistant' } = event
+    const cell =
+      role === 'assistant'
+        ? assistantMessage(state, id, event)
+        : newMessage(state, { id, role: role === 'user' ? role : 'system' })
+    if (!cell) return 'illegal-step'
+    cell.streaming = true
+    describe(state, cell, event)
+    return undefined
+  },
+  TEXT_MESSAGE_CONTENT(state, { messageId, delta }) {
+    const cell = state.messages.get(messageId)
+    if (!cell?.streaming) return cell ? 'illegal-step' : 'unknown-id'
+    if (delta === '') return undefined
+    cell.text ??= addText(state, cell, '')
+    cell.text.text += delta
+    grow(state, cell.text)
+    return undefined
+  },
+  TEXT_MESSAGE_END(state, event) {
+    const cell = state.messages.get(event.messageId)
+    if (!cell?.streaming) return cell ? 'illegal-step' : 'unknown-id'
+    cell.streaming = false
+    describe(state, cell, event)
+    return undefined
+  },
+  /** Reasoning belongs to the message it names, else to the assistant message that follows it. */
+  REASONING_MESSAGE_START(state, event) {
+    const { messageId: id, metadata } = event
+    if (state.reasoning.has(id)) return undefined
+    const hint = string(ours(metadata).messageId)
+    const owner =
+      hint === undefined ? provisionalMessage(state, id, event) : assistantMessage(state, hint, event)
+    if (!owner) return 'illegal-step'
+    addReasoning(state, owner, known({ id, text: '', metadata }))
+    return undefined
+  },
+  REASONING_MESSAGE_CONTENT(state, { messageId, delta }) {
+    const cell = state.reasoning.get(messageId)
+    if (!cell) return 'unknown-id'
+    if (delta === '') return undefined
+    cell.text += delta
+    grow(state, cell)
+    return undefined
+  },
+  REASONING_MESSAGE_END(state, { messageId, metadata }) {
+    const cell = state.reasoning.get(messageId)
+    if (!cell) return 'unknown-id'
+    if (!metadata) return undefined
+    cell.metadata = { ...cell.metadata, ...metadata }
+    touch(state, cell)
+    return undefined
+  },
+  /** Opaque content of the model's provider, to be sent back as it came with the reasoning or call it belongs to. */
+  REASONING_ENCRYPTED_VALUE(state, { subtype, entityId, encryptedValue }) {
+    const isMessage = subtype === 'message'
+    const part = isMessage ? state.reasoning.get(entityId) : state.calls.get(entityId)
+    const cell = part ?? (isMessage && state.messages.get(entityId))
+    if (!cell) return undefined
+    if (part?.kind === 'reasoning') part.encryptedValue = encryptedValue
+    else cell.metadata = withOwn(cell.metadata, { ...ours(cell.metadata), encryptedValue })
+    if (part) touch(state, part)
+    else if ('parts' in cell) touchMessage(state, cell)
+    return undefined
+  },
+  ACTIVITY_SNAPSHOT(state, event) {
+    const { messageId: id, activityType, content, replace } = event
+    const known = state.messages.get(id)
+    if (known && !isActivity(known)) return 'illegal-step'
+    if (known && replace === false) return undefined
+    const cell = known ?? addMessage(state, { id, role: 'assistant' })
+    setActivity(state, cell, activityType, content)
+    describe(state, cell, event)
+    return undefined
+  },
+  ACTIVITY_DELTA(state, { messageId, activityType, patch }) {
+    const cell = state.messages.get(messageId)
+    const part = cell?.parts[0]
+    if (!cell || part?.kind !== 'fixed' || part.part.type !== 'data') return undefined
+    return patched(state, part.part.data, patch, (data) => setActivity(state, cell, activityType, data))
+  },
+} satisfies Partial<StepTable>
+
+/** A message whose id is new. */
+function newMessage(
+  state: ChatState,
+  init: Pick<UIMessage, 'id' | 'role' | 'metadata'>,
+): MessageCell | undefined {
+  return state.messages.has(init.id) ? undefined : addMessage(state, init)
+}
+
+/** A new message of the assistant, or of the subagent that speaks. */
+function newAssistant(state: ChatState, id: string, event: Attributed): MessageCell | undefined {
+  const metadata = subagentMetadata(state, event)
+  return newMessage(state, { id, role: 'assistant', ...(metadata && { metadata }) })
 }
 
 /**
@@ -40,150 +138,32 @@ export function subagentMetadata(state: ChatState, event: Attributed): Record<st
  * that came before it becomes its beginning.
  */
 export function assistantMessage(state: ChatState, id: string, event: Attributed): MessageCell | undefined {
-  const known = state.messages.get(id)
-  if (known) return known.role === 'assistant' ? known : undefined
+  const found = state.messages.get(id)
+  if (found) return found.role === 'assistant' ? found : undefined
   const last = state.order.at(-1)
-  if (last?.provisional) {
-    renameMessage(state, last, id)
-    return last
-  }
-  return addMessage(state, { id, role: 'assistant', ...withMetadata(subagentMetadata(state, event)) })
+  if (!last?.provisional) return newAssistant(state, id, event)
+  renameMessage(state, last, id)
+  return last
 }
 
-function withMetadata(metadata: Record<string, unknown> | undefined): { metadata?: Record<string, unknown> } {
-  return metadata ? { metadata } : {}
-}
-
-export function startText(state: ChatState, event: TextMessageStartEvent): readonly Effect[] {
-  const role = event.role ?? 'assistant'
-  const cell =
-    role === 'assistant' ? assistantMessage(state, event.messageId, event) : plainMessage(state, event, role)
-  if (!cell) return taken(event.messageId)
-  cell.streaming = true
-  return describe(state, cell, event.metadata)
-}
-
-/** Words of another role that the server streams: only ever a message of its own. */
-function plainMessage(
-  state: ChatState,
-  { messageId }: TextMessageStartEvent,
-  role: string,
-): MessageCell | undefined {
-  if (state.messages.has(messageId)) return undefined
-  return addMessage(state, { id: messageId, role: role === 'user' ? 'user' : 'system' })
-}
-
-function taken(id: string): readonly Effect[] {
-  return warn(
-    'illegal-step',
-    `The message "${id}" exists already and is not the assistant's; it stays as it is.`,
-  )
-}
-
-export function growText(state: ChatState, event: TextMessageContentEvent): readonly Effect[] {
-  const cell = state.messages.get(event.messageId)
-  if (!cell) return warn('unknown-id', `Text came for the unknown message "${event.messageId}".`)
-  if (!cell.streaming)
-    return warn('illegal-step', `Text came for the message "${event.messageId}", which has ended.`)
-  if (event.delta === '') return none
-  cell.text ??= addText(state, cell, '')
-  cell.text.text += event.delta
-  growPart(state, cell, cell.text)
-  return none
-}
-
-export function endText(state: ChatState, event: TextMessageEndEvent): readonly Effect[] {
-  const cell = state.messages.get(event.messageId)
-  if (!cell) return warn('unknown-id', `The unknown message "${event.messageId}" ended.`)
-  if (!cell.streaming) return warn('illegal-step', `The message "${event.messageId}" ended a second time.`)
-  cell.streaming = false
-  return describe(state, cell, event.metadata)
-}
-
-function describe(
-  state: ChatState,
-  cell: MessageCell,
-  metadata: Record<string, unknown> | undefined,
-): readonly Effect[] {
-  if (!metadata) return none
-  cell.metadata = mergeMetadata(cell.metadata, metadata)
-  touchMessage(state, cell)
-  return none
-}
-
-/** Reasoning belongs to the message it names, else to the assistant message that follows it. */
-export function startReasoning(state: ChatState, event: ReasoningMessageStartEvent): readonly Effect[] {
-  if (state.reasoning.has(event.messageId)) return none
-  const hint = string(ours(event.metadata).messageId)
-  const owner = hint === undefined ? provisionalMessage(state, event) : assistantMessage(state, hint, event)
-  if (!owner) return taken(event.messageId)
-  addReasoning(state, owner, {
-    id: event.messageId,
-    text: '',
-    encryptedValue: undefined,
-    metadata: event.metadata,
-  })
-  return none
-}
-
-function provisionalMessage(state: ChatState, event: ReasoningMessageStartEvent): MessageCell | undefined {
+/** The message that reasoning waits in for the message it belongs to. */
+function provisionalMessage(state: ChatState, id: string, event: Attributed): MessageCell | undefined {
   const last = state.order.at(-1)
   if (last?.provisional) return last
-  if (state.messages.has(event.messageId)) return undefined
-  const cell = addMessage(state, {
-    id: event.messageId,
-    role: 'assistant',
-    ...withMetadata(subagentMetadata(state, event)),
-  })
-  cell.provisional = true
+  const cell = newAssistant(state, id, event)
+  if (cell) cell.provisional = true
   return cell
 }
 
-export function growReasoning(state: ChatState, event: ReasoningMessageContentEvent): readonly Effect[] {
-  const cell = state.reasoning.get(event.messageId)
-  if (!cell) return warn('unknown-id', `Reasoning came for the unknown message "${event.messageId}".`)
-  if (event.delta === '') return none
-  cell.text += event.delta
-  growPart(state, cell.owner, cell)
-  return none
-}
-
-export function endReasoning(state: ChatState, event: ReasoningMessageEndEvent): readonly Effect[] {
-  const cell = state.reasoning.get(event.messageId)
-  if (!cell) return warn('unknown-id', `The unknown reasoning "${event.messageId}" ended.`)
-  if (!event.metadata) return none
-  cell.metadata = mergeMetadata(cell.metadata, event.metadata)
-  touchPart(state, cell.owner, cell)
-  return none
-}
-
-/** Opaque content of the model's provider, to be sent back as it came with the reasoning or call it belongs to. */
-export function keepEncrypted(state: ChatState, event: ReasoningEncryptedValueEvent): readonly Effect[] {
-  const reasoning = state.reasoning.get(event.entityId)
-  if (event.subtype === 'message' && reasoning) {
-    reasoning.encryptedValue = event.encryptedValue
-    touchPart(state, reasoning.owner, reasoning)
-    return none
-  }
-  const cell =
-    event.subtype === 'message' ? state.messages.get(event.entityId) : state.calls.get(event.entityId)
-  if (!cell) return none
-  cell.metadata = {
-    ...cell.metadata,
-    countersign: { ...ours(cell.metadata), encryptedValue: event.encryptedValue },
-  }
-  if ('owner' in cell) touchPart(state, cell.owner, cell)
-  else touchMessage(state, cell)
-  return none
-}
-
-export function snapshotActivity(state: ChatState, event: ActivitySnapshotEvent): readonly Effect[] {
-  const known = state.messages.get(event.messageId)
-  if (known && !isActivity(known)) return taken(event.messageId)
-  if (known && event.replace === false) return none
-  const cell = known ?? addMessage(state, { id: event.messageId, role: 'assistant' })
-  setActivity(state, cell, event.activityType, event.content)
-  return describe(state, cell, event.metadata)
+/** Merges metadata key by key, the last write winning (AG-UI 1.0, metadata). */
+function describe(
+  state: ChatState,
+  cell: MessageCell,
+  { metadata }: { readonly metadata?: Record<string, unknown> },
+): void {
+  if (!metadata) return
+  cell.metadata = { ...cell.metadata, ...metadata }
+  touchMessage(state, cell)
 }
 
 /** Activities have ids of their own kind in AG-UI: one that is also the id of a message must not overwrite it. */
@@ -191,27 +171,11 @@ function isActivity({ role, parts: [first] }: MessageCell): boolean {
   return role === 'assistant' && first?.kind === 'fixed' && first.part.type === 'data'
 }
 
-export function patchActivity(state: ChatState, event: ActivityDeltaEvent): readonly Effect[] {
-  const cell = state.messages.get(event.messageId)
-  const part = cell?.parts[0]
-  if (!cell || part?.kind !== 'fixed' || part.part.type !== 'data') return none
-  if (!state.applyPatch)
-    return warn('patch-failed', 'An activity delta came, but no `statePatch` is configured.')
-  try {
-    setActivity(state, cell, event.activityType, state.applyPatch(part.part.data, event.patch))
-    return none
-  } catch (error) {
-    return warn('patch-failed', `The delta of activity "${event.messageId}" does not apply: ${String(error)}`)
-  }
-}
-
-function setActivity(state: ChatState, cell: MessageCell, name: string, data: unknown): void {
+function setActivity(state: ChatState, cell: MessageCell, name: string, data: unknown): undefined {
   const part = { type: 'data', name, data } as const
-  const first = cell.parts[0]
-  if (first?.kind !== 'fixed') {
-    addFixed(state, cell, part)
-    return
-  }
-  first.part = part
-  touchPart(state, cell, first)
+  const [first] = cell.parts
+  if (first?.kind === 'fixed') {
+    first.part = part
+    touch(state, first)
+  } else addFixed(state, cell, part)
 }

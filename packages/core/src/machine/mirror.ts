@@ -1,10 +1,18 @@
 import type { CountersignError } from '../errors.js'
-import { createJsonReader } from '../json/partial.js'
 import type { UIMessage } from '../messages.js'
 import { retainMessages } from './cells.js'
 import { loadMessage } from './load.js'
 import { readMessages } from './read.js'
-import type { CallCell, ChatState, FinishedRun, InterruptCell, MessageCell, QueuedMessage } from './state.js'
+import type {
+  CallCell,
+  ChatState,
+  FinishedRun,
+  InterruptCell,
+  MessageCell,
+  MoreSteps,
+  QueuedMessage,
+} from './state.js'
+import { reopen } from './tool-calls.js'
 
 /**
  * A conversation as it stands in another tab, with whatever is under way there: who takes it over and then takes the same steps shows
@@ -89,27 +97,32 @@ function placeOf(item: CallCell | InterruptCell): Place {
   return item.kind === 'interrupt' ? item.interrupt.id : [item.owner.position, item.index]
 }
 
-/** Shows what another tab has in the place of what is here. Nothing runs and nothing is sent because of it. */
-export function applyMirror(state: ChatState, mirror: MirrorState): void {
-  retainMessages(state, () => false)
-  for (const message of mirror.messages) loadMessage(state, message, (part) => part)
-  for (const live of mirror.live) reviveMessage(state, live)
-  for (const cell of state.open) reviveReader(cell)
-  for (const live of mirror.calls) reviveCall(state, live)
-  state.interrupts.clear()
-  for (const kept of mirror.interrupts)
-    state.interrupts.set(kept.interrupt.id, { kind: 'interrupt', ...kept })
-  state.unsent.clear()
-  for (const item of findAll(state, mirror.unsent)) state.unsent.add(item)
-  const { run } = mirror
-  state.run = run.phase === 'idle' ? run : { ...run, carried: findAll(state, run.carried) }
-  state.subagents.clear()
-  for (const [id, name] of mirror.subagents) state.subagents.set(id, name)
-  state.queue = mirror.queue
-  state.shared = mirror.state
-  state.error = mirror.error
-  state.owed = 'change'
-}
+/** The step that shows what another tab has in the place of what is here. Nothing runs and nothing is sent because of it. */
+export const mirrorSteps = {
+  mirror(state, { state: mirror }) {
+    const { run } = mirror
+    retainMessages(state, () => false)
+    for (const message of mirror.messages) loadMessage(state, message, (part) => part)
+    for (const live of mirror.live) reviveMessage(state, live)
+    for (const call of state.open) {
+      if (call.state === 'awaiting-input' || call.state === 'input-streaming') reopen(call)
+    }
+    for (const live of mirror.calls) reviveCall(state, live)
+    state.interrupts.clear()
+    for (const kept of mirror.interrupts)
+      state.interrupts.set(kept.interrupt.id, { kind: 'interrupt', ...kept })
+    state.unsent.clear()
+    for (const item of findAll(state, mirror.unsent)) state.unsent.add(item)
+    state.run = run.phase === 'idle' ? run : { ...run, carried: findAll(state, run.carried) }
+    state.subagents.clear()
+    for (const [id, name] of mirror.subagents) state.subagents.set(id, name)
+    state.queue = mirror.queue
+    state.shared = mirror.state
+    state.error = mirror.error
+    state.owed = 'change'
+    return undefined
+  },
+} satisfies MoreSteps
 
 function reviveMessage(state: ChatState, { at, text, streaming, provisional }: LiveMessage): void {
   const cell = state.order[at]
@@ -118,13 +131,6 @@ function reviveMessage(state: ChatState, { at, text, streaming, provisional }: L
   cell.text = text && last?.kind === 'text' ? last : undefined
   cell.streaming = streaming
   cell.provisional = provisional
-}
-
-/** Arguments go on where they stopped. */
-function reviveReader(call: CallCell): void {
-  if (call.state !== 'awaiting-input' && call.state !== 'input-streaming') return
-  call.reader = createJsonReader()
-  call.reader.feed(call.arguments)
 }
 
 function reviveCall(state: ChatState, live: LiveCall): void {

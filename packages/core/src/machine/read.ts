@@ -1,7 +1,7 @@
-import type { MessagePart, ToolCallPart, UIMessage } from '../messages.js'
+import type { MessagePart, ReasoningPart, ToolCallPart, UIMessage } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import type { CallCell, ChatState, MessageCell, PartCell } from './state.js'
-import { sameJson } from './value.js'
+import type { CallCell, ChatState, MessageCell, PartCell, ReasoningCell } from './state.js'
+import { known, sameJson } from './value.js'
 
 /** The conversation as immutable messages. Messages and parts that did not change since the last call are the same objects. */
 export function readMessages(state: ChatState): readonly UIMessage[] {
@@ -55,7 +55,7 @@ function keepIfSame<T>(before: readonly T[], now: readonly T[]): readonly T[] {
   return now.length === before.length && now.every((item, i) => item === before[i]) ? before : now
 }
 
-function publishMessage(cell: MessageCell): UIMessage {
+export function publishMessage(cell: MessageCell): UIMessage {
   if (!cell.dirty && cell.published) return cell.published
   const parts = cell.published ? cell.published.parts.slice() : []
   for (const part of cell.stale) parts[part.index] = publishPart(part)
@@ -92,35 +92,32 @@ function publishPart(cell: PartCell): MessagePart {
       cell.part ??= { type: 'text', text: cell.text }
       return cell.part
     case 'reasoning':
-      cell.part ??= {
-        type: 'reasoning',
-        id: cell.id,
-        text: cell.text,
-        ...(cell.encryptedValue !== undefined && { encryptedValue: cell.encryptedValue }),
-        ...(cell.metadata && { metadata: cell.metadata }),
-      }
+      cell.part ??= publishReasoning(cell)
       return cell.part
     default:
       return cell satisfies never
   }
 }
 
+function publishReasoning({ id, text, encryptedValue, metadata }: ReasoningCell): ReasoningPart {
+  return known({ type: 'reasoning' as const, id, text, encryptedValue, metadata })
+}
+
 /** The published form of one call. */
-function publishCall(cell: CallCell): ToolCallPart {
-  if (cell.part) return cell.part
-  const input = cell.reader ? cell.reader.value : cell.input
-  cell.part = {
-    type: 'tool-call',
-    id: cell.id,
-    name: cell.name,
-    arguments: cell.arguments,
-    state: cell.state,
-    ...(input !== undefined && { input }),
-    ...(cell.approval && { approval: cell.approval }),
-    ...(cell.output !== undefined && { output: cell.output }),
-    ...(cell.error && { error: cell.error }),
-    ...(cell.providerExecuted && { providerExecuted: true }),
-    ...(cell.metadata && { metadata: cell.metadata }),
-  }
-  return cell.part
+function publishCall(call: CallCell): ToolCallPart {
+  const { id, name, reader, state, approval, output, error, providerExecuted, metadata } = call
+  call.part ??= known({
+    type: 'tool-call' as const,
+    id,
+    name,
+    arguments: call.arguments,
+    state,
+    input: reader ? reader.value : call.input,
+    approval,
+    output,
+    error,
+    providerExecuted: providerExecuted || undefined,
+    metadata,
+  })
+  return call.part
 }

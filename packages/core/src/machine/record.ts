@@ -1,10 +1,10 @@
 import { isTerminal, type UIMessage } from '../messages.js'
 import { retainMessages } from './cells.js'
-import { loadMessage } from './load.js'
+import { loadMessages } from './load.js'
 import { readMessages } from './read.js'
-import type { CallCell, ChatState, FinishedRun, InterruptCell, QueuedMessage } from './state.js'
+import type { CallCell, ChatState, FinishedRun, InterruptCell, MoreSteps, QueuedMessage } from './state.js'
 import { isToolCallState } from './transitions.js'
-import { isRecord } from './value.js'
+import { isRecord, known } from './value.js'
 
 /**
  * What is kept of a conversation: what was said, what was answered and how far each answer got (in the messages' approvals), which
@@ -86,31 +86,34 @@ function isApproval(value: unknown): boolean {
   )
 }
 
-/** Takes a record over in the place of what is there. Nothing runs and nothing is sent because of it. */
-export function restoreRecord(state: ChatState, record: ThreadRecord): void {
-  retainMessages(state, () => false)
-  state.unsent.clear()
-  if (state.run.phase === 'idle') state.run = { phase: 'idle', ...(record.run && { last: record.run }) }
-  for (const message of record.messages) if (!state.messages.has(message.id)) loadMessage(state, message)
-  const outputs = new Set(record.unsentOutputs)
-  const ready = new Map(record.ready.map(({ id, input }) => [id, { input }]))
-  for (const call of state.calls.values()) {
-    call.ready = ready.get(call.id)
-    call.interrupted = call.state === 'input-complete' && !isLeftToClient(call, record.run)
-    if (!outputs.has(call.id)) continue
-    call.outputSent = false
-    state.unsent.add(call)
-  }
-  state.interrupts.clear()
-  for (const kept of record.interrupts) {
-    const cell: InterruptCell = { kind: 'interrupt', ...kept }
-    state.interrupts.set(cell.interrupt.id, cell)
-    if (cell.response) state.unsent.add(cell)
-  }
-  state.queue = record.queue
-  if (record.state !== undefined) state.shared = record.state
-  state.owed = 'change'
-}
+/** The step that takes a record over in the place of what is there. Nothing runs and nothing is sent because of it. */
+export const restoreSteps = {
+  restore(state, { record }) {
+    retainMessages(state, () => false)
+    state.unsent.clear()
+    if (state.run.phase === 'idle') state.run = known({ phase: 'idle' as const, last: record.run })
+    loadMessages(state, record.messages)
+    const outputs = new Set(record.unsentOutputs)
+    const ready = new Map(record.ready.map(({ id, input }) => [id, { input }]))
+    for (const call of state.calls.values()) {
+      call.ready = ready.get(call.id)
+      call.interrupted = call.state === 'input-complete' && !isLeftToClient(call, record.run)
+      if (!outputs.has(call.id)) continue
+      call.outputSent = false
+      state.unsent.add(call)
+    }
+    state.interrupts.clear()
+    for (const kept of record.interrupts) {
+      const cell: InterruptCell = { kind: 'interrupt', ...kept }
+      state.interrupts.set(cell.interrupt.id, cell)
+      if (cell.response) state.unsent.add(cell)
+    }
+    state.queue = record.queue
+    if (record.state !== undefined) state.shared = record.state
+    state.owed = 'change'
+    return undefined
+  },
+} satisfies MoreSteps
 
 /** Whether the last run left the call to the client; what it did not is a call of the server whose result will not come any more. */
 function isLeftToClient(call: CallCell, run: FinishedRun | undefined): boolean {

@@ -1,22 +1,21 @@
 import { isTerminal } from '../messages.js'
 import type { ResumeEntry } from '../protocol/events.js'
 import type { CallCell, ChatState, InterruptCell } from './state.js'
+import { known } from './value.js'
 
 /** What is being waited for, or what there is to send. Derived from the state each time; nothing keeps it. */
 
 /** Whether a person's answer, a client tool's output or an interrupt's answer has not been sent yet and may go by itself. */
 export function hasUnsentAnswer(state: ChatState): boolean {
-  for (const item of state.unsent) {
-    if (item.kind === 'interrupt') {
-      if (item.sent) continue
-      return true
-    }
-    if (item.owner.turn !== state.turn) continue
-    if (item.outputSent === false) return true
-    const { approval } = item
-    if (approval?.approved !== undefined && approval.delivery === 'waiting' && !approval.problem) return true
-  }
+  for (const item of state.unsent) if (isDue(state, item)) return true
   return false
+}
+
+function isDue(state: ChatState, item: CallCell | InterruptCell): boolean {
+  if (item.kind === 'interrupt') return !item.sent
+  if (item.owner.turn !== state.turn) return false
+  const { approved, delivery, problem } = item.approval ?? {}
+  return item.outputSent === false || (approved !== undefined && delivery === 'waiting' && !problem)
 }
 
 /** Whether the server refused an answer for now (its ledger was out of reach), so that it can be offered again. */
@@ -33,25 +32,10 @@ export function areAllToolsComplete(state: ChatState): boolean {
   return true
 }
 
-function blocks(call: CallCell): boolean {
-  switch (call.state) {
-    case 'awaiting-input':
-    case 'input-streaming':
-    case 'approval-requested':
-    case 'executing':
-      return true
-    case 'input-complete':
-      return !(call.providerExecuted || call.interrupted)
-    case 'approval-responded':
-      return call.ready !== undefined
-    case 'complete':
-    case 'error':
-    case 'denied':
-    case 'cancelled':
-      return false
-    default:
-      return call.state satisfies never
-  }
+/** Whether a call without an outcome holds the turn up. */
+function blocks({ state, providerExecuted, interrupted, ready }: CallCell): boolean {
+  if (state === 'input-complete') return !providerExecuted && !interrupted
+  return state !== 'approval-responded' || ready !== undefined
 }
 
 /**
@@ -62,16 +46,13 @@ export function clientCalls(state: ChatState): readonly { id: string; name: stri
   const finished = state.run.phase === 'idle' ? state.run.last : state.run.finish
   if (finished?.outcome === 'cancelled') return []
   const named = finished?.pendingToolCallIds && new Set(finished.pendingToolCallIds)
-  const calls: { id: string; name: string; input: unknown }[] = []
-  for (const call of state.open) {
-    if (call.owner.turn !== state.turn || call.interrupted || call.providerExecuted) continue
-    if (call.ready && call.state === 'approval-responded')
-      calls.push({ id: call.id, name: call.name, input: call.ready.input })
-    else if (finished && call.state === 'input-complete' && (named?.has(call.id) ?? true)) {
-      calls.push({ id: call.id, name: call.name, input: call.input })
-    }
-  }
-  return calls
+  return [...state.open].flatMap(
+    ({ id, name, input, state: reached, owner, ready, interrupted, providerExecuted }) => {
+      if (owner.turn !== state.turn || interrupted || providerExecuted) return []
+      if (ready && reached === 'approval-responded') return [{ id, name, input: ready.input }]
+      return finished && reached === 'input-complete' && (named?.has(id) ?? true) ? [{ id, name, input }] : []
+    },
+  )
 }
 
 /**
@@ -86,30 +67,22 @@ export function resumeEntries(state: ChatState, again: boolean): ResumeEntry[] {
 
 function interruptEntry({ interrupt, response, sent }: InterruptCell, again: boolean): ResumeEntry[] {
   if (!response || (sent && !again)) return []
-  return [
-    'cancel' in response
-      ? { interruptId: interrupt.id, status: 'cancelled' }
-      : { interruptId: interrupt.id, status: 'resolved', payload: response.payload },
-  ]
+  const { id: interruptId } = interrupt
+  return 'cancel' in response
+    ? [{ interruptId, status: 'cancelled' }]
+    : [{ interruptId, status: 'resolved', payload: response.payload }]
 }
 
 function approvalEntry({ approval, state }: CallCell, again: boolean): ResumeEntry[] {
-  if (!approval || (approval.delivery === 'unknown' && !again)) return []
-  if (approval.delivery !== 'waiting' && approval.delivery !== 'unknown') return []
-  const metadata =
-    approval.token === undefined ? {} : { metadata: { countersign: { token: approval.token } } }
-  if (approval.approved === undefined) {
-    return state === 'cancelled' ? [{ interruptId: approval.id, status: 'cancelled', ...metadata }] : []
-  }
-  if (isTerminal(state)) return []
-  const { approved, reason, scope, input } = approval
-  const payload = {
-    approved,
-    ...(reason !== undefined && { reason }),
-    ...(input !== undefined && { editedArgs: input }),
-    ...(scope !== undefined && { scope }),
-  }
-  return [{ interruptId: approval.id, status: 'resolved', payload, ...metadata }]
+  const { id = '', token, approved, reason, scope, input, delivery } = approval ?? {}
+  if (delivery !== 'waiting' && !(again && delivery === 'unknown')) return []
+  const entry = known({
+    interruptId: id,
+    metadata: token === undefined ? undefined : { countersign: { token } },
+  })
+  if (approved === undefined) return state === 'cancelled' ? [{ ...entry, status: 'cancelled' }] : []
+  const payload = known({ approved, reason, editedArgs: input, scope })
+  return isTerminal(state) ? [] : [{ ...entry, status: 'resolved', payload }]
 }
 
 /** Client tools at work. */

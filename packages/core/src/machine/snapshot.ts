@@ -1,21 +1,11 @@
 import { isTerminal, type ToolCallApproval, type ToolCallPart, type UIMessage } from '../messages.js'
 import type { MessagesSnapshotEvent } from '../protocol/events.js'
-import { askCall, readApproval } from './approvals.js'
-import {
-  addFixed,
-  addMessage,
-  addReasoning,
-  addResult,
-  addText,
-  dropPart,
-  retainMessages,
-  setOrder,
-  touchMessage,
-} from './cells.js'
-import { type Effect, none } from './effects.js'
+import { askApproval, readApproval } from './approvals.js'
+import { addDone, addMessage, dropPart, retainMessages, setOrder, touchMessage } from './cells.js'
+import { type Effect, effectsOf, type Outcome } from './effects.js'
 import { foldMessages } from './fold.js'
 import { loadCall, settleLoaded } from './load.js'
-import { publishRebuilt, readMessage } from './read.js'
+import { publishMessage, publishRebuilt } from './read.js'
 import type { CallCell, ChatState, MessageCell, PartCell } from './state.js'
 import { settle } from './tool-calls.js'
 import { sameJson } from './value.js'
@@ -30,10 +20,10 @@ export function applySnapshot(state: ChatState, event: MessagesSnapshotEvent): r
   const ids = new Set(messages.map((message) => message.id))
   const adrift = takeAsked(state, ids)
   retainMessages(state, (cell) => ids.has(cell.id) || keptWithout(cell, carries))
-  const effects = messages.flatMap((message) => mergeMessage(state, message, adrift))
+  const outcomes = messages.flatMap((message) => mergeMessage(state, message, adrift))
   for (const call of left(adrift)) dropPart(state, call)
   reorder(state, messages)
-  return effects
+  return outcomes.flatMap((outcome) => effectsOf(event, outcome))
 }
 
 /** Calls by id, in order, until each was found in the snapshot. */
@@ -70,66 +60,49 @@ function keptWithout(cell: MessageCell, carries: ReadonlySet<string>): boolean {
   return cell.provisional && only((part) => part.kind === 'reasoning') && !carries.has('reasoning')
 }
 
-function mergeMessage(state: ChatState, message: UIMessage, adrift: Calls): readonly Effect[] {
-  const known = state.messages.get(message.id)
-  if (!known) return fillMessage(state, addMessage(state, message), message, new Map(), adrift)
-  const before = readMessage(state, message.id)
-  if (!before || sameJson(before, message)) return none
-  const textOpen = known.text !== undefined
-  const calls = byId(known.parts.filter((part) => part.kind === 'call'))
-  for (const part of known.parts) if (part.kind !== 'call') dropPart(state, part)
-  known.parts = []
-  known.stale.clear()
-  known.published = undefined
-  known.metadata = message.metadata && { ...message.metadata }
-  touchMessage(state, known)
-  const effects = fillMessage(state, known, message, calls, adrift)
+function mergeMessage(state: ChatState, message: UIMessage, adrift: Calls): Outcome[] {
+  const cell = state.messages.get(message.id)
+  if (!cell) return fillMessage(state, addMessage(state, message), message, adrift)
+  const before = publishMessage(cell)
+  if (sameJson(before, message)) return []
+  const textOpen = cell.text !== undefined
+  const calls = byId(cell.parts.filter((part) => part.kind === 'call'))
+  for (const part of cell.parts) if (part.kind !== 'call') dropPart(state, part)
+  cell.parts = []
+  cell.stale.clear()
+  cell.published = undefined
+  cell.metadata = message.metadata && { ...message.metadata }
+  touchMessage(state, cell)
+  const outcomes = fillMessage(state, cell, message, adrift, calls)
   // A call the snapshot no longer knows keeps its place at the end while a person's answer hangs on it.
   for (const call of left(calls)) {
-    if (call.approval && !isTerminal(call.state)) keepCall(known, call)
+    if (call.approval && !isTerminal(call.state)) keepCall(cell, call)
     else dropPart(state, call)
   }
-  const last = known.parts.at(-1)
-  known.text = textOpen && last?.kind === 'text' ? last : undefined
-  publishRebuilt(known, before)
-  return effects
+  const last = cell.parts.at(-1)
+  cell.text = textOpen && last?.kind === 'text' ? last : undefined
+  publishRebuilt(cell, before)
+  return outcomes
 }
 
 function fillMessage(
   state: ChatState,
   cell: MessageCell,
   message: UIMessage,
-  calls: Calls,
   adrift: Calls,
-): readonly Effect[] {
+  calls: Calls = new Map(),
+): Outcome[] {
   const results = new Set(message.parts.map((part) => part.type === 'tool-result' && part.toolCallId))
-  return message.parts.flatMap((part) => {
-    switch (part.type) {
-      case 'text':
-        addText(state, cell, part.text)
-        return none
-      case 'reasoning':
-        addReasoning(state, cell, {
-          id: part.id,
-          text: part.text,
-          encryptedValue: part.encryptedValue,
-          metadata: part.metadata && { ...part.metadata },
-        })
-        return none
-      case 'tool-call': {
-        const known = calls.get(part.id)?.shift() ?? adrift.get(part.id)?.shift()
-        const answered = results.has(part.id) && isTerminal(part.state)
-        return known
-          ? mergeCall(state, cell, part, known, answered)
-          : addSnapshotCall(state, cell, part, answered)
-      }
-      case 'tool-result':
-        addResult(state, cell, part)
-        return none
-      default:
-        addFixed(state, cell, part)
-        return none
+  return message.parts.map((part) => {
+    if (part.type !== 'tool-call') {
+      addDone(state, cell, part)
+      return undefined
     }
+    const known = calls.get(part.id)?.shift() ?? adrift.get(part.id)?.shift()
+    const answered = results.has(part.id) && isTerminal(part.state)
+    return known
+      ? mergeCall(state, cell, part, known, answered)
+      : addSnapshotCall(state, cell, part, answered)
   })
 }
 
@@ -137,22 +110,15 @@ function mergeCall(
   state: ChatState,
   owner: MessageCell,
   part: ToolCallPart,
-  known: CallCell,
+  call: CallCell,
   answered: boolean,
-): readonly Effect[] {
-  keepCall(owner, known)
-  if (answered) {
-    if (!known.answered) settle(state, known, part)
-    return none
-  }
-  const approval = readApproval(part.approval) ?? known.approval
-  if (!approval || isTerminal(known.state)) return none
-  return askCall(state, known, {
-    toolCallId: part.id,
-    toolName: part.name,
-    input: { value: part.input },
-    approval,
-  })
+): Outcome {
+  keepCall(owner, call)
+  if (answered && !call.answered) settle(state, call, part)
+  const approval = readApproval(part.approval) ?? call.approval
+  if (answered || !approval || isTerminal(call.state)) return undefined
+  const asked = { toolCallId: part.id, toolName: part.name, input: { value: part.input }, approval }
+  return askApproval(state, asked, call)
 }
 
 /** A call first heard of in a snapshot: its request is shown, but no answer to an open one is taken from there. */
@@ -161,20 +127,15 @@ function addSnapshotCall(
   owner: MessageCell,
   part: ToolCallPart,
   answered: boolean,
-): readonly Effect[] {
-  if (answered) {
-    const { approval, ...rest } = part
-    loadCall(state, owner, { ...rest, ...(approval && { approval: settledRecord(approval) }) })
-    return none
-  }
-  const { approval, ...bare } = settleLoaded(part)
-  const question = readApproval(approval)
-  if (isTerminal(bare.state)) {
+): Outcome {
+  const { approval, ...bare } = answered ? part : settleLoaded(part)
+  const question = answered ? approval && settledRecord(approval) : readApproval(approval)
+  if (answered || isTerminal(bare.state)) {
     loadCall(state, owner, { ...bare, ...(question && { approval: question }) })
-    return none
+    return undefined
   }
   const call = loadCall(state, owner, { ...bare, state: 'input-complete' })
-  return question ? askCall(state, call, { toolCallId: part.id, approval: question }) : none
+  return question && askApproval(state, { toolCallId: part.id, approval: question }, call)
 }
 
 /** A question whose call has its result: nothing of it is under way any more. */

@@ -10,6 +10,7 @@ import type {
   UIMessage,
 } from '../messages.js'
 import type { Interrupt, JsonPatch } from '../protocol/events.js'
+import type { StepTable } from './effects.js'
 
 /**
  * The working state of one conversation. It is opaque: `step` is its only writer, `readMessages` and the other readers make immutable
@@ -31,6 +32,7 @@ export interface ChatState {
   readonly reasoning: Map<string, ReasoningCell>
   readonly subagents: Map<string, string>
   readonly applyPatch: ApplyPatch | undefined
+  readonly moreSteps: MoreSteps
   /** How many user messages there are: the number of the present turn. */
   turn: number
   shared: unknown
@@ -52,7 +54,7 @@ export interface ChatState {
 }
 
 /** The run that streams now, if any, and how the last one ended. */
-type RunState =
+export type RunState =
   /** `brokenOff`: the last run's stream broke and may yet go on where it stopped. */
   | { readonly phase: 'idle'; readonly last?: FinishedRun; readonly brokenOff?: boolean }
   | {
@@ -101,17 +103,20 @@ export interface MessageCell {
 
 export type PartCell = TextCell | ReasoningCell | CallCell | FixedCell
 
-export interface TextCell {
+/** Where a part is. */
+interface Placed {
+  index: number
+  owner: MessageCell
+}
+
+export interface TextCell extends Placed {
   readonly kind: 'text'
-  readonly index: number
   text: string
   part: TextPart | undefined
 }
 
-export interface ReasoningCell {
+export interface ReasoningCell extends Placed {
   readonly kind: 'reasoning'
-  readonly index: number
-  readonly owner: MessageCell
   readonly id: string
   text: string
   encryptedValue: string | undefined
@@ -119,10 +124,8 @@ export interface ReasoningCell {
   part: ReasoningPart | undefined
 }
 
-export interface CallCell {
+export interface CallCell extends Placed {
   readonly kind: 'call'
-  index: number
-  owner: MessageCell
   readonly id: string
   readonly name: string
   arguments: string
@@ -152,9 +155,8 @@ export interface CallCell {
   part: ToolCallPart | undefined
 }
 
-export interface FixedCell {
+export interface FixedCell extends Placed {
   readonly kind: 'fixed'
-  readonly index: number
   part: MessagePart
 }
 
@@ -172,13 +174,21 @@ export interface InterruptCell {
 /** Applies an RFC 6902 patch to a document and returns the new one; throws where the patch does not apply. */
 export type ApplyPatch = (document: unknown, patch: JsonPatch) => unknown
 
-/**
- * An empty conversation. Without `applyPatch`, state and activity deltas are ignored with a warning: it comes from an entry of its
- * own, because not everyone needs JSON Patch.
- */
-export function createChatState(options: { applyPatch?: ApplyPatch | undefined } = {}): ChatState {
+/** Steps that not everyone needs: `restoreSteps` for what is stored, `mirrorSteps` for what another tab has. */
+export type MoreSteps = Partial<Pick<StepTable, 'restore' | 'mirror'>>
+
+export interface ChatStateOptions {
+  /** Applies state and activity deltas; without it they are left out with a warning. */
+  applyPatch?: ApplyPatch | undefined
+  /** Default: none; such steps are left out with a warning. */
+  moreSteps?: MoreSteps | undefined
+}
+
+/** An empty conversation. */
+export function createChatState({ applyPatch, moreSteps = {} }: ChatStateOptions = {}): ChatState {
   return {
-    applyPatch: options.applyPatch,
+    applyPatch,
+    moreSteps,
     order: [],
     messages: new Map(),
     calls: new Map(),

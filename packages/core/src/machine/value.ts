@@ -4,10 +4,37 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The same members, where those that may be `undefined` are left out if they are. */
+type Known<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
+}
+
+/** What is known of something: its members without those that are `undefined`. For names of our own, not for a map from outside. */
+export function known<T extends object>(members: T): Known<T> {
+  const found: Record<string, unknown> = {}
+  for (const name in members) if (members[name] !== undefined) found[name] = members[name]
+  return found as Known<T>
+}
+
+/** `undefined` for an object without members. */
+function filled<T extends object>(value: T): T | undefined {
+  for (const _ in value) return value
+  return undefined
+}
+
 /** The part of a metadata object that Countersign peers write for one another. */
 export function ours(metadata: unknown): Record<string, unknown> {
   const own = isRecord(metadata) ? metadata.countersign : undefined
   return isRecord(own) ? own : {}
+}
+
+/** Metadata with `own` for our part in it, which goes where nothing is in it. `undefined` where nothing is left. */
+export function withOwn(
+  metadata: Readonly<Record<string, unknown>> | undefined,
+  own: Record<string, unknown>,
+): Record<string, unknown> | undefined {
+  const { countersign: _, ...rest } = metadata ?? {}
+  return filled(filled(own) ? { ...rest, countersign: own } : rest)
 }
 
 /**
@@ -16,36 +43,25 @@ export function ours(metadata: unknown): Record<string, unknown> {
  */
 export function readCallMetadata(metadata: unknown) {
   const { token, approval, state, error, providerExecuted, ...own } = ours(metadata)
-  const { countersign: _, ...rest } = isRecord(metadata) ? metadata : {}
-  return { token, approval, state, error, providerExecuted, kept: withOwn(rest, own) }
-}
-
-/** Metadata with our part in it, where there is any. */
-export function withOwn(
-  metadata: Record<string, unknown>,
-  own: Record<string, unknown>,
-): Record<string, unknown> {
-  return Object.keys(own).length > 0 ? { ...metadata, countersign: own } : metadata
+  const kept = withOwn(isRecord(metadata) ? metadata : {}, own)
+  return { token, approval, state, error, providerExecuted, kept }
 }
 
 export function string(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** Merges metadata key by key, the last write winning (AG-UI 1.0, metadata). Never writes into either argument. */
-export function mergeMetadata(
-  before: Record<string, unknown> | undefined,
-  after: Record<string, unknown> | undefined,
-): Record<string, unknown> | undefined {
-  return after ? { ...before, ...after } : before
+/** The value, if it is one of these. */
+export function oneOf<const T>(value: unknown, ...options: readonly T[]): T | undefined {
+  return options.find((option) => option === value)
 }
 
-/** `text` as JSON where it is JSON, else as it is. */
-export function parseOrText(text: string): unknown {
+/** `text` as JSON where it is JSON, else `otherwise`. */
+export function parseJson(text: string, otherwise?: unknown): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return text
+    return otherwise
   }
 }
 

@@ -34,7 +34,7 @@ type Described = Literal<WireEvent>
  * `RUN_FINISHED`. `finishReason` at its root is no part of AG-UI; servers that say it there instead of in
  * `metadata.finishReason` are common enough that it is let through, unchecked.
  */
-export type RunFinishedEvent = Extract<Described, { type: 'RUN_FINISHED' }> & { finishReason?: unknown }
+type RunFinishedEvent = Extract<Described, { type: 'RUN_FINISHED' }> & { finishReason?: unknown }
 
 /** Every event of AG-UI 1.0, discriminated by a string literal `type`. */
 export type AGUIEvent = Exclude<Described, { type: 'RUN_FINISHED' }> | RunFinishedEvent
@@ -45,19 +45,5 @@ export type EventType = AGUIEvent['type']
 /** The event of one `type`: `EventOf<'TOOL_CALL_START'>`. */
 export type EventOf<T extends EventType> = Extract<AGUIEvent, { type: T }>
 
-export type TextMessageStartEvent = EventOf<'TEXT_MESSAGE_START'>
-export type TextMessageContentEvent = EventOf<'TEXT_MESSAGE_CONTENT'>
-export type TextMessageEndEvent = EventOf<'TEXT_MESSAGE_END'>
 export type ToolCallStartEvent = EventOf<'TOOL_CALL_START'>
-export type ToolCallArgsEvent = EventOf<'TOOL_CALL_ARGS'>
-export type ToolCallEndEvent = EventOf<'TOOL_CALL_END'>
-export type ToolCallResultEvent = EventOf<'TOOL_CALL_RESULT'>
 export type MessagesSnapshotEvent = EventOf<'MESSAGES_SNAPSHOT'>
-export type ActivitySnapshotEvent = EventOf<'ACTIVITY_SNAPSHOT'>
-export type ActivityDeltaEvent = EventOf<'ACTIVITY_DELTA'>
-export type RunStartedEvent = EventOf<'RUN_STARTED'>
-export type RunErrorEvent = EventOf<'RUN_ERROR'>
-export type ReasoningMessageStartEvent = EventOf<'REASONING_MESSAGE_START'>
-export type ReasoningMessageContentEvent = EventOf<'REASONING_MESSAGE_CONTENT'>
-export type ReasoningMessageEndEvent = EventOf<'REASONING_MESSAGE_END'>
-export type ReasoningEncryptedValueEvent = EventOf<'REASONING_ENCRYPTED_VALUE'>

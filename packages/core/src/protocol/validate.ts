@@ -91,19 +91,15 @@ const listOf = (item: Check, mark: string): Check => {
 }
 
 /**
- * The described fields of AG-UI 1.0. A line is the name of a kind, `tag=value` where it is a member of a union, and its fields; what
- * it names comes before it. A field is `name`, `?` where it is optional, `~` where the `null` of older peers is forgiven, then `:kind`
- * (a string if there is none) or `=the|only|values`; `[]`, `[+]` or `[string]` makes a list of it (`listOf`). `*` stands for every other
- * field.
+ * The described fields of AG-UI 1.0. A line is the name of a kind, `tag=value|value` where it is a member of a union, and its fields. A
+ * field is `name`, `?` where it is optional, `~` where the `null` of older peers is forgiven, then `:kind` (a string if there is none) or
+ * `=the|only|values`; `[]` makes a list of it, `[+]` one that is not empty, `[string]` a list or a string. `*` stands for every other field.
  */
 function describe(): string {
-  const media = 'id? source:source metadata?~:nonnull'
   const common = 'id metadata?:object subagentRunId?'
   const sealed = `${common} encryptedValue?`
   const named = `${sealed} name? content`
   const open = '*?:any path:pointer'
-  const write = `${open} value:any`
-  const carry = `${open} from:pointer`
   const base = 'timestamp?:integer rawEvent?~:nonnull metadata?:object'
   const own = `${base} subagentRunId?`
   const id = `${own} messageId`
@@ -116,14 +112,10 @@ function describe(): string {
 source type=url value mimeType?
 source type=file value mimeType? provider?
 part type=text id? text metadata?:nonnull
-part type=image ${media}
-part type=audio ${media}
-part type=video ${media}
-part type=document ${media}
+part type=image|audio|video|document id? source:source metadata?~:nonnull
 function name arguments
-call id type=function function:function encryptedValue? metadata?:object
-message role=developer ${named}
-message role=system ${named}
+call type=function id function:function encryptedValue? metadata?:object
+message role=developer|system ${named}
 message role=assistant ${named}? toolCalls?:call[]
 message role=user ${named}:part[string]
 message role=tool ${sealed} toolCallId content:part[string] error?
@@ -140,26 +132,19 @@ outcome type=cancelled
 end type=success
 end type=suspended interruptIds?[]
 usage provider? model? inputTokens?:count outputTokens?:count totalTokens?:count reasoningTokens?:count cachedInputTokens?:count cacheWriteInputTokens?:count
-operation op=add ${write}
+operation op=add|replace|test ${open} value:any
+operation op=move|copy ${open} from:pointer
 operation op=remove ${open}
-operation op=replace ${write}
-operation op=move ${carry}
-operation op=copy ${carry}
-operation op=test ${write}
 event type=TEXT_MESSAGE_START ${id} ${role}
-event type=TEXT_MESSAGE_CONTENT ${id} delta
-event type=TEXT_MESSAGE_END ${id}
 event type=TEXT_MESSAGE_CHUNK ${id}? delta? ${role}
+event type=TEXT_MESSAGE_CONTENT|REASONING_MESSAGE_CONTENT ${id} delta
+event type=TEXT_MESSAGE_END|REASONING_START|REASONING_END|REASONING_MESSAGE_END ${id}
 event type=TOOL_CALL_START ${call} ${opened}
 event type=TOOL_CALL_ARGS ${call} delta
 event type=TOOL_CALL_END ${call}
 event type=TOOL_CALL_CHUNK ${call}? delta? ${opened}?
 event type=TOOL_CALL_RESULT ${id} toolCallId content:part[string] role?=tool
-event type=REASONING_START ${id}
-event type=REASONING_END ${id}
 event type=REASONING_MESSAGE_START ${id} role=reasoning
-event type=REASONING_MESSAGE_CONTENT ${id} delta
-event type=REASONING_MESSAGE_END ${id}
 event type=REASONING_MESSAGE_CHUNK ${id}? delta?
 event type=REASONING_ENCRYPTED_VALUE ${own} subtype=tool-call|message entityId encryptedValue
 event type=STATE_SNAPSHOT ${own} snapshot:any
@@ -167,8 +152,7 @@ event type=STATE_DELTA ${own} delta:operation[]
 event type=MESSAGES_SNAPSHOT ${base} messages:message[]
 event type=ACTIVITY_SNAPSHOT ${id} activityType content:object replace?:boolean
 event type=ACTIVITY_DELTA ${id} activityType patch:operation[]
-event type=STEP_STARTED ${own} stepName
-event type=STEP_FINISHED ${own} stepName
+event type=STEP_STARTED|STEP_FINISHED ${own} stepName
 event type=SUBAGENT_STARTED ${subagent} name description? parentSubagentRunId? parentToolCallId? parentMessageId?
 event type=SUBAGENT_FINISHED ${subagent} result?~:nonnull outcome?:end
 event type=SUBAGENT_ERROR ${subagent} message code?
@@ -200,12 +184,14 @@ function compile(): Check {
   }
 
   for (const line of describe().split('\n')) {
-    const [, kind = '', tag = '', value, fields = ''] = /(\w+)(?: (\w+)=(\w+))?(.*)/.exec(line) ?? []
+    const [, kind = '', tag, values = '', fields = ''] = /(\w+)(?: (\w+)=([\w|]+))?(.*)/.exec(line) ?? []
     const members = unions.get(kind) ?? new Map<unknown, Check>()
-    unions.set(kind, members.set(value, object(tag + fields)))
+    const member = object(tag ? `${tag}:any${fields}` : fields)
+    for (const value of values.split('|')) members.set(value, member)
+    unions.set(kind, members)
     last = (found) => {
       if (!isRecord(found)) return fail('object')
-      const check = members.get(tag ? found[tag] : value)
+      const check = members.get(tag ? found[tag] : '')
       return check ? check(found) : unknown
     }
     kinds.set(kind, last)

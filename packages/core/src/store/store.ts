@@ -1,6 +1,5 @@
 import type { CountersignError } from '../errors.js'
-import type { LocalAct } from '../machine/acts.js'
-import type { Effect } from '../machine/effects.js'
+import type { Effect, Step } from '../machine/effects.js'
 import {
   readInterrupts,
   readMessage,
@@ -8,11 +7,15 @@ import {
   readMessages,
   readPendingApprovals,
 } from '../machine/read.js'
-import type { ApplyPatch, ChatState, QueuedMessage } from '../machine/state.js'
-import { createChatState } from '../machine/state.js'
+import {
+  type ChatState,
+  type ChatStateOptions,
+  createChatState,
+  type QueuedMessage,
+} from '../machine/state.js'
 import { step } from '../machine/step.js'
 import type { ToolCallPart, ToolMap, UIMessage } from '../messages.js'
-import type { AGUIEvent, Interrupt } from '../protocol/events.js'
+import type { Interrupt } from '../protocol/events.js'
 
 /** Everything there is to show, immutable. What did not change since the last snapshot is the same object in the next. */
 export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
@@ -35,10 +38,9 @@ export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
 
 export type ChatStatus = 'ready' | 'submitted' | 'streaming' | 'awaiting-approval' | 'error'
 
-export interface StoreOptions {
+export interface StoreOptions extends ChatStateOptions {
   threadId: string
   messages?: readonly UIMessage[] | undefined
-  applyPatch?: ApplyPatch | undefined
   /**
    * Sees to it that `flush` is called when growth of texts and arguments is to be published, and returns how to call that off; or
    * returns nothing, to have it published at once, which is the default.
@@ -51,7 +53,7 @@ export interface StoreOptions {
 /** One conversation and those who watch it. `dispatch` is the only way to change it. */
 export interface ChatStore {
   /** Applies an event or act, tells the listeners (at once, or as `schedule` says for growth) and then calls back with the effects. */
-  dispatch(event: AGUIEvent | LocalAct, onEffect?: (effect: Effect) => void): void
+  dispatch(event: Step, onEffect?: (effect: Effect) => void): void
   /** Applies everything `work` dispatches before anybody is told of it. */
   batch<T>(work: () => T): T
   subscribe(listener: () => void): () => void
@@ -68,7 +70,7 @@ export interface ChatStore {
 }
 
 export function createChatStore(options: StoreOptions): ChatStore {
-  const state = createChatState({ applyPatch: options.applyPatch })
+  const state = createChatState(options)
   if (options.messages?.length) step(state, { type: 'set-messages', messages: options.messages })
   const listeners = new Set<() => void>()
   const byMessage = new Map<string, Set<() => void>>()
@@ -95,7 +97,7 @@ export function createChatStore(options: StoreOptions): ChatStore {
     return true
   }
 
-  function dispatch(event: AGUIEvent | LocalAct, onEffect?: (effect: Effect) => void): void {
+  function dispatch(event: Step, onEffect?: (effect: Effect) => void): void {
     const effects = step(state, event)
     if (onEffect) for (const effect of effects) after.push(() => onEffect(effect))
     if (collect()) {

@@ -3,7 +3,7 @@ import { readArguments } from '../encoding/canonical.js'
 import { randomId } from '../encoding/ids.js'
 import { type ApprovalRequest, describeRequest } from '../gate/ask.js'
 import { decideGate } from '../gate/gate.js'
-import { type CallSite, MOVED_ON } from '../history/history.js'
+import { type CallSite, isProviderExecuted, MOVED_ON } from '../history/history.js'
 import { readOwn } from '../history/metadata.js'
 import type { ApprovalRef, ClaimResult, LedgerAnswer } from '../ledger/ledger.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
@@ -19,6 +19,8 @@ export type Fate =
   | { readonly kind: 'result'; readonly site: CallSite; readonly outcome: ToolOutcome }
   /** Still a good question: it is asked again, with its own token. */
   | { readonly kind: 'open'; readonly site: CallSite; readonly request: ApprovalRequest }
+  /** The provider's to run: it was approved, and has no result yet. */
+  | { readonly kind: 'forwarded'; readonly site: CallSite }
   /** The client's to run; there is nothing to ask. */
   | { readonly kind: 'client'; readonly site: CallSite }
 
@@ -42,10 +44,9 @@ export async function decideFate(
   const close = async (code: Refusal['code'] | undefined, reason?: string, known = true): Promise<Fate> => {
     const answer: LedgerAnswer =
       code === 'approval-expired' ? { decision: 'expire' } : { decision: 'cancel', code, reason }
-    const settled = known ? await closeInLedger(scope, ref, answer) : undefined
-    if (settled?.status === 'repeat') return kept(site, restoreOutcome(settled.outcome))
-    if (settled?.status === 'conflict') return conflicting(scope, site, issued, approvalId)
-    return { kind: 'result', site, outcome: rejection(answer) }
+    return known
+      ? closeCall(scope, site, issued, ref, answer)
+      : { kind: 'result', site, outcome: rejection(answer) }
   }
 
   const { function: called } = site.call
@@ -64,15 +65,30 @@ export async function decideFate(
     id: site.call.id,
     name: called.name,
     arguments: called.arguments,
+    providerExecuted: isProviderExecuted(site.call),
   })
   if (!ready.ok) return close('approval-stale', ready.failure.reason)
-  const terms = { ...verified.claims, token: String(token) }
+  const terms = { ...verified.claims, token: String(token), shown: entry?.record.shown }
   try {
     return { kind: 'open', site, request: describeRequest(scope, ready.call, terms) }
   } catch (error) {
     scope.settings.warn(`The request for ${called.name} cannot be described any more.`, error)
     return close('approval-stale')
   }
+}
+
+/** Settles a question without the person. Where somebody was faster, that is what the call gets. */
+export async function closeCall(
+  scope: RunScope,
+  site: CallSite,
+  issued: IssuedRecords,
+  ref: ApprovalRef,
+  answer: LedgerAnswer,
+): Promise<Fate> {
+  const settled = await closeInLedger(scope, ref, answer)
+  if (settled?.status === 'repeat') return kept(site, restoreOutcome(settled.outcome))
+  if (settled?.status === 'conflict') return conflicting(scope, site, issued, ref.approvalId)
+  return { kind: 'result', site, outcome: rejection(answer) }
 }
 
 /** A call that nobody was asked about: the client's own tools are left to it, any other is closed. */
@@ -90,7 +106,13 @@ async function decideUnasked(
   if (refusal !== undefined) return closed('the approval is not valid', refusal.code)
   if (site.movedOn) return closed(MOVED_ON)
   const { id, function: called } = site.call
-  const ready = await readCall(scope.toolkit, { id, name: called.name, arguments: called.arguments })
+  const providerExecuted = isProviderExecuted(site.call)
+  const ready = await readCall(scope.toolkit, {
+    id,
+    name: called.name,
+    arguments: called.arguments,
+    providerExecuted,
+  })
   if (!ready.ok || ready.call.tool.location === 'server') return closed('the call was not completed')
   const { approvals, warn } = scope.settings
   const gate = await decideGate(ready.call, gateContext(scope, id, messages), {
@@ -133,7 +155,8 @@ async function conflicting(
 }
 
 function kept(site: CallSite, from: ReturnType<typeof restoreOutcome>): Fate {
-  return from.kind === 'outcome' ? { kind: 'result', site, outcome: from.outcome } : { kind: 'client', site }
+  if (from.kind === 'outcome') return { kind: 'result', site, outcome: from.outcome }
+  return { kind: isProviderExecuted(site.call) ? 'forwarded' : 'client', site }
 }
 
 /** Settles a request that can no longer be answered. What the ledger does not know needs no settling. */

@@ -2,11 +2,12 @@ import type { ResumeEntry } from '@countersign/core'
 import type { CallSite } from '../history/history.js'
 import { asString, isRecord, readOwn } from '../history/metadata.js'
 import { peekApprovalId } from '../tokens/token.js'
+import { type RecordedDecision, readDecisions } from './collect.js'
 
 /** An answer as it came in, nothing about it believed yet. */
 export interface Answer {
-  /** Which door: `resume` comes first, then decisions kept in the history. */
-  readonly via: 'resume' | 'history'
+  /** Which door, in their order: an open run, this request's `resume`, decisions in the history, results of the approval tool. */
+  readonly via: 'live' | 'resume' | 'history' | 'projection'
   readonly approvalId: string
   /** `cancelled`: the person walked away. */
   readonly status: 'resolved' | 'cancelled'
@@ -20,30 +21,29 @@ export interface Answer {
 /** Every answer of a request, in door order. A decision in history whose call has its result is a record, not an answer. */
 export function readAnswers(resume: readonly ResumeEntry[], sites: readonly CallSite[]): readonly Answer[] {
   const byApproval = sitesByApproval(sites)
-  const resumed = resume.map((entry): Answer => {
-    const { token } = readOwn(entry.metadata)
-    return {
-      via: 'resume',
-      approvalId: entry.interruptId,
-      status: entry.status,
-      payload: entry.payload,
-      token,
-      site: byApproval.get(entry.interruptId),
-    }
-  })
-  return [...resumed, ...sites.flatMap(answersInHistory)]
+  const resumed = resume.map((entry) => answerOf(entry, 'resume', byApproval.get(entry.interruptId)))
+  const recorded = readDecisions(sites.filter(({ result }) => result === undefined))
+  return [...resumed, ...recorded.map(answerInHistory)]
 }
 
-function answersInHistory(site: CallSite): readonly Answer[] {
-  const { approval, token, state } = readOwn(site.call.metadata)
-  // what the client shows as cancelled is no yes any more
-  if (site.result !== undefined || state === 'cancelled') return []
-  if (!isRecord(approval) || approval.approved === undefined) return []
-  const approvalId = asString(approval.id)
-  if (approvalId === undefined) return []
-  const { approved, reason, scope, input } = approval
-  const payload = { approved, reason, scope, editedArgs: input }
-  return [{ via: 'history', approvalId, status: 'resolved', payload, token, site }]
+/** An entry of `resume` as an answer. */
+export function answerOf(entry: ResumeEntry, via: 'live' | 'resume', site: CallSite | undefined): Answer {
+  const { token } = readOwn(entry.metadata)
+  const { interruptId: approvalId, status, payload } = entry
+  return { via, approvalId, status, payload, token, site }
+}
+
+function answerInHistory({
+  approvalId,
+  approved,
+  reason,
+  scope,
+  edits,
+  token,
+  site,
+}: RecordedDecision): Answer {
+  const payload = { approved, reason, scope, editedArgs: edits }
+  return { via: 'history', approvalId, status: 'resolved', payload, token, site }
 }
 
 /** The last call of each approval, as its metadata has it: by the approval's id or by what its token says of itself. */

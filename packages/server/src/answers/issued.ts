@@ -1,6 +1,6 @@
-import type { Message, ToolMessage } from '@countersign/core'
+import type { Message, ToolCall, ToolMessage } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
-import { type CallSite, readCalls } from '../history/history.js'
+import { type CallSite, isProviderExecuted, readCalls } from '../history/history.js'
 import { readOwn } from '../history/metadata.js'
 import type { LedgerEntry } from '../ledger/ledger.js'
 import type { RunScope } from '../scope/scope.js'
@@ -27,8 +27,9 @@ export interface ReadHistory {
  * Reads a client's history against the ledger. What a client appended as the result of a call whose approval is still open is not
  * a result (one deployed client appends the answer's payload before it resumes), so it is taken out.
  */
-export async function readHistory(scope: RunScope, history: readonly Message[]): Promise<ReadHistory> {
+export async function readHistory(scope: RunScope, given: readonly Message[]): Promise<ReadHistory> {
   const open = await readOpen(scope)
+  const history = withProviderCalls(open, given)
   const before = readCalls(history)
   const claimed = new Set<Message>()
   for (const entry of open) {
@@ -39,6 +40,30 @@ export async function readHistory(scope: RunScope, history: readonly Message[]):
   const messages = claimed.size === 0 ? history : history.filter((message) => !claimed.has(message))
   const sites = claimed.size === 0 ? before : readCalls(messages)
   return { messages, sites, issued: indexRecords(scope, open, sites) }
+}
+
+/** What the provider runs is known by the ledger: a client that kept no metadata must not make one of our calls of it. */
+function withProviderCalls(open: readonly LedgerEntry[], history: readonly Message[]): readonly Message[] {
+  const entries = open.filter(({ record }) => record.providerExecuted)
+  if (entries.length === 0) return history
+  const sites = readCalls(history)
+  const marked = new Map<ToolCall, ToolCall>()
+  for (const entry of entries) {
+    const call = findSite(entry, sites)?.call
+    if (call === undefined || isProviderExecuted(call)) continue
+    const own = {
+      ...readOwn(call.metadata),
+      providerExecuted: true,
+      providerApproval: entry.record.approvalId,
+    }
+    marked.set(call, { ...call, metadata: { ...call.metadata, countersign: own } })
+  }
+  const mark = (call: ToolCall) => marked.get(call) ?? call
+  return history.map((message) =>
+    message.role === 'assistant' && message.toolCalls?.some((call) => marked.has(call))
+      ? { ...message, toolCalls: message.toolCalls.map(mark) }
+      : message,
+  )
 }
 
 /** An interrupted call stays open in the ledger, but what the client was told of it is all there is to tell. */
@@ -54,6 +79,11 @@ async function readOpen({ settings, owner, threadId }: RunScope): Promise<readon
     settings.warn('The ledger could not be read.', error)
     return []
   }
+}
+
+/** The records of a thread for calls that carry their own token: found by approval alone. */
+export function recordsOf(scope: RunScope): IssuedRecords {
+  return indexRecords(scope, [], [])
 }
 
 function indexRecords(

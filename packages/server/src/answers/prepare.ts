@@ -2,7 +2,7 @@ import type { GateContext, Message } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
 import { bindingOf } from '../gate/ask.js'
 import { askPolicy } from '../gate/gate.js'
-import { MOVED_ON } from '../history/history.js'
+import { isProviderExecuted, MOVED_ON } from '../history/history.js'
 import { isRecord } from '../history/metadata.js'
 import type { LedgerAnswer } from '../ledger/ledger.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
@@ -66,15 +66,16 @@ async function readStanding(
   }
 }
 
-function checkTools({ toolkit }: RunScope, verdicts: readonly VerifiedVerdict[]): void {
+function checkTools({ toolkit, method }: RunScope, verdicts: readonly VerifiedVerdict[]): void {
+  const ours = verdicts.filter(({ site }) => !isProviderExecuted(site.call))
   const of = (decision: VerifiedVerdict['decision']) =>
-    verdicts.filter((verdict) => verdict.decision === decision)
+    ours.filter((verdict) => verdict.decision === decision)
   const names = [...of('approve'), ...of('deny')].map(({ site }) => site.call.function.name)
-  if (toolkit.names.length === 0 && names.length > 0) throw new ToolkitRequiredError(names)
+  if (toolkit.names.length === 0 && names.length > 0) throw new ToolkitRequiredError(names, { method })
   for (const { site, canonical } of of('approve')) {
     const { name } = site.call.function
     if (toolkit.get(name) === undefined)
-      throw new ToolNotFoundError(name, JSON.parse(canonical), toolkit.names)
+      throw new ToolNotFoundError(name, JSON.parse(canonical), toolkit.names, { method })
   }
 }
 
@@ -136,7 +137,8 @@ function editedText({ edits }: VerifiedVerdict): string | undefined {
 }
 
 function proposed({ site }: VerifiedVerdict, text: string) {
-  return { id: site.call.id, name: site.call.function.name, arguments: text }
+  const { id, function: called } = site.call
+  return { id, name: called.name, arguments: text, providerExecuted: isProviderExecuted(site.call) }
 }
 
 async function isStillBound(

@@ -12,6 +12,8 @@ export type Resolution =
     }
   /** An approved client tool: the client runs it now, with this input. */
   | { readonly kind: 'handed-out'; readonly site: CallSite; readonly input: unknown }
+  /** An approved call of the model's provider: the model is told, and the provider runs it. */
+  | { readonly kind: 'forwarded'; readonly site: CallSite }
   /** It goes back to where it was, or is closed with the refusal's code. */
   | { readonly kind: 'refused'; readonly site: CallSite; readonly refusal: Refusal }
   /** The tool threw and its `failureMode` is `throw`: the run ends with this once the others are told. */

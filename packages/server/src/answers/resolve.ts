@@ -1,6 +1,6 @@
 import type { Message } from '@countersign/core'
 import { randomId } from '../encoding/ids.js'
-import type { CallSite } from '../history/history.js'
+import { type CallSite, isProviderExecuted } from '../history/history.js'
 import { claimAndWait } from '../ledger/claim-and-wait.js'
 import type { ClaimResult, LedgerAnswer } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
@@ -131,8 +131,9 @@ async function unclaimed(
 }
 
 function restored(site: CallSite, from: ReturnType<typeof restoreOutcome>): Resolution {
-  return from.kind === 'outcome'
-    ? { kind: 'result', site, outcome: from.outcome }
+  if (from.kind === 'outcome') return { kind: 'result', site, outcome: from.outcome }
+  return isProviderExecuted(site.call)
+    ? { kind: 'forwarded', site }
     : { kind: 'handed-out', site, input: JSON.parse(from.arguments) }
 }
 

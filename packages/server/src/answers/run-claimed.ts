@@ -30,6 +30,10 @@ export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise
     await complete(scope, claimed, { type: 'handed-out', arguments: call.canonical })
     return { kind: 'handed-out', site: verdict.site, input: call.args }
   }
+  if (call.tool.location === 'provider') {
+    await complete(scope, claimed, { type: 'handed-out', arguments: call.canonical })
+    return { kind: 'forwarded', site: verdict.site }
+  }
   const stopRenewing = keepLease(scope, verdict.ref, claimed.holder)
   let execution: Execution
   try {
@@ -55,9 +59,10 @@ function execute(
       toolCallId,
       messages,
       context: scope.context,
+      approved: true,
       idempotencyKey: verdict.approvalId,
-      progress: (data) => void scope.emit(progressEvent(toolCallId, toolName, data)),
     },
+    report: (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
   })
 }
 

@@ -1,13 +1,15 @@
 import type { ApprovalErrorCode } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
-import type { CallSite } from '../history/history.js'
-import { isRecord, readOwn } from '../history/metadata.js'
+import { type CallSite, isProviderExecuted } from '../history/history.js'
+import { readOwn } from '../history/metadata.js'
 import type { ApprovalRef, ApprovalScope, LedgerEntry } from '../ledger/ledger.js'
+import type { Verdict } from '../plan/plan.js'
+import { readDecision } from '../plan/read-decision.js'
 import type { RunScope } from '../scope/scope.js'
 import { type TokenClaims, verifyToken } from '../tokens/token.js'
+import { boundName } from '../tools/provider-tool.js'
 import type { Answer } from './answers.js'
 import type { IssuedRecords } from './issued.js'
-import type { Verdict } from './plan.js'
 import type { Refusal } from './refusals.js'
 
 /** An answer that is this owner's, to this server's own question, about exactly this call, in time. */
@@ -118,15 +120,20 @@ export const LEDGER_UNAVAILABLE = 'Approvals cannot be checked at the moment; se
 
 /** Whether the ledger's record is needed to find the call, or for its token. */
 function needsRecord({ settings }: RunScope, { via, site, token }: Answer): boolean {
-  if (via !== 'resume') return false
+  if (!isOfRequest(via)) return false
   if (site === undefined) return true
   const known = token ?? readOwn(site.call.metadata).token
   return known === undefined && !settings.approvals.requireToken
 }
 
+/** Whether an answer was sent for its own sake, and does not merely lie in a history. */
+function isOfRequest(via: Answer['via']): boolean {
+  return via === 'resume' || via === 'live'
+}
+
 /** Deployed clients echo no token: for them the ledger's own record stands in, for answers of this very request only. */
 function fallbackToken(scope: RunScope, answer: Answer, entry: LedgerEntry | undefined): string | undefined {
-  return scope.settings.approvals.requireToken || answer.via !== 'resume' ? undefined : entry?.record.token
+  return scope.settings.approvals.requireToken || !isOfRequest(answer.via) ? undefined : entry?.record.token
 }
 
 /** Whether a token is this server's word about exactly this occurrence of a call. */
@@ -143,25 +150,10 @@ export function verifyCallToken(
     ...ref,
     ledgerId: approvals.ledger.id,
     toolCallId: id,
-    toolName: called.name,
+    toolName: boundName(called.name, isProviderExecuted(site.call)),
     arguments: canonical,
   }
   return verifyToken(token, expected, { keyring: approvals.keyring, now })
-}
-
-type Decision = Pick<VerifiedVerdict, 'decision' | 'reason' | 'scope' | 'edits'>
-
-/** The payload of an answer; nothing where it is malformed. `approved` must be a boolean, nothing stands for it. */
-function readDecision({ status, payload }: Answer): Decision | undefined {
-  if (status === 'cancelled') return { decision: 'cancel', scope: 'once' }
-  if (!isRecord(payload) || typeof payload.approved !== 'boolean') return undefined
-  const { approved, reason, scope, editedArgs } = payload
-  if (reason !== undefined && reason !== null && typeof reason !== 'string') return undefined
-  const said = typeof reason === 'string' && reason !== '' ? { reason } : {}
-  if (!approved) return { decision: 'deny', scope: 'once', ...said }
-  if (scope !== undefined && scope !== null && scope !== 'once' && scope !== 'session') return undefined
-  const edits = editedArgs === undefined || editedArgs === null ? {} : { edits: { value: editedArgs } }
-  return { decision: 'approve', scope: scope ?? 'once', ...said, ...edits }
 }
 
 /** Without a subject nobody owns a session, so it counts as `once` and needs no offer. */

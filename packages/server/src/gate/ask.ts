@@ -7,12 +7,14 @@ import {
   type ToolFailure,
 } from '@countersign/core'
 import { bindingText, canonicalJson } from '../encoding/canonical.js'
-import type { ApprovalEdits, ApprovalRecord, ApprovalScope } from '../ledger/ledger.js'
+import type { ApprovalEdits, ApprovalRecord, ApprovalScope, ShownTerms } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
 import { signToken } from '../tokens/token.js'
 import type { ReadyCall } from '../tools/call.js'
+import { boundName } from '../tools/provider-tool.js'
 import type { AgentTool } from '../tools/toolkit.js'
+import { termsOf } from './terms.js'
 
 /** What the person is asked: the value of `CUSTOM approval-requested`. */
 export interface ApprovalRequest {
@@ -41,6 +43,15 @@ export interface AskedTerms {
   /** Milliseconds since the epoch. */
   readonly expiresAt: number
   readonly token: string
+  readonly shown?: ShownTerms | undefined
+}
+
+/** What whoever asks says about the request, in the place of the gate and the tool's options. */
+export interface OwnTerms {
+  /** The provider's own id, for a call that the provider runs. */
+  readonly approvalId?: string | undefined
+  readonly scopes?: readonly ApprovalScope[] | undefined
+  readonly shown?: ShownTerms | undefined
 }
 
 export type Asking =
@@ -54,10 +65,15 @@ const NEVER = 8_640_000_000_000_000
  * Makes a request for a call **that the model produced in this run**, and no other: nothing out of a request body is ever signed.
  * The ledger has it before the person sees it. What cannot be asked is a failed result, never a call that runs.
  */
-export async function requestApproval(scope: RunScope, call: ReadyCall, gate: GateContext): Promise<Asking> {
+export async function requestApproval(
+  scope: RunScope,
+  call: ReadyCall,
+  gate: GateContext,
+  own: OwnTerms = {},
+): Promise<Asking> {
   const { approvals, warn } = scope.settings
   try {
-    const record = await signRecord(scope, call, gate)
+    const record = await signRecord(scope, call, gate, own)
     const request = describeRequest(scope, call, record)
     const issued = await approvals.ledger.issue(record)
     if (issued.status === 'issued' || issued.status === 'unchanged') {
@@ -81,7 +97,12 @@ function named({ approvalId, toolCallId, toolName }: ApprovalRecord) {
   return { approvalId, toolCallId, toolName }
 }
 
-async function signRecord(scope: RunScope, call: ReadyCall, gate: GateContext): Promise<ApprovalRecord> {
+async function signRecord(
+  scope: RunScope,
+  call: ReadyCall,
+  gate: GateContext,
+  own: OwnTerms,
+): Promise<ApprovalRecord> {
   const { approvals, now } = scope.settings
   const { tool } = call
   // whole seconds, as in the token: a request that is asked again must say the same
@@ -90,19 +111,30 @@ async function signRecord(scope: RunScope, call: ReadyCall, gate: GateContext): 
   const question = {
     owner: scope.owner,
     threadId: scope.threadId,
-    approvalId: approvals.generateId(),
+    approvalId: own.approvalId ?? approvals.generateId(),
     runId: scope.runId,
     toolCallId: call.id,
     toolName: call.name,
     arguments: call.canonical,
-    scopes: tool.scopes ?? ['once' as const],
+    scopes: own.scopes ?? termsOf(tool).scopes,
     edits: tool.allowEdits ?? false,
     issuedAt,
     expiresAt: expiresIn === 'never' ? NEVER : issuedAt + Math.ceil(expiresIn) * 1000,
   }
   const binding = await bindingOf(call, gate)
-  const token = await signToken({ ...question, ledgerId: approvals.ledger.id, binding }, approvals.keyring)
-  return { ...question, idempotent: tool.idempotent ?? false, token }
+  const providerExecuted = tool.location === 'provider'
+  const toolName = boundName(call.name, providerExecuted)
+  const token = await signToken(
+    { ...question, toolName, ledgerId: approvals.ledger.id, binding },
+    approvals.keyring,
+  )
+  return {
+    ...question,
+    idempotent: tool.idempotent ?? false,
+    ...(providerExecuted && { providerExecuted }),
+    ...(own.shown !== undefined && { shown: { ...shownTerms(scope, call), ...own.shown } }),
+    token,
+  }
 }
 
 /**
@@ -112,7 +144,8 @@ async function signRecord(scope: RunScope, call: ReadyCall, gate: GateContext): 
  * @throws whatever `bind` throws, or an Error where it answers something that is not JSON.
  */
 export async function bindingOf(call: ReadyCall, gate: GateContext): Promise<string | undefined> {
-  const transformed = transformedInput(call)
+  // the validated value, where the schema changed it
+  const transformed = otherThanAsked(call, call.input)
   const { bind } = call.tool
   if (transformed === undefined && bind === undefined) return undefined
   const bound = bind === undefined ? null : ((await bind(call.input as never, gate)) ?? null)
@@ -121,17 +154,15 @@ export async function bindingOf(call: ReadyCall, gate: GateContext): Promise<str
   return written.canonical
 }
 
-/** The validated value, where the schema changed it and it is still JSON. */
-function transformedInput(call: ReadyCall): { readonly value: unknown } | undefined {
-  const written = canonicalJson(call.input)
-  return written.ok && written.canonical !== call.canonical ? { value: call.input } : undefined
+/** A value, where it is JSON and not that of the model's arguments. */
+function otherThanAsked(call: ReadyCall, value: unknown): { readonly value: unknown } | undefined {
+  const written = canonicalJson(value)
+  return written.ok && written.canonical !== call.canonical ? { value } : undefined
 }
 
 /** A request in words for the person, also when it is asked again: the same terms give the same request. */
 export function describeRequest(scope: RunScope, call: ReadyCall, terms: AskedTerms): ApprovalRequest {
-  const { tool } = call
-  const message = typeof tool.message === 'function' ? tool.message(call.input as never) : tool.message
-  const display = tool.redact === undefined ? transformedInput(call)?.value : tool.redact(call.input as never)
+  const { message, display } = terms.shown ?? shownTerms(scope, call)
   return {
     toolCallId: call.id,
     toolName: call.name,
@@ -147,6 +178,23 @@ export function describeRequest(scope: RunScope, call: ReadyCall, terms: AskedTe
       token: terms.token,
     },
   }
+}
+
+/** What the tool's options make of a call for the person: its message, and the arguments as shown where they differ. */
+function shownTerms({ settings }: RunScope, call: ReadyCall): ShownTerms {
+  const { message } = termsOf(call.tool)
+  const redact = call.tool.redact ?? settings.approvals.redact
+  return {
+    message: typeof message === 'function' ? message(call.input as never) : message,
+    display: redact === undefined ? otherThanAsked(call, call.input)?.value : masked(call, redact),
+  }
+}
+
+/** The arguments as a mask leaves them; nothing where it leaves them all. */
+function masked(call: ReadyCall, redact: (input: never) => unknown): unknown {
+  const value = redact(call.input as never)
+  const written = canonicalJson(value)
+  return written.ok && written.canonical === call.canonical ? undefined : value
 }
 
 /** Without a subject a session has no owner, so only `once` is offered. */

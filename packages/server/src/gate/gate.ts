@@ -1,31 +1,40 @@
 import type { GateContext } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
-import type { Policy, Warn } from '../scope/settings.js'
+import type { Policy } from '../scope/policy.js'
+import type { Warn } from '../scope/settings.js'
 import type { ReadyCall } from '../tools/call.js'
 import { validate } from '../tools/schema.js'
 import type { AgentTool } from '../tools/toolkit.js'
+import { termsOf } from './terms.js'
 
 export type GateDecision =
-  | { readonly kind: 'run' }
+  /** `approved`: by the application's policy, where the tool itself did not have to be asked. */
+  | { readonly kind: 'run'; readonly approved: boolean }
   | { readonly kind: 'ask' }
   | { readonly kind: 'block'; readonly reason: string | undefined }
 
-/** What is to happen with a call: policy first, then the tool's own `needsApproval`. Doubt means asking. */
+/**
+ * What is to happen with a call: policy first, then the tool's own rule. Doubt means asking. A call that the model's provider runs
+ * gets here because the provider asks: it is asked about or blocked.
+ */
 export async function decideGate(
   call: ReadyCall,
   context: GateContext,
   options: { readonly policy?: Policy | undefined; readonly warn: Warn },
 ): Promise<GateDecision> {
   const policy = await askPolicy(call, context, options)
+  const isProviders = call.tool.location === 'provider'
   switch (policy.decision) {
     case 'block':
       return { kind: 'block', reason: policy.reason }
     case 'allow':
-      return { kind: 'run' }
+      return isProviders ? { kind: 'ask' } : { kind: 'run', approved: true }
     case 'ask':
       return { kind: 'ask' }
-    case undefined:
-      return { kind: (await needsApproval(call.tool, call.input, context, options.warn)) ? 'ask' : 'run' }
+    case undefined: {
+      const asks = isProviders || (await needsApproval(call.tool, call.input, context, options.warn))
+      return asks ? { kind: 'ask' } : { kind: 'run', approved: false }
+    }
     default:
       return policy.decision satisfies never
   }
@@ -47,6 +56,7 @@ export async function askPolicy(
       toolCallId: call.id,
       input: call.input,
       location: call.tool.location,
+      annotations: call.tool.annotations ?? {},
     }
     const said = await policy(subject, context)
     if (said === undefined) return { decision: undefined }
@@ -60,13 +70,13 @@ export async function askPolicy(
 }
 
 async function needsApproval(
-  tool: AgentTool,
+  tool: ReadyCall['tool'],
   input: unknown,
   context: GateContext,
   warn: Warn,
 ): Promise<boolean> {
-  const rule = tool.needsApproval
-  if (rule === undefined || rule === false) return false
+  const rule = termsOf(tool).needed
+  if (rule === false) return false
   if (typeof rule !== 'function') return true
   try {
     const needed: unknown = await rule(input as never, context)

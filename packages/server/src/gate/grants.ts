@@ -5,7 +5,8 @@ import type { ReadyCall } from '../tools/call.js'
 
 /** Takes one use of a session grant, where the person gave one. A ledger that cannot say means asking. */
 export async function useGrant(scope: RunScope, call: ReadyCall): Promise<boolean> {
-  if (scope.owner === null) return false
+  // a provider asks about each call anew
+  if (scope.owner === null || call.tool.location === 'provider') return false
   const { approvals, warn } = scope.settings
   try {
     return (await approvals.ledger.findGrant(grantKey(scope, scope.owner, call), 'use')) !== undefined

@@ -7,7 +7,7 @@ import {
   toResultContent,
 } from '@countersign/core'
 import { isReserved } from '../tools/toolkit.js'
-import { ownMetadata, readOwn } from './metadata.js'
+import { asString, type OwnMetadata, ownMetadata, readOwn } from './metadata.js'
 
 /** The reason of a call that is closed because the person went on without answering it. */
 export const MOVED_ON = 'user moved on'
@@ -119,16 +119,32 @@ function insertAfterResults(
 }
 
 /** An outcome as the tool message that answers a call. */
-export function resultMessage(id: string, toolCallId: string, outcome: ToolOutcome): ToolMessage {
+export function resultMessage(
+  id: string,
+  toolCallId: string,
+  outcome: ToolOutcome,
+  own: OwnMetadata = {},
+): ToolMessage {
   const { content, flag } = toResultContent(outcome)
-  if (flag === undefined) return { id, role: 'tool', toolCallId, content }
+  if (flag === undefined) return { id, role: 'tool', toolCallId, content, ...ownMetadata(own) }
   const error = 'reason' in outcome && outcome.reason !== undefined ? outcome.reason : outcome.kind
-  return { id, role: 'tool', toolCallId, content, error, ...ownMetadata({ ...flag }) }
+  return { id, role: 'tool', toolCallId, content, error, ...ownMetadata({ ...own, ...flag }) }
 }
 
 /** Whether the model's provider runs a call itself. */
 export function isProviderExecuted(call: ToolCall): boolean {
   return readOwn(call.metadata).providerExecuted === true
+}
+
+/** The id under which the model's provider asked before it runs a call of its own. */
+export function providerApprovalOf(call: ToolCall): string | undefined {
+  return isProviderExecuted(call) ? asString(readOwn(call.metadata).providerApproval) : undefined
+}
+
+/** The last call that the model's provider asked about under an id of its own. */
+export function callAskedAbout(history: readonly Message[], approvalId: string): string | undefined {
+  const calls = history.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []))
+  return calls.findLast((call) => providerApprovalOf(call) === approvalId)?.id
 }
 
 /**
@@ -169,9 +185,11 @@ function withCalls(message: AssistantMessage, calls: readonly ToolCall[]): Assis
   return calls.length === 0 ? rest : { ...rest, toolCalls: calls.map(withoutApproval) }
 }
 
-function withoutApproval(call: ToolCall): ToolCall {
-  const { token, approval, ...own } = readOwn(call.metadata)
-  if (token === undefined && approval === undefined) return call
+/** A call as a model may see it; the same object where nothing had to go. */
+export function withoutApproval(call: ToolCall): ToolCall {
+  // `request` and `response`: what a prompt's parts carried beside the question and its answer
+  const { token, approval, request, response, ...own } = readOwn(call.metadata)
+  if ([token, approval, request, response].every((artefact) => artefact === undefined)) return call
   const { metadata: _, ...rest } = call
   const others = Object.entries(call.metadata ?? {}).filter(([key]) => key !== 'countersign')
   if (Object.keys(own).length > 0) others.push(['countersign', own])

@@ -1,5 +1,14 @@
-import { type FailureFlag, fromResultContent, type Message, type ToolMessage } from '@countersign/core'
+import {
+  type FailureFlag,
+  fromResultContent,
+  isSuccess,
+  type Message,
+  type ToolCall,
+  type ToolMessage,
+  type ToolOutcome,
+} from '@countersign/core'
 import type {
+  ModelApprovalResponse,
   ModelFile,
   ModelMessage,
   ModelReasoning,
@@ -8,19 +17,40 @@ import type {
   ModelToolResult,
   ProviderMetadata,
 } from '../model/model.js'
-import { isProviderExecuted } from './history.js'
+import type { ForwardedCalls } from './forwarded.js'
+import { isProviderExecuted, providerApprovalOf } from './history.js'
 import { asString, isRecord, readOwn } from './metadata.js'
+import { arrangeParts, readTextPieces, type TextPiece } from './order.js'
 
 type AssistantMessage = Extract<Message, { role: 'assistant' }>
 type UserMessage = Extract<Message, { role: 'user' }>
 type ReasoningMessage = Extract<Message, { role: 'reasoning' }>
 
-/** A prepared history as the messages of a {@link ModelRequest}. Reasoning joins the assistant message it belongs to. */
-export function toModelMessages(prepared: readonly Message[]): readonly ModelMessage[] {
+/**
+ * A prepared history as the messages of a request to a model of this provider. Reasoning joins the assistant message it belongs to.
+ * A call that the provider asked about has, until it has a result, its answer in the place of one.
+ */
+export function toModelMessages(
+  prepared: readonly Message[],
+  provider: string,
+  forwarded: ForwardedCalls = new Set(),
+): readonly ModelMessage[] {
   const messages: ModelMessage[] = []
   const reasoning = reasoningByOwner(prepared)
-  const names = new Map<string, string>()
-  let results: ModelToolResult[] | undefined
+  const answeredApprovals = new Set<string>()
+  let calls = new Map<string, ToolCall>()
+  let results: (ModelToolResult | ModelApprovalResponse)[] | undefined
+  const answer = (result: ModelToolResult | ModelApprovalResponse) => {
+    if (result.type === 'approval-response') {
+      if (answeredApprovals.has(result.approvalId)) return
+      answeredApprovals.add(result.approvalId)
+    }
+    if (results === undefined) {
+      results = []
+      messages.push({ role: 'tool', content: results })
+    }
+    results.push(result)
+  }
   for (const message of prepared) {
     if (message.role !== 'tool') results = undefined
     switch (message.role) {
@@ -32,18 +62,15 @@ export function toModelMessages(prepared: readonly Message[]): readonly ModelMes
         messages.push({ role: 'user', content: userContent(message) })
         break
       case 'assistant':
-        for (const call of message.toolCalls ?? []) names.set(call.id, call.function.name)
+        calls = new Map((message.toolCalls ?? []).map((call) => [call.id, call]))
         messages.push({
           role: 'assistant',
-          content: assistantContent(message, reasoning.get(message.id) ?? []),
+          content: assistantContent(message, reasoning.get(message.id) ?? [], provider),
         })
+        for (const call of calls.values()) if (forwarded.has(call)) forwardedAnswer(call).forEach(answer)
         break
       case 'tool':
-        if (results === undefined) {
-          results = []
-          messages.push({ role: 'tool', content: results })
-        }
-        results.push(toolResult(message, names.get(message.toolCallId) ?? ''))
+        answer(toolAnswer(message, calls.get(message.toolCallId), provider))
         break
       case 'reasoning':
       case 'activity':
@@ -87,18 +114,16 @@ function userContent({ content }: UserMessage): readonly (ModelText | ModelFile)
 function assistantContent(
   message: AssistantMessage,
   reasoning: readonly ReasoningMessage[],
+  provider: string,
 ): readonly (ModelText | ModelReasoning | ModelToolCall)[] {
   const thoughts = reasoning.map(
     (thought): ModelReasoning => ({
       type: 'reasoning',
       text: thought.content,
       ...(thought.encryptedValue !== undefined && { signature: thought.encryptedValue }),
-      ...providerMetadata(thought.metadata),
+      ...providerMetadata(thought.metadata, provider),
     }),
   )
-  const text: ModelText[] = message.content
-    ? [{ type: 'text', text: message.content, ...providerMetadata(message.metadata) }]
-    : []
   const calls = (message.toolCalls ?? []).map(
     (call): ModelToolCall => ({
       type: 'tool-call',
@@ -106,24 +131,79 @@ function assistantContent(
       name: call.function.name,
       arguments: call.function.arguments,
       ...(isProviderExecuted(call) && { providerExecuted: true }),
+      ...providerApproval(call),
       ...(call.encryptedValue !== undefined && { signature: call.encryptedValue }),
-      ...providerMetadata(call.metadata),
+      ...providerMetadata(call.metadata, provider),
     }),
   )
-  return [...thoughts, ...text, ...calls]
+  return arrangeParts(thoughts, textPieces(message, provider), calls, readOwn(message.metadata).order)
 }
 
-function providerMetadata(metadata: unknown): { metadata?: ProviderMetadata } {
-  const { provider } = readOwn(metadata)
-  return isRecord(provider) ? { metadata: provider } : {}
+function textPieces({ content, metadata }: AssistantMessage, name: string): readonly TextPiece[] {
+  if (!content) return []
+  const own = readOwn(metadata)
+  const metadataOf = (provider: unknown) => ownedBy(provider, name)
+  const pieces = readTextPieces(content, own.texts, metadataOf)
+  return pieces ?? [{ text: content, metadata: metadataOf(own.provider) }]
 }
 
-function toolResult(message: ToolMessage, toolName: string): ModelToolResult {
-  const { outcome, code } = readOwn(message.metadata)
+function providerApproval(call: ToolCall): Pick<ModelToolCall, 'approval'> {
+  const id = providerApprovalOf(call)
+  return id === undefined ? {} : { approval: { id, state: 'requested' } }
+}
+
+function providerMetadata(metadata: unknown, name: string): { metadata?: ProviderMetadata } {
+  const own = ownedBy(readOwn(metadata).provider, name)
+  return own === undefined ? {} : { metadata: own }
+}
+
+function ownedBy(provider: unknown, name: string): ProviderMetadata | undefined {
+  const own = isRecord(provider) && Object.hasOwn(provider, name) ? provider[name] : undefined
+  return isRecord(own) ? own : undefined
+}
+
+function forwardedAnswer(call: ToolCall): readonly ModelApprovalResponse[] {
+  const approvalId = providerApprovalOf(call)
+  if (approvalId === undefined) return []
+  return [{ type: 'approval-response', approvalId, toolCallId: call.id, approved: true }]
+}
+
+const neverRan = new Set(['denied', 'cancelled'])
+
+/** A result; for a call that the provider asked about and that never ran, the provider's answer is no. */
+function toolAnswer(
+  message: ToolMessage,
+  call: ToolCall | undefined,
+  provider: string,
+): ModelToolResult | ModelApprovalResponse {
+  const { toolCallId } = message
+  const outcome = outcomeOf(message)
+  const approvalId = call && providerApprovalOf(call)
+  if (approvalId !== undefined && !isSuccess(outcome) && neverRan.has(outcome.kind)) {
+    const { reason } = outcome
+    return {
+      type: 'approval-response',
+      approvalId,
+      toolCallId,
+      approved: false,
+      ...(reason !== undefined && { reason }),
+    }
+  }
+  const toolName = call?.function.name ?? ''
+  return {
+    type: 'tool-result',
+    toolCallId,
+    toolName,
+    outcome,
+    ...providerMetadata(message.metadata, provider),
+  }
+}
+
+function outcomeOf({ metadata, content, error }: ToolMessage): ToolOutcome {
+  const { outcome, code } = readOwn(metadata)
   const failure: FailureFlag | undefined =
     outcome === 'denied' || outcome === 'cancelled' || outcome === 'error'
       ? { outcome, ...(typeof code === 'string' && { code }) }
       : undefined
-  const { toolCallId, content, error } = message
-  return { type: 'tool-result', toolCallId, toolName, outcome: fromResultContent(content, failure, error) }
+  return fromResultContent(content, failure, error)
 }

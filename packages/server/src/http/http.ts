@@ -1,14 +1,32 @@
 import { isCountersignError, type RunAgentInput } from '@countersign/core'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/settings.js'
+import { subjectOf } from './holder.js'
 import { invalid, MAX_BODY_BYTES, parseRunInput, tooLarge } from './run-input.js'
-import { SSE_HEADERS, type SseFrames, sseFrames } from './sse.js'
+import { serveRun } from './serve-run.js'
+import { SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
 
 export interface ChatOptions {
   /** What the application knows of this request: `subject` from its own authentication, and services for its tools. */
   readonly context?: RunContext | undefined
   /** Milliseconds of silence after which a comment is sent. Default 15,000. */
   readonly keepAlive?: number | undefined
+  /**
+   * Changes the checked input before it runs: to put a history of the application's own store in its place, or to read answers that come
+   * in a form of their own. A throw turns the request away.
+   */
+  readonly prepare?: ((input: RunAgentInput) => RunAgentInput | Promise<RunAgentInput>) | undefined
+  /**
+   * A live channel: the run stays open while a person decides, and takes the answers that `answerResponse` brings. Only for clients that
+   * send them there (`postAnswers`): any other would wait for the end of the run, and the run for the answer. Needs `context.subject`.
+   * Default `false`.
+   */
+  readonly live?: boolean | undefined
+  /**
+   * Milliseconds that a run goes on after its reader has gone, so that it can be taken up in full (`rejoinResponse`). A person who
+   * presses stop looks the same over HTTP. Needs `context.subject`. Default 0: the model is stopped at once.
+   */
+  readonly goOnFor?: number | undefined
 }
 
 export const KEEP_ALIVE_MS = 15_000
@@ -62,25 +80,41 @@ function bodyTooLarge() {
 }
 
 /** The status and body of a request that was turned away before any stream. Never tells internals. */
-export function rejection(error: unknown): {
+export function rejection(error: unknown, allow = 'POST'): Rejection {
+  const { status, ...told } = describeRejection(error)
+  return rejectionOf(status, told, allow)
+}
+
+/** A refused request as it is answered. */
+export interface Rejection {
   readonly status: number
   readonly body: string
   readonly headers: Record<string, string>
-} {
-  const known = isCountersignError(error) && typeof error.data.status === 'number'
-  const status = known ? Number(error.data.status) : 500
-  const told = known
-    ? { code: error.code, message: error.message }
-    : { code: 'internal', message: 'Something went wrong on the server.' }
-  return {
-    status,
-    body: JSON.stringify({ error: told }),
-    headers: {
-      'content-type': 'application/json',
-      'cache-control': 'no-store',
-      ...(status === 405 && { allow: 'POST' }),
-    },
+}
+
+export function rejectionOf(
+  status: number,
+  error: { readonly code: string; readonly message: string },
+  allow = 'POST',
+): Rejection {
+  const headers = {
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+    ...(status === 405 && { allow }),
   }
+  return { status, body: JSON.stringify({ error }), headers }
+}
+
+/** What a client may know of an error that kept its request from being served. */
+export function describeRejection(error: unknown): {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+} {
+  if (!isCountersignError(error) || typeof error.data.status !== 'number')
+    return { status: 500, code: 'internal', message: 'Something went wrong on the server.' }
+  const { code, message, data } = error
+  return { status: Number(data.status), code, message }
 }
 
 /**
@@ -95,20 +129,29 @@ export async function handleChat(
   let frames: SseFrames
   try {
     const input = await readRunInput(request)
-    const run = agent.run(input, { context: options.context, disconnected: request.signal })
-    frames = sseFrames(run, input.runId, options.keepAlive ?? KEEP_ALIVE_MS)
+    frames = await chatFrames(agent, input, options, request.signal)
   } catch (error) {
     const { body, ...init } = rejection(error)
     return new Response(body, init)
   }
-  const utf8 = new TextEncoder()
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const frame = await frames.next()
-      if (frame === undefined) controller.close()
-      else controller.enqueue(utf8.encode(frame))
-    },
-    cancel: () => frames.cancel(),
-  })
-  return new Response(body, { headers: SSE_HEADERS })
+  return new Response(sseBody(frames), { headers: SSE_HEADERS })
+}
+
+/**
+ * The run of a request as frames; `gone` is its reader.
+ *
+ * @throws CountersignError `invalid-option` where `context.subject` is no name.
+ */
+export async function chatFrames(
+  agent: Agent,
+  given: RunAgentInput,
+  { context, prepare, live = false, goOnFor = 0, keepAlive = KEEP_ALIVE_MS }: ChatOptions,
+  gone: AbortSignal,
+): Promise<SseFrames> {
+  const input = (await prepare?.(given)) ?? given
+  const { events } = serveRun(agent, input, { context, holder: subjectOf(context), live, goOnFor })
+  const frames = sseFrames(events, input.runId, keepAlive)
+  if (gone.aborted) frames.cancel()
+  else gone.addEventListener('abort', frames.cancel, { once: true })
+  return frames
 }

@@ -21,14 +21,31 @@ const ID = /^[^\p{Cc}\p{Cs}]{1,256}$/u
  * @throws CountersignError `invalid-request`, `request-too-large`; `data.status` is the HTTP status.
  */
 export function parseRunInput(text: string): RunAgentInput {
+  return readParsedInput(parseBody(text))
+}
+
+/**
+ * JSON whose depth is bounded before it is parsed.
+ *
+ * @throws CountersignError `invalid-request`
+ */
+export function parseBody(text: string): unknown {
   if (jsonDepthExceeds(text, MAX_DEPTH)) throw invalid(`The body nests deeper than ${MAX_DEPTH} levels.`)
-  let body: unknown
   try {
-    body = JSON.parse(text)
+    return JSON.parse(text)
   } catch {
     throw invalid('The body is not JSON.')
   }
-  return readParsedInput(body)
+}
+
+/**
+ * An id as requests may have it.
+ *
+ * @throws CountersignError `invalid-request`
+ */
+export function checkId(name: string, id: unknown): string {
+  if (typeof id === 'string' && ID.test(id)) return id
+  throw invalid(`${name} must be text of 1 to 256 characters without control characters.`)
 }
 
 /**

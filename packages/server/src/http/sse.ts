@@ -1,4 +1,4 @@
-import type { AGUIEvent } from '@countersign/core'
+import type { LoggedEvent } from '../run-log/run-log.js'
 
 /** Headers of an event stream. No CORS: which origins may read it is the application's to say. */
 export const SSE_HEADERS = {
@@ -15,17 +15,16 @@ export interface SseFrames {
   cancel(): void
 }
 
-/** Writes events as SSE with LF framing, one JSON event per `data:`, numbered `<runId>:<n>`. */
-export function sseFrames(events: AsyncIterator<AGUIEvent>, runId: string, keepAliveMs: number): SseFrames {
-  let count = 0
-  let pending: Promise<IteratorResult<AGUIEvent>> | undefined
+/** Writes numbered events as SSE with LF framing, one JSON event per `data:`, under the ids `<runId>:<n>`. */
+export function sseFrames(events: AsyncIterator<LoggedEvent>, runId: string, keepAliveMs: number): SseFrames {
+  let pending: Promise<IteratorResult<LoggedEvent>> | undefined
   return {
     async next() {
       pending ??= events.next()
       const result = await orSilence(pending, keepAliveMs)
       if (result === 'silence') return ': keep-alive\n\n'
       pending = undefined
-      return result.done ? undefined : `id: ${runId}:${++count}\ndata: ${JSON.stringify(result.value)}\n\n`
+      return result.done ? undefined : `id: ${runId}:${result.value.n}\ndata: ${result.value.data}\n\n`
     },
     cancel() {
       void events.return?.()
@@ -43,4 +42,17 @@ async function orSilence<T>(work: Promise<T>, ms: number): Promise<T | 'silence'
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** The same frames as the body of a response. */
+export function sseBody(frames: SseFrames): ReadableStream<Uint8Array> {
+  const utf8 = new TextEncoder()
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const frame = await frames.next()
+      if (frame === undefined) controller.close()
+      else controller.enqueue(utf8.encode(frame))
+    },
+    cancel: () => frames.cancel(),
+  })
 }

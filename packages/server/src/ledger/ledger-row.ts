@@ -1,6 +1,7 @@
 import {
   type ApprovalRecord,
   type ApprovalState,
+  CLOCK_SKEW_MS,
   type ClaimResult,
   type CompleteResult,
   type LedgerAnswer,
@@ -23,6 +24,12 @@ export function stateAt(state: ApprovalState, now: number): ApprovalState {
   if (state.phase !== 'claimed' || now < state.leaseUntil) return state
   const { answer, holder, revision } = state
   return { phase: 'interrupted', answer, holder, revision }
+}
+
+/** Until when a row must be kept. A call at work is kept past its expiry, for as long as its lease holds. */
+export function keptUntil({ record, state }: LedgerEntry): number {
+  const until = record.expiresAt + CLOCK_SKEW_MS
+  return state.phase === 'claimed' ? Math.max(until, state.leaseUntil) : until
 }
 
 /** {@link Ledger.claim} for a row that exists. `revision` is the ledger's of now. */

@@ -1,13 +1,12 @@
-import type { ApprovalErrorCode } from '@countersign/core'
+import type { ApprovalErrorCode, ApprovalScope } from '@countersign/core'
+
+export type { ApprovalScope } from '@countersign/core'
 
 /**
  * The application's own name for who is speaking (`context.subject`), never taken from a request body.
  * `null` where the application has no notion of users.
  */
 export type Owner = string | null
-
-/** How far a yes reaches: this call, or this tool in this thread until it is revoked. */
-export type ApprovalScope = 'once' | 'session'
 
 /** Whether arguments may be edited: not at all, all of them, or only these top-level keys. */
 export type ApprovalEdits = boolean | readonly string[]
@@ -17,6 +16,12 @@ export interface ApprovalRef {
   readonly owner: Owner
   readonly threadId: string
   readonly approvalId: string
+}
+
+/** What a question says in words. */
+export interface ShownTerms {
+  readonly message?: string | undefined
+  readonly display?: unknown
 }
 
 /** A question as it was asked. What runs after a yes is this record's call, whatever a history says. Plain JSON. */
@@ -33,6 +38,10 @@ export interface ApprovalRecord extends ApprovalRef {
   readonly edits: ApprovalEdits
   /** Whether the tool was declared `idempotent`: only then may an interrupted call run again. */
   readonly idempotent: boolean
+  /** The model's provider runs the call itself once it was told of the answer; it is never run here. */
+  readonly providerExecuted?: boolean | undefined
+  /** What the person was shown beside the arguments, where the tool itself asked while it ran. JSON. */
+  readonly shown?: ShownTerms | undefined
   /** Milliseconds since the epoch. */
   readonly issuedAt: number
   /** Milliseconds since the epoch; from then on a yes is refused. */
@@ -63,7 +72,10 @@ export type LedgerAnswer =
 export type ToolOutcome =
   | { readonly type: 'result'; readonly content: string }
   | { readonly type: 'error'; readonly message: string; readonly code?: string | undefined }
-  /** A client tool was handed out; a repeat hands it out again and the client runs it once. */
+  /**
+   * Whoever runs the call has it: the client (a repeat hands it out again and the client runs it once), or the model's provider
+   * (which is told again of the same answer until it has given a result).
+   */
   | { readonly type: 'handed-out'; readonly arguments: string }
   /** It may or may not have run (an abort or a timeout after the start). The row becomes `interrupted`, not `done`. */
   | { readonly type: 'interrupted'; readonly message?: string | undefined }

@@ -2,11 +2,11 @@ import {
   type ApprovalRecord,
   type ApprovalRef,
   type ApprovalState,
-  CLOCK_SKEW_MS,
   type LedgerEntry,
   ledgerKey,
   type Owner,
 } from './ledger.js'
+import { keptUntil } from './ledger-row.js'
 import type { UnavailableOutcome } from './outcome.js'
 
 interface Row extends LedgerEntry {
@@ -135,12 +135,6 @@ export class MemoryApprovals {
 /** The key of an approval in a map. */
 export function rowKey({ owner, threadId, approvalId }: ApprovalRef): string {
   return ledgerKey(owner, threadId, approvalId)
-}
-
-/** A call at work is kept past its expiry, for as long as its lease holds. */
-function keptUntil({ record, state }: LedgerEntry): number {
-  const until = record.expiresAt + CLOCK_SKEW_MS
-  return state.phase === 'claimed' ? Math.max(until, state.leaseUntil) : until
 }
 
 function editSize(state: ApprovalState): number {

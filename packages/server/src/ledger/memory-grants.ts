@@ -1,4 +1,4 @@
-import { randomId } from '../encoding/ids.js'
+import { isLive, matches, newGrant, takeGrant } from './grant-row.js'
 import {
   type Grant,
   type GrantKey,
@@ -34,16 +34,11 @@ export class MemoryGrants {
   }
 
   grant(request: GrantRequest, now: number): GrantResult {
-    const { owner, threadId, toolName, toolServer, scopeKey, approved, uses } = request
+    const { owner, threadId } = request
     if (request.revision !== undefined && request.revision < (this.#revoked.get(owner) ?? this.#floor)) {
       return { status: 'revoked' }
     }
-    const grant: Grant = {
-      ...{ id: randomId('grant_'), owner, threadId, toolName, toolServer, scopeKey, approved },
-      grantedAt: now,
-      expiresAt: now + (request.ttl ?? this.limits.ttl),
-      usesLeft: uses,
-    }
+    const grant = newGrant(request, now, this.limits.ttl)
     const grants = this.#touch(owner, threadId)
     grants.delete(grantKey(grant))
     grants.set(grantKey(grant), grant)
@@ -53,12 +48,9 @@ export class MemoryGrants {
 
   find(key: GrantKey, purpose: 'look' | 'use', now: number): Grant | undefined {
     const grants = this.#threads.get(ledgerKey(key.owner, key.threadId))
-    const grant = grants?.get(grantKey(key))
-    if (grants === undefined || grant === undefined || !isLive(grant, now)) return undefined
-    if (purpose === 'look') return grant
-    if (!grant.approved) return undefined
-    if (grant.usesLeft !== undefined) grants.set(grantKey(key), { ...grant, usesLeft: grant.usesLeft - 1 })
-    return grant
+    const { found, left } = takeGrant(grants?.get(grantKey(key)), purpose, now)
+    if (left !== undefined) grants?.set(grantKey(key), left)
+    return found
   }
 
   revoke(selector: GrantSelector, now: number): number {
@@ -127,21 +119,6 @@ export class MemoryGrants {
 
 function grantKey({ toolName, toolServer, scopeKey }: Omit<GrantKey, 'owner' | 'threadId'>): string {
   return ledgerKey(toolServer, toolName, scopeKey)
-}
-
-function isLive(grant: Grant, now: number): boolean {
-  return now < grant.expiresAt && grant.usesLeft !== 0
-}
-
-function matches(grant: Grant, selector: GrantSelector): boolean {
-  const { id, threadId, toolName, toolServer, scopeKey } = selector
-  return (
-    (id === undefined || id === grant.id) &&
-    (threadId === undefined || threadId === grant.threadId) &&
-    (toolName === undefined || toolName === grant.toolName) &&
-    (toolServer === undefined || toolServer === grant.toolServer) &&
-    (scopeKey === undefined || scopeKey === grant.scopeKey)
-  )
 }
 
 function evictOldest(map: Map<string, unknown>, limit: number): void {

@@ -1,4 +1,5 @@
 import { CountersignError } from '@countersign/core'
+import { checkModelRequest } from './check-request.js'
 import type { Model, ModelEvent, ModelRequest } from './model.js'
 
 /** One answer of a scripted model: its events, or a function of what the model was asked. */
@@ -15,7 +16,8 @@ export interface ScriptedModel extends Model {
 
 /**
  * A model that follows a script: for tests and for demos without a key. Turn n answers request n; a single function answers
- * all. Asked more often than scripted, it fails and says so.
+ * all. Asked more often than scripted, or with a conversation that no real provider would take (a call without its result, an approval
+ * of the engine), it fails and says so.
  */
 export function scriptedModel(
   turns: readonly ScriptedTurn[] | Extract<ScriptedTurn, (...args: never[]) => unknown>,
@@ -27,6 +29,7 @@ export function scriptedModel(
     async *stream(request, options) {
       const turn = typeof turns === 'function' ? turns : turns[requests.length]
       requests.push(request)
+      checkModelRequest(request)
       if (turn === undefined) {
         throw new CountersignError(
           'model-failed',

@@ -9,9 +9,12 @@ import {
   type TokenUsage,
   type UIMessage,
 } from '@countersign/core'
+import type { AnswerChannel } from '../channel/answer-channel.js'
+import { type SessionGrants, sessionGrants } from '../gate/session-grants.js'
+import type { RunLog } from '../run-log/run-log.js'
 import { createChannel } from '../scope/channel.js'
 import { type AgentOptions, readSettings } from '../scope/settings.js'
-import { driveRun, type RunOptions } from './run.js'
+import { driveRun, type RunOptions, type RunOrigin } from './run.js'
 
 /** A model with its tools, and the approvals between them. Holds nothing of a conversation. */
 export interface Agent {
@@ -25,9 +28,15 @@ export interface Agent {
    * The same run, awaited.
    *
    * @throws CountersignError `run-error` where the run ended with RUN_ERROR; `data.code` is its code, `data.messages` what was said
-   * until then.
+   * until then, `cause` the error itself.
    */
   generate(input: RunAgentInput, options?: RunOptions): Promise<GenerateResult>
+  /** The standing session approvals, for the application's own server code; `grantsResponse` is their route. */
+  readonly grants: SessionGrants
+  /** What its runs have said, where a transport keeps it. */
+  readonly runLog: RunLog
+  /** Where answers for its open runs are delivered. */
+  readonly answerChannel: AnswerChannel
 }
 
 /** What a run added to a conversation. */
@@ -53,11 +62,26 @@ export interface GenerateResult {
  */
 export function createAgent(options: AgentOptions): Agent {
   const settings = readSettings(options)
-  const run: Agent['run'] = (input, runOptions = {}) => {
+  const start = (origin: RunOrigin, input: RunAgentInput, runOptions: RunOptions = {}) => {
     checkSubject(runOptions.context?.subject)
-    return createChannel((emit, gone) => driveRun(settings, input, runOptions, emit, gone))
+    checkSteps(runOptions.maxSteps)
+    return createChannel<AGUIEvent>((emit, gone) => driveRun(settings, input, runOptions, origin, emit, gone))
   }
-  return { run, generate: (input, runOptions) => generate(input, run(input, runOptions)) }
+  const { runLog, answerChannel } = settings
+  return {
+    run: (input, runOptions) => start({ method: 'stream' }, input, runOptions),
+    generate: (input, runOptions) => {
+      let failure: unknown
+      const onFailure = (error: unknown) => {
+        failure = error
+      }
+      const run = start({ method: 'generate', onFailure }, input, runOptions)
+      return generate(input, run, () => failure)
+    },
+    grants: sessionGrants(settings),
+    runLog,
+    answerChannel,
+  }
 }
 
 /** Everything is keyed by it, so nothing that merely looks like a user may stand for one. */
@@ -70,7 +94,18 @@ function checkSubject(subject: unknown): void {
   )
 }
 
-async function generate(input: RunAgentInput, run: AsyncIterable<AGUIEvent>): Promise<GenerateResult> {
+function checkSteps(maxSteps: number | undefined): void {
+  if (maxSteps === undefined || (Number.isInteger(maxSteps) && maxSteps >= 0)) return
+  throw new CountersignError('invalid-option', 'maxSteps of a run must be 0 or more, or left out.', {
+    option: 'maxSteps',
+  })
+}
+
+async function generate(
+  input: RunAgentInput,
+  run: AsyncIterable<AGUIEvent>,
+  failure: () => unknown,
+): Promise<GenerateResult> {
   const state = createChatState()
   step(state, { type: 'MESSAGES_SNAPSHOT', messages: input.messages })
   const events: AGUIEvent[] = []
@@ -83,7 +118,12 @@ async function generate(input: RunAgentInput, run: AsyncIterable<AGUIEvent>): Pr
   if (last?.type !== 'RUN_FINISHED') {
     const { message, code } =
       last?.type === 'RUN_ERROR' ? last : { message: 'The run did not finish.', code: undefined }
-    throw new CountersignError('run-error', message, { code, messages, events })
+    throw new CountersignError(
+      'run-error',
+      message,
+      { code, method: 'generate', messages, events },
+      failure(),
+    )
   }
   const { outcome } = last
   return {

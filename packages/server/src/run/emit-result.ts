@@ -1,16 +1,34 @@
-import { type ToolMessage, type ToolOutcome, toResultContent } from '@countersign/core'
-import { ownMetadata } from '../history/metadata.js'
+import type { AGUIEvent, ToolMessage } from '@countersign/core'
+import { type Refusal, refusedEvent } from '../answers/refusals.js'
+import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
 
 /** Tells the client how a call ended: the event of a tool message. */
-export async function emitResult(scope: RunScope, message: ToolMessage, outcome: ToolOutcome): Promise<void> {
-  const { content, flag } = toResultContent(outcome)
+export async function emitResult(scope: RunScope, message: ToolMessage): Promise<void> {
+  const { id: messageId, toolCallId, content, metadata } = message
   await scope.emit({
     type: 'TOOL_CALL_RESULT',
-    messageId: message.id,
-    toolCallId: message.toolCallId,
+    messageId,
+    toolCallId,
     role: 'tool',
     content,
-    ...(flag !== undefined && ownMetadata({ ...flag })),
+    ...(metadata && { metadata }),
   })
+}
+
+/** Tells the client, and the audit trail, that an answer was not taken. */
+export async function emitRefusal(scope: RunScope, refusal: Refusal): Promise<void> {
+  const { approvalId, site, code } = refusal
+  const names = site === undefined ? {} : { toolCallId: site.call.id, toolName: site.call.function.name }
+  await audit(scope, { event: 'refused', approvalId, ...names, code })
+  await scope.emit(refusedEvent(refusal))
+}
+
+/** An approved client tool is the client's to run now. */
+export function readyEvent(value: {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input: unknown
+}): AGUIEvent {
+  return { type: 'CUSTOM', name: 'client-tool-ready', value }
 }

@@ -3,8 +3,10 @@ import {
   CountersignError,
   failed,
   type Message,
+  type ToolFailure,
   type ToolOutcome,
 } from '@countersign/core'
+import { readApprovalRequired } from '../gate/approval-required.js'
 import { type ApprovalRequest, requestApproval } from '../gate/ask.js'
 import { decideGate } from '../gate/gate.js'
 import { useGrant } from '../gate/grants.js'
@@ -16,7 +18,13 @@ import { progressEvent } from '../tools/progress.js'
 /** What is to happen with a call that the model has just made. */
 export type FreshDecision =
   | { readonly kind: 'refused'; readonly outcome: ToolOutcome }
-  | { readonly kind: 'run'; readonly call: ReadyCall; readonly tool: AnyServerTool }
+  /** `approved`: by the application's policy or a standing grant. */
+  | {
+      readonly kind: 'run'
+      readonly call: ReadyCall
+      readonly tool: AnyServerTool
+      readonly approved: boolean
+    }
   | { readonly kind: 'client'; readonly call: ReadyCall }
   | { readonly kind: 'ask'; readonly request: ApprovalRequest }
 
@@ -27,43 +35,53 @@ export async function decideFresh(
   messages: readonly Message[],
 ): Promise<FreshDecision> {
   const read = await readCall(scope.toolkit, proposed)
-  if (!read.ok) return { kind: 'refused', outcome: read.failure }
+  if (!read.ok) return refused(proposed, read.failure)
   const { call } = read
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, call.id, messages)
   const gate = await decideGate(call, context, { policy: approvals.policy, warn })
   switch (gate.kind) {
     case 'block':
-      return { kind: 'refused', outcome: failed('denied', gate.reason) }
+      return refused(proposed, failed('denied', gate.reason))
     case 'run':
-      return cleared(call)
+      return cleared(call, gate.approved)
     case 'ask': {
-      if (await useGrant(scope, call)) return cleared(call)
-      const asking = await requestApproval(scope, call, context)
-      return asking.ok
-        ? { kind: 'ask', request: asking.request }
-        : { kind: 'refused', outcome: asking.failure }
+      if (await useGrant(scope, call)) return cleared(call, true)
+      const { approvalId } = proposed
+      const own = approvalId === undefined ? {} : { approvalId, scopes: ['once' as const] }
+      const asking = await requestApproval(scope, call, context, own)
+      return asking.ok ? { kind: 'ask', request: asking.request } : refused(proposed, asking.failure)
     }
     default:
       return gate satisfies never
   }
 }
 
-function cleared(call: ReadyCall): FreshDecision {
-  return call.tool.location === 'server' ? { kind: 'run', call, tool: call.tool } : { kind: 'client', call }
+/** A provider's call was never tried: its provider is told no. */
+function refused({ providerExecuted }: ProposedCall, failure: ToolFailure): FreshDecision {
+  if (!providerExecuted || failure.kind === 'denied') return { kind: 'refused', outcome: failure }
+  return { kind: 'refused', outcome: failed('cancelled', failure.reason, failure.code) }
+}
+
+function cleared(call: ReadyCall, approved: boolean): FreshDecision {
+  const { tool } = call
+  return tool.location === 'server' ? { kind: 'run', call, tool, approved } : { kind: 'client', call }
 }
 
 /** How a call that needed nobody's yes ended. */
 export type FreshResult =
   | { readonly kind: 'outcome'; readonly outcome: ToolOutcome }
+  /** The tool itself found that it needs one. */
+  | { readonly kind: 'ask'; readonly request: ApprovalRequest }
   | { readonly kind: 'threw'; readonly error: CountersignError }
 
 /** Runs a call that needs nobody's yes. It stops with the run. */
 export async function runFresh(
   scope: RunScope,
-  { call, tool }: Extract<FreshDecision, { kind: 'run' }>,
+  decision: Extract<FreshDecision, { kind: 'run' }>,
   messages: readonly Message[],
 ): Promise<FreshResult> {
+  const { call, tool, approved } = decision
   const { id: toolCallId, name } = call
   const execution = await executeTool({
     tool,
@@ -74,9 +92,10 @@ export async function runFresh(
       toolCallId,
       messages,
       context: scope.context,
+      approved,
       idempotencyKey: `${scope.runId}:${toolCallId}`,
-      progress: (data) => void scope.emit(progressEvent(toolCallId, name, data)),
     },
+    report: (data) => scope.emit(progressEvent(toolCallId, name, data)),
   })
   switch (execution.kind) {
     case 'finished':
@@ -84,6 +103,8 @@ export async function runFresh(
     case 'interrupted':
       return { kind: 'outcome', outcome: failed('execution_error', execution.reason, 'interrupted') }
     case 'threw': {
+      const required = approved ? undefined : readApprovalRequired(execution.error)
+      if (required !== undefined) return askAfterAll(scope, decision, messages, required)
       if (tool.failureMode !== 'throw') return { kind: 'outcome', outcome: execution.failure }
       const error = new CountersignError(
         'tool-failed',
@@ -96,4 +117,20 @@ export async function runFresh(
     default:
       return execution satisfies never
   }
+}
+
+/** A tool that threw an `ApprovalRequiredError`: a grant lets it run again, else the person is asked. */
+async function askAfterAll(
+  scope: RunScope,
+  decision: Extract<FreshDecision, { kind: 'run' }>,
+  messages: readonly Message[],
+  { message, args, options }: NonNullable<ReturnType<typeof readApprovalRequired>>,
+): Promise<FreshResult> {
+  const { call } = decision
+  if (await useGrant(scope, call)) return runFresh(scope, { ...decision, approved: true }, messages)
+  const asking = await requestApproval(scope, call, gateContext(scope, call.id, messages), {
+    scopes: options.filter((option) => option !== 'deny'),
+    shown: { message, ...(args !== undefined && { display: args }) },
+  })
+  return asking.ok ? { kind: 'ask', request: asking.request } : { kind: 'outcome', outcome: asking.failure }
 }

@@ -10,21 +10,30 @@ import {
 import { decideFate, type Fate } from '../answers/abandoned.js'
 import { readAnswers } from '../answers/answers.js'
 import { type ReadHistory, readHistory } from '../answers/issued.js'
-import { planApprovals } from '../answers/plan.js'
-import { type Refusal, refusedEvent } from '../answers/refusals.js'
+import { readProjected } from '../answers/projected.js'
+import type { Refusal } from '../answers/refusals.js'
 import type { Resolution } from '../answers/resolution.js'
 import { resolveVerdicts } from '../answers/resolve.js'
 import { type VerifiedVerdict, verifyAnswers } from '../answers/verdicts.js'
+import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { ApprovalRequest } from '../gate/ask.js'
-import { type CallSite, isProviderExecuted, placeResults, resultMessage } from '../history/history.js'
-import { audit } from '../scope/audit.js'
+import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
+import {
+  type CallSite,
+  isProviderExecuted,
+  placeResults,
+  providerApprovalOf,
+  resultMessage,
+} from '../history/history.js'
+import { planApprovals } from '../plan/plan.js'
 import type { RunScope } from '../scope/scope.js'
-import { emitResult } from './emit-result.js'
+import { emitQuestion, emitRequest } from './emit-request.js'
+import { emitRefusal, emitResult, readyEvent } from './emit-result.js'
+import { awaitAnswer, type LiveEnding } from './live-answer.js'
 
 /** Where a conversation stands once the answers of a request are carried out. */
-export interface Resumed {
-  /** With every result in its place. */
-  readonly messages: readonly Message[]
+/** `messages` have every result in its place. */
+export interface Resumed extends ForwardedHistory {
   /** Requests that still wait for their answer; until then the model is not called. */
   readonly open: readonly ApprovalRequest[]
   /** Calls that wait for the client. */
@@ -43,7 +52,9 @@ export async function resumeConversation(
   resume: readonly ResumeEntry[],
 ): Promise<Resumed> {
   const read = await readHistory(scope, history)
-  const answers = readAnswers(resume, read.sites)
+  const { approvals, warn } = scope.settings
+  const projected = approvals.askAsTool ? readProjected(read.sites, warn) : []
+  const answers = [...readAnswers(resume, read.sites), ...projected]
   const { verdicts, refusals } = await verifyAnswers(scope, answers, read.issued)
   const progress = new Progress(scope, read)
   for (const refusal of refusals) await progress.refuse(refusal)
@@ -51,6 +62,7 @@ export async function resumeConversation(
   for await (const resolution of resolveVerdicts(scope, ordered, read.messages))
     await progress.take(resolution)
   await progress.closeAbandoned()
+  await progress.answered()
   return progress.resumed()
 }
 
@@ -70,6 +82,11 @@ function inCallOrder(
   )
 }
 
+/** A call that the provider runs without asking is its own affair. */
+function isProvidersOwn(call: ToolCall): boolean {
+  return isProviderExecuted(call) && providerApprovalOf(call) === undefined
+}
+
 class Progress {
   readonly #scope: RunScope
   readonly #read: ReadHistory
@@ -77,8 +94,11 @@ class Progress {
   readonly #settled = new Set<CallSite>()
   readonly #results = new Map<ToolCall, ToolMessage>()
   readonly #replaced = new Map<Message, ToolMessage>()
+  readonly #asked = new Set<string>()
+  readonly #waiting: Promise<void>[] = []
   readonly #open: ApprovalRequest[] = []
   readonly #clientCalls: string[] = []
+  readonly #forwarded = new Set<ToolCall>()
   #error: CountersignError | undefined
 
   constructor(scope: RunScope, read: ReadHistory) {
@@ -87,11 +107,8 @@ class Progress {
   }
 
   async refuse(refusal: Refusal): Promise<void> {
-    const { approvalId, site, code } = refusal
-    if (site !== undefined) this.#refusals.set(site, refusal)
-    const names = site === undefined ? {} : { toolCallId: site.call.id, toolName: site.call.function.name }
-    await audit(this.#scope, { event: 'refused', approvalId, ...names, code })
-    await this.#scope.emit(refusedEvent(refusal))
+    if (refusal.site !== undefined) this.#refusals.set(refusal.site, refusal)
+    await emitRefusal(this.#scope, refusal)
   }
 
   async take(resolution: Resolution): Promise<void> {
@@ -102,6 +119,10 @@ class Progress {
         return this.#settle(site, resolution.outcome)
       case 'handed-out':
         if (site.result === undefined) await this.#handOut(site, resolution.input)
+        return
+      case 'forwarded':
+        this.#settled.add(site)
+        if (site.result === undefined) this.#forwarded.add(site.call)
         return
       case 'refused':
         return this.refuse(resolution.refusal)
@@ -118,15 +139,23 @@ class Progress {
     const { messages, sites, issued } = this.#read
     if (this.#error !== undefined) return
     for (const site of sites) {
-      if (site.result !== undefined || this.#settled.has(site) || isProviderExecuted(site.call)) continue
+      if (site.result !== undefined || this.#settled.has(site) || isProvidersOwn(site.call)) continue
+      // the call that stands for a question is as open as the question
+      if (this.#scope.settings.approvals.askAsTool && site.call.function.name === APPROVAL_TOOL) continue
       await this.#accept(await decideFate(this.#scope, site, issued, this.#refusals.get(site), messages))
     }
   }
 
+  /** Once every question that is waited for here has ended. */
+  async answered(): Promise<void> {
+    await Promise.all(this.#waiting)
+  }
+
   resumed(): Resumed {
     const replaced = this.#read.messages.map((message) => this.#replaced.get(message) ?? message)
+    const placed = placeResults(replaced, this.#results)
     return {
-      messages: placeResults(replaced, this.#results),
+      ...forwardCalls(placed, (call) => this.#forwarded.has(call)),
       open: this.#open,
       clientCalls: this.#clientCalls,
       error: this.#error,
@@ -139,19 +168,52 @@ class Progress {
         return this.#settle(fate.site, fate.outcome)
       case 'open':
         // a history that holds one request twice has forged one of them
-        if (this.#open.some(({ approval }) => approval.id === fate.request.approval.id)) {
+        if (this.#asked.has(fate.request.approval.id)) {
           return this.#settle(
             fate.site,
             failed('cancelled', 'the approval is not valid', 'approval-tampered'),
           )
         }
-        this.#open.push(fate.request)
-        return this.#scope.emit({ type: 'CUSTOM', name: 'approval-requested', value: fate.request })
+        return this.#ask(fate.site, fate.request)
       case 'client':
         this.#clientCalls.push(fate.site.call.id)
         return
+      case 'forwarded':
+        return this.take(fate)
       default:
         return fate satisfies never
+    }
+  }
+
+  /** Over a live channel it is waited for here; without one the run ends with it. */
+  async #ask(site: CallSite, request: ApprovalRequest): Promise<void> {
+    const { answers, stop } = this.#scope
+    this.#asked.add(request.approval.id)
+    if (this.#read.sites.some(({ call }) => call.id === request.approval.id))
+      await emitQuestion(this.#scope, request)
+    else await emitRequest(this.#scope, request, site.message.id)
+    if (answers === undefined) {
+      this.#open.push(request)
+      return
+    }
+    const { messages, issued } = this.#read
+    const ending = awaitAnswer(this.#scope, answers, { site, request, issued, patience: stop }, messages)
+    this.#waiting.push(ending.then((end) => this.#end(site, request, end)))
+  }
+
+  async #end(site: CallSite, request: ApprovalRequest, ending: LiveEnding): Promise<void> {
+    if (ending.refusal !== undefined) await this.refuse(ending.refusal)
+    switch (ending.kind) {
+      case 'open':
+        this.#open.push(request)
+        return
+      case 'client':
+        this.#clientCalls.push(site.call.id)
+        return
+      case 'result':
+        return this.#settle(site, ending.outcome)
+      default:
+        return this.take({ ...ending, site })
     }
   }
 
@@ -159,8 +221,7 @@ class Progress {
     const { id: toolCallId, function: called } = site.call
     this.#settled.add(site)
     this.#clientCalls.push(toolCallId)
-    const value = { toolCallId, toolName: called.name, input }
-    await this.#scope.emit({ type: 'CUSTOM', name: 'client-tool-ready', value })
+    await this.#scope.emit(readyEvent({ toolCallId, toolName: called.name, input }))
   }
 
   /** What the client has already is not sent again; what it has wrong is put right. */
@@ -174,6 +235,6 @@ class Progress {
     } else {
       this.#results.set(call, message)
     }
-    await emitResult(this.#scope, message, outcome)
+    await emitResult(this.#scope, message)
   }
 }

@@ -5,13 +5,18 @@ import {
   type RunAgentInput,
   type RunFinishedOutcome,
   type TokenUsage,
+  type ToolCall,
+  type ToolMessage,
 } from '@countersign/core'
+import type { AnswerSource } from '../channel/answer-queue.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
+import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
 import { placeResults, readCalls } from '../history/history.js'
 import type { Emit } from '../scope/channel.js'
 import type { RunScope } from '../scope/scope.js'
 import type { AgentSettings, RunContext } from '../scope/settings.js'
 import { createLimiter } from '../tools/limiter.js'
+import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
 import { resumeConversation } from './resume.js'
 import { runErrorEvent } from './run-error.js'
@@ -23,6 +28,19 @@ export interface RunOptions {
   /** The client has gone: as `signal`, but a claimed tool does not hear of it and runs to its end. */
   readonly disconnected?: AbortSignal | undefined
   readonly context?: RunContext | undefined
+  /**
+   * A live channel: the run stays open while a person decides, each question waits for its own answer, and the run closes it at its
+   * end. Default: none, and a run that asked ends.
+   */
+  readonly answers?: AnswerSource | undefined
+  /** How often this run may call the model, at most. 0: it only carries out what was answered. Default: the agent's. */
+  readonly maxSteps?: number | undefined
+}
+
+/** Who drives a run, and where its error goes beside the events. */
+export interface RunOrigin {
+  readonly method: AgentMethod
+  readonly onFailure?: ((error: unknown) => void) | undefined
 }
 
 /** Runs the whole pipeline of one request (design: section 6) and says everything by events. Never throws. */
@@ -30,30 +48,35 @@ export async function driveRun(
   settings: AgentSettings,
   input: RunAgentInput,
   options: RunOptions,
+  origin: RunOrigin,
   emit: Emit<AGUIEvent>,
   gone: AbortSignal,
 ): Promise<void> {
-  const scope = openScope(settings, input, options, emit, gone)
+  const scope = openScope(settings, input, options, origin, emit, gone)
   const { threadId, runId, modern } = scope
   await emit({ type: 'RUN_STARTED', threadId, runId, ...(modern && { protocolVersion: PROTOCOL_VERSION }) })
   try {
     await emit(await converse(scope, input))
   } catch (error) {
     settings.onError(error)
+    origin.onFailure?.(error)
     await emit(runErrorEvent(error))
+  } finally {
+    options.answers?.close()
   }
 }
 
 function openScope(
   settings: AgentSettings,
   input: RunAgentInput,
-  { signal, disconnected, context = {} }: RunOptions,
+  { signal, disconnected, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
+  { method }: RunOrigin,
   emit: Emit<AGUIEvent>,
   gone: AbortSignal,
 ): RunScope {
   const stops = [gone, signal, disconnected].filter((one) => one !== undefined)
   return {
-    settings,
+    settings: { ...settings, maxSteps },
     threadId: input.threadId,
     runId: input.runId,
     owner: context.subject ?? null,
@@ -63,6 +86,8 @@ function openScope(
     stop: AbortSignal.any(stops),
     callerSignal: signal,
     limit: createLimiter(settings.concurrency),
+    method,
+    answers,
     emit,
   }
 }
@@ -73,9 +98,12 @@ async function converse(scope: RunScope, input: RunAgentInput): Promise<AGUIEven
   const resumed = await resumeConversation(scope, history, input.resume ?? [])
   if (resumed.error !== undefined) throw resumed.error
   const waiting = { asked: resumed.open, clientCalls: resumed.clientCalls }
-  if (scope.stop.aborted) return stoppedEvent(scope, [])
+  // a run that only stopped waiting ends like one that never waited: with its open questions
+  if (scope.stop.aborted && !(scope.answers !== undefined && resumed.open.length > 0))
+    return stoppedEvent(scope, [])
   if (waits(waiting)) return finishedEvent(scope, 'tool_calls', waiting, [])
-  return loop(scope, resumed.messages)
+  if (scope.settings.maxSteps === 0) return finishedEvent(scope, 'max_steps', waiting, [])
+  return loop(scope, resumed)
 }
 
 /** Only the server speaks as the system. */
@@ -87,36 +115,38 @@ function trusted({ settings }: RunScope, messages: readonly Message[]): readonly
   return kept
 }
 
-async function loop(scope: RunScope, start: readonly Message[]): Promise<AGUIEvent> {
+async function loop(scope: RunScope, start: ForwardedHistory): Promise<AGUIEvent> {
   const usage: TokenUsage[] = []
-  const usedIds = new Set(readCalls(start).map(({ call }) => call.id))
+  const usedIds = new Set(readCalls(start.messages).map(({ call }) => call.id))
   let metadata: Readonly<Record<string, unknown>> = {}
-  let messages = start
+  let history = start
   for (let count = 1; ; count++) {
-    const step = await runStep(scope, messages, usedIds)
+    const step = await runStep(scope, history, usedIds)
     usage.push(...step.usage)
     metadata = { ...metadata, ...step.metadata }
     if (step.ending.kind === 'failed') throw step.ending.error
     if (step.ending.kind === 'stopped') return stoppedEvent(scope, usage)
     if (waits(step)) return finishedEvent(scope, 'tool_calls', step, usage, metadata)
-    if (step.ending.localCalls === 0) return finishedEvent(scope, step.ending.reason, step, usage, metadata)
+    if (step.ending.openCalls === 0) return finishedEvent(scope, step.ending.reason, step, usage, metadata)
     if (count >= scope.settings.maxSteps) return finishedEvent(scope, 'max_steps', step, usage, metadata)
-    messages = appendStep(messages, step)
+    history = appendStep(history, step)
   }
 }
 
-function appendStep(messages: readonly Message[], step: StepResult): readonly Message[] {
+/** A result answers a call of this step, or one of an earlier step that the provider has run now. */
+function appendStep(before: ForwardedHistory, step: StepResult): ForwardedHistory {
   const results = new Map(step.results.map((result) => [result.toolCallId, result]))
-  const calls = step.messages.flatMap((message) =>
-    message.role === 'assistant' ? (message.toolCalls ?? []) : [],
-  )
-  const byCall = new Map(
-    calls.flatMap((call) => {
-      const result = results.get(call.id)
-      return result === undefined ? [] : [[call, result] as const]
-    }),
-  )
-  return [...messages, ...placeResults(step.messages, byCall)]
+  const own = forwardCalls(step.messages, (call) => step.forwarded.has(call.id))
+  const messages = [...before.messages, ...own.messages]
+  const byCall = new Map<ToolCall, ToolMessage>()
+  for (const { call, result } of readCalls(messages)) {
+    const given = result === undefined ? results.get(call.id) : undefined
+    if (given !== undefined) byCall.set(call, given)
+  }
+  return {
+    messages: placeResults(messages, byCall),
+    forwarded: new Set([...before.forwarded, ...own.forwarded].filter((call) => !byCall.has(call))),
+  }
 }
 
 /** What keeps the model from being called again in this run. */

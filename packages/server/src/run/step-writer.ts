@@ -1,7 +1,9 @@
 import type { AGUIEvent, Message, ToolCall } from '@countersign/core'
 import { ownMetadata } from '../history/metadata.js'
+import { isUsualOrder, type OrderStep } from '../history/order.js'
 import type { ProviderMetadata } from '../model/model.js'
 import type { Emit } from '../scope/channel.js'
+import { isReserved } from '../tools/toolkit.js'
 
 type AssistantMessage = Extract<Message, { role: 'assistant' }>
 
@@ -10,7 +12,15 @@ export interface WrittenCall {
   readonly id: string
   readonly name: string
   readonly providerExecuted: boolean
+  /** Under which the provider asks before it runs the call itself. */
+  readonly approvalId?: string | undefined
   arguments: string
+}
+
+/** A piece of the text: it ends where the model ends it, or where something else follows. */
+interface WrittenText {
+  deltas: string[]
+  metadata?: ProviderMetadata | undefined
 }
 
 /** What is said when a call's arguments are complete. */
@@ -30,16 +40,20 @@ export class StepWriter {
   readonly messageId: string
   readonly #emit: Emit<AGUIEvent>
   readonly #newId: () => string
+  readonly #provider: string
   readonly #reasoning: Extract<Message, { role: 'reasoning' }>[] = []
   readonly #calls: ToolCall[] = []
   readonly #open = new Map<string, WrittenCall>()
-  #text: string[] = []
-  #textMetadata: ProviderMetadata | undefined
+  readonly #texts: WrittenText[] = []
+  readonly #order: OrderStep[] = []
+  #text: WrittenText | undefined
   #writing: 'nothing' | 'text' | { readonly id: string; text: string } = 'nothing'
 
-  constructor(emit: Emit<AGUIEvent>, newId: () => string) {
+  /** `provider` names whose metadata it is that comes with the parts. */
+  constructor(emit: Emit<AGUIEvent>, newId: () => string, provider: string) {
     this.#emit = emit
     this.#newId = newId
+    this.#provider = provider
     this.messageId = newId()
   }
 
@@ -51,14 +65,20 @@ export class StepWriter {
       this.#writing = 'text'
       await this.#emit({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' })
     }
-    this.#text.push(delta)
+    if (this.#text === undefined) {
+      this.#text = { deltas: [] }
+      this.#texts.push(this.#text)
+    }
+    this.#text.deltas.push(delta)
     await this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta })
   }
 
-  async endText(metadata?: ProviderMetadata): Promise<void> {
-    if (this.#writing !== 'text') return
-    this.#textMetadata = metadata ?? this.#textMetadata
-    await this.close()
+  /** What was said since the last end is one piece. The message stays open: another piece may follow at once. */
+  endText(metadata?: ProviderMetadata): void {
+    if (this.#text === undefined) return
+    this.#text.metadata = metadata
+    this.#order.push(lengthOf(this.#text))
+    this.#text = undefined
   }
 
   async reasoning(delta: string): Promise<void> {
@@ -84,8 +104,9 @@ export class StepWriter {
     if (typeof this.#writing !== 'object') return
     const { id, text } = this.#writing
     this.#writing = 'nothing'
+    this.#order.push('r')
     // metadata is merged key by key, so the key says again what it said at the start
-    const own = ownMetadata({ messageId: this.messageId, provider })
+    const own = ownMetadata({ messageId: this.messageId, provider: this.#owned(provider) })
     await this.#emit({ type: 'REASONING_MESSAGE_END', messageId: id, ...own })
     await this.#emit({ type: 'REASONING_END', messageId: id })
     if (signature !== undefined) {
@@ -105,15 +126,20 @@ export class StepWriter {
     })
   }
 
-  async startCall(id: string, name: string, providerExecuted = false): Promise<WrittenCall> {
+  async startCall(
+    id: string,
+    name: string,
+    provider: Pick<WrittenCall, 'approvalId'> & { readonly providerExecuted?: boolean | undefined } = {},
+  ): Promise<WrittenCall> {
     await this.close()
-    const call = { id, name, providerExecuted, arguments: '' }
+    const { providerExecuted = false, approvalId } = provider
+    const call = { id, name, providerExecuted, approvalId, arguments: '' }
     this.#open.set(id, call)
     const own = ownMetadata({ providerExecuted: providerExecuted || undefined })
     await this.#emit({
       type: 'TOOL_CALL_START',
       toolCallId: id,
-      toolCallName: name,
+      toolCallName: shownName(name),
       parentMessageId: this.messageId,
       ...own,
     })
@@ -129,11 +155,17 @@ export class StepWriter {
   async endCall(call: WrittenCall, { token, signature, metadata: provider }: CallEnd = {}): Promise<void> {
     const { id, name, arguments: text, providerExecuted } = call
     this.#open.delete(id)
-    const own = ownMetadata({ token, provider, providerExecuted: providerExecuted || undefined })
+    this.#order.push('c')
+    const own = ownMetadata({
+      token,
+      provider: this.#owned(provider),
+      providerExecuted: providerExecuted || undefined,
+      providerApproval: call.approvalId,
+    })
     this.#calls.push({
       id,
       type: 'function',
-      function: { name, arguments: text },
+      function: { name: shownName(name), arguments: text },
       ...(signature !== undefined && { encryptedValue: signature }),
       ...own,
     })
@@ -148,6 +180,11 @@ export class StepWriter {
     await this.#emit({ type: 'TOOL_CALL_END', toolCallId: id, ...own })
   }
 
+  /** A call whose arguments are complete, as the next step will find it. */
+  writtenCall(id: string): ToolCall | undefined {
+    return this.#calls.find((call) => call.id === id)
+  }
+
   /** Calls whose arguments are not complete. */
   get openCalls(): readonly WrittenCall[] {
     return [...this.#open.values()]
@@ -158,21 +195,53 @@ export class StepWriter {
     if (typeof this.#writing === 'object') return this.endReasoning()
     if (this.#writing === 'nothing') return
     this.#writing = 'nothing'
-    const provider = ownMetadata({ provider: this.#textMetadata })
-    await this.#emit({ type: 'TEXT_MESSAGE_END', messageId: this.messageId, ...provider })
+    this.endText()
+    await this.#emit({
+      type: 'TEXT_MESSAGE_END',
+      messageId: this.messageId,
+      ...ownMetadata(this.#textMetadata()),
+    })
+  }
+
+  /** Of one piece its provider's metadata, of several where each ends; said anew with every end, since the last one counts. */
+  #textMetadata(): Record<string, unknown> {
+    const [first, second] = this.#texts
+    if (second === undefined) return { provider: this.#owned(first?.metadata) }
+    return {
+      texts: this.#texts.map((text) => {
+        const provider = this.#owned(text.metadata)
+        return { length: lengthOf(text), ...(provider !== undefined && { provider }) }
+      }),
+    }
   }
 
   /** The step as messages: the reasoning, then the assistant message, if there is anything in it. */
   messages(): readonly Message[] {
-    const content = this.#text.join('')
+    const content = this.#texts.map(({ deltas }) => deltas.join('')).join('')
     if (content === '' && this.#calls.length === 0) return this.#reasoning
     const message: AssistantMessage = {
       id: this.messageId,
       role: 'assistant',
       ...(content !== '' && { content }),
       ...(this.#calls.length > 0 && { toolCalls: [...this.#calls] }),
-      ...ownMetadata({ provider: this.#textMetadata }),
+      ...ownMetadata({
+        ...this.#textMetadata(),
+        order: isUsualOrder(this.#order) ? undefined : this.#order,
+      }),
     }
     return [...this.#reasoning, message]
   }
+
+  #owned(metadata: ProviderMetadata | undefined): Readonly<Record<string, ProviderMetadata>> | undefined {
+    return metadata && { [this.#provider]: metadata }
+  }
+}
+
+function lengthOf({ deltas }: WrittenText): number {
+  return deltas.reduce((sum, delta) => sum + delta.length, 0)
+}
+
+/** A reserved name that a model made up goes out as another: no client may take the call for a question of ours. */
+function shownName(name: string): string {
+  return isReserved(name) ? `refused_${name.replace(/[^\w-]/g, '_')}`.slice(0, 64) : name
 }

@@ -10,7 +10,10 @@ export interface AuditStep extends Omit<AuditEntry, 'at' | 'ownerHash' | 'thread
 }
 
 /** Appends to the ledger's audit trail. A trail that cannot be written warns and stops nothing. */
-export async function audit(scope: RunScope, step: AuditStep): Promise<void> {
+export async function audit(
+  scope: Pick<RunScope, 'settings' | 'owner' | 'threadId'>,
+  step: AuditStep,
+): Promise<void> {
   const { approvals, now, warn } = scope.settings
   try {
     const keys = await approvals.keyring.current()

@@ -1,6 +1,8 @@
 import type { AGUIEvent, GateContext, Message } from '@countersign/core'
+import type { AnswerSource } from '../channel/answer-queue.js'
 import type { Owner } from '../ledger/ledger.js'
 import type { Limiter } from '../tools/limiter.js'
+import type { AgentMethod } from '../tools/tool-errors.js'
 import type { Toolkit } from '../tools/toolkit.js'
 import type { Emit } from './channel.js'
 import type { AgentSettings, RunContext } from './settings.js'
@@ -20,6 +22,10 @@ export interface RunScope {
   /** The caller's own wish only: the one signal that a claimed tool gets. */
   readonly callerSignal: AbortSignal | undefined
   readonly limit: Limiter
+  /** What the application called: errors say it. */
+  readonly method: AgentMethod
+  /** The live channel, where there is one: a question then waits for its answer in the open run. */
+  readonly answers: AnswerSource | undefined
   readonly emit: Emit<AGUIEvent>
 }
 

@@ -1,11 +1,16 @@
-import { CountersignError, type GateContext, type Message } from '@countersign/core'
+import { CountersignError, type Message } from '@countersign/core'
+import { type AnswerChannel, defaultAnswerChannel } from '../channel/answer-channel.js'
 import { newApprovalId, randomId } from '../encoding/ids.js'
 import { defaultLedger } from '../ledger/approval-cache.js'
 import type { Ledger } from '../ledger/ledger.js'
 import { memoryLedger } from '../ledger/memory-ledger.js'
 import type { Model } from '../model/model.js'
+import { carefulRunLog } from '../run-log/careful-run-log.js'
+import { defaultRunLog } from '../run-log/memory-run-log.js'
+import type { RunLog } from '../run-log/run-log.js'
 import { createKeyring, type Keyring, type Secret, secretFromEnvironment } from '../tokens/keys.js'
 import { type AgentTool, createToolkit, type Toolkit } from '../tools/toolkit.js'
+import { type PermissionLevel, type Policy, withPermission } from './policy.js'
 
 /** What the application says about a run; handed to tools and decisions as it is. */
 export type RunContext = Readonly<Record<string, unknown>> & {
@@ -22,28 +27,6 @@ export interface ConfirmedVerdict {
   readonly scope?: 'once' | 'session' | undefined
 }
 
-/** What an application's policy looks at. */
-export interface PolicyCall {
-  readonly toolName: string
-  readonly toolCallId: string
-  /** Validated. */
-  readonly input: unknown
-  readonly location: AgentTool['location']
-}
-
-/** Lets a call run unasked, asks the person, or forbids it. */
-export type PolicyDecision =
-  | 'allow'
-  | 'ask'
-  | 'block'
-  | { readonly decision: 'allow' | 'ask' | 'block'; readonly reason?: string }
-
-/** Decides before the tool's own `needsApproval`; nothing (`undefined`) leaves the decision to it. A throw asks. */
-export type Policy = (
-  call: PolicyCall,
-  context: GateContext,
-) => PolicyDecision | undefined | Promise<PolicyDecision | undefined>
-
 /** Where warnings go. */
 export type Warn = (message: string, error?: unknown) => void
 
@@ -57,10 +40,19 @@ export interface ApprovalOptions {
   /** Seconds until a request expires. Default: 24 hours. A tool's own `expiresIn` beats it. */
   readonly expiresIn?: number | 'never' | undefined
   readonly policy?: Policy | undefined
+  /** How much the agent may do by itself. Default: what the policy and the tools say. */
+  readonly permission?: PermissionLevel | undefined
+  /** Masks arguments for display where a tool has no `redact` of its own; {@link sanitizeArgs} is one. Default: none is masked. */
+  readonly redact?: ((input: unknown) => unknown) | undefined
   /** Asks for more proof than the session gives. `false` or a throw refuses the answer and leaves the request open. */
   readonly confirm?:
     | ((verdict: ConfirmedVerdict, run: { readonly context: RunContext }) => boolean | Promise<boolean>)
     | undefined
+  /**
+   * Asks also by a call of the client tool `client.requestApproval`, for clients that know approvals only so, and takes its result
+   * (`{ decision: 'approve' | 'deny', scope?, reason? }`) for an answer. Default `false`.
+   */
+  readonly askAsTool?: boolean | undefined
   /** Refuses answers of clients that send no token back. Default: the ledger's own record is enough for those. */
   readonly requireToken?: boolean | undefined
   /** Ids of approvals: unguessable, at least 128 random bits. */
@@ -80,6 +72,10 @@ export interface AgentOptions {
   /** Tools that run at once. Default `'unbounded'`. */
   readonly concurrency?: number | 'unbounded' | undefined
   readonly approvals?: ApprovalOptions | undefined
+  /** What runs have said, so that one whose stream broke off can be taken up. Default: one `memoryRunLog()` for the whole process. */
+  readonly runLog?: RunLog | undefined
+  /** Brings answers to runs that stay open. Default: one for the whole process; runs on several machines need a shared one. */
+  readonly answerChannel?: AnswerChannel | undefined
   /** `false` returns the model's calls untouched: nothing is asked and nothing runs. Default `true`. */
   readonly runTools?: boolean | undefined
   /** Keep `system` and `developer` messages that a client sends. Default: they are left out with a warning. */
@@ -102,6 +98,8 @@ export interface AgentSettings {
   readonly maxSteps: number
   readonly concurrency: number
   readonly runTools: boolean
+  readonly runLog: RunLog
+  readonly answerChannel: AnswerChannel
   readonly keeps: (message: Message) => boolean
   readonly approvals: ApprovalSettings
   readonly now: () => number
@@ -110,10 +108,11 @@ export interface AgentSettings {
   readonly onError: (error: unknown) => void
 }
 
-interface ApprovalSettings extends Pick<ApprovalOptions, 'policy' | 'confirm'> {
+interface ApprovalSettings extends Pick<ApprovalOptions, 'policy' | 'confirm' | 'redact'> {
   readonly keyring: Keyring
   readonly ledger: Ledger
   readonly expiresIn: number | 'never'
+  readonly askAsTool: boolean
   readonly requireToken: boolean
   readonly generateId: () => string
   readonly leaseMs: number
@@ -144,6 +143,8 @@ export function readSettings(options: AgentOptions): AgentSettings {
     concurrency:
       concurrency === 'unbounded' ? Number.POSITIVE_INFINITY : positive('concurrency', concurrency),
     runTools: options.runTools ?? true,
+    runLog: carefulRunLog(options.runLog ?? defaultRunLog(), warn),
+    answerChannel: options.answerChannel ?? defaultAnswerChannel(),
     keeps: options.trustSystemMessages ? () => true : ({ role }) => role !== 'system' && role !== 'developer',
     approvals: readApprovals(options.approvals ?? {}, now, warn),
     now,
@@ -167,8 +168,10 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
     keyring,
     ledger,
     expiresIn: expiresIn === 'never' ? expiresIn : positive('approvals.expiresIn', expiresIn),
-    policy: options.policy,
+    policy: withPermission(options.permission, options.policy),
     confirm: options.confirm,
+    redact: options.redact,
+    askAsTool: options.askAsTool ?? false,
     requireToken: options.requireToken ?? false,
     generateId: options.generateId ?? newApprovalId,
     leaseMs: positive('approvals.lease', options.lease ?? 30_000),

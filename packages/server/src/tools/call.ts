@@ -1,5 +1,6 @@
 import { failed, type ToolFailure } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
+import { type ProviderTool, providerTool } from './provider-tool.js'
 import { validate } from './schema.js'
 import { type AgentTool, isReserved, type Toolkit } from './toolkit.js'
 
@@ -9,11 +10,15 @@ export interface ProposedCall {
   readonly name: string
   /** JSON text. */
   readonly arguments: string
+  /** The model's provider runs it, not we. */
+  readonly providerExecuted?: boolean | undefined
+  /** Under which it asks before it does. */
+  readonly approvalId?: string | undefined
 }
 
-/** A call that could run: its tool exists, its arguments were read strictly and fit the schema. */
+/** A call that could run: its tool exists (or is the provider's), its arguments were read strictly and fit the schema. */
 export interface ReadyCall extends ProposedCall {
-  readonly tool: AgentTool
+  readonly tool: AgentTool | ProviderTool
   /** RFC 8785 text of the arguments; its parse is `args`. */
   readonly canonical: string
   readonly args: unknown
@@ -27,8 +32,8 @@ export type CallReading =
 
 /** Reads a call strictly and validates it. What does not pass is neither asked about nor run. */
 export async function readCall(toolkit: Toolkit, call: ProposedCall): Promise<CallReading> {
-  if (isReserved(call.name)) return refuse('denied', `The tool ${call.name} is not for the model to call.`)
-  const tool = toolkit.get(call.name)
+  if (isReserved(call.name)) return refuse('denied', 'This tool is not for a model to call.')
+  const tool = call.providerExecuted ? providerTool(call.name) : toolkit.get(call.name)
   if (tool === undefined)
     return refuse('unknown_tool', `There is no tool named ${JSON.stringify(call.name)}.`)
   const read = readArguments(call.arguments)

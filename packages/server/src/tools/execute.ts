@@ -13,28 +13,79 @@ export interface ToolRun {
   readonly tool: AnyServerTool
   /** Validated. */
   readonly input: unknown
-  readonly context: Omit<ToolContext, 'signal'>
+  readonly context: Omit<ToolContext, 'signal' | 'progress'>
+  /** Hands on what the tool reports or streams; resolves when there is room for more. */
+  readonly report: (data: unknown) => Promise<void>
   /** Reaches the tool; together with the tool's own timeout. */
   readonly signal?: AbortSignal | undefined
   /** `wait` for a tool that was aborted to end by itself, or `leave` it. A timeout always leaves. */
   readonly onAbort: 'wait' | 'leave'
 }
 
-/** Runs one tool once. Never throws. */
+/** Runs one tool once. Never throws. What it reports after its end, or after it was left, is not heard any more. */
 export async function executeTool(run: ToolRun): Promise<Execution> {
-  const { tool, input, context, onAbort } = run
+  const { tool, onAbort } = run
   const timeout = tool.timeout === undefined ? undefined : AbortSignal.timeout(tool.timeout)
-  const given = [run.signal, timeout].filter((signal) => signal !== undefined)
-  const signal = AbortSignal.any(given)
+  const signal = AbortSignal.any([run.signal, timeout].filter((one) => one !== undefined))
   if (run.signal?.aborted) return { kind: 'finished', outcome: failed('cancelled', 'aborted', 'aborted') }
   const left = onAbort === 'leave' ? signal : timeout
+  const over = new AbortController()
   try {
-    const value = await untilAborted(async () => tool.execute(input as never, { ...context, signal }), left)
-    return value.left ? interrupted(timeout?.aborted) : { kind: 'finished', outcome: succeeded(value.value) }
+    const ended = await untilAborted(() => runOnce(run, signal, over.signal), left)
+    return ended.left ? interrupted(timeout?.aborted) : { kind: 'finished', outcome: ended.value }
   } catch (error) {
     if (signal.aborted) return interrupted(timeout?.aborted)
     return { kind: 'threw', error, failure: failed('execution_error', describe(error)) }
+  } finally {
+    over.abort()
   }
+}
+
+/** What a model is told of an execution. */
+export function outcomeOf(execution: Execution): ToolOutcome {
+  switch (execution.kind) {
+    case 'finished':
+      return execution.outcome
+    case 'interrupted':
+      return failed('execution_error', execution.reason, 'interrupted')
+    case 'threw':
+      return execution.failure
+    default:
+      return execution satisfies never
+  }
+}
+
+async function runOnce(run: ToolRun, signal: AbortSignal, over: AbortSignal): Promise<ToolOutcome> {
+  const report = async (data: unknown) => {
+    if (!over.aborted) await run.report(data)
+  }
+  const progress = (data: unknown) => void report(data)
+  const value = await run.tool.execute(run.input as never, { ...run.context, signal, progress })
+  return isAsyncIterable(value) ? streamed(run.tool, value, report, over) : succeeded(value)
+}
+
+/** Every element is progress; the last is the result, unless the tool builds it from all of them. */
+async function streamed(
+  tool: AnyServerTool,
+  stream: AsyncIterable<unknown>,
+  report: ToolRun['report'],
+  over: AbortSignal,
+): Promise<ToolOutcome> {
+  const elements: unknown[] = []
+  for await (const element of stream) {
+    // nobody waits any more: to leave the loop ends the stream, and so the tool
+    if (over.aborted) return failed('cancelled', 'aborted', 'aborted')
+    elements.push(element)
+    await report(element)
+  }
+  const value = tool.finalize === undefined ? elements.at(-1) : await tool.finalize(elements as never[])
+  return value === undefined
+    ? failed('execution_error', `The tool ${tool.name} ended without a result.`)
+    : succeeded(value)
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
 
 function interrupted(timedOut = false): Execution {

@@ -23,6 +23,11 @@ function describeIssue(issue: StandardSchemaV1.Issue): string {
   return path ? `${path}: ${issue.message}` : issue.message
 }
 
+/** Takes any value as it is: for tools that somebody else validates. */
+export const anything: StandardSchemaV1 = {
+  '~standard': { version: 1, vendor: 'countersign', validate: (value) => ({ value }) },
+}
+
 /** Where a library cannot produce JSON Schema itself: the package that can. */
 const CONVERTERS: ReadonlyMap<string, string> = new Map([
   ['valibot', 'toJsonSchema(schema) of @valibot/to-json-schema'],

@@ -1,21 +1,47 @@
 import { CountersignError } from '@countersign/core'
 
+/** The method of an agent in which an error came up. */
+export type AgentMethod = 'generate' | 'stream'
+
+interface ErrorOrigin {
+  readonly method?: AgentMethod | undefined
+  readonly description?: string | undefined
+}
+
 /** Answers wait for their calls, and the agent has no tools at all. Code `toolkit-required`. */
 export class ToolkitRequiredError extends CountersignError {
   /** Names of the tools whose calls wait: the approved ones first, then the denied. */
   readonly pendingApprovals: readonly string[]
+  /** The same request fails again: the agent needs its tools. */
   readonly isRetryable = false
+  readonly method?: AgentMethod
+  readonly description?: string
 
-  constructor(pendingApprovals: readonly string[]) {
+  constructor(pendingApprovals: readonly string[], { method, description }: ErrorOrigin = {}) {
     const names = pendingApprovals.join(', ') || 'some tools'
     super(
       'toolkit-required',
       `Answers for ${names} are waiting, but this agent has no tools: give createAgent the tools it was asked about.`,
-      {
-        pendingApprovals,
-      },
+      { pendingApprovals, ...(method !== undefined && { method }) },
     )
     this.pendingApprovals = pendingApprovals
+    if (method !== undefined) this.method = method
+    if (description !== undefined) this.description = description
+  }
+
+  /** Everything it says, as plain data. */
+  toJSON() {
+    const { name, code, message, pendingApprovals, isRetryable, method, description } = this
+    return { name, code, message, pendingApprovals, isRetryable, method, description }
+  }
+
+  /** What {@link ToolkitRequiredError.toJSON} wrote, as an error again. */
+  static fromJSON(value: {
+    readonly pendingApprovals: readonly string[]
+    readonly method?: AgentMethod | undefined
+    readonly description?: string | undefined
+  }): ToolkitRequiredError {
+    return new ToolkitRequiredError(value.pendingApprovals, value)
   }
 }
 
@@ -24,15 +50,28 @@ export class ToolNotFoundError extends CountersignError {
   readonly toolName: string
   readonly toolParams: unknown
   readonly availableTools: readonly string[]
+  readonly method?: AgentMethod
 
-  constructor(toolName: string, toolParams: unknown, availableTools: readonly string[]) {
+  constructor(
+    toolName: string,
+    toolParams: unknown,
+    availableTools: readonly string[],
+    { method }: Pick<ErrorOrigin, 'method'> = {},
+  ) {
     super(
       'tool-not-found',
       `The approved tool ${JSON.stringify(toolName)} does not exist any more: give createAgent that tool, or answer no.`,
-      { toolName, availableTools },
+      { toolName, availableTools, ...(method !== undefined && { method }) },
     )
     this.toolName = toolName
     this.toolParams = toolParams
     this.availableTools = availableTools
+    if (method !== undefined) this.method = method
+  }
+
+  /** Everything it says, as plain data. `toolParams` are the call's arguments: the model's words, not for a log by default. */
+  toJSON() {
+    const { name, code, message, toolName, availableTools, method } = this
+    return { name, code, message, toolName, availableTools, method }
   }
 }

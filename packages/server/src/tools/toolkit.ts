@@ -5,9 +5,8 @@ import {
   type JsonSchema,
   type Tool,
 } from '@countersign/core'
-import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { ModelTool } from '../model/model.js'
-import { parametersOf } from './schema.js'
+import { anything, parametersOf } from './schema.js'
 
 /** A tool as an agent takes it: placed on the server or in the client. */
 export type AgentTool = AnyServerTool | AnyClientTool
@@ -109,11 +108,6 @@ function checkTool(tool: AgentTool): void {
       { tool: tool.name },
     )
   }
-}
-
-/** The client's own tools are validated by the client. */
-const anything: StandardSchemaV1 = {
-  '~standard': { version: 1, vendor: 'countersign', validate: (value) => ({ value }) },
 }
 
 function notHere(): never {

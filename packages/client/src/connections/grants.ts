@@ -1,0 +1,54 @@
+import { CountersignError, isRecord, type SessionGrant } from '@countersign/core'
+import type { Connection } from './connection.js'
+import { ask, type FetchOptions } from './fetch.js'
+
+/**
+ * A connection whose server also lists and ends session approvals, at a URL of their own (`grantsResponse`).
+ *
+ * @example withGrants(fetchServerSentEvents('/api/chat'), '/api/grants')
+ */
+export function withGrants(
+  connection: Connection,
+  url: string | URL,
+  options: FetchOptions = {},
+): Connection {
+  async function send(
+    method: 'GET' | 'DELETE',
+    which: Record<string, string>,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<Record<string, unknown>> {
+    const separator = String(url).includes('?') ? '&' : '?'
+    const target = `${url}${separator}${new URLSearchParams(which)}`
+    const response = await ask(target, options, {
+      method,
+      headers: { ...headers, accept: 'application/json' },
+    })
+    const body: unknown = await response.json().catch(() => undefined)
+    if (isRecord(body)) return body
+    throw new CountersignError(
+      'empty-response',
+      `"${url}" answered no JSON. Check that it is the URL of the grants.`,
+    )
+  }
+
+  return {
+    ...connection,
+    async grants({ threadId }, { headers }) {
+      const { grants } = await send('GET', { threadId }, headers)
+      return Array.isArray(grants) ? grants.filter(isGrant) : []
+    },
+    async revokeGrant({ threadId, id }, { headers }) {
+      const { revoked } = await send('DELETE', { threadId, ...(id !== undefined && { id }) }, headers)
+      return typeof revoked === 'number' ? revoked : 0
+    },
+  }
+}
+
+function isGrant(value: unknown): value is SessionGrant {
+  return (
+    isRecord(value) &&
+    [value.id, value.threadId, value.toolName, value.grantedAt, value.expiresAt].every(
+      (text) => typeof text === 'string',
+    )
+  )
+}

@@ -1,0 +1,119 @@
+import { readMirror } from '@countersign/core'
+import type { TabHost, TabLink } from '../tabs/link.js'
+import { Keeper } from './keeper.js'
+import type { KeptSession, KeptThread, Persistence, ThreadHost } from './persistence.js'
+
+/** One client's conversation, kept in a {@link Persistence} and, where there are tabs, shared with them. */
+export class Thread implements KeptThread {
+  readonly #session: KeptSession
+  readonly #host: ThreadHost
+  readonly #keeper: Keeper
+  /** Acts that are not over. */
+  #underWay = 0
+  /** Those of them that wait for the conversation to be here; a later one may not overtake them. */
+  #waiting = 0
+  #entered: Promise<TabLink | undefined> | undefined
+  #link: TabLink | undefined
+  /** The platform has no tabs to share with. */
+  #isAlone = false
+
+  constructor(session: KeptSession, host: ThreadHost, persistence: Persistence) {
+    this.#session = session
+    this.#host = host
+    this.#keeper = new Keeper(session, persistence)
+  }
+
+  act(name: string, value: unknown, here: () => unknown): unknown {
+    if (this.#waiting === 0 && this.#isHere()) return here()
+    this.#waiting++
+    return this.#during(
+      this.#open().then((link) => {
+        this.#waiting--
+        return link && !link.leads ? link.forward(name, value) : here()
+      }),
+    )
+  }
+
+  enter(): Promise<unknown> {
+    return this.#during(this.#open())
+  }
+
+  keep(): Promise<boolean> {
+    return this.#keeper.keep()
+  }
+
+  replace(): void {
+    this.#keeper.skipLoading()
+  }
+
+  /** The thread is in use while this goes on. */
+  #during<T>(done: Promise<T>): Promise<T> {
+    this.#underWay++
+    const over = () => {
+      this.#underWay--
+      this.leaveIfUnused()
+    }
+    void done.then(over, over)
+    return done
+  }
+
+  /** Whether the conversation is here, and is this tab's to change. */
+  #isHere(): boolean {
+    const mayShare = this.#session.options.tabs !== undefined && !this.#isAlone
+    return mayShare ? this.#link?.leads === true : this.#keeper.ready
+  }
+
+  /** The conversation as it is stored or as another tab shows it. */
+  #open(): Promise<TabLink | undefined> {
+    this.#entered ??= this.#join()
+    return this.#entered
+  }
+
+  async #join(): Promise<TabLink | undefined> {
+    const link = this.#session.options.tabs?.join(this.#tabHost)
+    if (!link) {
+      this.#isAlone = true
+      await this.#keeper.restore()
+      return undefined
+    }
+    this.#link = link
+    this.#session.onStep = link.stepped
+    this.#keeper.mayNotSave = () => !link.leads
+    await link.ready
+    return link
+  }
+
+  get #tabHost(): TabHost {
+    const session = this.#session
+    return {
+      threadId: session.threadId,
+      capture: () => readMirror(session.state),
+      mirror: (state) => session.follow([{ type: 'mirror', state }]),
+      follow: (steps) => session.follow(steps),
+      perform: (name, value) => this.#host.perform(name, value),
+      load: () => this.#keeper.restore(),
+      takeOver: (error) => {
+        this.#keeper.takeOver()
+        this.#host.takeOver(error)
+      },
+    }
+  }
+
+  get #isUnused(): boolean {
+    return this.#host.isUnused(this.#underWay)
+  }
+
+  leaveIfUnused(): void {
+    if (!this.#isUnused) return
+    const link = this.#link
+    void this.#keeper.flush().then((saved) => {
+      if (!link || this.#link !== link || !this.#isUnused) return
+      this.#link = undefined
+      this.#entered = undefined
+      this.#session.onStep = undefined
+      link.leave()
+      // Other tabs may go on with it: what is stored then counts for more than what is here.
+      if (saved) this.#keeper.forget()
+    })
+  }
+}

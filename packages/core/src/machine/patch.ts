@@ -1,0 +1,19 @@
+import type { JsonPatch } from '../protocol/events.js'
+import type { Outcome } from './effects.js'
+import type { ChatState } from './state.js'
+
+/** Sets a document as a delta changes it: whole, or not at all. */
+export function patched(
+  state: ChatState,
+  document: unknown,
+  delta: JsonPatch,
+  set: (document: unknown) => void,
+): Outcome {
+  if (!state.applyPatch) return 'patch-failed'
+  try {
+    set(state.applyPatch(document, delta))
+    return undefined
+  } catch {
+    return 'patch-failed'
+  }
+}

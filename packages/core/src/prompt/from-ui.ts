@@ -1,0 +1,177 @@
+import { fromAGUIMessages } from '../conversions/from-agui.js'
+import { isSendable } from '../conversions/to-agui.js'
+import { readResult as readOutcome } from '../machine/tool-calls.js'
+import {
+  isRecord,
+  known,
+  oneOf,
+  ours,
+  parseJson,
+  readCallMetadata,
+  sameJson,
+  withOwn,
+} from '../machine/value.js'
+import type { MessagePart, ToolCallPart, ToolResultPart, UIMessage } from '../messages.js'
+import type { Message } from '../protocol/events.js'
+import type {
+  AssistantPart,
+  PlainPart,
+  PromptMessage,
+  PromptToolCall,
+  PromptToolResult,
+  ToolApprovalRequestPart,
+  ToolApprovalResponsePart,
+  ToolMessagePart,
+} from './parts.js'
+
+/**
+ * UI messages as a prompt: a call with an `approval` becomes the call and its request in the assistant message and, once answered,
+ * a response in the tool message after it. `fromPromptMessages` gives back the same UI messages. Calls whose arguments never
+ * became complete stay out.
+ */
+export function toPromptMessages(messages: readonly UIMessage[]): PromptMessage[] {
+  return messages.flatMap((message) => {
+    const { role, parts } = message
+    if (role === 'assistant') return splitAssistant(message)
+    return [{ ...about(message), role, content: parts.filter(isPlain) }]
+  })
+}
+
+/** AG-UI messages as a prompt; nothing is stored twice, the prompt is read out of them. */
+export function promptFromAGUI(messages: readonly Message[]): PromptMessage[] {
+  return toPromptMessages(fromAGUIMessages(messages))
+}
+
+function about({ id, metadata, createdAt }: UIMessage) {
+  return { id, ...known({ metadata, createdAt }) }
+}
+
+function isPlain(part: MessagePart): part is PlainPart {
+  return part.type === 'text' || part.type === 'file' || part.type === 'source' || part.type === 'data'
+}
+
+/** Whatever is said after a result begins another message of the same id, so that the order of parts needs no record. */
+function splitAssistant(message: UIMessage): PromptMessage[] {
+  const split: PromptMessage[] = []
+  const names = new Map<string, string>()
+  const ends = new Map(message.parts.filter(isResult).map((part) => [part.toolCallId, part]))
+  let content: AssistantPart[] = []
+  let responses: ToolMessagePart[] = []
+  let results: ToolMessagePart[] = []
+  const close = () => {
+    const head = split.length === 0 ? about(message) : { id: message.id }
+    split.push({ ...head, role: 'assistant', content })
+    const answers = [...responses, ...results]
+    if (answers.length > 0) split.push({ role: 'tool', content: answers })
+    content = []
+    responses = []
+    results = []
+  }
+  for (const part of message.parts) {
+    if (part.type === 'tool-result') {
+      const name = names.get(part.toolCallId)
+      if (name !== undefined) results.push(readResult(part, name))
+      continue
+    }
+    if (part.type === 'tool-call' && !isSendable(part)) continue
+    if (results.length > 0) close()
+    if (part.type !== 'tool-call') {
+      content.push(part)
+      continue
+    }
+    names.set(part.id, part.name)
+    const { call, request, response } = readCall(part, ends.get(part.id))
+    content.push(call, ...(request === undefined ? [] : [request]))
+    if (response !== undefined) responses.push(response)
+  }
+  if (content.length > 0 || results.length > 0 || split.length === 0) close()
+  return split
+}
+
+function isResult(part: MessagePart): part is ToolResultPart {
+  return part.type === 'tool-result'
+}
+
+function readCall(
+  part: ToolCallPart,
+  end: ToolResultPart | undefined,
+): {
+  readonly call: PromptToolCall
+  readonly request?: ToolApprovalRequestPart
+  readonly response?: ToolApprovalResponsePart
+} {
+  const { kept } = readCallMetadata(part.metadata)
+  const { request: requested, response: responded, ...own } = ours(kept)
+  const { id, name, approval, providerExecuted } = part
+  const extra = approval === undefined ? known({ request: requested, response: responded }) : {}
+  const metadata = withOwn(kept, { ...own, ...extra, ...(isTold(part, end) ? {} : unresolved(part)) })
+  const call: PromptToolCall = {
+    type: 'tool-call',
+    id,
+    name,
+    arguments: part.arguments,
+    ...known({ providerExecuted: providerExecuted || undefined, metadata }),
+  }
+  if (approval === undefined) return { call }
+  return { call, ...readApproval(part, approval, requested, responded) }
+}
+
+/** What a history has no other word for. */
+function unresolved({ state, error }: ToolCallPart) {
+  if (state === 'executing') return { state }
+  return state === 'cancelled' ? known({ state, error }) : {}
+}
+
+/** Whether the result says by itself how the call ended. */
+function isTold(call: ToolCallPart, end: ToolResultPart | undefined): boolean {
+  if (end === undefined) return false
+  const told = readOutcome(call, end.content, end.metadata, end.error)
+  return told.state === call.state && sameJson(told.error ?? null, call.error ?? null)
+}
+
+function readApproval(
+  { id: toolCallId, providerExecuted }: ToolCallPart,
+  approval: NonNullable<ToolCallPart['approval']>,
+  requested: unknown,
+  responded: unknown,
+) {
+  const { id: approvalId, needsApproval: _, options, approved, reason, scope, input, ...rest } = approval
+  const terms = known({ ...rest, options: isDefault(options) ? undefined : options })
+  const metadata = isRecord(requested) || requested === undefined ? withOwn(requested, terms) : requested
+  const request: ToolApprovalRequestPart = {
+    type: 'tool-approval-request',
+    approvalId,
+    toolCallId,
+    ...known({ metadata }),
+  }
+  if (approved === undefined) return { request }
+  const answered = withOwn(isRecord(responded) ? responded : undefined, known({ input }))
+  const response: ToolApprovalResponsePart = {
+    type: 'tool-approval-response',
+    approvalId,
+    approved,
+    ...known({ reason, scope, providerExecuted: providerExecuted || undefined, options: answered }),
+  }
+  return { request, response }
+}
+
+/** The options of a request that names none. */
+function isDefault([first, second, ...more]: readonly string[]): boolean {
+  return first === 'deny' && second === 'once' && more.length === 0
+}
+
+function readResult(part: ToolResultPart, name: string): PromptToolResult {
+  const { id: messageId, toolCallId, content, error, metadata } = part
+  const result = typeof content === 'string' ? parseJson(content, content) : content
+  const isSame = typeof content === 'string' && content === JSON.stringify(result)
+  return {
+    type: 'tool-result',
+    toolCallId,
+    name,
+    isFailure:
+      error !== undefined || oneOf(ours(metadata).outcome, 'denied', 'cancelled', 'error') !== undefined,
+    result,
+    messageId,
+    ...known({ content: isSame ? undefined : content, error, metadata }),
+  }
+}

@@ -1,0 +1,55 @@
+import type { AssistantPart, PromptMessage, ToolMessagePart } from './parts.js'
+import type { ResponsePart, StreamPart } from './stream.js'
+
+/** The parts of a stream, each whole: pieces of text are put together, the end of the run is left out. */
+export function toResponseParts(parts: Iterable<StreamPart>): ResponsePart[] {
+  const whole: ResponsePart[] = []
+  let writing: string | undefined
+  for (const part of parts) {
+    if (part.type === 'finish') continue
+    const last = whole.at(-1)
+    const now = pieceOf(part)
+    if (part.type === 'text-delta') {
+      if (last?.type === 'text' && writing === now)
+        whole[whole.length - 1] = { ...last, text: last.text + part.delta }
+      else whole.push({ type: 'text', text: part.delta })
+    } else if (part.type === 'reasoning-delta') {
+      if (last?.type === 'reasoning' && writing === now)
+        whole[whole.length - 1] = { ...last, text: last.text + part.delta }
+      else whole.push({ type: 'reasoning', id: part.id, text: part.delta })
+    } else whole.push(part)
+    writing = now
+  }
+  return whole
+}
+
+function pieceOf(part: StreamPart): string | undefined {
+  if (part.type === 'text-delta') return `text ${part.messageId}`
+  return part.type === 'reasoning-delta' ? `reasoning ${part.id}` : undefined
+}
+
+/**
+ * What a run answered as history: calls and requests in an assistant message, results in the tool message after it, in their order.
+ * Preliminary results are left out. `newId` names each assistant message.
+ */
+export function fromResponseParts(parts: Iterable<ResponsePart>, newId: () => string): PromptMessage[] {
+  const messages: PromptMessage[] = []
+  let content: AssistantPart[] = []
+  let results: ToolMessagePart[] = []
+  const close = () => {
+    if (content.length > 0) messages.push({ id: newId(), role: 'assistant', content })
+    if (results.length > 0) messages.push({ role: 'tool', content: results })
+    content = []
+    results = []
+  }
+  for (const part of parts) {
+    if (part.type === 'tool-result') {
+      if (!part.preliminary) results.push(part)
+      continue
+    }
+    if (results.length > 0) close()
+    content.push(part)
+  }
+  close()
+  return messages
+}

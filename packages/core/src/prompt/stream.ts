@@ -1,0 +1,149 @@
+import { readApprovalEvent } from '../machine/approvals.js'
+import { isRecord, known, oneOf, ours, parseJson, string } from '../machine/value.js'
+import type { SourcePart } from '../messages.js'
+import type { AGUIEvent, EventOf } from '../protocol/events.js'
+import type {
+  AssistantPart,
+  PromptMessage,
+  PromptPart,
+  PromptToolResult,
+  ToolApprovalRequestPart,
+} from './parts.js'
+
+/** A piece of text. */
+export interface TextDeltaPart {
+  readonly type: 'text-delta'
+  readonly messageId: string
+  readonly delta: string
+}
+
+/** A piece of reasoning; `id` is that of the AG-UI reasoning message. */
+export interface ReasoningDeltaPart {
+  readonly type: 'reasoning-delta'
+  readonly id: string
+  readonly delta: string
+}
+
+/** The run is over. */
+export interface FinishPart {
+  readonly type: 'finish'
+  /** `stop`, `tool_calls`, `length` and the like, as far as the server says. */
+  readonly reason?: string
+}
+
+/** What a run answers, each part whole. Plain JSON: the encoded form is the part itself. */
+export type ResponsePart = AssistantPart | PromptToolResult
+/** What a run answers, as it comes. */
+export type StreamPart =
+  | TextDeltaPart
+  | ReasoningDeltaPart
+  | SourcePart
+  | Extract<AssistantPart, { type: 'tool-call' | 'tool-approval-request' }>
+  | PromptToolResult
+  | FinishPart
+/** Every part there is, of prompts and of responses. */
+export type AnyPart = PromptPart | StreamPart
+
+/** Takes events in order and answers the parts that are complete with each. */
+export type PartReader = (event: AGUIEvent) => readonly StreamPart[]
+
+export interface PartReaderOptions {
+  /** What was said before the run: it names the tools of results whose calls are older. */
+  readonly history?: readonly PromptMessage[] | undefined
+}
+
+/** Reads the events of one run as parts: each call, then its request; what a running tool reports is a preliminary result. */
+export function createPartReader({ history = [] }: PartReaderOptions = {}): PartReader {
+  const older = namesOf(history)
+  const calls = new Map<string, { readonly name: string; arguments: string; own: Record<string, unknown> }>()
+  const nameOf = (id: string) => calls.get(id)?.name ?? older.get(id) ?? ''
+  return (event) => {
+    switch (event.type) {
+      case 'TEXT_MESSAGE_CONTENT':
+        return [{ type: 'text-delta', messageId: event.messageId, delta: event.delta }]
+      case 'REASONING_MESSAGE_CONTENT':
+        return [{ type: 'reasoning-delta', id: event.messageId, delta: event.delta }]
+      case 'TOOL_CALL_START':
+        calls.set(event.toolCallId, { name: event.toolCallName, arguments: '', own: ours(event.metadata) })
+        return []
+      case 'TOOL_CALL_ARGS': {
+        const call = calls.get(event.toolCallId)
+        if (call !== undefined) call.arguments += event.delta
+        return []
+      }
+      case 'TOOL_CALL_END': {
+        const call = calls.get(event.toolCallId)
+        if (call === undefined) return []
+        const { token: _, providerExecuted, ...own } = { ...call.own, ...ours(event.metadata) }
+        const metadata = Object.keys(own).length > 0 ? { countersign: own } : undefined
+        const executed = providerExecuted === true || undefined
+        const { name, arguments: text } = call
+        return [
+          {
+            type: 'tool-call',
+            id: event.toolCallId,
+            name,
+            arguments: text,
+            ...known({ providerExecuted: executed, metadata }),
+          },
+        ]
+      }
+      case 'TOOL_CALL_RESULT':
+        return [readResult(event, nameOf(event.toolCallId))]
+      case 'CUSTOM':
+        return readCustom(event)
+      case 'RUN_FINISHED':
+        return [{ type: 'finish', ...known({ reason: string(event.metadata?.finishReason) }) }]
+      default:
+        return []
+    }
+  }
+}
+
+function namesOf(history: readonly PromptMessage[]): ReadonlyMap<string, string> {
+  const names = new Map<string, string>()
+  for (const { role, content } of history)
+    if (role === 'assistant')
+      for (const part of content) if (part.type === 'tool-call') names.set(part.id, part.name)
+  return names
+}
+
+function readCustom({ name, value }: EventOf<'CUSTOM'>): readonly StreamPart[] {
+  switch (name) {
+    case 'approval-requested':
+      return readRequest(value)
+    case 'tool-progress':
+      return readProgress(value)
+    case 'source': {
+      const { id, url, title } = isRecord(value) ? value : {}
+      if (typeof id !== 'string') return []
+      return [{ type: 'source', id, ...known({ url: string(url), title: string(title) }) }]
+    }
+    default:
+      return []
+  }
+}
+
+function readRequest(value: unknown): readonly ToolApprovalRequestPart[] {
+  const asked = readApprovalEvent(value)
+  if (asked === undefined) return []
+  const { id: approvalId, needsApproval: _, ...terms } = asked.approval
+  const { toolCallId } = asked
+  return [{ type: 'tool-approval-request', approvalId, toolCallId, metadata: { countersign: terms } }]
+}
+
+function readProgress(value: unknown): readonly PromptToolResult[] {
+  const { toolCallId, toolName, data } = isRecord(value) ? value : {}
+  if (typeof toolCallId !== 'string' || typeof toolName !== 'string') return []
+  const part = { type: 'tool-result', toolCallId, name: toolName, isFailure: false } as const
+  return [{ ...part, result: data, preliminary: true }]
+}
+
+function readResult({ content, ...event }: EventOf<'TOOL_CALL_RESULT'>, name: string): PromptToolResult {
+  const { toolCallId, messageId, metadata } = event
+  const result = typeof content === 'string' ? parseJson(content, content) : content
+  const isSame = typeof content === 'string' && content === JSON.stringify(result)
+  const isFailure = oneOf(ours(metadata).outcome, 'denied', 'cancelled', 'error') !== undefined
+  const more = known({ content: isSame ? undefined : content, metadata })
+  return { type: 'tool-result', toolCallId, name, isFailure, result, messageId, ...more }
+}

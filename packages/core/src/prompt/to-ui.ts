@@ -1,0 +1,229 @@
+import { fromAGUIMessages } from '../conversions/from-agui.js'
+import { toAGUIMessages } from '../conversions/to-agui.js'
+import { readApproval, readRefusal } from '../machine/approvals.js'
+import { isRecord, known, oneOf, ours, withOwn } from '../machine/value.js'
+import type { MessagePart, ToolCallPart, ToolResultPart, UIMessage } from '../messages.js'
+import type { Message } from '../protocol/events.js'
+import type {
+  AssistantPromptMessage,
+  PromptMessage,
+  PromptToolCall,
+  PromptToolResult,
+  ToolApprovalRequestPart,
+  ToolApprovalResponsePart,
+} from './parts.js'
+
+export interface PromptConversionOptions {
+  /** Told of a request without its call, a response without its request and a result without its call: they are left out. */
+  readonly onWarning?: ((message: string) => void) | undefined
+}
+
+/**
+ * A prompt as UI messages. A request belongs to the nearest earlier call of its id that has none, a response to its request by the
+ * approval's id (the first one counts), a result to the nearest earlier call of its id that has none. Assistant messages of one id
+ * become one.
+ */
+export function fromPromptMessages(
+  messages: readonly PromptMessage[],
+  options: PromptConversionOptions = {},
+): UIMessage[] {
+  const reader = new PromptReader(options)
+  for (const message of messages) reader.read(message)
+  return reader.finish()
+}
+
+/** A prompt as AG-UI messages, for a request: what a server reads as answers in its history is in `metadata.countersign`. */
+export function promptToAGUI(
+  messages: readonly PromptMessage[],
+  options: PromptConversionOptions = {},
+): Message[] {
+  return toAGUIMessages(fromPromptMessages(messages, options))
+}
+
+/** A UI message while its parts are collected. */
+interface Draft {
+  readonly message: Omit<UIMessage, 'parts'>
+  readonly parts: MessagePart[]
+}
+
+/** Where a call is, so that what is said of it later finds it. */
+interface Place {
+  readonly draft: Draft
+  readonly index: number
+}
+
+class PromptReader {
+  readonly #warn: (message: string) => void
+  readonly #drafts: Draft[] = []
+  readonly #unasked = new Map<string, Place[]>()
+  readonly #unresolved = new Map<string, Place[]>()
+  readonly #asked = new Map<string, Place>()
+
+  constructor({ onWarning = () => {} }: PromptConversionOptions) {
+    this.#warn = onWarning
+  }
+
+  read(message: PromptMessage): void {
+    switch (message.role) {
+      case 'user':
+      case 'system':
+        this.#drafts.push(draftOf(message, [...message.content]))
+        return
+      case 'assistant':
+        this.#say(message)
+        return
+      case 'tool':
+        for (const part of message.content) {
+          if (part.type === 'tool-result') this.#resolve(part)
+          else this.#answer(part)
+        }
+        return
+      default:
+        message satisfies never
+    }
+  }
+
+  /** How a call ended is read from its result, as in any history. */
+  finish(): UIMessage[] {
+    return this.#drafts.flatMap(({ message, parts }) => {
+      const drafted = { ...message, parts }
+      return parts.some(({ type }) => type === 'tool-call')
+        ? fromAGUIMessages(toAGUIMessages([drafted]))
+        : [drafted]
+    })
+  }
+
+  #say(message: AssistantPromptMessage): void {
+    const last = this.#drafts.at(-1)
+    const goesOn = last?.message.role === 'assistant' && last.message.id === message.id
+    const draft = goesOn ? last : draftOf(message, [])
+    if (!goesOn) this.#drafts.push(draft)
+    for (const part of message.content) {
+      if (part.type === 'tool-approval-request') this.#ask(part)
+      else if (part.type === 'tool-call') this.#call(draft, part)
+      else draft.parts.push(part)
+    }
+  }
+
+  #call(draft: Draft, call: PromptToolCall): void {
+    const place = { draft, index: draft.parts.length }
+    draft.parts.push(draftCall(call))
+    remember(this.#unasked, call.id, place)
+    remember(this.#unresolved, call.id, place)
+  }
+
+  #ask(request: ToolApprovalRequestPart): void {
+    const { approvalId, toolCallId, metadata } = request
+    if (this.#asked.has(approvalId)) {
+      this.#warn(`The request ${approvalId} is there twice.`)
+      return
+    }
+    const place = this.#unasked.get(toolCallId)?.pop()
+    if (place === undefined) {
+      this.#warn(`The request ${approvalId} asks about no call.`)
+      return
+    }
+    this.#asked.set(approvalId, place)
+    const { problem, delivery, ...terms } = ours(metadata)
+    const approval = readApproval({ ...terms, id: approvalId })
+    const { countersign: _, ...others } = isRecord(metadata) ? metadata : {}
+    change(place, (call) => ({
+      ...withExtra(call, 'request', isRecord(metadata) ? others : metadata),
+      ...(approval && {
+        approval: {
+          ...approval,
+          ...known({
+            delivery: oneOf(delivery, 'waiting', 'sent', 'settled', 'unknown'),
+            problem: readRefusal(problem),
+          }),
+        },
+      }),
+    }))
+  }
+
+  #answer(response: ToolApprovalResponsePart): void {
+    const { approvalId, approved, reason, scope, options } = response
+    const place = this.#asked.get(approvalId)
+    if (place === undefined) {
+      this.#warn(`The answer ${approvalId} is for no request.`)
+      return
+    }
+    const { input } = ours(options)
+    const { countersign: _, ...others } = options ?? {}
+    change(place, (call) => {
+      if (call.approval === undefined || call.approval.approved !== undefined) return call
+      const approval = { ...call.approval, approved, ...known({ reason, scope, input }) }
+      return { ...withExtra(call, 'response', others), approval }
+    })
+  }
+
+  #resolve(part: PromptToolResult): void {
+    if (part.preliminary) return
+    const place = this.#unresolved.get(part.toolCallId)?.pop()
+    if (place === undefined) {
+      this.#warn(`The result for ${part.toolCallId} answers no call.`)
+      return
+    }
+    place.draft.parts.push(draftResult(part, place.draft.message.id))
+  }
+}
+
+function draftOf(
+  { id, role, metadata, createdAt }: Exclude<PromptMessage, { role: 'tool' }>,
+  parts: MessagePart[],
+): Draft {
+  return { message: { id, role, ...known({ metadata, createdAt }) }, parts }
+}
+
+function remember(places: Map<string, Place[]>, id: string, place: Place): void {
+  const same = places.get(id)
+  if (same === undefined) places.set(id, [place])
+  else same.push(place)
+}
+
+function change({ draft, index }: Place, to: (call: ToolCallPart) => ToolCallPart): void {
+  const call = draft.parts[index]
+  if (call?.type === 'tool-call') draft.parts[index] = to(call)
+}
+
+function draftCall({ id, name, arguments: text, providerExecuted, metadata }: PromptToolCall): ToolCallPart {
+  const { state, error } = ours(metadata)
+  const message = isRecord(error) && typeof error.message === 'string' ? error.message : undefined
+  return {
+    type: 'tool-call',
+    id,
+    name,
+    arguments: text,
+    state: oneOf(state, 'cancelled', 'executing') ?? 'input-complete',
+    ...(message !== undefined && { error: { ...(isRecord(error) && error), message } }),
+    ...known({ providerExecuted: providerExecuted || undefined, metadata }),
+  }
+}
+
+/** What a provider wrote on a request or a response rides with the call: neither UI messages nor AG-UI have a place for it. */
+function withExtra(call: ToolCallPart, name: 'request' | 'response', extra: unknown): ToolCallPart {
+  if (extra === undefined || (isRecord(extra) && Object.keys(extra).length === 0)) return call
+  const metadata = withOwn(call.metadata, { ...ours(call.metadata), [name]: extra })
+  return { ...call, ...known({ metadata }) }
+}
+
+function draftResult(part: PromptToolResult, messageId: string): ToolResultPart {
+  const { toolCallId, content, result, error, metadata } = part
+  return {
+    type: 'tool-result',
+    id: part.messageId ?? `result_${messageId}_${toolCallId}`,
+    toolCallId,
+    content: content ?? (JSON.stringify(result) || 'null'),
+    ...known({ error, metadata }),
+    ...unflagged(part),
+  }
+}
+
+/** A failure that says so by `isFailure` alone is told to others in the two ways they know. */
+function unflagged({ isFailure, result, error, metadata }: PromptToolResult) {
+  if (!isFailure || error !== undefined || ours(metadata).outcome !== undefined) return {}
+  const { type, reason } = isRecord(result) ? result : {}
+  const outcome = (oneOf(type, 'execution-denied', 'execution-cancelled') ?? 'execution-error').slice(10)
+  const own = withOwn(metadata, { ...ours(metadata), outcome })
+  return { error: typeof reason === 'string' ? reason : outcome, ...known({ metadata: own }) }
+}

@@ -1,0 +1,89 @@
+import type { Message, ToolCall } from '@countersign/core'
+import { type PromptToolResult, toolResult } from '@countersign/core/prompt'
+import { type CallSite, isProviderExecuted, readCalls } from '../history/history.js'
+import { asString, isRecord, readOwn } from '../history/metadata.js'
+import { rejection } from './stored-outcome.js'
+
+/** A decision that a history keeps on a call, as it is written there: nothing about it is checked. */
+export interface RecordedDecision {
+  readonly site: CallSite
+  readonly approvalId: string
+  readonly approved: unknown
+  readonly reason: unknown
+  readonly scope: unknown
+  /** The arguments as edited by the person. */
+  readonly edits: unknown
+  readonly token: unknown
+}
+
+/** Every decision that a history keeps, in the order of the calls. */
+export function readDecisions(sites: readonly CallSite[]): readonly RecordedDecision[] {
+  return sites.flatMap((site) => {
+    const { approval, token, state } = readOwn(site.call.metadata)
+    // what the client shows as cancelled is no yes any more
+    if (state === 'cancelled' || !isRecord(approval) || approval.approved === undefined) return []
+    const approvalId = asString(approval.id)
+    if (approvalId === undefined) return []
+    const { approved, reason, scope, input: edits } = approval
+    return [{ site, approvalId, approved, reason, scope, edits, token }]
+  })
+}
+
+/** A person's answer as a history tells it. A run checks it before anything runs; this is for reading. */
+export interface CollectedApproval {
+  readonly approvalId: string
+  readonly toolCallId: string
+  readonly approved: boolean
+  readonly reason?: string
+  readonly scope?: 'once' | 'session'
+  /** The call it is about, where it is known. */
+  readonly call?: ToolCall
+}
+
+export interface CollectOptions {
+  /** Leaves out answers whose call has its result. Default `false`. */
+  readonly excludeResolved?: boolean | undefined
+}
+
+/**
+ * The answers that a whole history holds, in the order of the calls; of two for one approval the first counts. A prompt becomes
+ * such a history by `promptToAGUI` of `@countersign/core/prompt`. Calls that the model's provider runs are not among them.
+ */
+export function collectToolApprovals(
+  messages: readonly Message[],
+  { excludeResolved = false }: CollectOptions = {},
+): { readonly approved: readonly CollectedApproval[]; readonly denied: readonly CollectedApproval[] } {
+  const first = new Map<string, RecordedDecision>()
+  for (const decision of readDecisions(readCalls(messages)))
+    if (!first.has(decision.approvalId)) first.set(decision.approvalId, decision)
+  const counted = [...first.values()].filter(
+    ({ site }) => !isProviderExecuted(site.call) && !(excludeResolved && site.result !== undefined),
+  )
+  const saying = (approved: boolean) =>
+    counted
+      .filter((decision) => decision.approved === approved)
+      .map((decision) => collected(decision, approved))
+  return { approved: saying(true), denied: saying(false) }
+}
+
+function collected(decision: RecordedDecision, approved: boolean): CollectedApproval {
+  const { approvalId, site, reason, scope } = decision
+  const { call } = site
+  return {
+    approvalId,
+    toolCallId: call.id,
+    approved,
+    ...(typeof reason === 'string' && { reason }),
+    ...((scope === 'once' || scope === 'session') && { scope }),
+    call,
+  }
+}
+
+/** The results of denied calls, as a history keeps them; none for an answer whose call is not known. */
+export function createDenialResults(denied: readonly CollectedApproval[]): readonly PromptToolResult[] {
+  return denied.flatMap(({ call, reason }) => {
+    if (call === undefined) return []
+    const { id, function: called } = call
+    return [toolResult({ id, name: called.name }, rejection({ decision: 'deny', reason }))]
+  })
+}

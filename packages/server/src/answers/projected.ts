@@ -1,0 +1,51 @@
+import { APPROVAL_TOOL } from '../gate/approval-tool.js'
+import type { CallSite } from '../history/history.js'
+import { isRecord, readOwn } from '../history/metadata.js'
+import type { Warn } from '../scope/settings.js'
+import type { Answer } from './answers.js'
+
+/**
+ * The answers that came as results of the client tool that stands for a question. Only a result of such a call counts, and only with
+ * the token in the call's own arguments: neither an id that looks like one nor the ledger stands in for it. What is no decision is left
+ * alone with a warning; one that names another tool than the call is about is refused.
+ */
+export function readProjected(sites: readonly CallSite[], warn: Warn): readonly Answer[] {
+  return sites.flatMap((site) => {
+    if (site.call.function.name !== APPROVAL_TOOL || site.result === undefined) return []
+    const asked = parseObject(site.call.function.arguments)
+    const about = sites.findLast(
+      ({ call }) => call.id === asked?.toolCallId && call.function.name !== APPROVAL_TOOL,
+    )
+    // a call that has its result was answered before; what closed the question itself is no answer to it
+    if (about?.result !== undefined || readOwn(site.result.metadata).outcome !== undefined) return []
+    const payload = readPayload(site, about, warn)
+    if (payload === undefined) return []
+    const token = typeof asked?.token === 'string' ? asked.token : ''
+    return [{ via: 'projection', approvalId: site.call.id, status: 'resolved', payload, token, site: about }]
+  })
+}
+
+/** `{ decision: 'approve' | 'deny', scope?, reason?, editedArgs?, toolName? }` as the payload of any other answer. */
+function readPayload({ call, result }: CallSite, about: CallSite | undefined, warn: Warn): unknown {
+  const said = typeof result?.content === 'string' ? parseObject(result.content) : undefined
+  if (said?.decision !== 'approve' && said?.decision !== 'deny') {
+    warn(`The result of ${APPROVAL_TOOL} ${call.id} is no decision; the question stays open.`)
+    return undefined
+  }
+  const { decision, scope, reason, editedArgs, toolName } = said
+  if (toolName !== undefined && about !== undefined && toolName !== about.call.function.name) {
+    warn(`The answer ${call.id} names another tool than its call; it is refused.`)
+    return {}
+  }
+  const approved = decision === 'approve'
+  return { approved, reason, ...(approved && { scope, editedArgs }) }
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isRecord(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}

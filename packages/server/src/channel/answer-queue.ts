@@ -1,0 +1,147 @@
+import type { ResumeEntry } from '@countersign/core'
+
+/** What became of an answer on its way into an open run. */
+export type Delivery =
+  /** The run has it and acts on it. */
+  | { readonly status: 'taken' }
+  /** It has not; the answer is as good as before and can go out with a request of its own. */
+  | { readonly status: 'refused'; readonly code: DeliveryCode; readonly message: string }
+
+export type DeliveryCode = 'run-ended' | 'approval-conflict' | 'too-many-answers'
+
+/** Where a run that is open takes its answers from. */
+export interface AnswerSource {
+  /**
+   * Calls `taken` once: with the answer to `approvalId` as soon as it is there, or without one when no more will come. The function
+   * that comes back stops the waiting.
+   */
+  take(approvalId: string, taken: (entry: ResumeEntry | undefined) => void): () => void
+  /** No more is taken: what waits for an answer gets none, and answers that nobody took are refused. */
+  close(): void
+}
+
+/**
+ * The answers for one run. Whoever hears the person puts them in, in any order and at any time, also before the question was asked;
+ * each waits until the run takes it.
+ */
+export interface AnswerQueue extends AnswerSource {
+  /**
+   * Resolves once the run has taken the answer, or certainly will not. The first answer to a question wins: the same again is `taken`,
+   * another is refused with `approval-conflict`. Never rejects.
+   */
+  put(entry: ResumeEntry): Promise<Delivery>
+}
+
+/** How many answers may wait for questions that were not asked yet. */
+const MAX_EARLY = 256
+
+interface Early {
+  readonly entry: ResumeEntry
+  readonly delivery: Promise<Delivery>
+  settle(delivery: Delivery): void
+}
+
+/**
+ * A queue for one run, which closes it at its end.
+ *
+ * @example
+ * const answers = answerQueue()
+ * for await (const event of agent.run(input, { answers })) show(event)      // stays open while the person decides
+ * // and meanwhile, elsewhere
+ * await answers.put({ interruptId: approval.id, status: 'resolved', payload: { approved: true } })
+ */
+export function answerQueue(): AnswerQueue {
+  const waiting = new Map<string, (entry: ResumeEntry | undefined) => void>()
+  const early = new Map<string, Early>()
+  const taken = new Map<string, ResumeEntry>()
+  let open = true
+
+  function put(entry: ResumeEntry): Promise<Delivery> {
+    const { interruptId } = entry
+    if (!open) return Promise.resolve(ENDED)
+    const first = taken.get(interruptId)
+    if (first !== undefined) return Promise.resolve(repeated(first, entry))
+    const take = waiting.get(interruptId)
+    if (take !== undefined) {
+      give(take, entry)
+      return Promise.resolve(TAKEN)
+    }
+    const kept = early.get(interruptId)
+    if (kept !== undefined)
+      return says(kept.entry) === says(entry) ? kept.delivery : Promise.resolve(CONFLICT)
+    return early.size < MAX_EARLY ? keep(entry) : Promise.resolve(TOO_MANY)
+  }
+
+  function keep(entry: ResumeEntry): Promise<Delivery> {
+    let settle: (delivery: Delivery) => void = () => {}
+    const delivery = new Promise<Delivery>((resolve) => {
+      settle = resolve
+    })
+    early.set(entry.interruptId, { entry, delivery, settle })
+    return delivery
+  }
+
+  function give(take: (entry: ResumeEntry) => void, entry: ResumeEntry): void {
+    waiting.delete(entry.interruptId)
+    taken.set(entry.interruptId, entry)
+    take(entry)
+  }
+
+  return {
+    put,
+    take(approvalId, take) {
+      if (!open) {
+        take(undefined)
+        return () => {}
+      }
+      taken.delete(approvalId)
+      const kept = early.get(approvalId)
+      if (kept !== undefined) {
+        early.delete(approvalId)
+        give(take, kept.entry)
+        kept.settle(TAKEN)
+        return () => {}
+      }
+      waiting.set(approvalId, take)
+      return () => {
+        if (waiting.get(approvalId) === take) waiting.delete(approvalId)
+      }
+    },
+    close() {
+      if (!open) return
+      open = false
+      const [unanswered, untaken] = [[...waiting.values()], [...early.values()]]
+      waiting.clear()
+      early.clear()
+      for (const take of unanswered) take(undefined)
+      for (const { settle } of untaken) settle(ENDED)
+    },
+  }
+}
+
+const TAKEN: Delivery = { status: 'taken' }
+const ENDED = refusal('run-ended', 'No run that takes the answer is open.')
+const CONFLICT = refusal('approval-conflict', 'This request was answered before, and otherwise.')
+const TOO_MANY = refusal('too-many-answers', 'Too many answers wait for questions that were not asked.')
+
+function refusal(code: DeliveryCode, message: string): Delivery {
+  return { status: 'refused', code, message }
+}
+
+function repeated(first: ResumeEntry, second: ResumeEntry): Delivery {
+  return says(first) === says(second) ? TAKEN : CONFLICT
+}
+
+/** What an answer says, without what came along with it. */
+function says({ status, payload }: ResumeEntry): string {
+  return JSON.stringify([status, payload])
+}
+
+/** Puts in several answers that came together. One that was not taken speaks for all of them. */
+export async function putAll(queue: AnswerQueue, entries: readonly ResumeEntry[]): Promise<Delivery> {
+  const deliveries = await Promise.all(entries.map(queue.put))
+  return deliveries.find(({ status }) => status === 'refused') ?? TAKEN
+}
+
+/** What is said where no run of that name is open. */
+export const runEnded: Delivery = ENDED

@@ -1,0 +1,31 @@
+import type { Grant } from '../ledger/ledger.js'
+import { audit } from '../scope/audit.js'
+import type { AgentSettings } from '../scope/settings.js'
+
+/** The standing session approvals, by the person they belong to: what a settings page shows and ends. */
+export interface SessionGrants {
+  /** Those that let calls run, of one thread where given, oldest first. */
+  list(subject: string, threadId?: string): Promise<readonly Grant[]>
+  /** Ends one, or all of a thread, or all; the next call asks again. Resolves with how many there were. */
+  revoke(subject: string, which?: { readonly threadId?: string; readonly id?: string }): Promise<number>
+}
+
+export function sessionGrants(settings: AgentSettings): SessionGrants {
+  const { ledger } = settings.approvals
+  const list: SessionGrants['list'] = async (subject, threadId) => {
+    const grants = await ledger.list(subject, threadId)
+    return grants.filter((grant) => grant.approved)
+  }
+  return {
+    list,
+    async revoke(subject, { threadId, id } = {}) {
+      const ended = (await list(subject, threadId)).filter((grant) => id === undefined || grant.id === id)
+      await ledger.revoke({ owner: subject, threadId, id })
+      for (const grant of ended) {
+        const scope = { settings, owner: subject, threadId: grant.threadId }
+        await audit(scope, { event: 'revoked', toolName: grant.toolName })
+      }
+      return ended.length
+    },
+  }
+}

@@ -1,0 +1,100 @@
+import type { ResumeEntry } from '@countersign/core'
+import type { Delivery } from '../channel/answer-queue.js'
+import { isRecord } from '../history/metadata.js'
+import type { Agent } from '../run/agent.js'
+import type { RunContext } from '../scope/settings.js'
+import { type Holder, runKey, subjectOf } from './holder.js'
+import { checkRequest, type Rejection, readText, rejection, rejectionOf } from './http.js'
+import { checkOrigin, type OriginRule } from './origin.js'
+import { invalid, parseBody, readParsedInput } from './run-input.js'
+
+export interface AnswerOptions extends OriginRule {
+  /** What the application knows of this request: the same `subject` as for the run. */
+  readonly context?: RunContext | undefined
+}
+
+/** Answers for a run that is open, as a request or a frame brings them. */
+interface LiveAnswers {
+  readonly threadId: string
+  readonly runId: string
+  readonly resume: readonly ResumeEntry[]
+}
+
+/**
+ * Reads answers out of what was parsed, by the rules of a chat request.
+ *
+ * @throws CountersignError `invalid-request`, `request-too-large`; `data.status` is the HTTP status.
+ */
+export function readLiveAnswers(body: unknown): LiveAnswers {
+  if (!isRecord(body)) throw invalid('The body must be an object: { threadId, runId, resume }.')
+  const { threadId, runId, resume } = body
+  const input = readParsedInput({ threadId, runId, resume, messages: [], tools: [], context: [] })
+  if (input.resume === undefined || input.resume.length === 0) throw invalid('resume must hold an answer.')
+  return { threadId: input.threadId, runId: input.runId, resume: input.resume }
+}
+
+/** Brings answers to the run of this holder that is open, wherever it is. */
+export function deliverAnswers(
+  agent: Agent,
+  holder: Holder,
+  { threadId, runId, resume }: LiveAnswers,
+): Promise<Delivery> {
+  return agent.answerChannel.deliver(runKey(holder, threadId, runId), resume)
+}
+
+/** Who asks, in the words of HTTP. */
+interface AnswerHead {
+  readonly method: string | undefined
+  readonly type: string | null | undefined
+  readonly length: string | null | undefined
+  readonly origin: string | null | undefined
+  readonly host: string | null | undefined
+}
+
+/** Answers in the body of a request, to the open run of its person. 200 once the run has them, 409 where none took them. */
+export async function answerRequest(
+  agent: Agent,
+  head: AnswerHead,
+  readBody: () => Promise<unknown>,
+  options: AnswerOptions,
+): Promise<Rejection> {
+  try {
+    checkOrigin(head.origin, head.host, options)
+    checkRequest(head.method, head.type, head.length)
+    const answers = readLiveAnswers(await readBody())
+    const holder = subjectOf(options.context)
+    if (holder === undefined)
+      throw invalid('A live answer needs a person, and the server names none (context.subject).', 403)
+    const delivery = await deliverAnswers(agent, holder, answers)
+    if (delivery.status === 'refused') return rejectionOf(409, delivery)
+    const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+    return { status: 200, body: JSON.stringify(delivery), headers }
+  } catch (error) {
+    return rejection(error)
+  }
+}
+
+/**
+ * Takes the answers that a client posts into a run that is open (`live`), for servers that speak the Fetch API. The body is
+ * `{ threadId, runId, resume }`, with entries as in the `resume` of a chat request. 200 once the run has them; 409 where no such run of
+ * this person is open, or the question was answered otherwise: such an answer goes out with the client's next request.
+ *
+ * @example export const POST = (request) => answerResponse(agent, request, { context: { subject: await userId(request) } })
+ */
+export async function answerResponse(
+  agent: Agent,
+  request: Request,
+  options: AnswerOptions = {},
+): Promise<Response> {
+  const { headers } = request
+  const head: AnswerHead = {
+    method: request.method,
+    type: headers.get('content-type'),
+    length: headers.get('content-length'),
+    origin: headers.get('origin'),
+    host: headers.get('host') ?? new URL(request.url).host,
+  }
+  const readBody = async () => parseBody(await readText(request.body ?? []))
+  const { body, ...init } = await answerRequest(agent, head, readBody, options)
+  return new Response(body, init)
+}

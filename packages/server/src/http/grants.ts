@@ -1,0 +1,92 @@
+import type { SessionGrant } from '@countersign/core'
+import type { Grant } from '../ledger/ledger.js'
+import type { Agent } from '../run/agent.js'
+import type { RunContext } from '../scope/settings.js'
+import { subjectOf } from './holder.js'
+import { type Rejection, rejection } from './http.js'
+import { checkOrigin, type OriginRule } from './origin.js'
+import { checkId, invalid } from './run-input.js'
+
+export interface GrantsOptions extends OriginRule {
+  /** What the application knows of this request: the same `subject` as for the run. */
+  readonly context?: RunContext | undefined
+}
+
+/** Who asks for what, in the words of HTTP. */
+export interface GrantsHead {
+  readonly method: string | undefined
+  /** The path with its query, or the whole URL. */
+  readonly url: string
+  readonly origin: string | null | undefined
+  readonly host: string | null | undefined
+}
+
+/** {@link grantsResponse} as status and body. */
+export async function grantsRequest(
+  agent: Agent,
+  { method, url, origin, host }: GrantsHead,
+  options: GrantsOptions,
+): Promise<Rejection> {
+  try {
+    checkOrigin(origin, host, options)
+    const query = new URL(url, 'http://localhost').searchParams
+    const threadId = checkId('threadId', query.get('threadId'))
+    const holder = subjectOf(options.context)
+    // without a person there is nobody whose session could have been approved
+    const subject = holder?.id
+    switch (method) {
+      case 'GET': {
+        const grants = subject === undefined ? [] : await agent.grants.list(subject, threadId)
+        return told({ grants: grants.map(toSessionGrant) })
+      }
+      case 'DELETE': {
+        const which = query.has('id') ? { threadId, id: checkId('id', query.get('id')) } : { threadId }
+        return told({ revoked: subject === undefined ? 0 : await agent.grants.revoke(subject, which) })
+      }
+      default:
+        throw invalid('Send GET or DELETE.', 405)
+    }
+  } catch (error) {
+    return rejection(error, 'GET, DELETE')
+  }
+}
+
+/**
+ * Lists and ends the standing session approvals of the person who asks, in one thread, for servers that speak the Fetch API.
+ * `GET ?threadId=` answers `{ grants }`; `DELETE ?threadId=&id=` ends one, without `id` all of the thread, and answers
+ * `{ revoked }`, how many there were. Nobody sees or ends another's.
+ *
+ * @example
+ * const options = async (request) => ({ context: { subject: await userId(request) } })
+ * export const GET = async (request) => grantsResponse(agent, request, await options(request))
+ * export const DELETE = GET
+ */
+export async function grantsResponse(
+  agent: Agent,
+  request: Request,
+  options: GrantsOptions = {},
+): Promise<Response> {
+  const { method, url, headers } = request
+  const head = { method, url, origin: headers.get('origin'), host: headers.get('host') ?? new URL(url).host }
+  const { body, ...init } = await grantsRequest(agent, head, options)
+  return new Response(body, init)
+}
+
+function toSessionGrant(grant: Grant): SessionGrant {
+  const { id, threadId, toolName, toolServer, scopeKey, grantedAt, expiresAt, usesLeft } = grant
+  return {
+    id,
+    threadId,
+    toolName,
+    ...(toolServer !== undefined && { toolServer }),
+    ...(scopeKey !== toolName && { scopeKey }),
+    grantedAt: new Date(grantedAt).toISOString(),
+    expiresAt: new Date(expiresAt).toISOString(),
+    ...(usesLeft !== undefined && { usesLeft }),
+  }
+}
+
+function told(body: Readonly<Record<string, unknown>>): Rejection {
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+  return { status: 200, body: JSON.stringify(body), headers }
+}

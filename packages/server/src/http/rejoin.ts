@@ -1,0 +1,88 @@
+import type { Agent } from '../run/agent.js'
+import { eventNumber, type LoggedEvent } from '../run-log/run-log.js'
+import type { RunContext } from '../scope/settings.js'
+import { type Holder, runKey, subjectOf } from './holder.js'
+import { type ChatOptions, KEEP_ALIVE_MS, rejection } from './http.js'
+import { checkId, invalid } from './run-input.js'
+import { SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
+
+/** Which run is to be taken up, and after which of its events. */
+interface RejoinRequest {
+  readonly threadId: string
+  readonly runId: string
+  /** 0: from the first on. */
+  readonly after: number
+}
+
+/**
+ * Reads what a client asks for that takes up a run.
+ *
+ * @throws CountersignError `invalid-request`
+ */
+export function readRejoin(threadId: unknown, runId: unknown, lastEventId: unknown): RejoinRequest {
+  const run = { threadId: checkId('threadId', threadId), runId: checkId('runId', runId) }
+  if (lastEventId === undefined || lastEventId === null) return { ...run, after: 0 }
+  const after = typeof lastEventId === 'string' ? eventNumber(run.runId, lastEventId) : undefined
+  if (after === undefined) throw invalid('The last event id is not one of that run.')
+  return { ...run, after }
+}
+
+/** The rest of a run, or nothing where there is none to be had by this holder. */
+export async function openRest(
+  agent: Agent,
+  holder: Holder | undefined,
+  { threadId, runId, after }: RejoinRequest,
+  signal: AbortSignal,
+): Promise<AsyncGenerator<LoggedEvent> | undefined> {
+  if (holder === undefined) return undefined
+  const batches = await agent.runLog.read(runKey(holder, threadId, runId), after, signal)
+  return batches && eachOf(batches)
+}
+
+async function* eachOf(batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<LoggedEvent> {
+  for await (const batch of batches) yield* batch
+}
+
+/** The frames of the rest of a run, until `gone` is aborted. */
+export async function restFrames(
+  agent: Agent,
+  context: RunContext | undefined,
+  request: RejoinRequest,
+  gone: AbortSignal,
+  keepAlive: number | undefined,
+): Promise<SseFrames | undefined> {
+  const reading = new AbortController()
+  const stop = () => reading.abort()
+  const events = await openRest(agent, subjectOf(context), request, reading.signal)
+  if (events === undefined) return undefined
+  if (gone.aborted) stop()
+  else gone.addEventListener('abort', stop, { once: true })
+  // a generator that waits hears no return(): the signal ends it
+  return { ...sseFrames(events, request.runId, keepAlive ?? KEEP_ALIVE_MS), cancel: stop }
+}
+
+/**
+ * Answers a GET with `threadId` and `runId` in the query, and `Last-Event-ID` where there is one, with the rest of that run, for
+ * servers that speak the Fetch API. 204 where there is nothing to take up: the run is unknown, forgotten, another person's, or was read
+ * to its end; the client then sends its request again. Needs `context.subject`, since runs are kept by their owner.
+ *
+ * @example export const GET = (request) => rejoinResponse(agent, request, { context: { subject: await userId(request) } })
+ */
+export async function rejoinResponse(
+  agent: Agent,
+  request: Request,
+  options: Pick<ChatOptions, 'context' | 'keepAlive'> = {},
+): Promise<Response> {
+  try {
+    if (request.method !== 'GET') throw invalid('Send a GET request.', 405)
+    const query = new URL(request.url).searchParams
+    const rejoin = readRejoin(query.get('threadId'), query.get('runId'), request.headers.get('last-event-id'))
+    const frames = await restFrames(agent, options.context, rejoin, request.signal, options.keepAlive)
+    if (frames === undefined)
+      return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
+    return new Response(sseBody(frames), { headers: SSE_HEADERS })
+  } catch (error) {
+    const { body, ...init } = rejection(error, 'GET')
+    return new Response(body, init)
+  }
+}

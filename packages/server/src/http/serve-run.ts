@@ -1,0 +1,75 @@
+import type { RunAgentInput } from '@countersign/core'
+import { answerQueue, putAll } from '../channel/answer-queue.js'
+import type { Agent } from '../run/agent.js'
+import type { LoggedEvent } from '../run-log/run-log.js'
+import { createChannel } from '../scope/channel.js'
+import type { RunContext } from '../scope/settings.js'
+import { type Holder, runKey } from './holder.js'
+
+interface ServeOptions {
+  readonly context: RunContext | undefined
+  /** Nobody: the run is not kept, and stays open for no answer. */
+  readonly holder: Holder | undefined
+  /** Stays open while a person decides. */
+  readonly live: boolean
+  /** Milliseconds that the run goes on after its reader has gone. */
+  readonly goOnFor: number
+}
+
+/** A run as transports send it. */
+interface ServedRun {
+  /** Numbered events. A reader that returns has gone. */
+  readonly events: AsyncIterableIterator<LoggedEvent>
+  /** Nobody wants the run any more: it stops now, whatever `goOnFor` says. */
+  stop(): void
+}
+
+/**
+ * A run as it is served: numbered, kept in the run log, and open to answers. It starts when it is first read.
+ *
+ * @throws CountersignError `invalid-option` where `context.subject` is no name.
+ */
+export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptions): ServedRun {
+  const { context, holder, goOnFor } = options
+  const key = holder && runKey(holder, input.threadId, input.runId)
+  const answers = options.live && key !== undefined ? answerQueue() : undefined
+  // nobody can come back for a run that belongs to one socket
+  const kept = holder?.kind === 'subject'
+  const stopping = new AbortController()
+  const stop = () => stopping.abort()
+  const run = agent.run(input, { context, disconnected: stopping.signal, answers })
+  const events = createChannel<LoggedEvent>(async (emit, gone) => {
+    const stay = stopAfter(gone, kept ? goOnFor : 0, stop)
+    const deliver = answers && key !== undefined
+    const close = deliver && (await agent.answerChannel.open(key, (entries) => putAll(answers, entries)))
+    const record = kept && key !== undefined ? await agent.runLog.begin(key) : undefined
+    let n = 0
+    try {
+      for await (const event of run) {
+        const data = JSON.stringify(event)
+        await record?.append([data])
+        await emit({ n: ++n, data })
+      }
+    } finally {
+      stay()
+      await record?.end()
+      if (close) await close()
+    }
+  })
+  return { events, stop }
+}
+
+/** Stops a run whose reader has gone, at once or later. The function that comes back forgets it. */
+function stopAfter(gone: AbortSignal, ms: number, stop: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const leave = () => {
+    if (ms <= 0) stop()
+    else timer = setTimeout(stop, ms)
+  }
+  if (gone.aborted) leave()
+  else gone.addEventListener('abort', leave, { once: true })
+  return () => {
+    gone.removeEventListener('abort', leave)
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,45 @@
+import { randomId } from '../encoding/ids.js'
+import type { Grant, GrantRequest, GrantSelector } from './ledger.js'
+
+/** The grant that a request makes at `now`; `ttl` is the lifetime of one that names none. Milliseconds. */
+export function newGrant(request: GrantRequest, now: number, ttl: number): Grant {
+  const { owner, threadId, toolName, toolServer, scopeKey, approved, uses } = request
+  return {
+    ...{ id: randomId('grant_'), owner, threadId, toolName, toolServer, scopeKey, approved },
+    grantedAt: now,
+    expiresAt: now + (request.ttl ?? ttl),
+    usesLeft: uses,
+  }
+}
+
+/** Whether a grant still stands: neither its time nor its uses are over. */
+export function isLive(grant: Grant, now: number): boolean {
+  return now < grant.expiresAt && grant.usesLeft !== 0
+}
+
+/** What `findGrant` finds, and what is left of it where that takes one of its uses. */
+export function takeGrant(
+  grant: Grant | undefined,
+  purpose: 'look' | 'use',
+  now: number,
+): { readonly found?: Grant; readonly left?: Grant } {
+  if (grant === undefined || !isLive(grant, now)) return {}
+  if (purpose === 'look') return { found: grant }
+  if (!grant.approved) return {}
+  return grant.usesLeft === undefined
+    ? { found: grant }
+    : { found: grant, left: { ...grant, usesLeft: grant.usesLeft - 1 } }
+}
+
+/** Whether a grant is one of those that a selector names. */
+export function matches(grant: Grant, selector: GrantSelector): boolean {
+  const { owner, id, threadId, toolName, toolServer, scopeKey } = selector
+  return (
+    owner === grant.owner &&
+    (id === undefined || id === grant.id) &&
+    (threadId === undefined || threadId === grant.threadId) &&
+    (toolName === undefined || toolName === grant.toolName) &&
+    (toolServer === undefined || toolServer === grant.toolServer) &&
+    (scopeKey === undefined || scopeKey === grant.scopeKey)
+  )
+}

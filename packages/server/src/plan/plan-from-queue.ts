@@ -1,0 +1,132 @@
+import { failed } from '@countersign/core'
+import type { AnswerSource } from '../channel/answer-queue.js'
+import { newApprovalId } from '../encoding/ids.js'
+import { createChannel, type Emit } from '../scope/channel.js'
+import type { PlannedCall } from './calls.js'
+import type { ApprovalRequestedEvent } from './events.js'
+import { type ApprovedCall, planApprovals, type RejectedCall, type Verdict } from './plan.js'
+import { readDecision } from './read-decision.js'
+
+/** A call that the person is asked about. */
+export type AskedCall<Call extends PlannedCall = PlannedCall> = Call & { readonly approvalId: string }
+
+/** What became of one call that waited. */
+export type DecidedCall<Call extends PlannedCall = PlannedCall> =
+  | ({ readonly kind: 'approved' } & ApprovedCall<AskedCall<Call>>)
+  | ({ readonly kind: 'rejected' } & RejectedCall<AskedCall<Call>>)
+
+/** A plan whose gated calls are decided while it is carried out. */
+export interface LivePlan<Call extends PlannedCall = PlannedCall> {
+  /** Safe calls: they wait for nobody. */
+  readonly approved: readonly ApprovedCall<Call>[]
+  /** Calls that wait, each with the id of its approval. */
+  readonly pending: readonly AskedCall<Call>[]
+  /** One request for each call that waits, in their order; to be read once. */
+  readonly approvalRequests: AsyncIterable<ApprovalRequestedEvent>
+  /**
+   * What was decided, as it is decided; each call waits for its own answer only. A closed queue and an abort cancel what still
+   * waits. To be read once; whoever stops reading stops the waiting.
+   */
+  readonly decisions: AsyncIterableIterator<DecidedCall<Call>>
+}
+
+export interface LivePlanOptions {
+  /** Cancels whatever still waits. */
+  readonly signal?: AbortSignal | undefined
+  /** Why a call that nobody answered is cancelled. */
+  readonly reason?: string | undefined
+  /** Ids of the approvals of calls that have none. They must be unguessable. */
+  readonly generateId?: (() => string) | undefined
+}
+
+/**
+ * A planner for answers that come in while a run is open: safe calls run at once, every other waits for its own answer, which names
+ * its approval or the call. There is no time limit; `signal` and `close()` of the queue end the waiting. `needsApproval` is asked
+ * once for each call. Answers are believed, so they must come over a connection whose user is known, and into a queue of this
+ * conversation alone.
+ */
+export function planFromQueue<Call extends PlannedCall = PlannedCall>(
+  needsApproval: (call: Call) => boolean,
+  answers: AnswerSource,
+  options: LivePlanOptions = {},
+): (calls: readonly Call[]) => LivePlan<Call> {
+  const { generateId = newApprovalId } = options
+  return (calls) => {
+    const sorted = planApprovals(calls, [], { onMissingVerdict: 'pending', needsApproval })
+    const pending = sorted.pending.map((call) => ({ ...call, approvalId: call.approvalId ?? generateId() }))
+    return {
+      approved: sorted.approved,
+      pending,
+      approvalRequests: inTurn(pending.map(requestOf)),
+      decisions: createChannel((emit, gone) => decideAll(pending, answers, options, emit, gone)),
+    }
+  }
+}
+
+function requestOf({ approvalId, toolCallId, toolName, input }: AskedCall): ApprovalRequestedEvent {
+  return { type: 'approval-requested', approvalId, toolCallId, toolName, input }
+}
+
+async function* inTurn<T>(values: readonly T[]): AsyncGenerator<T> {
+  yield* values
+}
+
+async function decideAll<Call extends PlannedCall>(
+  calls: readonly AskedCall<Call>[],
+  answers: AnswerSource,
+  { signal, reason }: LivePlanOptions,
+  emit: Emit<DecidedCall<Call>>,
+  gone: AbortSignal,
+): Promise<void> {
+  const stop = new AbortController()
+  const stops = [gone, signal].filter((one) => one !== undefined)
+  const onStop = () => stop.abort()
+  for (const one of stops) one.addEventListener('abort', onStop)
+  if (stops.some((one) => one.aborted)) onStop()
+  const decide = async (call: AskedCall<Call>) =>
+    emit(decidedCall(call, await verdictFor(call, answers, stop.signal), reason))
+  await Promise.all(calls.map(decide))
+  for (const one of stops) one.removeEventListener('abort', onStop)
+}
+
+/** Both ids of a call are listened for until one was answered; an answer that cannot be read is none. */
+function verdictFor(call: AskedCall, answers: AnswerSource, stop: AbortSignal): Promise<Verdict | undefined> {
+  return new Promise((resolve) => {
+    const leaves: (() => void)[] = []
+    let waits = true
+    const end = (verdict: Verdict | undefined) => {
+      waits = false
+      stop.removeEventListener('abort', onStop)
+      for (const leave of leaves) leave()
+      resolve(verdict)
+    }
+    const onStop = () => end(undefined)
+    const listen = (id: string) => {
+      if (!waits) return
+      const leave = answers.take(id, (entry) => {
+        const decision = entry && readDecision(entry)
+        if (entry !== undefined && decision === undefined) listen(id)
+        else end(decision && { ...decision, approvalId: call.approvalId })
+      })
+      // it may have been answered already
+      if (waits) leaves.push(leave)
+      else leave()
+    }
+    stop.addEventListener('abort', onStop)
+    if (stop.aborted) onStop()
+    listen(call.approvalId)
+    listen(call.toolCallId)
+  })
+}
+
+function decidedCall<Call extends PlannedCall>(
+  call: AskedCall<Call>,
+  verdict: Verdict | undefined,
+  reason: string | undefined,
+): DecidedCall<Call> {
+  const verdicts = verdict === undefined ? [] : [verdict]
+  const { approved, rejected } = planApprovals([call], verdicts, { onMissingVerdict: 'cancel', reason })
+  const [yes] = approved
+  const [no = { call, failure: failed('cancelled', reason) }] = rejected
+  return yes === undefined ? { kind: 'rejected', ...no } : { kind: 'approved', ...yes }
+}

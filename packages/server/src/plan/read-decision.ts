@@ -1,0 +1,41 @@
+import { isRecord, type ResumeEntry } from '@countersign/core'
+import type { ToolApprovalResponsePart } from '@countersign/core/prompt'
+import type { Verdict } from './plan.js'
+
+/** What an answer says, whichever way it came. */
+interface Decision extends Pick<Verdict, 'decision' | 'reason'> {
+  readonly scope: NonNullable<Verdict['scope']>
+  /** As sent; neither read strictly nor allowed yet. */
+  readonly edits?: { readonly value: unknown } | undefined
+}
+
+/** The payload of an answer; nothing where it is malformed. `approved` must be a boolean, nothing stands for it. */
+export function readDecision({
+  status,
+  payload,
+}: Pick<ResumeEntry, 'status' | 'payload'>): Decision | undefined {
+  if (status === 'cancelled') return { decision: 'cancel', scope: 'once' }
+  if (!isRecord(payload) || typeof payload.approved !== 'boolean') return undefined
+  const { approved, reason, scope, editedArgs } = payload
+  if (reason !== undefined && reason !== null && typeof reason !== 'string') return undefined
+  const said = typeof reason === 'string' && reason !== '' ? { reason } : {}
+  if (!approved) return { decision: 'deny', scope: 'once', ...said }
+  if (scope !== undefined && scope !== null && scope !== 'once' && scope !== 'session') return undefined
+  const edits = editedArgs === undefined || editedArgs === null ? {} : { edits: { value: editedArgs } }
+  return { decision: 'approve', scope: scope ?? 'once', ...said, ...edits }
+}
+
+/**
+ * An answer as a verdict for a planner: an entry of `resume` or of a live queue, or the response part of a prompt. Nothing where it is
+ * malformed. Edited arguments are left out; only an agent's run can check those.
+ */
+export function verdictOf(answer: ResumeEntry | ToolApprovalResponsePart): Verdict | undefined {
+  if (!('interruptId' in answer)) {
+    const { approvalId: interruptId, ...payload } = answer
+    return verdictOf({ interruptId, status: 'resolved', payload })
+  }
+  const read = readDecision(answer)
+  if (read === undefined) return undefined
+  const { edits: _, ...verdict } = read
+  return { ...verdict, approvalId: answer.interruptId }
+}

@@ -1,0 +1,142 @@
+import {
+  type AnyServerTool,
+  CountersignError,
+  failed,
+  type Message,
+  type ToolOutcome,
+} from '@countersign/core'
+import { createChannel, type Emit } from '../scope/channel.js'
+import { readCall } from '../tools/call.js'
+import { executeTool, outcomeOf } from '../tools/execute.js'
+import { createLimiter, type Limiter } from '../tools/limiter.js'
+import { createToolkit, type Toolkit } from '../tools/toolkit.js'
+import type { PlannedCall } from './calls.js'
+import type { PlanEvent } from './events.js'
+import type { ApprovalPlan, ApprovedCall, RejectedCall } from './plan.js'
+import type { LivePlan } from './plan-from-queue.js'
+
+export interface RunPlanOptions {
+  readonly tools: readonly AnyServerTool[]
+  /** Tools that run at once. Default `'unbounded'`. */
+  readonly concurrency?: number | 'unbounded' | undefined
+  /** Stops what runs and cancels what waits. Every call still gets its output. */
+  readonly signal?: AbortSignal | undefined
+  /** Services of the application, for its tools. */
+  readonly context?: Readonly<Record<string, unknown>> | undefined
+  /** The conversation so far, for its tools. */
+  readonly messages?: readonly Message[] | undefined
+}
+
+/** What {@link runPlan} carries out: a plan that is decided, or one that is decided as it goes. */
+export type RunnablePlan = Pick<ApprovalPlan<PlannedCall>, 'approved' | 'rejected'> | LivePlan<PlannedCall>
+
+/**
+ * Carries out a plan: approved calls run at once and side by side, rejected ones get their failure as output, and a live plan's
+ * requests and decisions are passed on as they come. Every call gets exactly one output, whatever happens; nothing throws. Events
+ * come as they happen. Whoever stops reading stops what runs and what waits.
+ *
+ * This is for applications that drive a model by themselves, with `runTools: false`. An agent that runs its own tools also signs
+ * its requests and checks the answers against them; here the application answers for where its verdicts come from.
+ *
+ * @throws CountersignError `invalid-tool`, `invalid-option` as `createAgent` does.
+ */
+export function runPlan(plan: RunnablePlan, options: RunPlanOptions): AsyncIterableIterator<PlanEvent> {
+  const toolkit = createToolkit(options.tools)
+  const limit = createLimiter(mostAtOnce(options.concurrency ?? 'unbounded'))
+  return createChannel(async (emit, gone) => {
+    const stop = AbortSignal.any([gone, options.signal].filter((signal) => signal !== undefined))
+    const run = new PlanRun({ toolkit, limit, stop, emit, options })
+    await Promise.all('decisions' in plan ? run.live(plan) : run.decided(plan))
+  })
+}
+
+function mostAtOnce(concurrency: number | 'unbounded'): number {
+  if (concurrency === 'unbounded') return Number.POSITIVE_INFINITY
+  if (concurrency > 0) return concurrency
+  throw new CountersignError(
+    'invalid-option',
+    `concurrency must be a positive number or 'unbounded', not ${concurrency}.`,
+    { option: 'concurrency', value: concurrency },
+  )
+}
+
+interface PlanScope {
+  readonly toolkit: Toolkit
+  readonly limit: Limiter
+  readonly stop: AbortSignal
+  readonly emit: Emit<PlanEvent>
+  readonly options: RunPlanOptions
+}
+
+class PlanRun {
+  readonly #scope: PlanScope
+
+  constructor(scope: PlanScope) {
+    this.#scope = scope
+  }
+
+  decided({ approved, rejected }: Extract<RunnablePlan, { rejected: unknown }>): readonly Promise<void>[] {
+    return [...approved.map((one) => this.#run(one)), ...rejected.map((one) => this.#reject(one))]
+  }
+
+  live(plan: LivePlan<PlannedCall>): readonly Promise<void>[] {
+    return [...plan.approved.map((one) => this.#run(one)), this.#ask(plan), this.#follow(plan)]
+  }
+
+  async #ask({ approvalRequests }: LivePlan<PlannedCall>): Promise<void> {
+    for await (const request of approvalRequests) await this.#scope.emit(request)
+  }
+
+  async #follow({ pending, decisions }: LivePlan<PlannedCall>): Promise<void> {
+    const { stop } = this.#scope
+    const left = new Map(pending.map((call) => [call.approvalId, call]))
+    const leave = () => void decisions.return?.()
+    stop.addEventListener('abort', leave)
+    if (stop.aborted) leave()
+    const running: Promise<void>[] = []
+    for await (const decision of decisions) {
+      left.delete(decision.call.approvalId)
+      running.push(decision.kind === 'approved' ? this.#run(decision) : this.#reject(decision))
+    }
+    stop.removeEventListener('abort', leave)
+    for (const call of left.values()) running.push(this.#reject({ call, failure: failed('cancelled') }))
+    await Promise.all(running)
+  }
+
+  #reject({ call, failure }: RejectedCall<PlannedCall>): Promise<void> {
+    return this.#output(call, failure)
+  }
+
+  #run(approved: ApprovedCall<PlannedCall>): Promise<void> {
+    return this.#scope.limit(async () => this.#output(approved.call, await this.#execute(approved)))
+  }
+
+  async #execute({ call, verdict }: ApprovedCall<PlannedCall>): Promise<ToolOutcome> {
+    const { toolkit, stop, emit, options } = this.#scope
+    const { toolCallId, toolName } = call
+    const read = await readCall(toolkit, { id: toolCallId, name: toolName, arguments: call.arguments })
+    if (!read.ok) return read.failure
+    const { tool, input } = read.call
+    if (tool.location !== 'server') return failed('execution_error', `${toolName} runs in the client only.`)
+    const { messages = [], context = {} } = options
+    const execution = await executeTool({
+      tool,
+      input,
+      signal: stop,
+      onAbort: 'leave',
+      context: {
+        toolCallId,
+        messages,
+        context,
+        approved: verdict !== undefined,
+        idempotencyKey: call.approvalId ?? toolCallId,
+      },
+      report: (data) => emit({ type: 'progress', toolCallId, toolName, data }),
+    })
+    return outcomeOf(execution)
+  }
+
+  #output({ toolCallId, toolName }: PlannedCall, outcome: ToolOutcome): Promise<void> {
+    return this.#scope.emit({ type: 'output', toolCallId, toolName, outcome })
+  }
+}

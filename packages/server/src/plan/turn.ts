@@ -1,0 +1,15 @@
+import type { AssistantMessage, Message } from '@countersign/core'
+import { resultMessage, withResults } from '../history/history.js'
+import type { ToolOutputEvent } from './events.js'
+
+/** A history after one more turn of the model: the turn, and right after it the result of each of its calls, in their order. */
+export function appendTurn(
+  history: readonly Message[],
+  turn: AssistantMessage,
+  outputs: readonly ToolOutputEvent[],
+): readonly Message[] {
+  const results = outputs.map(({ toolCallId, outcome }) =>
+    resultMessage(`result_${turn.id}_${toolCallId}`, toolCallId, outcome),
+  )
+  return [...history, ...withResults([turn], results)]
+}

@@ -1,0 +1,43 @@
+import type { RunLog, RunWriter } from './run-log.js'
+
+/** A log whose failures stop nothing: a run that cannot be recorded goes on, and can only not be taken up. */
+export function carefulRunLog(log: RunLog, warn: (message: string, error: unknown) => void): RunLog {
+  return {
+    async begin(runKey) {
+      try {
+        return carefulWriter(await log.begin(runKey), warn)
+      } catch (error) {
+        warn('The run log could not begin a run; it cannot be taken up.', error)
+        return { append: async () => {}, end: async () => {} }
+      }
+    },
+    async read(runKey, after, signal) {
+      try {
+        return await log.read(runKey, after, signal)
+      } catch (error) {
+        warn('The run log could not be read.', error)
+        return undefined
+      }
+    },
+  }
+}
+
+/** After one failure nothing more is written: a record with a gap would be worse than none. */
+function carefulWriter(writer: RunWriter, warn: (message: string, error: unknown) => void): RunWriter {
+  let broken = false
+  const attempt = async (write: () => Promise<void>) => {
+    if (broken) return
+    try {
+      await write()
+    } catch (error) {
+      broken = true
+      warn('The run log could not be written; the run cannot be taken up.', error)
+      // whoever reads it must not wait for what will never be written
+      writer.end().catch(() => {})
+    }
+  }
+  return {
+    append: (events) => attempt(() => writer.append(events)),
+    end: () => attempt(() => writer.end()),
+  }
+}

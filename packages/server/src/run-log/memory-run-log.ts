@@ -1,0 +1,150 @@
+import { CountersignError } from '@countersign/core'
+import type { LoggedEvent, RunLog } from './run-log.js'
+
+export interface MemoryRunLogOptions {
+  /** Milliseconds that a run is kept after its end. Default 5 minutes. */
+  readonly keepFor?: number | undefined
+  /** Runs that are kept. Beyond it the oldest is dropped, one that has ended before one that is open. Default 1,000. */
+  readonly maxRuns?: number | undefined
+  /** UTF-16 units of one run. One that says more is dropped whole: it goes on, but can no longer be taken up. Default 4 Mi. */
+  readonly maxRunSize?: number | undefined
+  /** UTF-16 units of all runs together; beyond it the oldest go, as with `maxRuns`. Default 16 Mi. */
+  readonly maxSize?: number | undefined
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: (() => number) | undefined
+}
+
+interface KeptRun {
+  readonly events: string[]
+  readonly readers: Set<() => void>
+  size: number
+  state: 'open' | 'ended' | 'dropped'
+  endedAt: number
+}
+
+/**
+ * A run log in memory, for one process. Bounded in every direction; it has no timers: what is too old goes when the next run begins.
+ *
+ * @throws CountersignError `invalid-option`
+ */
+export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
+  const { now = Date.now } = options
+  const keepFor = positive('keepFor', options.keepFor ?? 5 * 60_000)
+  const maxRuns = positive('maxRuns', options.maxRuns ?? 1000)
+  const maxRunSize = positive('maxRunSize', options.maxRunSize ?? 4 * 1024 * 1024)
+  const maxSize = positive('maxSize', options.maxSize ?? 16 * 1024 * 1024)
+  const runs = new Map<string, KeptRun>()
+  let size = 0
+
+  function drop(runKey: string, record: KeptRun): void {
+    if (runs.get(runKey) === record) runs.delete(runKey)
+    if (record.state === 'dropped') return
+    record.state = 'dropped'
+    size -= record.size
+    record.events.length = 0
+    wake(record)
+  }
+
+  /** Makes room: what is past its time, then the oldest that have ended, then the oldest. */
+  function shrink(spare?: KeptRun): void {
+    for (const [runKey, record] of runs) {
+      if (record.state === 'ended' && record.endedAt + keepFor <= now()) drop(runKey, record)
+    }
+    const isFull = () => runs.size > maxRuns || size > maxSize
+    for (const state of ['ended', 'open'] as const) {
+      for (const [runKey, record] of runs) {
+        if (!isFull()) return
+        if (record.state === state && record !== spare) drop(runKey, record)
+      }
+    }
+  }
+
+  return {
+    async begin(runKey) {
+      const older = runs.get(runKey)
+      if (older !== undefined) drop(runKey, older)
+      const record: KeptRun = { events: [], readers: new Set(), size: 0, state: 'open', endedAt: 0 }
+      runs.set(runKey, record)
+      shrink(record)
+      return {
+        async append(events) {
+          if (record.state !== 'open') return
+          const more = events.reduce((sum, event) => sum + event.length, 0)
+          if (record.size + more > maxRunSize) return drop(runKey, record)
+          record.events.push(...events)
+          record.size += more
+          size += more
+          if (size > maxSize) shrink(record)
+          wake(record)
+        },
+        async end() {
+          if (record.state !== 'open') return
+          record.state = 'ended'
+          record.endedAt = now()
+          wake(record)
+        },
+      }
+    },
+    async read(runKey, after, signal) {
+      const record = runs.get(runKey)
+      if (record === undefined || after > record.events.length) return undefined
+      if (record.state === 'ended') {
+        if (record.endedAt + keepFor <= now()) drop(runKey, record)
+        if (after >= record.events.length) return undefined
+      }
+      return follow(record, after, signal)
+    },
+  }
+}
+
+async function* follow(
+  record: KeptRun,
+  after: number,
+  signal: AbortSignal,
+): AsyncGenerator<readonly LoggedEvent[]> {
+  let read = after
+  while (!signal.aborted && record.state !== 'dropped') {
+    const from = read
+    const batch = record.events.slice(from).map((data, index) => ({ n: from + index + 1, data }))
+    read += batch.length
+    if (batch.length > 0) yield batch
+    else if (record.state === 'open') await woken(record, signal)
+    else return
+  }
+}
+
+function wake({ readers }: KeptRun): void {
+  for (const reader of [...readers]) reader()
+}
+
+function woken({ readers }: KeptRun, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      readers.delete(done)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    readers.add(done)
+    signal.addEventListener('abort', done)
+  })
+}
+
+function positive(option: string, value: number): number {
+  if (Number.isFinite(value) && value > 0) return value
+  throw new CountersignError(
+    'invalid-option',
+    `memoryRunLog: ${option} must be a positive number, not ${value}.`,
+    {
+      option,
+      value,
+    },
+  )
+}
+
+let shared: RunLog | undefined
+
+/** The one of this process, for agents that were given none. */
+export function defaultRunLog(): RunLog {
+  shared ??= memoryRunLog()
+  return shared
+}

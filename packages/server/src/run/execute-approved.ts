@@ -1,0 +1,28 @@
+import { isCountersignError, type RunAgentInput } from '@countersign/core'
+import { createPartReader, type PromptToolResult, promptFromAGUI } from '@countersign/core/prompt'
+import type { Agent } from './agent.js'
+import type { RunOptions } from './run.js'
+
+/**
+ * Carries out the answers of a request and closes what was abandoned, without calling the model: the first half of a run, by the
+ * same checks. Answers the results, the approved calls first and then the rejected, each in the order of the calls.
+ *
+ * @throws ToolkitRequiredError, ToolNotFoundError before anything runs; the error of a tool whose `failureMode` is `throw`.
+ */
+export async function executeApprovedToolCalls(
+  agent: Agent,
+  input: RunAgentInput,
+  options: Omit<RunOptions, 'maxSteps'> = {},
+): Promise<readonly PromptToolResult[]> {
+  const read = createPartReader({ history: promptFromAGUI(input.messages) })
+  try {
+    const { events } = await agent.generate(input, { ...options, maxSteps: 0 })
+    return events
+      .flatMap((event) => read(event))
+      .filter((part) => part.type === 'tool-result')
+      .filter((part) => !part.preliminary)
+  } catch (error) {
+    // the run's own error tells where it happened, its cause what
+    throw isCountersignError(error) && isCountersignError(error.cause) ? error.cause : error
+  }
+}

@@ -1,0 +1,140 @@
+import type { CountersignError, Message, ResumeEntry, ToolOutcome } from '@countersign/core'
+import { closeCall, decideFate, type Fate } from '../answers/abandoned.js'
+import { answerOf } from '../answers/answers.js'
+import type { IssuedRecords } from '../answers/issued.js'
+import type { Refusal } from '../answers/refusals.js'
+import { resolveVerdicts } from '../answers/resolve.js'
+import { verifyAnswers } from '../answers/verdicts.js'
+import type { AnswerSource } from '../channel/answer-queue.js'
+import type { ApprovalRequest } from '../gate/ask.js'
+import type { CallSite } from '../history/history.js'
+import type { LedgerAnswer } from '../ledger/ledger.js'
+import type { RunScope } from '../scope/scope.js'
+
+/** A question and the call it is about. */
+export interface AskedCall {
+  readonly site: CallSite
+  readonly request: ApprovalRequest
+  readonly issued: IssuedRecords
+  /** Aborted when nobody may wait any longer. */
+  readonly patience: AbortSignal
+}
+
+/** How a question ended that a run waited with. */
+export type LiveEnding = { readonly refusal?: Refusal | undefined } & (
+  | { readonly kind: 'result'; readonly outcome: ToolOutcome }
+  /** An approved client tool: the client runs it once this run has finished. */
+  | { readonly kind: 'handed-out'; readonly input: unknown }
+  /** An approved call of the provider, which is told with the next step. */
+  | { readonly kind: 'forwarded' }
+  /** It was handed out before. */
+  | { readonly kind: 'client' }
+  /** Nobody waits any more, and nothing is decided: a later request can bring the answer. */
+  | { readonly kind: 'open' }
+  | { readonly kind: 'threw'; readonly error: CountersignError }
+)
+
+/**
+ * Waits for the answer to one question, and carries it out the same way as one that a request brings. Without an answer the question
+ * ends with its own time, or is cancelled where the caller stopped the run or closed the channel. It stays open where only the reader
+ * has gone: the person may come back.
+ */
+export async function awaitAnswer(
+  scope: RunScope,
+  answers: AnswerSource,
+  asked: AskedCall,
+  messages: readonly Message[],
+): Promise<LiveEnding> {
+  const arrival = await nextArrival(scope, answers, asked)
+  switch (arrival.kind) {
+    case 'answer':
+      return carryOut(scope, asked, arrival.entry, messages)
+    case 'expired':
+      return close(scope, asked, { decision: 'expire' })
+    case 'closed':
+      return close(scope, asked, { decision: 'cancel', reason: 'the channel was closed' })
+    case 'stopped':
+      return scope.callerSignal?.aborted
+        ? close(scope, asked, { decision: 'cancel', reason: 'the run was stopped' })
+        : { kind: 'open' }
+    default:
+      return arrival satisfies never
+  }
+}
+
+type Arrival =
+  | { readonly kind: 'answer'; readonly entry: ResumeEntry }
+  | { readonly kind: 'expired' | 'closed' | 'stopped' }
+
+/** The longest delay that timers take. */
+const MAX_DELAY = 2 ** 31 - 1
+
+function nextArrival(
+  { settings }: RunScope,
+  answers: AnswerSource,
+  { patience, request: { approval } }: AskedCall,
+): Promise<Arrival> {
+  return new Promise((resolve) => {
+    let leave = () => {}
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const arrive = (arrival: Arrival) => {
+      clearTimeout(timer)
+      patience.removeEventListener('abort', onStop)
+      leave()
+      resolve(arrival)
+    }
+    const onStop = () => arrive({ kind: 'stopped' })
+    const watch = (expiresAt: number) => {
+      const left = expiresAt - settings.now()
+      if (left <= 0) arrive({ kind: 'expired' })
+      else timer = setTimeout(watch, Math.min(left, MAX_DELAY), expiresAt)
+    }
+    if (patience.aborted) return onStop()
+    patience.addEventListener('abort', onStop)
+    if (approval.expiresAt !== undefined) watch(Date.parse(approval.expiresAt))
+    leave = answers.take(approval.id, (entry) =>
+      arrive(entry === undefined ? { kind: 'closed' } : { kind: 'answer', entry }),
+    )
+  })
+}
+
+/** The way of every answer: verified, claimed, run. What was wrong with it leaves the call as a request of its own would. */
+async function carryOut(
+  scope: RunScope,
+  asked: AskedCall,
+  entry: ResumeEntry,
+  messages: readonly Message[],
+): Promise<LiveEnding> {
+  const { site, issued } = asked
+  const { verdicts, refusals } = await verifyAnswers(scope, [answerOf(entry, 'live', site)], issued)
+  for await (const resolution of resolveVerdicts(scope, verdicts, messages)) {
+    if (resolution.kind !== 'refused') return resolution
+    return refused(scope, asked, resolution.refusal, messages)
+  }
+  const [refusal] = refusals
+  return refusal === undefined ? { kind: 'open' } : refused(scope, asked, refusal, messages)
+}
+
+/** A question that a refused answer leaves open is not waited for again: its client has closed the card. */
+async function refused(
+  scope: RunScope,
+  { site, issued }: AskedCall,
+  refusal: Refusal,
+  messages: readonly Message[],
+): Promise<LiveEnding> {
+  return { ...endingOf(await decideFate(scope, site, issued, refusal, messages)), refusal }
+}
+
+async function close(
+  scope: RunScope,
+  { site, request, issued }: AskedCall,
+  answer: LedgerAnswer,
+): Promise<LiveEnding> {
+  const { owner, threadId } = scope
+  const ref = { owner, threadId, approvalId: request.approval.id }
+  return endingOf(await closeCall(scope, site, issued, ref, answer))
+}
+
+function endingOf(fate: Fate): LiveEnding {
+  return fate.kind === 'result' ? { kind: 'result', outcome: fate.outcome } : { kind: fate.kind }
+}

@@ -1,0 +1,207 @@
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ApprovalRecord } from '@countersign/server'
+import { fileLedger, type SqliteModule } from '@countersign/server/node'
+import { describeLedger } from '@countersign/testing'
+import * as sqlite from '@photostructure/sqlite'
+import { afterAll, expect, test } from 'vitest'
+
+const folder = await mkdtemp(join(tmpdir(), 'countersign-ledger-'))
+afterAll(() => rm(folder, { recursive: true }))
+let files = 0
+const newFile = () => join(folder, `${++files}.sqlite`)
+
+const approve = { decision: 'approve', scope: 'once' } as const
+const HOUR = 60 * 60 * 1000
+
+function record(approvalId: string, more: Partial<ApprovalRecord> = {}): ApprovalRecord {
+  return {
+    ...{ owner: 'alice', threadId: 'thread', approvalId, runId: 'run', toolCallId: 'call' },
+    ...{ toolName: 'remove', arguments: '{}', scopes: ['once'], edits: true, idempotent: false },
+    ...{ token: 'cs1.k.p.m', issuedAt: 0, expiresAt: Date.now() + HOUR },
+    ...more,
+  }
+}
+
+/** An SQLite that says it is older than the one behind it. */
+function older(version: string): SqliteModule {
+  class Older {
+    readonly #real: sqlite.DatabaseSyncInstance
+    constructor(path: string) {
+      this.#real = new sqlite.DatabaseSync(path)
+    }
+    exec(sql: string) {
+      this.#real.exec(sql)
+    }
+    prepare(sql: string) {
+      return this.#real.prepare(sql.replace('sqlite_version()', `'${version}'`))
+    }
+    close() {
+      this.#real.close()
+    }
+  }
+  return { DatabaseSync: Older }
+}
+
+for (const [name, module] of [
+  ['fileLedger', undefined],
+  ['fileLedger with an older SQLite', older('3.46.0')],
+] as const) {
+  describeLedger(
+    name,
+    async ({ now }) => {
+      const path = newFile()
+      const ledger = await fileLedger(path, { now, sqlite: module })
+      const another = await fileLedger(path, { now, sqlite: module })
+      return {
+        ledger,
+        another,
+        close: () => {
+          ledger.close()
+          another.close()
+        },
+      }
+    },
+    { test, expect },
+  )
+}
+
+test('what was asked, granted and settled is there after the file was closed and opened again', async () => {
+  const path = newFile()
+  const grant = { owner: 'alice', threadId: 'thread', toolName: 'remove', scopeKey: 'remove' }
+  const before = await fileLedger(path)
+  await before.issue(record('open'))
+  await before.issue(record('done'))
+  await before.claim(record('done'), approve, 'h1', 1000)
+  await before.complete(record('done'), 'h1', { type: 'result', content: '1' })
+  await before.grant({ ...grant, approved: true })
+  await before.grant({ ...grant, toolName: 'write', approved: true })
+  await before.revoke({ owner: 'alice', toolName: 'write' })
+  before.close()
+  const after = await fileLedger(path)
+  expect(after.id).toBe(before.id)
+  expect((await after.claim(record('open'), approve, 'h2', 1000)).status).toBe('claimed')
+  expect(await after.claim(record('done'), approve, 'h2', 1000)).toEqual({
+    status: 'repeat',
+    outcome: { type: 'result', content: '1' },
+    late: false,
+  })
+  expect((await after.list('alice')).map(({ toolName }) => toolName)).toEqual(['remove'])
+  after.close()
+})
+
+test('a revocation outlives a restart: a grant in flight from before it is not made', async () => {
+  const path = newFile()
+  const before = await fileLedger(path)
+  await before.issue(record('a'))
+  const claim = await before.claim(record('a'), approve, 'h1', 1000)
+  await before.revoke({ owner: 'alice' })
+  before.close()
+  const after = await fileLedger(path)
+  const revision = claim.status === 'claimed' ? claim.revision : undefined
+  const key = { owner: 'alice', threadId: 'thread', toolName: 'remove', scopeKey: 'remove' }
+  expect(await after.grant({ ...key, approved: true, revision })).toEqual({ status: 'revoked' })
+  after.close()
+})
+
+test('every file is a ledger of its own, readable by its user only', async () => {
+  const [one, other] = [newFile(), newFile()]
+  const ledgers = [await fileLedger(one), await fileLedger(other)]
+  await ledgers[0]?.issue(record('a'))
+  expect(ledgers[0]?.id === ledgers[1]?.id).toBe(false)
+  if (process.platform !== 'win32') {
+    expect((await stat(one)).mode & 0o777).toBe(0o600)
+    expect((await stat(`${one}-wal`)).mode & 0o777).toBe(0o600)
+  }
+  for (const ledger of ledgers) ledger.close()
+})
+
+test('what has outlived its expiry leaves the file, and what is live never does', async () => {
+  let now = 0
+  const path = newFile()
+  const ledger = await fileLedger(path, { now: () => now, maxSize: 400_000 })
+  const big = 'x'.repeat(20_000)
+  const issue = (id: string) => ledger.issue(record(id, { arguments: big, expiresAt: now + HOUR }))
+  const statuses: string[] = []
+  for (let index = 0; index < 40; index++) statuses.push((await issue(`a${index}`)).status)
+  const kept = statuses.filter((status) => status === 'issued').length
+  expect([kept > 5, statuses.at(-1)]).toEqual([true, 'full'])
+  expect((await ledger.claim(record('a0'), approve, 'h', 1000)).status).toBe('claimed')
+  now += HOUR + 60_000
+  expect((await issue('later')).status).toBe('issued')
+  expect(await ledger.lookup(record('a1'))).toBeUndefined()
+  expect((await ledger.claim(record('a1'), approve, 'h', 1000)).status).toBe('not-issued')
+  ledger.close()
+})
+
+test('S3.23 grants of one thread are bounded: the oldest goes, and is asked about again', async () => {
+  let now = 0
+  const ledger = await fileLedger(newFile(), { now: () => now, maxGrantsPerThread: 3 })
+  for (const toolName of ['a', 'b', 'c', 'd']) {
+    now++
+    await ledger.grant({ owner: 'alice', threadId: 't', toolName, scopeKey: toolName, approved: true })
+  }
+  expect((await ledger.list('alice', 't')).map(({ toolName }) => toolName)).toEqual(['b', 'c', 'd'])
+  ledger.close()
+})
+
+test('texts that are not well-formed Unicode stay apart', async () => {
+  const ledger = await fileLedger(newFile())
+  await ledger.issue(record('a', { threadId: '\ud800' }))
+  expect(await ledger.lookup(record('a', { threadId: '\ud801' }))).toBeUndefined()
+  expect((await ledger.lookup(record('a', { threadId: '\ud800' })))?.record.threadId).toBe('\ud800')
+  ledger.close()
+})
+
+test('the audit trail is bounded, and read whole however long it is', async () => {
+  const ledger = await fileLedger(newFile(), { maxAuditEntries: 700 })
+  for (let at = 1; at <= 1000; at++) {
+    await ledger.audit({ at, event: 'issued', ownerHash: 'h', threadId: 't' })
+  }
+  const read: number[] = []
+  for await (const entry of ledger.auditTrail()) read.push(entry.at)
+  expect([read.length, read[0], read.at(-1)]).toEqual([700, 301, 1000])
+  ledger.close()
+})
+
+test('an SQLite from before 3.51.3 writes no write-ahead log', async () => {
+  const modeOf = (path: string) => new sqlite.DatabaseSync(path).prepare('pragma journal_mode').get()
+  const [old, current] = [newFile(), newFile()]
+  const ledgers = [await fileLedger(old, { sqlite: older('3.51.2') }), await fileLedger(current)]
+  expect(modeOf(current)).toEqual({ journal_mode: 'wal' })
+  expect(Object.values(modeOf(old) ?? {})[0]).not.toBe('wal')
+  for (const ledger of ledgers) ledger.close()
+})
+
+test('an SQLite from before 3.51.3 refuses a file while a newer one writes its log, whoever came first', async () => {
+  const path = newFile()
+  const old = await fileLedger(path, { sqlite: older('3.51.2') })
+  const current = await fileLedger(path)
+  await expect(old.issue(record('a'))).rejects.toThrow(/ledger .* cannot be used: .*too old to share/)
+  expect((await current.issue(record('a'))).status).toBe('issued')
+  current.close()
+  old.close()
+})
+
+test('the same SQLite for all that share a file: the older one is told so', { timeout: 20_000 }, async () => {
+  const path = newFile()
+  const current = await fileLedger(path)
+  await current.issue(record('a'))
+  await expect(fileLedger(path, { sqlite: older('3.51.2') })).rejects.toThrow(/too old to share/)
+  current.close()
+})
+
+test('a file that is no ledger is refused with its path', async () => {
+  const path = newFile()
+  await writeFile(path, 'these are notes, not a database, and long enough to look like a header of one'.repeat(20))
+  await expect(fileLedger(path)).rejects.toMatchObject({ code: 'ledger-unavailable', data: { path } })
+  await expect(fileLedger('')).rejects.toMatchObject({ code: 'invalid-option' })
+  await expect(fileLedger(newFile(), { maxSize: 0 })).rejects.toMatchObject({ code: 'invalid-option' })
+})
+
+test('a ledger that was closed rejects with ledger-unavailable', async () => {
+  const ledger = await fileLedger(newFile())
+  ledger.close()
+  await expect(ledger.issue(record('a'))).rejects.toMatchObject({ code: 'ledger-unavailable' })
+})
