@@ -2,10 +2,13 @@ import {
   areAllToolsComplete,
   canMove,
   clientCalls,
+  createChatState,
   executingCalls,
   hasUnsentAnswer,
   type LocalAct,
   readMessages,
+  readRecord,
+  step,
   type ToolCallState,
 } from '@countersign/core'
 import { expect, test } from 'vitest'
@@ -643,8 +646,25 @@ test('S4.13 the machine is the only owner: what it published is built out of its
   const chat = new Chat()
   const given = { id: 'u1', role: 'user' as const, parts: [{ type: 'text' as const, text: 'Hello' }] }
   chat.do({ type: 'user-message', message: given })
+  for (const part of given.parts) part.text = 'changed by the caller'
   given.parts.push({ type: 'text', text: 'changed by the caller' })
   expect(readMessages(chat.state)).toMatchObject([{ id: 'u1', parts: [{ text: 'Hello' }] }])
+})
+
+test('a warning says which step was left out, and why', () => {
+  const [warning] = new Chat().do(args('c1', 'x'))
+  expect(warning).toEqual({
+    type: 'warning',
+    code: 'unknown-id',
+    message:
+      'Left out, because there is nothing here with that id: {"type":"TOOL_CALL_ARGS","toolCallId":"c1","delta":"x"}',
+  })
+})
+
+test('a record is left out with a warning by a machine that was not given the step for it', () => {
+  const state = createChatState()
+  const record = readRecord(createChatState())
+  expect(step(state, { type: 'restore', record })).toMatchObject([{ code: 'illegal-step' }])
 })
 
 test('a message of the person with an id that is taken is not added twice', () => {

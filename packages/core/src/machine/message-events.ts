@@ -32,7 +32,7 @@ export const messageSteps = {
   'user-message'(state, { message }) {
     if (state.messages.has(message.id)) return 'illegal-step'
     const cell = addMessage(state, message)
-    for (const part of message.parts) addDone(state, cell, part)
+    for (const part of message.parts) addDone(state, cell, { ...part })
     return undefined
   },
   TEXT_MESSAGE_START(state, event) {

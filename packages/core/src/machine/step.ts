@@ -43,7 +43,8 @@ const base = /* @__PURE__ */ new Map(Object.entries(table))
  */
 export function step(state: ChatState, event: Step): readonly Effect[] {
   const { type } = event
-  const apply = type === 'restore' || type === 'mirror' ? state.moreSteps[type] : base.get(type)
+  const isMore = type === 'restore' || type === 'mirror'
+  const apply = isMore ? (state.moreSteps[type] ?? illegal) : base.get(type)
   // The entry of a type takes the steps of that type: the table's own type says so, but not of two lookups.
   return effectsOf(event, apply ? apply(state, event as never) : unhandled(event))
 }
