@@ -11,17 +11,20 @@ const fromSources = {
   setup({ onResolve }) {
     onResolve({ filter: /^@countersign\// }, ({ path }) => {
       const [, name, entry = 'index'] = path.split('/')
-      return { path: join(root, 'packages', name, 'src', `${entry}.ts`) }
+      const folder = name === 'example-page' ? 'examples/page' : `packages/${name}`
+      return { path: join(root, folder, 'src', `${entry}.ts`) }
     })
   },
 }
 
 /**
- * Builds a script in TypeScript so that a test can run it as a process of its own. Packages stay imports, found from `folder`
- * upwards, in which the script lies. Resolves to the script's path and a function that removes it.
+ * Builds a script in TypeScript so that a test can run it as a process of its own. It lies in `folder`, from which what is not
+ * built in is found. Resolves to the script's path and a function that removes it.
  */
 export async function bundleForNode(entry, folder) {
-  const own = await mkdtemp(join(folder, existsSync(join(folder, 'package.json')) ? 'node_modules/.process-' : 'process-'))
+  const own = await mkdtemp(
+    join(folder, existsSync(join(folder, 'package.json')) ? 'node_modules/.process-' : 'process-'),
+  )
   const file = join(own, 'script.mjs')
   await build({
     entryPoints: [entry],
@@ -30,7 +33,8 @@ export async function bundleForNode(entry, folder) {
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    packages: 'external',
+    // binaries, and a package in CommonJS: these stay imports
+    external: ['@photostructure/sqlite', 'redis'],
     logLevel: 'error',
     plugins: [fromSources],
   })

@@ -73,7 +73,10 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
 /** The vocabulary of a package, open to all of its folders. */
 const shared: Record<string, readonly string[]> = { core: ['messages', 'errors'] }
 /** The files that a package publishes; they may import everything and nothing imports them. */
-const entries: Record<string, readonly string[]> = { core: ['index'], server: ['index', 'node'] }
+const entries: Record<string, readonly string[]> = {
+  core: ['index'],
+  server: ['index', 'node', 'ledger-kit'],
+}
 
 /** No I/O, no clock, no DOM, no ids of its own. */
 const forbiddenInCore = [
@@ -203,10 +206,33 @@ test('S4.3 what a model is knows nothing of approvals: the engine asks, adapters
   const breaches = imports.filter(
     ({ file, target }) =>
       file.startsWith('packages/server/src/model/') &&
-      !['@countersign/core', './model.js', './check-request.js'].includes(target),
+      !['@countersign/core', './model.js', './model-error.js', './check-request.js'].includes(target),
   )
   expect(breaches.map(between)).toEqual([])
   const sources = files.filter((file) => file.startsWith('packages/server/src/model/'))
   const mention = sources.filter((file) => /approval-requested/.test(readFileSync(join(root, file), 'utf8')))
   expect(mention).toEqual([])
 })
+
+/** The SDK that each adapter for a provider speaks through. */
+const sdkOf: Record<string, RegExp> = {
+  openai: /^openai(\/|$)/,
+  anthropic: /^@anthropic-ai\/sdk(\/|$)/,
+  google: /^@google\/genai(\/|$)/,
+}
+
+test('S3.55 to S3.60 adapters hold no approval logic: they know the engine, their SDK and nothing that asks or decides', () => {
+  const own = imports.filter(({ file }) => packageOf(file) in sdkOf)
+  const breaches = own.filter(({ file, target }) => {
+    const allowed = ['@countersign/core', '@countersign/server'].includes(target) || target.startsWith('.')
+    return !allowed && !sdkOf[packageOf(file)]?.test(target)
+  })
+  expect(breaches.map(between)).toEqual([])
+  const logic = /needsApproval|approval-requested|approval-responded|createAgent|[lL]edger|decideGate|token\b/
+  const mention = files.filter((file) => packageOf(file) in sdkOf && logic.test(withoutComments(read(file))))
+  expect(mention).toEqual([])
+})
+
+function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8')
+}

@@ -26,12 +26,13 @@ const pageHeaders = {
   'cache-control': 'no-cache',
 }
 
-/** Serves the built page from `pageFolder` and hands `/api/chat` to `chat`. Answers only to names of this machine. */
-export function pageServer(pageFolder: string, chat: RequestListener): Server {
+/** Serves the built page from `pageFolder` and hands each path of `api` to its listener. Answers only to names of this machine. */
+export function pageServer(pageFolder: string, api: Readonly<Record<`/${string}`, RequestListener>>): Server {
   return createServer((request, response) => {
     if (!isLocal(request)) return refuse(response, 403, 'This server answers only on localhost.')
     const path = pathOf(request)
-    if (path === '/api/chat') return chat(request, response)
+    const listener = api[path]
+    if (listener) return listener(request, response)
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return refuse(response, 405, 'Only GET works here.')
     servePage(pageFolder, path, response).catch(() => refuse(response, 404, 'There is nothing here.'))
@@ -70,8 +71,9 @@ function isLocal({ headers }: IncomingMessage): boolean {
   return isOurs(headers.host ?? '') && (headers.origin === undefined || origin === headers.host)
 }
 
-function pathOf(request: IncomingMessage): string {
-  return new URL(request.url ?? '/', 'http://localhost').pathname
+function pathOf(request: IncomingMessage): `/${string}` {
+  const { pathname } = new URL(request.url ?? '/', 'http://localhost')
+  return `/${pathname.slice(1)}`
 }
 
 async function servePage(folder: string, path: string, response: ServerResponse): Promise<void> {

@@ -1,3 +1,4 @@
+import { addresses } from '@countersign/example-page/addresses'
 import type { Workspace } from './workspace.js'
 
 export interface Mail {
@@ -42,14 +43,6 @@ export function formatMail(mail: Mail, now: Date, id: string): string {
     'Content-Transfer-Encoding: quoted-printable',
   ]
   return `${headers.join('\r\n')}\r\n\r\n${quotedPrintable(mail.body)}\r\n`
-}
-
-/** The addresses of a list; an empty array where one of them is not an address. */
-export function addresses(list: string): string[] {
-  const found = list.split(',').map((address) => address.trim())
-  return found.every((address) => /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9-]+(\.[a-z0-9-]+)*$/i.test(address))
-    ? found
-    : []
 }
 
 function oneLine(text: string): string {

@@ -12,7 +12,10 @@ let port: number
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'countersign-page-'))
   await writeFile(join(folder, 'index.html'), '<p>page</p>')
-  server = pageServer(folder, (_, response) => response.end('chat'))
+  server = pageServer(folder, {
+    '/api/chat': (_, response) => response.end('chat'),
+    '/api/grants': ({ method }, response) => response.end(method),
+  })
   port = Number(new URL(await listen(server, 0)).port)
 })
 
@@ -49,8 +52,9 @@ test('serves the page with a policy that lets only its own files run', async () 
   expect(answer.headers['content-security-policy']).toContain("script-src 'self'")
 })
 
-test('hands the chat path on', async () => {
+test('hands each path of the api on, whatever the method and the query', async () => {
   expect((await get('/api/chat', {}, 'POST')).body).toBe('chat')
+  expect((await get('/api/grants?threadId=t', {}, 'DELETE')).body).toBe('DELETE')
 })
 
 test.each(['/../index.html', '/%2e%2e/secret', '/nope.js', '/%'])(
@@ -69,14 +73,9 @@ test('refuses a foreign Host and a foreign Origin', async () => {
 })
 
 test('takes the next free port where it may', async () => {
-  const second = pageServer(folder, () => {})
+  const second = pageServer(folder, {})
   const url = await listen(second, port, 50)
   expect(Number(new URL(url).port)).toBeGreaterThan(port)
   second.close()
-  await expect(
-    listen(
-      pageServer(folder, () => {}),
-      port,
-    ),
-  ).rejects.toThrow('EADDRINUSE')
+  await expect(listen(pageServer(folder, {}), port)).rejects.toThrow('EADDRINUSE')
 })

@@ -1,5 +1,6 @@
+import { addresses } from '@countersign/example-page/addresses'
 import { expect, test } from 'vitest'
-import { addresses, formatMail } from '../src/mail.js'
+import { formatMail } from '../src/mail.js'
 
 const sentAt = new Date(Date.UTC(2026, 1, 3, 4, 5, 6))
 const format = (subject: string, body: string, to = 'ann@example.org') =>

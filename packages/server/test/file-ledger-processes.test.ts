@@ -8,7 +8,7 @@ import { describeSharedLedger, type LedgerWorker } from '@countersign/testing'
 import { afterAll, expect, test } from 'vitest'
 import { bundleForNode } from '../../../scripts/bundle.mjs'
 
-const worker = join(import.meta.dirname, 'file-ledger-worker.ts')
+const worker = join(import.meta.dirname, 'file-ledger.process.ts')
 const script = await bundleForNode(worker, join(import.meta.dirname, '..'))
 const folder = await mkdtemp(join(tmpdir(), 'countersign-ledger-'))
 afterAll(async () => {
@@ -17,7 +17,8 @@ afterAll(async () => {
 })
 let files = 0
 const newFile = () => join(folder, `${++files}.sqlite`)
-const linesOf = async (file: string) => (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '')
+const linesOf = async (file: string) =>
+  (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '')
 
 describeSharedLedger(
   'fileLedger',

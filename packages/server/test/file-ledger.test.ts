@@ -4,8 +4,12 @@ import { join } from 'node:path'
 import type { ApprovalRecord } from '@countersign/server'
 import { fileLedger, type SqliteModule } from '@countersign/server/node'
 import { describeLedger } from '@countersign/testing'
-import * as sqlite from '@photostructure/sqlite'
 import { afterAll, expect, test } from 'vitest'
+
+// the one that ledgers find: two copies of SQLite in one process do not see each other's locks
+const sqlite: SqliteModule = await import(['node', 'sqlite'].join(':')).catch(
+  () => import('@photostructure/sqlite'),
+)
 
 const folder = await mkdtemp(join(tmpdir(), 'countersign-ledger-'))
 afterAll(() => rm(folder, { recursive: true }))
@@ -27,7 +31,7 @@ function record(approvalId: string, more: Partial<ApprovalRecord> = {}): Approva
 /** An SQLite that says it is older than the one behind it. */
 function older(version: string): SqliteModule {
   class Older {
-    readonly #real: sqlite.DatabaseSyncInstance
+    readonly #real: InstanceType<SqliteModule['DatabaseSync']>
     constructor(path: string) {
       this.#real = new sqlite.DatabaseSync(path)
     }
@@ -155,13 +159,13 @@ test('texts that are not well-formed Unicode stay apart', async () => {
 })
 
 test('the audit trail is bounded, and read whole however long it is', async () => {
-  const ledger = await fileLedger(newFile(), { maxAuditEntries: 700 })
-  for (let at = 1; at <= 1000; at++) {
+  const ledger = await fileLedger(newFile(), { maxAuditEntries: 280 })
+  for (let at = 1; at <= 320; at++) {
     await ledger.audit({ at, event: 'issued', ownerHash: 'h', threadId: 't' })
   }
   const read: number[] = []
   for await (const entry of ledger.auditTrail()) read.push(entry.at)
-  expect([read.length, read[0], read.at(-1)]).toEqual([700, 301, 1000])
+  expect([read.length, read[0], read.at(-1)]).toEqual([280, 41, 320])
   ledger.close()
 })
 
@@ -194,7 +198,10 @@ test('the same SQLite for all that share a file: the older one is told so', { ti
 
 test('a file that is no ledger is refused with its path', async () => {
   const path = newFile()
-  await writeFile(path, 'these are notes, not a database, and long enough to look like a header of one'.repeat(20))
+  await writeFile(
+    path,
+    'these are notes, not a database, and long enough to look like a header of one'.repeat(20),
+  )
   await expect(fileLedger(path)).rejects.toMatchObject({ code: 'ledger-unavailable', data: { path } })
   await expect(fileLedger('')).rejects.toMatchObject({ code: 'invalid-option' })
   await expect(fileLedger(newFile(), { maxSize: 0 })).rejects.toMatchObject({ code: 'invalid-option' })

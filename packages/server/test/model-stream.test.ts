@@ -67,8 +67,9 @@ test('one step is one message: text, reasoning and calls share its id, and text 
     role: 'assistant',
     content: [
       { type: 'reasoning', text: 'hm', signature: 'sig' },
-      { type: 'text', text: 'onetwo' },
+      { type: 'text', text: 'one' },
       { type: 'tool-call', id: 'c1', name: 'look', arguments: '{"a":1}' },
+      { type: 'text', text: 'two' },
     ],
   })
   expect(last(events)).toMatchObject({ usage: [{ inputTokens: 1, outputTokens: 2 }] })

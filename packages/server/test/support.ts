@@ -185,11 +185,17 @@ export function results(events: readonly AGUIEvent[]) {
           {
             id: event.toolCallId,
             content: JSON.parse(String(event.content)),
-            own: event.metadata?.countersign,
+            own: withoutDecided(event.metadata?.countersign),
           },
         ]
       : [],
   )
+}
+
+/** What a result says of itself. Who decided and when has tests of its own. */
+function withoutDecided(own: unknown): Record<string, unknown> | undefined {
+  const { decided: _, ...rest }: Record<string, unknown> = Object(own)
+  return Object.keys(rest).length > 0 ? rest : undefined
 }
 
 export const types = (events: readonly AGUIEvent[]) =>

@@ -96,7 +96,9 @@ export function describeSharedLedger(
     // a claim whose process was killed is interrupted, whether or not its tool had run; every other call ran and is done
     expect((counted.done ?? 0) + (counted.interrupted ?? 0)).toEqual(ids.length)
     expect((counted.done ?? 0) >= ids.length - 2 * kills && ran.length >= (counted.done ?? 0)).toEqual(true)
-    const again = await Promise.all(ids.map((id) => bench.ledger.claim(recordOf(id), approve, 'late', LEASE_MS)))
+    const again = await Promise.all(
+      ids.map((id) => bench.ledger.claim(recordOf(id), approve, 'late', LEASE_MS)),
+    )
     expect(again.filter(({ status }) => status === 'claimed')).toEqual([])
   })
 }

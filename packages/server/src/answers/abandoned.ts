@@ -1,14 +1,21 @@
-import { failed, type Message, type ToolOutcome } from '@countersign/core'
+import {
+  type ApprovalDecided,
+  type ApprovalScope,
+  failed,
+  type Message,
+  type ToolOutcome,
+} from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
 import { randomId } from '../encoding/ids.js'
-import { type ApprovalRequest, describeRequest } from '../gate/ask.js'
+import { type ApprovalRequest, describeRequest, optionsOf } from '../gate/ask.js'
 import { decideGate } from '../gate/gate.js'
 import { type CallSite, isProviderExecuted, MOVED_ON } from '../history/history.js'
 import { readOwn } from '../history/metadata.js'
-import type { ApprovalRef, ClaimResult, LedgerAnswer } from '../ledger/ledger.js'
+import type { ApprovalRef, ApprovalState, ClaimResult, LedgerAnswer } from '../ledger/ledger.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { readCall } from '../tools/call.js'
 import { approvalIdOf } from './answers.js'
+import { decidedBy, given } from './decided.js'
 import type { IssuedRecords } from './issued.js'
 import type { Refusal } from './refusals.js'
 import { interruptedOutcome, rejection, restoreOutcome } from './stored-outcome.js'
@@ -16,7 +23,13 @@ import { verifyCallToken } from './verdicts.js'
 
 /** What becomes of a call that has no result and was not answered by this request. */
 export type Fate =
-  | { readonly kind: 'result'; readonly site: CallSite; readonly outcome: ToolOutcome }
+  | {
+      readonly kind: 'result'
+      readonly site: CallSite
+      readonly outcome: ToolOutcome
+      /** The answer that it came of, where the person was asked. */
+      readonly decided?: ApprovalDecided | undefined
+    }
   /** Still a good question: it is asked again, with its own token. */
   | { readonly kind: 'open'; readonly site: CallSite; readonly request: ApprovalRequest }
   /** The provider's to run: it was approved, and has no result yet. */
@@ -41,12 +54,11 @@ export async function decideFate(
   const approvalId = entry?.record.approvalId ?? approvalIdOf(site)
   if (token === undefined || approvalId === undefined) return decideUnasked(scope, site, refusal, messages)
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
+  const question: Question = { site, issued, ref, scopes: entry?.record.scopes }
   const close = async (code: Refusal['code'] | undefined, reason?: string, known = true): Promise<Fate> => {
     const answer: LedgerAnswer =
       code === 'approval-expired' ? { decision: 'expire' } : { decision: 'cancel', code, reason }
-    return known
-      ? closeCall(scope, site, issued, ref, answer)
-      : { kind: 'result', site, outcome: rejection(answer) }
+    return known ? closeCall(scope, question, answer) : { kind: 'result', site, outcome: rejection(answer) }
   }
 
   const { function: called } = site.call
@@ -59,7 +71,7 @@ export async function decideFate(
   if (refusal === undefined && (site.movedOn || own.state === 'cancelled')) return close(undefined, MOVED_ON)
   if (refusal !== undefined && site.movedOn && refusal.fate === 'as-found') return close(refusal.code)
 
-  const stored = await storedResult(scope, site, issued, approvalId)
+  const stored = await storedResult(scope, question)
   if (stored !== undefined) return stored
   const ready = await readCall(scope.toolkit, {
     id: site.call.id,
@@ -77,18 +89,26 @@ export async function decideFate(
   }
 }
 
+/** A question, the call it is about, and where the ledger's word of it is found. */
+export interface Question {
+  readonly site: CallSite
+  readonly issued: IssuedRecords
+  readonly ref: ApprovalRef
+  /** What was offered, where that is known. */
+  readonly scopes: readonly ApprovalScope[] | undefined
+}
+
 /** Settles a question without the person. Where somebody was faster, that is what the call gets. */
-export async function closeCall(
-  scope: RunScope,
-  site: CallSite,
-  issued: IssuedRecords,
-  ref: ApprovalRef,
-  answer: LedgerAnswer,
-): Promise<Fate> {
+export async function closeCall(scope: RunScope, question: Question, closing: LedgerAnswer): Promise<Fate> {
+  const { site, ref } = question
+  const answer = given(scope, closing, 'server')
   const settled = await closeInLedger(scope, ref, answer)
-  if (settled?.status === 'repeat') return kept(site, restoreOutcome(settled.outcome))
-  if (settled?.status === 'conflict') return conflicting(scope, site, issued, ref.approvalId)
-  return { kind: 'result', site, outcome: rejection(answer) }
+  if (settled?.status === 'repeat' || settled?.status === 'conflict') {
+    const stored = await storedResult(scope, question)
+    if (stored !== undefined) return stored
+    if (settled.status === 'conflict') return { kind: 'result', site, outcome: interruptedOutcome() }
+  }
+  return { kind: 'result', site, outcome: rejection(answer), decided: decided(scope, question, answer) }
 }
 
 /** A call that nobody was asked about: the client's own tools are left to it, any other is closed. */
@@ -123,40 +143,35 @@ async function decideUnasked(
 }
 
 /** The ledger's own outcome, where the history has lost it. */
-async function storedResult(
-  scope: RunScope,
-  site: CallSite,
-  issued: IssuedRecords,
-  approvalId: string,
-): Promise<Fate | undefined> {
+async function storedResult(scope: RunScope, question: Question): Promise<Fate | undefined> {
+  const { site, issued, ref } = question
   try {
-    const { state } = (await issued.lookup(approvalId)) ?? {}
-    if (state?.phase === 'done') return kept(site, restoreOutcome(state.outcome))
-    if (state?.phase === 'interrupted') return { kind: 'result', site, outcome: interruptedOutcome() }
+    const { state } = (await issued.lookup(ref.approvalId)) ?? {}
+    if (state?.phase === 'done') return kept(scope, question, state)
+    if (state?.phase === 'interrupted') {
+      const outcome = interruptedOutcome()
+      return { kind: 'result', site, outcome, decided: decided(scope, question, state.answer) }
+    }
   } catch (error) {
     scope.settings.warn('The ledger could not be read.', error)
   }
   return undefined
 }
 
-async function conflicting(
+function kept(
   scope: RunScope,
-  site: CallSite,
-  issued: IssuedRecords,
-  approvalId: string,
-): Promise<Fate> {
-  return (
-    (await storedResult(scope, site, issued, approvalId)) ?? {
-      kind: 'result',
-      site,
-      outcome: interruptedOutcome(),
-    }
-  )
+  question: Question,
+  { answer, outcome }: Extract<ApprovalState, { phase: 'done' }>,
+): Fate {
+  const { site } = question
+  const from = restoreOutcome(outcome)
+  if (from.kind === 'handed-out')
+    return { kind: isProviderExecuted(site.call) ? 'forwarded' : 'client', site }
+  return { kind: 'result', site, outcome: from.outcome, decided: decided(scope, question, answer) }
 }
 
-function kept(site: CallSite, from: ReturnType<typeof restoreOutcome>): Fate {
-  if (from.kind === 'outcome') return { kind: 'result', site, outcome: from.outcome }
-  return { kind: isProviderExecuted(site.call) ? 'forwarded' : 'client', site }
+function decided(scope: RunScope, { scopes }: Question, answer: LedgerAnswer): ApprovalDecided {
+  return decidedBy(scope, answer, scopes && optionsOf(scope, scopes))
 }
 
 /** Settles a request that can no longer be answered. What the ledger does not know needs no settling. */

@@ -1,6 +1,6 @@
-import type { ResumeEntry } from '@countersign/core'
+import { isRecord, type ResumeEntry } from '@countersign/core'
 import type { CallSite } from '../history/history.js'
-import { asString, isRecord, readOwn } from '../history/metadata.js'
+import { asString, readOwn } from '../history/metadata.js'
 import { peekApprovalId } from '../tokens/token.js'
 import { type RecordedDecision, readDecisions } from './collect.js'
 

@@ -1,7 +1,7 @@
-import type { Message, ToolCall } from '@countersign/core'
+import { isRecord, type Message, type ToolCall } from '@countersign/core'
 import { type PromptToolResult, toolResult } from '@countersign/core/prompt'
 import { type CallSite, isProviderExecuted, readCalls } from '../history/history.js'
-import { asString, isRecord, readOwn } from '../history/metadata.js'
+import { asString, readOwn } from '../history/metadata.js'
 import { rejection } from './stored-outcome.js'
 
 /** A decision that a history keeps on a call, as it is written there: nothing about it is checked. */

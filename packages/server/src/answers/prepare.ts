@@ -1,14 +1,14 @@
-import type { GateContext, Message } from '@countersign/core'
+import { type GateContext, isRecord, type Message } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
 import { bindingOf } from '../gate/ask.js'
 import { askPolicy } from '../gate/gate.js'
 import { isProviderExecuted, MOVED_ON } from '../history/history.js'
-import { isRecord } from '../history/metadata.js'
 import type { LedgerAnswer } from '../ledger/ledger.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { bindingMatches } from '../tokens/token.js'
 import { type ReadyCall, readCall } from '../tools/call.js'
 import { ToolkitRequiredError, ToolNotFoundError } from '../tools/tool-errors.js'
+import { given } from './decided.js'
 import type { Refusal } from './refusals.js'
 import { LEDGER_UNAVAILABLE, type VerifiedVerdict } from './verdicts.js'
 
@@ -97,11 +97,19 @@ async function prepareVerdict(
   const { approvals, warn } = scope.settings
   const policy = await askPolicy(call, gate, { policy: approvals.policy, warn })
   if (policy.decision === 'block')
-    return { kind: 'reject', verdict, answer: { decision: 'deny', reason: policy.reason } }
+    return {
+      kind: 'reject',
+      verdict,
+      answer: given(scope, { decision: 'deny', reason: policy.reason }, 'policy'),
+    }
   return { kind: 'run', verdict, call, answer: answerOf(scope, verdict, edited.call?.canonical) }
 }
 
 function answerOf(scope: RunScope, verdict: VerifiedVerdict, edited?: string): LedgerAnswer {
+  return given(scope, readAnswer(scope, verdict, edited), 'person')
+}
+
+function readAnswer(scope: RunScope, verdict: VerifiedVerdict, edited: string | undefined): LedgerAnswer {
   const { decision, reason } = verdict
   switch (decision) {
     case 'approve':

@@ -1,6 +1,7 @@
+import { isRecord } from '@countersign/core'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { CallSite } from '../history/history.js'
-import { isRecord, readOwn } from '../history/metadata.js'
+import { readOwn } from '../history/metadata.js'
 import type { Warn } from '../scope/settings.js'
 import type { Answer } from './answers.js'
 

@@ -1,4 +1,4 @@
-import type { CountersignError, ToolOutcome } from '@countersign/core'
+import type { ApprovalDecided, CountersignError, ToolOutcome } from '@countersign/core'
 import type { CallSite } from '../history/history.js'
 import type { Refusal } from './refusals.js'
 
@@ -8,10 +8,17 @@ export type Resolution =
       readonly kind: 'result'
       readonly site: CallSite
       readonly outcome: ToolOutcome
+      /** The answer that it came of. */
+      readonly decided?: ApprovalDecided | undefined
       readonly refusal?: Refusal
     }
   /** An approved client tool: the client runs it now, with this input. */
-  | { readonly kind: 'handed-out'; readonly site: CallSite; readonly input: unknown }
+  | {
+      readonly kind: 'handed-out'
+      readonly site: CallSite
+      readonly input: unknown
+      readonly decided?: ApprovalDecided | undefined
+    }
   /** An approved call of the model's provider: the model is told, and the provider runs it. */
   | { readonly kind: 'forwarded'; readonly site: CallSite }
   /** It goes back to where it was, or is closed with the refusal's code. */

@@ -1,10 +1,11 @@
-import type { Message } from '@countersign/core'
+import type { ApprovalDecided, Message } from '@countersign/core'
 import { randomId } from '../encoding/ids.js'
 import { type CallSite, isProviderExecuted } from '../history/history.js'
 import { claimAndWait } from '../ledger/claim-and-wait.js'
-import type { ClaimResult, LedgerAnswer } from '../ledger/ledger.js'
+import type { ClaimResult, LedgerAnswer, LedgerEntry } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
+import { decidedFor } from './decided.js'
 import { prepareVerdicts, type Settlement } from './prepare.js'
 import type { Refusal } from './refusals.js'
 import type { Resolution } from './resolution.js'
@@ -28,6 +29,8 @@ export async function* resolveVerdicts(
   const accepted = settlements.filter((one) => one.kind !== 'refuse' && approves(one))
   const others = settlements.filter((one) => one.kind === 'refuse' || !approves(one))
   const work = [...accepted, ...others].map((one) => scope.limit(() => settle(scope, one, messages)))
+  // one that fails is told in its turn; until then nobody waits for it
+  for (const resolution of work) resolution.catch(() => {})
   for (const resolution of work) yield await resolution
 }
 
@@ -54,7 +57,7 @@ async function settle(
     })
     if (settlement.kind === 'run')
       return runClaimed(scope, { ...settlement, holder, revision: claim.revision, messages })
-    return { kind: 'result', site, outcome: rejection(answer) }
+    return { kind: 'result', site, outcome: rejection(answer), decided: decidedFor(scope, verdict, answer) }
   }
   if (claim.status === 'interrupted' && settlement.kind === 'run')
     return reclaim(scope, settlement, holder, messages)
@@ -102,9 +105,9 @@ async function unclaimed(
   const { site } = verdict
   switch (claim.status) {
     case 'repeat':
-      return restored(site, restoreOutcome(claim.outcome))
+      return restored(site, restoreOutcome(claim.outcome), await firstDecided(scope, verdict))
     case 'interrupted':
-      return { kind: 'result', site, outcome: interruptedOutcome() }
+      return interrupted(scope, verdict)
     case 'in-progress':
       return refused(
         verdict,
@@ -130,11 +133,37 @@ async function unclaimed(
   }
 }
 
-function restored(site: CallSite, from: ReturnType<typeof restoreOutcome>): Resolution {
-  if (from.kind === 'outcome') return { kind: 'result', site, outcome: from.outcome }
+async function interrupted(scope: RunScope, verdict: VerifiedVerdict): Promise<Resolution> {
+  const decided = await firstDecided(scope, verdict)
+  return { kind: 'result', site: verdict.site, outcome: interruptedOutcome(), decided }
+}
+
+function restored(
+  site: CallSite,
+  from: ReturnType<typeof restoreOutcome>,
+  decided: ApprovalDecided | undefined,
+): Resolution {
+  if (from.kind === 'outcome') return { kind: 'result', site, outcome: from.outcome, decided }
   return isProviderExecuted(site.call)
     ? { kind: 'forwarded', site }
-    : { kind: 'handed-out', site, input: JSON.parse(from.arguments) }
+    : { kind: 'handed-out', site, input: JSON.parse(from.arguments), decided }
+}
+
+/** Who gave the answer that the ledger has, and when. Nothing where it cannot say now: the result is told all the same. */
+async function firstDecided(scope: RunScope, verdict: VerifiedVerdict): Promise<ApprovalDecided | undefined> {
+  const { state } = (await lookUp(scope, verdict)) ?? {}
+  return state === undefined || state.phase === 'issued'
+    ? undefined
+    : decidedFor(scope, verdict, state.answer)
+}
+
+async function lookUp(scope: RunScope, { ref }: VerifiedVerdict): Promise<LedgerEntry | undefined> {
+  try {
+    return await scope.settings.approvals.ledger.lookup(ref)
+  } catch (error) {
+    scope.settings.warn('The ledger could not be read.', error)
+    return undefined
+  }
 }
 
 /** Another answer was first: the person is told, and the conversation gets what that answer led to. */
@@ -150,14 +179,17 @@ async function contradiction(
     `This request was answered before (${settled}).`,
     'close',
   )
-  try {
-    const entry = await scope.settings.approvals.ledger.lookup(verdict.ref)
-    const from = entry?.state.phase === 'done' ? restoreOutcome(entry.state.outcome) : undefined
-    if (from?.kind === 'outcome') return { kind: 'result', site, outcome: from.outcome, refusal }
-  } catch (error) {
-    scope.settings.warn('The ledger could not be read.', error)
+  const { state } = (await lookUp(scope, verdict)) ?? {}
+  if (state?.phase !== 'done') return { kind: 'refused', site, refusal }
+  const from = restoreOutcome(state.outcome)
+  if (from.kind !== 'outcome') return { kind: 'refused', site, refusal }
+  return {
+    kind: 'result',
+    site,
+    outcome: from.outcome,
+    decided: decidedFor(scope, verdict, state.answer),
+    refusal,
   }
-  return { kind: 'refused', site, refusal }
 }
 
 async function reclaim(
@@ -167,7 +199,7 @@ async function reclaim(
   messages: readonly Message[],
 ): Promise<Resolution> {
   const { ledger, leaseMs } = scope.settings.approvals
-  const { site, ref } = settlement.verdict
+  const { ref } = settlement.verdict
   try {
     const again = settlement.call.tool.idempotent ? await ledger.reclaim(ref, holder, leaseMs) : undefined
     if (again?.status === 'claimed')
@@ -175,7 +207,7 @@ async function reclaim(
   } catch (error) {
     scope.settings.warn('The ledger could not be reached.', error)
   }
-  return { kind: 'result', site, outcome: interruptedOutcome() }
+  return interrupted(scope, settlement.verdict)
 }
 
 function refused(

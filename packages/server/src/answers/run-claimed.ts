@@ -1,4 +1,4 @@
-import { CountersignError, type Message, type ToolOutcome } from '@countersign/core'
+import type { Message, ToolOutcome } from '@countersign/core'
 import { grantSession } from '../gate/grants.js'
 import type { ApprovalRef, LedgerAnswer, ToolOutcome as RanOutcome } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
@@ -6,7 +6,9 @@ import type { RunScope } from '../scope/scope.js'
 import type { ReadyCall } from '../tools/call.js'
 import { type Execution, executeTool } from '../tools/execute.js'
 import { progressEvent } from '../tools/progress.js'
+import { toolFailed } from '../tools/tool-errors.js'
 import type { AgentTool } from '../tools/toolkit.js'
+import { decidedFor } from './decided.js'
 import type { Resolution } from './resolution.js'
 import { interruptedOutcome, toStored } from './stored-outcome.js'
 import type { VerifiedVerdict } from './verdicts.js'
@@ -28,7 +30,8 @@ export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise
   await grantSession(scope, claimed)
   if (call.tool.location === 'client') {
     await complete(scope, claimed, { type: 'handed-out', arguments: call.canonical })
-    return { kind: 'handed-out', site: verdict.site, input: call.args }
+    const decided = decidedFor(scope, verdict, claimed.answer)
+    return { kind: 'handed-out', site: verdict.site, input: call.args, decided }
   }
   if (call.tool.location === 'provider') {
     await complete(scope, claimed, { type: 'handed-out', arguments: call.canonical })
@@ -68,7 +71,8 @@ function execute(
 
 async function conclude(scope: RunScope, claimed: ClaimedCall, execution: Execution): Promise<Resolution> {
   const { site } = claimed.verdict
-  const result = (outcome: ToolOutcome): Resolution => ({ kind: 'result', site, outcome })
+  const decided = decidedFor(scope, claimed.verdict, claimed.answer)
+  const result = (outcome: ToolOutcome): Resolution => ({ kind: 'result', site, outcome, decided })
   switch (execution.kind) {
     case 'finished':
       await complete(scope, claimed, toStored(execution.outcome))
@@ -84,13 +88,7 @@ async function conclude(scope: RunScope, claimed: ClaimedCall, execution: Execut
       }
       // an idempotent tool may run again by the same answer: its failure is no outcome
       await complete(scope, claimed, tool.idempotent ? { type: 'interrupted' } : toStored(execution.failure))
-      const error = new CountersignError(
-        'tool-failed',
-        `The tool ${name} failed.`,
-        { tool: name },
-        execution.error,
-      )
-      return { kind: 'threw', site, error }
+      return { kind: 'threw', site, error: toolFailed(name, execution.error) }
     }
     default:
       return execution satisfies never

@@ -1,12 +1,12 @@
 import type { ApprovalErrorCode } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
-import { type CallSite, isProviderExecuted } from '../history/history.js'
+import { type CallSite, isProviderExecuted, providerApprovalOf } from '../history/history.js'
 import { readOwn } from '../history/metadata.js'
 import type { ApprovalRef, ApprovalScope, LedgerEntry } from '../ledger/ledger.js'
 import type { Verdict } from '../plan/plan.js'
 import { readDecision } from '../plan/read-decision.js'
 import type { RunScope } from '../scope/scope.js'
-import { type TokenClaims, verifyToken } from '../tokens/token.js'
+import { type TokenClaims, type TokenVerdict, verifyToken } from '../tokens/token.js'
 import { boundName } from '../tools/provider-tool.js'
 import type { Answer } from './answers.js'
 import type { IssuedRecords } from './issued.js'
@@ -137,23 +137,33 @@ function fallbackToken(scope: RunScope, answer: Answer, entry: LedgerEntry | und
 }
 
 /** Whether a token is this server's word about exactly this occurrence of a call. */
-export function verifyCallToken(
+export async function verifyCallToken(
   scope: RunScope,
   token: unknown,
   ref: ApprovalRef,
   site: CallSite,
   canonical: string,
-) {
+): Promise<TokenVerdict> {
   const { approvals, now } = scope.settings
   const { id, function: called } = site.call
+  const isProviders = isProviderExecuted(site.call)
+  // a provider is told yes by the id in the history, and that is the client's to write
+  if (isProviders && providerApprovalOf(site.call) !== ref.approvalId) return OTHER_APPROVAL
   const expected = {
     ...ref,
     ledgerId: approvals.ledger.id,
     toolCallId: id,
-    toolName: boundName(called.name, isProviderExecuted(site.call)),
+    toolName: boundName(called.name, isProviders),
     arguments: canonical,
   }
   return verifyToken(token, expected, { keyring: approvals.keyring, now })
+}
+
+const OTHER_APPROVAL: TokenVerdict = {
+  ok: false,
+  code: 'approval-tampered',
+  check: 'ap',
+  message: 'The call names another approval of its provider than the person was asked about.',
 }
 
 /** Without a subject nobody owns a session, so it counts as `once` and needs no offer. */

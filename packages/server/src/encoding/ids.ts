@@ -9,3 +9,10 @@ export function randomId(prefix: string): string {
 export function newApprovalId(): string {
   return randomId('approval_')
 }
+
+const ID = /^[^\p{Cc}\p{Cs}]{1,256}$/u
+
+/** Whether a text may be an id in a request: 1 to 256 characters, no control characters, no half of a surrogate pair. */
+export function isId(text: string): boolean {
+  return ID.test(text)
+}

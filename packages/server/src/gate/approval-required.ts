@@ -57,7 +57,12 @@ export function readApprovalRequired(
   const { code, message, data }: { code?: unknown; message?: unknown; data?: unknown } = value
   if (code !== 'approval-required' || typeof message !== 'string') return undefined
   const { args, options }: { args?: unknown; options?: unknown } = Object(data)
-  return { message, args, options: Array.isArray(options) ? options.filter(isOption) : [] }
+  // it may come from anybody's throw: what is shown is masked and plain JSON either way
+  return {
+    message,
+    args: sanitizeArgs(args),
+    options: Array.isArray(options) ? options.filter(isOption) : [],
+  }
 }
 
 function isOption(value: unknown): value is ApprovalOption {

@@ -115,6 +115,7 @@ async function signRecord(
     runId: scope.runId,
     toolCallId: call.id,
     toolName: call.name,
+    ...(tool.toolServer !== undefined && { toolServer: tool.toolServer }),
     arguments: call.canonical,
     scopes: own.scopes ?? termsOf(tool).scopes,
     edits: tool.allowEdits ?? false,
@@ -170,7 +171,7 @@ export function describeRequest(scope: RunScope, call: ReadyCall, terms: AskedTe
     approval: {
       id: terms.approvalId,
       needsApproval: true,
-      options: ['deny', ...offered(scope, terms.scopes)],
+      options: optionsOf(scope, terms.scopes),
       ...(terms.edits !== false && { allowEdits: terms.edits }),
       ...(message !== undefined && { message }),
       ...(terms.expiresAt < NEVER && { expiresAt: new Date(terms.expiresAt).toISOString() }),
@@ -190,17 +191,21 @@ function shownTerms({ settings }: RunScope, call: ReadyCall): ShownTerms {
   }
 }
 
-/** The arguments as a mask leaves them; nothing where it leaves them all. */
+/**
+ * The arguments as a mask leaves them; nothing where it leaves them all. A mask that answers nothing hides them.
+ *
+ * @throws where the mask throws or answers what JSON cannot say: then nothing is asked, rather than shown unmasked.
+ */
 function masked(call: ReadyCall, redact: (input: never) => unknown): unknown {
-  const value = redact(call.input as never)
+  const value: unknown = JSON.parse(JSON.stringify(redact(call.input as never)) ?? 'null')
   const written = canonicalJson(value)
   return written.ok && written.canonical === call.canonical ? undefined : value
 }
 
-/** Without a subject a session has no owner, so only `once` is offered. */
-function offered(scope: RunScope, scopes: readonly ApprovalScope[]): readonly ApprovalScope[] {
-  const shown = scope.owner === null ? scopes.filter((option) => option !== 'session') : scopes
-  return shown.length === 0 ? ['once'] : shown
+/** What the person may choose. Without a subject a session has no owner, so only `once` is offered. */
+export function optionsOf({ owner }: RunScope, scopes: readonly ApprovalScope[]): readonly ApprovalOption[] {
+  const shown = owner === null ? scopes.filter((option) => option !== 'session') : scopes
+  return ['deny', ...(shown.length === 0 ? (['once'] as const) : shown)]
 }
 
 /** The same request as an AG-UI interrupt. */

@@ -42,5 +42,6 @@ export async function grantSession(
 
 /** What a grant for this call covers. */
 function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: ReadyCall) {
-  return { owner, threadId, toolName: name, scopeKey: tool.scopeKey?.(input as never) ?? name }
+  const { toolServer, scopeKey } = tool
+  return { owner, threadId, toolName: name, toolServer, scopeKey: scopeKey?.(input as never) ?? name }
 }

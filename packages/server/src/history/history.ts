@@ -7,7 +7,8 @@ import {
   toResultContent,
 } from '@countersign/core'
 import { isReserved } from '../tools/toolkit.js'
-import { asString, type OwnMetadata, ownMetadata, readOwn } from './metadata.js'
+import { asString, type OwnMetadata, ownMetadata, readOwn, withOwn } from './metadata.js'
+import { orderWithout } from './order.js'
 
 /** The reason of a call that is closed because the person went on without answering it. */
 export const MOVED_ON = 'user moved on'
@@ -167,7 +168,7 @@ export function prepareMessagesForModel(history: readonly Message[]): readonly M
     prepared.push(withCalls(message, calls))
     for (const call of calls) {
       const result = results.get(call)
-      if (result !== undefined) prepared.push(result)
+      if (result !== undefined) prepared.push(withoutDecision(result))
     }
   }
   return prepared
@@ -181,17 +182,28 @@ function modelCalls({ toolCalls = [] }: AssistantMessage): readonly ToolCall[] {
 
 function withCalls(message: AssistantMessage, calls: readonly ToolCall[]): AssistantMessage {
   if (message.toolCalls === undefined) return message
-  const { toolCalls: _, ...rest } = message
-  return calls.length === 0 ? rest : { ...rest, toolCalls: calls.map(withoutApproval) }
+  const { toolCalls, ...rest } = message
+  if (calls.length === 0) return rest
+  const kept = { ...rest, toolCalls: calls.map(withoutApproval) }
+  const own = readOwn(message.metadata)
+  if (own.order === undefined || calls.length === toolCalls.length) return kept
+  return withOwn(kept, { ...own, order: orderWithout(own.order, (nth) => !includes(calls, toolCalls[nth])) })
+}
+
+function includes(calls: readonly ToolCall[], call: ToolCall | undefined): boolean {
+  return call !== undefined && calls.includes(call)
 }
 
 /** A call as a model may see it; the same object where nothing had to go. */
 export function withoutApproval(call: ToolCall): ToolCall {
   // `request` and `response`: what a prompt's parts carried beside the question and its answer
-  const { token, approval, request, response, ...own } = readOwn(call.metadata)
-  if ([token, approval, request, response].every((artefact) => artefact === undefined)) return call
-  const { metadata: _, ...rest } = call
-  const others = Object.entries(call.metadata ?? {}).filter(([key]) => key !== 'countersign')
-  if (Object.keys(own).length > 0) others.push(['countersign', own])
-  return others.length === 0 ? rest : { ...rest, metadata: Object.fromEntries(others) }
+  const { token, approval, request, response, decided, ...own } = readOwn(call.metadata)
+  const artefacts = [token, approval, request, response, decided]
+  return artefacts.every((artefact) => artefact === undefined) ? call : withOwn(call, own)
+}
+
+/** A result as a model may see it; the same object where nothing had to go. */
+function withoutDecision(result: ToolMessage): ToolMessage {
+  const { decided, ...own } = readOwn(result.metadata)
+  return decided === undefined ? result : withOwn(result, own)
 }

@@ -1,3 +1,5 @@
+import { isRecord } from '@countersign/core'
+
 /** What Countersign peers say to one another in the `metadata` of events, messages and calls: the key `countersign`. */
 export type OwnMetadata = Readonly<Record<string, unknown>>
 
@@ -15,9 +17,14 @@ export function ownMetadata(own: Readonly<Record<string, unknown>>): {
   return said.length === 0 ? {} : { metadata: { countersign: Object.fromEntries(said) } }
 }
 
-/** Whether a value is an object and not an array. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+/** A call or message with `own` in the place of what it says there; without metadata where nothing is left. */
+export function withOwn<T extends { readonly metadata?: Readonly<Record<string, unknown>> | undefined }>(
+  { metadata, ...rest }: T,
+  own: OwnMetadata,
+): Omit<T, 'metadata'> & { metadata?: Record<string, unknown> } {
+  const others = Object.entries(metadata ?? {}).filter(([key]) => key !== 'countersign')
+  if (Object.keys(own).length > 0) others.push(['countersign', own])
+  return others.length === 0 ? rest : { ...rest, metadata: Object.fromEntries(others) }
 }
 
 /** A string, or nothing. */

@@ -1,6 +1,7 @@
 import {
   type FailureFlag,
   fromResultContent,
+  isRecord,
   isSuccess,
   type Message,
   type ToolCall,
@@ -19,7 +20,7 @@ import type {
 } from '../model/model.js'
 import type { ForwardedCalls } from './forwarded.js'
 import { isProviderExecuted, providerApprovalOf } from './history.js'
-import { asString, isRecord, readOwn } from './metadata.js'
+import { asString, readOwn } from './metadata.js'
 import { arrangeParts, readTextPieces, type TextPiece } from './order.js'
 
 type AssistantMessage = Extract<Message, { role: 'assistant' }>

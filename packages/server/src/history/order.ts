@@ -1,5 +1,5 @@
+import { isRecord } from '@countersign/core'
 import type { ModelReasoning, ModelText, ModelToolCall, ProviderMetadata } from '../model/model.js'
-import { isRecord } from './metadata.js'
 
 /**
  * One step of an assistant message's `metadata.countersign.order`: how many UTF-16 units of its text, its next reasoning (`r`) or its
@@ -19,6 +19,13 @@ export function isUsualOrder(order: readonly OrderStep[]): boolean {
   return ranks.every(
     (rank, i) => i === 0 || rank > (ranks[i - 1] ?? 0) || (rank !== 1 && rank === ranks[i - 1]),
   )
+}
+
+/** An order without the steps of those calls that are left out, by their number among the calls. */
+export function orderWithout(order: unknown, isLeftOut: (nth: number) => boolean): unknown {
+  if (!Array.isArray(order)) return order
+  let nth = 0
+  return order.filter((step: unknown) => step !== 'c' || !isLeftOut(nth++))
 }
 
 type AssistantPart = ModelText | ModelReasoning | ModelToolCall

@@ -1,6 +1,5 @@
-import type { ResumeEntry } from '@countersign/core'
+import { isRecord, type ResumeEntry } from '@countersign/core'
 import type { Delivery } from '../channel/answer-queue.js'
-import { isRecord } from '../history/metadata.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/settings.js'
 import { type Holder, runKey, subjectOf } from './holder.js'

@@ -2,10 +2,10 @@ import {
   CountersignError,
   createEventReader,
   isCountersignError,
+  isRecord,
   jsonDepthExceeds,
   type RunAgentInput,
 } from '@countersign/core'
-import { isRecord } from '../history/metadata.js'
 
 /** Bytes of a request's body. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -13,7 +13,6 @@ const MAX_DEPTH = 64
 const MAX_MESSAGES = 20_000
 const MAX_CALLS = 256
 const MAX_RESUME = 256
-const ID = /^[^\p{Cc}\p{Cs}]{1,256}$/u
 
 /**
  * The body of a chat request. Its depth is bounded before it is parsed.
@@ -44,7 +43,7 @@ export function parseBody(text: string): unknown {
  * @throws CountersignError `invalid-request`
  */
 export function checkId(name: string, id: unknown): string {
-  if (typeof id === 'string' && ID.test(id)) return id
+  if (typeof id === 'string' && isId(id)) return id
   throw invalid(`${name} must be text of 1 to 256 characters without control characters.`)
 }
 
@@ -58,8 +57,7 @@ export function readParsedInput(body: unknown): RunAgentInput {
   const input = readShape(body)
   checkCounts(input)
   for (const id of idsOf(input)) {
-    if (!ID.test(id))
-      throw invalid('An id is empty, longer than 256 characters, or holds control characters.')
+    if (!isId(id)) throw invalid('An id is empty, longer than 256 characters, or holds control characters.')
   }
   return input
 }

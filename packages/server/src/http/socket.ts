@@ -1,5 +1,4 @@
-import type { ServerFrame } from '@countersign/core'
-import { isRecord } from '../history/metadata.js'
+import { isRecord, type ServerFrame } from '@countersign/core'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import type { RunContext } from '../scope/settings.js'

@@ -50,8 +50,18 @@ export interface ApprovalRecord extends ApprovalRef {
   readonly token: string
 }
 
+/** Who gave an answer and when: kept with it, and no part of what makes two answers the same. */
+interface AnswerOrigin {
+  /** Default `person`. `policy`: the application's. `server`: nobody answered, or nobody could any more. */
+  readonly by?: 'person' | 'policy' | 'server' | undefined
+  /** Milliseconds since the epoch. */
+  readonly at?: number | undefined
+}
+
 /** A verified verdict. Approve, deny, cancel and expire are all settlements. A reason is kept up to {@link MAX_REASON_LENGTH}. */
-export type LedgerAnswer =
+export type LedgerAnswer = AnswerOrigin & Decision
+
+type Decision =
   | {
       readonly decision: 'approve'
       readonly scope: ApprovalScope

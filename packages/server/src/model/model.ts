@@ -111,8 +111,15 @@ export interface ModelToolResult {
   readonly metadata?: ProviderMetadata
 }
 
-/** Why a model stopped. */
-export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter' | 'error' | (string & {})
+/** Why a model stopped. `pause`: its provider wants to be called again with what it said so far, and goes on from there. */
+export type FinishReason =
+  | 'stop'
+  | 'tool_calls'
+  | 'length'
+  | 'content_filter'
+  | 'pause'
+  | 'error'
+  | (string & {})
 
 /**
  * One event of a model's stream. Text and reasoning begin with their first delta. Reasoning ends with `reasoning-end` or with
@@ -120,7 +127,9 @@ export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter' |
  * (`tool-call`). The arguments of several calls may interleave.
  */
 export type ModelEvent =
-  | { readonly type: 'text-delta'; readonly delta: string }
+  /** `refusal`: these are the model's words for why it does not answer. They are shown like any others. */
+  | { readonly type: 'text-delta'; readonly delta: string; readonly refusal?: boolean }
+  /** Ends a piece of the text. Each piece keeps its own metadata and its place among the other parts, and goes back as a part of its own. */
   | { readonly type: 'text-end'; readonly metadata?: ProviderMetadata }
   | { readonly type: 'reasoning-delta'; readonly delta: string }
   | { readonly type: 'reasoning-end'; readonly signature?: string; readonly metadata?: ProviderMetadata }
@@ -148,7 +157,10 @@ export type ModelEvent =
     }
   | { readonly type: 'source'; readonly source: Omit<SourcePart, 'type'> }
   | { readonly type: 'usage'; readonly usage: TokenUsage }
-  /** Facts about the whole answer (its id, the exact model); goes into `RUN_FINISHED.metadata`. */
+  /**
+   * Facts about the whole answer in the provider's words; goes into `RUN_FINISHED.metadata`. By convention `id`, `model`, `finishReason`,
+   * `finishDetail`, and `usage` as the provider counts (the `usage` event counts as AG-UI does).
+   */
   | { readonly type: 'metadata'; readonly metadata: ProviderMetadata }
   | { readonly type: 'finish'; readonly reason: FinishReason }
 

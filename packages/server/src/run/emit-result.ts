@@ -1,4 +1,4 @@
-import type { AGUIEvent, ToolMessage } from '@countersign/core'
+import type { AGUIEvent, ApprovalDecided, ToolMessage } from '@countersign/core'
 import { type Refusal, refusedEvent } from '../answers/refusals.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
@@ -24,11 +24,16 @@ export async function emitRefusal(scope: RunScope, refusal: Refusal): Promise<vo
   await scope.emit(refusedEvent(refusal))
 }
 
-/** An approved client tool is the client's to run now. */
-export function readyEvent(value: {
+/** An approved client tool, as the client is told to run it now. */
+export interface ReadyTool {
   readonly toolCallId: string
   readonly toolName: string
   readonly input: unknown
-}): AGUIEvent {
+  /** The answer that allows it. */
+  readonly decided?: ApprovalDecided | undefined
+}
+
+export function readyEvent({ toolCallId, toolName, input, decided }: ReadyTool): AGUIEvent {
+  const value = { toolCallId, toolName, input, ...(decided !== undefined && { decided }) }
   return { type: 'CUSTOM', name: 'client-tool-ready', value }
 }

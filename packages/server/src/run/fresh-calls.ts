@@ -1,6 +1,6 @@
 import {
   type AnyServerTool,
-  CountersignError,
+  type CountersignError,
   failed,
   type Message,
   type ToolFailure,
@@ -12,8 +12,9 @@ import { decideGate } from '../gate/gate.js'
 import { useGrant } from '../gate/grants.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { type ProposedCall, type ReadyCall, readCall } from '../tools/call.js'
-import { executeTool } from '../tools/execute.js'
+import { executeTool, outcomeOf } from '../tools/execute.js'
 import { progressEvent } from '../tools/progress.js'
+import { toolFailed } from '../tools/tool-errors.js'
 
 /** What is to happen with a call that the model has just made. */
 export type FreshDecision =
@@ -97,26 +98,12 @@ export async function runFresh(
     },
     report: (data) => scope.emit(progressEvent(toolCallId, name, data)),
   })
-  switch (execution.kind) {
-    case 'finished':
-      return { kind: 'outcome', outcome: execution.outcome }
-    case 'interrupted':
-      return { kind: 'outcome', outcome: failed('execution_error', execution.reason, 'interrupted') }
-    case 'threw': {
-      const required = approved ? undefined : readApprovalRequired(execution.error)
-      if (required !== undefined) return askAfterAll(scope, decision, messages, required)
-      if (tool.failureMode !== 'throw') return { kind: 'outcome', outcome: execution.failure }
-      const error = new CountersignError(
-        'tool-failed',
-        `The tool ${name} failed.`,
-        { tool: name },
-        execution.error,
-      )
-      return { kind: 'threw', error }
-    }
-    default:
-      return execution satisfies never
+  if (execution.kind === 'threw') {
+    const required = approved ? undefined : readApprovalRequired(execution.error)
+    if (required !== undefined) return askAfterAll(scope, decision, messages, required)
+    if (tool.failureMode === 'throw') return { kind: 'threw', error: toolFailed(name, execution.error) }
   }
+  return { kind: 'outcome', outcome: outcomeOf(execution) }
 }
 
 /** A tool that threw an `ApprovalRequiredError`: a grant lets it run again, else the person is asked. */

@@ -1,4 +1,4 @@
-import type { CountersignError, Message, ResumeEntry, ToolOutcome } from '@countersign/core'
+import type { ApprovalDecided, CountersignError, Message, ResumeEntry, ToolOutcome } from '@countersign/core'
 import { closeCall, decideFate, type Fate } from '../answers/abandoned.js'
 import { answerOf } from '../answers/answers.js'
 import type { IssuedRecords } from '../answers/issued.js'
@@ -22,9 +22,17 @@ export interface AskedCall {
 
 /** How a question ended that a run waited with. */
 export type LiveEnding = { readonly refusal?: Refusal | undefined } & (
-  | { readonly kind: 'result'; readonly outcome: ToolOutcome }
+  | {
+      readonly kind: 'result'
+      readonly outcome: ToolOutcome
+      readonly decided?: ApprovalDecided | undefined
+    }
   /** An approved client tool: the client runs it once this run has finished. */
-  | { readonly kind: 'handed-out'; readonly input: unknown }
+  | {
+      readonly kind: 'handed-out'
+      readonly input: unknown
+      readonly decided?: ApprovalDecided | undefined
+    }
   /** An approved call of the provider, which is told with the next step. */
   | { readonly kind: 'forwarded' }
   /** It was handed out before. */
@@ -131,10 +139,13 @@ async function close(
   answer: LedgerAnswer,
 ): Promise<LiveEnding> {
   const { owner, threadId } = scope
-  const ref = { owner, threadId, approvalId: request.approval.id }
-  return endingOf(await closeCall(scope, site, issued, ref, answer))
+  const { id: approvalId, options } = request.approval
+  const ref = { owner, threadId, approvalId }
+  const scopes = options.filter((option) => option !== 'deny')
+  return endingOf(await closeCall(scope, { site, issued, ref, scopes }, answer))
 }
 
 function endingOf(fate: Fate): LiveEnding {
-  return fate.kind === 'result' ? { kind: 'result', outcome: fate.outcome } : { kind: fate.kind }
+  const { kind } = fate
+  return kind === 'result' ? { kind, outcome: fate.outcome, decided: fate.decided } : { kind }
 }

@@ -1,4 +1,5 @@
 import {
+  type ApprovalDecided,
   type CountersignError,
   failed,
   type Message,
@@ -28,11 +29,10 @@ import {
 import { planApprovals } from '../plan/plan.js'
 import type { RunScope } from '../scope/scope.js'
 import { emitQuestion, emitRequest } from './emit-request.js'
-import { emitRefusal, emitResult, readyEvent } from './emit-result.js'
+import { emitRefusal, emitResult, type ReadyTool, readyEvent } from './emit-result.js'
 import { awaitAnswer, type LiveEnding } from './live-answer.js'
 
-/** Where a conversation stands once the answers of a request are carried out. */
-/** `messages` have every result in its place. */
+/** Where a conversation stands once the answers of a request are carried out; `messages` have every result in its place. */
 export interface Resumed extends ForwardedHistory {
   /** Requests that still wait for their answer; until then the model is not called. */
   readonly open: readonly ApprovalRequest[]
@@ -116,9 +116,9 @@ class Progress {
     switch (resolution.kind) {
       case 'result':
         if (resolution.refusal !== undefined) await this.refuse(resolution.refusal)
-        return this.#settle(site, resolution.outcome)
+        return this.#settle(site, resolution.outcome, resolution.decided)
       case 'handed-out':
-        if (site.result === undefined) await this.#handOut(site, resolution.input)
+        if (site.result === undefined) await this.#handOut(site, resolution)
         return
       case 'forwarded':
         this.#settled.add(site)
@@ -165,7 +165,7 @@ class Progress {
   async #accept(fate: Fate): Promise<void> {
     switch (fate.kind) {
       case 'result':
-        return this.#settle(fate.site, fate.outcome)
+        return this.#settle(fate.site, fate.outcome, fate.decided)
       case 'open':
         // a history that holds one request twice has forged one of them
         if (this.#asked.has(fate.request.approval.id)) {
@@ -198,7 +198,10 @@ class Progress {
     }
     const { messages, issued } = this.#read
     const ending = awaitAnswer(this.#scope, answers, { site, request, issued, patience: stop }, messages)
-    this.#waiting.push(ending.then((end) => this.#end(site, request, end)))
+    const ended = ending.then((end) => this.#end(site, request, end))
+    // what fails is thrown once all are waited for; until then nobody listens
+    ended.catch(() => {})
+    this.#waiting.push(ended)
   }
 
   async #end(site: CallSite, request: ApprovalRequest, ending: LiveEnding): Promise<void> {
@@ -211,24 +214,25 @@ class Progress {
         this.#clientCalls.push(site.call.id)
         return
       case 'result':
-        return this.#settle(site, ending.outcome)
+        return this.#settle(site, ending.outcome, ending.decided)
       default:
         return this.take({ ...ending, site })
     }
   }
 
-  async #handOut(site: CallSite, input: unknown): Promise<void> {
+  async #handOut(site: CallSite, ready: Pick<ReadyTool, 'input' | 'decided'>): Promise<void> {
     const { id: toolCallId, function: called } = site.call
     this.#settled.add(site)
     this.#clientCalls.push(toolCallId)
-    await this.#scope.emit(readyEvent({ toolCallId, toolName: called.name, input }))
+    await this.#scope.emit(readyEvent({ ...ready, toolCallId, toolName: called.name }))
   }
 
   /** What the client has already is not sent again; what it has wrong is put right. */
-  async #settle(site: CallSite, outcome: ToolOutcome): Promise<void> {
+  async #settle(site: CallSite, outcome: ToolOutcome, decided?: ApprovalDecided): Promise<void> {
     this.#settled.add(site)
     const { call, result } = site
-    const message = resultMessage(result?.id ?? this.#scope.settings.generateId(), call.id, outcome)
+    const id = result?.id ?? this.#scope.settings.generateId()
+    const message = resultMessage(id, call.id, outcome, { decided })
     if (result !== undefined) {
       if (result.content === message.content) return
       this.#replaced.set(result, message)

@@ -127,7 +127,8 @@ async function loop(scope: RunScope, start: ForwardedHistory): Promise<AGUIEvent
     if (step.ending.kind === 'failed') throw step.ending.error
     if (step.ending.kind === 'stopped') return stoppedEvent(scope, usage)
     if (waits(step)) return finishedEvent(scope, 'tool_calls', step, usage, metadata)
-    if (step.ending.openCalls === 0) return finishedEvent(scope, step.ending.reason, step, usage, metadata)
+    const { openCalls, reason } = step.ending
+    if (openCalls === 0 && reason !== 'pause') return finishedEvent(scope, reason, step, usage, metadata)
     if (count >= scope.settings.maxSteps) return finishedEvent(scope, 'max_steps', step, usage, metadata)
     history = appendStep(history, step)
   }

@@ -1,5 +1,5 @@
 import { CountersignError } from '@countersign/core'
-import { randomId } from '../encoding/ids.js'
+import { isId, randomId } from '../encoding/ids.js'
 import type { WrittenCall } from './step-writer.js'
 
 /** The calls of one step by the ids that the model has for them; in the conversation they may have others. */
@@ -18,9 +18,12 @@ export class StepCalls {
     return [...this.#written.values()]
   }
 
-  /** Ids are made unique over the history: some providers count from zero in every answer, others have none to give. */
+  /**
+   * Ids are made unique over the history, and such that a request may carry them: some providers count from zero in every answer,
+   * others have none to give.
+   */
   uniqueId(id: string): string {
-    const unique = id === '' || this.#usedIds.has(id) ? randomId(id === '' ? 'call_' : `${id}_`) : id
+    const unique = isId(id) && !this.#usedIds.has(id) ? id : randomId(prefixOf(id))
     this.#usedIds.add(unique)
     return unique
   }
@@ -53,4 +56,9 @@ export class StepCalls {
     if (call !== undefined && open.includes(call)) return call
     throw new CountersignError('model-failed', `The model continued the tool call ${id}, which is not open.`)
   }
+}
+
+/** Room is left for what makes it unique. */
+function prefixOf(id: string): string {
+  return isId(id) && id.length <= 200 ? `${id}_` : 'call_'
 }

@@ -19,7 +19,8 @@ export interface WrittenCall {
 
 /** A piece of the text: it ends where the model ends it, or where something else follows. */
 interface WrittenText {
-  deltas: string[]
+  readonly deltas: string[]
+  length: number
   metadata?: ProviderMetadata | undefined
 }
 
@@ -66,10 +67,11 @@ export class StepWriter {
       await this.#emit({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' })
     }
     if (this.#text === undefined) {
-      this.#text = { deltas: [] }
+      this.#text = { deltas: [], length: 0 }
       this.#texts.push(this.#text)
     }
     this.#text.deltas.push(delta)
+    this.#text.length += delta.length
     await this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta })
   }
 
@@ -77,7 +79,7 @@ export class StepWriter {
   endText(metadata?: ProviderMetadata): void {
     if (this.#text === undefined) return
     this.#text.metadata = metadata
-    this.#order.push(lengthOf(this.#text))
+    this.#order.push(this.#text.length)
     this.#text = undefined
   }
 
@@ -208,9 +210,9 @@ export class StepWriter {
     const [first, second] = this.#texts
     if (second === undefined) return { provider: this.#owned(first?.metadata) }
     return {
-      texts: this.#texts.map((text) => {
-        const provider = this.#owned(text.metadata)
-        return { length: lengthOf(text), ...(provider !== undefined && { provider }) }
+      texts: this.#texts.map(({ length, metadata }) => {
+        const provider = this.#owned(metadata)
+        return { length, ...(provider !== undefined && { provider }) }
       }),
     }
   }
@@ -235,10 +237,6 @@ export class StepWriter {
   #owned(metadata: ProviderMetadata | undefined): Readonly<Record<string, ProviderMetadata>> | undefined {
     return metadata && { [this.#provider]: metadata }
   }
-}
-
-function lengthOf({ deltas }: WrittenText): number {
-  return deltas.reduce((sum, delta) => sum + delta.length, 0)
 }
 
 /** A reserved name that a model made up goes out as another: no client may take the call for a question of ours. */

@@ -1,14 +1,7 @@
-import {
-  CountersignError,
-  type Message,
-  type TokenUsage,
-  type ToolMessage,
-  type ToolOutcome,
-} from '@countersign/core'
-import { recordsOf } from '../answers/issued.js'
+import { CountersignError, type Message, type TokenUsage, type ToolMessage } from '@countersign/core'
 import type { ApprovalRequest } from '../gate/ask.js'
 import type { ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
-import { callAskedAbout, prepareMessagesForModel, resultMessage } from '../history/history.js'
+import { callAskedAbout, prepareMessagesForModel } from '../history/history.js'
 import { toModelMessages } from '../history/model-messages.js'
 import { assertReconciled } from '../history/reconcile.js'
 import {
@@ -20,11 +13,9 @@ import {
 } from '../model/model.js'
 import type { RunScope } from '../scope/scope.js'
 import { isReserved } from '../tools/toolkit.js'
-import { emitRequest } from './emit-request.js'
-import { emitRefusal, emitResult, readyEvent } from './emit-result.js'
-import { decideFresh, type FreshDecision, runFresh } from './fresh-calls.js'
-import { awaitAnswer, type LiveEnding } from './live-answer.js'
+import { decideFresh } from './fresh-calls.js'
 import { StepCalls } from './step-calls.js'
+import { StepWork } from './step-work.js'
 import { type CallEnd, StepWriter, type WrittenCall } from './step-writer.js'
 
 /** What one call of the model led to. */
@@ -39,11 +30,14 @@ export interface StepResult {
   readonly forwarded: ReadonlySet<string>
   readonly usage: readonly TokenUsage[]
   readonly metadata: ProviderMetadata
-  readonly ending: /** `openCalls` are those whose ends the model has not seen yet. */
-    | { readonly kind: 'finished'; readonly reason: FinishReason; readonly openCalls: number }
-    | { readonly kind: 'stopped' }
-    | { readonly kind: 'failed'; readonly error: CountersignError }
+  readonly ending: StepEnding
 }
+
+type StepEnding =
+  /** `openCalls`: whose ends the model has not seen yet. */
+  | { readonly kind: 'finished'; readonly reason: FinishReason; readonly openCalls: number }
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'failed'; readonly error: unknown }
 
 /** Calls the model once: its events go out as they come, and each call is decided as soon as its arguments are complete. */
 export async function runStep(
@@ -64,18 +58,10 @@ class Step {
   readonly #forwarded: ForwardedCalls
   readonly #writer: StepWriter
   readonly #calls: StepCalls
-  readonly #running: Promise<void>[] = []
-  readonly #results = new Map<string, ToolMessage>()
-  readonly #asked: ApprovalRequest[] = []
-  readonly #clientCalls: string[] = []
-  readonly #approved = new Set<string>()
+  readonly #work: StepWork
   readonly #usage: TokenUsage[] = []
-  readonly #failed = new AbortController()
-  /** How long a person is waited for over a live channel. */
-  readonly #patience: AbortSignal
   #metadata: ProviderMetadata = {}
   #finish: FinishReason | undefined
-  #threw: CountersignError | undefined
 
   constructor(scope: RunScope, { messages, forwarded }: ForwardedHistory, usedIds: Set<string>) {
     this.#scope = scope
@@ -83,35 +69,35 @@ class Step {
     this.#forwarded = forwarded
     this.#calls = new StepCalls(usedIds)
     this.#writer = new StepWriter(scope.emit, scope.settings.generateId, providerOf(scope.settings.model))
-    this.#patience = AbortSignal.any([scope.stop, this.#failed.signal])
+    this.#work = new StepWork(scope, this.#writer, messages)
   }
 
   async run(): Promise<StepResult> {
-    let failure = await this.#stream()
-    if (failure !== undefined) this.#failed.abort()
+    const broken = await this.#stream()
+    if (broken !== undefined) this.#work.fail(broken)
     await this.#writer.close()
-    await Promise.all(this.#running)
-    failure ??= this.#threw
+    await this.#work.done()
+    const { results, asked, clientCalls, forwarded, failure } = this.#work
     const stopped = this.#scope.stop.aborted
     if (failure === undefined || stopped) await this.#abandonOpenCalls()
     return {
       messages: this.#writer.messages(),
-      results: [...this.#results.values()],
-      asked: this.#asked,
-      clientCalls: this.#clientCalls,
-      forwarded: this.#approved,
+      results: [...results.values()],
+      asked,
+      clientCalls,
+      forwarded,
       usage: this.#usage,
       metadata: this.#metadata,
       ending: this.#ending(stopped, failure),
     }
   }
 
-  #ending(stopped: boolean, error: CountersignError | undefined): StepResult['ending'] {
+  #ending(stopped: boolean, failure: StepWork['failure']): StepEnding {
     // a step that only stopped waiting ends like one that never waited: with its open questions
-    const onlyWaited =
-      this.#scope.answers !== undefined && this.#asked.length > 0 && this.#finish !== undefined
+    const { answers } = this.#scope
+    const onlyWaited = answers !== undefined && this.#work.asked.length > 0 && this.#finish !== undefined
     if (stopped && !onlyWaited) return { kind: 'stopped' }
-    if (error !== undefined) return { kind: 'failed', error }
+    if (failure !== undefined) return { kind: 'failed', error: failure.error }
     const { runTools } = this.#scope.settings
     const openCalls = this.#calls.written.filter(
       ({ providerExecuted, approvalId }) => !providerExecuted || (runTools && approvalId !== undefined),
@@ -165,7 +151,9 @@ class Step {
         return this.#endCall(call, event)
       }
       case 'tool-result':
-        return this.#settle(this.#calls.idOf(event.toolCallId), event.outcome, event.metadata)
+        return this.#work.settle(this.#calls.idOf(event.toolCallId), event.outcome, {
+          provider: event.metadata,
+        })
       case 'source':
         return this.#scope.emit({
           type: 'CUSTOM',
@@ -194,7 +182,7 @@ class Step {
       return undefined
     }
     const approvalId = providerExecuted && approval?.state === 'requested' ? approval.id : undefined
-    if (approvalId === '' || (approvalId?.length ?? 0) > 256)
+    if (approvalId !== undefined && !isId(approvalId))
       throw modelFailed('The provider asked for an approval without a usable id.')
     if (isReserved(name))
       this.#scope.settings.warn(`The model called ${name}, which is not for it to call; it is refused.`)
@@ -213,108 +201,20 @@ class Step {
     if (call.providerExecuted && (call.approvalId === undefined || !runTools))
       return this.#writer.endCall(call, end)
     if (!runTools) {
-      this.#clientCalls.push(call.id)
+      this.#work.leaveToClient(call.id)
       return this.#writer.endCall(call, end)
     }
     const decision = await decideFresh(this.#scope, call, this.#history)
     const token = decision.kind === 'ask' ? decision.request.approval.token : undefined
     await this.#writer.endCall(call, { ...end, token })
-    return this.#act(call.id, decision)
-  }
-
-  async #act(id: string, decision: FreshDecision): Promise<void> {
-    switch (decision.kind) {
-      case 'refused':
-        return this.#settle(id, decision.outcome)
-      case 'client':
-        this.#clientCalls.push(id)
-        return
-      case 'ask':
-        this.#running.push(this.#ask(decision.request))
-        return
-      case 'run':
-        this.#running.push(this.#execute(id, decision))
-        return
-      default:
-        return decision satisfies never
-    }
-  }
-
-  async #execute(id: string, decision: Extract<FreshDecision, { kind: 'run' }>): Promise<void> {
-    const result = await this.#scope.limit(() => runFresh(this.#scope, decision, this.#history))
-    switch (result.kind) {
-      case 'outcome':
-        return this.#settle(id, result.outcome)
-      case 'ask':
-        return this.#ask(result.request)
-      case 'threw':
-        return this.#fail(result.error)
-      default:
-        return result satisfies never
-    }
-  }
-
-  /** Over a live channel the answer is waited for here, beside whatever else the step does; without one the run ends with it. */
-  async #ask(request: ApprovalRequest): Promise<void> {
-    const { answers } = this.#scope
-    const written = this.#writer.writtenCall(request.toolCallId)
-    if (answers === undefined || written === undefined) this.#asked.push(request)
-    await emitRequest(this.#scope, request, this.#writer.messageId)
-    if (answers === undefined || written === undefined) return
-    const message = { id: this.#writer.messageId, role: 'assistant' as const, toolCalls: [written] }
-    const site = { call: written, message, index: this.#history.length, movedOn: false }
-    const asked = { site, request, issued: recordsOf(this.#scope), patience: this.#patience }
-    try {
-      await this.#end(request, await awaitAnswer(this.#scope, answers, asked, this.#history))
-    } catch (error) {
-      this.#fail(modelFailed('An answer could not be carried out.', error))
-    }
-  }
-
-  async #end(request: ApprovalRequest, ending: LiveEnding): Promise<void> {
-    const { toolCallId, toolName } = request
-    if (ending.refusal !== undefined) await emitRefusal(this.#scope, ending.refusal)
-    switch (ending.kind) {
-      case 'result':
-        return this.#settle(toolCallId, ending.outcome)
-      case 'handed-out':
-        this.#clientCalls.push(toolCallId)
-        return this.#scope.emit(readyEvent({ toolCallId, toolName, input: ending.input }))
-      case 'client':
-        this.#clientCalls.push(toolCallId)
-        return
-      case 'forwarded':
-        this.#approved.add(toolCallId)
-        return
-      case 'open':
-        this.#asked.push(request)
-        return
-      case 'threw':
-        return this.#fail(ending.error)
-      default:
-        return ending satisfies never
-    }
-  }
-
-  /** The run ends with it once the others are told; nobody is waited for. */
-  #fail(error: CountersignError): void {
-    this.#threw ??= error
-    this.#failed.abort()
-  }
-
-  async #settle(toolCallId: string, outcome: ToolOutcome, provider?: ProviderMetadata): Promise<void> {
-    const { settings } = this.#scope
-    const own = provider && { provider: { [providerOf(settings.model)]: provider } }
-    const message = resultMessage(settings.generateId(), toolCallId, outcome, own)
-    this.#results.set(toolCallId, message)
-    await emitResult(this.#scope, message)
+    return this.#work.carryOut(call.id, decision)
   }
 
   /** A stopped model leaves calls in mid-arguments: they are closed, since a finished run may leave nothing open. */
   async #abandonOpenCalls(): Promise<void> {
     for (const call of this.#writer.openCalls) {
       await this.#writer.endCall(call)
-      await this.#settle(call.id, {
+      await this.#work.settle(call.id, {
         kind: 'cancelled',
         reason: 'the arguments were not completed',
         code: 'incomplete-arguments',

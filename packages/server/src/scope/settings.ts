@@ -132,7 +132,7 @@ export function readSettings(options: AgentOptions): AgentSettings {
       },
     )
   }
-  const warn = options.warn ?? warnOnConsole
+  const warn = carefully(options.warn ?? warnOnConsole)
   const now = options.now ?? Date.now
   const concurrency = options.concurrency ?? 'unbounded'
   return {
@@ -150,7 +150,7 @@ export function readSettings(options: AgentOptions): AgentSettings {
     now,
     generateId: options.generateId ?? (() => randomId('msg_')),
     warn,
-    onError: options.onError ?? ((error) => warn('A run failed.', error)),
+    onError: carefully(options.onError ?? ((error) => warn('A run failed.', error))),
   }
 }
 
@@ -185,6 +185,17 @@ function positive(option: string, value: number): number {
     option,
     value,
   })
+}
+
+/** A logger that throws stops nothing: a claimed call least of all. */
+function carefully<Args extends readonly unknown[]>(tell: (...args: Args) => void): (...args: Args) => void {
+  return (...args) => {
+    try {
+      tell(...args)
+    } catch (error) {
+      console.warn('countersign: the logger of the application failed.', error)
+    }
+  }
 }
 
 function warnOnConsole(message: string, error?: unknown): void {

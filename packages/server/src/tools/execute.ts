@@ -1,4 +1,5 @@
 import { type AnyServerTool, failed, succeeded, type ToolContext, type ToolOutcome } from '@countersign/core'
+import { validate } from './schema.js'
 
 /** How running a tool ended. */
 export type Execution =
@@ -61,7 +62,16 @@ async function runOnce(run: ToolRun, signal: AbortSignal, over: AbortSignal): Pr
   }
   const progress = (data: unknown) => void report(data)
   const value = await run.tool.execute(run.input as never, { ...run.context, signal, progress })
-  return isAsyncIterable(value) ? streamed(run.tool, value, report, over) : succeeded(value)
+  return isAsyncIterable(value) ? streamed(run.tool, value, report, over) : answered(run.tool, value)
+}
+
+/** What the tool's `output` makes of what it answered. It has run: what does not fit is told as that, and is not run again. */
+async function answered({ name, output }: AnyServerTool, value: unknown): Promise<ToolOutcome> {
+  if (output === undefined) return succeeded(value)
+  const checked = await validate(output, value)
+  if (checked.ok) return succeeded(checked.value)
+  const reason = `The tool ${name} ran, but its result does not fit its output schema: ${checked.reason}`
+  return failed('execution_error', reason, 'invalid-output')
 }
 
 /** Every element is progress; the last is the result, unless the tool builds it from all of them. */
@@ -81,7 +91,7 @@ async function streamed(
   const value = tool.finalize === undefined ? elements.at(-1) : await tool.finalize(elements as never[])
   return value === undefined
     ? failed('execution_error', `The tool ${tool.name} ended without a result.`)
-    : succeeded(value)
+    : answered(tool, value)
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {

@@ -8,6 +8,11 @@ interface ErrorOrigin {
   readonly description?: string | undefined
 }
 
+/** A tool threw and wants the run to end with it (`failureMode: 'throw'`). Code `tool-failed`. */
+export function toolFailed(name: string, cause: unknown): CountersignError {
+  return new CountersignError('tool-failed', `The tool ${name} failed.`, { tool: name }, cause)
+}
+
 /** Answers wait for their calls, and the agent has no tools at all. Code `toolkit-required`. */
 export class ToolkitRequiredError extends CountersignError {
   /** Names of the tools whose calls wait: the approved ones first, then the denied. */

@@ -90,6 +90,9 @@ function describeTool(tool: AgentTool): ModelTool {
   return { name: tool.name, description: tool.description, parameters: parametersOf(tool) }
 }
 
+/** The longest that a signal can wait for, in milliseconds. */
+const MAX_TIMEOUT = 2 ** 32 - 1
+
 function checkTool(tool: AgentTool): void {
   if (typeof tool?.name !== 'string' || tool.name === '' || isReserved(tool.name)) {
     throw new CountersignError(
@@ -105,6 +108,14 @@ function checkTool(tool: AgentTool): void {
     throw new CountersignError(
       'invalid-tool',
       `The tool ${tool.name} is not placed yet: give toolDefinition(...).server(execute) or .client(execute).`,
+      { tool: tool.name },
+    )
+  }
+  const { timeout } = tool
+  if (timeout !== undefined && !(Number.isInteger(timeout) && timeout > 0 && timeout <= MAX_TIMEOUT)) {
+    throw new CountersignError(
+      'invalid-tool',
+      `timeout of the tool ${tool.name} must be a whole number of milliseconds from 1 to ${MAX_TIMEOUT}, not ${timeout}.`,
       { tool: tool.name },
     )
   }

@@ -1,0 +1,174 @@
+import type { ApprovalRecord, ApprovalRef, LedgerEntry, Owner } from '@countersign/server'
+import { keptUntil, type RowStep, stateAt } from '@countersign/server/ledger-kit'
+import { type Ask, digest, itemsOf, type Redis, textOf } from './redis.js'
+
+/** A row as it was read, and what belongs to that moment. */
+export interface RowNow extends LedgerEntry {
+  /** The state as Redis holds it, which a change must still find there. */
+  readonly stored: string
+  /** Milliseconds since the epoch. */
+  readonly now: number
+  /** Of the owner's grants; see {@link READ}. */
+  readonly revision: number
+}
+
+/** How long a revision that nobody uses is kept. What was forgotten differs from what was read, and so refuses. */
+export const REVISION_MS = 35 * 24 * 60 * 60 * 1000
+
+/** All keys of an owner lie in one slot of a cluster, so that one script may use several. */
+export function ownerKey(prefix: string, owner: Owner, ...rest: readonly string[]): string {
+  return [`${prefix}{${digest(owner)}}`, ...rest].join(':')
+}
+
+/** The key of what every revocation of an owner changes. */
+export function revisionKey(prefix: string, owner: Owner): string {
+  return ownerKey(prefix, owner, 'revision')
+}
+
+/** A number that nobody has used before, for a revision. */
+export function newRevision(): string {
+  const [high = 0, low = 0] = globalThis.crypto.getRandomValues(new Uint32Array(2))
+  return String((high % 0x100000) * 0x100000000 + low + 1)
+}
+
+/** KEYS: row, revision. ARGV: the revision to begin with, or nothing where none is asked for; its lifetime. */
+const READ = `
+local row = redis.call('HMGET', KEYS[1], 'record', 'state')
+local time = redis.call('TIME')
+local revision = redis.call('GET', KEYS[2])
+if row[1] and ARGV[1] ~= '' then
+  if not revision then revision = ARGV[1] end
+  redis.call('SET', KEYS[2], revision, 'PX', ARGV[2])
+end
+return { row[1], row[2], revision, time[1], time[2] }`
+
+/** KEYS: row, the thread's open rows. ARGV: record, state, lifetime, the row's name in the thread. Answers a record that is there. */
+const ISSUE = `
+local known = redis.call('HGET', KEYS[1], 'record')
+if known then return known end
+redis.call('HSET', KEYS[1], 'record', ARGV[1], 'state', ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('RPUSH', KEYS[2], ARGV[4])
+if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
+return false`
+
+/** KEYS: row, the thread's open rows. ARGV: the state to replace, the new one, lifetime, the row's name, whether it is done. */
+const REPLACE = `
+if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'state', ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+if ARGV[5] == '1' then redis.call('LREM', KEYS[2], 1, ARGV[4])
+elseif redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
+return 1`
+
+/** KEYS: the thread's open rows. ARGV: what their keys begin with. Those that have expired leave the list. */
+const UNSETTLED = `
+local rows = {}
+for _, name in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
+  local row = redis.call('HMGET', ARGV[1] .. name, 'record', 'state')
+  if row[1] then rows[#rows + 1] = row else redis.call('LREM', KEYS[1], 1, name) end
+end
+local time = redis.call('TIME')
+return { time[1], time[2], rows }`
+
+/** The approvals of a Redis ledger: each a hash of its record and its state, which expires with it. */
+export function redisApprovals(redis: Redis) {
+  const { prefix, timeOf } = redis
+  const nameOf = ({ threadId, approvalId }: ApprovalRef) => digest(threadId, approvalId)
+  const rowKey = (ref: ApprovalRef) => ownerKey(prefix, ref.owner, 'row', nameOf(ref))
+  const openKey = (owner: Owner, threadId: string) => ownerKey(prefix, owner, 'open', digest(threadId))
+
+  async function read(ask: Ask, ref: ApprovalRef, wantsRevision: boolean): Promise<RowNow | undefined> {
+    const keys = [rowKey(ref), revisionKey(prefix, ref.owner)]
+    const begin = wantsRevision ? newRevision() : ''
+    const [record, state, revision, ...time] = itemsOf(await ask(READ, keys, [begin, String(REVISION_MS)]))
+    const stored = textOf(state)
+    if (stored === undefined) return undefined
+    return {
+      record: JSON.parse(String(record)),
+      state: JSON.parse(stored),
+      stored,
+      now: timeOf(time[0], time[1]),
+      revision: Number(revision ?? 0),
+    }
+  }
+
+  async function replace(ask: Ask, row: RowNow, { record, state }: LedgerEntry): Promise<boolean> {
+    const keys = [rowKey(record), openKey(record.owner, record.threadId)]
+    const life = lifetime({ record, state }, row.now)
+    const done = state.phase === 'done' ? '1' : '0'
+    const values = [row.stored, JSON.stringify(state), life, nameOf(record), done]
+    return (await ask(REPLACE, keys, values)) === 1
+  }
+
+  /**
+   * One step of one row: read, decided here, and written only where nobody else wrote in between. Where the connection broke while it
+   * was written, what is there then tells whether it was.
+   */
+  function change<Result>(
+    ref: ApprovalRef,
+    unknown: Result,
+    step: (row: RowNow) => RowStep<Result>,
+    wantsRevision = false,
+  ): Promise<Result> {
+    return redis.within(async (ask) => {
+      let doubtful: { readonly stored: string; readonly result: Result } | undefined
+      for (;;) {
+        const row = await read(ask, ref, wantsRevision)
+        if (row === undefined) return unknown
+        if (doubtful !== undefined && row.stored === doubtful.stored) return doubtful.result
+        const { result, state } = step(row)
+        if (state === undefined) return result
+        try {
+          if (await replace(ask, row, { record: row.record, state })) return result
+        } catch (error) {
+          if (doubtful !== undefined) throw error
+          doubtful = { stored: JSON.stringify(state), result }
+        }
+      }
+    })
+  }
+
+  return {
+    change,
+    lookup: (ref: ApprovalRef): Promise<LedgerEntry | undefined> =>
+      redis.within(async (ask) => {
+        const row = await read(ask, ref, false)
+        return row && { record: row.record, state: stateAt(row.state, row.now) }
+      }),
+    /** The record that is there already, or nothing where this one is now. */
+    insert: (record: ApprovalRecord, now: number): Promise<ApprovalRecord | undefined> =>
+      redis.within(async (ask) => {
+        const entry: LedgerEntry = { record, state: { phase: 'issued' } }
+        const keys = [rowKey(record), openKey(record.owner, record.threadId)]
+        const values = [
+          JSON.stringify(record),
+          JSON.stringify(entry.state),
+          lifetime(entry, now),
+          nameOf(record),
+        ]
+        const known = textOf(await ask(ISSUE, keys, values))
+        return known === undefined ? undefined : JSON.parse(known)
+      }),
+    unsettled: (owner: Owner, threadId: string): Promise<LedgerEntry[]> =>
+      redis.within(async (ask) => {
+        const keys = [openKey(owner, threadId)]
+        const [seconds, micros, rows] = itemsOf(
+          await ask(UNSETTLED, keys, [ownerKey(prefix, owner, 'row', '')]),
+        )
+        const now = timeOf(seconds, micros)
+        return itemsOf(rows).map((row) => {
+          const [record, state] = itemsOf(row)
+          return {
+            record: JSON.parse(String(record)),
+            state: stateAt(JSON.parse(String(state)), now),
+          }
+        })
+      }),
+  }
+}
+
+/** In milliseconds, as Redis takes it. */
+function lifetime(entry: LedgerEntry, now: number): string {
+  return String(Math.max(1, Math.min(keptUntil(entry) - now, Number.MAX_SAFE_INTEGER)))
+}

@@ -1,0 +1,5 @@
+export type { RedisClient, RedisOptions } from './redis.js'
+export { type RedisAnswerChannel, redisAnswerChannel } from './redis-answer-channel.js'
+export { type RedisLedgerOptions, redisLedger } from './redis-ledger.js'
+export { type RedisRunLog, type RedisRunLogOptions, redisRunLog } from './redis-run-log.js'
+export type { SubscribableClient, Subscriber } from './subscriptions.js'

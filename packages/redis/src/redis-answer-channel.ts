@@ -1,0 +1,135 @@
+import type { ResumeEntry } from '@countersign/core'
+import type { AnswerChannel, Delivery, Receive } from '@countersign/server'
+import { digest, itemsOf, openRedis, type RedisOptions, textOf, unguessable } from './redis.js'
+import { type SubscribableClient, subscriptions } from './subscriptions.js'
+
+export interface RedisAnswerChannel extends AnswerChannel {
+  /** Closes the connection that messages come by; open runs hear nothing more. */
+  close(): void
+}
+
+/** How long an open run is remembered that nobody closed, because its process was killed. */
+const OPEN_MS = 7 * 24 * 60 * 60 * 1000
+/** How long a reply is kept for one whose connection broke. */
+const REPLY_MS = 60_000
+/** How often one who waits for a reply looks for it, and whether the run is still there. */
+const LOOK_MS = 1000
+
+/** KEYS: the run. ARGV: where it listens, lifetime. */
+const OPEN = `redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`
+
+/** KEYS: the run. ARGV: where it listens. A later run of the same name stays. */
+const CLOSE = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return 1`
+
+/** KEYS: the run. ARGV: a message. Answers where the run listens, where one does. */
+const DELIVER = `
+local channel = redis.call('GET', KEYS[1])
+if not channel or redis.call('PUBLISH', channel, ARGV[1]) == 0 then return false end
+return channel`
+
+/** KEYS: the reply. ARGV: the reply, lifetime, where it is waited for. */
+const REPLY = `
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+redis.call('PUBLISH', ARGV[3], ARGV[1])
+return 1`
+
+/** KEYS: the reply. ARGV: where the run listens. Answers the reply, and how many listen. */
+const LOOK = `
+return { redis.call('GET', KEYS[1]), redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2] }`
+
+const ENDED: Delivery = {
+  status: 'refused',
+  code: 'run-ended',
+  message: 'No run that takes the answer is open.',
+}
+
+interface Parcel {
+  /** Names the reply. */
+  readonly id: string
+  readonly entries: readonly ResumeEntry[]
+}
+
+/**
+ * An answer channel in Redis: an answer that comes to one server reaches the run that another one has open. A run whose server was
+ * killed is noticed at once, because nobody listens any more.
+ *
+ * @throws CountersignError `invalid-option`
+ */
+export function redisAnswerChannel(
+  client: SubscribableClient,
+  options: RedisOptions = {},
+): RedisAnswerChannel {
+  const redis = openRedis(client, options)
+  const messages = subscriptions(client, options.timeout ?? 5000)
+  const runName = (runKey: string) => `${redis.prefix}answers:${digest(runKey)}`
+  const replyName = (id: string) => `${redis.prefix}reply:${id}`
+  const ask = (script: string, key: string, values: readonly string[]) =>
+    redis.within((one) => one(script, [key], values))
+
+  async function reply(id: string, delivery: Delivery): Promise<void> {
+    const name = replyName(id)
+    await ask(REPLY, name, [JSON.stringify(delivery), String(REPLY_MS), name])
+  }
+
+  /** The reply as soon as it is there, or that the run has ended where nobody is left to give one. */
+  async function replyTo(id: string, channel: string, came: Promise<string>): Promise<Delivery> {
+    for (let gone = false; ; ) {
+      const heard = await Promise.race([came, sleep(LOOK_MS)])
+      if (heard !== undefined) return JSON.parse(heard)
+      const [kept, listeners] = itemsOf(await ask(LOOK, replyName(id), [channel]))
+      const text = textOf(kept)
+      if (text !== undefined) return JSON.parse(text)
+      // once more after the first miss: a connection may just be on its way back
+      if (Number(listeners) === 0 && gone) return ENDED
+      gone = Number(listeners) === 0
+    }
+  }
+
+  return {
+    async open(runKey, receive) {
+      const channel = `${redis.prefix}listening:${unguessable()}`
+      const stop = await messages.listen(channel, (message) => {
+        const { id, entries }: Parcel = JSON.parse(message)
+        // a reply that cannot be sent is one that was not given: whoever waits asks again
+        void received(receive, entries)
+          .then((delivery) => reply(id, delivery))
+          .catch(() => {})
+      })
+      await ask(OPEN, runName(runKey), [channel, String(OPEN_MS)])
+      return async () => {
+        await stop()
+        await ask(CLOSE, runName(runKey), [channel])
+      }
+    },
+
+    async deliver(runKey, entries) {
+      const id = unguessable()
+      let hear: (text: string) => void = () => {}
+      const came = new Promise<string>((resolve) => {
+        hear = resolve
+      })
+      const stop = await messages.listen(replyName(id), hear)
+      try {
+        const parcel: Parcel = { id, entries }
+        const channel = textOf(await ask(DELIVER, runName(runKey), [JSON.stringify(parcel)]))
+        return channel === undefined ? ENDED : await replyTo(id, channel, came)
+      } finally {
+        await stop()
+      }
+    },
+
+    close: messages.close,
+  }
+}
+
+async function received(receive: Receive, entries: readonly ResumeEntry[]): Promise<Delivery> {
+  try {
+    return await receive(entries)
+  } catch {
+    return ENDED
+  }
+}
+
+function sleep(ms: number): Promise<undefined> {
+  return new Promise((resolve) => setTimeout(() => resolve(undefined), ms))
+}

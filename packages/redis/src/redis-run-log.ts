@@ -1,0 +1,170 @@
+import type { LoggedEvent, RunLog, RunWriter } from '@countersign/server'
+import { digest, itemsOf, openRedis, positive, type RedisOptions, textOf, unguessable } from './redis.js'
+import { type SubscribableClient, subscriptions } from './subscriptions.js'
+
+export interface RedisRunLogOptions extends RedisOptions {
+  /** Milliseconds that a run is kept after its end. Default 5 minutes. */
+  readonly keepFor?: number | undefined
+  /** Bytes of one run. One that says more is dropped whole: it goes on, but can no longer be taken up. Default 4 Mi. */
+  readonly maxRunSize?: number | undefined
+  /** Milliseconds that an open run is kept without a sign of life from its server. Default 30,000. */
+  readonly lease?: number | undefined
+}
+
+export interface RedisRunLog extends RunLog {
+  /** Closes the connection that readers listen on. */
+  close(): void
+}
+
+/** How often a reader looks without having been woken. */
+const LOOK_MS = 1000
+const BATCH = 256
+
+// A run is a hash (who writes it, whether it is open, its size) and a list of its events, in one slot of a cluster.
+
+/** KEYS: run, events. ARGV: writer, lifetime, channel. */
+const BEGIN = `
+redis.call('DEL', KEYS[1], KEYS[2])
+redis.call('HSET', KEYS[1], 'writer', ARGV[1], 'state', 'open', 'size', 0)
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+redis.call('PUBLISH', ARGV[3], '')
+return 1`
+
+/** KEYS: run, events. ARGV: writer, lifetime, channel, the largest size, events. Answers whether the run is still this writer's. */
+const APPEND = `
+local run = redis.call('HMGET', KEYS[1], 'writer', 'state')
+if run[1] ~= ARGV[1] or run[2] ~= 'open' then return 0 end
+local more = 0
+for i = 5, #ARGV do more = more + #ARGV[i] end
+if redis.call('HINCRBY', KEYS[1], 'size', more) > tonumber(ARGV[4]) then
+  redis.call('DEL', KEYS[1], KEYS[2])
+  redis.call('PUBLISH', ARGV[3], '')
+  return 0
+end
+for i = 5, #ARGV do redis.call('RPUSH', KEYS[2], ARGV[i]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+if #ARGV > 4 then redis.call('PUBLISH', ARGV[3], '') end
+return 1`
+
+/** KEYS: run, events. ARGV: writer, lifetime, channel. */
+const END = `
+local run = redis.call('HMGET', KEYS[1], 'writer', 'state')
+if run[1] ~= ARGV[1] or run[2] ~= 'open' then return 0 end
+redis.call('HSET', KEYS[1], 'state', 'ended')
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+redis.call('PUBLISH', ARGV[3], '')
+return 1`
+
+/** KEYS: run, events. ARGV: first and last place. */
+const READ = `
+local run = redis.call('HMGET', KEYS[1], 'writer', 'state')
+return { run[1], run[2], redis.call('LLEN', KEYS[2]), redis.call('LRANGE', KEYS[2], ARGV[1], ARGV[2]) }`
+
+/** A run as one look at it found it. */
+interface Look {
+  readonly writer: string
+  readonly isOpen: boolean
+  readonly length: number
+  readonly events: readonly LoggedEvent[]
+}
+
+/**
+ * A run log in Redis: what one server writes, another one reads, also while it is written. Readers share one more connection. A run
+ * whose server is gone is dropped when its lease is over, and its readers end.
+ *
+ * @throws CountersignError `invalid-option`
+ */
+export function redisRunLog(client: SubscribableClient, options: RedisRunLogOptions = {}): RedisRunLog {
+  const redis = openRedis(client, options)
+  const wakes = subscriptions(client, options.timeout ?? 5000)
+  const keepFor = String(positive('keepFor', options.keepFor ?? 5 * 60_000))
+  const lease = positive('lease', options.lease ?? 30_000)
+  const maxRunSize = String(positive('maxRunSize', options.maxRunSize ?? 4 * 1024 * 1024))
+  const channelOf = (runKey: string) => `${redis.prefix}run:${digest(runKey)}`
+  const keysOf = (runKey: string) =>
+    ['', ':events'].map((end) => `${redis.prefix}run:{${digest(runKey)}}${end}`)
+  const ask = (script: string, runKey: string, values: readonly string[]) =>
+    redis.within((one) => one(script, keysOf(runKey), values))
+
+  async function look(runKey: string, after: number): Promise<Look | undefined> {
+    const reply = await ask(READ, runKey, [String(after), String(after + BATCH - 1)])
+    const [writer, state, length, texts] = itemsOf(reply)
+    if (textOf(writer) === undefined) return undefined
+    return {
+      writer: String(writer),
+      isOpen: state === 'open',
+      length: Number(length),
+      events: itemsOf(texts).map((data, index) => ({ n: after + index + 1, data: String(data) })),
+    }
+  }
+
+  function writerOf(runKey: string, writer: string): RunWriter {
+    const open = [writer, String(lease), channelOf(runKey)]
+    const append = (events: readonly string[]) => ask(APPEND, runKey, [...open, maxRunSize, ...events])
+    const signs = setInterval(() => void append([]).catch(() => {}), Math.ceil(lease / 3))
+    signs.unref()
+    return {
+      async append(events) {
+        if (events.length > 0 && (await append(events)) === 0) clearInterval(signs)
+      },
+      async end() {
+        clearInterval(signs)
+        await ask(END, runKey, [writer, keepFor, channelOf(runKey)])
+      },
+    }
+  }
+
+  async function* follow(runKey: string, writer: string, after: number, signal: AbortSignal) {
+    const bell = doorbell(signal)
+    // who cannot be woken still looks from time to time
+    const stop = await wakes.listen(channelOf(runKey), bell.ring).catch(() => async () => {})
+    try {
+      for (let read = after; !signal.aborted; ) {
+        const woken = bell.rung(LOOK_MS)
+        const found = await look(runKey, read).catch(() => undefined)
+        if (found === undefined || found.writer !== writer || signal.aborted) return
+        read += found.events.length
+        if (found.events.length > 0) yield found.events
+        else if (found.isOpen) await woken
+        else return
+      }
+    } finally {
+      await stop()
+    }
+  }
+
+  return {
+    async begin(runKey) {
+      const writer = unguessable()
+      await ask(BEGIN, runKey, [writer, String(lease), channelOf(runKey)])
+      return writerOf(runKey, writer)
+    },
+    async read(runKey, after, signal) {
+      const found = await look(runKey, after)
+      if (found === undefined || after > found.length) return undefined
+      if (!found.isOpen && after === found.length) return undefined
+      return follow(runKey, found.writer, after, signal)
+    },
+    close: (): void => wakes.close(),
+  }
+}
+
+/** Resolves what waits when it rings, when the time is over and when `signal` is aborted. */
+function doorbell(signal: AbortSignal) {
+  let answer = () => {}
+  signal.addEventListener('abort', () => answer())
+  return {
+    ring: () => answer(),
+    rung: (ms: number) =>
+      new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms)
+        answer = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+        if (signal.aborted) answer()
+      }),
+  }
+}

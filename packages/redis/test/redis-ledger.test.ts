@@ -1,0 +1,97 @@
+import { redisLedger } from '@countersign/redis'
+import type { ApprovalRecord } from '@countersign/server'
+import { describeLedger } from '@countersign/testing'
+import { expect } from 'vitest'
+import { useRedis } from './server.js'
+
+const { test, connect, newPrefix } = await useRedis('the ledger in Redis')
+
+const approve = { decision: 'approve', scope: 'once' } as const
+const HOUR = 60 * 60 * 1000
+
+function record(approvalId: string, more: Partial<ApprovalRecord> = {}): ApprovalRecord {
+  return {
+    ...{ owner: 'alice', threadId: 'thread', approvalId, runId: 'run', toolCallId: 'call' },
+    ...{ toolName: 'remove', arguments: '{}', scopes: ['once'], edits: true, idempotent: false },
+    ...{ token: 'cs1.k.p.m', issuedAt: 0, expiresAt: Date.now() + HOUR },
+    ...more,
+  }
+}
+
+describeLedger(
+  'redisLedger',
+  async ({ now }) => {
+    const prefix = newPrefix()
+    const [one, other] = [await connect(), await connect()]
+    return { ledger: redisLedger(one, { prefix, now }), another: redisLedger(other, { prefix, now }) }
+  },
+  { test, expect },
+)
+
+test('without a clock of its own the ledger uses the clock of Redis', async () => {
+  const ledger = redisLedger(await connect(), { prefix: newPrefix() })
+  await ledger.issue(record('a'))
+  expect((await ledger.claim(record('a'), approve, 'h1', 20)).status).toBe('claimed')
+  const row = await ledger.lookup(record('a'))
+  const until = row?.state.phase === 'claimed' ? row.state.leaseUntil : 0
+  expect(Math.abs(until - Date.now()) < 60_000).toBe(true)
+})
+
+test('every key of the ledger expires with what it holds', async () => {
+  const client = await connect()
+  const prefix = newPrefix()
+  const ledger = redisLedger(client, { prefix })
+  await ledger.issue(record('a'))
+  await ledger.claim(record('a'), approve, 'h1', 1000)
+  await ledger.grant({ owner: 'alice', threadId: 't', toolName: 'a', scopeKey: 'a', approved: true })
+  await ledger.revoke({ owner: 'bob' })
+  const keys = await client.keys(`${prefix}*`)
+  const lives = await Promise.all(keys.map((key) => client.pTTL(key)))
+  expect([keys.length > 4, lives.every((life) => life > 0)]).toEqual([true, true])
+  expect(Math.min(...lives) > HOUR).toBe(true)
+})
+
+test('what has expired in Redis is refused, and leaves the list of what is open', async () => {
+  const ledger = redisLedger(await connect(), { prefix: newPrefix() })
+  const short = record('a', { expiresAt: Date.now() - 60_000 + 50 })
+  await ledger.issue(short)
+  await ledger.issue(record('b'))
+  while ((await ledger.lookup(short)) !== undefined) await new Promise((resolve) => setTimeout(resolve, 20))
+  expect((await ledger.claim(short, approve, 'h1', 1000)).status).toBe('not-issued')
+  expect((await ledger.unsettled('alice', 'thread')).map((entry) => entry.record.approvalId)).toEqual(['b'])
+})
+
+test('two prefixes are two ledgers', async () => {
+  const client = await connect()
+  const [one, other] = [newPrefix(), newPrefix()].map((prefix) => redisLedger(client, { prefix }))
+  await one?.issue(record('a'))
+  expect(one?.id === other?.id).toBe(false)
+  expect((await other?.claim(record('a'), approve, 'h', 1000))?.status).toBe('not-issued')
+})
+
+test('S3.23 grants of one owner are bounded: the oldest goes, and is asked about again', async () => {
+  let now = 0
+  const ledger = redisLedger(await connect(), { prefix: newPrefix(), now: () => now, maxGrantsPerOwner: 3 })
+  for (const toolName of ['a', 'b', 'c', 'd']) {
+    now++
+    await ledger.grant({ owner: 'alice', threadId: 't', toolName, scopeKey: toolName, approved: true })
+  }
+  expect((await ledger.list('alice')).map(({ toolName }) => toolName)).toEqual(['b', 'c', 'd'])
+})
+
+test('texts that are not well-formed Unicode stay apart', async () => {
+  const ledger = redisLedger(await connect(), { prefix: newPrefix() })
+  await ledger.issue(record('a', { threadId: '\ud800' }))
+  expect(await ledger.lookup(record('a', { threadId: '\ud801' }))).toBeUndefined()
+  expect((await ledger.lookup(record('a', { threadId: '\ud800' })))?.record.threadId).toBe('\ud800')
+})
+
+test('the audit trail is read whole however long it is', async () => {
+  const ledger = redisLedger(await connect(), { prefix: newPrefix() })
+  for (let at = 1; at <= 600; at++) {
+    await ledger.audit({ at, event: 'issued', ownerHash: 'h', threadId: 't' })
+  }
+  const read: number[] = []
+  for await (const entry of ledger.auditTrail()) read.push(entry.at)
+  expect([read.length, read[0], read.at(-1)]).toEqual([600, 1, 600])
+})

@@ -1,0 +1,87 @@
+import { column, type Database, type SqliteStatement } from './file-ledger-sqlite.js'
+import type { ApprovalRecord, ApprovalRef, ApprovalState, LedgerEntry, Owner } from './ledger.js'
+import { keptUntil } from './ledger-row.js'
+
+/** Rows that one issue removes at most, so that it costs the same however many are past their time. */
+const SWEPT_AT_ONCE = 8
+
+/** The approvals of a file ledger. Its methods are parts of a transaction. */
+export class FileApprovals {
+  readonly #get: SqliteStatement
+  readonly #insert: SqliteStatement
+  readonly #update: SqliteStatement
+  readonly #unsettled: SqliteStatement
+  readonly #sweep: SqliteStatement
+  readonly #sizes: SqliteStatement
+
+  constructor(
+    database: Database,
+    private readonly maxSize: number,
+  ) {
+    this.#get = database.prepare('select record, state from approvals where key = ?')
+    this.#insert = database.prepare(
+      'insert into approvals (key, thread, open, kept_until, record, state) values (?, ?, 1, ?, ?, ?)',
+    )
+    this.#update = database.prepare('update approvals set state = ?, open = ?, kept_until = ? where key = ?')
+    this.#unsettled = database.prepare(
+      'select record, state from approvals where thread = ? and open = 1 order by seq',
+    )
+    this.#sweep = database.prepare(
+      'delete from approvals where seq in (select seq from approvals where kept_until <= ? limit ?)',
+    )
+    this.#sizes = database.prepare(
+      'select p.page_count as pages, f.freelist_count as free, s.page_size as size from pragma_page_count p, pragma_freelist_count f, pragma_page_size s',
+    )
+  }
+
+  get(ref: ApprovalRef): LedgerEntry | undefined {
+    const row = this.#get.get(rowKey(ref))
+    return row === undefined ? undefined : entryOf(row)
+  }
+
+  unsettled(owner: Owner, threadId: string): LedgerEntry[] {
+    return this.#unsettled.all(threadKey(owner, threadId)).map(entryOf)
+  }
+
+  /** Whether there was room for it. Only what has outlived its time makes room. */
+  insert(record: ApprovalRecord, now: number): boolean {
+    this.#sweep.run(now, SWEPT_AT_ONCE)
+    if (this.#isFull()) this.#sweep.run(now, -1)
+    if (this.#isFull()) return false
+    const entry: LedgerEntry = { record, state: { phase: 'issued' } }
+    this.#insert.run(
+      rowKey(record),
+      threadKey(record.owner, record.threadId),
+      keptUntil(entry),
+      JSON.stringify(record),
+      JSON.stringify(entry.state),
+    )
+    return true
+  }
+
+  update(record: ApprovalRecord, state: ApprovalState): void {
+    const open = state.phase === 'done' ? 0 : 1
+    this.#update.run(JSON.stringify(state), open, keptUntil({ record, state }), rowKey(record))
+  }
+
+  #isFull(): boolean {
+    const sizes = this.#sizes.get()
+    const [pages, free, size] = ['pages', 'free', 'size'].map((name) => Number(column(sizes, name)))
+    return ((pages ?? 0) - (free ?? 0)) * (size ?? 0) >= this.maxSize
+  }
+}
+
+function entryOf(row: unknown): LedgerEntry {
+  return {
+    record: JSON.parse(String(column(row, 'record'))),
+    state: JSON.parse(String(column(row, 'state'))),
+  }
+}
+
+function rowKey({ owner, threadId, approvalId }: ApprovalRef): string {
+  return JSON.stringify([owner, threadId, approvalId])
+}
+
+function threadKey(owner: Owner, threadId: string): string {
+  return JSON.stringify([owner, threadId])
+}

@@ -1,0 +1,53 @@
+import { CountersignError } from '@countersign/core'
+
+/** What is known of a model's failure: the `data` of the `model-failed` error that an adapter throws. */
+export interface ModelFailure {
+  /** As in `model.id`. */
+  readonly provider: string
+  /**
+   * The provider's own code, or its type of error where it gives no code. Ours: `truncated-stream` (the answer ended without its last event),
+   * `connection-failed`, `timed-out`, `malformed-stream`.
+   */
+  readonly code: string
+  /** In the provider's words. It may name accounts and parts of keys: for logs, not for a page. */
+  readonly message: string
+  /** HTTP status, where it failed before the stream. */
+  readonly status?: number | undefined
+  /** Whether the same request may succeed later. Nobody but the SDK retries by itself, and it does only before the first event. */
+  readonly retryable: boolean
+  /** Seconds to wait, where the provider says so. */
+  readonly retryAfter?: number | undefined
+}
+
+/** The error of a failed model. Its message is ours, so that a page may show it; the provider's is in `data`. */
+export function modelError(failure: ModelFailure, cause?: unknown): CountersignError {
+  const { provider, code, status, retryable } = failure
+  const what = `The model of ${provider} failed (${status === undefined ? code : `HTTP ${status}, ${code}`})`
+  const way = retryable
+    ? 'trying again later may help'
+    : 'data.message says why, in the words of its provider'
+  return new CountersignError('model-failed', `${what}; ${way}.`, { ...failure }, cause)
+}
+
+/** The error of an answer that ended without its last event. What was said before counts. */
+export function truncatedStream(provider: string): CountersignError {
+  const message = 'The answer ended without its last event.'
+  return modelError({ provider, code: 'truncated-stream', message, retryable: true })
+}
+
+/** Whether a status of HTTP says that the same request may succeed later. */
+export function isRetryableStatus(status: number): boolean {
+  return status === 408 || status === 409 || status === 429 || status >= 500
+}
+
+/** `retry-after-ms` or `retry-after` (RFC 9110, 10.2.3: seconds or a date) in seconds. */
+export function retryAfterOf(headers: Pick<Headers, 'get'> | undefined): number | undefined {
+  const milliseconds = Number(headers?.get('retry-after-ms') ?? Number.NaN)
+  if (milliseconds >= 0) return milliseconds / 1000
+  const after = headers?.get('retry-after') ?? undefined
+  if (after === undefined) return undefined
+  const seconds = Number(after)
+  if (seconds >= 0) return seconds
+  const date = Date.parse(after)
+  return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000)
+}

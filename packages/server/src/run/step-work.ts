@@ -1,0 +1,141 @@
+import type { ApprovalDecided, Message, ToolMessage, ToolOutcome } from '@countersign/core'
+import { recordsOf } from '../answers/issued.js'
+import type { ApprovalRequest } from '../gate/ask.js'
+import { resultMessage } from '../history/history.js'
+import { type ProviderMetadata, providerOf } from '../model/model.js'
+import type { RunScope } from '../scope/scope.js'
+import { emitRequest } from './emit-request.js'
+import { emitRefusal, emitResult, readyEvent } from './emit-result.js'
+import { type FreshDecision, runFresh } from './fresh-calls.js'
+import { awaitAnswer, type LiveEnding } from './live-answer.js'
+import type { StepWriter } from './step-writer.js'
+
+/** What becomes of a step's calls while the model still speaks: safe ones run side by side, the others are asked about. */
+export class StepWork {
+  readonly results = new Map<string, ToolMessage>()
+  readonly asked: ApprovalRequest[] = []
+  readonly clientCalls: string[] = []
+  /** Calls that the provider was just allowed to run. */
+  readonly forwarded = new Set<string>()
+  readonly #scope: RunScope
+  readonly #writer: StepWriter
+  readonly #history: readonly Message[]
+  readonly #running: Promise<void>[] = []
+  readonly #failed = new AbortController()
+  /** How long a person is waited for over a live channel. */
+  readonly #patience: AbortSignal
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(scope: RunScope, writer: StepWriter, history: readonly Message[]) {
+    this.#scope = scope
+    this.#writer = writer
+    this.#history = history
+    this.#patience = AbortSignal.any([scope.stop, this.#failed.signal])
+  }
+
+  /** The first error that the run is to end with. */
+  get failure(): { readonly error: unknown } | undefined {
+    return this.#failure
+  }
+
+  /** The run ends with it once the others are told; nobody is waited for. */
+  fail(error: unknown): void {
+    this.#failure ??= { error }
+    this.#failed.abort()
+  }
+
+  leaveToClient(id: string): void {
+    this.clientCalls.push(id)
+  }
+
+  async carryOut(id: string, decision: FreshDecision): Promise<void> {
+    switch (decision.kind) {
+      case 'refused':
+        return this.settle(id, decision.outcome)
+      case 'client':
+        return this.leaveToClient(id)
+      case 'ask':
+        return this.#begin(this.#ask(decision.request))
+      case 'run':
+        return this.#begin(this.#execute(id, decision))
+      default:
+        return decision satisfies never
+    }
+  }
+
+  async settle(
+    toolCallId: string,
+    outcome: ToolOutcome,
+    said: {
+      readonly provider?: ProviderMetadata | undefined
+      readonly decided?: ApprovalDecided | undefined
+    } = {},
+  ): Promise<void> {
+    const { settings } = this.#scope
+    const { decided, provider } = said
+    const own = { decided, provider: provider && { [providerOf(settings.model)]: provider } }
+    const message = resultMessage(settings.generateId(), toolCallId, outcome, own)
+    this.results.set(toolCallId, message)
+    await emitResult(this.#scope, message)
+  }
+
+  /** Once whatever was begun has ended. */
+  async done(): Promise<void> {
+    await Promise.all(this.#running)
+  }
+
+  #begin(work: Promise<void>): void {
+    this.#running.push(work.catch((error: unknown) => this.fail(error)))
+  }
+
+  async #execute(id: string, decision: Extract<FreshDecision, { kind: 'run' }>): Promise<void> {
+    const result = await this.#scope.limit(() => runFresh(this.#scope, decision, this.#history))
+    switch (result.kind) {
+      case 'outcome':
+        return this.settle(id, result.outcome)
+      case 'ask':
+        return this.#ask(result.request)
+      case 'threw':
+        return this.fail(result.error)
+      default:
+        return result satisfies never
+    }
+  }
+
+  /** Over a live channel the answer is waited for here, beside whatever else the step does; without one the run ends with it. */
+  async #ask(request: ApprovalRequest): Promise<void> {
+    const { answers } = this.#scope
+    const written = this.#writer.writtenCall(request.toolCallId)
+    if (answers === undefined || written === undefined) this.asked.push(request)
+    await emitRequest(this.#scope, request, this.#writer.messageId)
+    if (answers === undefined || written === undefined) return
+    const message = { id: this.#writer.messageId, role: 'assistant' as const, toolCalls: [written] }
+    const site = { call: written, message, index: this.#history.length, movedOn: false }
+    const asked = { site, request, issued: recordsOf(this.#scope), patience: this.#patience }
+    await this.#end(request, await awaitAnswer(this.#scope, answers, asked, this.#history))
+  }
+
+  async #end(request: ApprovalRequest, ending: LiveEnding): Promise<void> {
+    const { toolCallId, toolName } = request
+    if (ending.refusal !== undefined) await emitRefusal(this.#scope, ending.refusal)
+    switch (ending.kind) {
+      case 'result':
+        return this.settle(toolCallId, ending.outcome, ending)
+      case 'handed-out':
+        this.leaveToClient(toolCallId)
+        return this.#scope.emit(readyEvent({ ...ending, toolCallId, toolName }))
+      case 'client':
+        return this.leaveToClient(toolCallId)
+      case 'forwarded':
+        this.forwarded.add(toolCallId)
+        return
+      case 'open':
+        this.asked.push(request)
+        return
+      case 'threw':
+        return this.fail(ending.error)
+      default:
+        return ending satisfies never
+    }
+  }
+}
