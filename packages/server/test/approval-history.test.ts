@@ -1,5 +1,5 @@
 import { approvalHistory, clientTool, fromAGUIMessages, type Message } from '@countersign/core'
-import { memoryLedger } from '@countersign/server'
+import { type ModelEvent, memoryLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { answer, ask, call, collect, counted, fold, input, say, testAgent, user } from './support.js'
@@ -163,4 +163,27 @@ test('the model gets nothing of who decided', async () => {
   )
   await collect(agent, input([...after, user('and now?')]), known)
   expect(JSON.stringify(model.requests)).not.toMatch(/decided|subject|ann"/)
+})
+
+test('S3.80 a call that the provider runs tells of its answer with its result', async () => {
+  const id = 'mcpr_1'
+  const asks = { type: 'tool-call', id: '', name: 'search', arguments: '{}', providerExecuted: true } as const
+  const turns: ModelEvent[][] = [
+    [
+      { ...asks, approval: { id, state: 'requested' } },
+      { type: 'finish', reason: 'stop' },
+    ],
+    [
+      { ...asks, id: 'mcp_1', approval: { id, state: 'answered' } },
+      { type: 'tool-result', toolCallId: 'mcp_1', outcome: { kind: 'ok', value: 3 } },
+      ...say('3 hits'),
+    ],
+  ]
+  const { agent } = testAgent(turns, { now: () => NOON })
+  const { history, first } = await ask(agent, {}, known)
+  const resume = [answer(first, { approved: true })]
+  const after = fold(history, await collect(agent, input(history, { resume }), known))
+  expect(read(after)).toMatchObject([
+    { toolName: 'search', decision: 'approve', by: 'person', subject: 'ann', at: '2026-05-01T12:00:00.000Z' },
+  ])
 })

@@ -1,6 +1,6 @@
 import type { Ledger } from '@countersign/server'
 import { answerQueue, memoryLedger } from '@countersign/server'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import {
   answer,
   ask,
@@ -36,6 +36,7 @@ test('a logger that throws stops nothing: an approved call runs and its result i
   const ledger = memoryLedger()
   const send = counted('send', { needsApproval: true })
   const failing: Ledger = { ...ledger, audit: () => Promise.reject(new Error('no trail')) }
+  vi.spyOn(console, 'warn').mockImplementation(() => {})
   const { agent } = testAgent([call(['c1', 'send', {}]), say('ok')], {
     tools: [send.tool],
     approvals: { ledger: failing },
@@ -49,6 +50,7 @@ test('a logger that throws stops nothing: an approved call runs and its result i
 })
 
 test('an error handler that throws takes no event away', async () => {
+  vi.spyOn(console, 'warn').mockImplementation(() => {})
   const { agent } = testAgent(
     () => {
       throw new Error('no model')
@@ -87,49 +89,61 @@ test('a mask that answers nothing hides the arguments', async () => {
   expect((await ask(agent)).first.approval.display).toBeNull()
 })
 
-test('two answers that cannot be carried out end the run once, and nothing is left unheard', async () => {
+const twice = call(['a', 'send', {}], ['b', 'send', {}])
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+test('an answer that fails while another is still carried out is told in its turn, and not to the process', async () => {
   const rejections = watchRejections()
-  const ids = ['a', 'b'] as const
-  const { agent } = testAgent([call(...ids.map((id) => [id, 'send', {}] as const)), say('ok')], {
-    tools: [counted('send', { needsApproval: true }).tool],
-    approvals: {
-      confirm: () => {
-        // it is asked with what the caller has no hold on: nothing that it does may reach the process
-        throw new Error('no proof')
-      },
-    },
-  })
-  const answers = answerQueue()
-  const given = input([user('go')])
-  let asked = 0
-  for await (const event of agent.run(given, { answers })) {
-    if (event.type !== 'CUSTOM' || event.name !== 'approval-requested') continue
-    asked++
-    const { approval } = event.value as { approval: { id: string } }
-    void answers.put({ interruptId: approval.id, status: 'resolved', payload: { approved: true } })
-    if (asked === 2) setTimeout(() => answers.close(), 10)
+  const ledger = memoryLedger()
+  const send = counted('send', { needsApproval: true, execute: () => pause(20) })
+  let broken: string | undefined
+  const failing: Ledger = {
+    ...ledger,
+    claim: async (ref, ...more) =>
+      ref.approvalId === broken
+        ? { status: 'repeat', outcome: { type: 'result', content: 'no JSON' }, late: false }
+        : ledger.claim(ref, ...more),
   }
+  const { agent } = testAgent([twice, say('ok')], { tools: [send.tool], approvals: { ledger: failing } })
+  const { history, asked } = await ask(agent)
+  broken = asked[1]?.approval.id
+  const resume = asked.map((one) => answer(one, { approved: true }))
+  const events = await collect(agent, input(history, { resume }))
+  expect(results(events)).toMatchObject([{ id: 'a' }])
+  expect(last(events)).toMatchObject({ type: 'RUN_ERROR' })
   await settled()
   expect(rejections).toEqual([])
 })
 
-test('a history whose questions wait in an open run leaves no rejection unheard where carrying them out fails', async () => {
+test('an answer into an open run that fails while the next question is read ends the run, and not the process', async () => {
   const rejections = watchRejections()
   const ledger = memoryLedger()
   const send = counted('send', { needsApproval: true })
-  const first = testAgent([call(['a', 'send', {}], ['b', 'send', {}])], {
-    tools: [send.tool],
-    approvals: { ledger },
-  })
+  const first = testAgent([twice], { tools: [send.tool], approvals: { ledger } })
   const { history, asked } = await ask(first.agent)
-  // the same secret and ledger, but the tool is gone when the answers come
+  const [a, b] = asked
+  const slow: Ledger = {
+    ...ledger,
+    lookup: async (ref) => {
+      if (ref.approvalId === b?.approval.id) await pause(20)
+      return ledger.lookup(ref)
+    },
+  }
   const answers = answerQueue()
-  const { agent } = testAgent([say('ok')], { tools: [counted('other').tool], approvals: { ledger } })
-  for (const one of asked)
-    void answers.put({ interruptId: one.approval.id, status: 'resolved', payload: { approved: true } })
-  const events = await collect(agent, input(history), { answers })
-  expect(last(events).type).toMatch(/RUN_(ERROR|FINISHED)/)
+  const { agent } = testAgent([say('ok')], {
+    tools: [send.tool],
+    approvals: { ledger: slow },
+    generateId: () => {
+      throw new Error('no ids left')
+    },
+  })
+  for (const one of [a, b])
+    void answers.put({
+      interruptId: String(one?.approval.id),
+      status: 'resolved',
+      payload: { approved: true },
+    })
+  expect(last(await collect(agent, input(history), { answers }))).toMatchObject({ type: 'RUN_ERROR' })
   await settled()
   expect(rejections).toEqual([])
-  expect(send.runs).toEqual([])
 })

@@ -33,7 +33,11 @@ export type Fate =
   /** Still a good question: it is asked again, with its own token. */
   | { readonly kind: 'open'; readonly site: CallSite; readonly request: ApprovalRequest }
   /** The provider's to run: it was approved, and has no result yet. */
-  | { readonly kind: 'forwarded'; readonly site: CallSite }
+  | {
+      readonly kind: 'forwarded'
+      readonly site: CallSite
+      readonly decided?: ApprovalDecided | undefined
+    }
   /** The client's to run; there is nothing to ask. */
   | { readonly kind: 'client'; readonly site: CallSite }
 
@@ -165,9 +169,9 @@ function kept(
 ): Fate {
   const { site } = question
   const from = restoreOutcome(outcome)
-  if (from.kind === 'handed-out')
-    return { kind: isProviderExecuted(site.call) ? 'forwarded' : 'client', site }
-  return { kind: 'result', site, outcome: from.outcome, decided: decided(scope, question, answer) }
+  const origin = { site, decided: decided(scope, question, answer) }
+  if (from.kind === 'outcome') return { kind: 'result', outcome: from.outcome, ...origin }
+  return isProviderExecuted(site.call) ? { kind: 'forwarded', ...origin } : { kind: 'client', site }
 }
 
 function decided(scope: RunScope, { scopes }: Question, answer: LedgerAnswer): ApprovalDecided {

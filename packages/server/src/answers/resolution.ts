@@ -20,7 +20,11 @@ export type Resolution =
       readonly decided?: ApprovalDecided | undefined
     }
   /** An approved call of the model's provider: the model is told, and the provider runs it. */
-  | { readonly kind: 'forwarded'; readonly site: CallSite }
+  | {
+      readonly kind: 'forwarded'
+      readonly site: CallSite
+      readonly decided?: ApprovalDecided | undefined
+    }
   /** It goes back to where it was, or is closed with the refusal's code. */
   | { readonly kind: 'refused'; readonly site: CallSite; readonly refusal: Refusal }
   /** The tool threw and its `failureMode` is `throw`: the run ends with this once the others are told. */

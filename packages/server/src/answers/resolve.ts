@@ -145,7 +145,7 @@ function restored(
 ): Resolution {
   if (from.kind === 'outcome') return { kind: 'result', site, outcome: from.outcome, decided }
   return isProviderExecuted(site.call)
-    ? { kind: 'forwarded', site }
+    ? { kind: 'forwarded', site, decided }
     : { kind: 'handed-out', site, input: JSON.parse(from.arguments), decided }
 }
 

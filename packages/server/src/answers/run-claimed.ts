@@ -35,7 +35,7 @@ export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise
   }
   if (call.tool.location === 'provider') {
     await complete(scope, claimed, { type: 'handed-out', arguments: call.canonical })
-    return { kind: 'forwarded', site: verdict.site }
+    return { kind: 'forwarded', site: verdict.site, decided: decidedFor(scope, verdict, claimed.answer) }
   }
   const stopRenewing = keepLease(scope, verdict.ref, claimed.holder)
   let execution: Execution

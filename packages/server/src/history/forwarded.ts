@@ -1,11 +1,16 @@
-import type { Message, ToolCall } from '@countersign/core'
+import type { ApprovalDecided, Message, ToolCall } from '@countersign/core'
 import { withoutApproval } from './history.js'
 
 /**
  * Calls that the model's provider runs and may run now: their approval was verified in this run. Calls as they are in the history
  * beside it, by identity, so that nothing a client sends can stand for one.
  */
-export type ForwardedCalls = ReadonlySet<ToolCall>
+export type ForwardedCalls = ReadonlyMap<ToolCall, Forwarded>
+
+/** The answer that lets the provider run a call, where the ledger could say. */
+export interface Forwarded {
+  readonly decided?: ApprovalDecided | undefined
+}
 
 export interface ForwardedHistory {
   readonly messages: readonly Message[]
@@ -15,18 +20,19 @@ export interface ForwardedHistory {
 /** The history with the chosen calls in the form that {@link prepareMessagesForModel} passes on as they are. */
 export function forwardCalls(
   messages: readonly Message[],
-  chosen: (call: ToolCall) => boolean,
+  chosen: (call: ToolCall) => Forwarded | undefined,
 ): ForwardedHistory {
-  const forwarded = new Set<ToolCall>()
+  const forwarded = new Map<ToolCall, Forwarded>()
   const forward = (call: ToolCall) => {
-    if (!chosen(call)) return call
+    const allowed = chosen(call)
+    if (allowed === undefined) return call
     const bare = withoutApproval(call)
-    forwarded.add(bare)
+    forwarded.set(bare, allowed)
     return bare
   }
   return {
     messages: messages.map((message) =>
-      message.role === 'assistant' && message.toolCalls?.some(chosen)
+      message.role === 'assistant' && message.toolCalls?.some((call) => chosen(call) !== undefined)
         ? { ...message, toolCalls: message.toolCalls.map(forward) }
         : message,
     ),

@@ -34,7 +34,7 @@ type ReasoningMessage = Extract<Message, { role: 'reasoning' }>
 export function toModelMessages(
   prepared: readonly Message[],
   provider: string,
-  forwarded: ForwardedCalls = new Set(),
+  forwarded: ForwardedCalls = new Map(),
 ): readonly ModelMessage[] {
   const messages: ModelMessage[] = []
   const reasoning = reasoningByOwner(prepared)

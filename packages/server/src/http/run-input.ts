@@ -6,6 +6,7 @@ import {
   jsonDepthExceeds,
   type RunAgentInput,
 } from '@countersign/core'
+import { isId } from '../encoding/ids.js'
 
 /** Bytes of a request's body. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024

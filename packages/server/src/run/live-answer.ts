@@ -34,7 +34,7 @@ export type LiveEnding = { readonly refusal?: Refusal | undefined } & (
       readonly decided?: ApprovalDecided | undefined
     }
   /** An approved call of the provider, which is told with the next step. */
-  | { readonly kind: 'forwarded' }
+  | { readonly kind: 'forwarded'; readonly decided?: ApprovalDecided | undefined }
   /** It was handed out before. */
   | { readonly kind: 'client' }
   /** Nobody waits any more, and nothing is decided: a later request can bring the answer. */
@@ -146,6 +146,15 @@ async function close(
 }
 
 function endingOf(fate: Fate): LiveEnding {
-  const { kind } = fate
-  return kind === 'result' ? { kind, outcome: fate.outcome, decided: fate.decided } : { kind }
+  switch (fate.kind) {
+    case 'result':
+      return { kind: fate.kind, outcome: fate.outcome, decided: fate.decided }
+    case 'forwarded':
+      return { kind: fate.kind, decided: fate.decided }
+    case 'open':
+    case 'client':
+      return { kind: fate.kind }
+    default:
+      return fate satisfies never
+  }
 }

@@ -18,7 +18,7 @@ import { resolveVerdicts } from '../answers/resolve.js'
 import { type VerifiedVerdict, verifyAnswers } from '../answers/verdicts.js'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { ApprovalRequest } from '../gate/ask.js'
-import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
+import { type Forwarded, type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
 import {
   type CallSite,
   isProviderExecuted,
@@ -98,7 +98,7 @@ class Progress {
   readonly #waiting: Promise<void>[] = []
   readonly #open: ApprovalRequest[] = []
   readonly #clientCalls: string[] = []
-  readonly #forwarded = new Set<ToolCall>()
+  readonly #forwarded = new Map<ToolCall, Forwarded>()
   #error: CountersignError | undefined
 
   constructor(scope: RunScope, read: ReadHistory) {
@@ -122,7 +122,7 @@ class Progress {
         return
       case 'forwarded':
         this.#settled.add(site)
-        if (site.result === undefined) this.#forwarded.add(site.call)
+        if (site.result === undefined) this.#forwarded.set(site.call, resolution)
         return
       case 'refused':
         return this.refuse(resolution.refusal)
@@ -155,7 +155,7 @@ class Progress {
     const replaced = this.#read.messages.map((message) => this.#replaced.get(message) ?? message)
     const placed = placeResults(replaced, this.#results)
     return {
-      ...forwardCalls(placed, (call) => this.#forwarded.has(call)),
+      ...forwardCalls(placed, (call) => this.#forwarded.get(call)),
       open: this.#open,
       clientCalls: this.#clientCalls,
       error: this.#error,

@@ -137,7 +137,7 @@ async function loop(scope: RunScope, start: ForwardedHistory): Promise<AGUIEvent
 /** A result answers a call of this step, or one of an earlier step that the provider has run now. */
 function appendStep(before: ForwardedHistory, step: StepResult): ForwardedHistory {
   const results = new Map(step.results.map((result) => [result.toolCallId, result]))
-  const own = forwardCalls(step.messages, (call) => step.forwarded.has(call.id))
+  const own = forwardCalls(step.messages, (call) => step.forwarded.get(call.id))
   const messages = [...before.messages, ...own.messages]
   const byCall = new Map<ToolCall, ToolMessage>()
   for (const { call, result } of readCalls(messages)) {
@@ -146,7 +146,7 @@ function appendStep(before: ForwardedHistory, step: StepResult): ForwardedHistor
   }
   return {
     messages: placeResults(messages, byCall),
-    forwarded: new Set([...before.forwarded, ...own.forwarded].filter((call) => !byCall.has(call))),
+    forwarded: new Map([...before.forwarded, ...own.forwarded].filter(([call]) => !byCall.has(call))),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ApprovalDecided, Message, ToolMessage, ToolOutcome } from '@countersign/core'
 import { recordsOf } from '../answers/issued.js'
 import type { ApprovalRequest } from '../gate/ask.js'
+import type { Forwarded } from '../history/forwarded.js'
 import { resultMessage } from '../history/history.js'
 import { type ProviderMetadata, providerOf } from '../model/model.js'
 import type { RunScope } from '../scope/scope.js'
@@ -16,7 +17,7 @@ export class StepWork {
   readonly asked: ApprovalRequest[] = []
   readonly clientCalls: string[] = []
   /** Calls that the provider was just allowed to run. */
-  readonly forwarded = new Set<string>()
+  readonly forwarded = new Map<string, Forwarded>()
   readonly #scope: RunScope
   readonly #writer: StepWriter
   readonly #history: readonly Message[]
@@ -127,7 +128,7 @@ export class StepWork {
       case 'client':
         return this.leaveToClient(toolCallId)
       case 'forwarded':
-        this.forwarded.add(toolCallId)
+        this.forwarded.set(toolCallId, ending)
         return
       case 'open':
         this.asked.push(request)

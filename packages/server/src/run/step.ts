@@ -1,6 +1,7 @@
 import { CountersignError, type Message, type TokenUsage, type ToolMessage } from '@countersign/core'
+import { isId } from '../encoding/ids.js'
 import type { ApprovalRequest } from '../gate/ask.js'
-import type { ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
+import type { Forwarded, ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
 import { callAskedAbout, prepareMessagesForModel } from '../history/history.js'
 import { toModelMessages } from '../history/model-messages.js'
 import { assertReconciled } from '../history/reconcile.js'
@@ -27,7 +28,7 @@ export interface StepResult {
   /** Calls left to the client, in order. */
   readonly clientCalls: readonly string[]
   /** Calls that the provider was just allowed to run. */
-  readonly forwarded: ReadonlySet<string>
+  readonly forwarded: ReadonlyMap<string, Forwarded>
   readonly usage: readonly TokenUsage[]
   readonly metadata: ProviderMetadata
   readonly ending: StepEnding
@@ -50,6 +51,7 @@ export async function runStep(
   return new Step(scope, { messages: prepared, forwarded }, usedIds).run()
 }
 
+type ProvidersResult = Extract<ModelEvent, { type: 'tool-result' }>
 type StartedCall = Extract<ModelEvent, { type: 'tool-call-start' | 'tool-call' }>
 
 class Step {
@@ -151,9 +153,7 @@ class Step {
         return this.#endCall(call, event)
       }
       case 'tool-result':
-        return this.#work.settle(this.#calls.idOf(event.toolCallId), event.outcome, {
-          provider: event.metadata,
-        })
+        return this.#settleProviders(event)
       case 'source':
         return this.#scope.emit({
           type: 'CUSTOM',
@@ -172,6 +172,13 @@ class Step {
       default:
         return event satisfies never
     }
+  }
+
+  /** The result of a call that the provider has run, now or after it asked in an earlier step. */
+  #settleProviders({ toolCallId, outcome, metadata: provider }: ProvidersResult): Promise<void> {
+    const id = this.#calls.idOf(toolCallId)
+    const [, allowed] = [...this.#forwarded].findLast(([call]) => call.id === id) ?? []
+    return this.#work.settle(id, outcome, { provider, decided: allowed?.decided })
   }
 
   /** Nothing is written where the provider only runs now what it asked about before: that call has begun, and gets the result. */

@@ -1,0 +1,45 @@
+import { type CountersignError, isCountersignError } from '@countersign/core'
+import { isRetryableStatus, modelError } from '@countersign/server'
+import { asList, asNumber, asRecord, asText, type Fields, parseJson } from './unknown.js'
+
+/** Whose metadata it is, and the first part of a model's id. */
+export const provider = 'google'
+
+/**
+ * What the SDK threw, as the error of an adapter. The SDK puts the provider's whole error, as JSON, into its message, with a word before it
+ * where it came inside a stream. Its classes are told by their members: a client of the application's own may come from another copy.
+ */
+export function fromSdkError(thrown: unknown): CountersignError {
+  if (isCountersignError(thrown)) return thrown
+  const text = thrown instanceof Error ? thrown.message : String(thrown)
+  const reported = asRecord(asRecord(parseJson(text.slice(text.indexOf('{')))).error)
+  const status = asNumber(asRecord(thrown).status) ?? asNumber(reported.code)
+  const code = asNumber(reported.code)?.toString() ?? asText(reported.status) ?? ownCode(thrown, text)
+  const retryable = status === undefined ? code !== 'unknown' : isRetryableStatus(status)
+  return modelError(
+    {
+      provider,
+      code,
+      message: asText(reported.message) ?? text,
+      status,
+      retryable,
+      retryAfter: retryDelayOf(reported),
+    },
+    thrown,
+  )
+}
+
+/** `google.rpc.RetryInfo`: a duration in seconds, such as `34.4s`. */
+function retryDelayOf({ details }: Fields): number | undefined {
+  for (const detail of asList(details)) {
+    const [, seconds] = /^([\d.]+)s$/.exec(asText(asRecord(detail).retryDelay) ?? '') ?? []
+    if (seconds !== undefined) return Number(seconds)
+  }
+  return undefined
+}
+
+function ownCode(thrown: unknown, text: string): string {
+  if (/time.?out|timed out/i.test(text)) return 'timed-out'
+  if (/^Incomplete JSON segment/.test(text)) return 'truncated-stream'
+  return thrown instanceof TypeError || /fetch failed|terminated/.test(text) ? 'connection-failed' : 'unknown'
+}

@@ -1,0 +1,70 @@
+import { asList, asRecord, type Fields, isRecord, parseJson } from './unknown.js'
+
+/**
+ * A fetch that gives the SDK what it would lose. An error that the provider sends in mid-stream may stand bare behind the events, and the
+ * SDK then only says that something was incomplete; as an event of its own, it is read with its code. `finishMessage` the SDK drops
+ * over the Gemini API; it keeps whatever stands in a candidate's content.
+ */
+export function framedFetch(inner: typeof fetch = fetch): typeof fetch {
+  return async (input, init) => {
+    const response = await inner(input, init)
+    const { body, headers, status, statusText } = response
+    if (body === null || !response.ok) return response
+    const type = headers.get('content-type') ?? ''
+    const about = { headers, status, statusText }
+    if (type.includes('text/event-stream')) return new Response(body.pipeThrough(frameEvents()), about)
+    return type.includes('application/json')
+      ? new Response(withFinishMessage(await response.text()), about)
+      : response
+  }
+}
+
+/** Where a candidate's `finishMessage` is after a {@link framedFetch}. */
+export function finishMessageOf(content: unknown): unknown {
+  return asRecord(content).finishMessage
+}
+
+const boundary = /\r\n\r\n|\n\n|\r\r/
+
+/** Passes whole events on; what is left at the end goes on as an event, if it is JSON. */
+function frameEvents(): TransformStream<Uint8Array, Uint8Array> {
+  const decoder = new TextDecoder()
+  const encoder = new TextEncoder()
+  let begun: string[] = []
+  let tail = ''
+  return new TransformStream({
+    transform(bytes, controller) {
+      let text = tail + decoder.decode(bytes, { stream: true })
+      for (let end = boundary.exec(text); end !== null; end = boundary.exec(text)) {
+        const event = begun.join('') + text.slice(0, end.index)
+        controller.enqueue(encoder.encode(withFinishMessage(event) + end[0]))
+        begun = []
+        text = text.slice(end.index + end[0].length)
+      }
+      // a boundary may be cut in two: its first characters are looked at again
+      const kept = Math.max(0, text.length - 3)
+      begun.push(text.slice(0, kept))
+      tail = text.slice(kept)
+    },
+    flush(controller) {
+      const last = begun.join('') + tail + decoder.decode()
+      const error = parseJson(last)
+      const text = error === undefined ? last : `data: ${JSON.stringify(error)}\n\n`
+      if (text !== '') controller.enqueue(encoder.encode(text))
+    },
+  })
+}
+
+/** An event, or a whole answer, with its `finishMessage` where the SDK keeps it. */
+function withFinishMessage(text: string): string {
+  if (!text.includes('"finishMessage"')) return text
+  const [, prefix = '', json = ''] = /^((?:data:)?\s*)([\s\S]*)$/.exec(text) ?? []
+  const answer = parseJson(json)
+  if (!isRecord(answer)) return text
+  return prefix + JSON.stringify({ ...answer, candidates: asList(answer.candidates).map(keepFinishMessage) })
+}
+
+function keepFinishMessage(candidate: unknown): Fields {
+  const { finishMessage, content } = asRecord(candidate)
+  return { ...asRecord(candidate), content: { ...asRecord(content), finishMessage } }
+}

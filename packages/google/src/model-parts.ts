@@ -1,0 +1,121 @@
+import { isSuccess } from '@countersign/core'
+import type { ModelReasoning, ModelText, ModelToolCall, ModelToolResult } from '@countersign/server'
+import type { Language, Outcome, Part, ToolType } from '@google/genai'
+import { asRecord, asText, isRecord, parseJson } from './unknown.js'
+
+type Said = ModelText | ModelReasoning | ModelToolCall
+
+/** Stands for the signature of a call that another model made: Gemini 3 refuses a call without any. */
+const foreignCall = 'skip_thought_signature_validator'
+
+/**
+ * What the model said in one step, as the parts it said it in and in their order, with their signatures. What other providers thought,
+ * ran or asked about is not for this one.
+ *
+ * @param results of the calls that the provider ran
+ */
+export function modelParts(
+  said: readonly Said[],
+  results: ReadonlyMap<string, ModelToolResult>,
+  model: string,
+): readonly Part[] {
+  return said.flatMap((part): readonly Part[] => {
+    switch (part.type) {
+      case 'text':
+        return textParts(part)
+      case 'reasoning':
+        return thoughtParts(part)
+      case 'tool-call':
+        return part.providerExecuted ? providedParts(part, results.get(part.id)) : [callPart(part, model)]
+      default:
+        return part satisfies never
+    }
+  })
+}
+
+function textParts({ text, metadata }: ModelText): readonly Part[] {
+  const thoughtSignature = asText(metadata?.thoughtSignature)
+  if (thoughtSignature === undefined) return [{ text }]
+  return metadata?.apart === true ? [{ text }, { text: '', thoughtSignature }] : [{ text, thoughtSignature }]
+}
+
+/** Thoughts only go back where they are signed. */
+function thoughtParts({ text, signature, metadata }: ModelReasoning): readonly Part[] {
+  if (signature === undefined) return []
+  switch (metadata?.type) {
+    case 'thought':
+      return [{ text, thought: true, thoughtSignature: signature }]
+    case 'text':
+      return [{ text, thoughtSignature: signature }]
+    default:
+      return []
+  }
+}
+
+function callPart({ id, name, arguments: text, signature, metadata }: ModelToolCall, model: string): Part {
+  const functionCall = { id, name, args: argsOf(text) }
+  if (metadata?.type !== 'functionCall')
+    return { functionCall, ...(/gemini-3/.test(model) && { thoughtSignature: foreignCall }) }
+  return { functionCall, ...(signature !== undefined && { thoughtSignature: signature }) }
+}
+
+/** The provider takes only objects. What the model wrote that is none stays to be seen by it. */
+function argsOf(text: string): Record<string, unknown> {
+  if (text.trim() === '') return {}
+  const args = parseJson(text)
+  return isRecord(args) ? { ...args } : { invalid: text }
+}
+
+/** A search that an answer was grounded on was no part of it, and none goes back. */
+function providedParts(call: ModelToolCall, result: ModelToolResult | undefined): readonly Part[] {
+  const { metadata, signature } = call
+  const signed = signature === undefined ? {} : { thoughtSignature: signature }
+  const args = asRecord(parseJson(call.arguments))
+  switch (metadata?.type) {
+    case 'executableCode': {
+      const id = asText(metadata.id)
+      const own = id === undefined ? {} : { id }
+      const language = asText(args.language) as Language | undefined
+      const executableCode = { ...own, ...(language && { language }), code: asText(args.code) ?? '' }
+      return [{ executableCode, ...signed }, ...codeResultParts(own, result)]
+    }
+    case 'toolCall': {
+      const toolType = asText(metadata.toolType) as ToolType | undefined
+      const own = { id: call.id, ...(toolType && { toolType }) }
+      return [{ toolCall: { ...own, args: { ...args } }, ...signed }, ...toolResponseParts(own, result)]
+    }
+    default:
+      return []
+  }
+}
+
+function codeResultParts(
+  own: { readonly id?: string },
+  result: ModelToolResult | undefined,
+): readonly Part[] {
+  if (result?.metadata?.type !== 'codeExecutionResult') return []
+  const { outcome, metadata } = result
+  const output = isSuccess(outcome) ? outcome.value : outcome.reason
+  const status = (asText(metadata.status) ?? 'OUTCOME_OK') as Outcome
+  return [
+    {
+      codeExecutionResult: { ...own, outcome: status, output: asText(output) ?? '' },
+      ...signatureOf(result),
+    },
+  ]
+}
+
+function toolResponseParts(
+  own: { readonly id: string; readonly toolType?: ToolType },
+  result: ModelToolResult | undefined,
+): readonly Part[] {
+  if (result?.metadata?.type !== 'toolResponse' || !isSuccess(result.outcome)) return []
+  return [
+    { toolResponse: { ...own, response: { ...asRecord(result.outcome.value) } }, ...signatureOf(result) },
+  ]
+}
+
+function signatureOf({ metadata }: ModelToolResult): { thoughtSignature?: string } {
+  const thoughtSignature = asText(metadata?.thoughtSignature)
+  return thoughtSignature === undefined ? {} : { thoughtSignature }
+}

@@ -1,0 +1,99 @@
+import { isSuccess, toProviderText } from '@countersign/core'
+import type { ModelFile, ModelMessage, ModelRequest, ModelToolResult } from '@countersign/server'
+import type { Content, GenerateContentConfig, GenerateContentParameters, Part } from '@google/genai'
+import { modelParts } from './model-parts.js'
+import type { GoogleOptions } from './options.js'
+import { parseJson } from './unknown.js'
+
+/** A request of the engine as one of the SDK. */
+export function toRequest(
+  request: ModelRequest,
+  { model, params = {} }: GoogleOptions,
+  abortSignal: AbortSignal,
+): GenerateContentParameters {
+  const system = systemText(request)
+  const own = params.tools ?? []
+  const declared = request.tools.map(({ name, description, parameters }) => ({
+    name,
+    description,
+    parametersJsonSchema: parameters,
+  }))
+  const tools = [...(declared.length > 0 ? [{ functionDeclarations: declared }] : []), ...own]
+  const config: GenerateContentConfig = {
+    ...params,
+    ...(system !== '' && { systemInstruction: system }),
+    ...(tools.length > 0 && { tools }),
+    abortSignal,
+  }
+  return { model, contents: contents(request.messages, model), config }
+}
+
+/** The provider has one place for what the system says, before the conversation. */
+function systemText({ system, messages }: ModelRequest): string {
+  const said = messages.flatMap((message) => (message.role === 'system' ? [message.content] : []))
+  return [...(system === undefined ? [] : [system]), ...said].filter((text) => text !== '').join('\n\n')
+}
+
+/**
+ * A turn of calls must be followed by one of just as many results, so only the model's own neighbours are joined. A turn without content
+ * is none.
+ */
+function contents(messages: readonly ModelMessage[], model: string): Content[] {
+  const results = resultsOf(messages)
+  const joined: { readonly role: string; readonly parts: Part[] }[] = []
+  for (const message of messages) {
+    if (message.role === 'system') continue
+    const role = message.role === 'assistant' ? 'model' : 'user'
+    const parts =
+      message.role === 'assistant'
+        ? modelParts(message.content, results, model)
+        : message.role === 'user'
+          ? message.content.flatMap(userPart)
+          : message.content.flatMap((answer) => resultPart(answer, results))
+    if (parts.length === 0) continue
+    const before = joined.at(-1)
+    if (before?.role === 'model' && role === 'model') before.parts.push(...parts)
+    else joined.push({ role, parts: [...parts] })
+  }
+  return joined
+}
+
+/** Results of calls that a provider ran, by the call: they stand in the model's own turn. */
+function resultsOf(messages: readonly ModelMessage[]): ReadonlyMap<string, ModelToolResult> {
+  const provided = new Set<string>()
+  const results = new Map<string, ModelToolResult>()
+  for (const { role, content } of messages) {
+    if (role === 'assistant')
+      for (const part of content)
+        if (part.type === 'tool-call' && part.providerExecuted) provided.add(part.id)
+    if (role === 'tool')
+      for (const answer of content)
+        if (answer.type === 'tool-result' && provided.has(answer.toolCallId))
+          results.set(answer.toolCallId, answer)
+  }
+  return results
+}
+
+function userPart(part: Extract<ModelMessage, { role: 'user' }>['content'][number]): readonly Part[] {
+  if (part.type === 'file') return [filePart(part)]
+  return part.text === '' ? [] : [{ text: part.text }]
+}
+
+function filePart({ source }: ModelFile): Part {
+  if (source.type === 'data') return { inlineData: { data: source.value, mimeType: source.mimeType } }
+  const { value: fileUri, mimeType } = source
+  return { fileData: { fileUri, ...(mimeType !== undefined && { mimeType }) } }
+}
+
+/** The result of a call that ran here. This provider asks nobody, so answers to a provider's request are not for it. */
+function resultPart(
+  answer: Extract<ModelMessage, { role: 'tool' }>['content'][number],
+  provided: ReadonlyMap<string, ModelToolResult>,
+): readonly Part[] {
+  if (answer.type !== 'tool-result' || provided.has(answer.toolCallId)) return []
+  const { toolCallId: id, toolName: name, outcome } = answer
+  const value = parseJson(toProviderText(outcome)) ?? null
+  return [
+    { functionResponse: { id, name, response: isSuccess(outcome) ? { output: value } : { error: value } } },
+  ]
+}

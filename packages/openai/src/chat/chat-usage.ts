@@ -1,0 +1,23 @@
+import { isRecord, type TokenUsage } from '@countersign/core'
+import { asNumber, asRecord } from '../unknown.js'
+
+/** Counted tokens as AG-UI counts them: what was thought is part of what was put out. */
+export function usageOf(usage: unknown): TokenUsage | undefined {
+  if (!isRecord(usage)) return undefined
+  const { prompt_tokens, completion_tokens, total_tokens } = usage
+  const input = asNumber(prompt_tokens)
+  const output = asNumber(completion_tokens)
+  const total = asNumber(total_tokens)
+  const reasoning = asNumber(asRecord(usage.completion_tokens_details).reasoning_tokens)
+  const cached = asNumber(asRecord(usage.prompt_tokens_details).cached_tokens)
+  // xAI counts thoughts beside its output, and only the total shows it
+  const apart =
+    total !== undefined && total === (input ?? 0) + (output ?? 0) + (reasoning ?? 0) ? (reasoning ?? 0) : 0
+  return {
+    ...(input !== undefined && { inputTokens: input }),
+    ...(output !== undefined && { outputTokens: output + apart }),
+    ...(total !== undefined && { totalTokens: total }),
+    ...(reasoning !== undefined && { reasoningTokens: reasoning }),
+    ...(cached !== undefined && { cachedInputTokens: cached }),
+  }
+}

@@ -1,0 +1,173 @@
+import type { FinishReason, ModelEvent } from '@countersign/server'
+import { reportedError } from '../errors.js'
+import { sourceOf } from '../sources.js'
+import { asList, asRecord, asText, type Fields, parseJson } from '../unknown.js'
+import { usageOf } from './chat-usage.js'
+import { mergeDetails, type ReasoningField, readThought } from './reasoning.js'
+
+/** Chunks of Chat Completions, as any compatible server sends them, as events of a model. */
+export async function* chatEvents(
+  provider: string,
+  chunks: AsyncIterable<unknown> | Iterable<unknown>,
+): AsyncGenerator<ModelEvent> {
+  const reader = new ChatReader(provider)
+  for await (const chunk of chunks) yield* reader.read(asRecord(chunk))
+  yield* reader.end()
+}
+
+/** What is remembered of an answer while it is read. Nothing of a chunk is trusted: each server has its own idea of one. */
+class ChatReader {
+  readonly #provider: string
+  /** The id of the call that a number, or whatever else the server tells calls by, stands for. */
+  readonly #calls = new Map<unknown, string>()
+  /** Their arguments so far, in the order in which they began. */
+  readonly #written = new Map<string, string>()
+  #last: unknown
+  #details: readonly Fields[] = []
+  #thought: ReasoningField | undefined
+  #refused = false
+  #sources = 0
+  #reason: string | undefined
+  #detail: string | undefined
+  #usage: unknown
+  #id: string | undefined
+  /** The last chunk counted tokens and said nothing: some servers end so, without a reason. */
+  #counted = false
+
+  constructor(provider: string) {
+    this.#provider = provider
+  }
+
+  *read(chunk: Fields): Generator<ModelEvent> {
+    if (chunk.error) throw reportedError(this.#provider, chunk.error)
+    yield* this.#name(chunk)
+    const usage = chunk.usage ?? asRecord(chunk.x_groq).usage
+    this.#usage = usage ?? this.#usage
+    const choice = asRecord(asList(chunk.choices)[0])
+    let said = false
+    for (const event of this.#delta(asRecord(choice.delta))) {
+      said = true
+      yield event
+    }
+    this.#counted = Boolean(usage) && !said
+    this.#reason = asText(choice.finish_reason) ?? this.#reason
+    this.#detail = asText(choice.native_finish_reason) ?? this.#detail
+    if (this.#reason === 'error') throw reportedError(this.#provider, choice.error)
+  }
+
+  /** Which answer it is, as soon as that is known. */
+  *#name({ id, model }: Fields): Generator<ModelEvent> {
+    if (this.#id !== undefined) return
+    this.#id = asText(id) ?? ''
+    const name = asText(model)
+    yield { type: 'metadata', metadata: { id: this.#id, ...(name !== undefined && { model: name }) } }
+  }
+
+  *#delta(delta: Fields): Generator<ModelEvent> {
+    const thought = readThought(delta)
+    this.#details = mergeDetails(this.#details, delta.reasoning_details)
+    if (thought !== undefined) {
+      this.#thought = thought.field
+      yield { type: 'reasoning-delta', delta: thought.text }
+    }
+    for (const text of textsOf(delta.content)) {
+      yield* this.#endThought()
+      yield { type: 'text-delta', delta: text }
+    }
+    const refusal = asText(delta.refusal)
+    if (refusal) {
+      this.#refused = true
+      yield { type: 'text-delta', delta: refusal, refusal: true }
+    }
+    for (const annotation of asList(delta.annotations))
+      yield* sourceOf(annotation, `${this.#id ?? 'source'}-${this.#sources++}`)
+    for (const call of asList(delta.tool_calls)) {
+      yield* this.#endThought()
+      yield* this.#call(asRecord(call))
+    }
+  }
+
+  /** A call is known by its number, else by its id; without either, a name begins one and arguments continue the last. */
+  *#call(call: Fields): Generator<ModelEvent> {
+    const { name, arguments: given } = asRecord(call.function)
+    const id = asText(call.id) || undefined
+    const key = call.index ?? id ?? (name ? this.#written.size : this.#last)
+    let ours = this.#calls.get(key)
+    // some servers give every call the same number
+    const another = id !== undefined && Boolean(name) && ours !== id
+    if (ours === undefined || another) {
+      ours = id ?? `call_${this.#written.size}`
+      this.#calls.set(key, ours)
+      this.#written.set(ours, '')
+      yield { type: 'tool-call-start', id: ours, name: asText(name) ?? '' }
+    }
+    this.#last = key
+    const delta = typeof given === 'string' ? given : given ? JSON.stringify(given) : ''
+    if (delta === '') return
+    this.#written.set(ours, (this.#written.get(ours) ?? '') + delta)
+    yield { type: 'tool-call-delta', id: ours, delta }
+  }
+
+  /** What goes back with the thoughts is complete once something else begins. */
+  *#endThought(): Generator<ModelEvent> {
+    if (this.#thought === undefined && this.#details.length === 0) return
+    const metadata = {
+      ...(this.#thought !== undefined && { field: this.#thought }),
+      ...(this.#details.length > 0 && { details: this.#details }),
+    }
+    this.#thought = undefined
+    this.#details = []
+    yield { type: 'reasoning-end', metadata }
+  }
+
+  *end(): Generator<ModelEvent> {
+    yield* this.#endThought()
+    if (this.#reason === undefined && !this.#counted) return
+    for (const [id, text] of this.#written) {
+      // cut off within its arguments, a call stays open, and the engine closes it
+      if (this.#reason === 'length' && text !== '' && parseJson(text) === undefined) continue
+      yield { type: 'tool-call-end', id }
+    }
+    if (this.#refused) yield { type: 'text-end', metadata: { refusal: true } }
+    yield { type: 'metadata', metadata: this.#facts() }
+    const usage = usageOf(this.#usage)
+    if (usage !== undefined) yield { type: 'usage', usage }
+    yield { type: 'finish', reason: this.#finish() }
+  }
+
+  #facts(): Fields {
+    return {
+      ...(this.#reason !== undefined && { finishReason: this.#reason }),
+      ...(this.#detail !== undefined && { finishDetail: this.#detail }),
+      ...(this.#usage ? { usage: this.#usage } : {}),
+    }
+  }
+
+  #finish(): FinishReason {
+    switch (this.#reason) {
+      case 'length':
+      case 'content_filter':
+        return this.#reason
+      // servers that end calls with a plain stop are many
+      case 'stop':
+      case 'tool_calls':
+      case undefined:
+        if (this.#written.size > 0) return 'tool_calls'
+        return this.#refused ? 'content_filter' : 'stop'
+      default:
+        return this.#reason
+    }
+  }
+}
+
+/** Text comes as text, or (Mistral) as parts of which some are thoughts. */
+function textsOf(content: unknown): readonly string[] {
+  const texts =
+    typeof content === 'string'
+      ? [content]
+      : asList(content).map((part) => {
+          const { type, text } = asRecord(part)
+          return type === 'text' ? (asText(text) ?? '') : ''
+        })
+  return texts.filter((text) => text !== '')
+}

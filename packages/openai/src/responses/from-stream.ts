@@ -1,0 +1,215 @@
+import type { FinishReason, ModelEvent } from '@countersign/server'
+import type { Response, ResponseOutputItem, ResponseStreamEvent } from 'openai/resources/responses/responses'
+import { reportedError } from '../errors.js'
+import { sourceOf } from '../sources.js'
+import { asRecord } from '../unknown.js'
+import { ProviderCall } from './provider-call.js'
+
+/** Events of the Responses API as events of a model. */
+export async function* responsesEvents(
+  provider: string,
+  stream: AsyncIterable<ResponseStreamEvent> | Iterable<ResponseStreamEvent>,
+): AsyncGenerator<ModelEvent> {
+  const reader = new ResponseReader(provider)
+  for await (const event of stream) yield* reader.read(event)
+}
+
+/** What is remembered of an answer while it is read. */
+class ResponseReader {
+  readonly #provider: string
+  /** The calls whose arguments are arriving, by their position in the answer. */
+  readonly #calls = new Map<number, { readonly id: string; written: boolean }>()
+  readonly #provided = new Map<number, ProviderCall>()
+  #asksSomebody = false
+  #refused = false
+
+  constructor(provider: string) {
+    this.#provider = provider
+  }
+
+  *read(event: ResponseStreamEvent): Generator<ModelEvent> {
+    switch (event.type) {
+      case 'response.created':
+        yield { type: 'metadata', metadata: { id: event.response.id, model: event.response.model } }
+        return
+      case 'response.output_item.added':
+        yield* this.#begin(event.item, event.output_index)
+        return
+      case 'response.output_item.done':
+        yield* this.#end(event.item, event.output_index)
+        return
+      case 'response.output_text.delta':
+        yield { type: 'text-delta', delta: event.delta }
+        return
+      case 'response.refusal.delta':
+        this.#refused = true
+        yield { type: 'text-delta', delta: event.delta, refusal: true }
+        return
+      case 'response.output_text.annotation.added':
+        yield* sourceOf(event.annotation, `${event.item_id}-${event.content_index}-${event.annotation_index}`)
+        return
+      case 'response.reasoning_summary_part.added':
+        // each part of a summary is a thought of its own
+        if (event.summary_index > 0)
+          yield {
+            type: 'reasoning-end',
+            metadata: { itemId: event.item_id },
+          }
+        return
+      case 'response.reasoning_summary_text.delta':
+        yield { type: 'reasoning-delta', delta: event.delta }
+        return
+      case 'response.reasoning_text.delta':
+        yield { type: 'reasoning-delta', delta: event.delta }
+        return
+      case 'response.function_call_arguments.delta':
+        yield* this.#grow(event.output_index, event.delta)
+        return
+      case 'response.custom_tool_call_input.delta':
+        yield* this.#grow(event.output_index, jsonInside(event.delta))
+        return
+      case 'response.mcp_call_arguments.delta':
+      case 'response.code_interpreter_call_code.delta':
+        yield* this.#provided.get(event.output_index)?.grow(event.delta) ?? []
+        return
+      case 'response.completed':
+      case 'response.incomplete':
+        yield* this.#finish(event.response)
+        return
+      case 'response.failed':
+        throw reportedError(this.#provider, event.response.error)
+      case 'error':
+        throw reportedError(this.#provider, asRecord(event).error ?? event)
+      // progress of what is told whole when it is done, and events newer than this adapter
+      default:
+        return
+    }
+  }
+
+  *#begin(item: ResponseOutputItem, index: number): Generator<ModelEvent> {
+    if (item.type === 'function_call' || item.type === 'custom_tool_call') {
+      this.#calls.set(index, { id: item.call_id, written: false })
+      this.#asksSomebody = true
+      yield { type: 'tool-call-start', id: item.call_id, name: item.name }
+      if (item.type === 'custom_tool_call') yield* this.#grow(index, '{"input":"', false)
+      return
+    }
+    const call = ProviderCall.begin(item)
+    if (call === undefined) return
+    this.#provided.set(index, call)
+    yield* call.start()
+  }
+
+  *#grow(index: number, delta: string, written = true): Generator<ModelEvent> {
+    const call = this.#calls.get(index)
+    if (call === undefined || delta === '') return
+    call.written ||= written
+    yield { type: 'tool-call-delta', id: call.id, delta }
+  }
+
+  *#end(item: ResponseOutputItem, index: number): Generator<ModelEvent> {
+    switch (item.type) {
+      case 'message':
+        yield {
+          type: 'text-end',
+          metadata: {
+            itemId: item.id,
+            ...(item.phase && { phase: item.phase }),
+            ...(item.content.every(({ type }) => type === 'refusal') && { refusal: true }),
+          },
+        }
+        return
+      case 'reasoning':
+        yield {
+          type: 'reasoning-end',
+          ...(item.encrypted_content && { signature: item.encrypted_content }),
+          metadata: { itemId: item.id, ...(item.content?.length && { open: true }) },
+        }
+        return
+      case 'compaction':
+        yield {
+          type: 'reasoning-end',
+          signature: item.encrypted_content,
+          metadata: { itemId: item.id, type: 'compaction' },
+        }
+        return
+      case 'function_call':
+      case 'custom_tool_call':
+        yield* this.#endCall(item, index)
+        return
+      case 'mcp_approval_request':
+        this.#asksSomebody = true
+        yield {
+          type: 'tool-call',
+          // the provider has no id for the call yet
+          id: '',
+          name: item.name,
+          arguments: item.arguments,
+          providerExecuted: true,
+          approval: { id: item.id, state: 'requested' },
+          metadata: { type: item.type, serverLabel: item.server_label },
+        }
+        return
+      default:
+        yield* this.#provided.get(index)?.end(item) ?? []
+    }
+  }
+
+  *#endCall(
+    item: Extract<ResponseOutputItem, { type: 'function_call' | 'custom_tool_call' }>,
+    index: number,
+  ): Generator<ModelEvent> {
+    const custom = item.type === 'custom_tool_call'
+    const whole = custom ? jsonInside(item.input) : item.arguments
+    // some servers tell the arguments only at the end
+    if (this.#calls.get(index)?.written === false) yield* this.#grow(index, whole)
+    // the answer was cut off within the arguments: the call stays open, and the engine closes it
+    if (item.type === 'function_call' && item.status === 'incomplete') return
+    if (custom) yield* this.#grow(index, '"}')
+    yield {
+      type: 'tool-call-end',
+      id: item.call_id,
+      metadata: { ...(item.id !== undefined && { itemId: item.id }), ...(custom && { custom }) },
+    }
+  }
+
+  *#finish(response: Response): Generator<ModelEvent> {
+    const { status, usage, incomplete_details: incomplete } = response
+    const detail = incomplete?.reason
+    yield {
+      type: 'metadata',
+      metadata: {
+        id: response.id,
+        model: response.model,
+        finishReason: status,
+        ...(detail !== undefined && { finishDetail: detail }),
+        ...(usage && { usage }),
+      },
+    }
+    if (usage) yield { type: 'usage', usage: usageOf(usage) }
+    yield { type: 'finish', reason: this.#reason(status, detail) }
+  }
+
+  #reason(status: Response['status'], detail: string | undefined): FinishReason {
+    if (status === 'incomplete') return detail === 'max_output_tokens' ? 'length' : (detail ?? 'error')
+    if (this.#asksSomebody) return 'tool_calls'
+    return this.#refused ? 'content_filter' : 'stop'
+  }
+}
+
+function usageOf(usage: NonNullable<Response['usage']>) {
+  const reasoning = usage.output_tokens_details?.reasoning_tokens
+  const cached = usage.input_tokens_details?.cached_tokens
+  return {
+    inputTokens: usage.input_tokens,
+    outputTokens: usage.output_tokens,
+    totalTokens: usage.total_tokens,
+    ...(reasoning !== undefined && { reasoningTokens: reasoning }),
+    ...(cached !== undefined && { cachedInputTokens: cached }),
+  }
+}
+
+/** Text as it stands inside the quotes of JSON; also half of an emoji, whose other half comes with the next delta. */
+function jsonInside(text: string): string {
+  return JSON.stringify(text).slice(1, -1)
+}
