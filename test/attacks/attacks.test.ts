@@ -1,0 +1,48 @@
+import { rmSync } from 'node:fs'
+import { afterAll, expect, test } from 'vitest'
+import { buildServer, folder, misplaced } from './build.mjs'
+import { checks, editsOf } from './checks.mjs'
+import { families } from './families.mjs'
+import { play } from './play.mjs'
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const built = await buildServer('whole')
+const attacks = families.flatMap((family) => family.attacks)
+
+test.each(families)(
+  'no attack on $family gets through, and each is refused as stated',
+  async (family) => {
+    const failed: unknown[] = []
+    for (const attack of family.attacks) {
+      const { ok, ...seen } = await play(built, attack)
+      if (!ok) failed.push({ attack: attack.name, ...seen })
+    }
+    expect(failed).toEqual([])
+  },
+  120_000,
+)
+
+test('each check is where it is said to be', () => {
+  expect(misplaced(Object.keys(checks).flatMap(editsOf))).toEqual([])
+})
+
+test('there are more than sixty, no two have one name, and each has a check', () => {
+  expect(attacks.length).toBeGreaterThan(60)
+  expect(new Set(attacks.map(({ name }) => name)).size).toBe(attacks.length)
+  for (const { check, behind = [] } of attacks) [check, ...behind].forEach(editsOf)
+})
+
+test.each(['signature', 'settled once', 'run key', 'content type'])(
+  'without the check "%s" every attack gets through that nothing else stands against',
+  async (check) => {
+    const broken = await buildServer(`without-${check}`, editsOf(check))
+    const alone = attacks.filter(
+      (attack) => attack.check === check && attack.behind === undefined && attack.stands === undefined,
+    )
+    const held: string[] = []
+    for (const attack of alone) if (!(await play(broken, attack)).through) held.push(attack.name)
+    expect(alone.length).toBeGreaterThan(2)
+    expect(held).toEqual([])
+  },
+)

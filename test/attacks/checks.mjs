@@ -1,0 +1,330 @@
+// The checks that stop the attacks, each with the change that takes it out. `find` is in the file exactly once, or the build fails.
+
+const server = (path) => `server/src/${path}`
+const token = server('tokens/token.ts')
+const verdicts = server('answers/verdicts.ts')
+const prepare = server('answers/prepare.ts')
+const abandoned = server('answers/abandoned.ts')
+const input = server('http/run-input.ts')
+const strict = 'core/src/json/strict.ts'
+
+const gone = (file, find) => ({ file, find, put: '' })
+const never = (file, condition) => ({ file, find: `if (${condition})`, put: 'if (false)' })
+
+export const checks = {
+  // the token says exactly what was asked
+  length: gone(token, "if (token.length > MAX_TOKEN_LENGTH) return refuse('length')"),
+  'base64 tail': {
+    file: server('encoding/base64url.ts'),
+    find: 'return held === 0 ? bytes : undefined',
+    put: 'return bytes',
+  },
+  kid: {
+    file: server('tokens/keys.ts'),
+    find: '(await derived()).find((keys) => keys.kid === kid)',
+    put: 'kid === undefined ? undefined : (await derived())[0]',
+  },
+  signature: gone(token, "if (!genuine) return refuse('signature')"),
+  ap: gone(token, "if (payload.ap !== expected.approvalId) return refuse('ap')"),
+  aud: gone(token, "if (payload.aud !== expected.ledgerId) return refuse('aud')"),
+  th: gone(token, "if (payload.th !== expected.threadId) return refuse('th')"),
+  oh: gone(token, "if (payload.oh !== (await hashOwner(keys.owner, expected.owner))) return refuse('oh')"),
+  tc: gone(token, "if (payload.tc !== expected.toolCallId) return refuse('tc')"),
+  tn: gone(token, "if (payload.tn !== expected.toolName) return refuse('tn')"),
+  ah: gone(token, "if (payload.ah !== (await keyedHash(keys.args, expected.arguments))) return refuse('ah')"),
+  iat: gone(token, "if (payload.iat * 1000 > now + CLOCK_SKEW_MS) return refuse('iat')"),
+  exp: gone(token, "if (payload.exp * 1000 <= now) return refuse('exp')"),
+  'provider name': {
+    file: server('tools/provider-tool.ts'),
+    find: 'return providerExecuted ?',
+    put: 'return false ?',
+  },
+
+  // the answer
+  verified: {
+    file: verdicts,
+    find: 'if (!verified.ok) return refuse(verified.code, verified.message)',
+    put: "if (!verified.ok) Object.assign(verified, { claims: { kid: '', approvalId, scopes: ['once', 'session'], edits: true, expiresAt: 0 } })",
+  },
+  'some token': {
+    file: verdicts,
+    find: 'return token === undefined\n',
+    put: 'return false\n',
+  },
+  'no fallback for a wrong token': {
+    file: verdicts,
+    find: 'const token = answer.token ?? readOwn(site.call.metadata).token ?? fallbackToken(scope, answer, entry)',
+    put: 'const token = readOwn(site.call.metadata).token ?? fallbackToken(scope, answer, entry)',
+  },
+  'fallback for answers of this request only': {
+    file: verdicts,
+    find: "return via === 'resume' || via === 'live'",
+    put: 'return true',
+  },
+  'a call to answer for': {
+    file: verdicts,
+    find: 'const site = answer.site ?? (entry && issued.siteOf(entry))\n  if (site === undefined)',
+    put: 'const site = answer.site ?? (entry && issued.siteOf(entry))\n  if (false)',
+  },
+  requireToken: {
+    file: server('scope/settings.ts'),
+    find: 'requireToken: options.requireToken ?? false',
+    put: 'requireToken: false',
+  },
+  'first verdict': gone(verdicts, 'if (verdicts.has(answer.approvalId)) continue'),
+  'scope was offered': {
+    file: verdicts,
+    find: 'return verdict.claims.scopes.includes(verdict.scope)',
+    put: 'return true',
+  },
+  confirm: {
+    file: verdicts,
+    find: '(await approvals.confirm(asked, { context: scope.context })) === true',
+    put: '(await approvals.confirm(asked, { context: scope.context })) !== undefined',
+  },
+  'approved is a boolean': {
+    file: server('plan/read-decision.ts'),
+    find: "if (!isRecord(payload) || typeof payload.approved !== 'boolean') return undefined",
+    put: 'if (!isRecord(payload)) return undefined',
+  },
+  'scope has a known value': {
+    file: server('plan/read-decision.ts'),
+    find: "if (scope !== undefined && scope !== null && scope !== 'once' && scope !== 'session') return undefined",
+    put: '',
+  },
+  'a cancelled card is no yes': never(
+    server('answers/collect.ts'),
+    "state === 'cancelled' || !isRecord(approval) || approval.approved === undefined",
+  ),
+  'still bound': never(prepare, '!(await isStillBound(scope, verdict, asked.call, gate))'),
+  policy: never(prepare, "policy.decision === 'block'"),
+  'edits allowed': never(prepare, 'forbidden.length > 0'),
+  'edits are an object': never(prepare, '!isRecord(edits.value)'),
+  schema: { file: server('tools/schema.ts'), find: 'return result.issues === undefined', put: 'return true' },
+
+  // the ledger
+  'settled once': {
+    file: server('ledger/ledger-row.ts'),
+    find: "const current = stateAt(state, lease.now)\n  switch (current.phase) {\n    case 'issued': {",
+    put: "const current = { phase: 'issued' }\n  switch (current.phase) {\n    case 'issued': {",
+  },
+  'row expiry': never(
+    server('ledger/ledger-row.ts'),
+    "lease.now >= record.expiresAt && answer.decision !== 'expire'",
+  ),
+  'taken up before': {
+    file: prepare,
+    find: "if (entry === undefined || entry.state.phase === 'issued') return 'fresh'",
+    put: "return 'fresh'",
+  },
+  issued: {
+    file: server('ledger/memory-ledger.ts'),
+    find: "async claim(ref, answer, holder, leaseMs) {\n      const row = approvals.get(ref)\n      if (row === undefined) return { status: 'not-issued' }",
+    put: "async claim(ref, answer, holder, leaseMs) {\n      const row = approvals.get(ref)\n      if (row === undefined) return { status: 'claimed', revision: 0 }",
+  },
+  "the provider's own approval": never(
+    verdicts,
+    'isProviders && providerApprovalOf(site.call) !== ref.approvalId',
+  ),
+  'one record for one id': {
+    file: server('ledger/memory-ledger.ts'),
+    find: "return { status: sameRecord(known.record, record) ? 'unchanged' : 'conflict' }",
+    put: "approvals.update({ ...known, record }, { phase: 'issued' })\n        return { status: 'unchanged' }",
+  },
+  'row owner and thread': {
+    file: server('ledger/memory-approvals.ts'),
+    find: 'return ledgerKey(owner, threadId, approvalId)',
+    put: 'return ledgerKey(approvalId)',
+  },
+  idempotent: {
+    file: server('ledger/ledger-row.ts'),
+    find: "if (current.phase !== 'interrupted' || !record.idempotent)",
+    put: "if (current.phase !== 'interrupted')",
+  },
+
+  // the rest of the history
+  'only the model is signed for': [
+    {
+      file: abandoned,
+      find: "import { decideGate } from '../gate/gate.js'",
+      put: "import { decideGate } from '../gate/gate.js'\nimport { requestApproval } from '../gate/ask.js'",
+    },
+    {
+      file: abandoned,
+      find: "if (!ready.ok || ready.call.tool.location === 'server') return closed('the call was not completed')",
+      put: `if (!ready.ok) return closed('the call was not completed')
+  if (ready.call.tool.location === 'server') {
+    const asking = await requestApproval(scope, ready.call, gateContext(scope, id, messages))
+    return asking.ok ? { kind: 'open', site, request: asking.request } : closed('nothing')
+  }`,
+    },
+  ],
+  'client tools that ask are not handed out': {
+    file: abandoned,
+    find: "return gate.kind === 'run' ? { kind: 'client', site } : closed('nobody was asked', 'approval-not-found')",
+    put: "return gate === undefined ? closed('') : { kind: 'client', site }",
+  },
+  'asked again as signed': {
+    file: abandoned,
+    find: 'if (!verified.ok) return close(refusal?.code ?? verified.code, undefined, entry !== undefined)',
+    put: "if (!verified.ok) Object.assign(verified, { claims: { kid: '', approvalId, scopes: ['once'], edits: false, expiresAt: Date.now() + 60_000 } })",
+  },
+  'asked once': never(server('run/resume.ts'), 'this.#asked.has(fate.request.approval.id)'),
+  'results of open calls': gone(
+    server('answers/issued.ts'),
+    'if (!saysInterrupted(entry, site.result)) claimed.add(site.result)',
+  ),
+  'system messages': {
+    file: server('scope/settings.ts'),
+    find: "options.trustSystemMessages ? () => true : ({ role }) => role !== 'system' && role !== 'developer'",
+    put: '() => true',
+  },
+  'reserved names': {
+    file: server('tools/toolkit.ts'),
+    find: "return name.startsWith('client.')",
+    put: 'return false',
+  },
+  'shadowed tools': gone(
+    server('tools/toolkit.ts'),
+    'if (known !== undefined || isReserved(name) || byName.has(name)) continue',
+  ),
+  'usable call ids': {
+    file: server('run/step-calls.ts'),
+    find: 'const unique = isId(id) && !this.#usedIds.has(id)',
+    put: 'const unique = !this.#usedIds.has(id)',
+  },
+  'tools by a map': {
+    file: server('tools/toolkit.ts'),
+    find: 'get: (name) => byName.get(name)',
+    put: 'get: (name) => ({ ...Object.fromEntries(byName) })[name]',
+  },
+  'forwarded by identity': {
+    file: server('history/model-messages.ts'),
+    find: 'if (forwarded.has(call)) forwardedAnswer(call).forEach(answer)',
+    put: 'forwardedAnswer(call).forEach(answer)',
+  },
+  'who is asking': {
+    file: server('run/run.ts'),
+    find: 'owner: context.subject ?? null',
+    put: 'owner: [input.forwardedProps, input.state].map((given) => given?.subject).find(Boolean) ?? context.subject ?? null',
+  },
+
+  // the question as a client tool
+  'askAsTool is off': {
+    file: server('run/resume.ts'),
+    find: 'approvals.askAsTool ? readProjected(read.sites, warn) : []',
+    put: 'readProjected(read.sites, warn)',
+  },
+  'only the approval tool': {
+    file: server('answers/projected.ts'),
+    find: 'if (site.call.function.name !== APPROVAL_TOOL || site.result === undefined) return []',
+    put: 'if (site.result === undefined) return []',
+  },
+  'the token in the arguments': {
+    file: server('answers/projected.ts'),
+    find: "const token = typeof asked?.token === 'string' ? asked.token : ''",
+    put: 'const token = asked?.token',
+  },
+  'the tool it is about': never(
+    server('answers/projected.ts'),
+    'toolName !== undefined && about !== undefined && toolName !== about.call.function.name',
+  ),
+
+  // JSON that readers understand differently
+  'duplicate keys': never(strict, 'keys.has(text)'),
+  'proto key': never(strict, "text === '__proto__'"),
+  'proto key when written': gone(
+    server('encoding/canonical.ts'),
+    `if (key === '__proto__') return 'the key "__proto__" is refused'`,
+  ),
+  'lone surrogates': never(strict, '/\\p{Surrogate}/u.test(text)'),
+  'lone surrogates when written': {
+    file: server('encoding/canonical.ts'),
+    find: 'return /\\p{Surrogate}/u.test(text)',
+    put: 'return false',
+  },
+  'unsafe integers': never(strict, 'Number.isInteger(value) && !Number.isSafeInteger(value)'),
+  'numbers are finite': never(strict, '!Number.isFinite(value)'),
+  'argument depth': never(strict, 'jsonDepthExceeds(text, maxDepth)'),
+  'argument depth when written': never(server('encoding/canonical.ts'), 'levels === 0'),
+  'argument size': never(strict, 'isLargerThan(text, maxBytes)'),
+
+  // HTTP
+  'content type': never(
+    server('http/http.ts'),
+    "type?.split(';')[0]?.trim().toLowerCase() !== 'application/json'",
+  ),
+  method: never(server('http/http.ts'), "method !== 'POST'"),
+  'announced size': never(server('http/http.ts'), 'Number(length ?? 0) > MAX_BODY_BYTES'),
+  size: never(server('http/http.ts'), 'size > MAX_BODY_BYTES'),
+  'UTF-8': {
+    file: server('http/http.ts'),
+    find: "new TextDecoder('utf-8', { fatal: true })",
+    put: 'new TextDecoder()',
+  },
+  'text depth': never(input, 'jsonDepthExceeds(text, MAX_DEPTH)'),
+  depth: never(input, 'depth > MAX_DEPTH'),
+  'proto keys': never(input, "Object.hasOwn(value, '__proto__')"),
+  frame: gone(
+    server('http/socket.ts'),
+    "if (typeof data !== 'string') throw invalid('A message must be text.')",
+  ),
+  shape: {
+    file: input,
+    find: "throw invalid('The body is no AG-UI RunAgentInput.')",
+    put: 'return body',
+  },
+  messages: never(input, 'messages.length > MAX_MESSAGES'),
+  calls: never(input, "message.role === 'assistant' && (message.toolCalls?.length ?? 0) > MAX_CALLS"),
+  resume: never(input, 'resume.length > MAX_RESUME'),
+  ids: never(input, '!isId(id)'),
+  origin: {
+    file: server('http/origin.ts'),
+    find: "if (origin === null || origin === undefined || origins === 'any' || origins.includes(origin)) return",
+    put: 'return',
+  },
+
+  // whose it is
+  'run key': {
+    file: server('http/holder.ts'),
+    find: 'return ledgerKey(holder.kind, holder.id, threadId, runId)',
+    put: 'return ledgerKey(threadId, runId)',
+  },
+  'first live answer': gone(
+    server('channel/answer-queue.ts'),
+    'if (first !== undefined) return Promise.resolve(repeated(first, entry))',
+  ),
+  'grants of the person': {
+    file: server('http/grants.ts'),
+    find: 'const subject = holder?.id',
+    put: "const subject = query.get('subject') ?? holder?.id",
+  },
+  'grant owner': grantKey("{ owner: 'everybody', threadId, toolName: name,"),
+  'grant thread': grantKey("{ owner, threadId: 'every thread', toolName: name,"),
+  'grant tool': grantKey("{ owner, threadId, toolName: 'every tool',"),
+  'grant scope key': {
+    file: server('gate/grants.ts'),
+    find: 'scopeKey: scopeKey?.(input as never) ?? name',
+    put: 'scopeKey: name',
+  },
+  revocation: {
+    file: server('ledger/memory-grants.ts'),
+    find: 'grants?.delete(key)',
+    put: '',
+  },
+  'revocation wins': never(
+    server('ledger/memory-grants.ts'),
+    'request.revision !== undefined && request.revision < (this.#revoked.get(owner) ?? this.#floor)',
+  ),
+}
+
+function grantKey(put) {
+  return { file: server('gate/grants.ts'), find: '{ owner, threadId, toolName: name,', put }
+}
+
+/** The edits of a check's mutation. */
+export const editsOf = (name) => {
+  const check = checks[name]
+  if (check === undefined) throw new Error(`There is no check ${name}.`)
+  return Array.isArray(check) ? check : [check]
+}

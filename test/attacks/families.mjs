@@ -1,0 +1,18 @@
+// All attacks, by family.
+import { answers } from './families/answers.mjs'
+import { doors } from './families/doors.mjs'
+import { http } from './families/http.mjs'
+import { fromModel } from './families/model.mjs'
+import { owners } from './families/owners.mjs'
+import { replay } from './families/replay.mjs'
+import { tokens } from './families/tokens.mjs'
+
+export const families = [
+  { family: 'tokens', attacks: tokens },
+  { family: 'answers', attacks: answers },
+  { family: 'replay and races', attacks: replay },
+  { family: 'owners', attacks: owners },
+  { family: 'other doors', attacks: doors },
+  { family: 'model and history', attacks: fromModel },
+  { family: 'requests', attacks: http },
+]
