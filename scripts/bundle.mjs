@@ -33,8 +33,8 @@ export async function bundleForNode(entry, folder) {
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    // binaries, and a package in CommonJS: these stay imports
-    external: ['@photostructure/sqlite', 'redis'],
+    // binaries, and packages with parts in CommonJS: these stay imports
+    external: ['@photostructure/sqlite', 'redis', '@modelcontextprotocol/sdk'],
     logLevel: 'error',
     plugins: [fromSources],
   })

@@ -1,0 +1,41 @@
+import { type ApprovalPolicy, displayText } from '@countersign/core'
+import type { Tool } from '@modelcontextprotocol/sdk/types.js'
+
+/**
+ * Whether a person is asked, by what a tool says of itself. A hint that is absent counts as the worst that it could say, as the
+ * MCP specification has it: not read-only, destructive, in touch with the outside. So only what says that it stays inside, and that it
+ * reads or at least destroys nothing, runs unasked.
+ */
+export function asksByAnnotations({ annotations = {} }: Pick<Tool, 'annotations'>): boolean {
+  const { openWorldHint = true } = annotations
+  return openWorldHint || mayDestroy(annotations)
+}
+
+/** A tool that calls itself both read-only and destructive is believed the worse. */
+function mayDestroy({ readOnlyHint = false, destructiveHint }: NonNullable<Tool['annotations']>): boolean {
+  return destructiveHint ?? !readOnlyHint
+}
+
+/** What a request shows of a description that somebody else wrote. */
+const MAX_DESCRIPTION = 500
+
+/** The terms of an approval for a tool that is asked about. Every yes is for one call. */
+export function approvalOf(name: string, server: string, tool: Tool): ApprovalPolicy {
+  return { required: true, message: messageFor(name, server, tool), options: ['deny', 'once'] }
+}
+
+/**
+ * Our own words first. What the server says of its tool stands apart from them, in quotes that it cannot end, on one line, with
+ * hidden characters made visible.
+ */
+function messageFor(name: string, server: string, { description }: Tool): string {
+  const ours = `The tool ${name} of the MCP server ${server} wants to run. Check its arguments before you approve.`
+  if (description === undefined || description.trim() === '') return ours
+  const { segments, hidden } = displayText(JSON.stringify(description.trim()), {
+    multiline: false,
+    maxLength: MAX_DESCRIPTION,
+  })
+  const shown = segments.map(({ text }) => text).join('')
+  const rest = hidden === 0 ? '' : `" (${hidden} more characters)`
+  return `${ours}\n\nThe server says of it: ${shown}${rest}`
+}

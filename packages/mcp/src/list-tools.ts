@@ -1,0 +1,25 @@
+import { CountersignError } from '@countersign/core'
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { ListToolsResultSchema, type Tool } from '@modelcontextprotocol/sdk/types.js'
+
+/** More than any server has: one that never ends its list is not read for ever. */
+const MAX_PAGES = 100
+
+/** All tools of a server, page by page. A server without tools has none. */
+export async function listTools(client: Client, server: string, timeout: number): Promise<readonly Tool[]> {
+  if (client.getServerCapabilities()?.tools === undefined) return []
+  const tools: Tool[] = []
+  let cursor: string | undefined
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const params = cursor === undefined ? {} : { cursor }
+    const listed = await client.request({ method: 'tools/list', params }, ListToolsResultSchema, { timeout })
+    tools.push(...listed.tools)
+    cursor = listed.nextCursor
+    if (cursor === undefined) return tools
+  }
+  throw new CountersignError(
+    'connection-failed',
+    `The MCP server ${server} lists its tools on more than ${MAX_PAGES} pages.`,
+    { server },
+  )
+}

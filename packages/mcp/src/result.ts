@@ -1,0 +1,76 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { FilePart, SourcePart, TextPart } from '@countersign/core'
+import type { CallToolResult, ContentBlock, EmbeddedResource } from '@modelcontextprotocol/sdk/types.js'
+
+/** A text that the server took out of a resource of its own. */
+export interface McpResourceText extends TextPart {
+  readonly uri: string
+  readonly mimeType?: string | undefined
+}
+
+/** A piece of a result: text, the text of a resource, a file (image, audio, binary resource), or a link to a resource. */
+export type McpPart = TextPart | McpResourceText | FilePart | SourcePart
+
+/** What a tool of an MCP server returned. */
+export interface McpResult {
+  readonly content: readonly McpPart[]
+  /** JSON by the tool's output schema. A text that only repeats it is not among `content`. */
+  readonly structuredContent?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** A result that succeeded, as content parts. */
+export function readResult({ content, structuredContent }: CallToolResult): McpResult {
+  const said = content.filter((block) => !repeats(block, structuredContent))
+  return { content: said.map(partOf), ...(structuredContent !== undefined && { structuredContent }) }
+}
+
+/** What a result that failed says about it (`isError`). */
+export function readFailure({ content }: CallToolResult): string {
+  const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []))
+  return texts.join('\n').trim() || 'It failed and did not say why.'
+}
+
+function partOf(block: ContentBlock): McpPart {
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: block.text }
+    case 'image':
+    case 'audio':
+      return fileOf(block.type, block.data, block.mimeType)
+    case 'resource':
+      return resourceOf(block.resource)
+    case 'resource_link': {
+      const { uri, title, name, mimeType, description } = block
+      const metadata = { name, ...(mimeType && { mimeType }), ...(description && { description }) }
+      return { type: 'source', id: uri, url: uri, title: title ?? name, metadata }
+    }
+    default:
+      return block satisfies never
+  }
+}
+
+function resourceOf(resource: EmbeddedResource['resource']): McpPart {
+  const { uri, mimeType } = resource
+  if ('text' in resource) return { type: 'text', text: resource.text, uri, ...(mimeType && { mimeType }) }
+  const type = mimeType ?? 'application/octet-stream'
+  return { ...fileOf(mediaOf(type), resource.blob, type), metadata: { uri } }
+}
+
+function fileOf(media: FilePart['media'], value: string, mimeType: string): FilePart {
+  return { type: 'file', media, source: { type: 'data', value, mimeType } }
+}
+
+function mediaOf(mimeType: string): FilePart['media'] {
+  const [kind] = mimeType.split('/', 1)
+  return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document'
+}
+
+/** Servers repeat structured content as text, for clients that do not know it; a model need not read it twice. */
+function repeats(block: ContentBlock, structured: CallToolResult['structuredContent']): boolean {
+  if (structured === undefined || block.type !== 'text') return false
+  try {
+    return isDeepStrictEqual(JSON.parse(block.text), structured)
+  } catch {
+    return false
+  }
+}

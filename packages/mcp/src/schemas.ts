@@ -1,0 +1,84 @@
+import { CountersignError } from '@countersign/core'
+import type { Tool } from '@modelcontextprotocol/sdk/types.js'
+import type { JsonSchemaType, jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation'
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
+import type { McpResult } from './result.js'
+
+/** The arguments of a call. */
+export type McpInput = Record<string, unknown>
+
+/** A Standard Schema that checks and changes nothing. */
+interface CheckingSchema<Input, Output> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: 'countersign-mcp'
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined
+    readonly validate: (
+      value: unknown,
+    ) => { readonly value: Output } | { readonly issues: readonly { readonly message: string }[] }
+  }
+}
+
+/** The JSON Schema of a tool's arguments. The server gets the arguments that were asked about. */
+export type McpInputSchema = CheckingSchema<McpInput, McpInput>
+
+/** A tool whose schemas are read. */
+interface Described {
+  readonly server: string
+  readonly tool: Tool
+  readonly validator: jsonSchemaValidator | undefined
+}
+
+/** @throws CountersignError `invalid-tool` where the validator cannot read the schema. */
+export function inputSchemaOf(described: Described): McpInputSchema {
+  return checkedBy<McpInput>(compile('input', described.tool.inputSchema, described), (value) => value)
+}
+
+/**
+ * Checks what a tool promises of its structured content; nothing where it promises nothing.
+ *
+ * @throws CountersignError `invalid-tool` where the validator cannot read the schema.
+ */
+export function outputSchemaOf(described: Described): CheckingSchema<unknown, McpResult> | undefined {
+  const { outputSchema } = described.tool
+  if (outputSchema === undefined) return undefined
+  const check = compile('output', outputSchema, described)
+  return checkedBy<McpResult>(check, (value) => Object(value).structuredContent)
+}
+
+function checkedBy<T>(
+  check: (value: unknown) => string | undefined,
+  part: (value: unknown) => unknown,
+): CheckingSchema<T, T> {
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'countersign-mcp',
+      validate: (value) => {
+        const problem = check(part(value))
+        return problem === undefined ? { value: value as T } : { issues: [{ message: problem }] }
+      },
+    },
+  }
+}
+
+/** Says what is wrong with a value. */
+function compile(
+  which: 'input' | 'output',
+  schema: object,
+  // one for each schema: a validator keeps schemas by `$id`, and one tool must not be checked by the schema of another
+  { server, tool, validator = new AjvJsonSchemaValidator() }: Described,
+): (value: unknown) => string | undefined {
+  try {
+    const check = validator.getValidator(schema as JsonSchemaType)
+    return (value) => check(value).errorMessage
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new CountersignError(
+      'invalid-tool',
+      `The ${which} schema of the tool ${JSON.stringify(tool.name)} of the MCP server ${server} cannot be used: ${why}. Leave the tool out (option \`include\`) or give another \`validator\`.`,
+      { server, tool: tool.name },
+      error,
+    )
+  }
+}

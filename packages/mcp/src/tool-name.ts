@@ -1,0 +1,42 @@
+import { CountersignError } from '@countersign/core'
+
+/** What every provider of models takes as the name of a tool. */
+const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/
+/** Neither `__` nor an `_` at an end, so that a tool's name can be read in one way only. */
+const SERVER_NAME = /^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/
+
+/** @throws CountersignError `invalid-option` for a name that cannot be the namespace of a server's tools. */
+export function checkServerName(server: string): void {
+  if (typeof server === 'string' && SERVER_NAME.test(server)) return
+  throw new CountersignError(
+    'invalid-option',
+    `server must be letters, digits, "-" and single "_" inside, not ${JSON.stringify(server)}: it begins the names of the tools.`,
+    { option: 'server', value: server },
+  )
+}
+
+/**
+ * The name that models and approvals know a tool by: `mcp__server__tool`. Two servers never share one.
+ *
+ * @throws CountersignError `invalid-tool` for a name that providers do not take.
+ */
+export function namespaced(server: string, name: string, renamed: string = name): string {
+  const full = `mcp__${server}__${renamed}`
+  if (TOOL_NAME.test(full) && renamed !== '') return full
+  throw new CountersignError(
+    'invalid-tool',
+    `The tool ${JSON.stringify(name)} of the MCP server ${server} would be named ${JSON.stringify(full)}, and names are 1 to 64 letters, digits, "_" and "-": rename it (option \`rename\`) or leave it out (option \`include\`).`,
+    { server, tool: name, name: full },
+  )
+}
+
+/** @throws CountersignError `invalid-tool` where two tools of one server have the same name. */
+export function checkCollisions(server: string, names: readonly string[]): void {
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice === undefined) return
+  throw new CountersignError(
+    'invalid-tool',
+    `The MCP server ${server} has two tools that would both be named ${JSON.stringify(twice)}: rename one (option \`rename\`) or leave one out (option \`include\`).`,
+    { server, name: twice },
+  )
+}

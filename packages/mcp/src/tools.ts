@@ -1,0 +1,104 @@
+import { CountersignError, type JsonSchema, type ServerTool, type ToolContext } from '@countersign/core'
+import { tool as serverTool } from '@countersign/server'
+import type { Tool } from '@modelcontextprotocol/sdk/types.js'
+import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation'
+import { approvalOf, asksByAnnotations } from './asking.js'
+import type { McpResult } from './result.js'
+import { inputSchemaOf, type McpInput, type McpInputSchema, outputSchemaOf } from './schemas.js'
+import { checkCollisions, namespaced } from './tool-name.js'
+
+/** A tool of an MCP server as a server tool. */
+export type McpTool = ServerTool<string, McpInputSchema, unknown>
+
+/** What an application may say about a tool over what its server says. `needsApproval` beats the annotations. */
+export type McpToolTerms = Pick<
+  Partial<McpTool>,
+  | 'needsApproval'
+  | 'approval'
+  | 'message'
+  | 'scopes'
+  | 'scopeKey'
+  | 'allowEdits'
+  | 'redact'
+  | 'expiresIn'
+  | 'failureMode'
+  | 'idempotent'
+>
+
+/** How the tools of a server become tools of an agent. */
+export interface ConversionOptions {
+  readonly server: string
+  readonly include?: ((tool: Tool) => boolean) | undefined
+  readonly rename?: ((toolName: string) => string) | undefined
+  readonly configure?: ((tool: Tool) => McpToolTerms | undefined) | undefined
+  readonly trustAnnotations?: boolean | undefined
+  readonly result?: ((result: McpResult, tool: Tool) => unknown) | undefined
+  readonly validator?: jsonSchemaValidator | undefined
+}
+
+/** Carries a call out. */
+export type Run = (tool: Tool, input: McpInput, context: ToolContext) => Promise<McpResult>
+
+/**
+ * The tools of a server as server tools. One that cannot be a tool is given to `refuse`, which may throw.
+ *
+ * @throws CountersignError `invalid-tool` for two tools of one name.
+ */
+export function convertTools(
+  listed: readonly Tool[],
+  options: ConversionOptions,
+  run: Run,
+  refuse: (error: unknown) => void,
+): readonly McpTool[] {
+  const { server, include = () => true } = options
+  const converted = listed.filter(include).flatMap((tool) => {
+    try {
+      return [convertTool(tool, options, run)]
+    } catch (error) {
+      refuse(error)
+      return []
+    }
+  })
+  checkCollisions(
+    server,
+    converted.map(({ name }) => name),
+  )
+  return converted
+}
+
+function convertTool(tool: Tool, options: ConversionOptions, run: Run): McpTool {
+  const { server, rename = (name) => name, configure, trustAnnotations = true, result, validator } = options
+  if (tool.execution?.taskSupport === 'required') throw needsTasks(tool, server)
+  const name = namespaced(server, tool.name, rename(tool.name))
+  const described = { server, tool, validator }
+  const asks = !trustAnnotations || asksByAnnotations(tool)
+  return serverTool<string, McpInputSchema, unknown>({
+    name,
+    description: tool.description ?? tool.title ?? tool.name,
+    input: inputSchemaOf(described),
+    output: result === undefined ? outputSchemaOf(described) : undefined,
+    toolServer: server,
+    parameters: tool.inputSchema satisfies JsonSchema,
+    bind: () => definitionOf(tool),
+    ...(asks && { approval: approvalOf(name, server, tool) }),
+    ...(trustAnnotations && tool.annotations && { annotations: tool.annotations }),
+    ...configure?.(tool),
+    execute: async (input: McpInput, context) => {
+      const returned = await run(tool, input, context)
+      return result === undefined ? returned : result(returned, tool)
+    },
+  })
+}
+
+/** What a tool says of itself. An approval is bound to it: a yes to what a server described does not hold for what it describes later. */
+export function definitionOf({ name, title, description, inputSchema, annotations }: Tool): unknown {
+  return JSON.parse(JSON.stringify({ name, title, description, inputSchema, annotations }))
+}
+
+function needsTasks({ name }: Tool, server: string): CountersignError {
+  return new CountersignError(
+    'invalid-tool',
+    `The tool ${JSON.stringify(name)} of the MCP server ${server} runs as a task of MCP only, which is experimental there and not supported here: leave it out (option \`include\`).`,
+    { server, tool: name },
+  )
+}
