@@ -1,11 +1,14 @@
-import type { ToolCallPart } from '@countersign/core'
+import { ChatClient, stream } from '@countersign/client'
+import type { SessionGrant, ToolCallPart } from '@countersign/core'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { announcement, type Heard } from '../../examples/page/src/announce.js'
 import { beginningsOf, hiddenIn, showArguments, summaryOf } from '../../examples/page/src/arguments.js'
 import { applyDraft, fieldsOf } from '../../examples/page/src/edit.js'
+import { grantedSince, grantName } from '../../examples/page/src/grant-words.js'
 import { type Block, parseBlocks, parseInline } from '../../examples/page/src/markdown.js'
 import { phaseOf } from '../../examples/page/src/phase.js'
+import { standingGrants } from '../../examples/page/src/standing-grants.js'
 import { decisionOf, pendingWords, standingOf } from '../../examples/page/src/words.js'
 
 const seed = 20261
@@ -159,4 +162,66 @@ test('announcer: new requests at once, an answer when it is complete, nothing in
   ).toBeUndefined()
   expect(announcement(quiet, answer)).toBe('Answer: Done.')
   expect(announcement(answer, answer)).toBeUndefined()
+})
+
+/** A list of standing approvals whose server answers when it is told to, and ends none. */
+function slowGrants() {
+  const answers: ((grants: SessionGrant[]) => void)[] = []
+  const connection = {
+    ...stream(() => (async function* () {})()),
+    grants: () => new Promise<SessionGrant[]>((resolve) => answers.push(resolve)),
+    revokeGrant: () => Promise.reject(new Error('The server is gone.')),
+  }
+  const grants = standingGrants(new ChatClient({ connection }))
+  grants.subscribe(() => {})
+  return { grants, answers }
+}
+
+const grant: SessionGrant = {
+  id: 'g1',
+  threadId: 't1',
+  toolName: 'move_file',
+  grantedAt: '2026-03-01T10:00:00.000Z',
+  expiresAt: '2026-03-02T10:00:00.000Z',
+}
+
+test('standing approvals: a list that was asked for earlier and comes later does not count', async () => {
+  const { grants, answers } = slowGrants()
+  const later = grants.load()
+  answers[1]?.([])
+  await later
+  answers[0]?.([grant])
+  await new Promise((resolve) => setTimeout(resolve))
+  expect(grants.getSnapshot()).toEqual({ grants: [], problem: undefined })
+})
+
+test('standing approvals: one whose end was not confirmed stays listed, also when an earlier list comes', async () => {
+  const { grants, answers } = slowGrants()
+  const first = grants.load()
+  answers[1]?.([grant])
+  await first
+  const second = grants.load()
+  await grants.revoke('g1')
+  answers[2]?.([])
+  await second
+  expect(grants.getSnapshot()).toEqual({ grants: [grant], problem: 'unrevoked' })
+})
+
+test('standing approvals: one that stands as before is the same object after another list', async () => {
+  const { grants, answers } = slowGrants()
+  const first = grants.load()
+  answers[1]?.([grant])
+  await first
+  const again = grants.load()
+  answers[2]?.([{ ...grant, id: 'g2' }, { ...grant }])
+  await again
+  expect(grants.getSnapshot().grants[1]).toBe(grant)
+})
+
+test('words: a standing approval names what it is narrowed to, and its day where that is not today', () => {
+  expect(grantName(grant)).toBe('move_file')
+  expect(grantName({ ...grant, scopeKey: 'a.txt' })).toBe('move_file: a.txt')
+  const at = new Date(grant.grantedAt)
+  expect(grantedSince(grant, at)).not.toContain('2026')
+  expect(grantedSince(grant, new Date(at.getTime() + 48 * 3_600_000))).toContain('2026')
 })

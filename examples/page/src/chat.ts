@@ -1,11 +1,11 @@
-import { ChatClient, fetchServerSentEvents } from '@countersign/client'
+import { ChatClient, fetchServerSentEvents, withGrants } from '@countersign/client'
 import { indexedDb } from '@countersign/client/indexed-db'
 import { tabs } from '@countersign/client/tabs'
 import { ignoreSecondClicks } from './second-click.js'
 
 /** The page's one conversation. It outlives a reload, and every tab of this browser shows it. */
 export const client = new ChatClient({
-  connection: fetchServerSentEvents('/api/chat'),
+  connection: withGrants(fetchServerSentEvents('/api/chat'), '/api/grants'),
   threadId: keptThreadId(),
   persistence: indexedDb(),
   tabs: tabs(),

@@ -1,4 +1,5 @@
-import { focusComposer, showCard } from '@countersign/example-page/focus'
+import { showCard } from '@countersign/example-page/focus'
+import { startAnew } from '@countersign/example-page/grants'
 import { useChatClient, useChatSelector, useMessageIds } from '@countersign/react'
 import { useEffect, useRef } from 'react'
 import { Announcer } from './Announcer.js'
@@ -7,6 +8,7 @@ import { EmptyState } from './EmptyState.js'
 import { ErrorNotice } from './ErrorNotice.js'
 import { PendingBar } from './PendingBar.js'
 import { Queue } from './Queue.js'
+import { StandingApprovals } from './StandingApprovals.js'
 import { Thread } from './Thread.js'
 import { Unsent } from './Unsent.js'
 import { useStickToBottom } from './useStickToBottom.js'
@@ -32,6 +34,7 @@ export function App() {
           <Unsent />
           <PendingBar />
           <Queue />
+          <StandingApprovals />
           <Composer />
         </div>
       </footer>
@@ -53,20 +56,11 @@ function useFirstRequestInView(follows: boolean) {
 }
 
 function Header({ isEmpty }: { isEmpty: boolean }) {
-  const { clear } = useChatClient()
   return (
     <header className="chat-header">
       <h1 className="wordmark">Countersign</h1>
       <p className="chat-subject">Nothing is changed without your yes.</p>
-      <button
-        type="button"
-        className="button new-chat"
-        disabled={isEmpty}
-        onClick={() => {
-          clear()
-          focusComposer()
-        }}
-      >
+      <button type="button" className="button new-chat" disabled={isEmpty} onClick={startAnew}>
         New chat
       </button>
     </header>

@@ -1,4 +1,5 @@
 import type { MessagePart, UIMessage } from '@countersign/core'
+import type { DemoTools } from '@countersign/example-page/tools'
 import { unsentIn } from '@countersign/example-page/unsent'
 import { useChatClient, useChatSelector, useMessage } from '@countersign/react'
 import { memo } from 'react'
@@ -7,7 +8,7 @@ import { ToolCard } from './ToolCard.js'
 
 /** One message, subscribed by itself: while an answer streams, no other message renders. */
 export const Message = memo(function Message({ id, isLast }: { id: string; isLast: boolean }) {
-  const message = useMessage(id)
+  const message = useMessage<DemoTools>(id)
   if (!message) return null
   return (
     <article className="message" data-role={message.role}>
@@ -20,7 +21,7 @@ export const Message = memo(function Message({ id, isLast }: { id: string; isLas
   )
 })
 
-function Part({ part, role }: { part: MessagePart; role: UIMessage['role'] }) {
+function Part({ part, role }: { part: MessagePart<DemoTools>; role: UIMessage['role'] }) {
   switch (part.type) {
     case 'text':
       return role === 'user' ? <p className="user-text">{part.text}</p> : <Prose text={part.text} />
@@ -47,7 +48,7 @@ function Part({ part, role }: { part: MessagePart; role: UIMessage['role'] }) {
   }
 }
 
-function MessageActions({ message }: { message: UIMessage }) {
+function MessageActions({ message }: { message: UIMessage<DemoTools> }) {
   const { regenerate } = useChatClient()
   const status = useChatSelector((chat) => chat.status)
   // Another answer would drop the one that the person gave.

@@ -2,15 +2,17 @@ import { displayJson, type ToolCallPart } from '@countersign/core'
 import { beginningsOf, summaryOf } from '@countersign/example-page/arguments'
 import { cardHeadingId } from '@countersign/example-page/focus'
 import { phaseOf } from '@countersign/example-page/phase'
+import type { DemoTools } from '@countersign/example-page/tools'
 import { decisionOf, problemOf, standingOf } from '@countersign/example-page/words'
 import { useChatClient } from '@countersign/react'
 import { useState } from 'react'
 import { Approval } from './Approval.js'
 import { Arguments } from './Arguments.js'
+import { FileListing } from './FileListing.js'
 import { SafeText, Segments } from './SafeText.js'
 
 /** A tool call in any state: what is asked, what was decided, what came of it. */
-export function ToolCard({ part }: { part: ToolCallPart }) {
+export function ToolCard({ part }: { part: ToolCallPart<DemoTools> }) {
   const { label, tone } = standingOf(part)
   const phase = phaseOf(part.state)
   // The answer came too late: the request it was given to is gone by the time this is known.
@@ -38,7 +40,7 @@ export function ToolCard({ part }: { part: ToolCallPart }) {
   )
 }
 
-function ToolBody({ part, onLate }: { part: ToolCallPart; onLate: (told: string) => void }) {
+function ToolBody({ part, onLate }: { part: ToolCallPart<DemoTools>; onLate: (told: string) => void }) {
   const phase = phaseOf(part.state)
   switch (phase) {
     case 'arriving':
@@ -115,16 +117,21 @@ function Failure({ part }: { part: ToolCallPart }) {
   )
 }
 
-function Details({ part }: { part: ToolCallPart }) {
+function Details({ part }: { part: ToolCallPart<DemoTools> }) {
   const [expanded, setExpanded] = useState(false)
   const input = part.approval?.input ?? part.input
   return (
     <details className="tool-details">
       <summary>{part.output === undefined ? 'Arguments' : 'Arguments and result'}</summary>
       <Arguments input={input} expanded={expanded} onExpand={() => setExpanded(true)} />
-      {part.output !== undefined && <Output value={part.output} />}
+      <Result part={part} />
     </details>
   )
+}
+
+function Result({ part }: { part: ToolCallPart<DemoTools> }) {
+  if (part.output === undefined) return null
+  return part.name === 'list_files' ? <FileListing listing={part.output} /> : <Output value={part.output} />
 }
 
 function Output({ value }: { value: unknown }) {

@@ -13,8 +13,12 @@ export function useStickToBottom(isActive: boolean): {
 
   useEffect(() => {
     if (!scroller.current || !isActive) return
-    followed.current = followEnd(scroller.current, setIsAtBottom)
-    return () => followed.current?.stop()
+    const follows = followEnd(scroller.current, setIsAtBottom)
+    followed.current = follows
+    return () => {
+      follows.stop()
+      setIsAtBottom(true)
+    }
   }, [isActive])
 
   return { scroller, isAtBottom, toBottom: useCallback(() => followed.current?.toBottom(), []) }

@@ -9,6 +9,7 @@ import { EmptyState } from './EmptyState.js'
 import { ErrorNotice } from './ErrorNotice.js'
 import { PendingBar } from './PendingBar.js'
 import { Queue } from './Queue.js'
+import { StandingApprovals } from './StandingApprovals.js'
 import { Thread } from './Thread.js'
 import { Unsent } from './Unsent.js'
 
@@ -37,6 +38,7 @@ export function App() {
           <Unsent />
           <PendingBar />
           <Queue />
+          <StandingApprovals />
           <Composer />
         </div>
       </footer>

@@ -1,7 +1,7 @@
-import { DIALOG_TITLE_ID, showOneByOne } from '@countersign/example-page/dialog'
+import { DIALOG_TITLE_ID, queue, showOneByOne } from '@countersign/example-page/dialog'
 import { onCleanup, onMount, Show } from 'solid-js'
-import { createApprovalQueue } from './createApprovalQueue.js'
 import { DialogRequest } from './DialogRequest.js'
+import { fromStore } from './fromStore.js'
 
 interface ApprovalDialogProps {
   /** What became of an answer that came too late. */
@@ -12,15 +12,15 @@ interface ApprovalDialogProps {
 
 /** The requests one by one, above everything else. It closes by itself when none is left to show; closing answers nothing. */
 export function ApprovalDialog(props: ApprovalDialogProps) {
-  const queue = createApprovalQueue()
-  const place = () => (queue().count > 1 ? `${queue().position} of ${queue().count}` : undefined)
+  const requests = fromStore(queue)
+  const place = () => (requests().count > 1 ? `${requests().position} of ${requests().count}` : undefined)
   const show = (dialog: HTMLDialogElement) =>
     onMount(() => onCleanup(showOneByOne(dialog, () => props.onClose())))
   return (
     <dialog class="approval-dialog" aria-labelledby={DIALOG_TITLE_ID} ref={show}>
       {/* By id: another request begins anew, with nothing expanded. */}
-      <Show when={queue().current?.approval?.id} keyed>
-        {(_id) => <DialogRequest part={queue().current} place={place()} onLate={props.onLate} />}
+      <Show when={requests().current?.approval?.id} keyed>
+        {(_id) => <DialogRequest part={requests().current} place={place()} onLate={props.onLate} />}
       </Show>
       <Show when={props.late}>
         <p class="tool-late" role="status">

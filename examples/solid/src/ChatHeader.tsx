@@ -1,12 +1,6 @@
-import { focusComposer } from '@countersign/example-page/focus'
-import { useChatClient } from '@countersign/solid'
+import { startAnew } from '@countersign/example-page/grants'
 
 export function ChatHeader(props: { isEmpty: boolean }) {
-  const client = useChatClient()
-  const startAnew = () => {
-    client().clear()
-    focusComposer()
-  }
   return (
     <header class="chat-header">
       <h1 class="wordmark">Countersign</h1>

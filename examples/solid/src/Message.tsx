@@ -1,4 +1,5 @@
 import type { MessagePart, UIMessage } from '@countersign/core'
+import type { DemoTools } from '@countersign/example-page/tools'
 import { useMessage } from '@countersign/solid'
 import { Index, Match, Show, Switch } from 'solid-js'
 import { MessageActions } from './MessageActions.js'
@@ -7,7 +8,7 @@ import { ToolCard } from './ToolCard.js'
 
 /** One message, followed by itself: while an answer streams, no other message is looked at. */
 export function Message(props: { id: string; isLast: boolean }) {
-  const message = useMessage(() => props.id)
+  const message = useMessage<DemoTools>(() => props.id)
   return (
     <Show when={message()}>
       {(shown) => (
@@ -25,7 +26,7 @@ export function Message(props: { id: string; isLast: boolean }) {
 }
 
 /** A tool's result is shown in the card of its call. */
-function Part(props: { part: MessagePart; role: UIMessage['role'] }) {
+function Part(props: { part: MessagePart<DemoTools>; role: UIMessage['role'] }) {
   return (
     <Switch>
       <Match when={props.part.type === 'text' && props.part}>

@@ -1,9 +1,10 @@
 import type { UIMessage } from '@countersign/core'
+import type { DemoTools } from '@countersign/example-page/tools'
 import { unsentIn } from '@countersign/example-page/unsent'
 import { useChatClient, useChatSelector } from '@countersign/solid'
 import { Show } from 'solid-js'
 
-export function MessageActions(props: { message: UIMessage }) {
+export function MessageActions(props: { message: UIMessage<DemoTools> }) {
   const client = useChatClient()
   // Another answer would drop the one that the person gave.
   const isFree = useChatSelector((chat) => chat.status === 'ready' && unsentIn(chat) === 'none')

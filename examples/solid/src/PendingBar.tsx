@@ -1,9 +1,10 @@
+import { queue } from '@countersign/example-page/dialog'
 import { focusCard, nextRequest } from '@countersign/example-page/focus'
 import { pendingWords } from '@countersign/example-page/words'
 import { usePendingApprovals } from '@countersign/solid'
 import { createSignal, Show } from 'solid-js'
 import { ApprovalDialog } from './ApprovalDialog.js'
-import { createApprovalQueue } from './createApprovalQueue.js'
+import { fromStore } from './fromStore.js'
 
 /** How many requests wait, the way to each of them, and all of them one by one. */
 export function PendingBar() {
@@ -34,7 +35,7 @@ export function PendingBar() {
 
 function Bar(props: { onOneByOne: () => void }) {
   const pending = usePendingApprovals()
-  const queue = createApprovalQueue()
+  const requests = fromStore(queue)
   const showNext = () => {
     const next = nextRequest(pending())
     if (next) focusCard(next)
@@ -42,7 +43,7 @@ function Bar(props: { onOneByOne: () => void }) {
   return (
     <Show when={pending().length > 0}>
       <div class="pending-bar">
-        <p class="pending-count">{pendingWords(pending().length, queue().dismissed.length)}</p>
+        <p class="pending-count">{pendingWords(pending().length, requests().dismissed.length)}</p>
         <button
           type="button"
           class="button"

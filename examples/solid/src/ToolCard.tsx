@@ -2,6 +2,7 @@ import type { ToolCallPart } from '@countersign/core'
 import { beginningsOf, summaryOf } from '@countersign/example-page/arguments'
 import { cardHeadingId } from '@countersign/example-page/focus'
 import { phaseOf } from '@countersign/example-page/phase'
+import type { DemoTools } from '@countersign/example-page/tools'
 import { standingOf } from '@countersign/example-page/words'
 import { createMemo, createSignal, Match, Show, Switch } from 'solid-js'
 import { Approval } from './Approval.js'
@@ -11,7 +12,7 @@ import { ToolDetails } from './ToolDetails.js'
 import { Decision, Failure, Undelivered } from './ToolOutcome.js'
 
 /** A tool call in any state: what is asked, what was decided, what came of it. */
-export function ToolCard(props: { part: ToolCallPart }) {
+export function ToolCard(props: { part: ToolCallPart<DemoTools> }) {
   const phase = createMemo(() => phaseOf(props.part.state))
   const isOver = () => phase() === 'ended'
   // The answer came too late: the request it was given to is gone by the time this is known.

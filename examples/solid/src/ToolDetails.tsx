@@ -1,10 +1,12 @@
 import { displayJson, type ToolCallPart } from '@countersign/core'
+import type { DemoTools } from '@countersign/example-page/tools'
 import { createMemo, createSignal, Show } from 'solid-js'
 import { Arguments } from './Arguments.js'
+import { FileListing } from './FileListing.js'
 import { Segments } from './SafeText.js'
 
 /** The arguments that ran, and what came of them. */
-export function ToolDetails(props: { part: ToolCallPart }) {
+export function ToolDetails(props: { part: ToolCallPart<DemoTools> }) {
   const [expanded, setExpanded] = createSignal(false)
   const hasOutput = () => props.part.output !== undefined
   return (
@@ -16,10 +18,16 @@ export function ToolDetails(props: { part: ToolCallPart }) {
         onExpand={() => setExpanded(true)}
       />
       <Show when={hasOutput()}>
-        <Output value={props.part.output} />
+        <Show when={listingOf(props.part)} fallback={<Output value={props.part.output} />}>
+          {(listing) => <FileListing listing={listing()} />}
+        </Show>
       </Show>
     </details>
   )
+}
+
+function listingOf(part: ToolCallPart<DemoTools>) {
+  return part.name === 'list_files' ? part.output : undefined
 }
 
 function Output(props: { value: unknown }) {

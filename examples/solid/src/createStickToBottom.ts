@@ -13,7 +13,10 @@ export function createStickToBottom(scroller: Accessor<HTMLElement | undefined>)
     if (!element) return
     const follows = followEnd(element, setIsAtBottom)
     followed = follows
-    onCleanup(() => follows.stop())
+    onCleanup(() => {
+      follows.stop()
+      setIsAtBottom(true)
+    })
   })
   return { isAtBottom, toBottom: () => followed?.toBottom() }
 }

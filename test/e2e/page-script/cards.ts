@@ -167,6 +167,19 @@ export function answeringInTheThread({ spec, open }: Bench): void {
     },
   )
 
+  spec('files that were listed stand in a table, by the type of the tool', async () => {
+    const { send, cards, settled, ...demo } = await open()
+    await send('list the files')
+    await settled()
+    const card = cards('list_files')
+    await card.getByText('Arguments and result').click()
+    const size = Buffer.byteLength(await demo.read('todo.md'))
+    const row = card.getByRole('row').filter({ hasText: 'todo.md' })
+    expect(await row.getByRole('cell').allInnerTexts()).toEqual([`${size} bytes`, '2 days ago'])
+    await demo.screenshot('listing')
+    expect(demo.complaints).toEqual([])
+  })
+
   spec('S3.99 arguments are text, never markup, and hidden characters are written out', async () => {
     const { page, send, request, ...demo } = await open()
     await send('write "<img src=x onerror=alert(1)> a\u202Eb" to page.html')

@@ -133,6 +133,33 @@ export function conversing({ spec, open }: Bench): void {
     expect(demo.complaints).toEqual([])
   })
 
+  spec('a new chat follows its end anew, wherever the old one was scrolled to', async () => {
+    const { page, send, request, settled, ...demo } = await open(0, {
+      viewport: { width: 1100, height: 600 },
+    })
+    const toEnd = page.getByRole('button', { name: 'To the end' })
+    const scroller = page.locator('.chat-scroll')
+    await send('help')
+    await settled()
+    await send('help')
+    await settled()
+    await scroller.evaluate((element) => element.scrollTo(0, 0))
+    await toEnd.waitFor()
+    await page.getByRole('button', { name: 'New chat' }).click()
+    await page.getByRole('heading', { name: 'Ask. Read. Sign.' }).waitFor()
+    await toEnd.waitFor({ state: 'detached' })
+
+    await send('delete notes.txt, todo.md, logs/app.log, reports/budget.csv and reports/quarter-2.md')
+    await request('reports/quarter-2.md').waitFor()
+    await settled()
+    const top = () => scroller.evaluate((element) => element.getBoundingClientRect().top)
+    const first = () => request('notes.txt').evaluate((card) => card.getBoundingClientRect().top)
+    await expect
+      .poll(async () => (await first()) - (await top()), { message: 'it begins in view' })
+      .toBeGreaterThanOrEqual(0)
+    expect(demo.complaints).toEqual([])
+  })
+
   spec('a new chat begins empty and nothing of the old one is answered', async () => {
     const { page, send, request, ...demo } = await open()
     await send('delete notes.txt')

@@ -1,0 +1,67 @@
+import { displayText, type SessionGrant } from '@countersign/core'
+import { grantedSince, grantName, grantsProblem, grantsTitle } from '@countersign/example-page/grant-words'
+import { GRANTS_TITLE_ID, grants, revokeGrant } from '@countersign/example-page/grants'
+import { useSyncExternalStore } from 'react'
+import { SafeText } from './SafeText.js'
+
+/** What was approved for the rest of the chat, with the way to end it. Not there while nothing stands. */
+export function StandingApprovals() {
+  const { grants: standing, problem } = useSyncExternalStore(grants.subscribe, grants.getSnapshot)
+  if (standing.length === 0 && !problem) return null
+  return (
+    <section className="grants" aria-label="Standing approvals">
+      {standing.length > 0 && (
+        <details
+          className="grants-details"
+          onToggle={({ currentTarget }) => {
+            if (currentTarget.open) void grants.load()
+          }}
+        >
+          <summary className="grants-title" id={GRANTS_TITLE_ID}>
+            {grantsTitle(standing.length)}
+          </summary>
+          <ul className="grants-list">
+            {standing.map((grant) => (
+              <Grant key={grant.id} grant={grant} />
+            ))}
+          </ul>
+          {standing.length > 1 && (
+            <button type="button" className="button link" onClick={() => void revokeGrant()}>
+              Revoke all
+            </button>
+          )}
+        </details>
+      )}
+      {problem && (
+        <p className="grants-problem" role="status">
+          {grantsProblem(problem)}{' '}
+          <button type="button" className="button link" onClick={() => void grants.load()}>
+            Look again
+          </button>
+        </p>
+      )}
+    </section>
+  )
+}
+
+function Grant({ grant }: { grant: SessionGrant }) {
+  const name = grantName(grant)
+  return (
+    <li className="grant">
+      <span className="grant-tool">
+        <SafeText text={name} />
+      </span>
+      <span className="grant-since">
+        since <time dateTime={grant.grantedAt}>{grantedSince(grant)}</time>
+      </span>
+      <button
+        type="button"
+        className="button link"
+        aria-label={`Revoke ${displayText(name).text}`}
+        onClick={() => void revokeGrant(grant.id)}
+      >
+        Revoke
+      </button>
+    </li>
+  )
+}

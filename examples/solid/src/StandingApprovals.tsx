@@ -1,0 +1,68 @@
+import { displayText, type SessionGrant } from '@countersign/core'
+import { grantedSince, grantName, grantsProblem, grantsTitle } from '@countersign/example-page/grant-words'
+import { GRANTS_TITLE_ID, grants, revokeGrant } from '@countersign/example-page/grants'
+import { For, Show } from 'solid-js'
+import { fromStore } from './fromStore.js'
+import { SafeText } from './SafeText.js'
+
+/** What was approved for the rest of the chat, with the way to end it. Not there while nothing stands. */
+export function StandingApprovals() {
+  const snapshot = fromStore(grants)
+  const standing = () => snapshot().grants
+  const loadWhenOpened = (event: { currentTarget: HTMLDetailsElement }) => {
+    if (event.currentTarget.open) void grants.load()
+  }
+  return (
+    <Show when={standing().length > 0 || snapshot().problem}>
+      <section class="grants" aria-label="Standing approvals">
+        <Show when={standing().length > 0}>
+          <details class="grants-details" onToggle={loadWhenOpened}>
+            <summary class="grants-title" id={GRANTS_TITLE_ID}>
+              {grantsTitle(standing().length)}
+            </summary>
+            <ul class="grants-list">
+              <For each={standing()}>{(grant) => <Grant grant={grant} />}</For>
+            </ul>
+            <Show when={standing().length > 1}>
+              <button type="button" class="button link" onClick={() => void revokeGrant()}>
+                Revoke all
+              </button>
+            </Show>
+          </details>
+        </Show>
+        <Show when={snapshot().problem}>
+          {(problem) => (
+            <p class="grants-problem" role="status">
+              {grantsProblem(problem())}{' '}
+              <button type="button" class="button link" onClick={() => void grants.load()}>
+                Look again
+              </button>
+            </p>
+          )}
+        </Show>
+      </section>
+    </Show>
+  )
+}
+
+function Grant(props: { grant: SessionGrant }) {
+  const name = () => grantName(props.grant)
+  return (
+    <li class="grant">
+      <span class="grant-tool">
+        <SafeText text={name()} />
+      </span>
+      <span class="grant-since">
+        since <time dateTime={props.grant.grantedAt}>{grantedSince(props.grant)}</time>
+      </span>
+      <button
+        type="button"
+        class="button link"
+        aria-label={`Revoke ${displayText(name()).text}`}
+        onClick={() => void revokeGrant(props.grant.id)}
+      >
+        Revoke
+      </button>
+    </li>
+  )
+}

@@ -1,0 +1,27 @@
+import type { AnswerResult } from '@countersign/client'
+import { displayText } from '@countersign/core'
+
+/** What the person is told whose answer did not have its way; `undefined` where it had. */
+export function renderAnswerResult(result: AnswerResult): string | undefined {
+  switch (result.status) {
+    case 'sent':
+    case 'waiting':
+      return undefined
+    // the error of a run is shown once, by whoever waits for it
+    case 'failed':
+      return undefined
+    case 'already-answered':
+      return 'This was answered before. That answer stands, yours was not used.'
+    case 'not-found':
+    case 'closed':
+      return 'This request is closed. Your answer was not used.'
+    case 'expired':
+      return 'The time to answer was over. Your answer was not used; ask again.'
+    case 'refused':
+      return `The answer was refused (${result.code})${result.reason ? `: ${safe(result.reason)}` : ''}`
+    default:
+      return result satisfies never
+  }
+}
+
+const safe = (text: string): string => displayText(text, { multiline: false, maxLength: 300 }).text

@@ -1,0 +1,19 @@
+/** How a conversation ended, for whoever started the program. */
+export interface Ending {
+  /** Ctrl-C ended it. */
+  readonly interrupted: boolean
+  /** A run failed. */
+  readonly failed: boolean
+  /** How many requests were denied because nobody could be asked. */
+  readonly deniedUnasked: number
+}
+
+/** 0: done. 1: a run failed. 3: something was denied because nobody could be asked. 130: interrupted. */
+export function exitCodeOf({ interrupted, failed, deniedUnasked }: Ending): number {
+  if (interrupted) return 130
+  if (failed) return 1
+  return deniedUnasked > 0 ? 3 : 0
+}
+
+/** The program was called wrongly. */
+export const CALLED_WRONGLY = 2

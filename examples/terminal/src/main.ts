@@ -1,0 +1,31 @@
+import { displayText } from '@countersign/core'
+import { chat } from './chat.js'
+import { CALLED_WRONGLY, exitCodeOf } from './exit-code.js'
+import { helpText, parseCommand } from './options.js'
+
+const command = parseCommand(process.argv.slice(2))
+switch (command.kind) {
+  case 'help':
+    end(0, helpText)
+    break
+  case 'invalid':
+    console.error(displayText(command.message).text)
+    end(CALLED_WRONGLY, '--help lists what can be given.\n')
+    break
+  case 'chat':
+    await chat(command.settings).then(
+      (ending) => end(exitCodeOf(ending)),
+      (error: unknown) => {
+        console.error(displayText(error instanceof Error ? error.message : String(error)).text)
+        end(exitCodeOf({ interrupted: false, failed: true, deniedUnasked: 0 }))
+      },
+    )
+    break
+  default:
+    command satisfies never
+}
+
+/** Once everything is written: an input that stays open does not keep the program. */
+function end(code: number, lastWords = ''): void {
+  process.stdout.write(lastWords, () => process.exit(code))
+}

@@ -1,0 +1,35 @@
+import { createInterface } from 'node:readline'
+import { prompt } from './prompt.js'
+
+/** What the person says next. `quit` is the person's wish to leave, `interrupted` Ctrl-C. */
+export type Said =
+  | { readonly kind: 'message'; readonly text: string }
+  | { readonly kind: 'nothing' | 'retry' | 'quit' | 'interrupted' }
+
+/** Reads a line as a message or as one of the two commands. */
+export function parseMessage(line: string): Said {
+  const text = line.trim()
+  if (text === '') return { kind: 'nothing' }
+  if (text === '/retry') return { kind: 'retry' }
+  return text === '/quit' ? { kind: 'quit' } : { kind: 'message', text }
+}
+
+/** What a person types, prompt by prompt. Ends with its `quit` or `interrupted`. */
+export async function* typedMessages(): AsyncGenerator<Said> {
+  for (;;) {
+    const typed = await prompt('You (/quit or Ctrl-D ends)')
+    if (typed.kind === 'ended') return
+    if (typed.kind === 'interrupted') yield { kind: 'interrupted' }
+    if (typed.kind === 'line') yield parseMessage(typed.text)
+  }
+}
+
+/** The lines of an input that is no terminal. */
+export async function* pipedMessages(): AsyncGenerator<Said> {
+  for await (const line of createInterface({ input: process.stdin })) yield parseMessage(line)
+}
+
+/** A single message. */
+export async function* onlyMessage(text: string): AsyncGenerator<Said> {
+  yield { kind: 'message', text }
+}

@@ -1,0 +1,80 @@
+import { parseArgs } from 'node:util'
+
+/** What the program was told to do. */
+export type Command =
+  | { readonly kind: 'help' }
+  | { readonly kind: 'chat'; readonly settings: Settings }
+  /** `message` says what is wrong and what to do instead. */
+  | { readonly kind: 'invalid'; readonly message: string }
+
+export interface Settings {
+  readonly agent: AgentPlace
+  /** One message, instead of a conversation. */
+  readonly once: string | undefined
+  /** The tools that may run once each time nobody can be asked. */
+  readonly yesTo: ReadonlySet<string>
+}
+
+export type AgentPlace =
+  | { readonly kind: 'server'; readonly url: string }
+  /** The demo's agent in this process. Without a folder it has one of its own. */
+  | { readonly kind: 'here'; readonly folder: string | undefined }
+
+const options = {
+  url: { type: 'string' },
+  folder: { type: 'string' },
+  once: { type: 'string' },
+  'yes-to': { type: 'string', multiple: true },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+/** Reads the arguments after the program's name. */
+export function parseCommand(args: readonly string[]): Command {
+  try {
+    const { values } = parseArgs({ args: [...args], options })
+    if (values.help) return { kind: 'help' }
+    return readValues(values.url, values.folder, values.once, values['yes-to'] ?? [])
+  } catch (error) {
+    return invalid(error instanceof Error ? error.message : String(error))
+  }
+}
+
+function readValues(
+  url: string | undefined,
+  folder: string | undefined,
+  once: string | undefined,
+  yesTo: readonly string[],
+): Command {
+  if (url !== undefined && folder !== undefined)
+    return invalid('--folder is for the agent in this process, --url for one on a server: give one of them.')
+  if (url !== undefined && !isWebAddress(url))
+    return invalid(`--url has to be the http address of a chat endpoint, such as ${EXAMPLE_URL}.`)
+  if (folder === '') return invalid('--folder has to name a folder.')
+  if (once?.trim() === '') return invalid('--once has to be a message.')
+  if (yesTo.some((tool) => tool.trim() === '')) return invalid('--yes-to has to name a tool.')
+  const agent: AgentPlace = url === undefined ? { kind: 'here', folder } : { kind: 'server', url }
+  return { kind: 'chat', settings: { agent, once, yesTo: new Set(yesTo) } }
+}
+
+const EXAMPLE_URL = 'http://localhost:5173/api/chat'
+
+const invalid = (message: string): Command => ({ kind: 'invalid', message })
+
+function isWebAddress(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+}
+
+export const helpText = `The chat in a terminal. Whatever needs approval is asked here.
+
+  --url <address>    the chat endpoint of a running server, such as ${EXAMPLE_URL}
+  --folder <path>    without --url: the folder that the demo's tools work on
+  --once <message>   send this one message and end
+  --yes-to <tool>    where nobody can be asked: let this tool run (may be repeated)
+  --help             show this
+
+Where the input or the output is no terminal, nobody can be asked: each line of the input is a message, never an answer,
+and every request is denied but those of --yes-to. In a terminal --yes-to changes nothing: you are asked.
+
+Ends with 0 when all is done, 1 when a run failed, 2 when called wrongly, 3 when something was denied because
+nobody could be asked, 130 when interrupted.
+`

@@ -1,0 +1,56 @@
+import { offerOf, parseAnswer, questionOf } from './answer.js'
+import { approve, type Decision, deny, type Request } from './decide.js'
+import { editorText, readEdited } from './edit.js'
+import { openEditor } from './editor.js'
+import { dropTypedAhead, prompt } from './prompt.js'
+import { renderRequest } from './request-card.js'
+
+/** Asks the person at the terminal about one request, again after each edit with what was edited. */
+export async function askPerson(request: Request, write: (text: string) => void): Promise<Decision> {
+  const { id } = request.view
+  let edited: { input: unknown } | undefined
+  for (;;) {
+    const view = edited ? request.viewOf(edited.input) : request.view
+    const offer = offerOf(view)
+    await dropTypedAhead()
+    write(renderRequest(view, request.place, process.stdout.columns))
+    const answer = parseAnswer(await prompt(questionOf(offer)), offer)
+    switch (answer.kind) {
+      case 'once':
+      case 'session':
+        return approve(id, answer.kind, edited)
+      case 'deny':
+        return deny(id, answer.because)
+      case 'edit':
+        edited = (await edit(request, edited, write)) ?? edited
+        break
+      default:
+        answer satisfies never
+    }
+  }
+}
+
+/** The arguments after the editor was closed; nothing where they are as they were or cannot be used. */
+async function edit(
+  { view }: Request,
+  before: { input: unknown } | undefined,
+  write: (text: string) => void,
+): Promise<{ input: unknown } | undefined> {
+  if (view.edit.status !== 'offered') return undefined
+  const editable = { keys: view.edit.keys, input: before ? before.input : view.edit.input }
+  const saved = await openEditor(editorText(editable))
+  const read = saved.kind === 'saved' ? readEdited(editable, saved.text) : saved
+  switch (read.kind) {
+    case 'changed':
+      return { input: read.input }
+    case 'unchanged':
+      write('Nothing was changed.\n')
+      return undefined
+    case 'unusable':
+    case 'failed':
+      write(`${read.message} Nothing was changed.\n`)
+      return undefined
+    default:
+      return read satisfies never
+  }
+}

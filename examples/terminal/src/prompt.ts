@@ -1,0 +1,36 @@
+import type { Key } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
+import { isCancel, text } from '@clack/prompts'
+import type { Typed } from './answer.js'
+
+/** Asks the person at the terminal for a line. Resolves also when the prompt was left without one. */
+export async function prompt(message: string): Promise<Typed> {
+  const closed = new AbortController()
+  let left: Exclude<Typed['kind'], 'line'> = 'escaped'
+  const onKey = (_: string | undefined, key: Key) => {
+    if (key.ctrl && key.name === 'c') left = 'interrupted'
+    if (key.ctrl && key.name === 'd') end()
+  }
+  const end = () => {
+    left = 'ended'
+    closed.abort()
+  }
+  // before the prompt's own listener, so that it is known why the prompt closes
+  process.stdin.prependListener('keypress', onKey).once('end', end)
+  try {
+    const typed = await text({ message, signal: closed.signal })
+    return isCancel(typed) ? { kind: left } : { kind: 'line', text: typed }
+  } finally {
+    process.stdin.off('keypress', onKey).off('end', end)
+  }
+}
+
+/** Throws away what was typed before there was something to read: it cannot have been meant as an answer to it. */
+export async function dropTypedAhead(): Promise<void> {
+  const { stdin } = process
+  const drop = () => {}
+  stdin.setRawMode(true)
+  stdin.on('data', drop)
+  await pause(30)
+  stdin.off('data', drop)
+}

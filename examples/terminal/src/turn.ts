@@ -1,0 +1,75 @@
+import { approvalView, type ChatClient, type ChatSnapshot, type ToolCallPart } from '@countersign/client'
+import { displayText } from '@countersign/core'
+import { renderAnswerResult } from './answered.js'
+import type { Decide, Request } from './decide.js'
+
+/** What came of one turn. */
+export interface Turn {
+  readonly failed: boolean
+  readonly deniedUnasked: number
+}
+
+/** The oldest request that waits and was not asked yet, so that one that is told twice is asked once. */
+export function nextRequest(
+  { pendingApprovals }: Pick<ChatSnapshot, 'pendingApprovals'>,
+  asked: ReadonlySet<string>,
+): Request | undefined {
+  for (const [at, part] of pendingApprovals.entries()) {
+    const view = approvalView(part)
+    if (view?.status !== 'open' || asked.has(view.id)) continue
+    const place = { position: at + 1, count: pendingApprovals.length }
+    return { view, viewOf: (input) => viewWith(part, input) ?? view, toolName: part.name, place }
+  }
+  return undefined
+}
+
+/** The request as it would be with other arguments. */
+function viewWith(part: ToolCallPart, input: unknown) {
+  const { approval } = part
+  if (!approval) return undefined
+  const { display: _, ...rest } = approval
+  return approvalView({ ...part, input, approval: rest })
+}
+
+/**
+ * One turn: does what begins it (a message, a retry), then has every request decided, one after the other, until the agent is done.
+ * A continuation may ask again.
+ */
+export async function takeTurn(
+  client: ChatClient,
+  begin: () => Promise<unknown>,
+  decide: Decide,
+  write: (text: string) => void,
+): Promise<Turn> {
+  const asked = new Set<string>()
+  let deniedUnasked = 0
+  await begin()
+  await atRest(client)
+  for (let next = nextRequest(client.getSnapshot(), asked); next; ) {
+    asked.add(next.view.id)
+    const decision = await decide(next)
+    if (decision.deniedUnasked) deniedUnasked++
+    write(`${decision.line}\n`)
+    const result = await client.addToolApprovalResponse(decision.response)
+    await atRest(client)
+    const words = renderAnswerResult(result)
+    if (words !== undefined) write(`${words}\n`)
+    next = nextRequest(client.getSnapshot(), asked)
+  }
+  const { error } = client.getSnapshot()
+  if (error) write(`Error: ${displayText(error.message).text}\n`)
+  return { failed: error !== undefined, deniedUnasked }
+}
+
+/** Resolves when no run is open. */
+function atRest(client: ChatClient): Promise<void> {
+  return new Promise((resolve) => {
+    const check = () => {
+      if (client.getSnapshot().isLoading) return
+      leave()
+      resolve()
+    }
+    const leave = client.subscribe(check)
+    check()
+  })
+}
