@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findChromium } from './chromium.mjs'
+import { findRedisServer } from './redis.mjs'
 import { ended, start } from './run.mjs'
 
 // pnpm is silent about this script, so that its last line is the last of all; about the steps it must not be
@@ -55,6 +56,15 @@ function chromiumForTests() {
   }
 }
 
+/** Once, before test files that need it would all install it at the same time. They say themselves what they did not test without it. */
+function redisForTests() {
+  const began = performance.now()
+  const found = process.env.REDIS_URL ?? findRedisServer()
+  if (found === undefined)
+    console.log('NOT TESTED  whatever needs Redis: set REDIS_URL, or install redis-server')
+  else report('redis', true, began)
+}
+
 /** The tests have both cores to themselves, so that a busy machine does not read as a failing test. */
 async function tests() {
   const began = performance.now()
@@ -92,6 +102,7 @@ function counts({ numPassedTests, numFailedTests, numPendingTests, numTodoTests,
 }
 
 chromiumForTests()
+redisForTests()
 await Promise.all([buildAndItsChecks(), sourceChecks()])
 const line = await tests()
 if (failed.length > 0) console.log(`Failed: ${failed.join(', ')}`)

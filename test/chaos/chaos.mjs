@@ -1,0 +1,78 @@
+// Approves calls on two servers that are killed (kill -9) again and again, over connections that break, and counts from the tools' own
+// log what became of them; ends with 1 where a call ran twice, was lost, or fewer than 80 % were completed. With the ledger `stateless`,
+// which remembers nothing, calls do run twice: the count can fail.
+//   npm run chaos [-- --calls N --ledger file|redis|stateless --seed S]
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { bundleForNode } from '../../scripts/bundle.mjs'
+import { redisForTests } from '../../scripts/redis.mjs'
+
+const { values } = parseArgs({
+  options: {
+    calls: { type: 'string', default: '1000' },
+    ledger: { type: 'string' },
+    seed: { type: 'string' },
+  },
+})
+const calls = Number(values.calls)
+const seed = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed)
+const kinds = values.ledger === undefined ? ['file', 'redis'] : [values.ledger]
+if (!Number.isInteger(calls) || calls < 1)
+  throw new Error(`--calls must be a positive integer, not ${values.calls}.`)
+if (!Number.isInteger(seed)) throw new Error(`--seed must be an integer, not ${values.seed}.`)
+if (kinds.some((kind) => !['file', 'redis', 'stateless'].includes(kind)))
+  throw new Error('--ledger must be file or redis.')
+
+const root = resolve(import.meta.dirname, '../..')
+const folder = await mkdtemp(join(tmpdir(), 'countersign-chaos-'))
+const [script, game] = await Promise.all([
+  bundleForNode(join(root, 'test/machines/server.process.ts'), root),
+  bundleForNode(join(import.meta.dirname, 'chaos.ts'), root),
+])
+const redis = kinds.includes('redis') ? await redisForTests('chaos with the ledger in Redis') : undefined
+const reports = []
+try {
+  const { playChaos } = await import(pathToFileURL(game.file).href)
+  console.log(`${calls} approved calls for each ledger, seed ${seed}`)
+  for (const kind of kinds) {
+    const ledger = kind === 'redis' ? redis && { kind, url: redis.url } : { kind }
+    if (ledger === undefined) continue
+    const own = await mkdtemp(join(folder, `${kind}-`))
+    reports.push({ kind, ...(await playChaos({ script: script.file, folder: own, ledger, calls, seed })) })
+  }
+} finally {
+  await redis?.stop()
+  await Promise.all([script.remove(), game.remove(), rm(folder, { recursive: true, force: true })])
+}
+
+const columns = [
+  'conversations',
+  'completed',
+  'interrupted',
+  'refused',
+  'lost',
+  'starts',
+  'ends',
+  'kills',
+  'drops',
+]
+console.log(
+  ['ledger', ...columns, 'seconds'].map((name, index) => name.padStart(index === 0 ? 0 : 13)).join(' '),
+)
+for (const report of reports) {
+  const cells = [...columns.map((name) => report[name]), report.seconds.toFixed(1)]
+  console.log([report.kind.padEnd(6), ...cells.map((cell) => String(cell).padStart(13))].join(' '))
+}
+const wrong = reports.flatMap(({ kind, wrong }) => wrong.map((what) => `${kind}: ${what}`))
+for (const what of wrong) console.log(`WRONG  ${what}`)
+const untested = kinds.length - reports.length
+if (untested > 0) console.log('NOT TESTED  the ledger in Redis')
+console.log(
+  wrong.length === 0
+    ? 'Each tool ran at most once, and no call was lost.'
+    : `${wrong.length} otherwise. Again: --seed ${seed}`,
+)
+process.exitCode = wrong.length > 0 || untested > 0 ? 1 : 0
