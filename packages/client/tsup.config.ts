@@ -6,6 +6,7 @@ export default defineConfig({
   entry: [
     'src/index.ts',
     'src/state-patch.ts',
+    'src/compat.ts',
     'src/persistence.ts',
     'src/tabs.ts',
     'src/web-storage.ts',

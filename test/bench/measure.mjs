@@ -6,6 +6,32 @@ export function median(values) {
 }
 
 /**
+ * Milliseconds that each of some works takes, `{ least, median }`: of many rounds in which they take turns, so that what else the
+ * machine does meets all of them. A sample repeats its work until it has lasted `sampleMs`, so that no clock or collector decides;
+ * the first rounds only warm up. `least` is what to compare: nothing makes work faster than it is.
+ */
+export async function takeTurns(works, { rounds, warmup = 3, sampleMs = 40 }) {
+  const times = works.map(() => [])
+  for (let round = 0; round < warmup + rounds; round++) {
+    for (const [index, work] of works.entries()) {
+      const ms = await sample(work, sampleMs)
+      if (round >= warmup) times[index].push(ms)
+    }
+  }
+  return times.map((each) => ({ median: median(each), least: Math.min(...each) }))
+}
+
+async function sample(work, sampleMs) {
+  globalThis.gc?.()
+  const start = performance.now()
+  for (let count = 1; ; count++) {
+    await work()
+    const ms = performance.now() - start
+    if (ms >= sampleMs) return ms / count
+  }
+}
+
+/**
  * The exponent of growth over the four largest sizes: the slope of log time over log size, by least squares. 1 is linear, 2 is
  * quadratic. `undefined` for fewer than two sizes.
  */

@@ -77,6 +77,9 @@ describe('the constructor', () => {
     ['generateId', { generateId: 7 }],
     ['now', { now: 12 }],
     ['headers', { headers: 'x-a: b' }],
+    ['persistence', { threadId: 't', persistence: { load() {}, save() {}, remove() {} } }],
+    ['persistence', { threadId: 't', persistence: 'localStorage' }],
+    ['maxContinuations', { maxContinuations: '5' }],
   ])('refuses a bad option by its name: %s', (option, given) => {
     const make = () =>
       new ChatClient({ connection: scriptedConnection([]), ...given } as unknown as ChatClientOptions)

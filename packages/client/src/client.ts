@@ -197,7 +197,13 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   /** A page shows this conversation. Returns `detach`. */
   attach = (): (() => void) => {
     if (this.#attached++ === 0) {
-      const check = () => this.#expiry.check(this.#session.store.getSnapshot())
+      let last: unknown
+      const check = () => {
+        const { pendingApprovals } = this.#session.store
+        if (pendingApprovals === last) return
+        last = pendingApprovals
+        this.#expiry.check(pendingApprovals)
+      }
       this.#unwatch = this.subscribe(check)
       check()
       void this.#kept?.enter()

@@ -17,8 +17,7 @@ export function createExpiry(now: () => number, close: (ids: readonly string[]) 
     due = Number.POSITIVE_INFINITY
   }
 
-  function check(snapshot: ChatSnapshot): void {
-    const { pendingApprovals } = snapshot
+  function check(pendingApprovals: ChatSnapshot['pendingApprovals']): void {
     const times = pendingApprovals.flatMap(({ approval }) =>
       approval ? [{ id: approval.id, at: expiryOf(approval) }] : [],
     )
@@ -33,7 +32,7 @@ export function createExpiry(now: () => number, close: (ids: readonly string[]) 
         const over = times.filter(({ at }) => at <= now())
         // None where the time was further off than a timer takes: wait for the rest of it.
         if (over.length > 0) close(over.map(({ id }) => id))
-        else check(snapshot)
+        else check(pendingApprovals)
       },
       Math.min(Math.max(next - now(), 0), longest),
     )

@@ -9,6 +9,10 @@ import type { Answered } from './results.js'
 import type { Run } from './run.js'
 import type { Session } from './session.js'
 
+/** Milliseconds until an answer is sent once more, at first and at most. */
+const FIRST_WAIT_MS = 500
+const LAST_WAIT_MS = 10_000
+
 /** Answers on their way into the open run, over a connection that has a way to. */
 export function createLiveChannel<Tools extends ToolMap>(
   session: Session<Tools>,
@@ -18,14 +22,31 @@ export function createLiveChannel<Tools extends ToolMap>(
   /** The channel broke under them: nobody knows whether the server has them, and the end of the run decides. */
   const lost = new Set<CallCell>()
 
-  function undelivered(run: Run, call: CallCell, cause: unknown): void {
-    if (!runner.isOpen(run)) {
-      // Too late to be sure for a run that broke or was stopped: its end has said what is known.
-      void run.done.then((end) => {
-        if (end.type === 'success') goOn(run, call)
-      })
-    } else if (isRefused(cause)) goOn(run, call)
-    else lost.add(call)
+  /** Once more where nobody knows, as long as the run is open: it may wait for this answer, and takes it once. */
+  async function deliver(run: Run, call: CallCell, send: () => Promise<void>): Promise<void> {
+    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LAST_WAIT_MS)) {
+      try {
+        await send()
+        lost.delete(call)
+        return
+      } catch (cause) {
+        if (!runner.isOpen(run)) return wait === FIRST_WAIT_MS ? tooLate(run, call) : undefined
+        if (isRefused(cause)) {
+          lost.delete(call)
+          return goOn(run, call)
+        }
+        lost.add(call)
+      }
+      await endOrTime(run, wait)
+      if (!runner.isOpen(run)) return
+    }
+  }
+
+  /** Too late to be sure for a run that broke or was stopped: its end has said what is known. */
+  function tooLate(run: Run, call: CallCell): void {
+    void run.done.then((end) => {
+      if (end.type === 'success') goOn(run, call)
+    })
   }
 
   function goOn(run: Run, call: CallCell): void {
@@ -48,9 +69,10 @@ export function createLiveChannel<Tools extends ToolMap>(
       if (approvalId === undefined || resume.length === 0) return false
       dispatch({ type: 'answer-sent', approvalId })
       run.carried.add(answered)
-      connection
-        .answer({ threadId, runId: run.id, resume }, { signal: run.signal, headers })
-        .catch((cause: unknown) => undelivered(run, answered, cause))
+      const answer = connection.answer.bind(connection)
+      void deliver(run, answered, () =>
+        answer({ threadId, runId: run.id, resume }, { signal: run.signal, headers }),
+      )
       return true
     },
 
@@ -62,6 +84,17 @@ export function createLiveChannel<Tools extends ToolMap>(
       return calls.length > 0
     },
   }
+}
+
+/** Resolves after so many milliseconds, or when the run is over. */
+function endOrTime({ done }: Run, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    void done.then(() => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
 }
 
 /** Whether the server certainly does not have the answer. */

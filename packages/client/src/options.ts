@@ -9,6 +9,7 @@ import {
   type ToolMap,
   type UIMessage,
 } from '@countersign/core'
+import type { Compat } from './compat.js'
 import type { Connection } from './connections/connection.js'
 import type { Persistent } from './persistence/persistence.js'
 import type { Notify } from './schedule.js'
@@ -48,6 +49,8 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   tools?: readonly AnyClientTool[] | undefined
   /** Applies AG-UI state and activity deltas: `statePatch` of `@countersign/client/state-patch`. */
   statePatch?: ApplyPatch | undefined
+  /** Translates for a server that speaks AG-UI from before 1.0: `compat()` of `@countersign/client/compat`. */
+  compat?: Compat | undefined
   /**
    * Where the conversation outlives the page: `webStorage()`, `indexedDb()` or a storage of your own in `persistent(...)`; needs a
    * `threadId`. Its record, once there is one, counts for more than `initialMessages`.
@@ -91,6 +94,7 @@ const kinds: { readonly [Name in keyof ChatClientOptions]?: string } = {
   initialMessages: 'array',
   tools: 'array',
   statePatch: callback,
+  compat: callback,
   persistence: 'object',
   tabs: 'object',
   headers: 'object',

@@ -9,6 +9,7 @@ import {
   type ToolMap,
 } from '@countersign/core'
 import type { ConnectOptions, RunCursor } from './connections/connection.js'
+import { createPace } from './pace.js'
 import type { Answered } from './results.js'
 import type { Session } from './session.js'
 
@@ -47,7 +48,8 @@ export function createRun<Tools extends ToolMap>(
   onEnd: (run: Run, end: RunEnd) => void,
 ): Run {
   const { state, options } = session
-  const { connection, headers = {} } = options
+  const { compat, headers = {} } = options
+  const connection = compat?.(options.connection, (message) => session.warn(message)) ?? options.connection
   const { threadId, runId } = input
   const { messages } = session.store.getSnapshot()
   const controller = new AbortController()
@@ -76,9 +78,10 @@ export function createRun<Tools extends ToolMap>(
     return (rejoin && connection.rejoin?.(rejoin.cursor, connect)) ?? connection.connect(input, connect)
   }
 
-  /** Reads to the end of the stream. Applying an event is synchronous: nothing is awaited but the next read. */
+  /** Reads to the end of the stream. Applying an event is synchronous: nothing is awaited but the next read and the page's turn. */
   async function read(): Promise<RunEnd> {
     let empty = true
+    const pace = createPace()
     const apply = (event: AGUIEvent) => {
       if (!ended) session.dispatch(event)
     }
@@ -88,6 +91,8 @@ export function createRun<Tools extends ToolMap>(
           if (ended) return { type: 'aborted' }
           empty = false
           reader.push(event, apply)
+          const pause = pace()
+          if (pause) await pause
         }
       }
       if (empty) throw emptyResponse()

@@ -1,3 +1,4 @@
+export { type ApprovalDecided, type ApprovalHistoryEntry, approvalHistory } from './approval-history.js'
 export { type JsonLinesOptions, readJsonLines } from './bytes/ndjson.js'
 export { readServerSentEvents, type SseBatch, type SseEvent, type SseOptions } from './bytes/sse.js'
 export type { ByteSource } from './bytes/text.js'

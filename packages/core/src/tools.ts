@@ -109,7 +109,14 @@ export interface ToolOptions<Name extends string, Schema extends StandardSchemaV
   description: string
   /** Any Standard Schema (zod, valibot, arktype, ...). */
   input: Schema
+  /**
+   * What the tool answers. The server checks each result by it, and what the schema makes of the result is what everybody gets: members
+   * that it leaves out reach neither the model nor the page. A result that does not fit is a failure of the tool, which has run. A schema
+   * that makes another type of what it is given has no place here: it would be given its own result.
+   */
   output?: StandardSchemaV1<unknown, Output> | undefined
+  /** The MCP server it belongs to: a session approval is for this server's tool, and no other's of the same name. */
+  toolServer?: string | undefined
   /** JSON Schema for the model; required where the schema library cannot produce it itself (`~standard.jsonSchema`). */
   parameters?: JsonSchema | undefined
   needsApproval?: NeedsApproval<StandardSchemaV1.InferOutput<Schema>> | undefined

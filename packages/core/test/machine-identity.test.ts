@@ -114,8 +114,8 @@ test('counted work: what is dirty or stale does not pile up while nobody reads',
     chat.do({ type: 'ACTIVITY_DELTA', messageId: 'act', activityType: 'p', patch: [] })
     if (i % 100 === 0) readMessage(chat.state, 'a1')
   }
-  expect(chat.state.dirty.size).toBe(2)
-  expect(chat.state.order.map(({ stale }) => stale.size).every((size) => size <= 2)).toBe(true)
+  expect(chat.state.dirty).toHaveLength(2)
+  expect(chat.state.order.map(({ stale }) => stale.length).every((size) => size <= 2)).toBe(true)
 })
 
 test('counted work: a thousand calls in one message, asked and answered, touch one part each', () => {

@@ -49,13 +49,21 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
   if (stale) refind(current)
   const { clients, client } = current
   const last = useRef<{ client: ChatClient<Tools>; own: Settings<Tools> }>({ client, own: {} })
+  // Options are an object of their own in every render; what they hold seldom changes.
+  const given = isSame(last.current.own, own) ? last.current.own : own
   // Before any other effect, so that whoever sends in one already sends with these options.
   useInsertionEffect(() => {
     const before = last.current.client === client ? last.current.own : {}
-    last.current = { client, own }
-    if (clients === provided) clients.follow(client, own, before)
-    else clients.setOptions(own)
-  })
+    last.current = { client, own: given }
+    if (clients === provided) clients.follow(client, given, before)
+    else clients.setOptions(given)
+  }, [clients, provided, client, given])
   useEffect(() => client.attach(), [client])
   return client
+}
+
+function isSame<Options extends object>(a: Options, b: Options): boolean {
+  const all = { ...a, ...b }
+  for (const name in all) if (!Object.is(a[name], b[name])) return false
+  return true
 }

@@ -9,7 +9,7 @@ import {
   withResults,
 } from '@countersign/server'
 import * as z from 'zod'
-import { median } from '../measure.mjs'
+import { takeTurns } from '../measure.mjs'
 
 const APPROVALS = 50
 
@@ -59,20 +59,6 @@ function prepare(messages) {
   return prepareMessagesForModel(withResults(messages, cancelAllPending(messages, 'user moved on')))
 }
 
-/** Milliseconds of each piece of work, median and least; they take turns, so that what else the machine does meets all of them. */
-async function timed(works, runs) {
-  const times = works.map(() => [])
-  for (let n = 0; n < runs + 5; n++) {
-    for (const [index, work] of works.entries()) {
-      globalThis.gc?.()
-      const start = performance.now()
-      await work()
-      if (n >= 5) times[index].push(performance.now() - start)
-    }
-  }
-  return times.map((each) => ({ median: median(each), least: Math.min(...each) }))
-}
-
 function check(prepared, size) {
   const calls = prepared.flatMap((message) => message.toolCalls ?? [])
   const results = prepared.filter(({ role }) => role === 'tool')
@@ -118,13 +104,13 @@ function untilModel(messages) {
 }
 
 export async function run({ scale = 'full' } = {}) {
-  const runs = scale === 'quick' ? 5 : 40
+  const rounds = { tiny: 1, quick: 8, full: 25 }[scale]
   const sizes = [10_000, 20_000]
   const [once, twice] = sizes.map(historyOf)
   check(prepare(once), once.length)
   check(prepare(twice), twice.length)
   const works = [() => prepare(once), () => prepare(twice), untilModel(once)]
-  const [short, long, whole] = await timed(works, runs)
+  const [short, long, whole] = await takeTurns(works, { rounds })
   return [
     {
       name: '10,000 messages, 50 approvals: prepared',
@@ -135,7 +121,7 @@ export async function run({ scale = 'full' } = {}) {
     },
     { name: '20,000 messages: prepared', value: long.median, unit: 'ms' },
     {
-      name: 'twice the messages, times as long (the fastest runs of both)',
+      name: 'twice the messages, times as long (the fastest rounds of both)',
       value: long.least / short.least,
       unit: 'x',
       bound: 2.5,

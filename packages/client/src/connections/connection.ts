@@ -24,7 +24,8 @@ export interface Connection {
   /**
    * Delivers answers into the open run, where the connection has a way to (a live channel). Resolves when the server has them. Rejects
    * with a `CountersignError` where it certainly has not: they go out after the run, as they would over any connection. Rejects with
-   * `connection-failed`, or anything else, where nobody knows: the same where the run ends well; where it breaks they wait for `retry()`.
+   * `connection-failed`, or anything else, where nobody knows: it is called again with the same answers while the run is open, which a
+   * server takes once; after it the same where the run ended well, and where it broke they wait for `retry()`.
    */
   answer?(answers: LiveAnswers, options: Pick<ConnectOptions, 'signal' | 'headers'>): Promise<void>
   /**

@@ -18,9 +18,23 @@ export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
   return messages.flatMap((message) => {
     if (message.role === 'assistant') return unfoldAssistant(message)
     const { id, role } = message
+    const own = ours(message.metadata)
+    const name = string(own.name)
     return role === 'user'
-      ? known({ id, role, content: contentOf(message), metadata: metadataOf(message, plainOrder(message)) })
-      : known({ id, role, content: textOf(message), metadata: metadataOf(message, contentOrder(message)) })
+      ? known({
+          id,
+          role,
+          name,
+          content: contentOf(message),
+          metadata: metadataOf(message, plainOrder(message)),
+        })
+      : known({
+          id,
+          role: oneOf(own.role, 'developer') ?? role,
+          name,
+          content: textOf(message),
+          metadata: metadataOf(message, contentOrder(message)),
+        })
   })
 }
 
@@ -39,7 +53,8 @@ function unfoldAssistant(message: UIMessage): Message[] {
   const dropped = new Set(all.flatMap((call) => (kept.has(call.id) ? [] : [call.id])))
   const results = parts.filter(isType('tool-result')).filter((part) => !dropped.has(part.toolCallId))
   const content = textOf(message)
-  const subagent = metadata?.subagent
+  const { subagent } = metadata ?? {}
+  const subagentRunId = isRecord(subagent) ? string(subagent.id) : undefined
   return [
     ...thoughts,
     known({
@@ -47,11 +62,12 @@ function unfoldAssistant(message: UIMessage): Message[] {
       role: 'assistant' as const,
       content: content === '' && calls.length > 0 ? undefined : content,
       toolCalls: calls.length > 0 ? calls.map(unfoldCall) : undefined,
+      name: string(ours(metadata).name),
       encryptedValue: string(ours(metadata).encryptedValue),
-      subagentRunId: isRecord(subagent) ? string(subagent.id) : undefined,
+      subagentRunId,
       metadata: metadataOf(message, contentOrder(message)),
     }),
-    ...results.map(unfoldResult),
+    ...results.map((result) => known({ ...unfoldResult(result), subagentRunId })),
   ]
 }
 
@@ -125,7 +141,7 @@ function unfoldFile({ media: type, source, metadata }: FilePart): ContentPart {
 
 /** The metadata of a message, with what AG-UI has no place for. */
 function metadataOf(message: UIMessage, order: readonly OrderStep[] | undefined) {
-  const { encryptedValue: _, order: __, createdAt: ___, ...own } = ours(message.metadata)
+  const { encryptedValue, order: _, createdAt: __, name, role, ...own } = ours(message.metadata)
   return withOwn(message.metadata, { ...own, ...known({ order, createdAt: message.createdAt }) })
 }
 

@@ -36,8 +36,10 @@ export function addMessage(
     provisional: false,
     streaming: false,
     published: undefined,
-    stale: new Set(),
+    stale: [],
     dirty: false,
+    untold: false,
+    unread: false,
   }
   state.order.push(cell)
   enter(state, cell)
@@ -53,7 +55,7 @@ function enter(state: ChatState, cell: MessageCell): void {
 /** Gives a message that held only reasoning the id of the assistant message it turned out to belong to. */
 export function renameMessage(state: ChatState, cell: MessageCell, id: string): void {
   state.messages.delete(cell.id)
-  state.changed.add(cell.id)
+  state.changed.push({ id: cell.id, untold: true })
   cell.id = id
   cell.provisional = false
   enter(state, cell)
@@ -67,7 +69,7 @@ export function retainMessages(state: ChatState, keep: (cell: MessageCell) => bo
   for (const cell of state.order) {
     if (staying.has(cell)) continue
     state.messages.delete(cell.id)
-    state.changed.add(cell.id)
+    markUntold(state, cell)
     for (const part of cell.parts) dropPart(state, part)
   }
   setOrder(state, kept)
@@ -90,6 +92,7 @@ export function setOrder(state: ChatState, order: MessageCell[]): void {
 export function dropPart(state: ChatState, part: PartCell): void {
   if (part.kind === 'reasoning') dropFrom(state.reasoning, part.id, part)
   if (part.kind !== 'call') return
+  leaveAsked(state, part)
   state.open.delete(part)
   state.unsent.delete(part)
   dropFrom(state.calls, part.id, part)
@@ -106,17 +109,17 @@ function addPart<Cell extends PartCell>(state: ChatState, cell: Cell): Cell {
   if (cell.kind !== 'text') owner.text = undefined
   cell.index = owner.parts.length
   owner.parts.push(cell)
-  owner.stale.add(cell)
+  markStale(cell)
   touchMessage(state, owner)
   return cell
 }
 
 export function addText(state: ChatState, owner: MessageCell, text: string, part?: TextPart): TextCell {
-  return addPart(state, { kind: 'text', owner, index: 0, text, part })
+  return addPart(state, { kind: 'text', owner, index: 0, stale: false, text, part })
 }
 
 export function addFixed(state: ChatState, owner: MessageCell, part: MessagePart): FixedCell {
-  return addPart(state, { kind: 'fixed', owner, index: 0, part })
+  return addPart(state, { kind: 'fixed', owner, index: 0, stale: false, part })
 }
 
 /** Adds a part that is finished, as it is. */
@@ -141,6 +144,7 @@ export function addReasoning(
     kind: 'reasoning',
     owner,
     index: 0,
+    stale: false,
     id,
     text,
     encryptedValue,
@@ -160,6 +164,7 @@ export function addCall(
     kind: 'call',
     owner,
     index: 0,
+    stale: false,
     arguments: '',
     reader: undefined,
     input: undefined,
@@ -182,16 +187,39 @@ export function addCall(
   state.calls.set(id, call)
   if (approval && !state.approvals.has(approval.id)) state.approvals.set(approval.id, call)
   if (!isTerminal(call.state)) state.open.add(call)
+  enterAsked(state, call)
   return call
 }
 
 /** Moves a call to another state if the table allows it; says whether it did. */
 export function moveCall(state: ChatState, call: CallCell, to: ToolCallState): boolean {
   if (!canMove(call.state, to)) return false
+  leaveAsked(state, call)
   call.state = to
+  enterAsked(state, call)
   if (isTerminal(to)) state.open.delete(call)
   touch(state, call)
   return true
+}
+
+function isAsked(call: CallCell): boolean {
+  return call.state === 'approval-requested'
+}
+
+function enterAsked(state: ChatState, call: CallCell): void {
+  if (!isAsked(call)) return
+  const { owner, index } = call
+  const before = state.asked.findLastIndex(
+    (other) => (other.owner.position - owner.position || other.index - index) < 0,
+  )
+  state.asked.splice(before + 1, 0, call)
+  state.published.isPendingStale = true
+}
+
+function leaveAsked(state: ChatState, call: CallCell): void {
+  if (!isAsked(call)) return
+  state.asked.splice(state.asked.indexOf(call), 1)
+  state.published.isPendingStale = true
 }
 
 /** Notes a change that listeners hear of at once. */
@@ -203,7 +231,8 @@ export function touch(state: ChatState, part: PartCell): void {
 /** Notes that a text, a reasoning or arguments have grown: listeners may hear of it with the next frame. */
 export function grow(state: ChatState, part: PartCell): void {
   if (part.kind !== 'fixed') part.part = undefined
-  part.owner.stale.add(part)
+  if (part.kind === 'call' && isAsked(part)) state.published.isPendingStale = true
+  markStale(part)
   markDirty(state, part.owner)
   if (state.owed === 'nothing') state.owed = 'growth'
 }
@@ -215,8 +244,22 @@ export function touchMessage(state: ChatState, cell: MessageCell): void {
 
 function markDirty(state: ChatState, cell: MessageCell): void {
   cell.dirty = true
-  state.dirty.add(cell)
-  state.changed.add(cell.id)
+  markUntold(state, cell)
+  if (cell.unread) return
+  cell.unread = true
+  state.dirty.push(cell)
+}
+
+function markUntold(state: ChatState, cell: MessageCell): void {
+  if (cell.untold) return
+  cell.untold = true
+  state.changed.push(cell)
+}
+
+export function markStale(part: PartCell): void {
+  if (part.stale) return
+  part.stale = true
+  part.owner.stale.push(part)
 }
 
 function orderChanged(state: ChatState): void {

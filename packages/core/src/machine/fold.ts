@@ -31,7 +31,7 @@ export function foldMessages(messages: readonly Message[]): UIMessage[] {
     else if (message.role === 'assistant') {
       const { id, role, content = '', toolCalls = [] } = message
       const parts = { r: reasoning, c: toolCalls.map(foldCall) }
-      const made = draft({ id, role, metadata: withOrigin(message) }, parts, content)
+      const made = draft(known({ id, role, metadata: withOrigin(message) }), parts, content)
       parts.c.forEach((part, index) => {
         const same = open.get(part.id) ?? []
         same.push({ draft: made, index })
@@ -75,27 +75,42 @@ function draft(message: Draft['message'], parts: Partial<Parts>, content = ''): 
 }
 
 /** What AG-UI keeps beside a message: opaque provider content, and the subagent that speaks. */
-function withOrigin(message: Extract<Message, { role: 'assistant' }>): Record<string, unknown> {
-  const { metadata, encryptedValue, subagentRunId: id } = message
-  return {
-    ...(id !== undefined && { subagent: { id } }),
-    ...metadata,
-    ...(encryptedValue !== undefined && { countersign: { ...ours(metadata), encryptedValue } }),
-  }
+function withOrigin(message: Extract<Message, { role: 'assistant' }>): Record<string, unknown> | undefined {
+  const { encryptedValue, subagentRunId: id, name } = message
+  const metadata = { ...(id !== undefined && { subagent: { id } }), ...message.metadata }
+  return withSpeaker(metadata, known({ encryptedValue, name }))
+}
+
+/** What a UI message has no field for. */
+interface Speaker {
+  readonly encryptedValue?: string
+  readonly name?: string
+  readonly role?: 'developer'
+}
+
+/** Metadata that keeps what else AG-UI says of a message, so that it goes back as it came. */
+function withSpeaker(
+  metadata: Readonly<Record<string, unknown>> | undefined,
+  speaker: Speaker,
+): Record<string, unknown> | undefined {
+  return withOwn(metadata, { ...ours(metadata), ...speaker })
 }
 
 function foldPlain(message: Exclude<Message, { role: 'assistant' | 'tool' | 'reasoning' }>): Draft {
-  const as = (role: UIMessage['role']) => known({ id: message.id, role, metadata: message.metadata })
+  const as = (role: UIMessage['role'], speaker: Speaker = {}) =>
+    known({ id: message.id, role, metadata: withSpeaker(message.metadata, speaker) })
   switch (message.role) {
     case 'activity':
       return draft(as('assistant'), {
         p: [{ type: 'data', name: message.activityType, data: message.content }],
       })
     case 'user':
-      return draft(as('user'), { p: foldContent(message.content) })
+      return draft(as('user', known({ name: message.name })), { p: foldContent(message.content) })
     case 'system':
-    case 'developer':
-      return draft(as('system'), {}, message.content)
+    case 'developer': {
+      const { name, role, content } = message
+      return draft(as('system', known({ name, role: role === 'developer' ? role : undefined })), {}, content)
+    }
     default:
       return message satisfies never
   }

@@ -1,4 +1,5 @@
 import type { UIMessage } from '../messages.js'
+import type { EventOf } from '../protocol/events.js'
 import {
   addDone,
   addFixed,
@@ -10,10 +11,10 @@ import {
   touch,
   touchMessage,
 } from './cells.js'
-import type { StepTable } from './effects.js'
+import type { Outcome, StepTable } from './effects.js'
 import { patched } from './patch.js'
-import type { ChatState, MessageCell } from './state.js'
-import { known, ours, string, withOwn } from './value.js'
+import type { ChatState, MessageCell, ReasoningCell } from './state.js'
+import { isRecord, known, ours, string, withOwn } from './value.js'
 
 interface Attributed {
   readonly subagentRunId?: string
@@ -36,19 +37,25 @@ export const messageSteps = {
     return undefined
   },
   TEXT_MESSAGE_START(state, event) {
-    const { messageId: id, role = 'assistant' } = event
+    const { messageId: id, role = 'assistant', name } = event
     const cell =
       role === 'assistant'
         ? assistantMessage(state, id, event)
         : newMessage(state, { id, role: role === 'user' ? role : 'system' })
     if (!cell) return 'illegal-step'
     cell.streaming = true
+    if (name !== undefined || role === 'developer') {
+      const speaker = known({ name, role: role === 'developer' ? role : undefined })
+      cell.metadata = withOwn(cell.metadata, { ...ours(cell.metadata), ...speaker })
+    }
     describe(state, cell, event)
     return undefined
   },
-  TEXT_MESSAGE_CONTENT(state, { messageId, delta }) {
+  TEXT_MESSAGE_CONTENT(state, event) {
+    const { messageId, delta } = event
     const cell = state.messages.get(messageId)
     if (!cell?.streaming) return cell ? 'illegal-step' : 'unknown-id'
+    describe(state, cell, event)
     if (delta === '') return undefined
     cell.text ??= addText(state, cell, '')
     cell.text.text += delta
@@ -73,9 +80,10 @@ export const messageSteps = {
     addReasoning(state, owner, known({ id, text: '', metadata }))
     return undefined
   },
-  REASONING_MESSAGE_CONTENT(state, { messageId, delta }) {
+  REASONING_MESSAGE_CONTENT(state, { messageId, delta, metadata }) {
     const cell = state.reasoning.get(messageId)
     if (!cell) return 'unknown-id'
+    if (metadata) describeReasoning(state, cell, metadata)
     if (delta === '') return undefined
     cell.text += delta
     grow(state, cell)
@@ -84,9 +92,7 @@ export const messageSteps = {
   REASONING_MESSAGE_END(state, { messageId, metadata }) {
     const cell = state.reasoning.get(messageId)
     if (!cell) return 'unknown-id'
-    if (!metadata) return undefined
-    cell.metadata = { ...cell.metadata, ...metadata }
-    touch(state, cell)
+    if (metadata) describeReasoning(state, cell, metadata)
     return undefined
   },
   /** Opaque content of the model's provider, to be sent back as it came with the reasoning or call it belongs to. */
@@ -118,6 +124,20 @@ export const messageSteps = {
     return patched(state, part.part.data, patch, (data) => setActivity(state, cell, activityType, data))
   },
 } satisfies Partial<StepTable>
+
+/** `CUSTOM source`: where something comes from that this message says. Nothing where the value is not one: it is the application's own. */
+export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
+  const { messageId, id, url, title, metadata }: Record<string, unknown> = isRecord(event.value)
+    ? event.value
+    : {}
+  if (typeof messageId !== 'string' || typeof id !== 'string') return undefined
+  const owner = assistantMessage(state, messageId, event)
+  if (!owner) return 'illegal-step'
+  const isKnown = owner.parts.some(({ part }) => part?.type === 'source' && part.id === id)
+  const more = { url: string(url), title: string(title), metadata: isRecord(metadata) ? metadata : undefined }
+  if (!isKnown) addFixed(state, owner, known({ type: 'source' as const, id, ...more }))
+  return []
+}
 
 /** A message whose id is new. */
 function newMessage(
@@ -164,6 +184,11 @@ function describe(
   if (!metadata) return
   cell.metadata = { ...cell.metadata, ...metadata }
   touchMessage(state, cell)
+}
+
+function describeReasoning(state: ChatState, cell: ReasoningCell, metadata: Record<string, unknown>): void {
+  cell.metadata = { ...cell.metadata, ...metadata }
+  touch(state, cell)
 }
 
 /** Activities have ids of their own kind in AG-UI: one that is also the id of a message must not overwrite it. */

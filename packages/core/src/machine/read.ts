@@ -1,26 +1,24 @@
 import type { MessagePart, ReasoningPart, ToolCallPart, UIMessage } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import type { CallCell, ChatState, MessageCell, PartCell, ReasoningCell } from './state.js'
-import { known, sameJson } from './value.js'
+import { clear, known, sameJson } from './value.js'
 
 /** The conversation as immutable messages. Messages and parts that did not change since the last call are the same objects. */
 export function readMessages(state: ChatState): readonly UIMessage[] {
   const { published, dirty } = state
-  if (published.messages === undefined) published.messages = state.order.map(publishMessage)
-  else if (dirty.size > 0) published.messages = replaceDirty(published.messages, dirty)
-  dirty.clear()
-  return published.messages
-}
-
-function replaceDirty(messages: readonly UIMessage[], dirty: ReadonlySet<MessageCell>): readonly UIMessage[] {
-  const next = messages.slice()
-  let same = true
-  for (const cell of dirty) {
+  const before = published.messages
+  let messages = before ?? state.order.map(publishMessage)
+  for (let cell = dirty.pop(); cell; cell = dirty.pop()) {
+    cell.unread = false
+    // Where the order is another, what is noted may be gone, and all was read anew.
+    if (!before) continue
     const message = publishMessage(cell)
-    same &&= message === next[cell.position]
-    next[cell.position] = message
+    if (message === messages[cell.position]) continue
+    if (messages === before) messages = before.slice()
+    messages[cell.position] = message
   }
-  return same ? messages : next
+  published.messages = messages
+  return messages
 }
 
 /** One message, or `undefined` for an unknown id. */
@@ -37,18 +35,22 @@ export function readMessageIds(state: ChatState): readonly string[] {
 
 /** Every call that waits for the person, in order; the same array while nothing about them changes. */
 export function readPendingApprovals(state: ChatState): readonly ToolCallPart[] {
-  const before = state.published.pending
-  const now: ToolCallPart[] = []
-  for (const call of state.open) if (call.state === 'approval-requested') now.push(publishCall(call))
-  state.published.pending = keepIfSame(before, now)
-  return state.published.pending
+  const { published, asked } = state
+  if (published.isPendingStale) {
+    published.pending = keepIfSame(published.pending, asked.map(publishCall))
+    published.isPendingStale = false
+  }
+  return published.pending
 }
 
 /** Open questions that concern no tool call; the same array while none comes or goes. */
 export function readInterrupts(state: ChatState): readonly Interrupt[] {
-  const now = [...state.interrupts.values()].filter((cell) => !cell.response).map((cell) => cell.interrupt)
-  state.published.interrupts = keepIfSame(state.published.interrupts, now)
-  return state.published.interrupts
+  const { published, interrupts } = state
+  if (interrupts.size > 0 || published.interrupts.length > 0) {
+    const now = [...interrupts.values()].filter((cell) => !cell.response).map((cell) => cell.interrupt)
+    published.interrupts = keepIfSame(published.interrupts, now)
+  }
+  return published.interrupts
 }
 
 function keepIfSame<T>(before: readonly T[], now: readonly T[]): readonly T[] {
@@ -57,9 +59,16 @@ function keepIfSame<T>(before: readonly T[], now: readonly T[]): readonly T[] {
 
 export function publishMessage(cell: MessageCell): UIMessage {
   if (!cell.dirty && cell.published) return cell.published
-  const parts = cell.published ? cell.published.parts.slice() : []
-  for (const part of cell.stale) parts[part.index] = publishPart(part)
-  cell.stale.clear()
+  const before = cell.published?.parts ?? []
+  // `concat`, for what is pushed to a copy makes another one, with room to spare.
+  const parts =
+    before.length < cell.parts.length
+      ? before.concat(cell.parts.slice(before.length).map(publishPart))
+      : before.slice()
+  for (let part = cell.stale.pop(); part; part = cell.stale.pop()) {
+    part.stale = false
+    parts[part.index] = publishPart(part)
+  }
   cell.dirty = false
   cell.published = {
     id: cell.id,
@@ -69,6 +78,13 @@ export function publishMessage(cell: MessageCell): UIMessage {
     ...(cell.createdAt !== undefined && { createdAt: cell.createdAt }),
   }
   return cell.published
+}
+
+/** Notes that the published form of a message is as it should be. */
+export function freshen(cell: MessageCell): void {
+  for (const part of cell.stale) part.stale = false
+  clear(cell.stale)
+  cell.dirty = false
 }
 
 /** Publishes a message that was built anew, keeping of its last form whatever came out the same. */

@@ -27,6 +27,8 @@ export function hasDeferredAnswer(state: ChatState): boolean {
 
 /** Whether every call of the present turn is answered or finished, and every open interrupt is answered. */
 export function areAllToolsComplete(state: ChatState): boolean {
+  // First those that are known to block: of many calls all but one may be answered already.
+  for (const call of state.asked) if (call.owner.turn === state.turn) return false
   for (const call of state.open) if (call.owner.turn === state.turn && blocks(call)) return false
   for (const interrupt of state.interrupts.values()) if (!interrupt.response) return false
   return true
@@ -92,9 +94,7 @@ export function executingCalls(state: ChatState): readonly CallCell[] {
 
 /** The requests a person can see and has not answered: ids of approvals and of interrupts. */
 export function visibleRequests(state: ChatState): readonly string[] {
-  const ids: string[] = []
-  for (const call of state.open)
-    if (call.state === 'approval-requested' && call.approval) ids.push(call.approval.id)
+  const ids = state.asked.flatMap((call) => call.approval?.id ?? [])
   for (const [id, interrupt] of state.interrupts) if (!interrupt.response) ids.push(id)
   return ids
 }

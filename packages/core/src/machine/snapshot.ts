@@ -1,11 +1,11 @@
 import { isTerminal, type ToolCallApproval, type ToolCallPart, type UIMessage } from '../messages.js'
 import type { MessagesSnapshotEvent } from '../protocol/events.js'
 import { askApproval, readApproval } from './approvals.js'
-import { addDone, addMessage, dropPart, retainMessages, setOrder, touchMessage } from './cells.js'
+import { addDone, addMessage, dropPart, markStale, retainMessages, setOrder, touchMessage } from './cells.js'
 import { type Effect, effectsOf, type Outcome } from './effects.js'
 import { foldMessages } from './fold.js'
 import { loadCall, settleLoaded } from './load.js'
-import { publishMessage, publishRebuilt } from './read.js'
+import { freshen, publishMessage, publishRebuilt } from './read.js'
 import type { CallCell, ChatState, MessageCell, PartCell } from './state.js'
 import { settle } from './tool-calls.js'
 import { sameJson } from './value.js'
@@ -69,7 +69,7 @@ function mergeMessage(state: ChatState, message: UIMessage, adrift: Calls): Outc
   const calls = byId(cell.parts.filter((part) => part.kind === 'call'))
   for (const part of cell.parts) if (part.kind !== 'call') dropPart(state, part)
   cell.parts = []
-  cell.stale.clear()
+  freshen(cell)
   cell.published = undefined
   cell.metadata = message.metadata && { ...message.metadata }
   touchMessage(state, cell)
@@ -148,7 +148,9 @@ function keepCall(owner: MessageCell, call: CallCell): void {
   call.owner = owner
   call.index = owner.parts.length
   owner.parts.push(call)
-  owner.stale.add(call)
+  // Where it was before it may have been noted already.
+  call.stale = false
+  markStale(call)
 }
 
 /** The snapshot's order, with what it leaves out staying behind its neighbour. */

@@ -25,6 +25,8 @@ export interface ChatState {
   readonly approvals: Map<string, CallCell>
   /** Calls without an outcome, in order. An index, so that asking what is pending does not scan the history. */
   readonly open: Set<CallCell>
+  /** Those of them that wait for the person, in the order of the conversation. */
+  readonly asked: CallCell[]
   /** What the server has not been told yet: answers, abandoned requests, client-tool outputs, and answers to interrupts. */
   readonly unsent: Set<CallCell | InterruptCell>
   readonly interrupts: Map<string, InterruptCell>
@@ -41,14 +43,16 @@ export interface ChatState {
   queue: readonly QueuedMessage[]
   /** What the steps have changed since the store last looked. */
   owed: 'nothing' | 'growth' | 'change'
-  /** Ids of the messages they have not been told of. */
-  readonly changed: Set<string>
-  /** Messages whose published form is out of date. */
-  readonly dirty: Set<MessageCell>
+  /** The messages they have not been told of (`untold`), and those that are not any more. */
+  changed: Pick<MessageCell, 'id' | 'untold'>[]
+  /** The messages that `published.messages` does not have as they are (`unread`). */
+  readonly dirty: MessageCell[]
   published: {
-    messages: readonly UIMessage[] | undefined
+    messages: UIMessage[] | undefined
     ids: readonly string[] | undefined
     pending: readonly ToolCallPart[]
+    /** A call that waits for the person came, went or changed since `pending` was read. */
+    isPendingStale: boolean
     interrupts: readonly Interrupt[]
   }
 }
@@ -97,8 +101,12 @@ export interface MessageCell {
   /** Text streams: between its START and its END. */
   streaming: boolean
   published: UIMessage | undefined
-  readonly stale: Set<PartCell>
+  /** The parts that the published form does not have as they are (`stale`). */
+  readonly stale: PartCell[]
+  /** The published form is out of date. */
   dirty: boolean
+  untold: boolean
+  unread: boolean
 }
 
 export type PartCell = TextCell | ReasoningCell | CallCell | FixedCell
@@ -107,6 +115,7 @@ export type PartCell = TextCell | ReasoningCell | CallCell | FixedCell
 interface Placed {
   index: number
   owner: MessageCell
+  stale: boolean
 }
 
 export interface TextCell extends Placed {
@@ -194,6 +203,7 @@ export function createChatState({ applyPatch, moreSteps = {} }: ChatStateOptions
     calls: new Map(),
     approvals: new Map(),
     open: new Set(),
+    asked: [],
     unsent: new Set(),
     interrupts: new Map(),
     reasoning: new Map(),
@@ -204,8 +214,8 @@ export function createChatState({ applyPatch, moreSteps = {} }: ChatStateOptions
     error: undefined,
     queue: [],
     owed: 'nothing',
-    changed: new Set(),
-    dirty: new Set(),
-    published: { messages: [], ids: [], pending: [], interrupts: [] },
+    changed: [],
+    dirty: [],
+    published: { messages: [], ids: [], pending: [], isPendingStale: false, interrupts: [] },
   }
 }

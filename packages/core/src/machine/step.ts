@@ -2,7 +2,7 @@ import type { AGUIEvent, EventOf } from '../protocol/events.js'
 import { actSteps } from './acts.js'
 import { approvalSteps, askApproval, readApprovalEvent, refuseApproval } from './approvals.js'
 import { type Effect, effectsOf, type Outcome, type Step, type StepTable } from './effects.js'
-import { messageSteps } from './message-events.js'
+import { addSource, messageSteps } from './message-events.js'
 import { patched } from './patch.js'
 import { runSteps } from './runs.js'
 import { applySnapshot } from './snapshot.js'
@@ -69,6 +69,8 @@ function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
       return refuseApproval(state, event.value)
     case 'client-tool-ready':
       return readyClientTool(state, event.value)
+    case 'source':
+      return addSource(state, event) ?? unhandled(event)
     default:
       return unhandled(event)
   }

@@ -23,13 +23,17 @@ export const callSteps = {
     describeCall(call, metadata)
     return undefined
   },
-  TOOL_CALL_ARGS(state, { toolCallId, delta }) {
+  TOOL_CALL_ARGS(state, { toolCallId, delta, metadata }) {
     const call = state.calls.get(toolCallId)
     if (!call) return 'unknown-id'
     if (call.replay !== undefined) call.replay += delta
     else if (!call.reader) return 'illegal-step'
     else {
       if (call.state === 'awaiting-input') moveCall(state, call, 'input-streaming')
+      if (metadata) {
+        describeCall(call, metadata)
+        touch(state, call)
+      }
       if (delta === '') return undefined
       call.arguments += delta
       call.reader.feed(delta)
@@ -210,12 +214,13 @@ function toJson(output: unknown): string {
 
 /** `CUSTOM client-tool-ready`: the server took the approval of a client tool and hands the call out to run here. */
 export function readyClientTool(state: ChatState, value: unknown): Outcome {
-  const { toolCallId, input } = isRecord(value) ? value : {}
+  const { toolCallId, input, decided } = isRecord(value) ? value : {}
   const call = state.calls.get(string(toolCallId) ?? '')
   if (!call) return 'unknown-id'
   if (call.ready) return undefined
   if (call.state !== 'approval-responded' || !call.approval?.approved) return 'illegal-step'
   call.ready = { input }
+  if (decided) call.metadata = withOwn(call.metadata, { ...ours(call.metadata), decided })
   setApproval(state, call, { delivery: 'settled' })
   state.unsent.delete(call)
   return undefined

@@ -58,12 +58,13 @@ export function createEventReader(options: EventReaderOptions = {}): EventReader
       )
     if (event.type === 'RUN_STARTED') negotiate(event.protocolVersion, raw)
     const expanded = expand(event)
-    const deliver = (next: AGUIEvent) => {
-      verify(next)
-      sink(next)
-    }
-    if ('type' in expanded) deliver(expanded)
-    else expanded.forEach(deliver)
+    if ('type' in expanded) deliver(expanded, sink)
+    else for (const next of expanded) deliver(next, sink)
+  }
+
+  const deliver = (event: AGUIEvent, sink: (event: AGUIEvent) => void) => {
+    verify(event)
+    sink(event)
   }
 
   const dropped = (event: { type: string }) => {

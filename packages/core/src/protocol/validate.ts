@@ -48,11 +48,10 @@ function inside(
     path.pop()
     if (kept === unknown && required.includes(key)) return unknown
   }
-  for (const key of required) {
-    if (fields[key] === undefined) {
-      path.push(key)
-      fail('present')
-    }
+  const missing = required.find((key) => fields[key] === undefined)
+  if (missing !== undefined) {
+    path.push(missing)
+    fail('present')
   }
   return copy ? (Array.isArray(value) ? Object.values(copy) : copy) : value
 }
@@ -210,10 +209,12 @@ const event = /* @__PURE__ */ compile()
  */
 export function validateEvent(raw: unknown, omitted: string[] = []): AGUIEvent | undefined {
   const type = isRecord(raw) && raw.type
-  path.length = 0
+  // Something is left there only by an event that failed. (To set the length would give the room back each time.)
+  if (path.length > 0) path.length = 0
   path.push(typeof type === 'string' ? type : 'event')
   if (typeof type !== 'string') fail('an object with a type')
   removed = omitted
   const kept = event(raw)
+  path.pop()
   return kept === unknown ? undefined : (kept as AGUIEvent)
 }

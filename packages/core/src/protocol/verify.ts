@@ -19,6 +19,8 @@ type Owner = string | undefined
 
 /** The events that come in brackets: what they are about, whether they open it, whether they close it. */
 const bracket = /^(.+)_(?:(START|STARTED)|(END|FINISHED|ERROR)|CONTENT|ARGS)$/
+/** What it finds in each type. */
+const brackets = new Map<string, readonly string[]>()
 
 /** The namespace of ids that a message of each role is in; all others are in that of text messages. */
 const places: Readonly<Record<string, string>> = { reasoning: 'REASONING_MESSAGE', activity: 'ACTIVITY' }
@@ -75,7 +77,8 @@ export function createEventVerifier(expected: ExpectedRun = {}): EventVerifier {
   const startRun = (event: EventOf<'RUN_STARTED'>) => {
     if (last === event.type) fail(event, `run ${runId} is still open`)
     match(event, 'threadId', event.threadId, threadId)
-    match(event, 'runId', event.runId, expected.runId)
+    // The request's run is the first one; the others of its stream have ids that the server gave.
+    if (runId === undefined) match(event, 'runId', event.runId, expected.runId)
     ;({ threadId, runId } = event)
     owners.clear()
     open.clear()
@@ -108,15 +111,18 @@ export function createEventVerifier(expected: ExpectedRun = {}): EventVerifier {
   }
 
   const step = (event: AGUIEvent, owner: Owner) => {
-    const [, place, opens, closes] = bracket.exec(event.type) ?? []
+    const found = brackets.get(event.type) ?? bracket.exec(event.type) ?? []
+    brackets.set(event.type, found)
+    const [, place, opens, closes] = found
     if (!place) return
-    const key = `${place} ${idOf(event)}`
+    const id = idOf(event)
+    const key = `${place} ${id}`
     if (open.has(key) === !!opens) fail(event, `${key} is ${opens ? 'already' : 'not'} open`)
     if (closes) open.delete(key)
     else if (opens) open.add(key)
     else delta = event
     // A reasoning span and a reasoning message are opened apart but owned as one.
-    const owned = key.replace(/^REASONING /, 'REASONING_MESSAGE ')
+    const owned = place === 'REASONING' ? `REASONING_MESSAGE ${id}` : key
     agree(event, owned, owner)
     if (opens) own(owned, owner, false)
   }

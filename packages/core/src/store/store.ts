@@ -14,6 +14,7 @@ import {
   type QueuedMessage,
 } from '../machine/state.js'
 import { step } from '../machine/step.js'
+import { clear } from '../machine/value.js'
 import type { ToolCallPart, ToolMap, UIMessage } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 
@@ -60,6 +61,7 @@ export interface ChatStore {
   /** Always current; the same object until the next change. */
   getSnapshot(): ChatSnapshot
   readonly messageIds: readonly string[]
+  readonly pendingApprovals: readonly ToolCallPart[]
   getMessage(id: string): UIMessage | undefined
   /** Calls `listener` when that message changes, comes or goes. */
   subscribeMessage(id: string, listener: () => void): () => void
@@ -72,21 +74,18 @@ export interface ChatStore {
 export function createChatStore(options: StoreOptions): ChatStore {
   const state = createChatState(options)
   if (options.messages?.length) step(state, { type: 'set-messages', messages: options.messages })
-  const listeners = new Set<() => void>()
-  const byMessage = new Map<string, Set<() => void>>()
+  const listeners = createListeners(call)
+  const byMessage = new Map<string, Listeners>()
   let snapshot: ChatSnapshot | undefined
   let owed: ChatState['owed'] = 'nothing'
   let cancelFlush: (() => void) | undefined
   let publishing = false
   let again = false
   const after: (() => void)[] = []
-  settle()
-
-  /** The state was published: nobody is owed anything. */
-  function settle(): void {
-    state.owed = owed = 'nothing'
-    state.changed.clear()
-  }
+  /** The list that takes turns with `state.changed`, so that a round has its own. */
+  let told: ChatState['changed'] = []
+  collect()
+  round()
 
   /** Whether the step changed anything; growth that waits does not make less of a change. */
   function collect(): boolean {
@@ -99,12 +98,16 @@ export function createChatStore(options: StoreOptions): ChatStore {
 
   function dispatch(event: Step, onEffect?: (effect: Effect) => void): void {
     const effects = step(state, event)
-    if (onEffect) for (const effect of effects) after.push(() => onEffect(effect))
+    if (onEffect && effects.length > 0) defer(effects, onEffect)
     if (collect()) {
       if (owed === 'growth') cancelFlush ??= options.schedule?.(flush)
       if (owed !== 'growth' || !cancelFlush) publish()
     }
     if (!publishing) drain()
+  }
+
+  function defer(effects: readonly Effect[], onEffect: (effect: Effect) => void): void {
+    for (const effect of effects) after.push(() => onEffect(effect))
   }
 
   function flush(): void {
@@ -145,15 +148,16 @@ export function createChatStore(options: StoreOptions): ChatStore {
     if (owed === 'nothing') return
     cancelFlush?.()
     cancelFlush = undefined
-    const changed = [...state.changed]
-    settle()
-    for (const id of changed) tell(byMessage.get(id))
-    tell(listeners)
-  }
-
-  /** One that leaves during the round is not called any more; one that joins is called from the next round on. */
-  function tell(set: ReadonlySet<() => void> = new Set()): void {
-    for (const listener of [...set]) if (set.has(listener)) call(listener)
+    owed = 'nothing'
+    const { changed } = state
+    state.changed = told
+    told = changed
+    for (const cell of changed) {
+      cell.untold = false
+      byMessage.get(cell.id)?.tell()
+    }
+    clear(changed)
+    listeners.tell()
   }
 
   function drain(): void {
@@ -173,12 +177,7 @@ export function createChatStore(options: StoreOptions): ChatStore {
     batch,
     flush,
     state,
-    subscribe(listener) {
-      // A wrapper each, so that the same function subscribed twice is told twice and leaves twice.
-      const own = () => listener()
-      listeners.add(own)
-      return () => listeners.delete(own)
-    },
+    subscribe: listeners.join,
     getSnapshot() {
       snapshot ??= readSnapshot(state, options.threadId)
       return snapshot
@@ -186,15 +185,47 @@ export function createChatStore(options: StoreOptions): ChatStore {
     get messageIds() {
       return readMessageIds(state)
     },
+    get pendingApprovals() {
+      return readPendingApprovals(state)
+    },
     getMessage: (id) => readMessage(state, id),
     subscribeMessage(id, listener) {
-      const own = () => listener()
-      const set = byMessage.get(id) ?? new Set()
-      byMessage.set(id, set.add(own))
+      const those = byMessage.get(id) ?? createListeners(call)
+      byMessage.set(id, those)
+      const leave = those.join(listener)
       return () => {
-        set.delete(own)
-        if (set.size === 0 && byMessage.get(id) === set) byMessage.delete(id)
+        leave()
+        if (those.isEmpty && byMessage.get(id) === those) byMessage.delete(id)
       }
+    },
+  }
+}
+
+type Listeners = ReturnType<typeof createListeners>
+
+/** Those who watch one thing. */
+function createListeners(call: (listener: () => void) => void) {
+  const present = new Set<() => void>()
+  /** Made anew only after one came or went. */
+  let list: readonly (() => void)[] | undefined
+  return {
+    join(listener: () => void): () => void {
+      // A wrapper each, so that the same function subscribed twice is told twice and leaves twice.
+      const own = () => listener()
+      present.add(own)
+      list = undefined
+      return () => {
+        present.delete(own)
+        list = undefined
+      }
+    },
+    /** One that leaves meanwhile is not called any more; one that joins is called from the next time on. */
+    tell(): void {
+      list ??= [...present]
+      for (const listener of list) if (present.has(listener)) call(listener)
+    },
+    get isEmpty() {
+      return present.size === 0
     },
   }
 }

@@ -1,0 +1,129 @@
+import { isRecord } from '@countersign/core'
+import { upgradeMessages } from './compat-messages.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+export interface TranslatorOptions {
+  readonly warn: (message: string) => void
+  /** Leaves out subagents and who speaks for whom. */
+  readonly dropSubagents: boolean
+  /**
+   * Takes a stream that ends without `RUN_FINISHED` for one that ended well, with a warning; what was open is still an error. A response
+   * that was cut off then looks complete, so it is for servers that never say it. Default false.
+   */
+  readonly acceptUnfinished?: boolean | undefined
+}
+
+/** Translates the events of one stream. `push` takes them as parsed from JSON; `end` gives what was held back. */
+export interface EventTranslator {
+  push(event: unknown): readonly unknown[]
+  end(): readonly unknown[]
+}
+
+/** The fields in which `null` is a value. */
+const nullable: Readonly<Record<string, string>> = {
+  STATE_SNAPSHOT: 'snapshot',
+  CUSTOM: 'value',
+  RAW: 'event',
+}
+
+/** What the retired events are called today. */
+const thinking: Readonly<Record<string, string>> = {
+  THINKING_START: 'REASONING_START',
+  THINKING_END: 'REASONING_END',
+  THINKING_TEXT_MESSAGE_START: 'REASONING_MESSAGE_START',
+  THINKING_TEXT_MESSAGE_CONTENT: 'REASONING_MESSAGE_CONTENT',
+  THINKING_TEXT_MESSAGE_END: 'REASONING_MESSAGE_END',
+}
+
+/**
+ * The events of one stream of a server from before AG-UI 1.0, as 1.0 has them. `RUN_FINISHED` is held back until the stream ends or its
+ * next run begins, since such servers say things after it that belong before it.
+ */
+export function createEventTranslator(options: TranslatorOptions): EventTranslator {
+  const { dropSubagents, acceptUnfinished = false } = options
+  const warned = new Set<string>()
+  let run: { readonly threadId: unknown; readonly runId: unknown } | undefined
+  let finished: Fields | undefined
+  let failed = false
+  let spans = 0
+  let texts = 0
+
+  /** A stream says the same thing in every event; it is told once. */
+  const warn = (message: string) => {
+    if (!warned.has(message)) options.warn(message)
+    warned.add(message)
+  }
+
+  const release = (): Fields[] => {
+    const held = finished ? [finished] : []
+    finished = undefined
+    return held
+  }
+
+  /** They had no ids: the events between two beginnings are one thing. */
+  function asReasoning(event: Fields, type: string): Fields {
+    warn(`${event.type} is translated to ${type}: AG-UI 1.0 calls thinking reasoning.`)
+    if (event.type === 'THINKING_START') spans++
+    if (event.type === 'THINKING_TEXT_MESSAGE_START') texts++
+    const isSpan = type === 'REASONING_START' || type === 'REASONING_END'
+    const messageId = `thinking_${run?.runId}_${isSpan ? `span_${spans}` : texts}`
+    const { title: _, ...rest } = event
+    const role = type === 'REASONING_MESSAGE_START' ? { role: 'reasoning' } : {}
+    return { ...rest, type, messageId, ...role }
+  }
+
+  function withoutSubagents(event: Fields): Fields[] {
+    if (String(event.type).startsWith('SUBAGENT_')) {
+      warn(`dropping ${event.type}: the server's version has no subagents.`)
+      return []
+    }
+    const { subagentRunId, ...rest } = event
+    return [subagentRunId === undefined ? event : rest]
+  }
+
+  function follow(event: Fields): Fields[] {
+    switch (event.type) {
+      case 'RUN_STARTED': {
+        run = { threadId: event.threadId, runId: event.runId }
+        failed = false
+        return [...release(), event]
+      }
+      case 'RUN_FINISHED':
+        finished = { ...run, ...event }
+        return []
+      case 'RUN_ERROR':
+        failed = true
+        return [...release(), event]
+      case 'MESSAGES_SNAPSHOT':
+        return Array.isArray(event.messages)
+          ? [{ ...event, messages: upgradeMessages(event.messages) }]
+          : [event]
+      default:
+        return [event]
+    }
+  }
+
+  return {
+    push(raw) {
+      if (!isRecord(raw)) return [raw]
+      const event = withoutNulls(raw)
+      const type = thinking[String(event.type)]
+      if (type !== undefined) return [asReasoning(event, type)]
+      return (dropSubagents ? withoutSubagents(event) : [event]).flatMap(follow)
+    },
+    end() {
+      if (finished || !acceptUnfinished || !run || failed) return release()
+      warn('The stream ended without RUN_FINISHED. It is taken for complete, as the option says.')
+      return [{ type: 'RUN_FINISHED', ...run }]
+    },
+  }
+}
+
+/** Older servers write `null` for what they leave out. */
+function withoutNulls(event: Fields): Fields {
+  const kept = nullable[String(event.type)]
+  const entries = Object.entries(event)
+  const wanted = entries.filter(([key, value]) => value !== null || key === kept)
+  return wanted.length === entries.length ? event : Object.fromEntries(wanted)
+}

@@ -1,0 +1,81 @@
+import { CountersignError, type RunAgentInput } from '@countersign/core'
+import { createEventTranslator, type TranslatorOptions } from './compat-events.js'
+import { olderInput } from './compat-messages.js'
+import type { Connection } from './connections/connection.js'
+
+export { upgradeMessages } from './compat-messages.js'
+
+/** Puts a translation between the client and a connection: what the option `compat` takes. `warn` is told what gets lost. */
+export type Compat = (connection: Connection, warn: (message: string) => void) => Connection
+
+export interface CompatOptions extends Pick<TranslatorOptions, 'acceptUnfinished'> {
+  /**
+   * The AG-UI version that the server speaks, such as `0.0.45`. What that version does not know is neither sent to it nor taken from it.
+   * Default: some 0.x; only what every one of them writes in another way is translated.
+   */
+  readonly version?: string | undefined
+}
+
+/**
+ * For servers from before AG-UI 1.0. Translated are the retired `THINKING_*` events, `null` where 1.0 has nothing, `binary` content
+ * parts, a `RUN_FINISHED` without ids, and events that come after it; requests get the fields that 0.x requires and lose
+ * `protocolVersion`. With a `version`: up to 0.0.39 content is flattened to text, up to 0.0.45 reasoning is not sent, up to 0.0.57
+ * subagents are left out both ways. Everything lost is warned about. The strict check of the result stays as it is.
+ *
+ * @example new ChatClient({ connection: fetchServerSentEvents('/api/chat'), compat: compat({ version: '0.0.45' }) })
+ * @throws CountersignError `invalid-option` for a `version` that is none.
+ */
+export function compat({ version, acceptUnfinished }: CompatOptions = {}): Compat {
+  const upTo = atMost(version)
+  return (connection, warn) => {
+    const { rejoin } = connection
+    const translate = (events: AsyncIterable<unknown>) =>
+      translated(events, { warn, acceptUnfinished, dropSubagents: upTo('0.0.57') })
+    return {
+      ...connection,
+      connect: (input, options) => translate(connection.connect(request(input, warn), options)),
+      ...(rejoin && { rejoin: (cursor, options) => translate(rejoin(cursor, options)) }),
+    }
+  }
+
+  function request(input: RunAgentInput, warn: (message: string) => void): RunAgentInput {
+    const olderThan = { subagents: upTo('0.0.57'), reasoning: upTo('0.0.45'), parts: upTo('0.0.39') }
+    return olderInput(input, olderThan, warn)
+  }
+}
+
+async function* translated(
+  events: AsyncIterable<unknown>,
+  options: TranslatorOptions,
+): AsyncGenerator<readonly unknown[]> {
+  const { push, end } = createEventTranslator(options)
+  for await (const batch of events) {
+    const next = (Array.isArray(batch) ? batch : [batch]).flatMap(push)
+    if (next.length > 0) yield next
+  }
+  const rest = end()
+  if (rest.length > 0) yield rest
+}
+
+/** Whether the server's version is the given one or an older one; of an unknown version nothing is said. */
+function atMost(version: string | undefined): (limit: string) => boolean {
+  if (version === undefined) return () => false
+  if (!/^\d+(\.\d+)*$/.test(version))
+    throw new CountersignError(
+      'invalid-option',
+      `compat: version has to be one such as "0.0.45": ${version}`,
+      {
+        option: 'version',
+      },
+    )
+  return (limit) => compare(version, limit) <= 0
+}
+
+function compare(a: string, b: string): number {
+  const others = b.split('.')
+  for (const [index, part] of a.split('.').entries()) {
+    const difference = Number(part) - Number(others[index] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}

@@ -1,0 +1,73 @@
+import {
+  createChatState,
+  fromAGUIMessages,
+  readMessages,
+  type Step,
+  step,
+  toAGUIMessages,
+} from '@countersign/core'
+import { expect, test } from 'vitest'
+
+const source = (value: unknown): Step => ({ type: 'CUSTOM', name: 'source', value })
+const text = (delta: string): Step => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta })
+
+function chatAfter(...steps: readonly Step[]) {
+  const state = createChatState()
+  return { state, effects: steps.map((one) => step(state, one)) }
+}
+
+test('a source becomes a part of the message it belongs to, where it came, and once', () => {
+  const page = { messageId: 'm', id: 's1', url: 'https://example.org/a', title: 'A' }
+  const { state } = chatAfter(
+    { type: 'TEXT_MESSAGE_START', messageId: 'm', role: 'assistant' },
+    text('As written there, '),
+    source(page),
+    source(page),
+    text('it is so.'),
+    { type: 'TEXT_MESSAGE_END', messageId: 'm' },
+  )
+  const messages = readMessages(state)
+  expect(messages).toEqual([
+    {
+      id: 'm',
+      role: 'assistant',
+      parts: [
+        { type: 'text', text: 'As written there, ' },
+        { type: 'source', id: 's1', url: 'https://example.org/a', title: 'A' },
+        { type: 'text', text: 'it is so.' },
+      ],
+    },
+  ])
+  expect(fromAGUIMessages(toAGUIMessages(messages))).toEqual(messages)
+})
+
+test('a source that comes before any word begins its message', () => {
+  const { state } = chatAfter(
+    source({ messageId: 'm', id: 's1' }),
+    {
+      type: 'TEXT_MESSAGE_START',
+      messageId: 'm',
+      role: 'assistant',
+    },
+    text('Hello'),
+    { type: 'TEXT_MESSAGE_END', messageId: 'm' },
+  )
+  expect(readMessages(state)).toMatchObject([
+    { parts: [{ type: 'source' }, { type: 'text', text: 'Hello' }] },
+  ])
+})
+
+test("an event of that name with another value is the application's own", () => {
+  const { state, effects } = chatAfter(source('somewhere'))
+  expect(effects).toMatchObject([[{ type: 'unhandled' }]])
+  expect(readMessages(state)).toEqual([])
+})
+
+test('a source does not get into what the person said', () => {
+  const { state, effects } = chatAfter(
+    { type: 'user-message', message: { id: 'm', role: 'user', parts: [{ type: 'text', text: 'Hello' }] } },
+    source({ messageId: 'm', id: 's1' }),
+  )
+  expect(effects[1]).toMatchObject([{ type: 'warning', code: 'illegal-step' }])
+  expect(readMessages(state)).toMatchObject([{ parts: [{ type: 'text' }] }])
+})
