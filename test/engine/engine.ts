@@ -1,10 +1,11 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { ChatClient, type ChatClientOptions, fetchServerSentEvents, stream } from '@countersign/client'
 import { type AgentOptions, createAgent, type ModelEvent, scriptedModel, tool } from '@countersign/server'
 import { toNodeHandler } from '@countersign/server/node'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
+import { listening } from './listening.js'
+import { strict } from './strict.js'
 
 /** The ways a client reaches our engine. */
 export const wires = ['in-process', 'sse'] as const
@@ -23,16 +24,9 @@ export async function connect(
     if (wire === 'in-process')
       return stream((input, { signal }) => agent.run(input, { signal, context: { subject } }))
     const server = createServer(toNodeHandler(agent, { context: () => ({ subject }) }))
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    const address = server.address()
-    return fetchServerSentEvents(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`)
+    return fetchServerSentEvents(`http://${await listening(server)}/`)
   }
-  const connection = await open()
+  const connection = strict(await open())
   const chat = new ChatClient({ connection, ...client })
   onTestFinished(chat.dispose)
   return { chat, agent, connection }

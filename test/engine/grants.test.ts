@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { ChatClient, fetchServerSentEvents, stream, withGrants } from '@countersign/client'
 import type { AGUIEvent } from '@countersign/core'
@@ -15,6 +14,7 @@ import { toNodeGrantsHandler, toNodeHandler } from '@countersign/server/node'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { call, calls, lastText, pendingId, says, states, type Wire, wires } from './engine.js'
+import { listening } from './listening.js'
 
 /** Who speaks; a header in the place of an application's own authentication. */
 const ann = { 'x-user': 'ann' }
@@ -81,14 +81,7 @@ async function served(agent: MailAgent) {
   const server = createServer((request, response) =>
     request.url?.startsWith('/grants') ? grants(request, response) : chats(request, response),
   )
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
-  const base = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+  const base = `http://${await listening(server)}`
   return () => withGrants(fetchServerSentEvents(`${base}/`), `${base}/grants`)
 }
 

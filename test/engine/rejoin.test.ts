@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { ChatClient, fetchServerSentEvents } from '@countersign/client'
 import {
@@ -13,6 +12,7 @@ import { toNodeHandler } from '@countersign/server/node'
 import { passMacrotasks, until } from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { call, calls, lastText, mailTool, pendingId, says, scriptedModel, states } from './engine.js'
+import { listening } from './listening.js'
 
 /** A model whose text comes in pieces that the test hands out. */
 function talkingModel() {
@@ -68,7 +68,7 @@ async function serve(options: Partial<AgentOptions> & Pick<AgentOptions, 'model'
     goOnFor,
   })
   const asked: string[] = []
-  const server: Server = createServer((request, response) => {
+  const server = createServer((request, response) => {
     asked.push(`${request.method} ${request.headers['last-event-id'] ?? ''}`.trim())
     return handler(request, response)
   })
@@ -77,14 +77,7 @@ async function serve(options: Partial<AgentOptions> & Pick<AgentOptions, 'model'
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
-  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`
+  const url = `http://${await listening(server)}/`
   const connection = (user = 'ann') =>
     fetchServerSentEvents(url, { rejoin: true, headers: { 'x-user': user } })
   return {

@@ -9,6 +9,7 @@ import { until } from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { call, calls, lastText, mailTool, pendingId, says, scriptedModel, states } from './engine.js'
+import { listening } from './listening.js'
 import { serve } from './wires.js'
 
 function mailAgent(options: Partial<AgentOptions> = {}) {
@@ -39,13 +40,9 @@ async function openSocket(options: SocketOptions = {}, origin?: string) {
     ...(user !== undefined && { subject: user }),
   })
   sockets.on('connection', toSocketHandler(agent, { context, ...options }))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  const url = `ws://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`
+  const url = `ws://${await listening(server)}/`
   onTestFinished(() => {
     for (const socket of sockets.clients) socket.terminate()
-    server.close()
   })
   return { url, agent, sent, model, open: () => connect(url, origin) }
 }
@@ -355,11 +352,7 @@ test('the answer endpoint: a person, a page of the own host, JSON, and a run tha
       ...(request.headers['x-user'] !== undefined && { subject: String(request.headers['x-user']) }),
     }),
   })
-  const server = createServer(handler).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`
+  const url = `http://${await listening(createServer(handler))}/`
   const body = JSON.stringify({
     threadId: 't',
     runId: 'r',

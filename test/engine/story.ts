@@ -1,7 +1,7 @@
 import { ChatClient, type Connection } from '@countersign/client'
 import type { UIMessage } from '@countersign/core'
 import { type Agent, type AgentOptions, createAgent, memoryLedger, tool } from '@countersign/server'
-import { until } from '@countersign/testing'
+import { until, verified } from '@countersign/testing'
 import { z } from 'zod'
 import { call, calls, says, scriptedModel } from './engine.js'
 
@@ -43,6 +43,7 @@ export async function playStory(
     warn: () => {},
     approvals: { ledger: memoryLedger(), ...approvals },
     generateId: () => `message-${++ids}`,
+    now: () => Date.UTC(2026, 0, 1),
     tools: [
       tool({
         name: 'search',
@@ -72,7 +73,7 @@ export async function playStory(
       }),
     ],
   })
-  const connection = await connect(agent)
+  const connection = verified(await connect(agent))
   let requests = 0
   const counting: Connection = {
     ...connection,

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type Connection, fetchServerSentEvents, postAnswers, stream } from '@countersign/client'
 import { webSocket } from '@countersign/client/web-socket'
@@ -6,6 +5,7 @@ import { type Agent, type AnswerQueue, answerQueue } from '@countersign/server'
 import { toNodeAnswerHandler, toNodeHandler, toSocketHandler } from '@countersign/server/node'
 import { onTestFinished } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
+import { listening } from './listening.js'
 
 const subject = 'person-1'
 
@@ -55,13 +55,9 @@ export async function serve(agent: Agent, live: boolean, goOnFor = 0) {
   )
   const sockets = new WebSocketServer({ server })
   sockets.on('connection', toSocketHandler(agent, { context, goOnFor }))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const url = `http://${await listening(server)}/`
   onTestFinished(() => {
     for (const socket of sockets.clients) socket.terminate()
-    server.closeAllConnections()
-    server.close()
   })
-  const address = server.address()
-  return { server, sockets, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/` }
+  return { server, sockets, url }
 }

@@ -106,5 +106,14 @@ export {
   type TimelineEntry,
   watch,
 } from './timeline.js'
+export {
+  createRunVerifier,
+  type RunVerifier,
+  type VerifiedOptions,
+  type VerifiedRequest,
+  verified,
+  verifyEvents,
+  verifyRun,
+} from './verifier.js'
 export { macrotasks as passMacrotasks, microtasks as passMicrotasks, until } from './waiting.js'
 export type { ScriptedEvent } from './writer.js'

@@ -121,6 +121,42 @@ export function leasing(spec: Spec, expect: Expect): void {
     },
   )
 
+  spec(
+    "a provider's call that was handed out is taken over by one, who tells the provider",
+    async (bench) => {
+      const { ledger, others } = bench
+      const record = { ...bench.record, providerExecuted: true }
+      const handedOut = { type: 'handed-out', arguments: record.arguments } as const
+      const repeat = { status: 'repeat', outcome: handedOut, late: false }
+      await ledger.issue(record)
+      await ledger.claim(record, approve, 'h1', LEASE)
+      expect(await ledger.complete(record, 'h1', handedOut)).toEqual(recorded)
+      expect(await ledger.claim(record, approve, 'h2', LEASE)).toEqual(repeat)
+      const results = await atOnce(20, (index) =>
+        others[index % others.length]?.reclaim(record, `r${index}`, LEASE),
+      )
+      expect(count(results)).toEqual({ claimed: 1, refused: 19 })
+      const winner = `r${results.findIndex((result) => result?.status === 'claimed')}`
+      expect((await ledger.unsettled('alice', 'thread')).map(({ state }) => state.phase)).toEqual(['claimed'])
+      expect(await ledger.claim(record, approve, 'h2', LEASE)).toEqual({ status: 'in-progress' })
+      expect(await ledger.complete(record, 'h1', handedOut)).toEqual({ status: 'fenced' })
+      // given back, taken again, and ended
+      expect(await ledger.complete(record, winner, handedOut)).toEqual(recorded)
+      expect(await ledger.unsettled('alice', 'thread')).toEqual([])
+      expect(statusOf(await ledger.reclaim(record, 'h3', LEASE))).toEqual('claimed')
+      const outcome = { type: 'result', content: '1' } as const
+      expect(await ledger.complete(record, 'h3', outcome)).toEqual(recorded)
+      expect(await ledger.reclaim(record, 'h4', LEASE)).toEqual({ status: 'refused' })
+      expect(await ledger.claim(record, approve, 'h4', LEASE)).toEqual({ ...repeat, outcome })
+      expect(await ledger.unsettled('alice', 'thread')).toEqual([])
+
+      const ours = await bench.issueAnother()
+      await ledger.claim(ours, approve, 'h1', LEASE)
+      await ledger.complete(ours, 'h1', handedOut)
+      expect(await ledger.reclaim(ours, 'h2', LEASE)).toEqual({ status: 'refused' })
+    },
+  )
+
   spec('an outcome beyond 256 KiB is kept as hash and size', async (bench) => {
     const { ledger, record } = bench
     const content = 'é'.repeat(200 * 1024)
