@@ -15,7 +15,7 @@ export const batchModel = () =>
   ])
 
 /** Drafts may go, and nothing else: yes, no with a reason, yes. */
-export const onlyDrafts: Decide = ({ arguments: text }) =>
+const onlyDrafts: Decide = ({ arguments: text }) =>
   text.includes('draft') ? { approved: true } : { approved: false, reason: 'Only the drafts.' }
 
 /** Three requests in one turn, answered by one message. All three have their result before the model goes on. */

@@ -42,7 +42,7 @@ export function parseAnswer(typed: Typed, offer: Offer): Answer {
     case 'escaped':
       return { kind: 'deny', because: 'Escape' }
     default:
-      return typed.kind satisfies never
+      return typed satisfies never
   }
 }
 

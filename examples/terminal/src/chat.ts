@@ -38,7 +38,7 @@ function messagesOf({ once }: Settings, company: Company): AsyncIterable<Said> {
 function deciderFor(company: Company, { yesTo }: Settings, write: (text: string) => void): Decide {
   if (company === 'person') return (request) => askPerson(request, write)
   return async (request) => {
-    write(renderRequest(request.view, request.place, WIDTH_WITHOUT_TERMINAL))
+    write(renderRequest(request.view, request, WIDTH_WITHOUT_TERMINAL))
     return decideUnasked(request, yesTo)
   }
 }

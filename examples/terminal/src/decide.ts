@@ -1,5 +1,4 @@
 import type { ApprovalResponse, ApprovalView } from '@countersign/client'
-import type { Place } from './request-card.js'
 
 /** What was decided about one request, and the line that says so. */
 export interface Decision {
@@ -17,7 +16,8 @@ export interface Request {
   readonly view: ApprovalView
   readonly viewOf: (input: unknown) => ApprovalView
   readonly toolName: string
-  readonly place: Place
+  /** How many requests wait after this one. */
+  readonly more: number
 }
 
 /** Yes, for this call or for the session, with the edited arguments where there are any. */

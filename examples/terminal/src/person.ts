@@ -13,7 +13,7 @@ export async function askPerson(request: Request, write: (text: string) => void)
     const view = edited ? request.viewOf(edited.input) : request.view
     const offer = offerOf(view)
     await dropTypedAhead()
-    write(renderRequest(view, request.place, process.stdout.columns))
+    write(renderRequest(view, { more: request.more, edited: edited !== undefined }, process.stdout.columns))
     const answer = parseAnswer(await prompt(questionOf(offer)), offer)
     switch (answer.kind) {
       case 'once':

@@ -30,7 +30,8 @@ export async function dropTypedAhead(): Promise<void> {
   const { stdin } = process
   const drop = () => {}
   stdin.setRawMode(true)
-  stdin.on('data', drop)
+  // a listener alone does not wake an input that the last prompt has paused
+  stdin.on('data', drop).resume()
   await pause(30)
   stdin.off('data', drop)
 }

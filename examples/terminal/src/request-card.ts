@@ -2,32 +2,31 @@ import type { ApprovalView } from '@countersign/client'
 import { displayText } from '@countersign/core'
 import { quote } from './quote.js'
 
-/** Where a request stands among those that wait. */
-export interface Place {
-  readonly position: number
-  readonly count: number
+/** What is to be seen beside the request itself. */
+export interface RequestNotes {
+  /** How many requests wait after this one. */
+  readonly more: number
+  /** The arguments shown are as the person changed them; the server's message is about those before. */
+  readonly edited?: boolean
 }
 
 /** What a person reads before answering: warning, tool, arguments, message. `columns` is the width of the terminal. */
-export function renderRequest(view: ApprovalView, { position, count }: Place, columns: number): string {
-  const place = count > 1 ? ` (${position} of ${count})` : ''
+export function renderRequest(view: ApprovalView, notes: RequestNotes, columns: number): string {
+  const { more, edited = false } = notes
+  const after = more > 0 ? ` (${more} more after this)` : ''
+  const args = view.arguments ? quote(view.arguments.text.text, columns) : '   | none\n'
   return [
-    `\n!! Your approval is needed${place}: nothing runs unless you say yes.\n`,
-    '   Tool\n',
-    quote(view.title.text, columns),
-    argumentsOf(view, columns),
-    messageOf(view, columns),
+    `\n!! Your approval is needed${after}: nothing runs unless you say yes.\n`,
+    `   Tool\n${quote(view.title.text, columns)}`,
+    `   Arguments${edited ? ', with your changes' : ''}\n${args}`,
+    messageOf(view, edited, columns),
     ...warningsOf(view).map((warning) => `!! ${warning}\n`),
   ].join('')
 }
 
-function argumentsOf(view: ApprovalView, columns: number): string {
-  if (!view.arguments) return '   No arguments\n'
-  return `   Arguments\n${quote(view.arguments.text.text, columns)}`
-}
-
-function messageOf({ message }: ApprovalView, columns: number): string {
-  return message ? `   Message of the server\n${quote(message.text, columns)}` : ''
+function messageOf({ message }: ApprovalView, edited: boolean, columns: number): string {
+  if (!message) return ''
+  return `   Message of the server${edited ? ', before your changes' : ''}\n${quote(message.text, columns)}`
 }
 
 function warningsOf(view: ApprovalView): string[] {

@@ -62,8 +62,8 @@ export function createTranscript(): Transcript {
   }
 }
 
-/** The last character may be half of one, or the beginning of an emoji of several, so it waits for the next. */
+/** The last character may be the beginning of a longer one (an emoji of several, half a surrogate pair), so it waits for the next. */
 function characterEnd(text: string, from: number): number {
-  const rest = text.slice(from)
+  const rest = text.slice(from).replace(/[\uD800-\uDBFF]$/, '')
   return from + (new Intl.Segmenter().segment(rest).containing(rest.length - 1)?.index ?? 0)
 }

@@ -10,15 +10,15 @@ export interface Turn {
 }
 
 /** The oldest request that waits and was not asked yet, so that one that is told twice is asked once. */
-export function nextRequest(
+function nextRequest(
   { pendingApprovals }: Pick<ChatSnapshot, 'pendingApprovals'>,
   asked: ReadonlySet<string>,
 ): Request | undefined {
   for (const [at, part] of pendingApprovals.entries()) {
     const view = approvalView(part)
     if (view?.status !== 'open' || asked.has(view.id)) continue
-    const place = { position: at + 1, count: pendingApprovals.length }
-    return { view, viewOf: (input) => viewWith(part, input) ?? view, toolName: part.name, place }
+    const more = pendingApprovals.length - at - 1
+    return { view, viewOf: (input) => viewWith(part, input) ?? view, toolName: part.name, more }
   }
   return undefined
 }

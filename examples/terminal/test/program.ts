@@ -7,11 +7,11 @@ import { type IPty, spawn } from '@lydell/node-pty'
 import { bundleForNode } from '../../../scripts/bundle.mjs'
 import { screenOf } from './screen.js'
 
-const root = join(import.meta.dirname, '../../..')
+const example = join(import.meta.dirname, '..')
 
 /** The program as it is run, in a pseudo-terminal or between pipes, each time in a new folder. */
 export async function buildProgram() {
-  const script = await bundleForNode(join(import.meta.dirname, '../src/main.ts'), root)
+  const script = await bundleForNode(join(example, 'src/main.ts'), example)
   const parent = await mkdtemp(join(tmpdir(), 'countersign-terminal-'))
   const running = new Set<() => void>()
   const newFolder = async () => join(await mkdtemp(join(parent, 'run-')), 'workspace')

@@ -34,7 +34,7 @@ export function screenOf(written: string): string {
     l: () => {},
   }
   // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what reads them
-  for (const found of written.matchAll(/\x1b\[[?]?(\d*)([A-Za-z])|\x1b\[[\d;]*m|[^]/gu)) {
+  for (const found of written.matchAll(/\x1b\[[?]?(\d*)([A-Za-z])|\x1b\[[\d;]*m|[\s\S]/gu)) {
     const [text, count, letter] = found
     if (letter !== undefined) {
       const control = controls[letter]
