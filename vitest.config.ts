@@ -28,6 +28,9 @@ const tested = ['packages', 'examples']
   .flatMap((parent) => readdirSync(`${root}/${parent}`).map((name) => `${parent}/${name}`))
   .filter((folder) => existsSync(`${root}/${folder}/test`))
 
+/** No test says how long something takes. These only end what hangs, also on a machine that is busy with other work. */
+const patience = { testTimeout: 60_000, expect: { poll: { timeout: 30_000 } } }
+
 export default defineConfig({
   test: {
     projects: [
@@ -39,11 +42,12 @@ export default defineConfig({
           root: folder,
           include: ['test/**/*.test.{ts,tsx}'],
           environment: inJsdom.has(folder) ? 'jsdom' : 'node',
+          ...patience,
         },
       })),
       {
         resolve: { alias },
-        test: { name: 'workspace', root: 'test', include: ['**/*.test.{ts,tsx}'], testTimeout: 60_000 },
+        test: { name: 'workspace', root: 'test', include: ['**/*.test.{ts,tsx}'], ...patience },
       },
     ],
   },

@@ -40,6 +40,7 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
     display: ['protocol'],
     redact: [],
     live: ['protocol'],
+    'approval-history': ['machine', 'tools'],
   },
   server: {
     encoding: [],

@@ -131,6 +131,11 @@ export const checks = {
     find: "return { status: sameRecord(known.record, record) ? 'unchanged' : 'conflict' }",
     put: "approvals.update({ ...known, record }, { phase: 'issued' })\n        return { status: 'unchanged' }",
   },
+  'told once': {
+    file: server('answers/forward.ts'),
+    find: 'if (claim !== undefined) await complete(this.#scope, claim, outcome)',
+    put: 'if (claim !== undefined) await record(this.#scope, claim, handedOut(call))',
+  },
   'row owner and thread': {
     file: server('ledger/memory-approvals.ts'),
     find: 'return ledgerKey(owner, threadId, approvalId)',

@@ -30,11 +30,12 @@ function* obey(text) {
   }
 }
 
-/** As a provider does with a tool of its own: once it is told of a yes, the tool runs there. */
+/** As a provider does with a tool of its own: once it is told of a yes, the tool runs there. Of `mcpr_silent` it tells no result. */
 function* runApproved(answers, record) {
   for (const { type, approved, approvalId } of answers) {
     if (type !== 'approval-response' || !approved) continue
     record.run({ tool: 'provider', input: approvalId })
+    if (approvalId === 'mcpr_silent') continue
     const id = `item_${++made}`
     const approval = { id: approvalId, state: 'answered' }
     yield { type: 'tool-call', id, name: 'search', arguments: '{}', providerExecuted: true, approval }

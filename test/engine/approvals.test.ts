@@ -109,15 +109,21 @@ for (const wire of wires) {
     }
   })
 
-  test(`a yes that met a failing model is sent again by retry, and reaches the provider (${wire})`, async () => {
-    const model = scriptedModel([searches[0] ?? [], [{ type: 'text-delta', delta: 'I' }], searches[1] ?? []])
+  test(`a yes that met a failing model is told to the provider once: it may have run, and the chat goes on (${wire})`, async () => {
+    const model = scriptedModel([
+      searches[0] ?? [],
+      [{ type: 'text-delta', delta: 'I' }],
+      ({ messages }) =>
+        says(JSON.stringify(messages).includes('approval-response') ? 'told again' : 'Sorry.'),
+    ])
     const { chat } = await connect(wire, { model })
     await chat.sendMessage('Search.')
     await chat.addToolApprovalResponse({ id: 'mcpr_1', approved: true })
     expect(chat.getSnapshot().status).toBe('error')
+    expect(states(chat)).toEqual(['search:error'])
     await chat.retry()
-    expect(states(chat)).toEqual(['search:complete'])
-    expect(lastText(chat)).toContain('Found 3.')
+    expect(chat.getSnapshot().status).toBe('ready')
+    expect(lastText(chat)).toContain('Sorry.')
   })
 }
 

@@ -52,13 +52,14 @@ redis.call('RPUSH', KEYS[2], ARGV[4])
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
 return false`
 
-/** KEYS: row, the thread's open rows. ARGV: the state to replace, the new one, lifetime, the row's name, whether it is done. */
+/** KEYS: row, the thread's open rows. ARGV: the state to replace, the new one, lifetime, the row's name, how its being open changes. */
 const REPLACE = `
 if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'state', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-if ARGV[5] == '1' then redis.call('LREM', KEYS[2], 1, ARGV[4])
-elseif redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
+if ARGV[5] == 'closes' then redis.call('LREM', KEYS[2], 1, ARGV[4]) end
+if ARGV[5] == 'reopens' then redis.call('RPUSH', KEYS[2], ARGV[4]) end
+if ARGV[5] ~= 'closes' and redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
 return 1`
 
 /** KEYS: the thread's open rows. ARGV: what their keys begin with. Those that have expired leave the list. */
@@ -96,8 +97,8 @@ export function redisApprovals(redis: Redis) {
   async function replace(ask: Ask, row: RowNow, { record, state }: LedgerEntry): Promise<boolean> {
     const keys = [rowKey(record), openKey(record.owner, record.threadId)]
     const life = lifetime({ record, state }, row.now)
-    const done = state.phase === 'done' ? '1' : '0'
-    const values = [row.stored, JSON.stringify(state), life, nameOf(record), done]
+    const change = state.phase === 'done' ? 'closes' : row.state.phase === 'done' ? 'reopens' : 'none'
+    const values = [row.stored, JSON.stringify(state), life, nameOf(record), change]
     return (await ask(REPLACE, keys, values)) === 1
   }
 

@@ -52,6 +52,7 @@ export {
   approvalCache,
   type CachedTool,
 } from './ledger/approval-cache.js'
+export type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from './ledger/grant.js'
 export type {
   ApprovalEdits,
   ApprovalRecord,
@@ -61,11 +62,6 @@ export type {
   AuditEntry,
   ClaimResult,
   CompleteResult,
-  Grant,
-  GrantKey,
-  GrantRequest,
-  GrantResult,
-  GrantSelector,
   IssueResult,
   Ledger,
   LedgerAnswer,

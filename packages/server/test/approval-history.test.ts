@@ -72,7 +72,7 @@ test('S3.80 a question that is still open is told as open, one that nobody answe
     message.role === 'assistant'
       ? {
           ...message,
-          toolCalls: message.toolCalls?.map((one) => ({
+          toolCalls: (message.toolCalls ?? []).map((one) => ({
             ...one,
             metadata: { countersign: { token: first.approval.token, approval: first.approval } },
           })),

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { failed, toProviderText, toResultContent } from '@countersign/core'
-import { drainOutputs, type PlannedCall, planFromMap, runPlan, type scriptedModel } from '@countersign/server'
+import { drainOutputs, planFromMap, runPlan, type scriptedModel } from '@countersign/server'
 import { expect, test } from 'vitest'
 import { answer, ask, call, collect, counted, input, results, say, testAgent, user } from './support.js'
 

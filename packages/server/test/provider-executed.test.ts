@@ -5,6 +5,7 @@ import {
   type ModelMessage,
   memoryLedger,
   scriptedModel,
+  statelessLedger,
 } from '@countersign/server'
 import { expect, test } from 'vitest'
 import {
@@ -168,40 +169,145 @@ test('S0.58 S0.61 a no is forwarded with its reason in the place of a result, al
   expect(toldOf(model.requests[2]?.messages)).toEqual([told])
 })
 
-test('S0.59 the result reaches the first call across requests, also when the yes had to be sent twice', async () => {
-  const ledger = memoryLedger()
-  const broken = testAgent([[asks('mcpr_1'), finish], [{ type: 'text-delta', delta: 'I' }]], {
-    approvals: { ledger },
-  })
-  const { asked, history } = await first(broken.agent)
+const allToldYes = (requests: readonly { readonly messages: readonly ModelMessage[] }[]) =>
+  requests
+    .flatMap(({ messages }) => toldApprovals(messages))
+    .filter((told) => 'approved' in told && told.approved)
+const interruptedOf = ({ toolCallId }: Asked) => [
+  { id: toolCallId, own: { outcome: 'error', code: 'interrupted' } },
+]
+
+test('S0.59 a yes is told once; repeats, one by one or at once, get the stored result', async () => {
+  const turns = [
+    [asks('mcpr_1'), finish],
+    [...runs('mcpr_1', 'mcp_1', { hits: 3 }), ...say('3 hits')],
+  ]
+  for (let count = 0; count < 20; count++) turns.push(say('ok'))
+  const { agent, model } = testAgent(turns)
+  const { asked, history } = await first(agent)
   const resume = [answer(asked, { approved: true })]
-  expect(last(await collect(broken.agent, input(history, { resume })))).toMatchObject({ type: 'RUN_ERROR' })
-  const retried = testAgent([[...runs('mcpr_1', 'mcp_9', 1), finish]], { approvals: { ledger } })
-  const events = await collect(retried.agent, input(history, { resume }))
-  expect(toldApprovals(retried.model.requests[0]?.messages)).toMatchObject([
-    { approvalId: 'mcpr_1', approved: true },
-  ])
-  expect(results(events)).toMatchObject([{ id: asked.toolCallId, content: 1 }])
+  const send = () => collect(agent, input(history, { resume }))
+  const all = [...(await Promise.all(Array.from({ length: 10 }, send))), await send(), await send()]
+  for (const events of all)
+    expect(results(events)).toMatchObject([{ id: asked.toolCallId, content: { hits: 3 } }])
+  expect(allToldYes(model.requests)).toHaveLength(1)
 })
 
-test('S0.59 a decision kept in the history is forwarded until there is a result, then no more', async () => {
-  const { agent, model } = testAgent([
-    [asks('mcpr_1'), finish],
-    say('I wait.'),
-    [...runs('mcpr_1', 'mcp_1', 1), finish],
-    say('bye'),
-  ])
-  const { asked, history } = await first(agent)
-  let messages: Message[] = history
-  const next = async (more: Parameters<typeof input>[1] = {}) => {
-    const events = await collect(agent, input(messages, more))
-    messages = fold(messages, events)
-    return toldApprovals(model.requests.at(-1)?.messages).length
+const endings: Record<string, ModelEvent[] | (() => ModelEvent[])> = {
+  'says nothing of it': say('I wait.'),
+  'breaks off': [{ type: 'text-delta', delta: 'I' }],
+  'fails before its first event': () => {
+    throw new Error('no connection')
+  },
+}
+for (const [how, turn] of Object.entries(endings)) {
+  test(`a provider that was told yes and ${how} leaves the call interrupted, and is not told again`, async () => {
+    const ledger = memoryLedger()
+    const turns = [() => [asks('mcpr_1'), finish], typeof turn === 'function' ? turn : () => turn]
+    const told = testAgent(turns, { approvals: { ledger } })
+    const { asked, history } = await first(told.agent)
+    const resume = [answer(asked, { approved: true })]
+    const events = await collect(told.agent, input(history, { resume }))
+    expect(results(events)).toMatchObject(interruptedOf(asked))
+    const next = testAgent([say('ok'), say('ok'), say('ok')], { approvals: { ledger } })
+    expect(results(await collect(next.agent, input(history, { resume })))).toMatchObject(interruptedOf(asked))
+    expect(results(await collect(next.agent, input(history)))).toMatchObject(interruptedOf(asked))
+    const after = kept(fold(history, events), asked)
+    expect(results(await collect(next.agent, input([...after, user('and?')])))).toEqual([])
+    expect(allToldYes([...told.model.requests, ...next.model.requests])).toHaveLength(1)
+  })
+}
+
+test('a history that holds the call twice has its yes told once, also while it still waits to be told', async () => {
+  const ledger = memoryLedger()
+  const open = (turns: ModelEvent[][]) => testAgent(turns, { approvals: { ledger } })
+  const { asked, history } = await first(open([[asks('mcpr_1'), finish]]).agent)
+  const twice = [
+    ...history,
+    ...history.slice(1).map((message) => ({ ...message, id: `again_${message.id}` })),
+  ]
+  const resume = [answer(asked, { approved: true })]
+  await collect(open([]).agent, input(history, { resume }), { maxSteps: 0 })
+  const { agent, model } = open([[...runs('mcpr_1', 'mcp_1', 1), finish], say('ok'), say('ok')])
+  for (const time of ['first', 'second', 'third']) {
+    const events = await collect(agent, input(twice, { resume }))
+    expect(new Set(results(events).map(({ content }) => content)), time).toEqual(new Set([1]))
   }
-  expect(await next({ resume: [answer(asked, { approved: true })] })).toBe(1)
-  messages = kept(messages, asked)
-  expect(await next()).toBe(1)
-  expect(await next()).toBe(0)
+  expect(allToldYes(model.requests)).toHaveLength(1)
+})
+
+test('a yes that no model was called with is told later, once', async () => {
+  const send = counted('send', { needsApproval: true })
+  const ledger = memoryLedger()
+  const open = (turns: ModelEvent[][], maxSteps?: number) =>
+    testAgent(turns, {
+      tools: [send.tool],
+      approvals: { ledger },
+      ...(maxSteps !== undefined && { maxSteps }),
+    })
+  const turn: ModelEvent[] = [
+    { type: 'tool-call', id: 'c1', name: 'send', arguments: '{}' },
+    asks('mcpr_1'),
+    finish,
+  ]
+  const asking = open([turn])
+  const question = [user('go')]
+  const events = await collect(asking.agent, input(question))
+  const [ours, theirs] = requests(events)
+  if (ours === undefined || theirs === undefined) throw new Error('not asked')
+  const history = fold(question, events)
+  // the other question is still open
+  const one = [answer(theirs, { approved: true })]
+  expect(requests(await collect(asking.agent, input(history, { resume: one })))).toMatchObject([
+    { approval: { id: ours.approval.id } },
+  ])
+  expect(asking.model.requests).toHaveLength(1)
+  // the run is stopped before the model is called
+  const both = [answer(ours, { approved: true }), ...one]
+  const stopped = AbortSignal.abort()
+  await collect(asking.agent, input(history, { resume: both }), { signal: stopped })
+  const later = open([[...runs('mcpr_1', 'mcp_1', 'found'), ...say('both')], say('ok')])
+  const told = await collect(later.agent, input(history, { resume: [answer(ours, { approved: true })] }))
+  expect(results(told).map(({ content }) => content)).toEqual([{ done: 'send' }, 'found'])
+  await collect(later.agent, input(history, { resume: both }))
+  expect(allToldYes(later.model.requests)).toHaveLength(1)
+  expect(send.runs).toHaveLength(1)
+})
+
+test('with a ledger that keeps nothing a yes is told, and can be repeated', async () => {
+  const turns = [
+    [asks('mcpr_1'), finish],
+    [...runs('mcpr_1', 'mcp_1', 1), finish],
+  ]
+  const ledger = statelessLedger({ acceptReplay: true })
+  const { agent } = testAgent([...turns, turns[1] ?? []], { approvals: { ledger } })
+  const { asked, history } = await first(agent)
+  const resume = [answer(asked, { approved: true })]
+  for (const time of ['once', 'again'])
+    expect(results(await collect(agent, input(history, { resume }))), time).toMatchObject([{ content: 1 }])
+})
+
+test('a ledger that fails before the provider is told ends the run, and the yes can still be told', async () => {
+  const whole = memoryLedger()
+  let broken = true
+  const reclaim: typeof whole.reclaim = (...args) =>
+    broken ? Promise.reject(new Error('down')) : whole.reclaim(...args)
+  const { agent, model } = testAgent(
+    [
+      [asks('mcpr_1'), finish],
+      [...runs('mcpr_1', 'mcp_1', 1), finish],
+    ],
+    {
+      approvals: { ledger: { ...whole, reclaim } },
+    },
+  )
+  const { asked, history } = await first(agent)
+  const resume = [answer(asked, { approved: true })]
+  const failed = await collect(agent, input(history, { resume }))
+  expect(last(failed)).toMatchObject({ type: 'RUN_ERROR', code: 'ledger-unavailable' })
+  broken = false
+  expect(results(await collect(agent, input(history, { resume })))).toMatchObject([{ content: 1 }])
+  expect(allToldYes(model.requests)).toHaveLength(1)
 })
 
 /** The history as a Countersign client keeps it: the answer is with the call. */
@@ -476,16 +582,15 @@ for (const approved of [true, false]) {
   })
 }
 
-test('a request that was handed on is found in the ledger, where the client kept neither decision nor token', async () => {
-  const { agent, model } = testAgent([
-    [asks('mcpr_1'), finish],
-    say('I wait.'),
-    [...runs('mcpr_1', 'mcp_1', 1), finish],
-  ])
+test('a yes that waits to be told is found in the ledger, where the client did not keep the decision', async () => {
+  const ledger = memoryLedger()
+  const { agent } = testAgent([[asks('mcpr_1'), finish]], { approvals: { ledger } })
   const { asked, history } = await first(agent)
-  const waiting = await collect(agent, input(history, { resume: [answer(asked, { approved: true })] }))
-  await collect(agent, input(fold(history, waiting)))
-  expect(toldApprovals(model.requests[2]?.messages)).toMatchObject([{ approvalId: 'mcpr_1', approved: true }])
+  const resume = [answer(asked, { approved: true })]
+  await collect(agent, input(history, { resume }), { maxSteps: 0 })
+  const later = testAgent([[...runs('mcpr_1', 'mcp_1', 1), finish]], { approvals: { ledger } })
+  await collect(later.agent, input(history))
+  expect(allToldYes(later.model.requests)).toMatchObject([{ approvalId: 'mcpr_1' }])
 })
 
 test('a provider that names no usable id for its request ends the run', async () => {

@@ -1,5 +1,5 @@
 // The other doors an answer may come by: the question as a client tool, and approvals of the model's provider.
-import { alter, bare, called, entry, fold, requests, result, say, yes } from '../client.mjs'
+import { alter, bare, called, entry, fold, requests, result, results, say, yes } from '../client.mjs'
 import { payloadOf, selfMade } from '../forge.mjs'
 
 const args = { to: 'team', n: 1 }
@@ -34,6 +34,13 @@ const askProvider = async ({ run }, more = {}) => {
   const start = [say({ calls: [{ ...search, ...more }] })]
   const { events } = await run(start)
   return { asked: requests(events)[0], history: fold(start, events) }
+}
+
+/** Every repeat gets what the provider made of the call. */
+function expectFound(world, { events }, calls = 1) {
+  const told = results(events).map(({ content }) => content)
+  if (told.length === calls && told.every((content) => content === 'found')) world.saw('stored outcome')
+  else world.breach(`a repeat got ${JSON.stringify(told)}`)
 }
 
 export const doors = [
@@ -238,6 +245,58 @@ export const doors = [
     play: async ({ run }) => {
       const { asked, history } = await askProvider({ run })
       await run(history, { resume: [entry(asked, { approved: false })] })
+      await run(history, { resume: [entry(asked)] })
+    },
+  },
+  {
+    name: "a yes to the provider's question, again",
+    sends: 'one answered request twice: the second would have the provider run its tool again',
+    code: 'stored outcome',
+    executions: 1,
+    check: 'told once',
+    play: async ({ run }, world) => {
+      const { asked, history } = await askProvider({ run })
+      await run(history, { resume: [entry(asked)] })
+      expectFound(world, await run(history, { resume: [entry(asked)] }))
+    },
+  },
+  {
+    name: "a yes to the provider's question, fifty times at once",
+    sends: 'one answered request fifty times at the same time',
+    code: 'stored outcome',
+    executions: 1,
+    check: 'told once',
+    play: async ({ run }, world) => {
+      const { asked, history } = await askProvider({ run })
+      const all = Array.from({ length: 50 }, () => run(history, { resume: [entry(asked)] }))
+      for (const answered of await Promise.all(all)) expectFound(world, answered)
+    },
+  },
+  {
+    name: "a yes to the provider's question, again with its call twice",
+    sends: 'one answered request twice, the second with a copy of the call in the history',
+    code: 'stored outcome',
+    executions: 1,
+    check: 'told once',
+    play: async ({ run }, world) => {
+      const { asked, history } = await askProvider({ run })
+      const twice = [...history, { ...structuredClone(history.at(-1)), id: 'copy' }]
+      await run(history, { resume: [entry(asked)] })
+      expectFound(world, await run(twice, { resume: [entry(asked)] }), 2)
+    },
+  },
+  {
+    name: "a yes to the provider's question, again after it told no result",
+    sends: 'one answered request twice; the provider runs its tool and says nothing of it',
+    code: 'interrupted',
+    executions: 1,
+    check: 'told once',
+    play: async ({ run }) => {
+      const { asked, history } = await askProvider(
+        { run },
+        { approval: { ...search.approval, id: 'mcpr_silent' } },
+      )
+      await run(history, { resume: [entry(asked)] })
       await run(history, { resume: [entry(asked)] })
     },
   },

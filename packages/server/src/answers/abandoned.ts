@@ -12,13 +12,14 @@ import { decideGate } from '../gate/gate.js'
 import { type CallSite, isProviderExecuted, MOVED_ON } from '../history/history.js'
 import { readOwn } from '../history/metadata.js'
 import type { ApprovalRef, ApprovalState, ClaimResult, LedgerAnswer } from '../ledger/ledger.js'
+import { audit } from '../scope/audit.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { readCall } from '../tools/call.js'
 import { approvalIdOf } from './answers.js'
 import { decidedBy, given } from './decided.js'
 import type { IssuedRecords } from './issued.js'
 import type { Refusal } from './refusals.js'
-import { interruptedOutcome, rejection, restoreOutcome } from './stored-outcome.js'
+import { interruptedOutcome, rejectedAs, rejection, restoreOutcome } from './stored-outcome.js'
 import { verifyCallToken } from './verdicts.js'
 
 /** What becomes of a call that has no result and was not answered by this request. */
@@ -107,6 +108,7 @@ export async function closeCall(scope: RunScope, question: Question, closing: Le
   const { site, ref } = question
   const answer = given(scope, closing, 'server')
   const settled = await closeInLedger(scope, ref, answer)
+  if (settled?.status === 'claimed') await auditClosing(scope, question, answer)
   if (settled?.status === 'repeat' || settled?.status === 'conflict') {
     const stored = await storedResult(scope, question)
     if (stored !== undefined) return stored
@@ -176,6 +178,13 @@ function kept(
 
 function decided(scope: RunScope, { scopes }: Question, answer: LedgerAnswer): ApprovalDecided {
   return decidedBy(scope, answer, scopes && optionsOf(scope, scopes))
+}
+
+async function auditClosing(scope: RunScope, { site, ref }: Question, answer: LedgerAnswer): Promise<void> {
+  const names = { approvalId: ref.approvalId, toolCallId: site.call.id, toolName: site.call.function.name }
+  const code = answer.decision === 'cancel' ? answer.code : undefined
+  await audit(scope, { event: 'claimed', ...names, decision: answer.decision, code, via: 'server' })
+  await audit(scope, { event: 'completed', ...names, outcome: rejectedAs(answer) })
 }
 
 /** Settles a request that can no longer be answered. What the ledger does not know needs no settling. */

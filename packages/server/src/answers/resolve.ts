@@ -10,7 +10,7 @@ import { prepareVerdicts, type Settlement } from './prepare.js'
 import type { Refusal } from './refusals.js'
 import type { Resolution } from './resolution.js'
 import { runClaimed } from './run-claimed.js'
-import { interruptedOutcome, rejection, restoreOutcome } from './stored-outcome.js'
+import { interruptedOutcome, rejectedAs, rejection, restoreOutcome } from './stored-outcome.js'
 import { LEDGER_UNAVAILABLE, type VerifiedVerdict } from './verdicts.js'
 
 /**
@@ -57,6 +57,7 @@ async function settle(
     })
     if (settlement.kind === 'run')
       return runClaimed(scope, { ...settlement, holder, revision: claim.revision, messages })
+    await audit(scope, { event: 'completed', ...auditNames(verdict), outcome: rejectedAs(answer) })
     return { kind: 'result', site, outcome: rejection(answer), decided: decidedFor(scope, verdict, answer) }
   }
   if (claim.status === 'interrupted' && settlement.kind === 'run')

@@ -1,6 +1,6 @@
 import type { Message, ToolOutcome } from '@countersign/core'
 import { grantSession } from '../gate/grants.js'
-import type { ApprovalRef, LedgerAnswer, ToolOutcome as RanOutcome } from '../ledger/ledger.js'
+import type { LedgerAnswer } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
 import type { ReadyCall } from '../tools/call.js'
@@ -8,6 +8,7 @@ import { type Execution, executeTool } from '../tools/execute.js'
 import { progressEvent } from '../tools/progress.js'
 import { toolFailed } from '../tools/tool-errors.js'
 import type { AgentTool } from '../tools/toolkit.js'
+import { auditNames, type Claim, complete, keepLease, record } from './claim.js'
 import { decidedFor } from './decided.js'
 import type { Resolution } from './resolution.js'
 import { interruptedOutcome, toStored } from './stored-outcome.js'
@@ -24,22 +25,29 @@ export interface ClaimedCall {
   readonly messages: readonly Message[]
 }
 
+function claimOf({ verdict: { ref, site }, holder }: ClaimedCall): Claim {
+  return { ref, holder, call: site.call }
+}
+
 /** Runs a claimed call to its end, whatever becomes of the client, and records the outcome. */
 export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise<Resolution> {
   const { call, verdict } = claimed
+  const claim = claimOf(claimed)
   await grantSession(scope, claimed)
   if (call.tool.location === 'client') {
-    await complete(scope, claimed, { type: 'handed-out', arguments: call.canonical })
+    await complete(scope, claim, { type: 'handed-out', arguments: call.canonical })
     const decided = decidedFor(scope, verdict, claimed.answer)
     return { kind: 'handed-out', site: verdict.site, input: call.args, decided }
   }
   if (call.tool.location === 'provider') {
-    await complete(scope, claimed, { type: 'handed-out', arguments: call.canonical })
+    // the request that tells the provider claims it again, and records what came of it
+    await record(scope, claim, { type: 'handed-out', arguments: call.canonical })
     return { kind: 'forwarded', site: verdict.site, decided: decidedFor(scope, verdict, claimed.answer) }
   }
-  const stopRenewing = keepLease(scope, verdict.ref, claimed.holder)
+  const stopRenewing = keepLease(scope, claim)
   let execution: Execution
   try {
+    await audit(scope, { event: 'started', ...auditNames(claim) })
     execution = await execute(scope, claimed, call.tool)
   } finally {
     stopRenewing()
@@ -71,68 +79,27 @@ function execute(
 
 async function conclude(scope: RunScope, claimed: ClaimedCall, execution: Execution): Promise<Resolution> {
   const { site } = claimed.verdict
+  const claim = claimOf(claimed)
   const decided = decidedFor(scope, claimed.verdict, claimed.answer)
   const result = (outcome: ToolOutcome): Resolution => ({ kind: 'result', site, outcome, decided })
   switch (execution.kind) {
     case 'finished':
-      await complete(scope, claimed, toStored(execution.outcome))
+      await complete(scope, claim, toStored(execution.outcome))
       return result(execution.outcome)
     case 'interrupted':
-      await complete(scope, claimed, { type: 'interrupted', message: execution.reason })
+      await complete(scope, claim, { type: 'interrupted', message: execution.reason })
       return result(interruptedOutcome(execution.reason))
     case 'threw': {
       const { name, tool } = claimed.call
       if (tool.failureMode !== 'throw') {
-        await complete(scope, claimed, toStored(execution.failure))
+        await complete(scope, claim, toStored(execution.failure))
         return result(execution.failure)
       }
       // an idempotent tool may run again by the same answer: its failure is no outcome
-      await complete(scope, claimed, tool.idempotent ? { type: 'interrupted' } : toStored(execution.failure))
+      await complete(scope, claim, tool.idempotent ? { type: 'interrupted' } : toStored(execution.failure))
       return { kind: 'threw', site, error: toolFailed(name, execution.error) }
     }
     default:
       return execution satisfies never
   }
-}
-
-/** Extends the lease while the tool runs. */
-function keepLease(scope: RunScope, ref: ApprovalRef, holder: string): () => void {
-  const { ledger, leaseMs } = scope.settings.approvals
-  const renew = () => {
-    ledger.renew(ref, holder, leaseMs).then(
-      ({ status }) => {
-        if (status === 'lost') clearInterval(timer)
-      },
-      (error: unknown) => scope.settings.warn('A lease could not be renewed.', error),
-    )
-  }
-  const timer = setInterval(renew, leaseMs / 3)
-  return () => clearInterval(timer)
-}
-
-const ATTEMPTS = 3
-
-/** Records an outcome. It is told to the person even where it cannot be recorded; the row then lapses to interrupted. */
-async function complete(
-  scope: RunScope,
-  { verdict, holder }: ClaimedCall,
-  outcome: RanOutcome,
-): Promise<void> {
-  const { approvals, warn } = scope.settings
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    try {
-      const { status } = await approvals.ledger.complete(verdict.ref, holder, outcome)
-      if (status !== 'recorded')
-        warn(`The outcome of ${verdict.site.call.function.name} was not recorded: ${status}.`)
-      break
-    } catch (error) {
-      warn(
-        `The outcome of ${verdict.site.call.function.name} could not be recorded (attempt ${attempt}).`,
-        error,
-      )
-    }
-  }
-  const { approvalId, site } = verdict
-  const names = { approvalId, toolCallId: site.call.id, toolName: site.call.function.name }
-  await audit(scope, { event: 'completed', ...names, outcome: outcome.type })
 }

@@ -69,6 +69,11 @@ export function rejection(answer: LedgerAnswer): ToolOutcome {
   }
 }
 
+/** The same in one word. */
+export function rejectedAs({ decision }: LedgerAnswer): 'denied' | 'cancelled' {
+  return decision === 'deny' ? 'denied' : 'cancelled'
+}
+
 function shortened(reason: string | undefined): string | undefined {
   return reason?.slice(0, MAX_REASON_LENGTH)
 }

@@ -77,12 +77,7 @@ export async function requestApproval(
     const request = describeRequest(scope, call, record)
     const issued = await approvals.ledger.issue(record)
     if (issued.status === 'issued' || issued.status === 'unchanged') {
-      await audit(scope, {
-        event: 'issued',
-        ...named(record),
-        arguments: call.canonical,
-        view: request.approval.display,
-      })
+      await auditRequest(scope, call, record, request)
       return { ok: true, request }
     }
     warn(`The ledger did not take the request for ${call.name}: ${issued.status}.`)
@@ -93,8 +88,27 @@ export async function requestApproval(
   return { ok: false, failure: failed('execution_error', reason, 'ledger-unavailable') }
 }
 
-function named({ approvalId, toolCallId, toolName }: ApprovalRecord) {
-  return { approvalId, toolCallId, toolName }
+async function auditRequest(
+  scope: RunScope,
+  call: ReadyCall,
+  { approvalId, toolCallId, toolName, shown }: ApprovalRecord,
+  { approval, ...request }: ApprovalRequest,
+): Promise<void> {
+  const { token: _, ...terms } = approval
+  const written = canonicalJson({ ...request, approval: terms })
+  // what a schema or the tool itself shows is not masked, and arguments are not written down
+  const isMasked = redactOf(scope, call) !== undefined && shown?.display === undefined
+  await audit(scope, {
+    event: 'issued',
+    ...{ approvalId, toolCallId, toolName },
+    arguments: call.canonical,
+    ...(isMasked && terms.display !== undefined && { view: terms.display }),
+    ...(written.ok && { shown: written.canonical }),
+  })
+}
+
+function redactOf({ settings }: RunScope, { tool }: ReadyCall): ((input: never) => unknown) | undefined {
+  return tool.redact ?? settings.approvals.redact
 }
 
 async function signRecord(
@@ -182,9 +196,9 @@ export function describeRequest(scope: RunScope, call: ReadyCall, terms: AskedTe
 }
 
 /** What the tool's options make of a call for the person: its message, and the arguments as shown where they differ. */
-function shownTerms({ settings }: RunScope, call: ReadyCall): ShownTerms {
+function shownTerms(scope: RunScope, call: ReadyCall): ShownTerms {
   const { message } = termsOf(call.tool)
-  const redact = call.tool.redact ?? settings.approvals.redact
+  const redact = redactOf(scope, call)
   return {
     message: typeof message === 'function' ? message(call.input as never) : message,
     display: redact === undefined ? otherThanAsked(call, call.input)?.value : masked(call, redact),

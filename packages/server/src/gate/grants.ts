@@ -1,4 +1,5 @@
-import type { GrantRequest, LedgerAnswer } from '../ledger/ledger.js'
+import type { GrantRequest } from '../ledger/grant.js'
+import type { LedgerAnswer } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
 import type { ReadyCall } from '../tools/call.js'
@@ -9,11 +10,16 @@ export async function useGrant(scope: RunScope, call: ReadyCall): Promise<boolea
   if (scope.owner === null || call.tool.location === 'provider') return false
   const { approvals, warn } = scope.settings
   try {
-    return (await approvals.ledger.findGrant(grantKey(scope, scope.owner, call), 'use')) !== undefined
+    const grant = await approvals.ledger.findGrant(grantKey(scope, scope.owner, call), 'use')
+    if (grant === undefined) return false
   } catch (error) {
     warn(`Session grants could not be read for ${call.name}; the person is asked.`, error)
     return false
   }
+  const { id: toolCallId, name: toolName, canonical } = call
+  const said = { decision: 'approve', scope: 'session', via: 'grant' } as const
+  await audit(scope, { event: 'claimed', toolCallId, toolName, arguments: canonical, ...said })
+  return true
 }
 
 /** A claimed answer and the call it let run. */

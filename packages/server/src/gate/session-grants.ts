@@ -1,4 +1,4 @@
-import type { Grant } from '../ledger/ledger.js'
+import type { Grant } from '../ledger/grant.js'
 import { audit } from '../scope/audit.js'
 import type { AgentSettings } from '../scope/settings.js'
 

@@ -1,5 +1,5 @@
 import type { SessionGrant } from '@countersign/core'
-import type { Grant } from '../ledger/ledger.js'
+import type { Grant } from '../ledger/grant.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/settings.js'
 import { subjectOf } from './holder.js'

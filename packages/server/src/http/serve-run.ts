@@ -1,5 +1,5 @@
 import type { RunAgentInput } from '@countersign/core'
-import { answerQueue, putAll } from '../channel/answer-queue.js'
+import { type AnswerQueue, answerQueue, putAll } from '../channel/answer-queue.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { createChannel } from '../scope/channel.js'
@@ -37,15 +37,17 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const kept = holder?.kind === 'subject'
   const stopping = new AbortController()
   const stop = () => stopping.abort()
-  const run = agent.run(input, { context, disconnected: stopping.signal, answers })
+  const known = { context, disconnected: stopping.signal }
+  const run = agent.run(input, { ...known, answers })
   const events = createChannel<LoggedEvent>(async (emit, gone) => {
     const stay = stopAfter(gone, kept ? goOnFor : 0, stop)
-    const deliver = answers && key !== undefined
-    const close = deliver && (await agent.answerChannel.open(key, (entries) => putAll(answers, entries)))
+    const close = answers && key !== undefined ? await openToAnswers(agent, key, answers) : undefined
+    // no answer would ever reach it: it ends with its questions, and their answers come with a later request
+    const told = answers && close === undefined ? agent.run(input, known) : run
     const record = kept && key !== undefined ? await agent.runLog.begin(key) : undefined
     let n = 0
     try {
-      for await (const event of run) {
+      for await (const event of told) {
         const data = JSON.stringify(event)
         await record?.append([data])
         await emit({ n: ++n, data })
@@ -57,6 +59,19 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     }
   })
   return { events, stop }
+}
+
+/** The way of answers into an open run, and how it is closed; nothing where the channel fails. */
+async function openToAnswers(
+  agent: Agent,
+  key: string,
+  answers: AnswerQueue,
+): Promise<(() => Promise<void>) | undefined> {
+  try {
+    return await agent.answerChannel.open(key, (entries) => putAll(answers, entries))
+  } catch {
+    return undefined
+  }
 }
 
 /** Stops a run whose reader has gone, at once or later. The function that comes back forgets it. */

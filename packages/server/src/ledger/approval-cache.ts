@@ -1,5 +1,6 @@
 import { CountersignError } from '@countersign/core'
-import type { Grant, Ledger } from './ledger.js'
+import type { Grant } from './grant.js'
+import type { Ledger } from './ledger.js'
 import { memoryLedger } from './memory-ledger.js'
 
 /** A tool by name, or one of an MCP server, or a part of what it does (`scopeKey`; default: all of it). */

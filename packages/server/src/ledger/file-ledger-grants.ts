@@ -1,6 +1,6 @@
 import { column, type Database, type SqliteStatement } from './file-ledger-sqlite.js'
+import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from './grant.js'
 import { isLive, matches, newGrant, takeGrant } from './grant-row.js'
-import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from './ledger.js'
 
 const SWEPT_AT_ONCE = 8
 

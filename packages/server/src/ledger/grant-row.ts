@@ -1,5 +1,5 @@
 import { randomId } from '../encoding/ids.js'
-import type { Grant, GrantRequest, GrantSelector } from './ledger.js'
+import type { Grant, GrantRequest, GrantSelector } from './grant.js'
 
 /** The grant that a request makes at `now`; `ttl` is the lifetime of one that names none. Milliseconds. */
 export function newGrant(request: GrantRequest, now: number, ttl: number): Grant {

@@ -122,13 +122,16 @@ export function reclaimRow(
   lease: { readonly now: number; readonly leaseMs: number },
 ): RowStep<ReclaimResult> {
   const current = stateAt(state, lease.now)
-  if (current.phase !== 'interrupted' || !record.idempotent) return { result: { status: 'refused' } }
-  // the revision of the first claim: a revocation since then still wins over the grant this answer may lead to
-  const { answer, revision } = current
-  return {
+  const claimed = (answer: LedgerAnswer, revision: number): RowStep<ReclaimResult> => ({
     result: { status: 'claimed', answer, revision },
     state: { phase: 'claimed', answer, holder, leaseUntil: lease.now + lease.leaseMs, revision },
-  }
+  })
+  // the grant that the answer may have led to was made when it was handed out
+  if (current.phase === 'done' && current.outcome.type === 'handed-out' && record.providerExecuted === true)
+    return claimed(current.answer, 0)
+  if (current.phase !== 'interrupted' || !record.idempotent) return { result: { status: 'refused' } }
+  // the revision of the first claim: a revocation since then still wins over the grant this answer may lead to
+  return claimed(current.answer, current.revision)
 }
 
 /** Whether two records ask the same question, member by member. */

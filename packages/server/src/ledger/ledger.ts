@@ -1,4 +1,5 @@
 import type { ApprovalErrorCode, ApprovalScope } from '@countersign/core'
+import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from './grant.js'
 
 export type { ApprovalScope } from '@countersign/core'
 
@@ -83,8 +84,8 @@ export type ToolOutcome =
   | { readonly type: 'result'; readonly content: string }
   | { readonly type: 'error'; readonly message: string; readonly code?: string | undefined }
   /**
-   * Whoever runs the call has it: the client (a repeat hands it out again and the client runs it once), or the model's provider
-   * (which is told again of the same answer until it has given a result).
+   * Whoever runs the call has it: the client (a repeat hands it out again and the client runs it once), or the model's provider, which is
+   * not told yet: the request that tells it takes the call over (`reclaim`) and ends it with the provider's result.
    */
   | { readonly type: 'handed-out'; readonly arguments: string }
   /** It may or may not have run (an abort or a timeout after the start). The row becomes `interrupted`, not `done`. */
@@ -107,7 +108,10 @@ export type StoredOutcome =
       readonly bytes: number
     }
 
-/** Where a question stands. `issued` -> `claimed` -> `done`, or `interrupted` when its runner was lost. */
+/**
+ * Where a question stands. `issued` -> `claimed` -> `done`, or `interrupted` when its runner was lost. A provider's call that is `done` as
+ * `handed-out` becomes `claimed` once more, when its provider is told.
+ */
 export type ApprovalState =
   | { readonly phase: 'issued' }
   | {
@@ -173,78 +177,34 @@ export type CompleteResult =
 
 export type ReclaimResult =
   | { readonly status: 'claimed'; readonly answer: LedgerAnswer; readonly revision: number }
-  /** Not interrupted, or the tool is not idempotent. */
+  /** It is not to be taken over: it is neither an interrupted call of an idempotent tool nor one that waits for its provider. */
   | { readonly status: 'refused' }
   | { readonly status: 'not-issued' }
 
-/** What a grant covers. Its owner is never null: without a subject a session scope counts as `once`. */
-export interface GrantKey {
-  readonly owner: string
-  readonly threadId: string
-  readonly toolName: string
-  readonly toolServer?: string | undefined
-  /** What the tool's `scopeKey(input)` made of the arguments that ran; the tool's name where it has none. */
-  readonly scopeKey: string
-}
-
-export interface GrantRequest extends GrantKey {
-  /** `false` remembers a no for display; it never allows anything. */
-  readonly approved: boolean
-  /** Milliseconds from now. Default: the ledger's. */
-  readonly ttl?: number | undefined
-  /** How often it may be used. Default: without limit until it expires. */
-  readonly uses?: number | undefined
-  /**
-   * From the claim of the verdict that made it. A revocation by this owner since then wins and the grant is not made.
-   * Left out only by the application's own server code.
-   */
-  readonly revision?: number | undefined
-}
-
-export interface Grant extends GrantKey {
-  /** Names this grant to its owner; not a secret. */
-  readonly id: string
-  readonly approved: boolean
-  /** Milliseconds since the epoch. */
-  readonly grantedAt: number
-  readonly expiresAt: number
-  readonly usesLeft?: number | undefined
-}
-
-export type GrantResult =
-  | { readonly status: 'granted'; readonly grant: Grant }
-  /** Revoked after the verdict was claimed. */
-  | { readonly status: 'revoked' }
-  /** This ledger keeps no grants: a session scope counts as `once`. */
-  | { readonly status: 'unsupported' }
-
-/** The grants that all given members match. Only `owner`: all of theirs. */
-export interface GrantSelector {
-  readonly owner: string
-  readonly threadId?: string | undefined
-  readonly toolName?: string | undefined
-  readonly toolServer?: string | undefined
-  readonly scopeKey?: string | undefined
-  readonly id?: string | undefined
-}
-
-/** One line about one step of one approval. Owner and arguments are keyed hashes; a token is never in it. */
+/**
+ * One line about one step of one approval. Owner and arguments are keyed hashes; a token is never in it. A call that a person was asked
+ * about has a line for its proposal (`issued`), for each answer that was not taken (`refused`), for the decision (`claimed`), for the
+ * execution (`started`; none where nothing runs here) and for the outcome (`completed`; none where the process was lost). A call that a
+ * standing session approval lets run has the last three, with `via: 'grant'` and no `approvalId`.
+ */
 export interface AuditEntry {
   /** Milliseconds since the epoch. */
   readonly at: number
-  readonly event: 'issued' | 'claimed' | 'refused' | 'completed' | 'granted' | 'revoked'
+  readonly event: 'issued' | 'claimed' | 'refused' | 'started' | 'completed' | 'granted' | 'revoked'
   readonly ownerHash: string
   readonly threadId: string
   readonly approvalId?: string | undefined
   readonly toolCallId?: string | undefined
   readonly toolName?: string | undefined
   readonly argumentsHash?: string | undefined
-  /** What a person may read of the arguments, as the tool's `redact` left them. */
+  /** What a person may read of the arguments, as `redact` left them; absent where it leaves them all, or there is none. */
   readonly view?: unknown
+  /** With `issued`: the keyed hash of all that the person was shown, the token apart, as RFC 8785 JSON. */
+  readonly shownHash?: string | undefined
   readonly decision?: LedgerAnswer['decision'] | undefined
   readonly scope?: ApprovalScope | undefined
   readonly edited?: boolean | undefined
-  /** Which door the answer came by. */
+  /** Which door the answer came by; `server` where it was closed without the person, `grant` where a session approval stood. */
   readonly via?: string | undefined
   readonly code?: ApprovalErrorCode | undefined
   readonly outcome?: StoredOutcome['type'] | 'interrupted' | undefined
@@ -284,7 +244,10 @@ export interface Ledger {
   /** Records the outcome, by the holder of the claim only; up to {@link MAX_OUTCOME_BYTES}, beyond it hash and size. */
   complete(ref: ApprovalRef, holder: string, outcome: ToolOutcome): Promise<CompleteResult>
 
-  /** Takes over an interrupted call of an idempotent tool, to run it again under the same idempotency key. */
+  /**
+   * Takes over an interrupted call of an idempotent tool, to run it again under the same idempotency key; or a call of the model's
+   * provider (`providerExecuted`) that is done as `handed-out`, to tell the provider.
+   */
   reclaim(ref: ApprovalRef, holder: string, leaseMs: number): Promise<ReclaimResult>
 
   /**

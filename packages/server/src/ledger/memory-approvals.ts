@@ -57,6 +57,8 @@ export class MemoryApprovals {
    * always fits. `trace` marks the outcome as one that may be dropped later.
    */
   update(row: Row, state: ApprovalState, trace?: UnavailableOutcome): boolean {
+    // a row that is taken up again has its former outcome no more
+    this.#forgetOutcome(rowKey(row.record))
     const size = row.size - editSize(row.state) + editSize(state)
     const outcomeSize = trace?.bytes ?? 0
     if (!this.#makeRoom(0, size - row.size + outcomeSize)) return false
@@ -85,14 +87,20 @@ export class MemoryApprovals {
     return this.#hasRoom(rows, size)
   }
 
-  #dropOutcome(key: string): void {
+  #forgetOutcome(key: string): UnavailableOutcome | undefined {
     const dropped = this.#droppable.get(key)
-    if (dropped === undefined) return
+    if (dropped === undefined) return undefined
     this.#droppable.delete(key)
     this.#size -= dropped.size
+    return dropped.trace
+  }
+
+  #dropOutcome(key: string): void {
+    const trace = this.#forgetOutcome(key)
+    if (trace === undefined) return
     const row = this.#rows.get(key)
     if (row?.state.phase !== 'done') return
-    this.#rows.set(key, { ...row, state: { ...row.state, outcome: dropped.trace } })
+    this.#rows.set(key, { ...row, state: { ...row.state, outcome: trace } })
   }
 
   #sweep(now: number): void {

@@ -1,12 +1,6 @@
+import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from './grant.js'
 import { isLive, matches, newGrant, takeGrant } from './grant-row.js'
-import {
-  type Grant,
-  type GrantKey,
-  type GrantRequest,
-  type GrantResult,
-  type GrantSelector,
-  ledgerKey,
-} from './ledger.js'
+import { ledgerKey } from './ledger.js'
 
 /** The grants of a memory ledger, by owner and thread. What does not fit is evicted, oldest first: it is asked again. */
 export class MemoryGrants {

@@ -6,25 +6,29 @@ import {
   type ToolFailure,
   type ToolOutcome,
 } from '@countersign/core'
+import { toStored } from '../answers/stored-outcome.js'
 import { readApprovalRequired } from '../gate/approval-required.js'
 import { type ApprovalRequest, requestApproval } from '../gate/ask.js'
 import { decideGate } from '../gate/gate.js'
 import { useGrant } from '../gate/grants.js'
+import type { AuditEntry } from '../ledger/ledger.js'
+import { audit } from '../scope/audit.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { type ProposedCall, type ReadyCall, readCall } from '../tools/call.js'
-import { executeTool, outcomeOf } from '../tools/execute.js'
+import { type Execution, executeTool, outcomeOf } from '../tools/execute.js'
 import { progressEvent } from '../tools/progress.js'
 import { toolFailed } from '../tools/tool-errors.js'
 
 /** What is to happen with a call that the model has just made. */
 export type FreshDecision =
   | { readonly kind: 'refused'; readonly outcome: ToolOutcome }
-  /** `approved`: by the application's policy or a standing grant. */
+  /** `approved`: by the application's policy or, `granted`, by a standing session approval. */
   | {
       readonly kind: 'run'
       readonly call: ReadyCall
       readonly tool: AnyServerTool
       readonly approved: boolean
+      readonly granted: boolean
     }
   | { readonly kind: 'client'; readonly call: ReadyCall }
   | { readonly kind: 'ask'; readonly request: ApprovalRequest }
@@ -47,7 +51,7 @@ export async function decideFresh(
     case 'run':
       return cleared(call, gate.approved)
     case 'ask': {
-      if (await useGrant(scope, call)) return cleared(call, true)
+      if (await useGrant(scope, call)) return cleared(call, true, true)
       const { approvalId } = proposed
       const own = approvalId === undefined ? {} : { approvalId, scopes: ['once' as const] }
       const asking = await requestApproval(scope, call, context, own)
@@ -64,9 +68,11 @@ function refused({ providerExecuted }: ProposedCall, failure: ToolFailure): Fres
   return { kind: 'refused', outcome: failed('cancelled', failure.reason, failure.code) }
 }
 
-function cleared(call: ReadyCall, approved: boolean): FreshDecision {
+function cleared(call: ReadyCall, approved: boolean, granted = false): FreshDecision {
   const { tool } = call
-  return tool.location === 'server' ? { kind: 'run', call, tool, approved } : { kind: 'client', call }
+  return tool.location === 'server'
+    ? { kind: 'run', call, tool, approved, granted }
+    : { kind: 'client', call }
 }
 
 /** How a call that needed nobody's yes ended. */
@@ -82,8 +88,10 @@ export async function runFresh(
   decision: Extract<FreshDecision, { kind: 'run' }>,
   messages: readonly Message[],
 ): Promise<FreshResult> {
-  const { call, tool, approved } = decision
+  const { call, tool, approved, granted } = decision
   const { id: toolCallId, name } = call
+  const told = { toolCallId, toolName: name, via: 'grant' }
+  if (granted) await audit(scope, { event: 'started', ...told })
   const execution = await executeTool({
     tool,
     input: call.input,
@@ -98,12 +106,27 @@ export async function runFresh(
     },
     report: (data) => scope.emit(progressEvent(toolCallId, name, data)),
   })
+  if (granted) await audit(scope, { event: 'completed', ...told, outcome: endOf(execution) })
   if (execution.kind === 'threw') {
     const required = approved ? undefined : readApprovalRequired(execution.error)
     if (required !== undefined) return askAfterAll(scope, decision, messages, required)
     if (tool.failureMode === 'throw') return { kind: 'threw', error: toolFailed(name, execution.error) }
   }
   return { kind: 'outcome', outcome: outcomeOf(execution) }
+}
+
+/** How an execution ended, in the word of the audit trail. */
+function endOf(execution: Execution): AuditEntry['outcome'] {
+  switch (execution.kind) {
+    case 'finished':
+      return toStored(execution.outcome).type
+    case 'interrupted':
+      return 'interrupted'
+    case 'threw':
+      return 'error'
+    default:
+      return execution satisfies never
+  }
 }
 
 /** A tool that threw an `ApprovalRequiredError`: a grant lets it run again, else the person is asked. */
@@ -114,7 +137,8 @@ async function askAfterAll(
   { message, args, options }: NonNullable<ReturnType<typeof readApprovalRequired>>,
 ): Promise<FreshResult> {
   const { call } = decision
-  if (await useGrant(scope, call)) return runFresh(scope, { ...decision, approved: true }, messages)
+  if (await useGrant(scope, call))
+    return runFresh(scope, { ...decision, approved: true, granted: true }, messages)
   const asking = await requestApproval(scope, call, gateContext(scope, call.id, messages), {
     scopes: options.filter((option) => option !== 'deny'),
     shown: { message, ...(args !== undefined && { display: args }) },

@@ -1,8 +1,16 @@
-import { CountersignError, type Message, type TokenUsage, type ToolMessage } from '@countersign/core'
+import {
+  CountersignError,
+  type Message,
+  type TokenUsage,
+  type ToolCall,
+  type ToolMessage,
+} from '@countersign/core'
+import { type ForwardClaims, type TakenForwards, takeForwards } from '../answers/forward.js'
+import { interruptedOutcome, toStored } from '../answers/stored-outcome.js'
 import { isId } from '../encoding/ids.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import type { Forwarded, ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
-import { callAskedAbout, prepareMessagesForModel } from '../history/history.js'
+import { callAskedAbout, placeResults, prepareMessagesForModel, resultMessage } from '../history/history.js'
 import { toModelMessages } from '../history/model-messages.js'
 import { assertReconciled } from '../history/reconcile.js'
 import {
@@ -14,6 +22,7 @@ import {
 } from '../model/model.js'
 import type { RunScope } from '../scope/scope.js'
 import { isReserved } from '../tools/toolkit.js'
+import { emitResult } from './emit-result.js'
 import { decideFresh } from './fresh-calls.js'
 import { StepCalls } from './step-calls.js'
 import { StepWork } from './step-work.js'
@@ -43,12 +52,38 @@ type StepEnding =
 /** Calls the model once: its events go out as they come, and each call is decided as soon as its arguments are complete. */
 export async function runStep(
   scope: RunScope,
-  { messages, forwarded }: ForwardedHistory,
+  history: ForwardedHistory,
   usedIds: Set<string>,
 ): Promise<StepResult> {
-  const prepared = prepareMessagesForModel(messages)
-  assertReconciled(prepared)
-  return new Step(scope, { messages: prepared, forwarded }, usedIds).run()
+  const taken = await takeForwards(scope, history.forwarded)
+  try {
+    const known = await tellKnown(scope, history.forwarded, taken)
+    const prepared = prepareMessagesForModel(placeResults(history.messages, known))
+    assertReconciled(prepared)
+    const { open } = taken.claims
+    const forwarded = new Map([...history.forwarded].filter(([call]) => open.includes(call)))
+    const step = new Step(scope, { messages: prepared, forwarded }, taken.claims, usedIds)
+    const result = await step.run()
+    return { ...result, results: [...known.values(), ...result.results] }
+  } finally {
+    await taken.claims.release()
+  }
+}
+
+/** Tells what another request, which forwarded the same calls, has made of them. */
+async function tellKnown(
+  scope: RunScope,
+  forwarded: ForwardedCalls,
+  { results }: TakenForwards,
+): Promise<ReadonlyMap<ToolCall, ToolMessage>> {
+  const known = new Map<ToolCall, ToolMessage>()
+  for (const [call, outcome] of results) {
+    const own = { decided: forwarded.get(call)?.decided }
+    const message = resultMessage(scope.settings.generateId(), call.id, outcome, own)
+    known.set(call, message)
+    await emitResult(scope, message)
+  }
+  return known
 }
 
 type ProvidersResult = Extract<ModelEvent, { type: 'tool-result' }>
@@ -58,6 +93,7 @@ class Step {
   readonly #scope: RunScope
   readonly #history: readonly Message[]
   readonly #forwarded: ForwardedCalls
+  readonly #claims: ForwardClaims
   readonly #writer: StepWriter
   readonly #calls: StepCalls
   readonly #work: StepWork
@@ -65,18 +101,23 @@ class Step {
   #metadata: ProviderMetadata = {}
   #finish: FinishReason | undefined
 
-  constructor(scope: RunScope, { messages, forwarded }: ForwardedHistory, usedIds: Set<string>) {
+  constructor(
+    scope: RunScope,
+    { messages, forwarded }: ForwardedHistory,
+    claims: ForwardClaims,
+    usedIds: Set<string>,
+  ) {
     this.#scope = scope
     this.#history = messages
     this.#forwarded = forwarded
+    this.#claims = claims
     this.#calls = new StepCalls(usedIds)
     this.#writer = new StepWriter(scope.emit, scope.settings.generateId, providerOf(scope.settings.model))
     this.#work = new StepWork(scope, this.#writer, messages)
   }
 
   async run(): Promise<StepResult> {
-    const broken = await this.#stream()
-    if (broken !== undefined) this.#work.fail(broken)
+    if (!this.#scope.stop.aborted) await this.#callModel()
     await this.#writer.close()
     await this.#work.done()
     const { results, asked, clientCalls, forwarded, failure } = this.#work
@@ -91,6 +132,17 @@ class Step {
       usage: this.#usage,
       metadata: this.#metadata,
       ending: this.#ending(stopped, failure),
+    }
+  }
+
+  async #callModel(): Promise<void> {
+    const broken = await this.#stream()
+    if (broken !== undefined) this.#work.fail(broken)
+    // even of a request that failed nobody can say that the provider did not get it
+    for (const call of this.#claims.open) {
+      const decided = this.#forwarded.get(call)?.decided
+      await this.#claims.end(call, { type: 'interrupted' })
+      await this.#work.settle(call.id, interruptedOutcome(), { decided })
     }
   }
 
@@ -175,9 +227,10 @@ class Step {
   }
 
   /** The result of a call that the provider has run, now or after it asked in an earlier step. */
-  #settleProviders({ toolCallId, outcome, metadata: provider }: ProvidersResult): Promise<void> {
+  async #settleProviders({ toolCallId, outcome, metadata: provider }: ProvidersResult): Promise<void> {
     const id = this.#calls.idOf(toolCallId)
-    const [, allowed] = [...this.#forwarded].findLast(([call]) => call.id === id) ?? []
+    const [call, allowed] = [...this.#forwarded].findLast(([{ id: one }]) => one === id) ?? []
+    if (call !== undefined) await this.#claims.end(call, toStored(outcome))
     return this.#work.settle(id, outcome, { provider, decided: allowed?.decided })
   }
 

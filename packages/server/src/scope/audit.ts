@@ -4,28 +4,40 @@ import { hashOwner } from '../tokens/token.js'
 import type { RunScope } from './scope.js'
 
 /** What the engine says about one step; times, owner and hashes are added here. */
-export interface AuditStep extends Omit<AuditEntry, 'at' | 'ownerHash' | 'threadId' | 'argumentsHash'> {
+export interface AuditStep
+  extends Omit<AuditEntry, 'at' | 'ownerHash' | 'threadId' | 'argumentsHash' | 'shownHash'> {
   /** RFC 8785 text; only its keyed hash is written. */
   readonly arguments?: string | undefined
+  /** All that the person was shown, as RFC 8785 text; only its keyed hash is written. */
+  readonly shown?: string | undefined
 }
 
-/** Appends to the ledger's audit trail. A trail that cannot be written warns and stops nothing. */
-export async function audit(
-  scope: Pick<RunScope, 'settings' | 'owner' | 'threadId'>,
-  step: AuditStep,
-): Promise<void> {
-  const { approvals, now, warn } = scope.settings
+type AuditedScope = Pick<RunScope, 'settings' | 'owner' | 'threadId'>
+
+/** Appends to the audit trail: the ledger's, and the application's hook. One that cannot be written warns and stops nothing. */
+export async function audit(scope: AuditedScope, step: AuditStep): Promise<void> {
+  const { approvals, warn } = scope.settings
   try {
-    const keys = await approvals.keyring.current()
-    const { arguments: text, ...entry } = step
-    await approvals.ledger.audit({
-      ...entry,
-      at: now(),
-      ownerHash: await hashOwner(keys.owner, scope.owner),
-      threadId: scope.threadId,
-      ...(text !== undefined && { argumentsHash: await keyedHash(keys.args, text) }),
-    })
+    const entry = await entryOf(scope, step)
+    const told = async () => approvals.onAudit?.(entry)
+    const written = await Promise.allSettled([told(), approvals.ledger.audit(entry)])
+    for (const one of written)
+      if (one.status === 'rejected') warn('The audit trail could not be written.', one.reason)
   } catch (error) {
     warn('The audit trail could not be written.', error)
+  }
+}
+
+async function entryOf(scope: AuditedScope, step: AuditStep): Promise<AuditEntry> {
+  const { approvals, now } = scope.settings
+  const { arguments: text, shown, ...entry } = step
+  const keys = await approvals.keyring.current()
+  return {
+    ...entry,
+    at: now(),
+    ownerHash: await hashOwner(keys.owner, scope.owner),
+    threadId: scope.threadId,
+    ...(text !== undefined && { argumentsHash: await keyedHash(keys.args, text) }),
+    ...(shown !== undefined && { shownHash: await keyedHash(keys.args, shown) }),
   }
 }

@@ -1,8 +1,9 @@
 import { CountersignError, type Message } from '@countersign/core'
 import { type AnswerChannel, defaultAnswerChannel } from '../channel/answer-channel.js'
+import { carefulAnswerChannel } from '../channel/careful-answer-channel.js'
 import { newApprovalId, randomId } from '../encoding/ids.js'
 import { defaultLedger } from '../ledger/approval-cache.js'
-import type { Ledger } from '../ledger/ledger.js'
+import type { AuditEntry, Ledger } from '../ledger/ledger.js'
 import { memoryLedger } from '../ledger/memory-ledger.js'
 import type { Model } from '../model/model.js'
 import { carefulRunLog } from '../run-log/careful-run-log.js'
@@ -55,6 +56,11 @@ export interface ApprovalOptions {
   readonly askAsTool?: boolean | undefined
   /** Refuses answers of clients that send no token back. Default: the ledger's own record is enough for those. */
   readonly requireToken?: boolean | undefined
+  /**
+   * Gets each line of the audit trail as it is written, also where the ledger keeps none; the run waits for it. What it throws is
+   * warned about and stops nothing.
+   */
+  readonly onAudit?: ((entry: AuditEntry) => void | Promise<void>) | undefined
   /** Ids of approvals: unguessable, at least 128 random bits. */
   readonly generateId?: (() => string) | undefined
   /** Milliseconds a claim holds without being renewed. Default 30,000. */
@@ -108,7 +114,7 @@ export interface AgentSettings {
   readonly onError: (error: unknown) => void
 }
 
-interface ApprovalSettings extends Pick<ApprovalOptions, 'policy' | 'confirm' | 'redact'> {
+interface ApprovalSettings extends Pick<ApprovalOptions, 'policy' | 'confirm' | 'redact' | 'onAudit'> {
   readonly keyring: Keyring
   readonly ledger: Ledger
   readonly expiresIn: number | 'never'
@@ -144,7 +150,7 @@ export function readSettings(options: AgentOptions): AgentSettings {
       concurrency === 'unbounded' ? Number.POSITIVE_INFINITY : positive('concurrency', concurrency),
     runTools: options.runTools ?? true,
     runLog: carefulRunLog(options.runLog ?? defaultRunLog(), warn),
-    answerChannel: options.answerChannel ?? defaultAnswerChannel(),
+    answerChannel: carefulAnswerChannel(options.answerChannel ?? defaultAnswerChannel(), warn),
     keeps: options.trustSystemMessages ? () => true : ({ role }) => role !== 'system' && role !== 'developer',
     approvals: readApprovals(options.approvals ?? {}, now, warn),
     now,
@@ -171,6 +177,7 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
     policy: withPermission(options.permission, options.policy),
     confirm: options.confirm,
     redact: options.redact,
+    onAudit: options.onAudit,
     askAsTool: options.askAsTool ?? false,
     requireToken: options.requireToken ?? false,
     generateId: options.generateId ?? newApprovalId,

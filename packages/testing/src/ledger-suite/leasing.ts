@@ -143,7 +143,11 @@ export function leasing(spec: Spec, expect: Expect): void {
       // given back, taken again, and ended
       expect(await ledger.complete(record, winner, handedOut)).toEqual(recorded)
       expect(await ledger.unsettled('alice', 'thread')).toEqual([])
-      expect(statusOf(await ledger.reclaim(record, 'h3', LEASE))).toEqual('claimed')
+      expect(await ledger.reclaim(record, 'h3', LEASE)).toEqual({
+        status: 'claimed',
+        answer: approve,
+        revision: 0,
+      })
       const outcome = { type: 'result', content: '1' } as const
       expect(await ledger.complete(record, 'h3', outcome)).toEqual(recorded)
       expect(await ledger.reclaim(record, 'h4', LEASE)).toEqual({ status: 'refused' })

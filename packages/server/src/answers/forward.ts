@@ -1,0 +1,136 @@
+import { CountersignError, type ToolCall, type ToolOutcome } from '@countersign/core'
+import { randomId } from '../encoding/ids.js'
+import type { ForwardedCalls } from '../history/forwarded.js'
+import { providerApprovalOf } from '../history/history.js'
+import { claimAndWait } from '../ledger/claim-and-wait.js'
+import type { ApprovalRef, ToolOutcome as RanOutcome } from '../ledger/ledger.js'
+import type { RunScope } from '../scope/scope.js'
+import { type Claim, complete, keepLease, record } from './claim.js'
+import { interruptedOutcome, restoreOutcome } from './stored-outcome.js'
+
+/** The calls that a request to the model is to forward, once it is certain that no other request forwards them. */
+export interface TakenForwards {
+  readonly claims: ForwardClaims
+  /** What became of those that another request has forwarded. */
+  readonly results: ReadonlyMap<ToolCall, ToolOutcome>
+}
+
+/**
+ * Claims approved calls of the provider right before the request that tells it. A yes is told once: where another request has told it,
+ * its result is waited for.
+ *
+ * @throws CountersignError `ledger-unavailable`; nothing is told then, and the yes can still be.
+ */
+export async function takeForwards(scope: RunScope, forwarded: ForwardedCalls): Promise<TakenForwards> {
+  const claims = new ForwardClaims(scope)
+  const results = new Map<ToolCall, ToolOutcome>()
+  try {
+    for (const call of oneOfEach(forwarded)) {
+      const taken = await take(scope, call)
+      if (taken.kind === 'claimed') claims.add(taken.claim)
+      if (taken.kind === 'result') results.set(call, taken.outcome)
+    }
+  } catch (error) {
+    await claims.release()
+    throw new CountersignError(
+      'ledger-unavailable',
+      'The model was not called, since its provider may have been told of an approval already. Send the request again later.',
+      {},
+      error,
+    )
+  }
+  return { claims, results }
+}
+
+/** Claims of a run for calls that the provider is being told of. Each ends once. */
+export class ForwardClaims {
+  readonly #scope: RunScope
+  readonly #held = new Map<ToolCall, { readonly claim: Claim; readonly stopRenewing: () => void }>()
+
+  constructor(scope: RunScope) {
+    this.#scope = scope
+  }
+
+  /** Calls whose end is not known yet. */
+  get open(): readonly ToolCall[] {
+    return [...this.#held.keys()]
+  }
+
+  add(claim: Claim): void {
+    this.#held.set(claim.call, { claim, stopRenewing: keepLease(this.#scope, claim) })
+  }
+
+  async end(call: ToolCall, outcome: RanOutcome): Promise<void> {
+    const claim = this.#letGo(call)
+    if (claim !== undefined) await complete(this.#scope, claim, outcome)
+  }
+
+  /** Gives back what is certain to have been told to nobody: a later request can take it up. */
+  async release(): Promise<void> {
+    for (const call of this.open) {
+      const claim = this.#letGo(call)
+      if (claim !== undefined) await record(this.#scope, claim, handedOut(call))
+    }
+  }
+
+  #letGo(call: ToolCall): Claim | undefined {
+    const held = this.#held.get(call)
+    held?.stopRenewing()
+    this.#held.delete(call)
+    return held?.claim
+  }
+}
+
+/** The provider has it to run, and was not told yet. */
+function handedOut(call: ToolCall): RanOutcome {
+  return { type: 'handed-out', arguments: call.function.arguments }
+}
+
+/** The last call of each approval: a history may hold one twice. */
+function oneOfEach(forwarded: ForwardedCalls): readonly ToolCall[] {
+  return [...new Map([...forwarded.keys()].map((call) => [providerApprovalOf(call), call])).values()]
+}
+
+type Taken =
+  | { readonly kind: 'claimed'; readonly claim: Claim }
+  | { readonly kind: 'result'; readonly outcome: ToolOutcome }
+  /** The run was stopped while it waited; it calls no model any more. */
+  | { readonly kind: 'stopped' }
+
+/** More than one only where a request that held the call gave it back. */
+const ATTEMPTS = 3
+
+async function take(scope: RunScope, call: ToolCall): Promise<Taken> {
+  const { ledger, leaseMs, waitMs } = scope.settings.approvals
+  const ref = refOf(scope, call)
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const claim = { ref, holder: randomId('holder_'), call }
+    const again = await ledger.reclaim(ref, claim.holder, leaseMs)
+    if (again.status === 'claimed') return { kind: 'claimed', claim }
+    const answer = await givenAnswer(scope, ref)
+    const wait = { leaseMs, waitMs, signal: scope.stop }
+    const found = await claimAndWait(ledger, ref, answer, claim.holder, wait)
+    // only a ledger that keeps nothing
+    if (found.status === 'claimed') return { kind: 'claimed', claim }
+    if (found.status === 'interrupted') return { kind: 'result', outcome: interruptedOutcome() }
+    if (scope.stop.aborted) return { kind: 'stopped' }
+    if (found.status !== 'repeat') throw new Error(`The approval ${ref.approvalId} is ${found.status}.`)
+    const from = restoreOutcome(found.outcome)
+    if (from.kind === 'outcome') return { kind: 'result', outcome: from.outcome }
+  }
+  throw new Error(`The approval ${ref.approvalId} could not be claimed for the provider.`)
+}
+
+function refOf({ owner, threadId }: RunScope, call: ToolCall): ApprovalRef {
+  const approvalId = providerApprovalOf(call)
+  if (approvalId === undefined) throw new Error(`The call ${call.id} names no approval.`)
+  return { owner, threadId, approvalId }
+}
+
+/** The answer as the ledger has it: what is claimed with the same one waits for its outcome. */
+async function givenAnswer({ settings }: RunScope, ref: ApprovalRef) {
+  const { state } = (await settings.approvals.ledger.lookup(ref)) ?? {}
+  return state === undefined || state.phase === 'issued'
+    ? ({ decision: 'approve', scope: 'once' } as const)
+    : state.answer
+}
