@@ -7,8 +7,8 @@ import { formatMessage } from 'publint/utils'
 import { ended, start } from './run.mjs'
 
 const root = `${import.meta.dirname}/..`
-/** Packages that offer no CommonJS, because their framework does not. */
-const modulesOnly = /countersign-(solid|svelte)-/
+/** Packages that offer no CommonJS, because their framework, or the types of their SDK, do not. */
+const modulesOnly = /countersign-(solid|svelte|google|mcp)-/
 const folder = mkdtempSync(join(tmpdir(), 'countersign-packed-'))
 let sound = true
 

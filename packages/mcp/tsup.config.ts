@@ -1,4 +1,5 @@
 import { defineConfig } from 'tsup'
 import { base } from '../../tsup.base'
 
-export default defineConfig({ ...base, entry: ['src/index.ts'] })
+// The types of its SDK resolve as ES modules only, so this package is one.
+export default defineConfig({ ...base, format: ['esm'], entry: ['src/index.ts'] })
