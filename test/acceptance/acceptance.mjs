@@ -1,23 +1,39 @@
 // `npm run acceptance`: how many lines of the acceptance checklist are proved by a test that ran and passed, and which are not.
-// It reads results, not source text. It runs all tests, unless `--results FILE` names the JSON report of a run; lines about speed are
-// read from the last `npm run bench`, or from `--bench FILE`.
+// It reads results, not source text. It runs all tests with coverage of the approval code, unless `--results FILE` names the JSON report
+// of a run and `--coverage FILE` its coverage summary; lines about speed are read from the last `npm run bench`, or from `--bench FILE`.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ended, start } from '../../scripts/run.mjs'
-import { countSection, inRanges, statedBy } from './count.mjs'
+import { countSection, coverageByFolder, coverageRow, inRanges, statedBy } from './count.mjs'
 
 const root = join(import.meta.dirname, '../..')
-const { values } = parseArgs({ options: { results: { type: 'string' }, bench: { type: 'string' } } })
-const benchFile = values.bench ?? join(root, '.countersign/bench.json')
+const kept = join(root, '.countersign')
 
-const results = JSON.parse(readFileSync(values.results ?? (await runTests()), 'utf8'))
-const benchRows = existsSync(benchFile) ? JSON.parse(readFileSync(benchFile, 'utf8')).rows : []
-const lines = JSON.parse(readFileSync(join(import.meta.dirname, 'lines.json'), 'utf8'))
+/** What decides about an approval, keeps it or carries it out. */
+const approvalCode = [
+  'packages/server/src/{answers,channel,gate,history,ledger,plan,run,scope,tokens}/*.ts',
+  'packages/core/src/prompt/*.ts',
+  'packages/core/src/machine/approvals.ts',
+  'packages/client/src/{approval-queue,approval-view}.ts',
+]
+
+const { values } = parseArgs({
+  options: { results: { type: 'string' }, coverage: { type: 'string' }, bench: { type: 'string' } },
+})
+if (values.results === undefined) await runTests()
+
+const results = read(values.results ?? join(kept, 'tests.json'))
+const coverageFile =
+  values.coverage ?? (values.results === undefined ? join(kept, 'coverage/coverage-summary.json') : '')
+const folders = existsSync(coverageFile) ? coverageByFolder(read(coverageFile), root) : []
+const benchFile = values.bench ?? join(kept, 'bench.json')
+const benchRows = existsSync(benchFile) ? read(benchFile).rows : []
+const rows = [...benchRows, coverageRow(results, folders)]
 const stated = statedBy(results)
 
-const sections = Object.entries(lines).map(([name, numbers]) =>
-  countSection(name, numbers, stated, benchRows),
+const sections = Object.entries(read(join(import.meta.dirname, 'lines.json'))).map(([name, numbers]) =>
+  countSection(name, numbers, stated, rows),
 )
 for (const { section, total, proved, open } of sections) {
   const missing = open.length === 0 ? '' : `   not proved: ${inRanges(open)}`
@@ -30,14 +46,27 @@ const proved = sections.reduce((sum, section) => sum + section.proved.length, 0)
 console.log(
   `all ${proved} of ${total}, from ${results.numPassedTests} tests that passed and ${results.numFailedTests} that failed`,
 )
+for (const { folder, percent } of folders) console.log(`lines run in ${folder}: ${percent.toFixed(1)} %`)
+if (folders.length === 0) console.log('No coverage was measured: the line about it does not count.')
 if (benchRows.length === 0)
   console.log('No results of the benchmark: lines about speed count after `npm run bench`.')
 
+function read(file) {
+  return JSON.parse(readFileSync(file, 'utf8'))
+}
+
 async function runTests() {
-  const file = join(root, '.countersign/tests.json')
+  const file = join(kept, 'tests.json')
   mkdirSync(dirname(file), { recursive: true })
   console.log('Running all tests…')
-  const args = ['exec', 'vitest', 'run', '--reporter=json', `--outputFile.json=${file}`]
+  const coverage = [
+    '--coverage.enabled',
+    '--coverage.provider=v8',
+    '--coverage.reporter=json-summary',
+    '--coverage.reportOnFailure',
+    `--coverage.reportsDirectory=${join(kept, 'coverage')}`,
+    ...approvalCode.map((files) => `--coverage.include=${files}`),
+  ]
+  const args = ['exec', 'vitest', 'run', '--reporter=json', `--outputFile.json=${file}`, ...coverage]
   await ended(start('pnpm', args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }))
-  return file
 }

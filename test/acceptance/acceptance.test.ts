@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { countSection, inRanges, numbersIn, statedBy } from './count.mjs'
+import { countSection, coverageByFolder, coverageRow, inRanges, numbersIn, statedBy } from './count.mjs'
 
 const run = (...tests: [name: string, status: string][]) => ({
   testResults: [{ assertionResults: tests.map(([fullName, status]) => ({ fullName, status })) }],
@@ -37,6 +37,35 @@ test('a line about speed is proved by the benchmark alone, and only within bound
   ]
   const { proved, open } = countSection('S3', { 113: 'P', 114: 'P', 115: 'P' }, stated, rows)
   expect([proved, open]).toEqual([['S3.115'], ['S3.113', 'S3.114']])
+})
+
+test('the line about coverage holds when every test passed and each folder has 90 % of its lines run', () => {
+  const file = (total: number, covered: number) => ({ lines: { total, covered } })
+  const folders = coverageByFolder(
+    {
+      total: file(40, 30),
+      '/app/src/gate/a.ts': file(10, 10),
+      '/app/src/gate/b.ts': file(10, 8),
+      '/app/src/plan/c.ts': file(20, 17),
+    },
+    '/app',
+  )
+  expect(folders).toEqual([
+    { folder: 'src/plan', percent: 85 },
+    { folder: 'src/gate', percent: 90 },
+  ])
+  const green = { numFailedTests: 0, testResults: [{ status: 'passed', assertionResults: [] }] }
+  expect(coverageRow(green, folders).ok).toBe(false)
+  expect(coverageRow(green, [{ percent: 90 }]).ok).toBe(true)
+  expect(coverageRow(green, []).ok).toBe(false)
+  expect(coverageRow({ ...green, numFailedTests: 1 }, [{ percent: 100 }]).ok).toBe(false)
+  expect(
+    coverageRow({ numFailedTests: 0, testResults: [{ status: 'failed', assertionResults: [] }] }, [
+      { percent: 100 },
+    ]).ok,
+  ).toBe(false)
+  const { proved } = countSection('S3', { 118: 'I' }, new Map(), [coverageRow(green, [{ percent: 91 }])])
+  expect(proved).toEqual(['S3.118'])
 })
 
 test('numbers in a row are told as ranges', () => {

@@ -1,4 +1,5 @@
-// Which numbered lines of the acceptance checklist are proved: pure functions over the results of a test run and of the benchmark.
+// Which numbered lines of the acceptance checklist are proved: pure functions over the results of a test run, of its coverage and of the
+// benchmark.
 
 /** The numbers that a name states, as `S4.14`; a range as `S4.82-S4.90` or `S4.82-90` states all of its numbers. */
 export function numbersIn(name) {
@@ -31,14 +32,16 @@ export function statedBy(results) {
 
 /**
  * The lines of one section that are proved and those that are not. A line is proved when a test that states it passed and none failed;
- * one about speed (`P`) when the benchmark's rows that state it are all within bounds.
+ * one that is measured (tagged `P`, or stated by a row) when the rows that state it are all within bounds.
  */
-export function countSection(section, lines, stated, benchRows) {
+export function countSection(section, lines, stated, rows) {
   const proved = []
   const open = []
   for (const [number, tag] of Object.entries(lines)) {
     const name = `${section}.${number}`
-    const isProved = tag === 'P' ? isWithinBounds(name, benchRows) : isPassed(stated.get(name))
+    const stating = rows.filter(({ acceptance = [] }) => acceptance.includes(name))
+    const isMeasured = tag === 'P' || stating.length > 0
+    const isProved = isMeasured ? isWithinBounds(stating) : isPassed(stated.get(name))
     ;(isProved ? proved : open).push(name)
   }
   return { section, total: proved.length + open.length, proved, open }
@@ -48,9 +51,36 @@ function isPassed(entry) {
   return entry !== undefined && entry.passed.length > 0 && entry.failed.length === 0
 }
 
-function isWithinBounds(name, rows) {
-  const stating = rows.filter(({ acceptance = [] }) => acceptance.includes(name))
-  return stating.length > 0 && stating.every(({ ok }) => ok)
+function isWithinBounds(rows) {
+  return rows.length > 0 && rows.every(({ ok }) => ok)
+}
+
+/** S3.118: every test passes, and they run at least 90 % of the lines of each part of the approval code. */
+export function coverageRow(results, parts) {
+  const isGreen =
+    results.numFailedTests === 0 && results.testResults.every(({ status }) => status !== 'failed')
+  return {
+    acceptance: ['S3.118'],
+    ok: isGreen && parts.length > 0 && parts.every(({ percent }) => percent >= 90),
+  }
+}
+
+/** The folders of a coverage summary (`json-summary`), as `{ folder, percent }` of lines, worst first. */
+export function coverageByFolder(summary, root) {
+  const lines = new Map()
+  for (const [file, { lines: counted }] of Object.entries(summary)) {
+    if (file === 'total') continue
+    const folder = file
+      .slice(root.length + 1)
+      .split('/')
+      .slice(0, -1)
+      .join('/')
+    const sum = lines.get(folder) ?? { total: 0, covered: 0 }
+    lines.set(folder, { total: sum.total + counted.total, covered: sum.covered + counted.covered })
+  }
+  return [...lines]
+    .map(([folder, { total, covered }]) => ({ folder, percent: total === 0 ? 100 : (100 * covered) / total }))
+    .sort((a, b) => a.percent - b.percent)
 }
 
 /** Numbers in a row as ranges: `S0.1-3 S0.7`. */
