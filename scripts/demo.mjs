@@ -21,6 +21,9 @@ async function pnpm(...args) {
   if (status !== 0) process.exit(status)
 }
 
-const packages = ['server', framework].flatMap((name) => ['--filter', `@countersign/example-${name}...`])
+const packages = ['mcp-server', 'server', framework].flatMap((name) => [
+  '--filter',
+  `@countersign/example-${name}...`,
+])
 await pnpm(...packages, 'run', 'build')
 await pnpm('--filter', '@countersign/example-server', 'start')

@@ -149,24 +149,24 @@ function sequenceOf(events, protocol) {
  * it, so behind one only what was said before counts, and the error itself by the words and the code that the provider gave.
  */
 export function differences(facts, expected, status = 200) {
+  const { error = null, wire = {} } = expected
   const found = []
   const check = (key, is, should) => {
     if (canonical(is) !== canonical(should)) found.push(`${key}: ${shown(is)} instead of ${shown(should)}`)
   }
   const whole = ['finishReason', 'finishDetail', 'usage', 'rawUsage']
-  const ignored = ['protocol', 'stream', 'wire', 'notes', 'error', ...(expected.error === null ? [] : whole)]
+  const ignored = ['protocol', 'stream', 'wire', 'notes', 'error', ...(error === null ? [] : whole)]
   for (const [key, should] of Object.entries(expected)) {
     if (!ignored.includes(key))
       check(key, key === 'toolCalls' ? askedOf(facts[key], should) : facts[key], should)
   }
-  const { error } = expected
   if (error !== null) {
     check('error', facts.error !== null, true)
     check('error.message', facts.error?.message, error.message)
     if (error.code !== undefined && error.code !== null)
       check('error.code', String(facts.error?.code), String(error.code))
     if (status !== 200) check('error.status', facts.error?.status, status)
-  } else if (expected.wire.terminal === false && !expected.wire.done) {
+  } else if (wire.terminal === false && !wire.done) {
     check('an error, as the body ends without its last event', facts.error !== null, true)
   } else {
     check('error', facts.error, null)

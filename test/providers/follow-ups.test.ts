@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { toAGUIMessages, type UIMessage } from '@countersign/core'
+import { CountersignError, toAGUIMessages, type UIMessage } from '@countersign/core'
 import { createAgent, type ModelRequest, tool } from '@countersign/server'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -98,6 +98,25 @@ for (const [group, steps] of groups) {
     })
   })
 }
+
+test('groq/error-mid-stream-then-retry: what was said before the error is kept, and the loop after it goes on', async () => {
+  const steps = groups.get('groq/error-mid-stream-then-retry') ?? []
+  const [failed, ...loop] = steps
+  if (failed === undefined) throw new Error('there is no such group')
+  const { reasoningStart } = JSON.parse(read(failed.expect).toString())
+  const error = await play([failed]).catch((thrown: unknown) => thrown)
+  if (!(error instanceof CountersignError)) throw new Error('it did not fail')
+  expect(error).toMatchObject({ code: 'run-error', data: { code: 'model-failed' } })
+  expect(JSON.stringify(error.data.messages)).toContain(JSON.stringify(reasoningStart).slice(1, 40))
+
+  const sent = await play(loop)
+  const [called] = loop
+  const { toolCalls } = JSON.parse(read(called?.expect ?? '').toString())
+  expect(sent).toHaveLength(2)
+  expect(carriedIn(sent[1])).toEqual(
+    expect.arrayContaining(toolCalls.flatMap(({ id, name }: { id: string; name: string }) => [id, name])),
+  )
+})
 
 test('reasoning goes back before the call it led to, encrypted, under its own id, and so does every later step', async () => {
   const steps = groups.get('openai-responses/reasoning-tool-loop') ?? []

@@ -20,6 +20,7 @@ export interface ReplayCase {
 export const ownFixtures: string
 export const writeSizes: readonly number[]
 export function casesOf(folder: string): readonly ReplayCase[]
+export function replayFolder(folder: string): Promise<{ lines: string[]; agrees: boolean }>
 export function isSpoken(entry: ReplayCase): boolean
 export function listen(
   model: Model,

@@ -1,9 +1,19 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { differences, factsOf } from './facts.mjs'
-import { protocols } from './protocols.mjs'
 import { serveRecording } from './server.mjs'
+
+const isCommand = process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href
+
+// as a command this runs against what is built
+const { differences, factsOf } = await import('./facts.mjs').catch(explain)
+const { protocols } = await import('./protocols.mjs').catch(explain)
+
+function explain(error) {
+  if (!isCommand || error.code !== 'ERR_MODULE_NOT_FOUND') throw error
+  console.error(`The adapters are not built: run \`pnpm run build\` first.\n${error.message}`)
+  process.exit(1)
+}
 
 /** Where our copy of the recordings lies. */
 export const ownFixtures = join(import.meta.dirname, 'fixtures')
@@ -16,14 +26,50 @@ const request = {
   tools: [],
 }
 
-/** The cases of a folder: the entries of its `index.json`. */
+/** Something is wrong with the folder, and not with an adapter. */
+export class FolderError extends Error {}
+
+/**
+ * The cases of a folder: the entries of its `index.json`.
+ *
+ * @throws FolderError where there is no such file, or it is not of that form.
+ */
 export function casesOf(folder) {
-  return JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8')).cases
+  const { cases } = Object(readJson(folder, 'index.json'))
+  if (!Array.isArray(cases) || cases.length === 0)
+    throw new FolderError(`${join(folder, 'index.json')} lists no cases: it has to be { "cases": [...] }.`)
+  for (const entry of cases) {
+    const missing = ['id', 'provider', 'protocol', 'file', 'expect', 'contentType'].filter(
+      (name) => typeof entry?.[name] !== 'string',
+    )
+    if (missing.length > 0)
+      throw new FolderError(
+        `${join(folder, 'index.json')}: the case ${JSON.stringify(entry?.id)} lacks ${missing.join(', ')}.`,
+      )
+  }
+  return cases.map((entry) => ({ stream: true, status: 200, contains: [], ...entry }))
 }
 
 /** What a case is to give. */
 export function expectedOf(entry, folder = ownFixtures) {
-  return JSON.parse(readFileSync(join(folder, entry.expect), 'utf8'))
+  return readJson(folder, entry.expect)
+}
+
+function readJson(folder, file) {
+  const text = readOf(folder, file)
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new FolderError(`${join(folder, file)} is no JSON: ${error.message}`)
+  }
+}
+
+function readOf(folder, file) {
+  try {
+    return readFileSync(join(folder, file))
+  } catch (error) {
+    throw new FolderError(`${join(folder, file)} cannot be read: ${error.message}`)
+  }
 }
 
 /** Whether there is an adapter for a case. */
@@ -35,7 +81,7 @@ export function isSpoken({ protocol }) {
 export async function replayCase(entry, { writeSize, folder = ownFixtures, ending = 'clean' } = {}) {
   const protocol = protocols[entry.protocol]
   const { status, contentType } = entry
-  const body = readFileSync(join(folder, entry.file))
+  const body = readOf(folder, entry.file)
   const server = await serveRecording({ body, status, contentType, writeSize, ending })
   try {
     const model = protocol.model(server.origin, { stream: streamed(entry, folder), id: entry.model })
@@ -77,30 +123,47 @@ export async function checkCase(entry, { folder = ownFixtures, sizes = writeSize
   return found
 }
 
-/** Replays a folder and prints, per provider, how many cases agree and how the others differ. */
-async function main(folder) {
-  const byProvider = new Map()
-  for (const entry of casesOf(folder)) {
-    const row = byProvider.get(entry.provider) ?? { cases: 0, agreeing: 0, differing: [], skipped: [] }
-    byProvider.set(entry.provider, row)
-    row.cases++
-    if (!isSpoken(entry)) {
-      row.skipped.push(`${entry.id}: there is no adapter for ${entry.protocol}`)
-      continue
-    }
-    const found = await checkCase(entry, { folder })
-    if (found.length === 0) row.agreeing++
-    else row.differing.push(`${entry.id}: ${[...new Set(found)].join('\n    ')}`)
+/** What a case comes to: nothing where it agrees, else why not. What is wrong with its files is a difference too. */
+async function reasonsOf(entry, folder) {
+  try {
+    if (!isSpoken(entry)) return [`there is no adapter for the protocol ${JSON.stringify(entry.protocol)}`]
+    return [...new Set(await checkCase(entry, { folder }))]
+  } catch (error) {
+    return [error instanceof FolderError ? error.message : `it could not be replayed: ${error}`]
   }
-  for (const [provider, { cases, agreeing, differing, skipped }] of byProvider) {
-    console.log(
-      `${provider}: ${cases} cases, ${agreeing} agreeing, ${differing.length + skipped.length} differing`,
-    )
-    for (const line of [...differing, ...skipped]) console.log(`  ${line}`)
-  }
-  return [...byProvider.values()].every(({ cases, agreeing }) => cases === agreeing)
 }
 
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  process.exitCode = (await main(process.argv[2] ?? ownFixtures)) ? 0 : 1
+/**
+ * Replays a folder: for each provider how many cases agree, and how the others differ.
+ *
+ * @returns {Promise<{ lines: string[], agrees: boolean }>}
+ */
+export async function replayFolder(folder) {
+  const byProvider = new Map()
+  for (const entry of casesOf(folder)) {
+    const row = byProvider.get(entry.provider) ?? { cases: 0, differing: [] }
+    byProvider.set(entry.provider, row)
+    row.cases++
+    const reasons = await reasonsOf(entry, folder)
+    if (reasons.length > 0) row.differing.push(`  ${entry.id}: ${reasons.join('\n    ')}`)
+  }
+  const lines = [...byProvider].flatMap(([provider, { cases, differing }]) => [
+    `${provider}: ${cases} cases, ${cases - differing.length} agreeing, ${differing.length} differing`,
+    ...differing,
+  ])
+  return { lines, agrees: [...byProvider.values()].every(({ differing }) => differing.length === 0) }
 }
+
+async function main(folder) {
+  try {
+    const { lines, agrees } = await replayFolder(folder)
+    console.log(lines.join('\n'))
+    return agrees
+  } catch (error) {
+    if (!(error instanceof FolderError)) throw error
+    console.error(error.message)
+    return false
+  }
+}
+
+if (isCommand) process.exitCode = (await main(resolve(process.argv[2] ?? ownFixtures))) ? 0 : 1

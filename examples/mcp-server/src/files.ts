@@ -16,7 +16,10 @@ export async function openFiles(root: string): Promise<Files> {
 
   /** The real place of something that exists; links are resolved before it is looked where it lies. */
   async function inside(path: string): Promise<string> {
-    const real = await realpath(join(top, path))
+    const real = await realpath(join(top, path)).catch(() => {
+      // the system's own words would name folders outside
+      throw new Error(`There is no ${JSON.stringify(path)} in the workspace.`)
+    })
     if (real === top || real.startsWith(top + sep)) return real
     throw new Error(`${JSON.stringify(path)} is not inside the workspace.`)
   }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { type Agent, createAgent } from '@countersign/server'
+import type { AnyServerTool } from '@countersign/core'
+import { type Agent, createAgent, type Model } from '@countersign/server'
 import { fileLedger } from '@countersign/server/node'
 import { demoPlanner } from './planner.js'
 import { secretIn } from './secret.js'
@@ -10,15 +11,25 @@ export interface DemoOptions {
   workspace: string
   /** The folder that keeps the ledger and the secret, out of the tools' reach. */
   state: string
-  /** The pause between two words in milliseconds. */
+  /** Default: the embedded planner. */
+  model?: Model | undefined
+  /** Tools beside the demo's own, such as those of an MCP server. */
+  tools?: readonly AnyServerTool[] | undefined
+  /** The planner's pause between two words in milliseconds. */
   delay?: number | undefined
 }
 
+/** What a language model has to know. The planner knows it. */
+const system = `You work on the files of one folder, by the tools you have. Paths are relative to that folder.
+Whatever changes a file or sends a mail is asked about before it runs: call the tool, and do not ask for permission in words.
+Where a person denies a call, do not make it again; say what was not done. Answer briefly, in plain text or simple Markdown.`
+
 /** The demo's agent. What was asked, answered and granted outlives a restart: the ledger is a file, and its secret lies beside it. */
-export async function demoAgent({ workspace, state, delay }: DemoOptions): Promise<Agent> {
+export async function demoAgent({ workspace, state, model, tools = [], delay }: DemoOptions): Promise<Agent> {
   return createAgent({
-    model: demoPlanner(delay === undefined ? {} : { delay }),
-    tools: demoTools(workspace),
+    model: model ?? demoPlanner(delay === undefined ? {} : { delay }),
+    tools: [...demoTools(workspace), ...tools],
+    system,
     approvals: {
       ledger: await fileLedger(join(state, 'approvals.sqlite')),
       secret: await secretIn(join(state, 'secret')),

@@ -2,31 +2,63 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { toNodeGrantsHandler, toNodeHandler } from '@countersign/server/node'
 import { demoAgent } from './agent.js'
+import { readEnvFile } from './environment.js'
+import { openFileServer } from './file-server.js'
 import { listen, pageServer } from './http.js'
+import { type ChosenModel, chooseModel } from './model-choice.js'
+import { openModel } from './open-model.js'
 import { fillOnce } from './samples.js'
 
 const root = resolve(import.meta.dirname, '../../..')
+readEnvFile(join(root, '.env'))
 const { PORT, DEMO_DIR, DEMO_DELAY, DEMO_PAGE = 'react' } = process.env
 const page = join(root, 'examples', DEMO_PAGE, 'dist')
-const workspace = resolve(DEMO_DIR ?? join(root, '.countersign/demo/workspace'))
+const workspace = resolve(DEMO_DIR || join(root, '.countersign/demo/workspace'))
 // beside the files and not among them, where the tools could read the secret
-const state = DEMO_DIR === undefined ? join(root, '.countersign/demo') : `${workspace}.countersign`
+const state = DEMO_DIR ? `${workspace}.countersign` : join(root, '.countersign/demo')
 
-if (!existsSync(join(page, 'index.html'))) {
-  console.error(
+if (!existsSync(join(page, 'index.html')))
+  giveUp(
     `The page in ${DEMO_PAGE} is not built yet. \`npm start -- ${DEMO_PAGE}\` builds it and starts this server.`,
   )
-  process.exit(1)
-}
 
+const { choice, because } = choose()
+console.log(because)
 await fillOnce(workspace, Date.now())
+const files = await openFileServer(workspace).catch((error: unknown) => {
+  console.warn('The MCP server of the demo cannot be started, and its tools are left out.', error)
+  return undefined
+})
 
-const delay = DEMO_DELAY === undefined ? undefined : Number(DEMO_DELAY)
-const agent = await demoAgent({ workspace, state, delay })
+const model = await openModel(choice, DEMO_DELAY ? Number(DEMO_DELAY) : undefined)
+const agent = await demoAgent({ workspace, state, model, tools: files?.tools })
 const options = { context: () => ({ subject: 'single-user' }) }
 const api = {
   '/api/chat': toNodeHandler(agent, options),
   '/api/grants': toNodeGrantsHandler(agent, options),
 }
-const url = await listen(pageServer(page, api), Number(PORT ?? 5173), PORT === undefined ? 50 : 1)
+const server = pageServer(page, api)
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close())
+const url = await listen(server, Number(PORT || 5173), PORT ? 1 : 50)
 console.log(`Countersign demo: ${url} (files: ${workspace})`)
+
+function choose(): ChosenModel {
+  try {
+    return chooseModel(process.env)
+  } catch (error) {
+    return giveUp(error instanceof Error ? error.message : String(error))
+  }
+}
+
+function giveUp(message: string): never {
+  console.error(message)
+  process.exit(1)
+}
+
+/** Open answers are cut off; what a person has approved is in the ledger. */
+async function close(): Promise<void> {
+  server.close()
+  server.closeAllConnections()
+  await files?.dispose()
+  process.exit(0)
+}

@@ -14,14 +14,21 @@ const ARGUMENT_CHUNK = 10
 export function demoPlanner({ delay = 25 }: { delay?: number } = {}): Model {
   return {
     id: 'demo-planner',
-    async *stream({ messages }, { signal }) {
-      for (const event of eventsOf(planNext(turnsOf(messages)))) {
+    async *stream({ messages, tools }, { signal }) {
+      const action = withOffered(planNext(turnsOf(messages)), new Set(tools.map(({ name }) => name)))
+      for (const event of eventsOf(action)) {
         if (signal.aborted) return
         yield event
         if (delay > 0) await pause(delay, undefined, { signal }).catch(() => {})
       }
     },
   }
+}
+
+/** Some tools come from a server that may not be there: then it is said instead of tried. */
+function withOffered({ text, calls }: Action, offered: ReadonlySet<string>): Action {
+  if (calls.every(({ name }) => offered.has(name))) return { text, calls }
+  return { text: 'That needs the MCP server of the demo, which is not connected here.', calls: [] }
 }
 
 function* eventsOf({ text, calls }: Action): Generator<ModelEvent> {

@@ -1,6 +1,16 @@
 import type { Call, FinishedCall, Turn } from './conversation.js'
 import { type Action, call, callAll, nextAction, type Plan, say } from './replay.js'
-import { age, changesSomething, contentOf, type Files, filesOf, hitsOf, report, size } from './report.js'
+import {
+  age,
+  changesSomething,
+  contentOf,
+  duplicatesOf,
+  type Files,
+  filesOf,
+  hitsOf,
+  report,
+  size,
+} from './report.js'
 import { exampleRequests, type MailSubject, parseRequests, type Request } from './requests.js'
 
 /** A log is old from this age on. */
@@ -57,6 +67,20 @@ function planFor(request: Request, history: () => FinishedCall[]): Plan {
       return mailing(request.to, request.about, history)
     case 'restore':
       return gated('I can put the sample files back.', { name: 'restore_samples', input: {} })
+    case 'measure':
+      return measuring(request.folder)
+    case 'duplicates':
+      return findingDuplicates(request.folder)
+    case 'append':
+      return gated(`I have a line for ${request.path}.`, {
+        name: 'mcp__files__append_line',
+        input: { path: request.path, line: request.line },
+      })
+    case 'clear':
+      return gated('Clearing a folder needs your yes.', {
+        name: 'mcp__files__clear_folder',
+        input: { folder: request.folder },
+      })
     case 'unknown':
       return say(notUnderstood(request.text))
     default:
@@ -91,6 +115,20 @@ function* searching(text: string): Plan {
   const lines = hits.map((hit) => `- \`${hit.path}\` line ${hit.line}: ${hit.text}`)
   yield* say(
     `${hits.length === 1 ? 'One line contains' : `${hits.length} lines contain`} “${text}”:\n\n${lines.join('\n')}`,
+  )
+}
+
+function* measuring(folder: string): Plan {
+  yield* say(report(yield* call('mcp__files__measure_files', { folder })))
+}
+
+function* findingDuplicates(folder: string): Plan {
+  const found = yield* call('mcp__files__find_duplicates', { folder })
+  if (found.outcome.kind !== 'done') return yield* say(report(found))
+  const groups = duplicatesOf(found.outcome)
+  if (groups.length === 0) return yield* say('No two files are alike.')
+  yield* say(
+    `These are alike:\n\n${groups.map((paths) => `- ${paths.map((path) => `\`${path}\``).join(', ')}`).join('\n')}`,
   )
 }
 

@@ -11,6 +11,9 @@ export type Hits = z.infer<typeof hits>
 export const filesOf = (outcome: Outcome): Files => parsed(z.object({ files }), outcome)?.files ?? []
 /** The lines of a `search_files` result; none where it failed. */
 export const hitsOf = (outcome: Outcome): Hits => parsed(z.object({ hits }), outcome)?.hits ?? []
+/** Paths of files that are alike, group by group. */
+export const duplicatesOf = (outcome: Outcome): string[][] =>
+  parsed(z.object({ duplicates: z.array(z.array(z.string())) }), outcome)?.duplicates ?? []
 /** The text of a `read_file` result. */
 export const contentOf = (outcome: Outcome): string =>
   parsed(z.object({ content: z.string() }), outcome)?.content ?? ''
@@ -89,6 +92,26 @@ function wordsFor({ name, input }: Call): Words {
     }
     case 'restore_samples':
       return { verb: 'restore the sample files', kept: 'Left the files as they are', done: restored }
+    case 'mcp__files__append_line':
+      return {
+        verb: `add to ${path}`,
+        kept: `Left ${path} as it was`,
+        done: () => `Added a line to ${path}.`,
+      }
+    case 'mcp__files__clear_folder': {
+      const folder = text(input, 'folder')
+      return {
+        verb: `clear ${folder}`,
+        kept: `Kept the files in ${folder}`,
+        done: (output) => `Deleted ${number(output, 'deleted')} files in ${folder}.`,
+      }
+    }
+    case 'mcp__files__measure_files': {
+      const folder = text(input, 'folder') || 'the workspace'
+      return { ...reading(`measure ${folder}`), done: (output) => measured(folder, output) }
+    }
+    case 'mcp__files__find_duplicates':
+      return reading('look for duplicates')
     case 'list_files':
       return reading(`list ${text(input, 'folder') || 'the workspace'}`)
     case 'search_files':
@@ -100,14 +123,27 @@ function wordsFor({ name, input }: Call): Words {
 
 const reading = (verb: string): Words => ({ verb, kept: `Did not ${verb}`, done: () => `Could ${verb}.` })
 
+function measured(folder: string, output: unknown): string {
+  const [files, lines, bytes] = ['files', 'lines', 'bytes'].map((key) => number(output, key))
+  return `${folder}: ${files} files, ${lines} lines, ${size(bytes ?? 0)}.`
+}
+
 function restored(output: unknown): string {
   const paths = z.object({ restored: z.array(z.string()) }).safeParse(output).data?.restored ?? []
   return paths.length === 0 ? 'All sample files were as they should be.' : `Put back ${paths.join(', ')}.`
 }
 
+const READING: ReadonlySet<string> = new Set([
+  'list_files',
+  'read_file',
+  'search_files',
+  'mcp__files__measure_files',
+  'mcp__files__find_duplicates',
+])
+
 /** Whether a call changes something, so that a summary tells of it. */
 export function changesSomething(call: Call): boolean {
-  return !['list_files', 'read_file', 'search_files'].includes(call.name)
+  return !READING.has(call.name)
 }
 
 /** Bytes for people: `812 bytes`, `1.4 KB`. */

@@ -14,6 +14,10 @@ export type Request =
   | { kind: 'tidy-logs' }
   | { kind: 'mail'; to: string; about: MailSubject }
   | { kind: 'restore' }
+  | { kind: 'measure'; folder: string }
+  | { kind: 'duplicates'; folder: string }
+  | { kind: 'append'; path: string; line: string }
+  | { kind: 'clear'; folder: string }
   | { kind: 'unknown'; text: string }
 
 export type MailSubject =
@@ -32,6 +36,10 @@ export const exampleRequests: readonly string[] = [
   'Rename todo.md to tasks.md',
   'Delete reports/budget.csv',
   'Mail reports/quarter-3.md to mara@example.org',
+  'Measure the files in reports',
+  'Find duplicate files',
+  'Add "Call Mara" to todo.md',
+  'Clear the folder logs',
   'Restore the sample files',
 ]
 
@@ -85,6 +93,22 @@ const rules: readonly Rule[] = [
     ([paths = '']) => ({ kind: 'delete', paths: pathList(paths) }),
   ],
   [/^(?:e-?mail|mail|send|write to) (.+)$/is, ([rest = '']) => parseMail(rest)],
+  [
+    /^(?:measure|count)(?: all| the)*(?: files| lines)?(?: (?:in|of)(?: the)?(?: folder)? (.+?))?$/i,
+    ([folder = '']) => ({ kind: 'measure', folder: folderName(folder) }),
+  ],
+  [
+    /^(?:find|look for|show|list)(?: me)?(?: all| the)* (?:duplicates?|identical|equal)(?: files)?(?: (?:in|of)(?: the)?(?: folder)? (.+?))?$/i,
+    ([folder = '']) => ({ kind: 'duplicates', folder: folderName(folder) }),
+  ],
+  [
+    /^(?:add|append) (.+) to (\S+|"[^"]+")$/is,
+    ([line = '', path = '']) => ({ kind: 'append', path: unquote(path), line: unquote(line) }),
+  ],
+  [
+    /^(?:clear|empty)(?: the)?(?: folder)? (\S+|"[^"]+")(?: folder)?$/i,
+    ([folder = '']) => ({ kind: 'clear', folder: folderName(folder) }),
+  ],
   [
     /^(?:search|look|grep)(?: all files| the files)? (?:for )?(.+)$/is,
     ([text = '']) => ({ kind: 'search', text: unquote(text) }),

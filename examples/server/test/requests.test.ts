@@ -28,6 +28,13 @@ const understood: [string, Request[]][] = [
   ['delete logs/*.log', [{ kind: 'delete', paths: ['logs/*.log'] }]],
   ['could you clean up the logs, please?', [{ kind: 'tidy-logs' }]],
   ['reset the workspace', [{ kind: 'restore' }]],
+  ['measure the files in reports', [{ kind: 'measure', folder: 'reports' }]],
+  ['count the lines', [{ kind: 'measure', folder: '' }]],
+  ['find duplicate files', [{ kind: 'duplicates', folder: '' }]],
+  ['show me the duplicates in logs/', [{ kind: 'duplicates', folder: 'logs' }]],
+  ['add "Call Mara" to todo.md', [{ kind: 'append', path: 'todo.md', line: 'Call Mara' }]],
+  ['clear the folder logs', [{ kind: 'clear', folder: 'logs' }]],
+  ['empty "old logs"', [{ kind: 'clear', folder: 'old logs' }]],
   ['Restore the sample files', [{ kind: 'restore' }]],
   ['mail the team', [{ kind: 'mail', to: 'team@example.org', about: { kind: 'summary' } }]],
   ['mail the team a summary', [{ kind: 'mail', to: 'team@example.org', about: { kind: 'summary' } }]],
@@ -78,9 +85,13 @@ test('the examples cover every kind of request that does something', () => {
   const kinds = new Set(exampleRequests.flatMap(parseRequests).map((request) => request.kind))
   expect([...kinds].sort()).toEqual(
     [
+      'append',
+      'clear',
       'delete',
+      'duplicates',
       'list',
       'mail',
+      'measure',
       'move',
       'read',
       'restore',

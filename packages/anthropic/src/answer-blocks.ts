@@ -1,7 +1,7 @@
 import { failed, type ToolOutcome } from '@countersign/core'
 import type { ModelEvent } from '@countersign/server'
+import { asRecord, asText, type Fields } from '@countersign/server/model-kit'
 import { sourceOf } from './sources.js'
-import { asRecord, asText, type Fields } from './unknown.js'
 
 /** A content block as it arrives. */
 type OpenBlock =

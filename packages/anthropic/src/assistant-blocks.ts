@@ -1,4 +1,4 @@
-import { isSuccess, toProviderText } from '@countersign/core'
+import { isRecord, isSuccess, toProviderText } from '@countersign/core'
 import type {
   ModelReasoning,
   ModelText,
@@ -6,7 +6,7 @@ import type {
   ModelToolResult,
   ProviderMetadata,
 } from '@countersign/server'
-import { asList, asText, type Fields, isRecord, parseJson } from './unknown.js'
+import { asList, asText, type Fields, parseJson } from '@countersign/server/model-kit'
 
 type Part = ModelText | ModelReasoning | ModelToolCall
 

@@ -1,6 +1,5 @@
 import { type CountersignError, isCountersignError } from '@countersign/core'
-import { isRetryableStatus, modelError, retryAfterOf } from '@countersign/server'
-import { asRecord, asText } from './unknown.js'
+import { asRecord, asText, isRetryableStatus, modelError, retryAfterOf } from '@countersign/server/model-kit'
 
 /** Whose metadata it is, and the first part of a model's id. */
 export const provider = 'anthropic'

@@ -1,6 +1,6 @@
 import { CountersignError } from '@countersign/core'
 import type { ModelFile } from '@countersign/server'
-import type { Fields } from './unknown.js'
+import type { Fields } from '@countersign/server/model-kit'
 
 /** An image or a document as a content block. */
 export function fileBlock(file: ModelFile): Fields {

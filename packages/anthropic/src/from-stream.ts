@@ -1,8 +1,8 @@
 import type { BetaRawMessageStreamEvent } from '@anthropic-ai/sdk/resources/beta/messages/messages'
 import type { RawMessageStreamEvent } from '@anthropic-ai/sdk/resources/messages/messages'
 import type { FinishReason, ModelEvent } from '@countersign/server'
+import { asNumber, asRecord, asText, type Fields } from '@countersign/server/model-kit'
 import { AnswerBlocks } from './answer-blocks.js'
-import { asNumber, asRecord, asText, type Fields } from './unknown.js'
 
 /** An event of the Messages API, in beta or not. */
 export type MessageEvent = RawMessageStreamEvent | BetaRawMessageStreamEvent

@@ -2,7 +2,8 @@ import Anthropic from '@anthropic-ai/sdk'
 import type { MessageCreateParamsBase as BetaParams } from '@anthropic-ai/sdk/resources/beta/messages/messages'
 import type { MessageCreateParamsBase } from '@anthropic-ai/sdk/resources/messages/messages'
 import { CountersignError } from '@countersign/core'
-import { guardedEvents, type Model, type ModelEvent, type ModelRequest } from '@countersign/server'
+import type { Model, ModelEvent, ModelRequest } from '@countersign/server'
+import { guardedEvents } from '@countersign/server/model-kit'
 import { fromSdkError, provider } from './errors.js'
 import { messageEvents } from './from-stream.js'
 import type { AnthropicOptions } from './options.js'
@@ -21,7 +22,7 @@ export type {
  * A model of Anthropic.
  *
  * @example
- * anthropic({ model: 'claude-sonnet-4-5', params: { thinking: { type: 'enabled', budget_tokens: 4096 } } })
+ * anthropic({ model: 'claude-sonnet-4-6', params: { thinking: { type: 'enabled', budget_tokens: 4096 } } })
  *
  * @throws CountersignError `invalid-option`; from the stream `model-failed`, whose `data` is a `ModelFailure`.
  */
@@ -30,7 +31,7 @@ export function anthropic(options: AnthropicOptions): Model {
   if (model === '') {
     throw new CountersignError(
       'invalid-option',
-      'anthropic(): model is empty; name one, such as claude-sonnet-4-5.',
+      'anthropic(): model is empty; name one, such as claude-sonnet-4-6.',
     )
   }
   const client = options.client ?? createClient(options)

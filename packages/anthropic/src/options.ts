@@ -12,7 +12,7 @@ export type AnthropicParams = Partial<Omit<MessageCreateParamsBase, Ours>>
 export type AnthropicBetaParams = Partial<Omit<BetaParams, Ours>>
 
 interface CommonOptions {
-  /** The provider's name for the model, such as `claude-sonnet-4-5`. */
+  /** The provider's name for the model, such as `claude-sonnet-4-6`. */
   readonly model: string
   /** A client of your own; `apiKey`, `baseURL` and `options` are then not looked at. */
   readonly client?: Pick<Anthropic, 'messages' | 'beta'> | undefined

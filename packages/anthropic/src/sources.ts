@@ -1,5 +1,5 @@
 import type { ModelEvent } from '@countersign/server'
-import { asRecord, asText } from './unknown.js'
+import { asRecord, asText } from '@countersign/server/model-kit'
 
 type Source = Extract<ModelEvent, { type: 'source' }>['source']
 

@@ -1,9 +1,9 @@
 import { isSuccess, toProviderText } from '@countersign/core'
 import type { ModelMessage, ModelRequest, ModelTool, ModelToolResult } from '@countersign/server'
+import { asNumber, asRecord, type Fields } from '@countersign/server/model-kit'
 import { assistantBlocks, wireId } from './assistant-blocks.js'
 import { fileBlock } from './files.js'
 import type { AnthropicOptions } from './options.js'
-import { asNumber, asRecord, type Fields } from './unknown.js'
 
 const defaultMaxTokens = 8192
 

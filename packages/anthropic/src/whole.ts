@@ -1,5 +1,5 @@
+import { asList, asRecord, asText, type Fields } from '@countersign/server/model-kit'
 import type { MessageEvent } from './from-stream.js'
-import { asList, asRecord, asText, type Fields } from './unknown.js'
 
 /** An answer that came whole, as the events that a stream would have had. */
 export function* asStream(message: object): Generator<MessageEvent> {

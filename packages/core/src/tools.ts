@@ -67,8 +67,31 @@ export interface ToolAnnotations {
   readonly openWorldHint?: boolean | undefined
 }
 
+/** Something that a running tool wants to know of the person. */
+export interface ToolQuestion<Schema extends StandardSchemaV1 = StandardSchemaV1> {
+  /** What the person is told, plain text. */
+  readonly message: string
+  /** What an answer must be, any Standard Schema. The server checks every answer by it. */
+  readonly answer: Schema
+  /** JSON Schema of the answer, for the page; required where the schema library cannot produce it itself. */
+  readonly responseSchema?: JsonSchema | undefined
+  /** Withdraws the question. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What came of a question, in the words of MCP's elicitation. `reason` is for the tool's own words. */
+export type ToolReply<Answer = unknown> =
+  | { readonly action: 'accept'; readonly content: Answer }
+  /** The person said no, or nobody can be asked in this run. */
+  | { readonly action: 'decline'; readonly reason: string }
+  /** Nobody waits for the answer any more. */
+  | { readonly action: 'cancel'; readonly reason: string }
+
 /** What a running tool gets beside its input. */
 export interface ToolContext extends GateContext {
+  /** The conversation and the run that the call belongs to. Absent where a plan is carried out without an agent. */
+  readonly threadId?: string | undefined
+  readonly runId?: string | undefined
   /**
    * Whether somebody has said yes to this call: a person now or for the session, or the application's policy. A tool that throws
    * `ApprovalRequiredError` on its own account asks only where this is `false`.
@@ -79,6 +102,14 @@ export interface ToolContext extends GateContext {
   readonly idempotencyKey: string
   /** Reports progress to the page while the tool runs. */
   progress(data: unknown): void
+  /**
+   * Asks the person something while the tool runs, and waits for the answer. That takes a run that stays open (a live channel); in any
+   * other the reply is `decline` at once. An answer that does not fit is refused, and the question stays. An answer is never a yes to a
+   * call. A `timeout` of the tool goes on meanwhile.
+   */
+  ask<Schema extends StandardSchemaV1>(
+    question: ToolQuestion<Schema>,
+  ): Promise<ToolReply<StandardSchemaV1.InferOutput<Schema>>>
 }
 
 /** Runs a tool. A throw is the tool's failure and reaches the model as such. */

@@ -1,6 +1,14 @@
 import { type CountersignError, isCountersignError } from '@countersign/core'
-import { isRetryableStatus, modelError } from '@countersign/server'
-import { asList, asNumber, asRecord, asText, type Fields, parseJson } from './unknown.js'
+import {
+  asList,
+  asNumber,
+  asRecord,
+  asText,
+  type Fields,
+  isRetryableStatus,
+  modelError,
+  parseJson,
+} from '@countersign/server/model-kit'
 
 /** Whose metadata it is, and the first part of a model's id. */
 export const provider = 'google'

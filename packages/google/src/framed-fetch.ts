@@ -1,4 +1,5 @@
-import { asList, asRecord, type Fields, isRecord, parseJson } from './unknown.js'
+import { isRecord } from '@countersign/core'
+import { asList, asRecord, type Fields, parseJson } from '@countersign/server/model-kit'
 
 /**
  * A fetch that gives the SDK what it would lose. An error that the provider sends in mid-stream may stand bare behind the events, and the

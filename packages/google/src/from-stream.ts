@@ -1,9 +1,9 @@
 import type { FinishReason, ModelEvent } from '@countersign/server'
+import { asNumber, asRecord, type Fields } from '@countersign/server/model-kit'
 import type { Candidate, GenerateContentResponse, GroundingMetadata } from '@google/genai'
 import { AnswerParts } from './answer-parts.js'
 import { finishMessageOf } from './framed-fetch.js'
 import { groundingEvents } from './provided.js'
-import { asNumber, asRecord, type Fields } from './unknown.js'
 
 /**
  * Answers of `generateContent`, streamed or whole, as events of a model. The provider marks no end: `finish` comes where the

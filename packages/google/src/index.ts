@@ -1,5 +1,6 @@
 import { CountersignError } from '@countersign/core'
-import { guardedEvents, type Model, type ModelEvent, type ModelRequest } from '@countersign/server'
+import type { Model, ModelEvent, ModelRequest } from '@countersign/server'
+import { guardedEvents } from '@countersign/server/model-kit'
 import { GoogleGenAI } from '@google/genai'
 import { fromSdkError, provider } from './errors.js'
 import { framedFetch } from './framed-fetch.js'

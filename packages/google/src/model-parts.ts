@@ -1,7 +1,7 @@
-import { isSuccess } from '@countersign/core'
+import { isRecord, isSuccess } from '@countersign/core'
 import type { ModelReasoning, ModelText, ModelToolCall, ModelToolResult } from '@countersign/server'
+import { asRecord, asText, parseJson } from '@countersign/server/model-kit'
 import type { Language, Outcome, Part, ToolType } from '@google/genai'
-import { asRecord, asText, isRecord, parseJson } from './unknown.js'
 
 type Said = ModelText | ModelReasoning | ModelToolCall
 

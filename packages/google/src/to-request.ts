@@ -1,9 +1,9 @@
 import { isSuccess, toProviderText } from '@countersign/core'
 import type { ModelFile, ModelMessage, ModelRequest, ModelToolResult } from '@countersign/server'
+import { parseJson } from '@countersign/server/model-kit'
 import type { Content, GenerateContentConfig, GenerateContentParameters, Part } from '@google/genai'
 import { modelParts } from './model-parts.js'
 import type { GoogleOptions } from './options.js'
-import { parseJson } from './unknown.js'
 
 /** A request of the engine as one of the SDK. */
 export function toRequest(

@@ -1,5 +1,6 @@
-import { type ApprovalPolicy, displayText } from '@countersign/core'
+import type { ApprovalPolicy } from '@countersign/core'
 import type { Tool } from '@modelcontextprotocol/sdk/types.js'
+import { quoted } from './quoted.js'
 
 /**
  * Whether a person is asked, by what a tool says of itself. A hint that is absent counts as the worst that it could say, as the
@@ -16,26 +17,14 @@ function mayDestroy({ readOnlyHint = false, destructiveHint }: NonNullable<Tool[
   return destructiveHint ?? !readOnlyHint
 }
 
-/** What a request shows of a description that somebody else wrote. */
-const MAX_DESCRIPTION = 500
-
 /** The terms of an approval for a tool that is asked about. Every yes is for one call. */
 export function approvalOf(name: string, server: string, tool: Tool): ApprovalPolicy {
   return { required: true, message: messageFor(name, server, tool), options: ['deny', 'once'] }
 }
 
-/**
- * Our own words first. What the server says of its tool stands apart from them, in quotes that it cannot end, on one line, with
- * hidden characters made visible.
- */
+/** Our own words first, then what the server says of its tool. */
 function messageFor(name: string, server: string, { description }: Tool): string {
   const ours = `The tool ${name} of the MCP server ${server} wants to run. Check its arguments before you approve.`
   if (description === undefined || description.trim() === '') return ours
-  const { segments, hidden } = displayText(JSON.stringify(description.trim()), {
-    multiline: false,
-    maxLength: MAX_DESCRIPTION,
-  })
-  const shown = segments.map(({ text }) => text).join('')
-  const rest = hidden === 0 ? '' : `" (${hidden} more characters)`
-  return `${ours}\n\nThe server says of it: ${shown}${rest}`
+  return `${ours}\n\nThe server says of it: ${quoted(description)}`
 }

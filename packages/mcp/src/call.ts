@@ -1,17 +1,13 @@
-import { CountersignError, type ToolContext } from '@countersign/core'
+import { CountersignError } from '@countersign/core'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { type CallToolResult, CallToolResultSchema, type Progress } from '@modelcontextprotocol/sdk/types.js'
 import { callFailed, type NamedTool } from './failure.js'
+import type { OpenCall } from './open-calls.js'
 import { type McpResult, readFailure, readResult } from './result.js'
 import type { McpInput } from './schemas.js'
 
-/** How long a call may take, in milliseconds. */
-export interface CallLimits {
-  /** Without a sign of life: each progress notification begins it anew. */
-  readonly timeout: number
-  /** In all. */
-  readonly maxTimeout: number | undefined
-}
+/** The longest time that timers take: the clock of the call ends it, and not the SDK's own. */
+const NEVER = 2 ** 31 - 1
 
 /**
  * One call, sent once.
@@ -22,8 +18,7 @@ export async function callTool(
   client: Client,
   named: NamedTool,
   input: McpInput,
-  { signal, progress }: Pick<ToolContext, 'signal' | 'progress'>,
-  { timeout, maxTimeout }: CallLimits,
+  { context: { signal, progress }, clock }: OpenCall,
 ): Promise<McpResult> {
   const result = await request()
   if (!result.isError) return readResult(result)
@@ -35,11 +30,12 @@ export async function callTool(
         { method: 'tools/call', params: { name: named.tool, arguments: input } },
         CallToolResultSchema,
         {
-          signal,
-          timeout,
-          resetTimeoutOnProgress: true,
-          onprogress: (reported) => progress(plain(reported)),
-          ...(maxTimeout !== undefined && { maxTotalTimeout: maxTimeout }),
+          signal: AbortSignal.any([signal, clock.signal]),
+          timeout: NEVER,
+          onprogress: (reported) => {
+            clock.begin()
+            progress(plain(reported))
+          },
         },
       )
     } catch (error) {

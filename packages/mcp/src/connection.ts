@@ -6,7 +6,7 @@ import {
   ErrorCode,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { answerElicitation, type Elicit } from './elicitation.js'
+import type { McpElicitation, McpElicitationAnswer } from './elicitation.js'
 import { disposed, isMcpError, unreachable } from './failure.js'
 import { HttpTransport } from './http-transport.js'
 import { type HttpSource, type StdioSource, transportFor } from './source.js'
@@ -26,8 +26,8 @@ export interface ConnectionOptions {
   readonly server: string
   /** Milliseconds. */
   readonly connectTimeout: number
-  readonly elicit: Elicit | undefined
-  readonly warn: (message: string, error?: unknown) => void
+  /** The server asks the person something. Never rejects. */
+  readonly asked: (question: McpElicitation, signal: AbortSignal) => Promise<McpElicitationAnswer>
   /** Before anybody gets a new client. A throw gives it up. */
   readonly opened: (client: Client) => Promise<void>
   /** The server says that its list of tools is another. */
@@ -102,7 +102,7 @@ export function ownConnection(source: StdioSource | HttpSource, options: Connect
 
 async function openClient(
   source: StdioSource | HttpSource,
-  { server, connectTimeout, elicit, warn, opened, changed }: ConnectionOptions,
+  { server, connectTimeout, asked, opened, changed }: ConnectionOptions,
   gone: () => void,
 ): Promise<Client> {
   const client = new Client(
@@ -114,7 +114,7 @@ async function openClient(
   client.setRequestHandler(ElicitRequestSchema, ({ params }, { signal }) => {
     if (params.mode === 'url') return { action: 'decline' }
     const { message, requestedSchema } = params
-    return answerElicitation({ message, requestedSchema }, signal, elicit, warn)
+    return asked({ message, requestedSchema }, signal)
   })
   const transport: Transport = transportFor(source)
   try {

@@ -1,9 +1,11 @@
 import { CountersignError } from '@countersign/core'
 import { callTool } from './call.js'
+import { startClock } from './call-clock.js'
 import { createCatalogue } from './catalogue.js'
 import { type Connection, type ConnectionOptions, givenConnection, ownConnection } from './connection.js'
-import type { Elicit } from './elicitation.js'
+import { answerElicitation, type Elicit } from './elicitation.js'
 import { toolChanged } from './failure.js'
+import { createOpenCalls } from './open-calls.js'
 import { isClient, type McpSource } from './source.js'
 import { checkServerName } from './tool-name.js'
 import type { ConversionOptions, McpTool } from './tools.js'
@@ -38,7 +40,10 @@ export interface McpToolsOptions extends ConversionOptions {
   readonly connectTimeout?: number | undefined
   /** The server's list is another; agents are to be built with `tools` from now on. */
   readonly onToolsChanged?: ((tools: readonly McpTool[]) => void) | undefined
-  /** Puts a question of the server to the person. Default: it is declined. Of no use with a client of the application's own. */
+  /**
+   * Puts a question of the server to the person. Default: it is asked in the run of the call that is open, as an interrupt over the
+   * live channel, and declined where there is none. Of no use with a client of the application's own.
+   */
   readonly elicit?: Elicit | undefined
   /** Default `console.warn`. */
   readonly warn?: ((message: string, error?: unknown) => void) | undefined
@@ -78,8 +83,10 @@ export async function mcpTools(source: McpSource, options: McpToolsOptions): Pro
     maxTimeout,
     connectTimeout = 30_000,
     elicit,
+    validator,
     warn = console.warn,
   } = options
+  const calls = createOpenCalls()
   checkServerName(server)
   checkTimes({ timeout, maxTimeout, connectTimeout })
 
@@ -87,10 +94,13 @@ export async function mcpTools(source: McpSource, options: McpToolsOptions): Pro
     const client = await connection.ready()
     const named = { server, tool: tool.name }
     if (!catalogue.holds(tool)) throw toolChanged(named)
-    return callTool(client, named, input, context, { timeout, maxTimeout })
+    const call = { context, clock: startClock({ timeout, maxTimeout }) }
+    return calls.during(call, () => callTool(client, named, input, call))
   })
   const about: ConnectionOptions = {
-    ...{ server, connectTimeout, elicit, warn },
+    ...{ server, connectTimeout },
+    asked: (question, signal) =>
+      answerElicitation(question, signal, { server, calls, elicit, validator, warn }),
     opened: catalogue.read,
     changed: (client) => {
       catalogue

@@ -1,5 +1,5 @@
 import { CountersignError } from '@countersign/core'
-import type { Tool } from '@modelcontextprotocol/sdk/types.js'
+import type { ElicitRequestFormParams, ElicitResult, Tool } from '@modelcontextprotocol/sdk/types.js'
 import type { JsonSchemaType, jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
 import type { McpResult } from './result.js'
@@ -46,10 +46,18 @@ export function outputSchemaOf(described: Described): CheckingSchema<unknown, Mc
   return checkedBy<McpResult>(check, (value) => Object(value).structuredContent)
 }
 
-function checkedBy<T>(
-  check: (value: unknown) => string | undefined,
-  part: (value: unknown) => unknown,
-): CheckingSchema<T, T> {
+/** An answer to a question of the server. */
+type Answer = NonNullable<ElicitResult['content']>
+
+/** @throws whatever the validator throws where it cannot read the schema. */
+export function answerSchemaOf(
+  requested: ElicitRequestFormParams['requestedSchema'],
+  validator: jsonSchemaValidator | undefined,
+): CheckingSchema<Answer, Answer> {
+  return checkedBy<Answer>(checker(requested, validator), (value) => value)
+}
+
+function checkedBy<T>(check: Check, part: (value: unknown) => unknown): CheckingSchema<T, T> {
   return {
     '~standard': {
       version: 1,
@@ -63,15 +71,20 @@ function checkedBy<T>(
 }
 
 /** Says what is wrong with a value. */
-function compile(
-  which: 'input' | 'output',
+type Check = (value: unknown) => string | undefined
+
+function checker(
   schema: object,
   // one for each schema: a validator keeps schemas by `$id`, and one tool must not be checked by the schema of another
-  { server, tool, validator = new AjvJsonSchemaValidator() }: Described,
-): (value: unknown) => string | undefined {
+  validator: jsonSchemaValidator = new AjvJsonSchemaValidator(),
+): Check {
+  const check = validator.getValidator(schema as JsonSchemaType)
+  return (value) => check(value).errorMessage
+}
+
+function compile(which: 'input' | 'output', schema: object, { server, tool, validator }: Described): Check {
   try {
-    const check = validator.getValidator(schema as JsonSchemaType)
-    return (value) => check(value).errorMessage
+    return checker(schema, validator)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     throw new CountersignError(

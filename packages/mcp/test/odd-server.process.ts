@@ -6,7 +6,6 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
-import { z } from 'zod'
 
 const [log = '', ...flags] = process.argv.slice(2)
 const annotations = { readOnlyHint: true, openWorldHint: false }
@@ -41,7 +40,8 @@ function create(): McpServer {
   server.registerTool('ask', { description: 'Asks the person', annotations }, async () => {
     const requestedSchema = {
       type: 'object' as const,
-      properties: { colour: z.toJSONSchema(z.string()) as { type: 'string' } },
+      properties: { colour: { type: 'string' as const, enum: ['red', 'blue'] } },
+      required: ['colour'],
     }
     const said = await server.server.elicitInput({ message: 'Which colour?', requestedSchema })
     return answer(JSON.stringify(said))

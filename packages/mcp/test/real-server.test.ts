@@ -16,7 +16,16 @@ import {
   testAgent,
   user,
 } from '../../server/test/support.js'
-import { afterwards, errorOf, overHttp, overStdio, type Started, scriptOf, workspace } from './support.js'
+import {
+  afterwards,
+  client,
+  errorOf,
+  overHttp,
+  overStdio,
+  type Started,
+  scriptOf,
+  workspace,
+} from './support.js'
 
 const script = await scriptOf('examples/mcp-server/src/main.ts')
 const context = { context: { subject: 'ada' } }
@@ -73,6 +82,16 @@ describe.each([
       { progress: 2, total: 3, message: 'old/b.txt' },
     ])
     expect(model.requests[1]?.messages.at(-1)?.content).toMatchObject([{ outcome: { value: found } }])
+  })
+
+  test('S3.53 a call that needs no approval gives what the same call gives without the gate', async () => {
+    const { mcp, server } = await connect()
+    const measuring = call(['c1', 'mcp__files__measure_files', { folder: 'old' }])
+    const { agent } = testAgent([measuring, say('done')], { tools: mcp.tools })
+    const [gated] = results(await collect(agent, input([user('go')])))
+    const plain = await client(server.source)
+    const direct = await plain.callTool({ name: 'measure_files', arguments: { folder: 'old' } })
+    expect(gated?.content).toEqual({ content: [], structuredContent: direct.structuredContent })
   })
 
   test('S3.52 a destructive tool is asked about, and an approval makes exactly one call', async () => {

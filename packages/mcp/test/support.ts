@@ -3,9 +3,12 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { afterAll, expect } from 'vitest'
 import { bundleForNode } from '../../../scripts/bundle.mjs'
 
@@ -97,6 +100,19 @@ export async function connected(server: McpServer | Server): Promise<Client> {
   await client.connect(mine)
   afterwards(() => client.close())
   return client
+}
+
+/** A client of the SDK, without anything of ours. */
+export async function client(source: Started['source']): Promise<Client> {
+  const plain = new Client({ name: 'test', version: '1' })
+  // the SDK's own types of its transports do not fit one another where absent members may not be undefined
+  const transport: unknown =
+    'url' in source
+      ? new StreamableHTTPClientTransport(new URL(source.url))
+      : new StdioClientTransport({ command: source.command, args: source.args })
+  await plain.connect(transport as Transport)
+  afterwards(() => plain.close())
+  return plain
 }
 
 /** What a call came to, thrown or not. */

@@ -1,6 +1,5 @@
 import { type CountersignError, isCountersignError } from '@countersign/core'
-import { isRetryableStatus, modelError, retryAfterOf } from '@countersign/server'
-import { asRecord, asText } from './unknown.js'
+import { asRecord, asText, isRetryableStatus, modelError, retryAfterOf } from '@countersign/server/model-kit'
 
 /** Codes and types of errors in a stream, where there is no status, after which the same request may succeed. */
 const passing =

@@ -1,5 +1,6 @@
 import { CountersignError } from '@countersign/core'
-import { guardedEvents, type Model, type ModelEvent, type ModelRequest } from '@countersign/server'
+import type { Model, ModelEvent, ModelRequest } from '@countersign/server'
+import { guardedEvents } from '@countersign/server/model-kit'
 import OpenAI from 'openai'
 import { chatEvents } from './chat/from-stream.js'
 import { toChatRequest } from './chat/to-request.js'
@@ -58,12 +59,19 @@ function createClient({ apiKey, baseURL, options }: OpenAIOptions): OpenAI {
 function responses(client: OpenAI, provider: string, options: ResponsesOptions): Answer {
   return async function* (request, signal) {
     const body = toResponsesRequest(request, options)
+    // a yes is sent once: whether the provider acted on a request that failed is not known
+    const sending = { signal, ...(answersProvider(body) && { maxRetries: 0 }) }
     const events =
       options.stream === false
-        ? asStream(await client.responses.create({ ...body, stream: false }, { signal }))
-        : await client.responses.create({ ...body, stream: true }, { signal })
+        ? asStream(await client.responses.create({ ...body, stream: false }, sending))
+        : await client.responses.create({ ...body, stream: true }, sending)
     yield* responsesEvents(provider, events)
   }
+}
+
+/** Whether the request tells the provider that it may run a call. A no is told with every later request too, and runs nothing. */
+function answersProvider({ input }: ReturnType<typeof toResponsesRequest>): boolean {
+  return Array.isArray(input) && input.some((item) => item.type === 'mcp_approval_response' && item.approve)
 }
 
 function chat(client: OpenAI, provider: string, options: ChatOptions): Answer {

@@ -1,5 +1,5 @@
 import type { ModelEvent } from '@countersign/server'
-import { asRecord, asText } from './unknown.js'
+import { asRecord, asText } from '@countersign/server/model-kit'
 
 /** A citation, as either API words it, as a source. Its other fields (where in the text, which file) are its metadata. */
 export function* sourceOf(annotation: unknown, id: string): Generator<ModelEvent> {

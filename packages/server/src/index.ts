@@ -76,7 +76,6 @@ export type {
 export { ledgerKey } from './ledger/ledger.js'
 export { type MemoryLedgerOptions, memoryLedger } from './ledger/memory-ledger.js'
 export { type StatelessLedgerOptions, statelessLedger } from './ledger/stateless-ledger.js'
-export { guardedEvents } from './model/guarded-events.js'
 export type {
   FinishReason,
   Model,
@@ -93,13 +92,7 @@ export type {
   ProviderApproval,
   ProviderMetadata,
 } from './model/model.js'
-export {
-  isRetryableStatus,
-  type ModelFailure,
-  modelError,
-  retryAfterOf,
-  truncatedStream,
-} from './model/model-error.js'
+export type { ModelFailure } from './model/model-error.js'
 export { type ScriptedModel, type ScriptedTurn, scriptedModel } from './model/scripted-model.js'
 export { type PlannedCall, plannedCalls } from './plan/calls.js'
 export {

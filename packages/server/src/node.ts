@@ -116,7 +116,7 @@ export function toNodeAnswerHandler<Req extends NodeRequest = NodeRequest>(
       type: headers['content-type'],
       length: headers['content-length'],
       origin: headers.origin,
-      host: headers.host,
+      host: hostOf(request),
     }
     let answered: Rejection
     try {
@@ -137,7 +137,7 @@ export function toNodeGrantsHandler<Req extends NodeRequest = NodeRequest>(
 ): (request: Req, response: ServerResponse) => Promise<void> {
   return async (request, response) => {
     const { method, headers, url = '/' } = request
-    const head = { method, url, origin: headers.origin, host: headers.host }
+    const head = { method, url, origin: headers.origin, host: hostOf(request) }
     let answered: Rejection
     try {
       answered = await grantsRequest(agent, head, {
@@ -163,13 +163,19 @@ export function toSocketHandler(
   { context, ...options }: NodeSocketOptions = {},
 ): (socket: ServerSocket, request: IncomingMessage) => void {
   return (socket, request) => {
-    const { origin, host } = request.headers
+    const { origin } = request.headers
     const known: SocketOptions = {
       ...options,
       ...(context && { context: (headers) => context(request, headers) }),
     }
-    openSocket(agent, socket, { origin, host }, known)
+    openSocket(agent, socket, { origin, host: hostOf(request) }, known)
   }
+}
+
+/** HTTP/2 names the host in a header of its own. */
+function hostOf({ headers }: IncomingMessage): string | undefined {
+  const authority = headers[':authority']
+  return headers.host ?? (typeof authority === 'string' ? authority : undefined)
 }
 
 async function readBody(request: NodeRequest): Promise<unknown> {

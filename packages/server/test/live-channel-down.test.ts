@@ -1,5 +1,13 @@
 import type { AGUIEvent } from '@countersign/core'
-import { type AnswerChannel, handleChat, memoryAnswerChannel } from '@countersign/server'
+import {
+  type AnswerChannel,
+  answerResponse,
+  grantsResponse,
+  handleChat,
+  memoryAnswerChannel,
+  memoryLedger,
+  serveSocket,
+} from '@countersign/server'
 import { expect, test } from 'vitest'
 import {
   call,
@@ -74,4 +82,60 @@ test('a channel that cannot be closed takes nothing from a run that has ended', 
   const text = await (await handleChat(agent, request, { context, live: true })).text()
   expect(text).toContain('"type":"RUN_FINISHED"')
   expect(warnings).toContain('The answer channel of a run could not be closed.')
+})
+
+const live = {
+  threadId: 'thread',
+  runId: 'run',
+  resume: [{ interruptId: 'a1', status: 'resolved', payload: { approved: true } }],
+}
+
+test('an answer to a channel that is down is a 503 that says so, without internals', async () => {
+  const warnings: string[] = []
+  const memory = memoryAnswerChannel()
+  const { agent } = testAgent([], {
+    answerChannel: { ...memory, deliver: down },
+    warn: (message) => warnings.push(message),
+  })
+  const request = new Request('http://localhost/', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(live),
+  })
+  const response = await answerResponse(agent, request, { context })
+  expect(response.status).toBe(503)
+  expect(await response.json()).toMatchObject({
+    error: { code: 'ledger-unavailable', message: expect.not.stringContaining('nobody answers') },
+  })
+  expect(warnings).toContain('The answer channel could not be reached; an answer was not delivered.')
+})
+
+test('over a socket an answer to a channel that is down is refused as ledger-unavailable', async () => {
+  const { agent } = testAgent([], { answerChannel: { ...memoryAnswerChannel(), deliver: down } })
+  const sent: unknown[] = []
+  let receive: (event: { data: unknown }) => void = () => {}
+  const socket = {
+    readyState: 1,
+    send: (data: string) => sent.push(JSON.parse(data)),
+    close: () => {},
+    addEventListener(type: string, listener: (event: { data: unknown }) => void) {
+      if (type === 'message') receive = listener
+    },
+  }
+  serveSocket(agent, socket, new Request('http://localhost/'), { context: () => context })
+  receive({ data: JSON.stringify({ type: 'answer', id: '1', ...live }) })
+  await expect.poll(() => sent).toMatchObject([{ type: 'refused', id: '1', code: 'ledger-unavailable' }])
+})
+
+test('grants of a ledger that is down are a 503 that says so', async () => {
+  const { agent } = testAgent([], {
+    approvals: { ledger: { ...memoryLedger(), list: down, revoke: down } },
+  })
+  for (const method of ['GET', 'DELETE']) {
+    const request = new Request('http://localhost/?threadId=thread', { method })
+    const response = await grantsResponse(agent, request, { context })
+    expect(response.status).toBe(503)
+    expect(await response.json()).toMatchObject({ error: { code: 'ledger-unavailable' } })
+  }
+  await expect(agent.grants.list('ann')).rejects.toMatchObject({ code: 'ledger-unavailable' })
 })

@@ -1,5 +1,5 @@
 import type { Message } from '@countersign/core'
-import { memoryLedger } from '@countersign/server'
+import { memoryLedger, statelessLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { serve, withCall, yes } from './served.js'
@@ -155,6 +155,17 @@ test('a restart with the same secret and a new memory ledger refuses what was op
   const after = await serve()
   const events = await after.post(input(history, { resume: [answer(first, yes)] }))
   expect(after.send.runs).toEqual([])
+  expect(refusals(events)).toMatchObject([{ code: 'approval-not-found' }])
+  expect(results(events)).toMatchObject([{ own: { outcome: 'cancelled', code: 'approval-not-found' } }])
+})
+
+test('an approval of another durable ledger belongs to another deployment', async () => {
+  const ledger = (id: string) => statelessLedger({ acceptReplay: true, id })
+  const staging = await serve({ approvals: { ledger: ledger('staging') } })
+  const { first, history } = await staging.question()
+  const production = await serve({ approvals: { ledger: ledger('production') } })
+  const events = await production.post(input(history, { resume: [answer(first, yes)] }))
+  expect(production.send.runs).toEqual([])
   expect(refusals(events)).toMatchObject([{ code: 'approval-not-yours' }])
 })
 

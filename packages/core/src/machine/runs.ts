@@ -1,10 +1,13 @@
 import { CountersignError } from '../errors.js'
-import { isTerminal } from '../messages.js'
+import { isTerminal, type ToolCallApproval } from '../messages.js'
+import type { Interrupt } from '../protocol/events.js'
 import { askApproval, readApprovalInterrupt } from './approvals.js'
 import { moveCall, touch } from './cells.js'
 import { effectsOf, type StepTable } from './effects.js'
+import { askInterrupt, closeLiveInterrupts, reopenLiveInterrupts } from './interrupts.js'
 import type { CallCell, ChatState, FinishedRun, InterruptCell, RunState } from './state.js'
-import { known, string } from './value.js'
+import { subagentMetadata } from './subagents.js'
+import { changed, known, ours, string } from './value.js'
 
 /** How a stream ended, as the caller saw it. */
 export type RunEnd =
@@ -48,35 +51,35 @@ export const runSteps = {
       outcome: outcome?.type ?? 'success',
       pendingToolCallIds: outcome?.type === 'success' ? outcome.pendingToolCallIds : undefined,
     }
-    setRun(state, state.run.phase === 'idle' ? { phase: 'idle', last: finish } : { ...state.run, finish })
+    setRun(state, state.run.phase === 'idle' ? { phase: 'idle', last: finish } : changed(state.run, { finish }))
     if (outcome?.type !== 'interrupt') return undefined
     return outcome.interrupts.flatMap((interrupt) => {
       const asked = readApprovalInterrupt(interrupt)
+      if (asked) attribute(state, asked.toolCallId, interrupt)
       if (asked) return effectsOf(event, askApproval(state, asked))
-      // One that was answered and is asked again wants another answer.
-      const cell = state.interrupts.get(interrupt.id)
-      if (!cell || cell.sent) {
-        state.interrupts.set(interrupt.id, { kind: 'interrupt', interrupt, response: undefined, sent: false })
-      }
+      askInterrupt(state, interrupt)
       return []
     })
   },
-  RUN_ERROR(state, { message, code }) {
-    const failure = new CountersignError('run-error', message, known({ code }))
+  RUN_ERROR(state, { message, code, metadata }) {
+    const { retryable, retryAfter } = ours(metadata)
+    const failure = new CountersignError('run-error', message, known({ code, retryable, retryAfter }))
     if (state.run.phase === 'idle') state.error = failure
-    setRun(state, state.run.phase === 'idle' ? state.run : { ...state.run, failure })
+    setRun(state, state.run.phase === 'idle' ? state.run : changed(state.run, { failure }))
     return undefined
   },
   'run-closed'(state, { end }) {
     const { run } = state
     if (run.phase === 'idle') return undefined
+    const brokenOff = end.type === 'failed' && end.resumable === true
+    if (brokenOff) reopenLiveInterrupts(state)
+    else closeLiveInterrupts(state)
     const carried = run.carried.filter((item) => isAttached(state, item))
     if (end.type === 'success') {
       setRun(state, known({ phase: 'idle' as const, last: run.finish }))
       for (const item of carried) if (item.kind === 'interrupt') state.interrupts.delete(item.interrupt.id)
       return undefined
     }
-    const brokenOff = end.type === 'failed' && end.resumable === true
     setRun(state, { phase: 'idle', brokenOff })
     state.error = end.type === 'failed' ? end.error : undefined
     for (const item of carried) returnUnsettled(state, item, run.phase === 'streaming')
@@ -84,6 +87,14 @@ export const runSteps = {
     return undefined
   },
 } satisfies Partial<StepTable>
+
+/** AG-UI: a subagent's interrupt says whose it is. */
+function attribute(state: ChatState, toolCallId: string, interrupt: Interrupt): void {
+  const call = state.calls.get(toolCallId)
+  if (!call || interrupt.subagentRunId === undefined || call.metadata?.subagent) return
+  call.metadata = { ...call.metadata, ...subagentMetadata(state, interrupt) }
+  touch(state, call)
+}
 
 function setRun(state: ChatState, run: RunState): void {
   state.run = run
@@ -102,11 +113,16 @@ function markSent(state: ChatState, item: CallCell | InterruptCell): void {
     item.sent = true
   } else if (item.outputSent === false) item.outputSent = true
   else if (item.approval) {
-    const { problem, ...approval } = item.approval
-    item.inDoubt = approval.delivery === 'unknown'
-    item.approval = { ...approval, delivery: 'sent', ...(isTerminal(item.state) && problem && { problem }) }
+    const { problem, delivery } = item.approval
+    item.inDoubt = delivery === 'unknown'
+    const approval = problem && !isTerminal(item.state) ? withoutProblem(item.approval) : item.approval
+    item.approval = changed(approval, { delivery: 'sent' })
     touch(state, item)
   }
+}
+
+function withoutProblem({ problem: _, ...approval }: ToolCallApproval): ToolCallApproval {
+  return approval
 }
 
 /** Whether it is still part of the conversation: messages may have been replaced while the run was open. */
@@ -126,7 +142,7 @@ function returnUnsettled(state: ChatState, item: CallCell | InterruptCell, ackno
     item.outputSent = acknowledged
     if (acknowledged) return
   } else if (item.approval?.delivery === 'sent') {
-    item.approval = { ...item.approval, delivery: inDoubt ? 'unknown' : 'waiting' }
+    item.approval = changed(item.approval, { delivery: inDoubt ? 'unknown' : 'waiting' })
     touch(state, item)
   } else return
   state.unsent.add(item)

@@ -1,5 +1,5 @@
 import { isRecord, type TokenUsage } from '@countersign/core'
-import { asNumber, asRecord } from '../unknown.js'
+import { asNumber, asRecord } from '@countersign/server/model-kit'
 
 /** Counted tokens as AG-UI counts them: what was thought is part of what was put out. */
 export function usageOf(usage: unknown): TokenUsage | undefined {

@@ -1,7 +1,7 @@
 import type { FinishReason, ModelEvent } from '@countersign/server'
+import { asList, asRecord, asText, type Fields, parseJson } from '@countersign/server/model-kit'
 import { reportedError } from '../errors.js'
 import { sourceOf } from '../sources.js'
-import { asList, asRecord, asText, type Fields, parseJson } from '../unknown.js'
 import { usageOf } from './chat-usage.js'
 import { mergeDetails, type ReasoningField, readThought } from './reasoning.js'
 

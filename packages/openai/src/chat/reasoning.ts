@@ -1,6 +1,6 @@
 import { isRecord } from '@countersign/core'
 import type { ModelReasoning } from '@countersign/server'
-import { asList, asNumber, asRecord, asText, type Fields } from '../unknown.js'
+import { asList, asNumber, asRecord, asText, type Fields } from '@countersign/server/model-kit'
 
 /**
  * Where a server puts thoughts, for which Chat Completions has no place of its own: `reasoning_content` (DeepSeek, xAI, vLLM, llama.cpp),

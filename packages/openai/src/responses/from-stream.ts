@@ -1,8 +1,8 @@
 import type { FinishReason, ModelEvent } from '@countersign/server'
+import { asRecord } from '@countersign/server/model-kit'
 import type { Response, ResponseOutputItem, ResponseStreamEvent } from 'openai/resources/responses/responses'
 import { reportedError } from '../errors.js'
 import { sourceOf } from '../sources.js'
-import { asRecord } from '../unknown.js'
 import { ProviderCall } from './provider-call.js'
 
 /** Events of the Responses API as events of a model. */

@@ -1,7 +1,7 @@
 import { isRecord, isSuccess, toProviderText } from '@countersign/core'
 import type { ModelApprovalResponse, ModelToolCall, ModelToolResult } from '@countersign/server'
+import { asList, asRecord, asText } from '@countersign/server/model-kit'
 import type { ResponseInputItem } from 'openai/resources/responses/responses'
-import { asList, asRecord, asText } from '../unknown.js'
 import { toolItem } from './tool-item.js'
 
 /**
@@ -17,7 +17,7 @@ export function providerItem(
     case 'mcp_approval_request':
       return askedItem(call, answer)
     case 'mcp_call':
-      return answer?.type === 'tool-result' ? mcpCall(call, answer) : undefined
+      return answer?.type === 'tool-result' ? (mcpCall(call, answer) ?? toldItem(call, answer)) : undefined
     case 'mcp_list_tools':
       return answer?.type === 'tool-result' ? mcpListTools(call, answer) : undefined
     case 'web_search_call':
@@ -37,7 +37,7 @@ function askedItem(
 ): ResponseInputItem | undefined {
   const serverLabel = asText(call.metadata?.serverLabel)
   if (call.approval === undefined || answer === undefined || serverLabel === undefined) return undefined
-  if (answer.type === 'tool-result') return mcpCall(call, answer)
+  if (answer.type === 'tool-result') return mcpCall(call, answer) ?? toldItem(call, answer)
   return {
     type: 'mcp_approval_request',
     id: call.approval.id,
@@ -63,6 +63,15 @@ function mcpCall(call: ModelToolCall, { outcome, metadata }: ModelToolResult): R
       error: { type: 'mcp_tool_execution_error', content: toProviderText(outcome) },
     }),
   }
+}
+
+/**
+ * A call that was to run and of which the provider told no item: the model hears what is known of it. As its own words, because name and
+ * reason have been in the client's hands.
+ */
+function toldItem(call: ModelToolCall, { outcome }: ModelToolResult): ResponseInputItem | undefined {
+  if (isSuccess(outcome)) return undefined
+  return { role: 'assistant', content: `The call of ${call.name} gave no result: ${toProviderText(outcome)}` }
 }
 
 function outputText(value: unknown): string {

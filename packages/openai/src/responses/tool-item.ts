@@ -1,12 +1,12 @@
 import { isSuccess, type ToolOutcome } from '@countersign/core'
 import type { ModelToolCall } from '@countersign/server'
+import { asList, asNumber, asRecord, asText, type Fields, parseJson } from '@countersign/server/model-kit'
 import type {
   ResponseCodeInterpreterToolCall,
   ResponseFileSearchToolCall,
   ResponseFunctionWebSearch,
   ResponseInputItem,
 } from 'openai/resources/responses/responses'
-import { asList, asNumber, asRecord, asText, type Fields, parseJson } from '../unknown.js'
 
 /** A call of a tool that OpenAI itself has, as the item that it was. */
 export function toolItem(

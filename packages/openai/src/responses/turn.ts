@@ -6,8 +6,8 @@ import type {
   ModelToolCall,
   ModelToolResult,
 } from '@countersign/server'
+import { asRecord, asText, parseJson } from '@countersign/server/model-kit'
 import type { ResponseInputItem } from 'openai/resources/responses/responses'
-import { asRecord, asText, parseJson } from '../unknown.js'
 import { providerItem } from './provider-item.js'
 
 type Part = ModelText | ModelReasoning | ModelToolCall

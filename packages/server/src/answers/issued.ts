@@ -29,7 +29,7 @@ export interface ReadHistory {
  */
 export async function readHistory(scope: RunScope, given: readonly Message[]): Promise<ReadHistory> {
   const open = await readOpen(scope)
-  const history = withProviderCalls(open, given)
+  const history = withProviderCalls(open, withoutClaims(given))
   const before = readCalls(history)
   const claimed = new Set<Message>()
   for (const entry of open) {
@@ -40,6 +40,23 @@ export async function readHistory(scope: RunScope, given: readonly Message[]): P
   const messages = claimed.size === 0 ? history : history.filter((message) => !claimed.has(message))
   const sites = claimed.size === 0 ? before : readCalls(messages)
   return { messages, sites, issued: indexRecords(scope, open, sites) }
+}
+
+/**
+ * The same once the approval is settled: what the client appended stands before our own result, which says what came of the decision,
+ * and would be taken for the first one. Ids may repeat over turns: a claim goes with the result that follows before the next such call.
+ */
+function withoutClaims(history: readonly Message[]): readonly Message[] {
+  const settled = new Set<string>()
+  const claims = new Set<Message>()
+  for (const message of history.toReversed()) {
+    if (message.role === 'assistant') for (const { id } of message.toolCalls ?? []) settled.delete(id)
+    if (message.role !== 'tool') continue
+    const { decided, outcome } = readOwn(message.metadata)
+    if (decided !== undefined || outcome !== undefined) settled.add(message.toolCallId)
+    else if (settled.has(message.toolCallId)) claims.add(message)
+  }
+  return claims.size === 0 ? history : history.filter((message) => !claims.has(message))
 }
 
 /** What the provider runs is known by the ledger: a client that kept no metadata must not make one of our calls of it. */

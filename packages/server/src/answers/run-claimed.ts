@@ -1,6 +1,7 @@
 import type { Message, ToolOutcome } from '@countersign/core'
 import { grantSession } from '../gate/grants.js'
 import type { LedgerAnswer } from '../ledger/ledger.js'
+import { askPerson } from '../scope/ask-person.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
 import type { ReadyCall } from '../tools/call.js'
@@ -68,12 +69,15 @@ function execute(
     onAbort: 'wait',
     context: {
       toolCallId,
+      threadId: scope.threadId,
+      runId: scope.runId,
       messages,
       context: scope.context,
       approved: true,
       idempotencyKey: verdict.approvalId,
     },
     report: (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
+    ask: (question, over) => askPerson(scope, call, question, over),
   })
 }
 

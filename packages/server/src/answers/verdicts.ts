@@ -156,7 +156,16 @@ export async function verifyCallToken(
     toolName: boundName(called.name, isProviders),
     arguments: canonical,
   }
-  return verifyToken(token, expected, { keyring: approvals.keyring, now })
+  const verified = await verifyToken(token, expected, { keyring: approvals.keyring, now })
+  return !verified.ok && verified.check === 'aud' && !approvals.ledger.durable ? FORGOTTEN : verified
+}
+
+/** A ledger that ends with its process has a new name in the next: what another one issued is most likely what it has lost itself. */
+const FORGOTTEN: TokenVerdict = {
+  ok: false,
+  code: 'approval-not-found',
+  check: 'aud',
+  message: 'This server has forgotten the question, as it does when it is restarted; ask again.',
 }
 
 const OTHER_APPROVAL: TokenVerdict = {

@@ -1,6 +1,10 @@
+import { CountersignError } from '@countersign/core'
 import type { AnswerChannel } from './answer-channel.js'
 
-/** A channel whose failures are told, and where closing stops nothing: the run has come to its end by then. */
+/**
+ * A channel whose failures are told, and where closing stops nothing: the run has come to its end by then. An answer that it cannot deliver
+ * rejects with `ledger-unavailable`, and can be sent again.
+ */
 export function carefulAnswerChannel(
   channel: AnswerChannel,
   warn: (message: string, error: unknown) => void,
@@ -16,6 +20,14 @@ export function carefulAnswerChannel(
         throw error
       }
     },
-    deliver: (runKey, entries) => channel.deliver(runKey, entries),
+    async deliver(runKey, entries) {
+      try {
+        return await channel.deliver(runKey, entries)
+      } catch (error) {
+        warn('The answer channel could not be reached; an answer was not delivered.', error)
+        const message = 'Answers cannot be taken at the moment; send it again.'
+        throw new CountersignError('ledger-unavailable', message, { status: 503 }, error)
+      }
+    },
   }
 }

@@ -1,8 +1,12 @@
+import { CountersignError } from '@countersign/core'
 import type { Grant } from '../ledger/grant.js'
 import { audit } from '../scope/audit.js'
 import type { AgentSettings } from '../scope/settings.js'
 
-/** The standing session approvals, by the person they belong to: what a settings page shows and ends. */
+/**
+ * The standing session approvals, by the person they belong to: what a settings page shows and ends. Rejects with `ledger-unavailable`
+ * where the ledger cannot be reached.
+ */
 export interface SessionGrants {
   /** Those that let calls run, of one thread where given, oldest first. */
   list(subject: string, threadId?: string): Promise<readonly Grant[]>
@@ -12,15 +16,21 @@ export interface SessionGrants {
 
 export function sessionGrants(settings: AgentSettings): SessionGrants {
   const { ledger } = settings.approvals
+  const reached = <Result>(work: Promise<Result>): Promise<Result> =>
+    work.catch((error: unknown) => {
+      settings.warn('The ledger could not be reached for session approvals.', error)
+      const message = 'Session approvals can be neither read nor ended at the moment; try again.'
+      throw new CountersignError('ledger-unavailable', message, { status: 503 }, error)
+    })
   const list: SessionGrants['list'] = async (subject, threadId) => {
-    const grants = await ledger.list(subject, threadId)
+    const grants = await reached(ledger.list(subject, threadId))
     return grants.filter((grant) => grant.approved)
   }
   return {
     list,
     async revoke(subject, { threadId, id } = {}) {
       const ended = (await list(subject, threadId)).filter((grant) => id === undefined || grant.id === id)
-      await ledger.revoke({ owner: subject, threadId, id })
+      await reached(ledger.revoke({ owner: subject, threadId, id }))
       for (const grant of ended) {
         const scope = { settings, owner: subject, threadId: grant.threadId }
         await audit(scope, { event: 'revoked', toolName: grant.toolName })

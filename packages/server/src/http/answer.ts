@@ -50,7 +50,8 @@ interface AnswerHead {
   readonly host: string | null | undefined
 }
 
-/** Answers in the body of a request, to the open run of its person. 200 once the run has them, 409 where none took them. */
+/** Answers in the body of a request, to the open run of its person. 200 once the run has them, 409 where none took them, 503 where nobody
+ * can say. */
 export async function answerRequest(
   agent: Agent,
   head: AnswerHead,
@@ -76,7 +77,8 @@ export async function answerRequest(
 /**
  * Takes the answers that a client posts into a run that is open (`live`), for servers that speak the Fetch API. The body is
  * `{ threadId, runId, resume }`, with entries as in the `resume` of a chat request. 200 once the run has them; 409 where no such run of
- * this person is open, or the question was answered otherwise: such an answer goes out with the client's next request.
+ * this person is open, or the question was answered otherwise: such an answer goes out with the client's next request. 503 with
+ * `ledger-unavailable` where the answer channel cannot be reached: the client sends it again.
  *
  * @example export const POST = (request) => answerResponse(agent, request, { context: { subject: await userId(request) } })
  */

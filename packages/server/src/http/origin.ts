@@ -20,7 +20,9 @@ export function checkOrigin(
   { origins = [] }: OriginRule,
 ): void {
   if (origin === null || origin === undefined || origins === 'any' || origins.includes(origin)) return
-  if (hostOf(origin) === host?.toLowerCase()) return
+  // an opaque origin has no host, and so may a request: neither is the other's own
+  const own = hostOf(origin)
+  if (own && own === host?.toLowerCase()) return
   throw invalid(
     'Pages of this origin may not speak to this endpoint; the option `origins` names those that may.',
     403,

@@ -66,12 +66,15 @@ export function readParsedInput(body: unknown): RunAgentInput {
 /** AG-UI lets RUN_STARTED carry the input of its run, so the one description of events describes the request too. */
 function readShape(body: unknown): RunAgentInput {
   if (!isRecord(body)) throw invalid('The body must be an object (AG-UI RunAgentInput).')
-  const { threadId, runId } = body
+  const { threadId, runId, protocolVersion, state, ...rest } = body
   if (typeof threadId !== 'string' || typeof runId !== 'string')
     throw invalid('threadId and runId must be strings.')
+  // 0.x requires a state of every request, and one deployed client that has none says null
+  const isNone = state === undefined || (state === null && protocolVersion === undefined)
+  const shape = { ...rest, threadId, runId, protocolVersion, ...(!isNone && { state }) }
   let input: RunAgentInput | undefined
   try {
-    createEventReader().push({ type: 'RUN_STARTED', threadId, runId, input: body }, (event) => {
+    createEventReader().push({ type: 'RUN_STARTED', threadId, runId, input: shape }, (event) => {
       if (event.type === 'RUN_STARTED') input = event.input
     })
   } catch (error) {
@@ -105,11 +108,14 @@ function* idsOf({ threadId, runId, messages, resume = [] }: RunAgentInput): Iter
   }
 }
 
-/** Depth and keys of a parsed value. Iterative: what came in may be deep. */
+/** Depth, keys and numbers of a parsed value. Iterative: what came in may be deep. */
 function checkValue(body: unknown): void {
   const open: [value: unknown, depth: number][] = [[body, 1]]
   for (let item = open.pop(); item !== undefined; item = open.pop()) {
     const [value, depth] = item
+    // 1e400 is JSON, and would be written down as null
+    if (typeof value === 'number' && !Number.isFinite(value))
+      throw invalid('A number is beyond the range of a double.')
     if (typeof value !== 'object' || value === null) continue
     if (depth > MAX_DEPTH) throw invalid(`The body nests deeper than ${MAX_DEPTH} levels.`)
     if (Object.hasOwn(value, '__proto__')) throw invalid('The key "__proto__" is refused.')

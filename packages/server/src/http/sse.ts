@@ -17,17 +17,36 @@ export interface SseFrames {
 
 /** Writes numbered events as SSE with LF framing, one JSON event per `data:`, under the ids `<runId>:<n>`. */
 export function sseFrames(events: AsyncIterator<LoggedEvent>, runId: string, keepAliveMs: number): SseFrames {
-  let pending: Promise<IteratorResult<LoggedEvent>> | undefined
+  return framesOf(events, ({ n, data }) => `id: ${runId}:${n}\ndata: ${data}\n\n`, keepAliveMs)
+}
+
+/** Frames of anything, as `write` has it; what it says nothing of makes none. `last` is said once all is over. */
+export function framesOf<T>(
+  items: AsyncIterator<T>,
+  write: (item: T) => string,
+  keepAliveMs: number,
+  last?: string,
+): SseFrames {
+  let pending: Promise<IteratorResult<T>> | undefined
+  let rest = last
   return {
     async next() {
-      pending ??= events.next()
-      const result = await orSilence(pending, keepAliveMs)
-      if (result === 'silence') return ': keep-alive\n\n'
-      pending = undefined
-      return result.done ? undefined : `id: ${runId}:${result.value.n}\ndata: ${result.value.data}\n\n`
+      while (true) {
+        pending ??= items.next()
+        const result = await orSilence(pending, keepAliveMs)
+        if (result === 'silence') return ': keep-alive\n\n'
+        pending = undefined
+        if (result.done) {
+          const frame = rest
+          rest = undefined
+          return frame
+        }
+        const frame = write(result.value)
+        if (frame !== '') return frame
+      }
     },
     cancel() {
-      void events.return?.()
+      void items.return?.()
     },
   }
 }

@@ -1,4 +1,4 @@
-import { CountersignError } from '@countersign/core'
+import { CountersignError, isCountersignError } from '@countersign/core'
 
 /** What is known of a model's failure: the `data` of the `model-failed` error that an adapter throws. */
 export interface ModelFailure {
@@ -21,12 +21,35 @@ export interface ModelFailure {
 
 /** The error of a failed model. Its message is ours, so that a page may show it; the provider's is in `data`. */
 export function modelError(failure: ModelFailure, cause?: unknown): CountersignError {
-  const { provider, code, status, retryable } = failure
+  const { provider, status } = failure
+  const code = shownCode(failure.code)
   const what = `The model of ${provider} failed (${status === undefined ? code : `HTTP ${status}, ${code}`})`
-  const way = retryable
+  return new CountersignError('model-failed', `${what}; ${wayOut(failure)}.`, { ...failure }, cause)
+}
+
+function wayOut({ retryable, retryAfter }: ModelFailure): string {
+  if (!retryable) return 'data.message says why, in the words of its provider'
+  return retryAfter === undefined
     ? 'trying again later may help'
-    : 'data.message says why, in the words of its provider'
-  return new CountersignError('model-failed', `${what}; ${way}.`, { ...failure }, cause)
+    : `try again in ${Math.max(1, Math.ceil(retryAfter))} s`
+}
+
+/** A page shows it, and a server could put anything there. */
+function shownCode(code: string): string {
+  return /^[\w.-]{1,64}$/.test(code) ? code : 'unknown'
+}
+
+/** What an adapter's error says of the failure; nothing for any other error. */
+export function readModelFailure(error: unknown): ModelFailure | undefined {
+  if (!isCountersignError(error) || error.code !== 'model-failed') return undefined
+  const { provider, code, message, status, retryable, retryAfter } = error.data
+  if (typeof provider !== 'string' || typeof code !== 'string' || typeof retryable !== 'boolean')
+    return undefined
+  return {
+    ...{ provider, code, retryable, message: typeof message === 'string' ? message : '' },
+    ...(typeof status === 'number' && { status }),
+    ...(typeof retryAfter === 'number' && { retryAfter }),
+  }
 }
 
 /** The error of an answer that ended without its last event. What was said before counts. */

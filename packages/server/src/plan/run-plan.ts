@@ -132,6 +132,7 @@ class PlanRun {
         idempotencyKey: call.approvalId ?? toolCallId,
       },
       report: (data) => emit({ type: 'progress', toolCallId, toolName, data }),
+      ask: async () => ({ action: 'decline', reason: 'Nobody was asked: there is no run here.' }),
     })
     return outcomeOf(execution)
   }

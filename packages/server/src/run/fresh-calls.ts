@@ -12,6 +12,7 @@ import { type ApprovalRequest, requestApproval } from '../gate/ask.js'
 import { decideGate } from '../gate/gate.js'
 import { useGrant } from '../gate/grants.js'
 import type { AuditEntry } from '../ledger/ledger.js'
+import { askPerson } from '../scope/ask-person.js'
 import { audit } from '../scope/audit.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { type ProposedCall, type ReadyCall, readCall } from '../tools/call.js'
@@ -99,12 +100,15 @@ export async function runFresh(
     onAbort: 'leave',
     context: {
       toolCallId,
+      threadId: scope.threadId,
+      runId: scope.runId,
       messages,
       context: scope.context,
       approved,
       idempotencyKey: `${scope.runId}:${toolCallId}`,
     },
     report: (data) => scope.emit(progressEvent(toolCallId, name, data)),
+    ask: (question, over) => askPerson(scope, call, question, over),
   })
   if (granted) await audit(scope, { event: 'completed', ...told, outcome: endOf(execution) })
   if (execution.kind === 'threw') {

@@ -6,6 +6,7 @@ import type { Refusal } from '../answers/refusals.js'
 import { resolveVerdicts } from '../answers/resolve.js'
 import { verifyAnswers } from '../answers/verdicts.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
+import { nextArrival } from '../channel/arrival.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import type { CallSite } from '../history/history.js'
 import type { LedgerAnswer } from '../ledger/ledger.js'
@@ -53,7 +54,12 @@ export async function awaitAnswer(
   asked: AskedCall,
   messages: readonly Message[],
 ): Promise<LiveEnding> {
-  const arrival = await nextArrival(scope, answers, asked)
+  const { id, expiresAt } = asked.request.approval
+  const arrival = await nextArrival(answers, id, {
+    patience: asked.patience,
+    ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
+    now: scope.settings.now,
+  })
   switch (arrival.kind) {
     case 'answer':
       return carryOut(scope, asked, arrival.entry, messages)
@@ -68,42 +74,6 @@ export async function awaitAnswer(
     default:
       return arrival satisfies never
   }
-}
-
-type Arrival =
-  | { readonly kind: 'answer'; readonly entry: ResumeEntry }
-  | { readonly kind: 'expired' | 'closed' | 'stopped' }
-
-/** The longest delay that timers take. */
-const MAX_DELAY = 2 ** 31 - 1
-
-function nextArrival(
-  { settings }: RunScope,
-  answers: AnswerSource,
-  { patience, request: { approval } }: AskedCall,
-): Promise<Arrival> {
-  return new Promise((resolve) => {
-    let leave = () => {}
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const arrive = (arrival: Arrival) => {
-      clearTimeout(timer)
-      patience.removeEventListener('abort', onStop)
-      leave()
-      resolve(arrival)
-    }
-    const onStop = () => arrive({ kind: 'stopped' })
-    const watch = (expiresAt: number) => {
-      const left = expiresAt - settings.now()
-      if (left <= 0) arrive({ kind: 'expired' })
-      else timer = setTimeout(watch, Math.min(left, MAX_DELAY), expiresAt)
-    }
-    if (patience.aborted) return onStop()
-    patience.addEventListener('abort', onStop)
-    if (approval.expiresAt !== undefined) watch(Date.parse(approval.expiresAt))
-    leave = answers.take(approval.id, (entry) =>
-      arrive(entry === undefined ? { kind: 'closed' } : { kind: 'answer', entry }),
-    )
-  })
 }
 
 /** The way of every answer: verified, claimed, run. What was wrong with it leaves the call as a request of its own would. */

@@ -1,10 +1,18 @@
 import { type AGUIEvent, type ErrorCode, isCountersignError } from '@countersign/core'
+import { ownMetadata } from '../history/metadata.js'
+import { readModelFailure } from '../model/model-error.js'
 
-/** What a client may read of an error: a stable code and a sentence without internals. */
+/** What a client may read of an error: a stable code and a sentence without internals; of a model's failure whether to try again. */
 export function runErrorEvent(error: unknown): Extract<AGUIEvent, { type: 'RUN_ERROR' }> {
   const code = isCountersignError(error) ? error.code : undefined
+  const { retryable, retryAfter } = readModelFailure(error) ?? {}
   return code !== undefined && PUBLIC.has(code)
-    ? { type: 'RUN_ERROR', message: isCountersignError(error) ? error.message : '', code }
+    ? {
+        type: 'RUN_ERROR',
+        message: isCountersignError(error) ? error.message : '',
+        code,
+        ...ownMetadata({ retryable, retryAfter }),
+      }
     : { type: 'RUN_ERROR', message: 'Something went wrong on the server.', code: code ?? 'internal' }
 }
 

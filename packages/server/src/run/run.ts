@@ -168,26 +168,27 @@ function finishedEvent(
   provider: Readonly<Record<string, unknown>> = {},
 ): AGUIEvent {
   const { threadId, runId } = scope
+  const outcome = outcomeOf(scope, waiting)
   return {
     type: 'RUN_FINISHED',
     threadId,
     runId,
-    outcome: outcomeOf(scope, waiting),
+    ...(outcome && { outcome }),
     ...(usage.length > 0 && { usage: [...usage] }),
     metadata: { finishReason, ...(Object.keys(provider).length > 0 && { provider }) },
   }
 }
 
-function outcomeOf(scope: RunScope, { asked, clientCalls }: Waiting): RunFinishedOutcome {
+/** A 0.x peer cannot be told which calls are its own: without an outcome it takes those that have no result, with one it takes none. */
+function outcomeOf(scope: RunScope, { asked, clientCalls }: Waiting): RunFinishedOutcome | undefined {
   if (asked.length > 0) {
     const interrupts = asked.map((request) =>
       interruptOf(scope, request, scope.toolkit.get(request.toolName)),
     )
     return { type: 'interrupt', interrupts }
   }
-  return clientCalls.length > 0 && scope.modern
-    ? { type: 'success', pendingToolCallIds: [...clientCalls] }
-    : { type: 'success' }
+  if (clientCalls.length === 0) return { type: 'success' }
+  return scope.modern ? { type: 'success', pendingToolCallIds: [...clientCalls] } : undefined
 }
 
 /** A run that was stopped is not an error; a 0.x peer has no other word for it. */

@@ -1,5 +1,6 @@
 import {
   CountersignError,
+  isCountersignError,
   type Message,
   type TokenUsage,
   type ToolCall,
@@ -20,6 +21,7 @@ import {
   type ProviderMetadata,
   providerOf,
 } from '../model/model.js'
+import { readModelFailure } from '../model/model-error.js'
 import type { RunScope } from '../scope/scope.js'
 import { isReserved } from '../tools/toolkit.js'
 import { emitResult } from './emit-result.js'
@@ -172,7 +174,7 @@ class Step {
         await this.#take(event)
       }
     } catch (error) {
-      return stop.aborted ? undefined : modelFailed('The model failed.', error)
+      return stop.aborted ? undefined : failureOf(error)
     }
     if (stop.aborted || this.#finish !== undefined) return undefined
     return modelFailed('The model broke off in the middle of its answer.')
@@ -229,6 +231,8 @@ class Step {
   /** The result of a call that the provider has run, now or after it asked in an earlier step. */
   async #settleProviders({ toolCallId, outcome, metadata: provider }: ProvidersResult): Promise<void> {
     const id = this.#calls.idOf(toolCallId)
+    if (this.#work.results.has(id))
+      return this.#scope.settings.warn(`The provider told a second result of ${id}; it is left out.`)
     const [call, allowed] = [...this.#forwarded].findLast(([{ id: one }]) => one === id) ?? []
     if (call !== undefined) await this.#claims.end(call, toStored(outcome))
     return this.#work.settle(id, outcome, { provider, decided: allowed?.decided })
@@ -281,6 +285,12 @@ class Step {
       })
     }
   }
+}
+
+/** An adapter's own error says more: what failed, and whether to try again. */
+function failureOf(error: unknown): CountersignError {
+  const isTold = isCountersignError(error) && readModelFailure(error) !== undefined
+  return isTold ? error : modelFailed('The model failed.', error)
 }
 
 function modelFailed(message: string, cause?: unknown): CountersignError {

@@ -1,4 +1,12 @@
-import { type AnyServerTool, failed, succeeded, type ToolContext, type ToolOutcome } from '@countersign/core'
+import {
+  type AnyServerTool,
+  failed,
+  succeeded,
+  type ToolContext,
+  type ToolOutcome,
+  type ToolQuestion,
+  type ToolReply,
+} from '@countersign/core'
 import { validate } from './schema.js'
 
 /** How running a tool ended. */
@@ -14,9 +22,11 @@ export interface ToolRun {
   readonly tool: AnyServerTool
   /** Validated. */
   readonly input: unknown
-  readonly context: Omit<ToolContext, 'signal' | 'progress'>
+  readonly context: Omit<ToolContext, 'signal' | 'progress' | 'ask'>
   /** Hands on what the tool reports or streams; resolves when there is room for more. */
   readonly report: (data: unknown) => Promise<void>
+  /** Asks the person. `over` is aborted once the tool has ended or was left. */
+  readonly ask: (question: ToolQuestion, over: AbortSignal) => Promise<ToolReply>
   /** Reaches the tool; together with the tool's own timeout. */
   readonly signal?: AbortSignal | undefined
   /** `wait` for a tool that was aborted to end by itself, or `leave` it. A timeout always leaves. */
@@ -61,7 +71,10 @@ async function runOnce(run: ToolRun, signal: AbortSignal, over: AbortSignal): Pr
     if (!over.aborted) await run.report(data)
   }
   const progress = (data: unknown) => void report(data)
-  const value = await run.tool.execute(run.input as never, { ...run.context, signal, progress })
+  const stops = AbortSignal.any([signal, over])
+  // what the question's schema made of an answer is of the schema's type
+  const ask = (question: ToolQuestion) => run.ask(question, stops) as Promise<ToolReply<never>>
+  const value = await run.tool.execute(run.input as never, { ...run.context, signal, progress, ask })
   return isAsyncIterable(value) ? streamed(run.tool, value, report, over) : answered(run.tool, value)
 }
 

@@ -47,26 +47,36 @@ export function parametersOf(tool: {
   readonly input: StandardSchemaV1
   readonly parameters?: JsonSchema | undefined
 }): JsonSchema {
-  if (tool.parameters !== undefined) return tool.parameters
-  const { vendor } = tool.input['~standard']
+  return tool.parameters ?? jsonSchemaOf(tool.input, tool.name, 'parameters')
+}
+
+/**
+ * What a schema says of itself. `option` is where the tool gives it otherwise.
+ *
+ * @throws CountersignError `invalid-tool` where it says nothing; it names the converter.
+ */
+export function jsonSchemaOf(
+  schema: StandardSchemaV1,
+  tool: string,
+  option: 'parameters' | 'responseSchema',
+): JsonSchema {
+  const { vendor } = schema['~standard']
   const converter = CONVERTERS.get(vendor) ?? `the JSON Schema converter of ${vendor}`
-  if (!describesItself(tool.input)) {
+  if (!describesItself(schema)) {
     throw new CountersignError(
       'invalid-tool',
-      `The tool ${tool.name} needs \`parameters\`: its schema (${vendor}) does not produce JSON Schema by itself. Give parameters: ${converter}.`,
-      { tool: tool.name, vendor },
+      `The tool ${tool} needs \`${option}\`: its schema (${vendor}) does not produce JSON Schema by itself. Give ${option}: ${converter}.`,
+      { tool, vendor },
     )
   }
   try {
-    const { $schema: _, ...parameters } = tool.input['~standard'].jsonSchema.input({
-      target: 'draft-2020-12',
-    })
-    return parameters
+    const { $schema: _, ...described } = schema['~standard'].jsonSchema.input({ target: 'draft-2020-12' })
+    return described
   } catch (error) {
     throw new CountersignError(
       'invalid-tool',
-      `The schema (${vendor}) of the tool ${tool.name} cannot be written as JSON Schema: give \`parameters\` yourself.`,
-      { tool: tool.name, vendor },
+      `The schema (${vendor}) of the tool ${tool} cannot be written as JSON Schema: give \`${option}\` yourself.`,
+      { tool, vendor },
       error,
     )
   }

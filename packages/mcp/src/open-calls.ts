@@ -1,0 +1,55 @@
+import type { ToolContext } from '@countersign/core'
+import type { CallClock } from './call-clock.js'
+
+/** A call that is under way. */
+export interface OpenCall {
+  readonly context: ToolContext
+  readonly clock: CallClock
+}
+
+/**
+ * The calls that are under way on one connection. MCP does not say which of them a question of the server belongs to, so only where all
+ * are of one run it is known whom to ask.
+ */
+export interface OpenCalls {
+  during<T>(call: OpenCall, work: () => Promise<T>): Promise<T>
+  /** The call that has begun first, where all are of the same run and person. */
+  asking(): OpenCall | undefined
+  /** Stops every clock, until the function that comes back is called. */
+  pause(): () => void
+}
+
+export function createOpenCalls(): OpenCalls {
+  const open = new Set<OpenCall>()
+  return {
+    async during(call, work) {
+      open.add(call)
+      try {
+        return await work()
+      } finally {
+        open.delete(call)
+        call.clock.end()
+      }
+    },
+    asking() {
+      const [first, ...others] = open
+      return first && others.every((other) => isSameRun(first.context, other.context)) ? first : undefined
+    },
+    pause() {
+      const resumes = [...open].map(({ clock }) => clock.pause())
+      return () => {
+        for (const resume of resumes) resume()
+      }
+    },
+  }
+}
+
+/** Without an agent there is no run, and nothing to tell calls apart by. */
+function isSameRun(one: ToolContext, other: ToolContext): boolean {
+  return (
+    one.runId !== undefined &&
+    one.runId === other.runId &&
+    one.threadId === other.threadId &&
+    one.context.subject === other.context.subject
+  )
+}

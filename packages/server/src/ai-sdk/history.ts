@@ -1,0 +1,143 @@
+import {
+  isRecord,
+  type Message,
+  type MessagePart,
+  type ReasoningPart,
+  type ResumeEntry,
+  type ToolCallPart,
+  type ToolResultPart,
+  toAGUIMessages,
+  type UIMessage,
+} from '@countersign/core'
+import { type AiSdkMessage, fromAiSdkMessages, isToolPart } from '@countersign/core/ai-sdk'
+
+/**
+ * The history of an AI SDK client as AG-UI messages. What our own stream said beside a part comes back as provider metadata; it is as
+ * little believed as anything else a client sends.
+ */
+export function historyOf(messages: readonly AiSdkMessage[]): Message[] {
+  return toAGUIMessages(fromAiSdkMessages(messages).map(restore))
+}
+
+/**
+ * The answers of a request: each part that says `approval-responded`. The token is the `signature` that our request had. Where a client
+ * lost it, the ledger's own record stands in, as for any client that echoes no token. The first answer to a question is the one.
+ */
+export function answersOf(messages: readonly AiSdkMessage[]): ResumeEntry[] {
+  const entries = new Map<string, ResumeEntry>()
+  for (const { parts } of messages) {
+    for (const part of parts) {
+      if (!isToolPart(part) || part.state !== 'approval-responded' || !part.approval) continue
+      const { id: interruptId, approved, reason, signature: token, isAutomatic } = part.approval
+      if (isAutomatic || typeof interruptId !== 'string' || entries.has(interruptId)) continue
+      entries.set(interruptId, {
+        interruptId,
+        status: 'resolved',
+        payload: { approved, ...(reason !== undefined && { reason }) },
+        ...(token !== undefined && { metadata: { countersign: { token } } }),
+      })
+    }
+  }
+  return [...entries.values()]
+}
+
+/** The application's own metadata stays; what the mapping keeps for itself does not go to the agent. */
+function restore(message: UIMessage): UIMessage {
+  const { metadata, ...rest } = message
+  const kept = {
+    ...without(metadata ?? {}, 'aiSdk', 'countersign'),
+    ...metadataOf(ownOfTexts(message)).metadata,
+  }
+  const more = Object.keys(kept).length > 0 ? { metadata: kept } : {}
+  return { ...rest, parts: message.parts.map(restorePart), ...more }
+}
+
+function restorePart(part: MessagePart): MessagePart {
+  switch (part.type) {
+    case 'reasoning':
+      return restoreThought(part)
+    case 'tool-call':
+      return restoreCall(part)
+    case 'tool-result':
+      return restoreResult(part)
+    default:
+      return part
+  }
+}
+
+function restoreThought({ metadata, ...part }: ReasoningPart): ReasoningPart {
+  const { id, providerMetadata } = aiSdkOf(metadata)
+  const { encryptedValue, ...own } = ownOf(providerMetadata)
+  return {
+    ...part,
+    ...(typeof id === 'string' && { id }),
+    ...(typeof encryptedValue === 'string' && { encryptedValue }),
+    ...metadataOf(own),
+  }
+}
+
+/** The question only. An answer is what says `approval-responded` and goes its own way; no other decision in a history counts. */
+function restoreCall({ metadata, approval, ...part }: ToolCallPart): ToolCallPart {
+  const { callProviderMetadata } = aiSdkOf(metadata)
+  const own = metadataOf(without(ownOf(callProviderMetadata), 'token', 'approval', 'state', 'error'))
+  if (!approval) return { ...part, ...own }
+  const { id, needsApproval, options, message } = approval
+  const token = signatureOf(approval.token)
+  return {
+    ...part,
+    ...(part.state === 'approval-responded' && { state: 'approval-requested' }),
+    approval: {
+      id,
+      needsApproval,
+      options,
+      ...(message !== undefined && { message }),
+      ...(token !== undefined && { token }),
+    },
+    ...own,
+  }
+}
+
+function restoreResult({ metadata, ...part }: ToolResultPart): ToolResultPart {
+  const told = isRecord(metadata) && isRecord(metadata.countersign) ? metadata.countersign : {}
+  return { ...part, ...metadataOf({ ...told, ...ownOf(aiSdkOf(metadata).resultProviderMetadata) }) }
+}
+
+/** What was said beside the last text counts for the whole message: each says anew what the ones before it said. */
+function ownOfTexts({ metadata }: UIMessage): Readonly<Record<string, unknown>> {
+  const { layout } = aiSdkOf(metadata)
+  const last = (Array.isArray(layout) ? layout : []).findLast(
+    (item) => isRecord(item) && 'providerMetadata' in item,
+  )
+  const { order: _, ...own } = ownOf(isRecord(last) ? last.providerMetadata : undefined)
+  return own
+}
+
+function signatureOf(token: string | undefined): string | undefined {
+  if (token === undefined) return undefined
+  const asked: unknown = JSON.parse(token)
+  return isRecord(asked) && typeof asked.signature === 'string' ? asked.signature : undefined
+}
+
+function without(
+  members: Readonly<Record<string, unknown>>,
+  ...names: readonly string[]
+): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).filter(([name]) => !names.includes(name)))
+}
+
+function aiSdkOf(metadata: unknown): Readonly<Record<string, unknown>> {
+  const own = isRecord(metadata) ? metadata.aiSdk : undefined
+  return isRecord(own) ? own : {}
+}
+
+/** Our part of a provider's metadata. */
+function ownOf(provider: unknown): Readonly<Record<string, unknown>> {
+  const own = isRecord(provider) ? provider.countersign : undefined
+  return isRecord(own) ? own : {}
+}
+
+function metadataOf(own: Readonly<Record<string, unknown>>): {
+  metadata?: { countersign: Readonly<Record<string, unknown>> }
+} {
+  return Object.keys(own).length > 0 ? { metadata: { countersign: own } } : {}
+}

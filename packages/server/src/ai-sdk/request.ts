@@ -1,0 +1,99 @@
+import { isRecord, PROTOCOL_VERSION, type RunAgentInput } from '@countersign/core'
+import { type AiSdkMessage, type AiSdkPart, isToolPart } from '@countersign/core/ai-sdk'
+import { randomId } from '../encoding/ids.js'
+import { checkRequest, readText } from '../http/http.js'
+import { checkId, invalid, parseBody, readParsedInput } from '../http/run-input.js'
+import { answersOf, historyOf } from './history.js'
+
+/** A chat request of an AI SDK client, read. */
+export interface AiSdkRequest {
+  /** The same request for an agent. `threadId` is the SDK's chat id. */
+  readonly input: RunAgentInput
+  /** The assistant's message that the answer goes on with, where the last one was the assistant's. */
+  readonly continued: AiSdkMessage | undefined
+}
+
+/**
+ * Reads a chat request of the AI SDK (`DefaultChatTransport`): POST, `application/json` only, within the limits of any other request.
+ *
+ * @throws CountersignError `invalid-request`, `request-too-large`; `data.status` is the HTTP status: 400, 405, 413 or 415.
+ */
+export async function readAiSdkRequest(request: Request): Promise<AiSdkRequest> {
+  checkRequest(request.method, request.headers.get('content-type'), request.headers.get('content-length'))
+  return readAiSdkBody(parseBody(await readText(request.body ?? [])))
+}
+
+/**
+ * The same for a body that somebody else has parsed.
+ *
+ * @throws CountersignError `invalid-request`, `request-too-large`
+ */
+export function readAiSdkBody(body: unknown): AiSdkRequest {
+  if (!isRecord(body) || !Array.isArray(body.messages))
+    throw invalid('The body must be an AI SDK chat request: { id, messages }.')
+  const messages = body.messages.map(readMessage)
+  const resume = answersOf(messages)
+  const last = messages.at(-1)
+  const input = readParsedInput({
+    threadId: checkId('id', body.id),
+    runId: randomId('run_'),
+    protocolVersion: PROTOCOL_VERSION,
+    messages: historyOf(messages),
+    tools: [],
+    context: [],
+    ...(resume.length > 0 && { resume }),
+  })
+  return { input, continued: last?.role === 'assistant' ? last : undefined }
+}
+
+function readMessage(value: unknown, index: number): AiSdkMessage {
+  const at = `messages[${index}]`
+  if (!isRecord(value) || !Array.isArray(value.parts)) throw invalid(`${at} must have parts.`)
+  const { role, metadata } = value
+  if (role !== 'system' && role !== 'user' && role !== 'assistant')
+    throw invalid(`${at}.role must be system, user or assistant.`)
+  const parts = value.parts.map((part, i) => readPart(part, `${at}.parts[${i}]`))
+  return { id: checkId(`${at}.id`, value.id), role, parts, ...(metadata !== undefined && { metadata }) }
+}
+
+const states = new Set([
+  'input-streaming',
+  'input-available',
+  'approval-requested',
+  'approval-responded',
+  'output-available',
+  'output-error',
+  'output-denied',
+])
+
+/** The fields that are read here have the types that they are read with; the rest is passed over. */
+function readPart(value: unknown, at: string): AiSdkPart {
+  if (!isRecord(value) || typeof value.type !== 'string') throw invalid(`${at} must have a type.`)
+  const part = value as AiSdkPart
+  const must = (field: string, holds: boolean) => {
+    if (!holds) throw invalid(`${at}.${field} is malformed.`)
+  }
+  const isText = (field: string) => typeof value[field] === 'string'
+  const isTextOrNone = (field: string) => value[field] === undefined || isText(field)
+  if (part.type === 'text' || part.type === 'reasoning') must('text', isText('text'))
+  if (part.type === 'file') {
+    must('mediaType', isText('mediaType'))
+    must('url', isText('url'))
+  }
+  if (part.type === 'source-url' || part.type === 'source-document') must('sourceId', isText('sourceId'))
+  if (!isToolPart(part)) return part
+  must('toolCallId', isText('toolCallId'))
+  must('toolName', part.type !== 'dynamic-tool' || isText('toolName'))
+  must('state', states.has(part.state))
+  must('errorText', isTextOrNone('errorText'))
+  must('approval', value.approval === undefined || isApproval(value.approval))
+  return part
+}
+
+/** What an answer says is checked where answers are, so that a malformed one is refused and not the whole request. */
+function isApproval(value: unknown): boolean {
+  if (!isRecord(value) || typeof value.id !== 'string') return false
+  return ['requestReason', 'signature'].every(
+    (name) => value[name] === undefined || typeof value[name] === 'string',
+  )
+}

@@ -1,0 +1,69 @@
+import type { AGUIEvent } from '@countersign/core'
+import { type AiSdkMessage, createAiSdkWriter } from '@countersign/core/ai-sdk'
+import { randomId } from '../encoding/ids.js'
+import { type ChatOptions, KEEP_ALIVE_MS, rejection } from '../http/http.js'
+import { framesOf, SSE_HEADERS, type SseFrames, sseBody } from '../http/sse.js'
+import type { Agent } from '../run/agent.js'
+import { readAiSdkRequest } from './request.js'
+
+/** Headers of a UI message stream, as the AI SDK sends them. */
+const HEADERS = { ...SSE_HEADERS, 'x-vercel-ai-ui-message-stream': 'v1' } as const
+
+export interface AiSdkResponseOptions extends Pick<ChatOptions, 'keepAlive'> {
+  /** The assistant's message that the answer goes on with: `continued` of the request. */
+  readonly continued?: AiSdkMessage | undefined
+}
+
+export type AiSdkChatOptions = Pick<ChatOptions, 'context' | 'keepAlive' | 'prepare'>
+
+/**
+ * Answers a chat request of an AI SDK client (`useChat`, `DefaultChatTransport`) with its run as a UI message stream, for servers that
+ * speak the Fetch API. `addToolApprovalResponse` with `sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses`
+ * answers our requests; each answer is verified like any other. Such a client cannot edit arguments: a call whose input it changed
+ * is refused.
+ *
+ * @example export const POST = (request) => handleAiSdkChat(agent, request, { context: { subject: await userId(request) } })
+ */
+export async function handleAiSdkChat(
+  agent: Agent,
+  request: Request,
+  { context, keepAlive, prepare }: AiSdkChatOptions = {},
+): Promise<Response> {
+  try {
+    const { input, continued } = await readAiSdkRequest(request)
+    const run = agent.run((await prepare?.(input)) ?? input, { context })
+    return toAiSdkResponse(run, { continued, keepAlive }, request.signal)
+  } catch (error) {
+    const { body, ...init } = rejection(error)
+    return new Response(body, init)
+  }
+}
+
+/**
+ * A run as the response to an AI SDK client, for those who run the agent themselves. A client that goes away stops the run.
+ *
+ * @example const { input, continued } = await readAiSdkRequest(request); return toAiSdkResponse(agent.run(input), { continued })
+ */
+export function toAiSdkResponse(
+  events: AsyncIterable<AGUIEvent>,
+  { continued, keepAlive = KEEP_ALIVE_MS }: AiSdkResponseOptions = {},
+  gone?: AbortSignal,
+): Response {
+  const frames = chunkFrames(events, continued, keepAlive)
+  if (gone?.aborted) frames.cancel()
+  else gone?.addEventListener('abort', frames.cancel, { once: true })
+  return new Response(sseBody(frames), { headers: HEADERS })
+}
+
+function chunkFrames(
+  events: AsyncIterable<AGUIEvent>,
+  continued: AiSdkMessage | undefined,
+  keepAlive: number,
+): SseFrames {
+  const write = createAiSdkWriter({ messageId: randomId('msg_'), continued })
+  const frame = (event: AGUIEvent) =>
+    write(event)
+      .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+      .join('')
+  return framesOf(events[Symbol.asyncIterator](), frame, keepAlive, 'data: [DONE]\n\n')
+}

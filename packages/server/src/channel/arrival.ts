@@ -1,0 +1,49 @@
+import type { ResumeEntry } from '@countersign/core'
+import type { AnswerSource } from './answer-queue.js'
+
+/** How the waiting for one answer ended. */
+export type Arrival =
+  | { readonly kind: 'answer'; readonly entry: ResumeEntry }
+  | { readonly kind: 'expired' | 'closed' | 'stopped' }
+
+/** How long an answer is waited for. */
+export interface Waiting {
+  /** Aborted when nobody may wait any longer. */
+  readonly patience: AbortSignal
+  /** Milliseconds since the epoch. */
+  readonly expiresAt?: number | undefined
+  readonly now: () => number
+}
+
+/** The longest delay that timers take. */
+const MAX_DELAY = 2 ** 31 - 1
+
+/** Waits for the answer to one question. */
+export function nextArrival(
+  answers: AnswerSource,
+  id: string,
+  { patience, expiresAt, now }: Waiting,
+): Promise<Arrival> {
+  return new Promise((resolve) => {
+    let leave = () => {}
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const arrive = (arrival: Arrival) => {
+      clearTimeout(timer)
+      patience.removeEventListener('abort', onStop)
+      leave()
+      resolve(arrival)
+    }
+    const onStop = () => arrive({ kind: 'stopped' })
+    const watch = (end: number) => {
+      const left = end - now()
+      if (left <= 0) arrive({ kind: 'expired' })
+      else timer = setTimeout(watch, Math.min(left, MAX_DELAY), end)
+    }
+    if (patience.aborted) return onStop()
+    patience.addEventListener('abort', onStop)
+    if (expiresAt !== undefined) watch(expiresAt)
+    leave = answers.take(id, (entry) =>
+      arrive(entry === undefined ? { kind: 'closed' } : { kind: 'answer', entry }),
+    )
+  })
+}

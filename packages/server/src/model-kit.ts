@@ -1,0 +1,4 @@
+/** What an adapter for a model of one's own is made of: `describeModel` of `@countersign/testing` tries it. */
+export { guardedEvents } from './model/guarded-events.js'
+export { isRetryableStatus, modelError, retryAfterOf, truncatedStream } from './model/model-error.js'
+export { asList, asNumber, asRecord, asText, type Fields, parseJson } from './model/unknown.js'

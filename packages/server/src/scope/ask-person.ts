@@ -1,0 +1,114 @@
+import type {
+  AGUIEvent,
+  Interrupt,
+  JsonSchema,
+  ResumeEntry,
+  ToolQuestion,
+  ToolReply,
+} from '@countersign/core'
+import type { AnswerSource } from '../channel/answer-queue.js'
+import { nextArrival } from '../channel/arrival.js'
+import { randomId } from '../encoding/ids.js'
+import { jsonSchemaOf, validate } from '../tools/schema.js'
+import type { RunScope } from './scope.js'
+
+/** The call that asks. */
+interface AskingCall {
+  readonly id: string
+  readonly name: string
+}
+
+/**
+ * Puts a running tool's question to the person of its run, over the live channel: an interrupt while the run is open, whose answer
+ * comes the way of a live verdict, to this run alone and under an id that only its reader was told. No such answer can say yes to a
+ * call: what it says goes to the tool, and approvals have ids of their own.
+ *
+ * @throws CountersignError `invalid-tool` where the answer's schema cannot be told to the page.
+ */
+export async function askPerson(
+  scope: RunScope,
+  call: AskingCall,
+  question: ToolQuestion,
+  over: AbortSignal,
+): Promise<ToolReply> {
+  const { answers, settings, emit } = scope
+  const responseSchema = responseSchemaOf(call, question)
+  if (answers === undefined) {
+    settings.warn(`${call.name} asked the person something, and ${NO_CHANNEL}`)
+    return { action: 'decline', reason: `Nobody was asked: ${NO_CHANNEL}` }
+  }
+  const stops = [scope.stop, over, question.signal].filter((signal) => signal !== undefined)
+  const patience = AbortSignal.any(stops)
+  if (patience.aborted) return NOBODY_WAITS
+  const interrupt = interruptOf(call, question.message, responseSchema)
+  // told at once: the next turn of the loop may be the one in which the run finishes
+  const withdraw = () => void emit(closed(interrupt.id, 'cancel'))
+  patience.addEventListener('abort', withdraw, { once: true })
+  const reply = await replyTo(scope, answers, question, interrupt, patience)
+  patience.removeEventListener('abort', withdraw)
+  if (!patience.aborted) await emit(closed(interrupt.id, reply.action))
+  return reply
+}
+
+/** Asks until there is an answer that fits, or none will come. */
+async function replyTo(
+  { emit, settings }: RunScope,
+  answers: AnswerSource,
+  question: ToolQuestion,
+  interrupt: Interrupt,
+  patience: AbortSignal,
+): Promise<ToolReply> {
+  let problem: string | undefined
+  for (;;) {
+    await emit(requested(interrupt, problem))
+    const arrival = await nextArrival(answers, interrupt.id, { patience, now: settings.now })
+    if (arrival.kind !== 'answer') return NOBODY_WAITS
+    const reading = await readReply(arrival.entry, question)
+    if (reading.ok) return reading.reply
+    if (patience.aborted) return NOBODY_WAITS
+    problem = reading.problem
+  }
+}
+
+const NOBODY_WAITS: ToolReply = { action: 'cancel', reason: 'Nobody waits for the answer any more.' }
+const NO_CHANNEL = 'the run takes no answers while it is open (option `live`, or `answers` of agent.run).'
+
+function responseSchemaOf({ name }: AskingCall, { answer, responseSchema }: ToolQuestion): JsonSchema {
+  return responseSchema ?? jsonSchemaOf(answer, name, 'responseSchema')
+}
+
+function interruptOf(call: AskingCall, message: string, responseSchema: JsonSchema): Interrupt {
+  return {
+    id: randomId('question_'),
+    reason: 'input_required',
+    message,
+    responseSchema: { ...responseSchema },
+    metadata: { countersign: { askedBy: { toolCallId: call.id, toolName: call.name } } },
+  }
+}
+
+/** AG-UI has interrupts at a run's end only; while it is open they go out as an event of our own. */
+function requested({ metadata, ...interrupt }: Interrupt, problem: string | undefined): AGUIEvent {
+  const own = { ...Object(metadata?.countersign), ...(problem !== undefined && { problem }) }
+  return {
+    type: 'CUSTOM',
+    name: 'interrupt-requested',
+    value: { ...interrupt, metadata: { countersign: own } },
+  }
+}
+
+function closed(id: string, action: ToolReply['action']): AGUIEvent {
+  return { type: 'CUSTOM', name: 'interrupt-closed', value: { id, action } }
+}
+
+type Reading =
+  | { readonly ok: true; readonly reply: ToolReply }
+  | { readonly ok: false; readonly problem: string }
+
+async function readReply({ status, payload }: ResumeEntry, { answer }: ToolQuestion): Promise<Reading> {
+  if (status === 'cancelled') return { ok: true, reply: { action: 'decline', reason: 'The person said no.' } }
+  const checked = await validate(answer, payload)
+  return checked.ok
+    ? { ok: true, reply: { action: 'accept', content: checked.value } }
+    : { ok: false, problem: checked.reason }
+}
