@@ -1,4 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { svelteTesting } from '@testing-library/svelte/vite'
 import vue from '@vitejs/plugin-vue'
@@ -33,6 +34,8 @@ const patience = { testTimeout: 60_000, expect: { poll: { timeout: 30_000 } } }
 
 export default defineConfig({
   test: {
+    // the default leaves one core idle, and most of the long tests wait for a browser or another process
+    maxWorkers: availableParallelism(),
     projects: [
       ...tested.map((folder) => ({
         plugins: plugins[folder]?.() ?? [],

@@ -3,6 +3,7 @@ import {
   CountersignError,
   findAnswerable,
   hasDeferredAnswer,
+  type Interrupt,
   isLeftHere,
   isRecord,
   type LocalAct,
@@ -13,6 +14,8 @@ import {
   visibleRequests,
 } from '@countersign/core'
 import { expiryOf } from './expiry.js'
+import type { Observation } from './observation.js'
+import { faultOfResponse } from './response-schema.js'
 import type { Answered, AnswerResult, SendResult } from './results.js'
 import type { Run } from './run.js'
 import type { Runner } from './runner.js'
@@ -110,8 +113,21 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
       const cell = state.interrupts.get(response.id)
       if (!cell) return { status: 'not-found' }
       if (cell.response) return { status: 'already-answered' }
-      const answer = 'cancel' in response ? { cancel: true as const } : { payload: response.payload }
-      return give(cell, { type: 'respond', interruptId: response.id, response: answer })
+      if (cell.liveIn !== undefined && !session.options.connection.answer)
+        return {
+          status: 'closed',
+          reason: 'The run that asks is open, and this connection has no way into it.',
+        }
+      const { id: interruptId } = response
+      if ('cancel' in response)
+        return give(cell, { type: 'respond', interruptId, response: { cancel: true } })
+      // AG-UI 1.0, interrupts: what has expired can only be cancelled.
+      if (expiryOf(cell.interrupt) <= session.now()) return { status: 'expired' }
+      const { value: payload, fault } = copyJson(response.payload)
+      const check = session.options.checkResponse ?? checkBySchema
+      const reason = fault ?? check(payload, cell.interrupt)
+      if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
+      return give(cell, { type: 'respond', interruptId, response: { payload } })
     },
 
     /** The time of requests has run out. Sends nothing: the server learns of it with the next request. */
@@ -164,6 +180,7 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
 export function createPerformer<Tools extends ToolMap>(session: Session<Tools>, runner: Runner) {
   const acts = createActs(session, runner)
   return (name: ActName, value: unknown): unknown => {
+    session.seen?.({ type: 'act', name, value } as Observation)
     if (!runner.disposed || !takesSomething.has(name)) return acts[name](value as never)
     const isSaid = name === 'send' || name === 'regenerate'
     return Promise.resolve(isSaid ? { status: 'refused', error: disposedError() } : disposed)
@@ -202,13 +219,17 @@ function faultOf(
   return undefined
 }
 
+function checkBySchema(payload: unknown, { responseSchema }: Interrupt): string | undefined {
+  return responseSchema && faultOfResponse(responseSchema, payload)
+}
+
 /** Arguments as they are at this moment: what the page does with its object afterwards changes no answer. */
 function copyJson(value: unknown): { readonly value?: unknown; readonly fault?: string } {
   if (value === undefined) return {}
   try {
     return { value: JSON.parse(JSON.stringify(value)) as unknown }
   } catch {
-    return { fault: 'The edited arguments have no JSON form.' }
+    return { fault: 'What was given has no JSON form.' }
   }
 }
 

@@ -16,6 +16,7 @@ import {
   type ToolResult,
 } from './acts.js'
 import { createExpiry } from './expiry.js'
+import type { Observer } from './observation.js'
 import type { ChatClientOptions } from './options.js'
 import type { KeptThread } from './persistence/persistence.js'
 import type { AnswerResult, SendResult } from './results.js'
@@ -233,6 +234,12 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   }
 
   inspect = (): Inspection => this.#runner.inspect()
+
+  /**
+   * Tells `observer` every request, act and step of this client, in order, each before it takes effect; returns how to leave. For
+   * devtools and logs: an observer must not act. Costs nothing while there is none.
+   */
+  observe = (observer: Observer): (() => void) => this.#session.observe(observer)
 
   /** What a person can do, in one object that stays the same: bindings hand it out as it is. */
   readonly actions: ChatActions<Tools> = {

@@ -8,10 +8,13 @@ export {
   displayText,
   type FilePart,
   type InferTools,
+  type Interrupt,
   isCountersignError,
   type MessagePart,
   type QueuedMessage,
+  readSubagent,
   type SessionGrant,
+  type Subagent,
   type ThreadRecord,
   type ToolCallApproval,
   type ToolCallPart,
@@ -56,6 +59,8 @@ export {
 } from './connections/fetch.js'
 export { withGrants } from './connections/grants.js'
 export { postAnswers } from './connections/post-answers.js'
+export { type NextStep, nextStep } from './next-step.js'
+export type { Observation, Observer } from './observation.js'
 export type { ApprovalRequest, ChatClientOptions, FinishedInfo, PendingMessageMode } from './options.js'
 export type { Persistence, Persistent } from './persistence/persistence.js'
 export type { AnswerResult, SendResult } from './results.js'

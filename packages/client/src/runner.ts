@@ -126,6 +126,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       const { threadId } = session
       const runId = rejoin?.cursor.runId ?? session.newId()
       const input = createRequest(state, { ...session.options, threadId, runId, again: kind === 'retry' })
+      session.seen?.({ type: 'request', input, rejoin: rejoin?.cursor })
       const opened = createRun(session, kind, input, rejoin, closed)
       run = opened
       skipped = false

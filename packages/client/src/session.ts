@@ -8,6 +8,7 @@ import {
   type LocalAct,
   type ToolMap,
 } from '@countersign/core'
+import type { Observation, Observer } from './observation.js'
 import { type ChatClientOptions, checkOptions } from './options.js'
 import { scheduleBy } from './schedule.js'
 
@@ -53,15 +54,35 @@ export class Session<Tools extends ToolMap> {
   /** Hears of every step taken here, before it is taken. */
   onStep: ((step: AGUIEvent | LocalAct) => void) | undefined
 
+  /** Tells the observers what comes, before it takes effect. Not there while there are none. */
+  seen: ((what: Observation) => void) | undefined
+  readonly #observers = new Set<Observer>()
+
+  observe(observer: Observer): () => void {
+    const own: Observer = (what) => this.callBack(() => observer(what))
+    this.#observers.add(own)
+    this.seen = (what) => {
+      for (const tell of this.#observers) tell(what)
+    }
+    return () => {
+      this.#observers.delete(own)
+      if (this.#observers.size === 0) this.seen = undefined
+    }
+  }
+
   readonly dispatch = (step: AGUIEvent | LocalAct): void => {
     this.onStep?.(step)
+    this.seen?.({ type: 'step', step })
     this.store.dispatch(step, this.#onEffect)
   }
 
   /** Takes steps that were taken elsewhere. */
   follow(steps: readonly (AGUIEvent | LocalAct)[]): void {
     this.store.batch(() => {
-      for (const step of steps) this.store.dispatch(step, this.#onEffect)
+      for (const step of steps) {
+        this.seen?.({ type: 'step', step })
+        this.store.dispatch(step, this.#onEffect)
+      }
     })
   }
 

@@ -1,3 +1,4 @@
+export { printState, type Recording, type TimelineEntry } from '@countersign/devtools'
 export {
   type AnswerChannelUnderTest,
   type CreateAnswerChannel,
@@ -72,6 +73,7 @@ export {
   type PersistenceUnderTest,
   type RecordStoreUnderTest,
 } from './persistence-suite.js'
+export { type Replayed, type ReplayOptions, replayRecording } from './replay-recording.js'
 export { type CreateRunLog, describeRunLog, type RunLogUnderTest } from './run-log-suite.js'
 export {
   byHand,
@@ -98,14 +100,7 @@ export type {
   Step,
   StreamEnd,
 } from './steps.js'
-export {
-  createTimeline,
-  explained,
-  printState,
-  type Timeline,
-  type TimelineEntry,
-  watch,
-} from './timeline.js'
+export { createTimeline, explained, type Timeline, watch } from './timeline.js'
 export {
   createRunVerifier,
   type RunVerifier,

@@ -1,15 +1,5 @@
-import type { ChatActions, ChatClient, MessagePart, ToolMap } from '@countersign/client'
-import type { RunAgentInput } from '@countersign/core'
-import type { ScriptedEvent } from './writer.js'
-
-/** One line of what happened. `run` counts requests from 1. */
-export type TimelineEntry =
-  | { readonly kind: 'request'; readonly run: number; readonly input: RunAgentInput }
-  | { readonly kind: 'event'; readonly run: number; readonly event: ScriptedEvent }
-  | { readonly kind: 'closed'; readonly run: number; readonly how: string }
-  | { readonly kind: 'note'; readonly run: number; readonly text: string }
-  | { readonly kind: 'act'; readonly text: string }
-  | { readonly kind: 'state'; readonly text: string }
+import type { ChatActions, ChatClient, ToolMap } from '@countersign/client'
+import { printEntry, printState, type TimelineEntry } from '@countersign/devtools'
 
 /** What happened, in order, on both sides. */
 export interface Timeline {
@@ -26,51 +16,28 @@ export function createTimeline(): Timeline {
     entries,
     add: (entry) => void entries.push(entry),
     act: (text) => void entries.push({ kind: 'act', text }),
-    print: () => entries.map(printEntry).join('\n'),
+    print: () => entries.map(printLine).join('\n'),
   }
 }
 
-function printEntry(entry: TimelineEntry): string {
+function printLine(entry: TimelineEntry): string {
+  const said = printEntry(entry)
   switch (entry.kind) {
     case 'request':
-      return `request ${entry.run}   ${printRequest(entry.input)}`
+      return `request ${entry.run}   ${said}`
     case 'event':
-      return `  stream ${entry.run}  ${printEvent(entry.event)}`
+      return `  stream ${entry.run}  ${said}`
     case 'closed':
-      return `  closed ${entry.run}  ${entry.how}`
+      return `  closed ${entry.run}  ${said}`
     case 'note':
-      return `  script ${entry.run}  ${entry.text}`
+      return `  script ${entry.run}  ${said}`
     case 'act':
-      return `act         ${entry.text}`
+      return `act         ${said}`
     case 'state':
-      return `    state   ${entry.text}`
+      return `    state   ${said}`
     default:
       return entry satisfies never
   }
-}
-
-function printRequest({ messages, resume = [] }: RunAgentInput): string {
-  const answers = resume.map(({ interruptId, status, payload }) => {
-    if (status === 'cancelled') return `${interruptId}: cancelled`
-    return `${interruptId}: ${JSON.stringify(payload)}`
-  })
-  return [
-    `${messages.length} messages`,
-    ...(answers.length > 0 ? [`resume ${answers.join(', ')}`] : []),
-  ].join(', ')
-}
-
-function printEvent({ type, ...rest }: ScriptedEvent): string {
-  const {
-    threadId: _thread,
-    runId: _run,
-    protocolVersion: _version,
-    ...shown
-  }: Record<string, unknown> = rest
-  const values = Object.values(shown).map((value) =>
-    typeof value === 'string' ? value : JSON.stringify(value),
-  )
-  return [type, ...values].join(' ').slice(0, 160)
 }
 
 /**
@@ -98,30 +65,6 @@ export function watch<Tools extends ToolMap>(
     },
   ])
   return Object.fromEntries(noted)
-}
-
-/** The chat on one line: status, what is said and asked, queue, and the two flags of the continuation. */
-export function printState<Tools extends ToolMap>(client: ChatClient<Tools>): string {
-  const { status, messages, queue, error } = client.getSnapshot()
-  const { continuationPending, continuationSkipped } = client.inspect()
-  const parts = messages.flatMap((message) => message.parts.map((part) => printPart(message.role, part)))
-  return [
-    status,
-    ...parts.filter((part) => part !== ''),
-    ...(queue.length > 0 ? [`queue ${queue.length}`] : []),
-    ...(error ? [`error ${error.code}`] : []),
-    `pending=${continuationPending} skipped=${continuationSkipped}`,
-  ].join(' | ')
-}
-
-function printPart(role: string, part: MessagePart): string {
-  if (part.type === 'text')
-    return `${role} "${part.text.length > 24 ? `${part.text.slice(0, 23)}…` : part.text}"`
-  if (part.type !== 'tool-call') return ''
-  const { approval } = part
-  if (!approval) return `${part.id} ${part.state}`
-  const answer = approval.approved === undefined ? '' : approval.approved ? ' yes' : ' no'
-  return `${part.id} ${part.state} ${approval.id}${answer}${approval.delivery ? ` ${approval.delivery}` : ''}`
 }
 
 /** Runs `test`; where it fails, the timeline stands below the message of its error. */

@@ -16,6 +16,11 @@ export async function macrotasks(count = 1): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise<void>(nextTurn)
 }
 
+/** Passes so many milliseconds, fake timers or not. */
+export function pass(ms: number): Promise<void> {
+  return new Promise((done) => later(done, ms))
+}
+
 /** A promise with its ends in hand. */
 export interface Gate {
   readonly opened: Promise<void>

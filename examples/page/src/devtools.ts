@@ -1,0 +1,12 @@
+import type { ChatClient } from '@countersign/client'
+
+/** Shows the timeline of the chat below the page where its address says `?devtools`. Nothing of it is loaded otherwise. */
+export async function showDevtools(client: ChatClient): Promise<void> {
+  if (!new URLSearchParams(location.search).has('devtools')) return
+  const { defineDevtools } = await import('@countersign/devtools')
+  defineDevtools()
+  const element = document.createElement('countersign-devtools')
+  element.className = 'devtools'
+  element.client = client
+  document.body.append(element)
+}

@@ -1,0 +1,186 @@
+import type { RunCursor } from '@countersign/client'
+import {
+  type AGUIEvent,
+  CountersignError,
+  type ErrorCode,
+  isRecord,
+  isThreadRecord,
+  type LocalAct,
+  type RunAgentInput,
+  type RunEnd,
+  type ThreadRecord,
+} from '@countersign/core'
+
+/** The two flags of the continuation, as `client.inspect()` has them. */
+export interface Flags {
+  readonly continuationPending: boolean
+  readonly continuationSkipped: boolean
+}
+
+/** An error as plain JSON. */
+export interface RecordedError {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly data?: Readonly<Record<string, unknown>>
+}
+
+/** How a stream ended, as plain JSON. */
+export type RecordedEnd =
+  | Exclude<RunEnd, { readonly type: 'failed' }>
+  | { readonly type: 'failed'; readonly error: RecordedError; readonly resumable?: boolean }
+
+/** A local step of the machine, as plain JSON. */
+export type RecordedStep =
+  | Exclude<LocalAct, { readonly type: 'run-closed' | 'failed' }>
+  | { readonly type: 'run-closed'; readonly end: RecordedEnd }
+  | { readonly type: 'failed'; readonly error: RecordedError }
+
+/** What a person did, by the client's own name for the act. */
+export interface RecordedAct {
+  readonly name: string
+  readonly value?: unknown
+}
+
+/**
+ * One line of what happened. `run` counts requests from 1, and is 0 before the first. What is optional is there in a recording of a
+ * client, and missing where only the server's side was noted.
+ */
+export type TimelineEntry = (
+  | {
+      readonly kind: 'request'
+      readonly run: number
+      readonly input: RunAgentInput
+      /** The run that is taken up, in the place of a new one. */
+      readonly rejoin?: RunCursor
+    }
+  | {
+      readonly kind: 'event'
+      readonly run: number
+      readonly event: AGUIEvent | { readonly type: string; readonly [key: string]: unknown }
+    }
+  | {
+      readonly kind: 'closed'
+      readonly run: number
+      readonly how: string
+      readonly step?: Extract<RecordedStep, { readonly type: 'run-closed' }>
+    }
+  | { readonly kind: 'note'; readonly run: number; readonly text: string; readonly step?: RecordedStep }
+  | { readonly kind: 'act'; readonly text: string; readonly act?: RecordedAct }
+  | { readonly kind: 'state'; readonly text: string; readonly flags?: Flags }
+) & {
+  /** Milliseconds since the epoch. */
+  readonly at?: number
+}
+
+export type EntryKind = TimelineEntry['kind']
+
+/** What a client went through, as plain JSON. `@countersign/testing` replays it. */
+export interface Recording {
+  readonly version: 1
+  readonly threadId: string
+  /** The conversation before the first entry. */
+  readonly start: ThreadRecord
+  /** How many entries before the first fell out, because a recorder holds a limited number. */
+  readonly cut: number
+  /** Whether arguments, results and tokens were masked. */
+  readonly masked: boolean
+  readonly entries: readonly TimelineEntry[]
+}
+
+/** A local step without its classes. */
+export function toRecorded(step: LocalAct): RecordedStep {
+  switch (step.type) {
+    case 'run-closed':
+      return { type: step.type, end: recordedEnd(step.end) }
+    case 'failed':
+      return { type: step.type, error: recordedError(step.error) }
+    default:
+      return step
+  }
+}
+
+/** The step as the machine takes it. */
+export function toStep(step: RecordedStep): LocalAct {
+  switch (step.type) {
+    case 'run-closed': {
+      const { end } = step
+      return { type: step.type, end: end.type === 'failed' ? { ...end, error: toError(end.error) } : end }
+    }
+    case 'failed':
+      return { type: step.type, error: toError(step.error) }
+    default:
+      return step
+  }
+}
+
+/** The error that was recorded, as one that can be thrown. */
+export function toError({ code, message, data }: RecordedError): CountersignError {
+  return new CountersignError(code, message, data)
+}
+
+function recordedEnd(end: RunEnd): RecordedEnd {
+  return end.type === 'failed' ? { ...end, error: recordedError(end.error) } : end
+}
+
+function recordedError({ code, message, data }: CountersignError): RecordedError {
+  return { code, message, data }
+}
+
+const kinds: ReadonlySet<unknown> = new Set<EntryKind>(['request', 'event', 'closed', 'note', 'act', 'state'])
+
+/**
+ * Reads a recording out of its JSON. Throws a CountersignError (`invalid-argument`) that says what is missing where it is none; what is
+ * inside an entry is as trustworthy as whoever gave the file.
+ */
+export function readRecording(text: string): Recording {
+  const value = parsed(text)
+  if (!isRecord(value)) throw noRecording('it is no JSON object')
+  if (value.version !== 1) throw noRecording('its `version` is not 1')
+  if (typeof value.threadId !== 'string') throw noRecording('it has no `threadId`')
+  if (!isThreadRecord(value.start)) throw noRecording('its `start` is no conversation')
+  if (!Array.isArray(value.entries)) throw noRecording('it has no list of `entries`')
+  const bad = value.entries.findIndex((entry) => !isEntry(entry))
+  if (bad >= 0) throw noRecording(`its entry ${bad} is none`)
+  const { threadId, start, entries, cut, masked } = value
+  return {
+    version: 1,
+    threadId,
+    start,
+    cut: typeof cut === 'number' ? cut : 0,
+    masked: masked === true,
+    entries: entries as TimelineEntry[],
+  }
+}
+
+function isEntry(value: unknown): boolean {
+  if (!isRecord(value) || !kinds.has(value.kind)) return false
+  switch (value.kind) {
+    case 'request':
+      return typeof value.run === 'number' && isRecord(value.input) && isInput(value.input)
+    case 'event':
+      return typeof value.run === 'number' && isRecord(value.event) && typeof value.event.type === 'string'
+    case 'closed':
+      return typeof value.run === 'number' && typeof value.how === 'string'
+    default:
+      return typeof value.text === 'string'
+  }
+}
+
+function isInput({ messages, resume = [] }: Readonly<Record<string, unknown>>): boolean {
+  return Array.isArray(messages) && Array.isArray(resume) && resume.every(isRecord)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function noRecording(why: string): CountersignError {
+  return new CountersignError(
+    'invalid-argument',
+    `This is no recording of a chat: ${why}. Choose a file that was exported from the devtools.`,
+  )
+}

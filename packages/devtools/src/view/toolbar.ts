@@ -1,0 +1,112 @@
+import type { EntryKind, Flags } from '../form.js'
+import { flagChips } from './detail.js'
+import { button, h, setAttribute, setText } from './dom.js'
+import { kindNames } from './words.js'
+
+/** What the toolbar does. */
+export interface ToolbarActs {
+  pause(): void
+  clear(): void
+  reveal(): void
+  save(): void
+  open(file: File): void
+  /** From a recording back to the client. */
+  back(): void
+  toggle(kind: EntryKind): void
+}
+
+/** What the toolbar shows. */
+export interface Standing {
+  readonly title: string
+  readonly flags: Flags
+  readonly counts: ReadonlyMap<EntryKind, number>
+  readonly hidden: ReadonlySet<EntryKind>
+  readonly paused: boolean
+  readonly revealed: boolean
+  /** A recording is shown, and no client. */
+  readonly isRecording: boolean
+  /** Nothing but the masks is there to show. */
+  readonly isMasked: boolean
+  readonly hasClient: boolean
+}
+
+export function createToolbar(acts: ToolbarActs) {
+  const title = h('span', { class: 'title', role: 'status' })
+  const flags = h('span', { class: 'flags' })
+  const file = h('input', {
+    type: 'file',
+    accept: 'application/json,.json',
+    hidden: true,
+    'aria-label': 'Recording',
+  })
+  file.addEventListener('change', () => {
+    const [chosen] = file.files ?? []
+    if (chosen) acts.open(chosen)
+    // The same file may be chosen again.
+    file.value = ''
+  })
+  const pause = button(
+    'Pause',
+    { 'aria-pressed': 'false', title: 'Holds the view still; recording goes on' },
+    acts.pause,
+  )
+  const clear = button('Clear', {}, acts.clear)
+  const back = button('Back to the chat', {}, acts.back)
+  const save = button('Export', {}, acts.save)
+  const reveal = button('Show values', { 'aria-pressed': 'false' }, acts.reveal)
+  const kinds = Object.keys(kindNames) as EntryKind[]
+  const filters = kinds.map((kind) => {
+    const count = h('span', { class: 'number' })
+    const filter = button(kindNames[kind].many, { class: 'filter', 'data-kind': kind }, () =>
+      acts.toggle(kind),
+    )
+    filter.append(' ', count)
+    return { kind, filter, count }
+  })
+
+  return {
+    element: h(
+      'header',
+      { class: 'bar' },
+      h('div', { class: 'bar-row' }, title, flags),
+      h(
+        'div',
+        { class: 'bar-row', role: 'toolbar', 'aria-label': 'Recording' },
+        pause,
+        clear,
+        save,
+        button('Import', {}, () => file.click()),
+        file,
+        reveal,
+        back,
+      ),
+      h(
+        'div',
+        { class: 'bar-row', role: 'group', 'aria-label': 'Shown kinds' },
+        ...filters.map(({ filter }) => filter),
+      ),
+    ),
+
+    show(standing: Standing): void {
+      setText(title, standing.title)
+      if (flags.dataset.shown !== JSON.stringify(standing.flags)) {
+        flags.dataset.shown = JSON.stringify(standing.flags)
+        flags.replaceChildren(...flagChips(standing.flags))
+      }
+      setAttribute(pause, 'aria-pressed', String(standing.paused))
+      setAttribute(reveal, 'aria-pressed', String(standing.revealed))
+      const exported = standing.revealed
+        ? 'Saves the recording with all values'
+        : 'Saves the recording, secrets masked'
+      setAttribute(save, 'title', exported)
+      reveal.hidden = standing.isMasked
+      pause.hidden = standing.isRecording
+      clear.hidden = standing.isRecording
+      back.hidden = !(standing.isRecording && standing.hasClient)
+      for (const { kind, filter, count } of filters) {
+        setAttribute(filter, 'aria-pressed', String(!standing.hidden.has(kind)))
+        setText(count, String(standing.counts.get(kind) ?? 0))
+      }
+    },
+  }
+}

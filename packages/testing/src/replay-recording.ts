@@ -1,0 +1,227 @@
+import {
+  type ApprovalResponse,
+  ChatClient,
+  type ChatClientOptions,
+  type InterruptResponse,
+  type SendInput,
+  type ToolResult,
+  type UIMessage,
+} from '@countersign/client'
+import { persistent } from '@countersign/client/persistence'
+import { statePatch } from '@countersign/client/state-patch'
+import { isRecord, type RunAgentInput, sameJson } from '@countersign/core'
+import {
+  printEntry,
+  type RecordedAct,
+  type Recorder,
+  type Recording,
+  record,
+  type TimelineEntry,
+} from '@countersign/devtools'
+import { Repeater } from './repeater.js'
+import { macrotasks, pass } from './waiting.js'
+
+/** What a recording does not hold of the chat it was made of. */
+export type ReplayOptions = Partial<Pick<ChatClientOptions, 'onPendingMessage' | 'maxContinuations'>>
+
+/** A recording that was gone through again. */
+export interface Replayed {
+  /** As it stands at the end. */
+  readonly client: ChatClient
+  /** What it went through, entry by entry what was recorded. */
+  readonly entries: readonly TimelineEntry[]
+  /** Every request that it made. */
+  readonly requests: readonly RunAgentInput[]
+}
+
+/**
+ * Goes through a recording again: a new client gets the same events at the same moments from a server that only repeats, and its person
+ * acts as the recorded one did. Everything else the client does by itself, and each entry (request, step, state with both flags of the
+ * continuation) has to be the one that was recorded. Rejects at the first that is not, naming both. What the application did inside of a
+ * callback is done right after it.
+ *
+ * @example await replayRecording(readRecording(await readFile('countersign-recording.json', 'utf8')))
+ */
+export async function replayRecording(recording: Recording, options: ReplayOptions = {}): Promise<Replayed> {
+  return new Replay(recording, options).play()
+}
+
+/** How many turns of the event loop, and after them milliseconds, may pass until what follows from a cause is there. */
+const TURNS = 100
+const MOST_MS = 500
+
+class Replay {
+  readonly #recording: Recording
+  readonly #client: ChatClient
+  readonly #server: Repeater
+  readonly #earlierRuns: number
+  #recorder: Recorder | undefined
+  #at = 0
+  /** The client's clock: that of the recording. */
+  #now = 0
+
+  constructor(recording: Recording, options: ReplayOptions) {
+    this.#recording = recording
+    this.#server = new Repeater(recording.entries)
+    this.#earlierRuns = runsBefore(recording.entries)
+    checkBeginning(recording.entries)
+    const ids = idsOf(recording.entries)
+    const { threadId, start } = recording
+    this.#client = new ChatClient({
+      ...options,
+      connection: this.#server.connection,
+      threadId,
+      persistence: persistent({ load: async () => start, save: async () => {}, remove: async () => {} }),
+      statePatch,
+      notify: 'sync',
+      generateId: () => ids.shift() ?? `replayed-${this.#at}`,
+      now: () => this.#now,
+      onWarning: () => {},
+    })
+  }
+
+  async play(): Promise<Replayed> {
+    const { entries } = this.#recording
+    await this.#client.restore()
+    this.#recorder = record(this.#client, { limit: Number.POSITIVE_INFINITY, now: () => this.#now })
+    for (const [at, entry] of entries.entries()) {
+      this.#at = at
+      this.#now = entry.at ?? this.#now
+      if (!this.#came()) await this.#bringAbout(entry)
+      this.#compare(entry)
+    }
+    await macrotasks(2)
+    this.#at = entries.length
+    if (this.#came()) this.#fail('nothing more')
+    this.#recorder.stop()
+    return { client: this.#client, entries: this.#entries, requests: this.#server.requests }
+  }
+
+  get #entries(): readonly TimelineEntry[] {
+    return this.#recorder?.entries ?? []
+  }
+
+  /** Whether the chat has come as far as the present entry. */
+  #came(): boolean {
+    return this.#entries.length > this.#at
+  }
+
+  /** Does what an entry is the cause of; what a client does by itself is only waited for. */
+  async #bringAbout(entry: TimelineEntry): Promise<void> {
+    this.#client.setOptions(this.#optionsOf(this.#at))
+    if (entry.kind === 'act' && entry.act) this.#act(entry.act)
+    else this.#server.repeat(entry)
+    for (let turn = 0; turn < TURNS && !this.#came(); turn++) await macrotasks(1)
+    for (let ms = 0; ms < MOST_MS && !this.#came(); ms += 5) await pass(5)
+  }
+
+  /** The next request tells with which options it was made. */
+  #optionsOf(at: number): Pick<ChatClientOptions, 'tools' | 'forwardedProps'> {
+    const next = this.#recording.entries.slice(at).find((entry) => entry.kind === 'request')
+    if (next?.kind !== 'request') return {}
+    const { tools = [], forwardedProps } = next.input
+    return { tools: tools.map(this.#server.tool), forwardedProps }
+  }
+
+  #act({ name, value }: RecordedAct): void {
+    const perform = acts[name]
+    if (!perform) this.#fail(`an act of the client, not ${name}`)
+    if (isMessage(value)) this.#now = value.createdAt ?? this.#now
+    perform(this.#client, value as never)
+  }
+
+  #compare(recorded: TimelineEntry): void {
+    const played = this.#entries[this.#at]
+    if (!played || !sameJson(plain(recorded, this.#earlierRuns), plain(played))) this.#fail(printed(recorded))
+  }
+
+  #fail(expected: string): never {
+    const played = this.#entries[this.#at]
+    const { cut } = this.#recording
+    const before = this.#recording.entries.slice(Math.max(0, this.#at - 5), this.#at).map(printed)
+    throw new Error(
+      [
+        `The replay is another story from entry ${cut + this.#at + 1} on.`,
+        ...before.map((line) => `           ${line}`),
+        `recorded:  ${expected}`,
+        `replayed:  ${played ? printed(played) : 'nothing'}`,
+      ].join('\n'),
+    )
+  }
+}
+
+/** How each recorded act is done again. What was recorded of it is what the method was given. */
+const acts: Readonly<Record<string, (client: ChatClient, value: never) => unknown>> = {
+  sendMessage: (client, message: UIMessage) => client.sendMessage(inputOf(message)),
+  cancelQueued: (client, id: string) => client.cancelQueued(id),
+  addToolApprovalResponse: (client, response: ApprovalResponse) => client.addToolApprovalResponse(response),
+  addToolResult: (client, result: ToolResult) => client.addToolResult(result),
+  respondToInterrupt: (client, response: InterruptResponse) => client.respondToInterrupt(response),
+  // Whoever looks on sees that the time is over.
+  expire: (client) => client.attach(),
+  stop: (client) => client.stop(),
+  retry: (client) => client.retry(),
+  resume: (client) => client.resume(),
+  regenerate: (client, messageId: string | undefined) =>
+    client.regenerate(messageId === undefined ? {} : { messageId }),
+  setMessages: (client, messages: readonly UIMessage[]) => client.setMessages(messages),
+}
+
+/** What the person had given to send this message. */
+function inputOf({ parts, metadata }: UIMessage): SendInput {
+  const [first] = parts
+  const files = parts.filter((part) => part.type === 'file')
+  return {
+    ...(first?.type === 'text' && { text: first.text }),
+    ...(files.length > 0 && { files }),
+    ...(metadata && { metadata }),
+  }
+}
+
+function isMessage(value: unknown): value is UIMessage {
+  return isRecord(value) && typeof value.id === 'string' && Array.isArray(value.parts)
+}
+
+function printed(entry: TimelineEntry): string {
+  const whole = JSON.stringify(plain(entry))
+  return `${entry.kind} ${printEntry(entry)}${whole.length > 600 ? '' : `   ${whole}`}`
+}
+
+/** An entry as a file has it, without its time, and its run counted from after those that were before the recording. */
+function plain(entry: TimelineEntry, earlierRuns = 0): unknown {
+  const { at: _, ...rest } = entry
+  return JSON.parse(JSON.stringify('run' in rest ? { ...rest, run: rest.run - earlierRuns } : rest))
+}
+
+/** Nothing can bring about the events of a run that was not asked for. */
+function checkBeginning(entries: readonly TimelineEntry[]): void {
+  const first = entries.find(({ kind }) => kind === 'request' || kind === 'event' || kind === 'closed')
+  if (first && first.kind !== 'request') {
+    throw new Error(
+      'The recording begins inside of a run, or follows a chat in another tab, and cannot be replayed. Record from a moment when nothing runs, in the tab that leads.',
+    )
+  }
+}
+
+/** How many runs were before the recording: what its runs are counted from. */
+function runsBefore(entries: readonly TimelineEntry[]): number {
+  const first = entries.find((entry) => 'run' in entry)
+  if (!first || !('run' in first)) return 0
+  return first.kind === 'request' ? first.run - 1 : first.run
+}
+
+/** The ids that the client made, in order. */
+function idsOf(entries: readonly TimelineEntry[]): string[] {
+  return entries.flatMap((entry) => {
+    switch (entry.kind) {
+      case 'act':
+        return isMessage(entry.act?.value) ? [entry.act.value.id] : []
+      case 'request':
+        return entry.rejoin ? [] : [entry.input.runId]
+      case 'note':
+        return entry.step?.type === 'tool-output' ? [entry.step.messageId] : []
+      default:
+        return []
+    }
+  })
+}

@@ -1,0 +1,170 @@
+// What an approval costs on the server, step by step and for each ledger. The steps are the engine's own, taken out of its sources:
+// what a person is asked is read, signed and issued; an answer is verified and looked up; a yes is claimed, and its outcome recorded.
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+import { createClient } from 'redis'
+import { findRedisServer, startRedis } from '../../../scripts/redis.mjs'
+import { median } from '../measure.mjs'
+
+const root = join(import.meta.dirname, '../../..')
+const packages = join(root, 'packages')
+
+const sources = `
+export { readArguments } from './server/src/encoding/canonical.ts'
+export { createKeyring } from './server/src/tokens/keys.ts'
+export { signToken, verifyToken } from './server/src/tokens/token.ts'
+export { memoryLedger } from './server/src/ledger/memory-ledger.ts'
+export { fileLedger } from './server/src/ledger/file-ledger.ts'
+export { redisLedger } from './redis/src/index.ts'`
+
+/** The parts of the engine that are no one's to call, and the ledgers, in one module. */
+async function openEngine(folder) {
+  const outfile = join(folder, 'engine.mjs')
+  const source = (name, file = 'index') => join(packages, name, `src/${file}.ts`)
+  await build({
+    stdin: { contents: sources, resolveDir: packages, loader: 'ts' },
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    external: ['@photostructure/sqlite', 'redis'],
+    nodePaths: [join(packages, 'server/node_modules')],
+    alias: {
+      '@countersign/core/prompt': source('core', 'prompt'),
+      '@countersign/core': source('core'),
+      '@countersign/server/ledger-kit': source('server', 'ledger-kit'),
+      '@countersign/server': source('server'),
+    },
+    logLevel: 'error',
+  })
+  return import(pathToFileURL(outfile).href)
+}
+
+/** The ledgers to measure, each with how it is closed; `missing` where there is nothing to run it on. */
+async function openLedgers({ memoryLedger, fileLedger, redisLedger }, folder) {
+  const file = await fileLedger(join(folder, 'approvals.sqlite'))
+  return [
+    { name: 'memory', ledger: memoryLedger(), bound: 1, close: () => {} },
+    { name: 'file', ledger: file, close: () => file.close() },
+    await openRedis(redisLedger),
+  ]
+}
+
+async function openRedis(redisLedger) {
+  const { REDIS_URL } = process.env
+  const command = REDIS_URL ? undefined : findRedisServer()
+  const name = 'Redis'
+  if (!REDIS_URL && command === undefined) return { name, missing: 'not measured, there is no redis-server' }
+  const server = command === undefined ? undefined : await startRedis(command)
+  const client = createClient({ url: REDIS_URL ?? server.url })
+  await client.connect()
+  const close = async () => {
+    await client.close()
+    await server?.stop()
+  }
+  return { name, ledger: redisLedger(client, { prefix: `bench:${process.pid}:` }), close }
+}
+
+const CALL = JSON.stringify({
+  to: ['team@example.org'],
+  subject: 'A summary of the week',
+  text: 'x'.repeat(500),
+})
+const LEASE_MS = 30_000
+const yes = { decision: 'approve', scope: 'once' }
+
+/** The steps of one approval, in order; each gets what the one before has made. */
+function stepsOf({ readArguments, createKeyring, signToken, verifyToken }, ledger) {
+  const keyring = createKeyring({ secret: 'x'.repeat(32) })
+  const read = (text) => {
+    const found = readArguments(text)
+    if (!found.ok) throw new Error(found.reason)
+    return found.canonical
+  }
+  return {
+    async sign(n) {
+      const issuedAt = Math.floor(Date.now() / 1000) * 1000
+      const question = {
+        owner: 'ann',
+        threadId: `thread-${n}`,
+        approvalId: `approval-${n}`,
+        runId: 'run',
+        toolCallId: `call-${n}`,
+        toolName: 'send_mail',
+        arguments: read(CALL),
+        scopes: ['once', 'session'],
+        edits: ['subject'],
+        issuedAt,
+        expiresAt: issuedAt + 86_400_000,
+      }
+      const token = await signToken({ ...question, ledgerId: ledger.id }, keyring)
+      const record = { ...question, idempotent: false, token }
+      expect(await ledger.issue(record), 'issued')
+      return record
+    },
+    async verify(record) {
+      const expected = { ...record, ledgerId: ledger.id, arguments: read(CALL) }
+      const verified = await verifyToken(record.token, expected, { keyring, now: Date.now })
+      const entry = await ledger.lookup(record)
+      if (!verified.ok || entry?.state.phase !== 'issued') throw new Error('a genuine answer was refused')
+      return record
+    },
+    async claim(record) {
+      const holder = `holder-${record.approvalId}`
+      expect(await ledger.claim(record, yes, holder, LEASE_MS), 'claimed')
+      expect(await ledger.complete(record, holder, { type: 'result', content: '{"sent":true}' }), 'recorded')
+    },
+  }
+}
+
+function expect({ status }, wanted) {
+  if (status !== wanted) throw new Error(`${status}, where ${wanted} was expected`)
+}
+
+/** The median of each step over `count` approvals, after a warm-up, in milliseconds. */
+async function measure(engine, ledger, count) {
+  const steps = stepsOf(engine, ledger)
+  const times = { sign: [], verify: [], claim: [] }
+  const warmup = Math.ceil(count / 5)
+  for (let n = 0; n < warmup + count; n++) {
+    let value = n
+    for (const [name, step] of Object.entries(steps)) {
+      const start = performance.now()
+      value = await step(value)
+      if (n >= warmup) times[name].push(performance.now() - start)
+    }
+  }
+  return Object.entries(times).map(([name, each]) => [name, median(each)])
+}
+
+const words = {
+  sign: 'signing: arguments read, signed, issued',
+  verify: 'verifying: arguments read, token checked, record looked up',
+  claim: 'claiming: claimed, outcome recorded',
+}
+
+export async function run({ scale = 'full' } = {}) {
+  const count = { tiny: 5, quick: 200, full: 2000 }[scale]
+  // below the root, so that what is built there finds its dependencies
+  const folder = join(root, `.verify/bench-${process.pid}`)
+  await mkdir(folder, { recursive: true })
+  const rows = []
+  try {
+    const engine = await openEngine(folder)
+    for (const { name, ledger, bound, missing, close } of await openLedgers(engine, folder)) {
+      if (missing !== undefined) {
+        rows.push({ name: `${name}: ${missing}`, value: null, unit: '' })
+        continue
+      }
+      for (const [step, value] of await measure(engine, ledger, count))
+        rows.push({ name: `${name}: ${words[step]}`, value, unit: 'ms', ...(bound && { bound }) })
+      await close()
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+  return rows
+}
