@@ -1,14 +1,21 @@
 // Plays every attack against the server as it is, and then against servers without the checks that stop it. Prints what came of each.
-// `npm run attacks [-- <part of a name>]`
+// `npm run attacks [-- <part of a name or of a family's> --ledger file|redis]`: against another ledger than the one in memory they are played
+// once, with all checks in place.
 import { rmSync } from 'node:fs'
+import { parseArgs } from 'node:util'
 import { buildServer, folder, misplaced } from './build.mjs'
 import { checks, editsOf } from './checks.mjs'
 import { families } from './families.mjs'
-import { play } from './play.mjs'
+import { ledgersOf } from './ledgers.mjs'
+import { codeOf, play } from './play.mjs'
 
-const only = process.argv[2] ?? ''
+const { values, positionals } = parseArgs({
+  options: { ledger: { type: 'string', default: 'memory' } },
+  allowPositionals: true,
+})
+const only = positionals[0] ?? ''
 const chosen = families.flatMap(({ family, attacks }) =>
-  attacks.filter(({ name }) => name.includes(only)).map((attack) => ({ family, ...attack })),
+  attacks.filter(({ name }) => `${family}: ${name}`.includes(only)).map((attack) => ({ family, ...attack })),
 )
 const names = chosen.map(({ name }) => name)
 const twice = names.find((name, index) => names.indexOf(name) < index)
@@ -18,11 +25,15 @@ const lost = misplaced(Object.keys(checks).flatMap(editsOf))
 if (lost.length > 0)
   throw new Error(`These checks have moved; say in checks.mjs where they are:\n${lost.join('\n')}`)
 
+const ledgers = await ledgersOf(values.ledger)
+if (ledgers === undefined) process.exit(1)
 const wrong = []
 try {
-  wrong.push(...(await playAll()), ...(await playWithoutChecks()))
+  wrong.push(...(await playAll()))
+  if (ledgers.kind === 'memory') wrong.push(...(await playWithoutChecks()))
 } finally {
   rmSync(folder, { recursive: true, force: true })
+  await ledgers.stop()
 }
 console.log(wrong.length === 0 ? 'Everything as stated.' : `${wrong.length} not as stated.`)
 process.exitCode = wrong.length === 0 ? 0 : 1
@@ -36,12 +47,13 @@ async function playAll() {
   for (const attack of chosen) {
     if (attack.family !== family) console.log(`\n${attack.family}`)
     family = attack.family
-    const played = await play(built, attack)
+    const played = await play(built, attack, ledgers)
     const { executions, unauthorised, refused, through, ok, codes, breaches, crashes } = played
     total.unauthorised += unauthorised
     if (crashes.length > 0) total.crashes++
     if (!refused || (through && unauthorised === 0)) total.elsewise++
-    const said = refused ? attack.code : `${codes.join(', ') || 'nothing'} (not ${attack.code})`
+    const code = codeOf(attack, ledgers)
+    const said = refused ? code : `${codes.join(', ') || 'nothing'} (not ${code})`
     console.log(
       `${attack.name.padEnd(72)} ${String(executions).padStart(4)}  ${said.padEnd(20)} ${ok ? 'ok' : 'FAILED'}`,
     )
@@ -50,7 +62,7 @@ async function playAll() {
   }
   const { unauthorised, crashes, elsewise } = total
   console.log(
-    `\nattacks: ${chosen.length}, unauthorised executions: ${unauthorised}, crashes: ${crashes}, not refused as stated: ${elsewise}\n`,
+    `\nledger: ${ledgers.kind}, attacks: ${chosen.length}, unauthorised executions: ${unauthorised}, crashes: ${crashes}, not refused as stated: ${elsewise}\n`,
   )
   return failed
 }
@@ -62,7 +74,7 @@ async function playWithoutChecks() {
   const without = builder()
   console.log(`${'without the check'.padEnd(72)} ${'runs'.padStart(4)}  got through`)
   for (const attack of chosen) {
-    const { name, check, behind = [], stands } = attack
+    const { name, check, behind = [], stands, chance = false } = attack
     const alone = await play(await without([check]), attack)
     const both =
       alone.through || behind.length === 0 ? undefined : await play(await without([check, ...behind]), attack)
@@ -70,7 +82,7 @@ async function playWithoutChecks() {
     if (both?.through) counts.both++
     console.log(`${name.padEnd(72)} ${String(alone.executions).padStart(4)}  ${told(attack, alone, both)}`)
     const expected = alone.through
-      ? behind.length === 0 && stands === undefined
+      ? chance || (behind.length === 0 && stands === undefined)
       : (both?.through ?? stands !== undefined)
     if (expected) continue
     failed.push(`${name} without its check`)

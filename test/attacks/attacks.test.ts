@@ -3,6 +3,7 @@ import { afterAll, expect, test } from 'vitest'
 import { buildServer, folder, misplaced } from './build.mjs'
 import { checks, editsOf } from './checks.mjs'
 import { families } from './families.mjs'
+import { ledgersOf } from './ledgers.mjs'
 import { play } from './play.mjs'
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -21,6 +22,26 @@ test.each(families)(
     expect(failed).toEqual([])
   },
   120_000,
+)
+
+test.each(['file', 'redis'])(
+  'no attack gets through to a server whose ledger is of the kind %s, and each is refused as stated',
+  { timeout: 300_000 },
+  async (kind) => {
+    // where there is no Redis, that was said aloud
+    const ledgers = await ledgersOf(kind)
+    if (ledgers === undefined) return
+    const failed: unknown[] = []
+    try {
+      for (const attack of attacks) {
+        const { ok, ...seen } = await play(built, attack, ledgers)
+        if (!ok) failed.push({ attack: attack.name, ...seen })
+      }
+    } finally {
+      await ledgers.stop()
+    }
+    expect(failed).toEqual([])
+  },
 )
 
 test('each check is where it is said to be', () => {

@@ -7,11 +7,17 @@ import { build } from 'esbuild'
 const root = join(import.meta.dirname, '../..')
 const packages = join(root, 'packages')
 
+const entries = `
+export * from './index.ts'
+export * from './node.ts'
+export { handleAiSdkChat } from './ai-sdk.ts'
+export { redisLedger } from '../../redis/src/index.ts'`
+
 /** Where the builds of this process go; below the root, so that they find its dependencies. */
 export const folder = join(root, `.verify/attacks-${process.pid}`)
 
 /**
- * Bundles server and core from their sources. Each of `edits` (`{ file, find, put }`, the file below packages/) must find its text
+ * Bundles server, core and the ledger in Redis from their sources. Each of `edits` (`{ file, find, put }`, the file below packages/) must find its text
  * exactly once.
  */
 export async function buildServer(name, edits = []) {
@@ -20,7 +26,7 @@ export async function buildServer(name, edits = []) {
   const applied = new Set()
   await build({
     stdin: {
-      contents: "export * from './index.ts'\nexport * from './node.ts'",
+      contents: entries,
       resolveDir: join(packages, 'server/src'),
       loader: 'ts',
     },
@@ -33,7 +39,10 @@ export async function buildServer(name, edits = []) {
     nodePaths: [join(packages, 'server/node_modules')],
     alias: {
       '@countersign/core/prompt': join(packages, 'core/src/prompt.ts'),
+      '@countersign/core/ai-sdk': join(packages, 'core/src/ai-sdk.ts'),
       '@countersign/core': join(packages, 'core/src/index.ts'),
+      '@countersign/server/ledger-kit': join(packages, 'server/src/ledger-kit.ts'),
+      '@countersign/server': join(packages, 'server/src/index.ts'),
     },
     logLevel: 'error',
     plugins: edits.length === 0 ? [] : [editing(edits, applied)],

@@ -102,6 +102,12 @@ export const checks = {
   'edits are an object': never(prepare, '!isRecord(edits.value)'),
   schema: { file: server('tools/schema.ts'), find: 'return result.issues === undefined', put: 'return true' },
 
+  'first answer of a part': {
+    file: server('ai-sdk/history.ts'),
+    find: "if (isAutomatic || typeof interruptId !== 'string' || entries.has(interruptId)) continue",
+    put: "if (isAutomatic || typeof interruptId !== 'string') continue",
+  },
+
   // the ledger
   'settled once': {
     file: server('ledger/ledger-row.ts'),
@@ -279,6 +285,7 @@ export const checks = {
     find: "throw invalid('The body is no AG-UI RunAgentInput.')",
     put: 'return body',
   },
+  'numbers of a request': never(input, "typeof value === 'number' && !Number.isFinite(value)"),
   messages: never(input, 'messages.length > MAX_MESSAGES'),
   calls: never(input, "message.role === 'assistant' && (message.toolCalls?.length ?? 0) > MAX_CALLS"),
   resume: never(input, 'resume.length > MAX_RESUME'),
@@ -287,6 +294,12 @@ export const checks = {
     file: server('http/origin.ts'),
     find: "if (origin === null || origin === undefined || origins === 'any' || origins.includes(origin)) return",
     put: 'return',
+  },
+
+  'event ids': {
+    file: server('run-log/run-log.ts'),
+    find: 'return /^\\d{1,15}$/.test(digits) ? Number(digits) : undefined',
+    put: 'return Number(digits)',
   },
 
   // whose it is

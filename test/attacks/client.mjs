@@ -1,5 +1,7 @@
 // What an attacker has: every byte of a request. Also an honest client, to bring a question about and to see that the server lives.
 import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 
 let runs = 0
@@ -12,7 +14,12 @@ export function clientOf(port, record) {
       body === undefined || typeof body === 'string' || body instanceof Uint8Array
         ? body
         : JSON.stringify(body)
-    const own = { 'content-type': 'application/json', ...(user !== null && { 'x-user': user }), ...headers }
+    const own = {
+      'content-type': 'application/json',
+      ...(bytes !== undefined && { 'content-length': Buffer.byteLength(bytes) }),
+      ...(user !== null && { 'x-user': user }),
+      ...headers,
+    }
     return new Promise((resolve) => {
       const request = httpRequest(
         { host: '127.0.0.1', port, path, method, headers: own },
@@ -61,6 +68,7 @@ export function clientOf(port, record) {
       return run(more.history ?? history, { threadId, user, resume: [entry(asked, payload)], ...more })
     },
     socket: (headers = {}) => openSocket(port, headers),
+    raw: (bytes, how) => sendRaw(port, bytes, how, record),
   }
 }
 
@@ -191,7 +199,8 @@ function frameReader(onEvent = () => {}) {
       rest = frames.pop()
       for (const frame of frames) {
         const at = frame.indexOf('data: ')
-        if (at < 0) continue
+        // the AI SDK ends its streams with a word
+        if (at < 0 || frame.endsWith('data: [DONE]')) continue
         const event = JSON.parse(frame.slice(at + 6))
         events.push(event)
         onEvent(event)
@@ -209,6 +218,30 @@ function answered({ statusCode: status, headers }, text, events, record) {
   if (status >= 500) record.crash(new Error(`HTTP ${status}: ${text}`))
   if (body?.error !== undefined) record.refused(body.error.code)
   return { status, events, body }
+}
+
+/**
+ * Bytes on a connection of their own. `byteBy`: so many at a time, a moment between them; `hangUpAfter`: milliseconds until this side leaves,
+ * where the server does not. Resolves with the status of the first answer, 0 where there was none.
+ */
+async function sendRaw(port, bytes, { byteBy = bytes.length, hangUpAfter = 2000 } = {}, record) {
+  const socket = connect(port, '127.0.0.1')
+  const text = []
+  socket.setEncoding('utf8').on('data', (chunk) => text.push(chunk))
+  const closed = new Promise((resolve) => socket.on('close', resolve))
+  // a server that has refused does not read the rest
+  socket.on('error', () => {})
+  for (let at = 0; at < bytes.length && !socket.destroyed; at += byteBy) {
+    socket.write(bytes.slice(at, at + byteBy))
+    if (byteBy < bytes.length) await pause(2)
+  }
+  await Promise.race([closed, pause(hangUpAfter)])
+  socket.destroy()
+  const said = text.join('')
+  const status = Number(/^HTTP\/1\.1 (\d+)/.exec(said)?.[1] ?? 0)
+  const code = /"error":\{"code":"([\w-]+)"/.exec(said)?.[1]
+  if (code !== undefined) record.refused(code)
+  return { status, text: said }
 }
 
 /** A WebSocket and the frames that came, with a way to wait for one. */

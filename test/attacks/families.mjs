@@ -4,8 +4,12 @@ import { doors } from './families/doors.mjs'
 import { http } from './families/http.mjs'
 import { fromModel } from './families/model.mjs'
 import { owners } from './families/owners.mjs'
+import { questions } from './families/questions.mjs'
 import { replay } from './families/replay.mjs'
+import { sdk } from './families/sdk.mjs'
+import { spelling } from './families/spelling.mjs'
 import { tokens } from './families/tokens.mjs'
+import { transport } from './families/transport.mjs'
 
 export const families = [
   { family: 'tokens', attacks: tokens },
@@ -15,4 +19,8 @@ export const families = [
   { family: 'other doors', attacks: doors },
   { family: 'model and history', attacks: fromModel },
   { family: 'requests', attacks: http },
+  { family: 'AI SDK', attacks: sdk },
+  { family: 'questions of tools', attacks: questions },
+  { family: 'other spellings', attacks: spelling },
+  { family: 'odd requests', attacks: transport },
 ]

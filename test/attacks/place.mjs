@@ -50,6 +50,13 @@ function tools({ tool, toolDefinition }, record, version) {
         return { decision: 'approve', approved: true }
       },
     }),
+    // asks while it runs
+    tool({
+      name: 'survey',
+      description: 'Asks the person something.',
+      input: anything,
+      execute: (_, { ask }) => ask({ message: 'Which one?', answer: anything }),
+    }),
     toolDefinition({
       name: 'trash',
       description: 'Empties the bin.',
@@ -62,10 +69,10 @@ function tools({ tool, toolDefinition }, record, version) {
 /**
  * Opens a server.
  *
- * @param options `ledger` is a ledger, `'stateless'`, or by default one in memory; `clock` answers the time; `port` where it listens;
- * whatever else is an option of approvals.
+ * @param options `ledger` is a ledger or `'stateless'`; `clock` answers the time; `port` where it listens; whatever else is an option of
+ * approvals.
  */
-export async function openPlace(server, record, { ledger, clock = Date.now, port = 0, ...approvals } = {}) {
+export async function openPlace(server, record, { ledger, clock = Date.now, port = 0, ...approvals }) {
   const version = { current: 'first' }
   const agent = server.createAgent({
     model: model(record),
@@ -75,7 +82,11 @@ export async function openPlace(server, record, { ledger, clock = Date.now, port
     onError: (error) => record.error(error),
     runLog: server.memoryRunLog(),
     answerChannel: server.memoryAnswerChannel(),
-    approvals: { secret: SECRET, ...approvals, ledger: openLedger(server, ledger, clock) },
+    approvals: {
+      secret: SECRET,
+      ...approvals,
+      ledger: ledger === 'stateless' ? server.statelessLedger({ acceptReplay: true }) : ledger,
+    },
   })
   const context = ({ headers }) => (headers['x-user'] === undefined ? {} : { subject: headers['x-user'] })
   const handlers = {
@@ -83,6 +94,9 @@ export async function openPlace(server, record, { ledger, clock = Date.now, port
     '/live': server.toNodeHandler(agent, { context, live: true }),
     '/answer': server.toNodeAnswerHandler(agent, { context }),
     '/grants': server.toNodeGrantsHandler(agent, { context }),
+    '/ai-sdk': onNode((request, known) =>
+      server.handleAiSdkChat(agent, request, { context: context(known) }),
+    ),
   }
   const http = createServer((request, response) => {
     const { pathname } = new URL(request.url, 'http://localhost')
@@ -105,7 +119,16 @@ export async function openPlace(server, record, { ledger, clock = Date.now, port
   }
 }
 
-function openLedger(server, ledger, now) {
-  if (ledger === 'stateless') return server.statelessLedger({ acceptReplay: true })
-  return ledger ?? server.memoryLedger({ now })
+/** A handler of the Fetch API on node:http. Whole bodies are enough for what is asked here. */
+function onNode(handle) {
+  return async (request, response) => {
+    const body = Buffer.concat(await request.toArray())
+    const asked = new Request(`http://${request.headers.host}${request.url}`, {
+      method: request.method,
+      headers: { 'content-type': request.headers['content-type'] ?? '' },
+      ...(body.length > 0 && { body }),
+    })
+    const answered = await handle(asked, request)
+    response.writeHead(answered.status, Object.fromEntries(answered.headers)).end(await answered.text())
+  }
 }

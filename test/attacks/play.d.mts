@@ -1,5 +1,6 @@
 import type { Built } from './build.mjs'
 import type { Attack } from './families.mjs'
+import type { Ledgers } from './ledgers.mjs'
 
 export interface Played {
   readonly executions: number
@@ -13,4 +14,4 @@ export interface Played {
   readonly crashes: readonly string[]
 }
 
-export function play(built: Built, attack: Attack): Promise<Played>
+export function play(built: Built, attack: Attack, ledgers?: Ledgers): Promise<Played>

@@ -1,5 +1,6 @@
 // Plays one attack against fresh servers and says what came of it.
 import { clientOf, yes } from './client.mjs'
+import { inMemory } from './ledgers.mjs'
 import { openPlace } from './place.mjs'
 
 /** What happened in an attack: runs of gated tools, codes that were said, what went wrong. */
@@ -39,17 +40,27 @@ function newRecord() {
 const PATIENCE = 20_000
 
 /**
- * Plays an attack.
+ * Plays an attack, against ledgers of one kind.
  *
  * @returns `executions`; `through`: whether the attacker got anything; `ok`: everything as stated; and what was seen.
  */
-export async function play(built, attack) {
+export async function play(built, attack, ledgers = inMemory) {
   const record = newRecord()
   const places = []
   let ahead = 0
   const clock = () => Date.now() + ahead
-  const open = async (options) => {
-    const place = await openPlace(built.server, record, { clock, ...options })
+  const closing = []
+  const newLedger = async (options = {}) => {
+    const { ledger, close } = await ledgers.open(built.server, { now: clock, ...options })
+    closing.push(close)
+    return ledger
+  }
+  const open = async ({ ledger, ...options } = {}) => {
+    const place = await openPlace(built.server, record, {
+      clock,
+      ...options,
+      ledger: ledger ?? (await newLedger()),
+    })
     places.push(place)
     return { ...clientOf(place.port, record), version: place.version }
   }
@@ -58,6 +69,10 @@ export async function play(built, attack) {
     record,
     /** Another server of the same application. */
     open,
+    /** A new and empty ledger. */
+    newLedger,
+    /** A ledger for several processes. */
+    shared: ledgers.forProcesses(),
     /** Moves the clock of all servers, in milliseconds. */
     later: (ms) => {
       ahead += ms
@@ -66,25 +81,30 @@ export async function play(built, attack) {
     breach: (what) => record.breaches.push(what),
     /** What the server did in the place of a code. */
     saw: (word) => record.codes.add(word),
-    closing: [],
+    closing,
   }
   const crash = (error) => record.crash(error)
   process.on('uncaughtException', crash)
   process.on('unhandledRejection', crash)
   try {
-    const options = typeof attack.server === 'function' ? attack.server(built.server) : attack.server
+    const options = typeof attack.server === 'function' ? await attack.server(world) : attack.server
     const client = await open(options)
     await inTime(attack.play(client, world))
     if (record.crashes.length === 0) await inTime(isAlive(client, record))
   } catch (error) {
     record.crash(error)
   } finally {
-    for (const close of world.closing) await close()
     await Promise.all(places.map((place) => place.close()))
+    for (const close of closing) await close()
     process.off('uncaughtException', crash)
     process.off('unhandledRejection', crash)
   }
-  return verdictOn(attack, record)
+  return verdictOn({ ...attack, code: codeOf(attack, ledgers) }, record)
+}
+
+/** The code that an attack is refused with. A ledger that outlives its process knows more of what it did not issue. */
+export function codeOf({ code, durable = code }, { kind } = inMemory) {
+  return kind === 'memory' ? code : durable
 }
 
 function verdictOn({ code, executions: allowed = 0 }, { runs, codes, breaches, crashes }) {

@@ -1,20 +1,16 @@
-// The server as a process of its own, over a ledger in a file. Started with a JSON of `{ path, file }` it serves; every run of a tool
-// is a line of its output.
+// The server as a process of its own, over a ledger that others share. Started with a JSON of `{ path, shared }` it serves; every run of
+// a tool is a line of its output.
 import { spawn } from 'node:child_process'
-import { mkdirSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { folder } from './build.mjs'
 import { clientOf } from './client.mjs'
+import { openDescribed } from './ledgers.mjs'
 import { openPlace } from './place.mjs'
 
-let files = 0
-
-/** Starts a process, over the file that all processes of this attack share. */
+/** Starts a process, over the ledger that all processes of this attack share. */
 export async function startProcess(world) {
-  world.file ??= newFile()
-  const config = JSON.stringify({ path: world.path, file: world.file })
+  const config = JSON.stringify({ path: world.path, shared: world.shared })
   const child = spawn(process.execPath, [fileURLToPath(import.meta.url), config], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -45,12 +41,7 @@ export async function startProcess(world) {
   return { ...clientOf(port, record), kill, ran: () => running }
 }
 
-function newFile() {
-  mkdirSync(folder, { recursive: true })
-  return join(folder, `ledger-${process.pid}-${++files}.sqlite`)
-}
-
-async function serve({ path, file }) {
+async function serve({ path, shared }) {
   const server = await import(pathToFileURL(path).href)
   const say = (value) => writeSync(1, `${JSON.stringify(value)}\n`)
   const record = {
@@ -62,7 +53,7 @@ async function serve({ path, file }) {
       throw error
     },
   }
-  const ledger = await server.fileLedger(file)
+  const ledger = await openDescribed(server, shared)
   const { port } = await openPlace(server, record, { ledger, lease: 300 })
   say({ port })
 }

@@ -30,6 +30,12 @@ function runWorkload(name, options) {
   })
 }
 
+const serverTitles = {
+  'server-history': 'Server: preparing a history',
+  'server-turn': 'Server: a turn',
+  'server-approval': 'An approval on the server',
+}
+
 /** A server workload gives rows of its own, each with its bound and the lines of the specification that it proves. */
 function serverTable(id, rows) {
   const columns = ['', 'measured', 'bound', '']
@@ -41,7 +47,7 @@ function serverTable(id, rows) {
   ])
   return {
     id,
-    title: id === 'server-history' ? 'Server: preparing a history' : 'Server: a turn',
+    title: serverTitles[id],
     columns,
     rows: cells,
     facts: { rows },

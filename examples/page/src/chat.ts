@@ -1,11 +1,13 @@
-import { ChatClient, fetchServerSentEvents, withGrants } from '@countersign/client'
+import { ChatClient } from '@countersign/client'
 import { indexedDb } from '@countersign/client/indexed-db'
 import { tabs } from '@countersign/client/tabs'
+import { connection } from './connection.js'
+import { showDevtools } from './devtools.js'
 import { ignoreSecondClicks } from './second-click.js'
 
 /** The page's one conversation. It outlives a reload, and every tab of this browser shows it. */
 export const client = new ChatClient({
-  connection: withGrants(fetchServerSentEvents('/api/chat'), '/api/grants'),
+  connection,
   threadId: keptThreadId(),
   persistence: indexedDb(),
   tabs: tabs(),
@@ -19,6 +21,7 @@ export async function opened(): Promise<void> {
   ignoreSecondClicks()
   client.attach()
   await Promise.race([client.restore(), new Promise((resolve) => setTimeout(resolve, 300))])
+  await showDevtools(client)
 }
 
 /** The same in every tab and after a reload; a new one where the browser keeps nothing. */

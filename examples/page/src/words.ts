@@ -1,5 +1,5 @@
-import type { AnswerResult } from '@countersign/client'
-import type { ApprovalErrorCode, ChatSnapshot, QueuedMessage, ToolCallPart } from '@countersign/core'
+import { type AnswerResult, nextStep } from '@countersign/client'
+import type { ChatSnapshot, QueuedMessage, ToolCallPart } from '@countersign/core'
 import type { UnsentKind } from './unsent.js'
 
 /** How a call stands, in our own words. `tone` colours it. */
@@ -70,51 +70,21 @@ export function decisionOf({ approval, state }: ToolCallPart): string | undefine
   return `You approved this${approval.input === undefined ? '' : ' with changes'}${scope}`
 }
 
-/** Why a request can no longer be answered, and what helps. */
-export function problemOf(code: ApprovalErrorCode): string {
-  switch (code) {
-    case 'approval-malformed':
-      return 'The server could not accept this answer: the changed arguments do not fit the tool, or the answer was malformed.'
-    case 'approval-not-found':
-      return 'The server does not know this request any more, perhaps because it was restarted. Ask again.'
-    case 'approval-not-yours':
-      return 'This request belongs to somebody else.'
-    case 'approval-tampered':
-      return 'The call is not the one that was asked about. Nothing was run.'
-    case 'approval-expired':
-      return 'The time to answer is over. Ask again.'
-    case 'approval-stale':
-      return 'What this request is about has changed since it was asked. Ask again.'
-    case 'approval-changed':
-      return 'The request changed while it was shown. It cannot be answered.'
-    case 'approval-conflict':
-      return 'Another answer was first.'
-    case 'approval-interrupted':
-      return 'The call was interrupted: it may or may not have run.'
-    case 'ledger-unavailable':
-      return 'The server could not check the answer just now. Retry sends it again.'
-    default:
-      return code satisfies never
-  }
-}
-
-/** What the person is told whose answer did not count, as when another tab was first. */
-export function lateOf({ status }: AnswerResult): string | undefined {
-  switch (status) {
+/** What the person is told whose answer did not count, as when another tab was first. What else went wrong is on the card. */
+export function lateOf(result: AnswerResult): string | undefined {
+  switch (result.status) {
     case 'already-answered':
-      return 'This was answered before, perhaps in another tab. That answer stands, yours was not used.'
     case 'closed':
     case 'not-found':
-      return 'This request is closed. Your answer was not used.'
     case 'expired':
-      return 'Your answer came after the time to answer was over. It was not used.'
+      return nextStep(result)?.message
     case 'sent':
     case 'waiting':
     case 'refused':
     case 'failed':
       return undefined
     default:
-      return status satisfies never
+      return result satisfies never
   }
 }
 

@@ -3,11 +3,11 @@ import { type Answer, approvalOf, denial, giveAnswer } from '@countersign/exampl
 import { hiddenIn, showArguments } from '@countersign/example-page/arguments'
 import type { Draft } from '@countersign/example-page/edit'
 import { focusCard } from '@countersign/example-page/focus'
-import { problemOf } from '@countersign/example-page/words'
 import { useState } from 'react'
 import { Arguments } from './Arguments.js'
 import { DenyForm } from './DenyForm.js'
 import { EditForm } from './EditForm.js'
+import { Help } from './Help.js'
 import { MaskedNote } from './MaskedNote.js'
 import { ServerWords } from './ServerWords.js'
 
@@ -40,7 +40,7 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
       {mode !== 'edit' && <Arguments input={input} expanded={expanded} onExpand={() => setExpanded(true)} />}
       {approval.display !== undefined && <MaskedNote exact={exact} onToggle={() => setExact(!exact)} />}
       {approval.problem ? (
-        <p className="tool-failure">{problemOf(approval.problem)}</p>
+        <Help part={part} />
       ) : mode === 'deny' ? (
         <DenyForm
           reason={reason}

@@ -3,12 +3,12 @@ import { beginningsOf, summaryOf } from '@countersign/example-page/arguments'
 import { cardHeadingId } from '@countersign/example-page/focus'
 import { phaseOf } from '@countersign/example-page/phase'
 import type { DemoTools } from '@countersign/example-page/tools'
-import { decisionOf, problemOf, standingOf } from '@countersign/example-page/words'
-import { useChatClient } from '@countersign/react'
+import { decisionOf, standingOf } from '@countersign/example-page/words'
 import { useState } from 'react'
 import { Approval } from './Approval.js'
 import { Arguments } from './Arguments.js'
 import { FileListing } from './FileListing.js'
+import { Help } from './Help.js'
 import { SafeText, Segments } from './SafeText.js'
 
 /** A tool call in any state: what is asked, what was decided, what came of it. */
@@ -52,7 +52,8 @@ function ToolBody({ part, onLate }: { part: ToolCallPart<DemoTools>; onLate: (to
       return (
         <>
           <Decision part={part} />
-          {phase === 'decided' ? <Undelivered part={part} /> : <Failure part={part} />}
+          <Help part={part} />
+          {phase === 'ended' && <Failure part={part} />}
           <Details part={part} />
         </>
       )
@@ -86,34 +87,14 @@ function Decision({ part }: { part: ToolCallPart }) {
   )
 }
 
-/** The server could not take the answer just now: it stands, and can be sent again. */
-function Undelivered({ part }: { part: ToolCallPart }) {
-  const { retry } = useChatClient()
-  const problem = part.approval?.problem
-  if (!problem) return null
+/** What the server says of it. */
+function Failure({ part }: { part: ToolCallPart }) {
+  const isDenial = part.state === 'denied' && part.approval?.approved === false
+  if (isDenial || !part.error) return null
   return (
     <p className="tool-failure">
-      {problemOf(problem)}{' '}
-      <button type="button" className="button link" onClick={() => void retry()}>
-        Retry
-      </button>
+      <SafeText text={part.error.message} />
     </p>
-  )
-}
-
-function Failure({ part }: { part: ToolCallPart }) {
-  const problem = part.approval?.problem
-  const isDenial = part.state === 'denied' && part.approval?.approved === false
-  if (isDenial || !(problem || part.error)) return null
-  return (
-    <div className="tool-failure">
-      {problem && <p>{problemOf(problem)}</p>}
-      {part.error && (
-        <p>
-          <SafeText text={part.error.message} />
-        </p>
-      )}
-    </div>
   )
 }
 

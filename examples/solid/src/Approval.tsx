@@ -3,13 +3,13 @@ import { type Answer, approvalOf, denial, giveAnswer } from '@countersign/exampl
 import { hiddenIn, showArguments } from '@countersign/example-page/arguments'
 import type { Draft } from '@countersign/example-page/edit'
 import { focusCard } from '@countersign/example-page/focus'
-import { problemOf } from '@countersign/example-page/words'
 import { createSignal, Match, Show, Switch } from 'solid-js'
 import { ApprovalChoices } from './ApprovalChoices.js'
 import { Arguments } from './Arguments.js'
 import { DenyForm } from './DenyForm.js'
 import { EditForm } from './EditForm.js'
 import { Expiry } from './Expiry.js'
+import { Help } from './Help.js'
 import { MaskedNote } from './MaskedNote.js'
 import { ServerWords } from './ServerWords.js'
 
@@ -67,7 +67,7 @@ export function Approval(props: ApprovalProps) {
         }
       >
         <Match when={props.approval.problem}>
-          {(problem) => <p class="tool-failure">{problemOf(problem())}</p>}
+          <Help part={props.part} />
         </Match>
         <Match when={mode() === 'deny'}>
           <DenyForm

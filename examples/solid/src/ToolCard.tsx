@@ -7,9 +7,10 @@ import { standingOf } from '@countersign/example-page/words'
 import { createMemo, createSignal, Match, Show, Switch } from 'solid-js'
 import { Approval } from './Approval.js'
 import { Arguments } from './Arguments.js'
+import { Help } from './Help.js'
 import { SafeText } from './SafeText.js'
 import { ToolDetails } from './ToolDetails.js'
-import { Decision, Failure, Undelivered } from './ToolOutcome.js'
+import { Decision, Failure } from './ToolOutcome.js'
 
 /** A tool call in any state: what is asked, what was decided, what came of it. */
 export function ToolCard(props: { part: ToolCallPart<DemoTools> }) {
@@ -45,7 +46,8 @@ export function ToolCard(props: { part: ToolCallPart<DemoTools> }) {
         </Match>
         <Match when={phase() === 'decided' || isOver()}>
           <Decision part={props.part} />
-          <Show when={isOver()} fallback={<Undelivered part={props.part} />}>
+          <Help part={props.part} />
+          <Show when={isOver()}>
             <Failure part={props.part} />
           </Show>
           <ToolDetails part={props.part} />

@@ -1,6 +1,5 @@
 import type { ToolCallPart } from '@countersign/core'
-import { decisionOf, problemOf } from '@countersign/example-page/words'
-import { useChatClient } from '@countersign/solid'
+import { decisionOf } from '@countersign/example-page/words'
 import { Show } from 'solid-js'
 import { SafeText } from './SafeText.js'
 
@@ -24,38 +23,16 @@ export function Decision(props: { part: ToolCallPart }) {
   )
 }
 
-/** The server could not take the answer just now: it stands, and can be sent again. */
-export function Undelivered(props: { part: ToolCallPart }) {
-  const client = useChatClient()
-  return (
-    <Show when={props.part.approval?.problem}>
-      {(problem) => (
-        <p class="tool-failure">
-          {problemOf(problem())}{' '}
-          <button type="button" class="button link" onClick={() => void client().retry()}>
-            Retry
-          </button>
-        </p>
-      )}
-    </Show>
-  )
-}
-
-/** What went wrong. */
+/** What the server says of it. */
 export function Failure(props: { part: ToolCallPart }) {
   const isDenial = () => props.part.state === 'denied' && props.part.approval?.approved === false
   return (
-    <Show when={!isDenial() && (props.part.approval?.problem || props.part.error)}>
-      <div class="tool-failure">
-        <Show when={props.part.approval?.problem}>{(problem) => <p>{problemOf(problem())}</p>}</Show>
-        <Show when={props.part.error}>
-          {(error) => (
-            <p>
-              <SafeText text={error().message} />
-            </p>
-          )}
-        </Show>
-      </div>
+    <Show when={!isDenial() && props.part.error}>
+      {(error) => (
+        <p class="tool-failure">
+          <SafeText text={error().message} />
+        </p>
+      )}
     </Show>
   )
 }

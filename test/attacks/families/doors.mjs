@@ -213,6 +213,7 @@ export const doors = [
     sends: "a question about the server's own send, its call passed off as one of the provider's",
     code: 'approval-tampered',
     check: 'provider name',
+    stands: 'the provider is told only of what the ledger holds for it',
     play: async ({ ask, run }) => {
       const { asked, history } = await ask('send', args)
       const theirs = alter(history, ({ metadata: { countersign } }) => {
@@ -226,6 +227,7 @@ export const doors = [
     sends: "a genuine yes, the provider's approval id in the call replaced by another",
     code: 'approval-tampered',
     check: "the provider's own approval",
+    stands: 'the provider is told only of what the ledger holds for it',
     play: async ({ run }, { record, breach }) => {
       const { asked, history } = await askProvider({ run })
       const other = alter(history, ({ metadata: { countersign } }) => {

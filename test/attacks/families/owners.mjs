@@ -116,8 +116,8 @@ export const owners = [
     code: 'asked again',
     executions: 1,
     check: 'revocation wins',
-    server: ({ memoryLedger }) => {
-      const ledger = memoryLedger()
+    server: async ({ newLedger }) => {
+      const ledger = await newLedger()
       const grantLate = async (request) => {
         await ledger.revoke({ owner: request.owner })
         return ledger.grant(request)

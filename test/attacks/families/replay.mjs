@@ -12,8 +12,8 @@ function expectSame(world, first, second) {
 }
 
 /** A ledger that answers nobody what it knows of a question until fifty have asked: so that they all come to the claim at once. */
-function gathering({ memoryLedger }) {
-  const ledger = memoryLedger()
+async function gathering({ newLedger }) {
+  const ledger = await newLedger()
   let open = () => {}
   const gathered = new Promise((resolve) => {
     open = resolve
@@ -144,11 +144,11 @@ export const replay = [
     code: 'approval-not-found',
     executions: 1,
     check: 'issued',
-    server: ({ memoryLedger }) => ({ ledger: memoryLedger({ id: 'production' }) }),
-    play: async ({ ask, answer }, { open, server }) => {
+    server: async ({ newLedger }) => ({ ledger: await newLedger({ id: 'production' }) }),
+    play: async ({ ask, answer }, { open, newLedger }) => {
       const question = await ask('send', args)
       await answer(question, yes)
-      const after = await open({ ledger: server.memoryLedger({ id: 'production' }) })
+      const after = await open({ ledger: await newLedger({ id: 'production' }) })
       await after.answer(question, yes)
     },
   },
@@ -160,7 +160,7 @@ export const replay = [
     check: 'settled once',
     behind: ['taken up before'],
     play: async (_, world) => {
-      const ledger = world.server.memoryLedger()
+      const ledger = await world.newLedger()
       const [one, other] = [await world.open({ ledger }), await world.open({ ledger })]
       const question = await one.ask('send', args)
       expectSame(world, await one.answer(question, yes), await other.answer(question, yes))
@@ -173,8 +173,8 @@ export const replay = [
     executions: 1,
     check: 'taken up before',
     behind: ['settled once'],
-    play: async (_, { open, server }) => {
-      const ledger = server.memoryLedger()
+    play: async (_, { open, newLedger }) => {
+      const ledger = await newLedger()
       const deaf = {
         ...ledger,
         renew: async () => ({ status: 'lost' }),
@@ -225,6 +225,7 @@ export const replay = [
     executions: 1,
     check: 'settled once',
     behind: ['taken up before'],
+    chance: true,
     play: async (_, world) => {
       const both = await Promise.all([startProcess(world), startProcess(world)])
       const question = await both[0].ask('slow', args)
@@ -239,6 +240,7 @@ export const replay = [
     executions: 1,
     check: 'settled once',
     behind: ['taken up before'],
+    chance: true,
     play: async (_, world) => {
       const both = await Promise.all([startProcess(world), startProcess(world)])
       const question = await both[0].ask('slow', args)

@@ -167,7 +167,7 @@ export const tokens = [
     sends: 'a question of one ledger, answered at a server with another',
     code: 'approval-not-yours',
     check: 'aud',
-    server: ({ statelessLedger }) => ({ ledger: statelessLedger({ acceptReplay: true, id: 'production' }) }),
+    server: ({ server }) => ({ ledger: server.statelessLedger({ acceptReplay: true, id: 'production' }) }),
     play: async (client, { open, server }) => {
       const staging = await open({ ledger: server.statelessLedger({ acceptReplay: true, id: 'staging' }) })
       const question = await questionOf(staging)
@@ -175,9 +175,10 @@ export const tokens = [
     },
   },
   {
-    name: 'a yes from before a restart, to a ledger in memory',
+    name: 'a yes from before a restart that lost the ledger',
     sends: 'a question of the first process, answered at the second',
-    code: 'approval-not-yours',
+    code: 'approval-not-found',
+    durable: 'approval-not-yours',
     check: 'aud',
     behind: ['issued'],
     play: async (client, { open }) => {
@@ -192,8 +193,8 @@ export const tokens = [
     code: 'approval-not-found',
     check: 'kid',
     behind: ['signature', 'oh', 'ah'],
-    play: async (_, { open, server }) => {
-      const ledger = server.memoryLedger()
+    play: async (_, { open, newLedger }) => {
+      const ledger = await newLedger()
       const before = await open({ ledger, secret: 'an older secret of this server, long enough' })
       const question = await questionOf(before)
       const after = await open({ ledger })

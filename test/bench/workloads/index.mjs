@@ -11,4 +11,5 @@ export const workloads = {
   w9: () => import('./w9-burst.mjs'),
   'server-history': () => import('./server-history.mjs'),
   'server-turn': () => import('./server-turn.mjs'),
+  'server-approval': () => import('./server-approval.mjs'),
 }

@@ -1,0 +1,34 @@
+import { type NextStep, nextStep } from '@countersign/client'
+import type { ToolCallPart } from '@countersign/core'
+import { client } from './chat.js'
+import { focusComposer } from './focus.js'
+
+/** What is said of an answer that was refused or has not arrived, and the button that helps, where one does. */
+export interface Help {
+  message: string
+  action: { label: string; act: () => void } | undefined
+}
+
+/** Nothing where all is well with the call. */
+export function helpFor(part: ToolCallPart): Help | undefined {
+  const step = nextStep(part)
+  return step && { message: step.message, action: actionOf(step) }
+}
+
+function actionOf({ next }: NextStep): Help['action'] {
+  switch (next) {
+    case 'retry':
+      return { label: 'Retry', act: () => void client.retry() }
+    case 'ask-again':
+      return { label: 'Ask again', act: focusComposer }
+    case 'reload':
+      return { label: 'Reload', act: () => location.reload() }
+    // the one user of this demo is always signed in
+    case 'sign-in':
+    case 'check':
+    case 'none':
+      return undefined
+    default:
+      return next satisfies never
+  }
+}

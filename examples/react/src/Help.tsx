@@ -1,0 +1,19 @@
+import type { ToolCallPart } from '@countersign/core'
+import { helpFor } from '@countersign/example-page/next-step'
+
+/** What became of an answer that was refused or has not arrived, and what helps. Nothing where all is well. */
+export function Help({ part }: { part: ToolCallPart }) {
+  const help = helpFor(part)
+  if (!help) return null
+  const { message, action } = help
+  return (
+    <p className="tool-failure">
+      {message}{' '}
+      {action && (
+        <button type="button" className="button link" onClick={action.act}>
+          {action.label}
+        </button>
+      )}
+    </p>
+  )
+}

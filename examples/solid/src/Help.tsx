@@ -1,0 +1,23 @@
+import type { ToolCallPart } from '@countersign/core'
+import { helpFor } from '@countersign/example-page/next-step'
+import { Show } from 'solid-js'
+
+/** What became of an answer that was refused or has not arrived, and what helps. Nothing where all is well. */
+export function Help(props: { part: ToolCallPart }) {
+  return (
+    <Show when={helpFor(props.part)}>
+      {(help) => (
+        <p class="tool-failure">
+          {help().message}{' '}
+          <Show when={help().action}>
+            {(action) => (
+              <button type="button" class="button link" onClick={() => action().act()}>
+                {action().label}
+              </button>
+            )}
+          </Show>
+        </p>
+      )}
+    </Show>
+  )
+}

@@ -1,0 +1,163 @@
+import {
+  type ApprovalErrorCode,
+  type CountersignError,
+  isRefusal,
+  type ToolCallPart,
+} from '@countersign/core'
+import type { AnswerResult } from './results.js'
+
+/** What became of an answer that did not simply have its effect, and what helps. */
+export interface NextStep {
+  /**
+   * `kept`: it is kept here and counts once it has arrived. `unused`: it did not count, and its request is closed or cannot be answered.
+   * `unclear`: it counted, and its call may or may not have run.
+   */
+  readonly state: 'kept' | 'unused' | 'unclear'
+  /** For the person: plain text, in English. */
+  readonly message: string
+  /**
+   * `retry`: `client.retry()` sends the same answer again, and nothing runs twice. `ask-again`: the person says what they want once more,
+   * and the agent can ask anew. `sign-in`: as the person who was asked; what is `kept` goes out with `client.retry()` then. `reload`: the
+   * page is behind what the server knows. `check`: the person looks at what the call was to change, before asking for it again.
+   * `none`: there is nothing to do.
+   */
+  readonly next: 'retry' | 'ask-again' | 'sign-in' | 'reload' | 'check' | 'none'
+}
+
+/**
+ * What a person is told, and what the page offers them, about an answer that was refused or did not arrive: by the stable code, by the call
+ * with its request, or by what `addToolApprovalResponse` resolved with. Nothing where all is well. A page with words of its own switches on
+ * the code instead.
+ *
+ * @example
+ * const step = nextStep(part)
+ * if (step?.next === 'retry') button('Retry', () => client.retry())
+ */
+export function nextStep(code: ApprovalErrorCode): NextStep
+export function nextStep(of: ApprovalErrorCode | ToolCallPart | AnswerResult): NextStep | undefined
+export function nextStep(of: ApprovalErrorCode | ToolCallPart | AnswerResult): NextStep | undefined {
+  if (typeof of === 'string') return steps[of]
+  return 'status' in of ? afterAnswer(of) : ofCall(of)
+}
+
+const steps: Readonly<Record<ApprovalErrorCode, NextStep>> = {
+  'approval-malformed': {
+    state: 'unused',
+    message:
+      'The server could not accept this answer: the changed arguments do not fit the tool, or the answer was malformed. Ask again.',
+    next: 'ask-again',
+  },
+  'approval-not-found': {
+    state: 'unused',
+    message: 'The server does not know this request any more, perhaps because it was restarted. Ask again.',
+    next: 'ask-again',
+  },
+  'approval-not-yours': {
+    state: 'unused',
+    message: 'This request belongs to somebody else, or your answer was not confirmed. Nothing was run.',
+    next: 'sign-in',
+  },
+  'approval-tampered': {
+    state: 'unused',
+    message: 'The call is not the one that was asked about. Nothing was run. Ask again.',
+    next: 'ask-again',
+  },
+  'approval-expired': {
+    state: 'unused',
+    message: 'The time to answer is over. Ask again.',
+    next: 'ask-again',
+  },
+  'approval-stale': {
+    state: 'unused',
+    message: 'What this request is about has changed since it was asked. Nothing was run. Ask again.',
+    next: 'ask-again',
+  },
+  'approval-changed': {
+    state: 'unused',
+    message: 'The request changed while it was shown. It cannot be answered. Ask again.',
+    next: 'ask-again',
+  },
+  'approval-conflict': {
+    state: 'unused',
+    message: 'Another answer was first, perhaps in another tab. It stands, and yours was not used.',
+    next: 'reload',
+  },
+  'approval-interrupted': {
+    state: 'unclear',
+    message: 'The call was interrupted: it may or may not have run. Check before you ask for it again.',
+    next: 'check',
+  },
+  'ledger-unavailable': {
+    state: 'kept',
+    message: 'The server could not check the answer just now. It is kept; Retry sends it again.',
+    next: 'retry',
+  },
+}
+
+const answeredBefore: NextStep = {
+  state: 'unused',
+  message: 'This was answered before, perhaps in another tab. That answer stands, yours was not used.',
+  next: 'none',
+}
+
+const closed: NextStep = {
+  state: 'unused',
+  message: 'This request is closed. Your answer was not used.',
+  next: 'none',
+}
+
+const unreached: NextStep = {
+  state: 'kept',
+  message:
+    'The server did not confirm your answer. It is kept; Retry sends it again, and nothing runs twice.',
+  next: 'retry',
+}
+
+const signedOut: NextStep = {
+  state: 'kept',
+  message: 'The server does not know who you are any more. Your answer is kept; sign in and send it again.',
+  next: 'sign-in',
+}
+
+const refusedRequest: NextStep = {
+  state: 'kept',
+  message: 'The server refused the request that carried your answer. Reload the page and try again.',
+  next: 'reload',
+}
+
+function ofCall({ approval, error }: ToolCallPart): NextStep | undefined {
+  if (approval?.problem) return steps[approval.problem]
+  return error?.code === 'interrupted' ? steps['approval-interrupted'] : undefined
+}
+
+function afterAnswer(result: AnswerResult): NextStep | undefined {
+  const { status } = result
+  switch (status) {
+    case 'sent':
+    case 'waiting':
+      return undefined
+    case 'already-answered':
+      return answeredBefore
+    case 'not-found':
+      return closed
+    case 'expired':
+      return steps['approval-expired']
+    case 'closed':
+      return isRefusal(result.reason) ? steps[result.reason] : closed
+    case 'refused':
+      return steps[result.code]
+    case 'failed':
+      return afterFailure(result.error)
+    default:
+      return status satisfies never
+  }
+}
+
+/** A request that failed left its answers where they were. */
+function afterFailure({ code, data }: CountersignError): NextStep {
+  if (code !== 'http-status') return unreached
+  const status = Number(data.status)
+  if (status === 401 || status === 403) return signedOut
+  const mayPass = status >= 500 || status === 408 || status === 429
+  return mayPass ? unreached : refusedRequest
+}
