@@ -1,19 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { blocksOf } from './docs/markdown.js'
+import { freePort } from './newcomer/free-port.js'
 
 const root = join(import.meta.dirname, '..')
-const readme = readFileSync(join(root, 'README.md'), 'utf8')
 
-/** The code blocks that name a file. */
-const blocks = [...readme.matchAll(/^```tsx? (\S+)\n([\s\S]*?)^```/gm)].map(([, name = '', code = '']) => ({
-  name,
-  code,
-}))
+/** The code blocks that are files; that they compile is tested with those of all pages. */
+const blocks = blocksOf('README.md').flatMap(({ file, code }) =>
+  file === undefined ? [] : [{ name: file, code }],
+)
 let folder = ''
 
 beforeAll(() => {
@@ -27,19 +26,6 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 test('the README shows a server, a client and a component', () => {
   expect(blocks.map(({ name }) => name)).toEqual(['server.ts', 'client.ts', 'chat.tsx'])
-})
-
-test('every code block of the README compiles under strict settings', () => {
-  const { config } = ts.readConfigFile(join(root, 'tsconfig.base.json'), ts.sys.readFile)
-  const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root)
-  const program = ts.createProgram(
-    blocks.map(({ name }) => join(folder, name)),
-    { ...options, jsx: ts.JsxEmit.ReactJSX, types: ['node'], noEmit: true },
-  )
-  const problems = ts.getPreEmitDiagnostics(program).map(({ file, messageText }) => {
-    return `${file?.fileName.split('/').at(-1)}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`
-  })
-  expect(problems).toEqual([])
 })
 
 test('the server and the client of the README delete the draft once the person said yes', async () => {
@@ -68,14 +54,6 @@ test('the server and the client of the README delete the draft once the person s
     server.kill()
   }
 })
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const address = probe.address()
-  probe.close()
-  return typeof address === 'object' && address ? address.port : 0
-}
 
 async function listening(port: number): Promise<void> {
   for (;;) {

@@ -1,0 +1,56 @@
+// `npm run docs`: the API reference out of the doc comments (docs/api), then the static site with its search (docs/.vitepress/dist).
+// Neither is kept in git. `npm run docs -- serve` shows the site while its pages are edited.
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { Application } from 'typedoc'
+import { build, createServer } from 'vitepress'
+
+const root = join(import.meta.dirname, '..')
+const docs = join(root, 'docs')
+
+/** The sources of everything that can be imported. */
+function entryPoints() {
+  const folders = readdirSync(join(root, 'packages')).map((name) => join(root, 'packages', name))
+  return folders.flatMap((folder) => {
+    const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const paths = Object.keys(exports).filter((path) => path !== './package.json')
+    return paths.map((path) => join(folder, 'src', `${path === '.' ? 'index' : path}.ts`))
+  })
+}
+
+async function writeReference() {
+  const out = join(docs, 'api')
+  rmSync(out, { recursive: true, force: true })
+  const app = await Application.bootstrapWithPlugins({
+    name: 'API',
+    plugin: ['typedoc-plugin-markdown'],
+    entryPoints: entryPoints(),
+    tsconfig: join(root, 'tsconfig.json'),
+    // the type check is a step of its own, and there is no public address to link to
+    skipErrorChecking: true,
+    disableSources: true,
+    validation: false,
+    readme: 'none',
+    logLevel: 'Warn',
+    out,
+    // of typedoc-plugin-markdown
+    outputFileStrategy: 'modules',
+    entryFileName: 'index',
+    hideBreadcrumbs: true,
+    useCodeBlocks: true,
+    expandObjects: false,
+  })
+  const project = await app.convert()
+  if (!project) throw new Error('The doc comments could not be read.')
+  // `client/src/tabs` is what is imported as `@countersign/client/tabs`
+  for (const module of project.children ?? []) module.name = `@countersign/${module.name.replace('/src', '')}`
+  await app.generateOutputs(project)
+}
+
+const [command] = process.argv.slice(2)
+await writeReference()
+if (command === 'serve') {
+  const server = await createServer(docs)
+  await server.listen()
+  server.printUrls()
+} else await build(docs)

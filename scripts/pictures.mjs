@@ -1,0 +1,208 @@
+// `npm run pictures`: what the README shows, taken from the real page (docs/images): the questions and the dialog in light and dark, and
+// half a minute of a conversation as an animated WebP. Needs a build (`npm test` or `npm start` makes one) and a Chromium.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { chromium } from 'playwright-core'
+import { animatedWebp } from './animated-webp.mjs'
+import { findChromium } from './chromium.mjs'
+
+const root = join(import.meta.dirname, '..')
+const images = join(root, 'docs/images')
+const size = { width: 860, height: 640 }
+
+/** The example server on files of its own; `delay` is the pause between two words in milliseconds. */
+async function startDemo(delay) {
+  const parent = mkdtempSync(join(tmpdir(), 'countersign-pictures-'))
+  const env = { ...process.env, PORT: '0', DEMO_DIR: join(parent, 'workspace'), DEMO_DELAY: String(delay) }
+  const server = spawn(process.execPath, [join(root, 'examples/server/dist/main.js')], { env })
+  let said = ''
+  const url = await new Promise((resolve, reject) => {
+    const read = (chunk) => {
+      said += chunk
+      const [found] = /http:\/\/localhost:\d+/.exec(said) ?? []
+      if (found) resolve(found)
+    }
+    server.stdout.on('data', read)
+    server.stderr.on('data', read)
+    server.once('exit', () => reject(new Error(`The example server ended:\n${said}`)))
+  })
+  return {
+    url,
+    close: async () => {
+      const ended = once(server, 'exit')
+      server.kill()
+      await ended
+      rmSync(parent, { recursive: true })
+    },
+  }
+}
+
+/** A page on a server of its own; both are gone afterwards. */
+async function withPage(browser, { delay, ...options }, use) {
+  const demo = await startDemo(delay)
+  const context = await browser.newContext({ viewport: size, ...options })
+  try {
+    const page = await context.newPage()
+    page.setDefaultTimeout(20_000)
+    await page.goto(demo.url)
+    await use(page)
+  } finally {
+    await context.close()
+    await demo.close()
+  }
+}
+
+const composer = (page) => page.getByRole('textbox', { name: 'Message' })
+const settled = (page) => page.locator('.thread[aria-busy="false"]').waitFor()
+const question = (page, text) =>
+  page.locator('.tool[data-state="approval-requested"]').filter({ hasText: text })
+
+async function say(page, text) {
+  await composer(page).fill(text)
+  await page.keyboard.press('Enter')
+}
+
+async function takeStills(browser) {
+  for (const colorScheme of ['light', 'dark']) {
+    await withPage(browser, { delay: 0, colorScheme, reducedMotion: 'reduce' }, async (page) => {
+      await say(page, 'delete notes.txt and todo.md')
+      await settled(page)
+      await page.screenshot({ path: join(images, `questions-${colorScheme}.png`) })
+      await page.getByRole('button', { name: 'One by one…' }).click()
+      await page.getByRole('dialog').waitFor()
+      await page.screenshot({ path: join(images, `dialog-${colorScheme}.png`) })
+    })
+  }
+}
+
+/** What a person does in half a minute, at the pace of a person. */
+async function converse(page) {
+  await pause(800)
+  await composer(page).pressSequentially('Tidy up the logs, then mail the team a summary', { delay: 45 })
+  await pause(400)
+  await page.keyboard.press('Enter')
+  await question(page, 'logs/app.2.log').waitFor()
+  await settled(page)
+  await pause(3000)
+  await question(page, 'logs/app.2.log').getByRole('button', { name: 'Approve once' }).click()
+  await pause(1700)
+  await question(page, 'logs/app.3.log').getByRole('button', { name: 'Approve once' }).click()
+  await pause(1700)
+  const audit = question(page, 'logs/import-debug.log')
+  await audit.getByRole('button', { name: 'Deny…' }).click()
+  await audit.getByLabel('Why not?').pressSequentially('Mara needs it for the audit', { delay: 45 })
+  await pause(500)
+  await audit.getByRole('button', { name: 'Deny', exact: true }).click()
+  await pause(1200)
+  for (;;) {
+    await settled(page)
+    const next = page.locator('.tool[data-state="approval-requested"]').first()
+    if ((await next.count()) === 0) break
+    await next.scrollIntoViewIfNeeded()
+    await pause(3000)
+    await next.getByRole('button', { name: 'Approve once' }).click()
+    await pause(900)
+  }
+  await pause(4500)
+}
+
+/** Pictures of the page for as long as `act` takes, each with its moment. */
+async function film(page, act) {
+  const shots = []
+  let over = false
+  const filming = (async () => {
+    while (!over) {
+      shots.push({ at: performance.now(), png: await page.screenshot() })
+      await pause(60)
+    }
+  })()
+  try {
+    await act(page)
+  } finally {
+    over = true
+    await filming
+  }
+  return shots.map((shot, index) => ({ ...shot, ms: (shots[index + 1]?.at ?? performance.now()) - shot.at }))
+}
+
+/** Each picture as the rectangle in which it differs from the one before, encoded by the browser. */
+async function encode(browser, shots) {
+  const page = await browser.newPage()
+  await page.evaluate((area) => {
+    const canvas = new OffscreenCanvas(area.width, area.height)
+    globalThis.context = canvas.getContext('2d', { willReadFrequently: true })
+  }, size)
+  const frames = []
+  for (const { png, ms } of shots) {
+    const frame = await page.evaluate(encodeDifference, { ...size, png: png.toString('base64') })
+    const last = frames.at(-1)
+    if (frame) frames.push({ ...frame, ms, webp: Buffer.from(frame.webp, 'base64') })
+    else if (last) last.ms += ms
+  }
+  await page.close()
+  return frames.map((frame) => ({ ...frame, ms: Math.round(frame.ms) }))
+}
+
+/** Runs in the page. Nothing where nothing differs. */
+async function encodeDifference({ width, height, png }) {
+  const toBytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
+  const { context } = globalThis
+  const before = new Uint32Array(context.getImageData(0, 0, width, height).data.buffer)
+  context.drawImage(await createImageBitmap(new Blob([toBytes(png)])), 0, 0)
+  const after = new Uint32Array(context.getImageData(0, 0, width, height).data.buffer)
+  let [left, top, right, bottom] = [width, height, -1, -1]
+  for (let at = 0; at < after.length; at++) {
+    if (before[at] === after[at]) continue
+    const x = at % width
+    left = Math.min(left, x)
+    right = Math.max(right, x)
+    top = Math.min(top, Math.floor(at / width))
+    bottom = Math.floor(at / width)
+  }
+  if (right < 0) return undefined
+  const area = { x: left - (left % 2), y: top - (top % 2) }
+  const part = new OffscreenCanvas(right + 1 - area.x, bottom + 1 - area.y)
+  part.getContext('2d').putImageData(context.getImageData(area.x, area.y, part.width, part.height), 0, 0)
+  // 1 is lossless, which is often the smallest for letters on a plain ground
+  const blobs = await Promise.all(
+    [0.8, 1].map((quality) => part.convertToBlob({ type: 'image/webp', quality })),
+  )
+  const [smallest] = blobs.sort((a, b) => a.size - b.size)
+  const bytes = new Uint8Array(await smallest.arrayBuffer())
+  const webp = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
+  return { ...area, width: part.width, height: part.height, webp }
+}
+
+async function takeAnimation(browser) {
+  await withPage(browser, { delay: 35, reducedMotion: 'reduce' }, async (page) => {
+    const frames = await encode(browser, await film(page, converse))
+    const file = animatedWebp({ ...size, frames })
+    writeFileSync(join(images, 'conversation.webp'), file)
+    const seconds = frames.reduce((sum, { ms }) => sum + ms, 0) / 1000
+    console.log(`conversation.webp: ${frames.length} frames, ${seconds.toFixed(1)} s, ${file.length} bytes`)
+  })
+}
+
+mkdirSync(images, { recursive: true })
+const browser = await chromium.launch({
+  executablePath: findChromium(),
+  args: [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+  ],
+})
+try {
+  await takeStills(browser)
+  await takeAnimation(browser)
+} finally {
+  await browser.close()
+}

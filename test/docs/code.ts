@@ -1,0 +1,121 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import ts from 'typescript'
+import type { Block } from './markdown.js'
+
+const root = join(import.meta.dirname, '../..')
+
+const frameworks = ['react', 'solid', 'vue', 'svelte'] as const
+type Framework = (typeof frameworks)[number]
+
+/** The code blocks that are compiled, by language. */
+const compiled = new Set(['ts', 'tsx', 'js', 'jsx', 'vue', 'svelte'])
+
+export function isCode({ language }: Block): boolean {
+  return compiled.has(language)
+}
+
+/** Which framework's compiler reads a block; `undefined` for a file that a page shows for all of its frameworks. */
+function frameworkOf({ page, file = '', language, code, given }: Block): Framework | undefined {
+  const named = frameworks.find((one) => file.startsWith(`${one}/`) || language === one)
+  const owner = frameworks.find((one) => page.startsWith(`packages/${one}/`))
+  const used = frameworks.find((one) => `${given}${code}`.includes(`@countersign/${one}'`))
+  return named ?? owner ?? used
+}
+
+/**
+ * Writes the blocks as files, a folder for each framework and in it one for each page, inside the workspace, so that the packages are
+ * found as a user's would be. Returns the folder.
+ */
+export function writeBlocks(blocks: readonly Block[]): string {
+  const parent = join(root, '.verify')
+  mkdirSync(parent, { recursive: true })
+  const folder = mkdtempSync(join(parent, 'docs-'))
+  for (const framework of frameworks) writeConfig(join(folder, framework), framework)
+  for (const block of blocks) {
+    const others = blocks.filter(({ page }) => page === block.page).map(frameworkOf)
+    const shared = frameworks.filter((framework) => others.includes(framework))
+    const own = frameworkOf(block) ?? (block.file !== undefined && shared.length > 0 ? shared : 'react')
+    for (const framework of [own].flat()) writeBlock(join(folder, framework), block, framework)
+  }
+  return folder
+}
+
+function writeBlock(
+  folder: string,
+  { page, line, file, language, code, given }: Block,
+  framework: Framework,
+) {
+  const slug = page.replace(/\.md$/, '').replaceAll('/', '-')
+  const path = join(folder, slug, file?.replace(`${framework}/`, '') ?? `line-${line}.${language}`)
+  mkdirSync(dirname(path), { recursive: true })
+  // a block without imports is a module all the same
+  const isScript = /^(ts|tsx|js|jsx)$/.test(language)
+  writeFileSync(path, isScript ? `${given}${code}\nexport {}\n` : withGiven(code, given))
+}
+
+/** What is given goes where the script begins. */
+function withGiven(code: string, given: string): string {
+  return given === '' ? code : code.replace(/^(<script.*>\n)/m, (script) => `${script}${given}`)
+}
+
+const jsx = { react: {}, vue: {}, svelte: {}, solid: { jsx: 'preserve', jsxImportSource: 'solid-js' } }
+
+function writeConfig(folder: string, framework: Framework): void {
+  const compilerOptions = {
+    paths: sourcePaths(),
+    types: ['node', 'vite/client'],
+    jsx: 'react-jsx',
+    allowJs: true,
+    checkJs: true,
+    allowImportingTsExtensions: true,
+    ...jsx[framework],
+  }
+  mkdirSync(folder, { recursive: true })
+  const config = { extends: '../../../tsconfig.base.json', compilerOptions, include: ['**/*'] }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
+}
+
+/** As in the type check of the workspace: the sources, so that no build stands between a change and what is found here. */
+function sourcePaths(): Record<string, string[]> {
+  const { config } = ts.readConfigFile(join(root, 'tsconfig.sources.json'), ts.sys.readFile)
+  const paths: Record<string, string[]> = config.compilerOptions.paths
+  const absolute = Object.entries(paths).map(([name, [path = '']]) => [name, [join(root, path)]])
+  const ofExamples = {
+    '@vitejs/plugin-react': [join(root, 'examples/react/node_modules/@vitejs/plugin-react/dist/index.d.ts')],
+  }
+  return { ...Object.fromEntries(absolute), ...ofExamples }
+}
+
+/** What the compiler of TypeScript says about a folder of blocks. */
+export function problemsIn(folder: string): readonly string[] {
+  const file = join(folder, 'tsconfig.json')
+  const { config } = ts.readConfigFile(file, ts.sys.readFile)
+  const { options, fileNames } = ts.parseJsonConfigFileContent(config, ts.sys, folder)
+  const program = ts.createProgram(fileNames, options)
+  // only in the blocks: the sources have their own check
+  const files = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(folder))
+  return files.flatMap((source) => {
+    const found = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)]
+    return found.map(({ start = 0, messageText }) => {
+      const place = `${source.fileName.slice(folder.length + 1)}:${lineOf(source, start)}`
+      return `${place} ${ts.flattenDiagnosticMessageText(messageText, '\n')}`
+    })
+  })
+}
+
+function lineOf(file: ts.SourceFile, start: number): number {
+  return file.getLineAndCharacterOfPosition(start).line + 1
+}
+
+/** What a framework's own checker prints about a folder of blocks; `''` where it finds nothing wrong. */
+export function complaintsOf(checker: 'vue-tsc' | 'svelte-check', folder: string): Promise<string> {
+  const framework = checker === 'vue-tsc' ? 'vue' : 'svelte'
+  const bin = join(root, 'examples', framework, 'node_modules/.bin', checker)
+  const args =
+    checker === 'vue-tsc' ? ['-p', 'tsconfig.json'] : ['--tsconfig', 'tsconfig.json', '--output', 'machine']
+  return new Promise((resolve) => {
+    execFile(bin, args, { cwd: folder }, (error, stdout, stderr) => resolve(error ? stdout + stderr : ''))
+  })
+}

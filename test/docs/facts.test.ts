@@ -1,0 +1,218 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { nextStep } from '@countersign/client'
+import type { ApprovalErrorCode } from '@countersign/core'
+import { expect, test } from 'vitest'
+import { allPages, blocksOf, proseOf, readPage, writtenPages } from './markdown.js'
+
+const root = join(import.meta.dirname, '../..')
+
+interface Manifest {
+  readonly name: string
+  readonly engines: { readonly node: string }
+  readonly exports: Readonly<Record<string, string | { readonly require?: unknown }>>
+  readonly peerDependencies?: Readonly<Record<string, string>>
+  readonly publishConfig?: { readonly access?: string; readonly provenance?: boolean }
+  readonly files: readonly string[]
+  readonly license: string
+  readonly description: string
+}
+
+function manifestOf(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
+}
+
+const manifests = readdirSync(join(root, 'packages')).map((name) => manifestOf(`packages/${name}`))
+
+/** The rows of all tables of a page, cell by cell. */
+function rowsOf(page: string): readonly (readonly string[])[] {
+  const lines = proseOf(page).match(/^ *\|.*\|$/gm) ?? []
+  return lines.map((line) =>
+    line
+      .trim()
+      .slice(1, -1)
+      .split(/(?<!\\)\|/)
+      .map((cell) => cell.trim().replaceAll('\\|', '|')),
+  )
+}
+
+/** The members of a union of literals, in the sources. */
+function literalsOf(file: string, type: string): readonly string[] {
+  const source = readFileSync(join(root, file), 'utf8')
+  const [, union = ''] = new RegExp(`export type ${type} =([\\s\\S]*?)\\n\\n`).exec(source) ?? []
+  return [...union.matchAll(/'([^']+)'/g)].map(([, literal = '']) => literal)
+}
+
+test('the table of error codes has every code of the sources once, and no other', () => {
+  const file = 'packages/core/src/errors.ts'
+  const codes = [...literalsOf(file, 'ErrorCode'), ...literalsOf(file, 'ApprovalErrorCode')]
+  expect(codes.length).toBeGreaterThan(30)
+  const shown = rowsOf('docs/errors.md').flatMap(([cell = '']) => /^`([\w-]+)`$/.exec(cell)?.[1] ?? [])
+  expect(shown.toSorted()).toEqual(codes.toSorted())
+})
+
+test('what helps with a refused answer is what `nextStep` says', () => {
+  const words = {
+    'ask-again': 'ask again',
+    'sign-in': 'sign in',
+    reload: 'reload',
+    check: 'look',
+    retry: 'retry()',
+    none: 'nothing',
+  }
+  const rows = new Map(rowsOf('docs/errors.md').map(([code, , helps]) => [code, helps]))
+  for (const code of literalsOf('packages/core/src/errors.ts', 'ApprovalErrorCode')) {
+    const { next } = nextStep(code as ApprovalErrorCode)
+    expect([code, rows.get(`\`${code}\``)?.includes(words[next])]).toEqual([code, true])
+  }
+})
+
+test('every code has what happened and what helps', () => {
+  for (const [code = '', happened = '', helps = ''] of rowsOf('docs/errors.md')) {
+    if (code.startsWith('`')) expect([code, happened !== '', helps !== '']).toEqual([code, true, true])
+  }
+})
+
+test('the support page tells the peers, the module formats and the Node of every package', () => {
+  const rows = new Map(rowsOf('docs/support.md').map((row) => [row[0], row]))
+  for (const { name, engines, exports, peerDependencies = {} } of manifests) {
+    const [, peers = '', , commonJs] = rows.get(`\`${name}\``) ?? []
+    const told = [...peers.matchAll(/`([^`]+)` ([\d^>=.| ]+)/g)].map(([, peer, range = '']) => [
+      peer,
+      range.trim(),
+    ])
+    expect([name, Object.fromEntries(told)]).toEqual([name, peerDependencies])
+    const entry = exports['.']
+    const required = typeof entry === 'object' && 'require' in entry
+    expect([name, commonJs]).toEqual([name, required ? 'yes' : 'no'])
+    expect([name, engines.node]).toEqual([name, rows.get('Node')?.[1]])
+  }
+})
+
+test('the pages name Node as the packages do', () => {
+  const version = /\d+\.\d+/.exec(manifestOf('.').engines.node)?.[0]
+  const named = allPages().flatMap((page) =>
+    [...proseOf(page).matchAll(/Node (\d+\.\d+)/g)].map(([, told]) => ({ page, told })),
+  )
+  expect(named.length).toBeGreaterThan(2)
+  expect(named.filter(({ told }) => told !== version)).toEqual([])
+})
+
+test('sizes that a page names are the budgets of the build', () => {
+  const budgets = new Set(
+    [...readPage('.size-limit.mjs').matchAll(/limit: '([^']+)'/g)].map(([, limit]) => limit),
+  )
+  const aims = new Set(['10 KiB', '11 KiB'])
+  const other = /MiB|Mi\b/
+  const named = writtenPages().flatMap((page) =>
+    [...proseOf(page).matchAll(/\d+(?:\.\d+)? KiB/g)].map(([told]) => ({ page, told })),
+  )
+  expect(named.length).toBeGreaterThan(1)
+  expect(named.filter(({ told }) => !budgets.has(told) && !aims.has(told) && !other.test(told))).toEqual([])
+})
+
+test('versions of peers that the migration pages were read from are the ones that are installed', () => {
+  const { devDependencies } = JSON.parse(readPage('package.json'))
+  const told = writtenPages().flatMap((page) =>
+    [...proseOf(page).matchAll(/`((?:@[\w-]+\/)?[\w-]+)` (\d+\.\d+\.\d+)/g)].map(([, name = '', version]) => {
+      return { page, name, version }
+    }),
+  )
+  expect(told.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['@tanstack/ai', 'ai', '@copilotkit/core']),
+  )
+  expect(told.filter(({ name, version }) => devDependencies[name] !== version)).toEqual([])
+  const spelled = /version (\d+\.\d+\.\d+)/.exec(proseOf('docs/migrating-from-the-ai-sdk.md'))?.[1]
+  expect(spelled).toBe(devDependencies.ai)
+})
+
+test('defaults that the pages name are those of the sources', () => {
+  const settings = readPage('packages/server/src/scope/settings.ts')
+  const options = readPage('packages/client/src/options.ts')
+  expect(settings).toContain('Seconds until a request expires. Default: 24 hours')
+  expect(proseOf('docs/approvals.md')).toContain('`expiresIn` | a day')
+  const continuations = /Default (\d+)\./.exec(
+    options.match(/How many requests may follow.*/)?.[0] ?? '',
+  )?.[1]
+  expect(proseOf('docs/chained-approvals.md')).toContain(`\`maxContinuations\` (${continuations})`)
+  const keepAlive = /KEEP_ALIVE_MS = ([\d_]+)/.exec(readPage('packages/server/src/http/http.ts'))?.[1]
+  const seconds = Number(keepAlive?.replaceAll('_', '')) / 1000
+  expect(proseOf('docs/machines.md')).toContain(`idle timeout above ${seconds} seconds`)
+})
+
+/** Numbers of a page, each with the place in the sources that it is copied from. */
+const numbers: readonly (readonly [page: string, told: RegExp, source: string, said: RegExp])[] = [
+  [
+    'packages/redis/README.md',
+    /`timeout` \(([\d,]+) ms/,
+    'packages/redis/src/redis.ts',
+    /timeout = ([\d_]+)/,
+  ],
+  [
+    'packages/redis/README.md',
+    /`maxAuditEntries` \(([\d,]+)\)/,
+    'packages/redis/src/redis-ledger.ts',
+    /options\.maxAuditEntries \?\? ([\d_]+)/,
+  ],
+  [
+    'packages/anthropic/README.md',
+    /`max_tokens` (\d+)/,
+    'packages/anthropic/src/to-request.ts',
+    /defaultMaxTokens = (\d+)/,
+  ],
+  [
+    'docs/security.md',
+    /at most (\d+) MiB/,
+    'packages/server/src/http/run-input.ts',
+    /MAX_BODY_BYTES = (\d+) \* 1024 \* 1024/,
+  ],
+  [
+    'docs/security.md',
+    /at least (\d+) random bytes/,
+    'packages/server/src/tokens/keys.ts',
+    /MIN_SECRET_BYTES = (\d+)/,
+  ],
+]
+
+test('numbers that the pages name stand in the sources', () => {
+  const plain = (found: RegExpExecArray | null) => found?.[1]?.replace(/[_,]/g, '')
+  for (const [page, told, source, said] of numbers) {
+    const number = plain(told.exec(proseOf(page)))
+    expect([page, number]).toEqual([page, plain(said.exec(readPage(source)))])
+    expect(number).toBeDefined()
+  }
+})
+
+test('every package is ready to be published with provenance, says what it is, and takes its README along', () => {
+  for (const { name, publishConfig, files, license, description } of manifests) {
+    expect([name, publishConfig, files, license]).toEqual([
+      name,
+      { access: 'public', provenance: true },
+      ['dist', 'README.md'],
+      'MIT',
+    ])
+    expect([name, description.length > 20]).toEqual([name, true])
+  }
+})
+
+test('the README of every package has its name, how to install it, and an example', () => {
+  for (const { name } of manifests) {
+    const page = `packages/${name.slice('@countersign/'.length)}/README.md`
+    const blocks = blocksOf(page)
+    expect(readPage(page).split('\n', 1), page).toEqual([`# ${name}`])
+    expect([name, blocks.some(({ language, code }) => language === 'sh' && code.includes(name))]).toEqual([
+      name,
+      true,
+    ])
+    expect([name, blocks.some(({ code }) => code.includes(`from '${name}`))]).toEqual([name, true])
+  }
+})
+
+test('every package that is published is in the changeset of the first release and in the README', () => {
+  const changeset = readFileSync(join(root, '.changeset/first-release.md'), 'utf8')
+  const readme = readPage('README.md')
+  for (const { name } of manifests) {
+    expect(changeset).toContain(`'${name}': minor`)
+    expect(readme).toContain(name.slice('@countersign'.length))
+  }
+})
