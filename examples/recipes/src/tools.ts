@@ -15,7 +15,10 @@ export function deleteFile(files: Files) {
   })
 }
 
-/** Asks by its arguments: reading below /etc/ needs a yes, any other file does not. */
+/**
+ * Asks by its arguments: reading below /etc/ needs a yes, any other file does not. These files are a map, in which a path has one
+ * spelling; on a disk, where `..` and links give it many, name what may go unasked instead.
+ */
 export function readFile(files: Files) {
   return tool({
     name: 'read_file',
