@@ -85,13 +85,17 @@ export function createRun<Tools extends ToolMap>(
     const apply = (event: AGUIEvent) => {
       if (!ended) session.dispatch(event)
     }
+    const take = (event: unknown) => {
+      empty = false
+      reader.push(event, apply)
+      return pace()
+    }
     try {
       for await (const batch of events()) {
-        for (const event of Array.isArray(batch) ? batch : [batch]) {
+        const together: readonly unknown[] = Array.isArray(batch) ? batch : [batch]
+        for (let i = 0; i < together.length; i++) {
           if (ended) return { type: 'aborted' }
-          empty = false
-          reader.push(event, apply)
-          const pause = pace()
+          const pause = take(together[i])
           if (pause) await pause
         }
       }

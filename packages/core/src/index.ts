@@ -52,8 +52,10 @@ export {
   type InterruptCell,
   type MoreSteps,
   type QueuedMessage,
+  type Subagent,
 } from './machine/state.js'
 export { step } from './machine/step.js'
+export { readSubagent } from './machine/subagents.js'
 export { isLeftHere } from './machine/tool-calls.js'
 export { canMove } from './machine/transitions.js'
 export { isRecord, sameJson } from './machine/value.js'
@@ -150,6 +152,8 @@ export {
   type ToolContext,
   type ToolDefinition,
   type ToolOptions,
+  type ToolQuestion,
+  type ToolReply,
   tool,
   toolDefinition,
 } from './tools.js'

@@ -1,4 +1,5 @@
 import { createChatStore, type MessagePart, readMessage, type UIMessage } from '@countersign/core'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
   answer,
@@ -16,6 +17,7 @@ import {
   runStarted,
   type Step,
   says,
+  seed,
   start,
   text,
   textDelta,
@@ -151,4 +153,32 @@ test('finished members of streaming arguments keep their identity', () => {
   expect(after).not.toBe(before)
   expect(after.files[0]).toBe(before.files[0])
   expect(before).toEqual({ files: [{ path: '/a' }, {}] })
+})
+
+test('S4.22 what waits for the person is, however often it is read, what the messages say, in their order', () => {
+  const ids = Array.from({ length: 6 }, (_, i) => `c${i}`)
+  const change = fc.oneof(
+    fc.record({ do: fc.constant('ask' as const), id: fc.constantFrom(...ids) }),
+    fc.record({ do: fc.constant('ask again, changed' as const), id: fc.constantFrom(...ids) }),
+    fc.record({ do: fc.constant('answer' as const), id: fc.constantFrom(...ids) }),
+    fc.record({ do: fc.constant('end' as const), id: fc.constantFrom(...ids) }),
+    fc.record({ do: fc.constant('read' as const), id: fc.constantFrom(...ids) }),
+  )
+  const property = fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
+    const chat = new Chat()
+    chat.do(opened('r1'), runStarted('r1'), ...text('a1', 'intro'), ...ids.flatMap((id) => call(id)))
+    for (const { do: what, id } of changes) {
+      if (what === 'ask') chat.do(ask(id))
+      if (what === 'ask again, changed') chat.do(ask(id, { message: 'Another one?' }))
+      if (what === 'answer') chat.do(answer(`approval_${id}`))
+      if (what === 'end') chat.do(result(id))
+      if (what !== 'read') continue
+      const parts = chat.messages.flatMap((message) => message.parts)
+      const waiting = parts.filter((part) => part.type === 'tool-call' && part.state === 'approval-requested')
+      expect(chat.pending).toEqual(waiting)
+      expect(chat.pending.every((part, i) => part === waiting[i])).toBe(true)
+      expect(chat.pending).toBe(chat.pending)
+    }
+  })
+  fc.assert(property, { seed, numRuns: 500 })
 })

@@ -189,3 +189,49 @@ test('an event is written and narrowed with plain string literals', () => {
   const wrong: AGUIEvent = { type: 'TEXT_MESSAGE_CONTENT', delta: 'x' }
   expect(wrong.type).toBe('TEXT_MESSAGE_CONTENT')
 })
+
+test('a delta that follows its like is checked as the first one was', () => {
+  const delta = { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta: 'a' }
+  const open = () => {
+    const events: AGUIEvent[] = []
+    const warnings: string[] = []
+    const reader = createEventReader({ onWarning: ({ code }) => warnings.push(code) })
+    const push = (event: unknown) => reader.push(event, (next) => events.push(next))
+    push({ type: 'RUN_STARTED', threadId: 't', runId: 'r' })
+    push({ type: 'TEXT_MESSAGE_START', messageId: 'm' })
+    push(delta)
+    push({ ...delta, delta: 'b' })
+    return { events, warnings, push }
+  }
+  const faults: readonly (readonly [object, string])[] = [
+    [{ ...delta, delta: 1 }, 'malformed-event'],
+    [{ ...delta, delta: null }, 'malformed-event'],
+    [{ type: delta.type, messageId: 'm' }, 'malformed-event'],
+    [{ ...delta, metadata: 1 }, 'malformed-event'],
+    [{ ...delta, messageId: 'other' }, 'protocol-violation'],
+    [{ ...delta, subagentRunId: 's' }, 'protocol-violation'],
+    [{ ...delta, type: 'REASONING_MESSAGE_CONTENT' }, 'protocol-violation'],
+  ]
+  for (const [event, code] of faults) {
+    const { push, events } = open()
+    expect(() => push(event), JSON.stringify(event)).toThrow(expect.objectContaining({ code }))
+    expect(events).toHaveLength(4)
+  }
+  const { push, events, warnings } = open()
+  push({ ...delta, delta: 'c', colour: 'red' })
+  expect(events.at(-1)).toEqual({ ...delta, delta: 'c' })
+  expect(warnings).toEqual(['unknown-field'])
+  push({ type: 'TEXT_MESSAGE_END', messageId: 'm' })
+  expect(() => push(delta)).toThrow(expect.objectContaining({ code: 'protocol-violation' }))
+})
+
+test('an event object that is used again, with other fields, is checked again', () => {
+  const reader = createEventReader()
+  const push = (event: unknown) => reader.push(event, () => {})
+  push({ type: 'RUN_STARTED', threadId: 't', runId: 'r' })
+  push({ type: 'TEXT_MESSAGE_START', messageId: 'm' })
+  const event = { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta: 'a' }
+  push(event)
+  event.messageId = 'other'
+  expect(() => push(event)).toThrow(expect.objectContaining({ code: 'protocol-violation' }))
+})

@@ -148,12 +148,29 @@ test('any stream gives the events that eventsource-parser finds in it', async ()
   await fc.assert(property, { seed, numRuns: 500 })
 })
 
-test('10,000 events in one read come as one batch', async () => {
+test('10,000 events in one read come in several batches, so that a page has its turn between them', async () => {
   const text = Array.from({ length: 10_000 }, (_, i) => `data: ${i}\n\n`).join('')
-  const { batches } = await readAll([text])
+  const outcome = await readAll([text])
+  expect(dataOf(outcome)).toEqual(Array.from({ length: 10_000 }, (_, i) => i))
+  expect(Math.max(...outcome.batches.map((batch) => batch.length))).toBeLessThanOrEqual(1024)
+})
+
+test('nothing of a large read comes after an abort between its batches', async () => {
+  const text = Array.from({ length: 10_000 }, (_, i) => `data: ${i}\n\n`).join('')
+  const controller = new AbortController()
+  const batches: SseBatch[] = []
+  for await (const batch of readServerSentEvents(streamOf([text]), { signal: controller.signal })) {
+    batches.push(batch)
+    controller.abort()
+  }
   expect(batches).toHaveLength(1)
-  expect(batches[0]).toHaveLength(10_000)
-  expect(batches[0]?.at(-1)).toEqual({ data: 9_999 })
+})
+
+test('a fault in a large read comes after all events before it', async () => {
+  const text = Array.from({ length: 3_000 }, (_, i) => `data: ${i === 2_500 ? 'oops' : i}\n\n`).join('')
+  const outcome = await readAll([text])
+  expect(dataOf(outcome)).toEqual(Array.from({ length: 2_500 }, (_, i) => i))
+  expect(outcome.error).toMatchObject({ code: 'malformed-event' })
 })
 
 test('a batch is what one read completed, and a read that completes nothing gives none', async () => {

@@ -1,4 +1,12 @@
-import { type Accessor, createEffect, createMemo, createSignal, onCleanup, sharedConfig } from 'solid-js'
+import {
+  type Accessor,
+  createEffect,
+  createMemo,
+  createSignal,
+  onCleanup,
+  sharedConfig,
+  untrack,
+} from 'solid-js'
 
 /** A value, or an accessor of it that is followed. */
 export type MaybeAccessor<T> = T | Accessor<T>
@@ -8,18 +16,24 @@ export function access<T extends object | string>(given: MaybeAccessor<T>): T {
 }
 
 /**
- * What `read` gives, read again when `subscribe` tells of a change or when a signal that either of them reads has changed. A server, and
- * a page while it hydrates, read what was there in the beginning. Effects do not run on a server: there nothing is subscribed to.
+ * What `read` gives, read again when `subscribe` tells of a change or when a signal that either of them reads has changed; whoever
+ * depends on it is told when it is another. A server, and a page while it hydrates, read what was there in the beginning. Effects do not
+ * run on a server: there nothing is subscribed to.
  */
 export function createReading<T>(
   subscribe: (changed: () => void) => () => void,
   read: (inTheBeginning: boolean) => T,
 ): Accessor<T> {
-  const [inTheBeginning, turn] = createSignal(sharedConfig.context !== undefined, { equals: false })
-  const changed = () => void turn(false)
-  createEffect(() => {
-    onCleanup(subscribe(changed))
-    changed()
+  // A signal in a memo: a change goes straight to who depends on it, and the memo is for another client or id.
+  const reading = createMemo(() => {
+    const [value, set] = createSignal(read(sharedConfig.context !== undefined))
+    // Who causes a change may be an effect, which must not come to depend on what is read.
+    const changed = () => void set(() => untrack(() => read(false)))
+    createEffect(() => {
+      onCleanup(subscribe(changed))
+      changed()
+    })
+    return value
   })
-  return createMemo(() => read(inTheBeginning()))
+  return () => reading()()
 }

@@ -1,5 +1,5 @@
 import { ChatClient, stream } from '@countersign/client'
-import { answer, paced } from './paced.js'
+import { answer, ofRun, paced } from './paced.js'
 
 /** The client that all pages of ours show. */
 export function openChat({ history, deltas, notify }) {
@@ -7,11 +7,7 @@ export function openChat({ history, deltas, notify }) {
     threadId: 'thread',
     notify,
     initialMessages: history.map(({ id, role, text }) => ({ id, role, parts: [{ type: 'text', text }] })),
-    connection: stream(async function* ({ threadId, runId }) {
-      yield { type: 'RUN_STARTED', threadId, runId }
-      yield* paced(answer(deltas))
-      yield { type: 'RUN_FINISHED', threadId, runId }
-    }),
+    connection: stream((run) => paced(ofRun(run, answer(deltas)))),
   })
   return { client, play: () => client.sendMessage('go') }
 }

@@ -14,3 +14,9 @@ export function answer(deltas) {
     { type: 'TEXT_MESSAGE_END', messageId: 'm' },
   ]
 }
+
+/** The same as one whole run of a stream of AG-UI events. */
+export function ofRun({ threadId, runId }, events) {
+  const run = { threadId, runId }
+  return [{ type: 'RUN_STARTED', ...run }, ...events, { type: 'RUN_FINISHED', ...run, finishReason: 'stop' }]
+}

@@ -7,7 +7,7 @@ import { createRoot } from 'react-dom/client'
 import { Observable } from 'rxjs'
 import { openStore } from './floor.js'
 import { openChat } from './ours.js'
-import { answer, paced } from './paced.js'
+import { answer, ofRun, paced } from './paced.js'
 
 /** The same row for everybody: drawn again only when its message is another object. */
 const Row = memo(({ message, text, drawn }) => {
@@ -136,11 +136,7 @@ function tanstack(target, { history, deltas }, drawn) {
     })),
     onMessagesChange: shown.set,
     connection: {
-      async *connect(_messages, _data, _signal, { threadId, runId }) {
-        yield { type: 'RUN_STARTED', threadId, runId }
-        yield* paced(answer(deltas))
-        yield { type: 'RUN_FINISHED', threadId, runId, finishReason: 'stop' }
-      },
+      connect: (_messages, _data, _signal, run) => paced(ofRun(run, answer(deltas))),
     },
   })
   shown.set(client.getMessages())

@@ -1,5 +1,5 @@
 import { useMessageIds as idsIn, useMessage as messageIn } from '@countersign/solid'
-import { createMemo, createSignal, onCleanup } from 'solid-js'
+import { createSignal, onCleanup } from 'solid-js'
 import { createComponent, For, insert, render, setAttribute, template } from 'solid-js/web'
 import { openStore } from './floor.js'
 import { openChat } from './ours.js'
@@ -56,7 +56,7 @@ function ours(target, setting, drawn) {
   const openIds = () => idsIn(within)
   const readText = (id) => {
     const message = messageIn(id, within)
-    return createMemo(() => message()?.parts[0]?.text)
+    return () => message()?.parts[0]?.text
   }
   return { unmount: list(target, openIds, readText, drawn), play }
 }

@@ -1,6 +1,6 @@
 import { type ByteSource, defaultLimit, parseEvent, readLines, truncatedStream } from './text.js'
 
-/** The values of the lines that one read of the body completed; never empty. */
+/** The values of the lines that one read of the body completed, of a large read a part of them; never empty. */
 export type JsonLinesBatch = readonly unknown[]
 
 /** Options of {@link readJsonLines}. */

@@ -8,7 +8,7 @@ export interface SseEvent {
   id?: string
 }
 
-/** What one read of the body completed; never empty. */
+/** What one read of the body completed, of a large read a part of it; never empty. */
 export type SseBatch = readonly SseEvent[]
 
 /** Options of {@link readServerSentEvents}. */

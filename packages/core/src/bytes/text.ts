@@ -6,6 +6,9 @@ export type ByteSource = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>
 /** How much of one event is held unless a reader is told otherwise, in UTF-16 units. */
 export const defaultLimit = 16 * 1024 * 1024
 
+/** How many lines are one batch at most: a read may hold megabytes, and whoever takes the batches may want to rest between them. */
+const linesAtOnce = 1024
+
 /** How the lines of a body become values. What does not fit throws. */
 export interface LineFormat<T> {
   /** The lines of a text, the last one unfinished. */
@@ -18,7 +21,10 @@ export interface LineFormat<T> {
   end(rest: string, batch: T[]): void
 }
 
-/** Reads a body line by line: what one read completes is one batch, and a fault comes after what was complete before it. */
+/**
+ * Reads a body line by line: what one read completes is one batch, or several where it is much, and a fault comes after what was
+ * complete before it.
+ */
 export async function* readLines<T>(
   body: ByteSource,
   limit: number,
@@ -29,7 +35,8 @@ export async function* readLines<T>(
   let pieces: string[] = []
   let held = 0
 
-  function feed(text: string, batch: T[]): boolean {
+  /** The lines that a read has completed. */
+  function complete(text: string): readonly string[] {
     const lines = format.split(text)
     const rest = lines.pop() ?? ''
     if (lines.length > 0) {
@@ -39,23 +46,26 @@ export async function* readLines<T>(
     }
     pieces.push(rest)
     held += rest.length
-    if (lines.some((line) => format.take(line, batch))) return true
-    if (format.overflows(held)) throw eventTooLarge(limit)
-    return false
+    return lines
   }
 
-  let over = false
   for await (const text of readText(body, signal)) {
-    const batch: T[] = []
-    let fault: { readonly error: unknown } | undefined
-    try {
-      over = feed(text, batch)
-    } catch (error) {
-      fault = { error }
+    const lines = complete(text)
+    for (let at = 0; at < lines.length && !signal?.aborted; ) {
+      const end = Math.min(at + linesAtOnce, lines.length)
+      const batch: T[] = []
+      let over = false
+      let fault: { readonly error: unknown } | undefined
+      try {
+        while (at < end && !over) over = format.take(lines[at++] ?? '', batch)
+      } catch (error) {
+        fault = { error }
+      }
+      if (batch.length > 0) yield batch
+      if (fault) throw fault.error
+      if (over) return
     }
-    if (batch.length > 0) yield batch
-    if (fault) throw fault.error
-    if (over) return
+    if (format.overflows(held)) throw eventTooLarge(limit)
   }
   if (signal?.aborted) return
   const batch: T[] = []

@@ -1,4 +1,5 @@
 import type { OrderStep } from '../machine/fold.js'
+import { subagentIdOf } from '../machine/subagents.js'
 import { isRecord, known, oneOf, ours, readCallMetadata, string, withOwn } from '../machine/value.js'
 import type {
   FilePart,
@@ -20,11 +21,13 @@ export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
     const { id, role } = message
     const own = ours(message.metadata)
     const name = string(own.name)
+    const subagentRunId = subagentIdOf(message.metadata)
     return role === 'user'
       ? known({
           id,
           role,
           name,
+          subagentRunId,
           content: contentOf(message),
           metadata: metadataOf(message, plainOrder(message)),
         })
@@ -32,6 +35,7 @@ export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
           id,
           role: oneOf(own.role, 'developer') ?? role,
           name,
+          subagentRunId,
           content: textOf(message),
           metadata: metadataOf(message, contentOrder(message)),
         })
@@ -41,10 +45,10 @@ export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
 function unfoldAssistant(message: UIMessage): Message[] {
   const { id, parts, metadata } = message
   const [first] = parts
-  const thoughts = parts.filter(isType('reasoning')).map(unfoldReasoning)
-  // Thoughts that no message followed.
-  if (first?.type === 'reasoning' && first.id === id && parts.length === 1 && !metadata && !message.createdAt)
-    return thoughts
+  const subagentRunId = subagentIdOf(metadata)
+  const thoughts = parts.filter(isType('reasoning')).map((part) => unfoldReasoning(part, subagentRunId))
+  const bare = unfoldBare(message)
+  if (bare) return [bare]
   // AG-UI 1.0: a client keeps activities to itself.
   if (first?.type === 'data' && parts.length === 1) return []
   const all = parts.filter(isType('tool-call'))
@@ -53,8 +57,6 @@ function unfoldAssistant(message: UIMessage): Message[] {
   const dropped = new Set(all.flatMap((call) => (kept.has(call.id) ? [] : [call.id])))
   const results = parts.filter(isType('tool-result')).filter((part) => !dropped.has(part.toolCallId))
   const content = textOf(message)
-  const { subagent } = metadata ?? {}
-  const subagentRunId = isRecord(subagent) ? string(subagent.id) : undefined
   return [
     ...thoughts,
     known({
@@ -81,24 +83,28 @@ export function isSendable({ state, error }: ToolCallPart): boolean {
   return !(state === 'cancelled' && error?.code === 'incomplete-arguments')
 }
 
-function unfoldReasoning({ id, text: content, encryptedValue, metadata }: ReasoningPart): Message {
-  return known({ id, role: 'reasoning' as const, content, encryptedValue, metadata })
+function unfoldReasoning(part: ReasoningPart, subagentRunId: string | undefined) {
+  const { id, text: content, encryptedValue, metadata } = part
+  return known({ id, role: 'reasoning' as const, content, encryptedValue, subagentRunId, metadata })
 }
 
-function unfoldCall({
-  id,
-  name,
-  arguments: text,
-  state,
-  error,
-  providerExecuted,
-  ...part
-}: ToolCallPart): ToolCall {
-  const { encryptedValue, ...own } = ours(readCallMetadata(part.metadata).kept)
-  const { token, ...approval } = part.approval ?? {}
+/** Thoughts that no message followed, of whomever they are, go as they came. */
+function unfoldBare({ id, parts, metadata, createdAt }: UIMessage): Message | undefined {
+  const [part] = parts
+  if (part?.type !== 'reasoning' || part.id !== id || parts.length > 1 || createdAt) return undefined
+  const subagentRunId = subagentIdOf(metadata)
+  const { subagent, ...more } = metadata ?? {}
+  if (Object.keys(more).length > 0 || (metadata && subagentRunId === undefined)) return undefined
+  const bare = unfoldReasoning(part, subagentRunId)
+  return metadata ? { ...bare, metadata: { ...part.metadata, subagent } } : bare
+}
+
+function unfoldCall(part: ToolCallPart): ToolCall {
+  const { id, name, arguments: text, state, error, providerExecuted, metadata, approval } = part
+  const { encryptedValue, ...own } = ours(readCallMetadata(metadata).kept)
   const ended = known({
-    token,
-    approval: part.approval && approval,
+    token: approval?.token,
+    approval: approval?.token === undefined ? approval : known({ ...approval, token: undefined }),
     state: oneOf(state, 'cancelled', 'executing'),
     error: state === 'cancelled' ? error : undefined,
     providerExecuted,
@@ -108,7 +114,7 @@ function unfoldCall({
     type: 'function' as const,
     function: { name, arguments: text },
     encryptedValue: string(encryptedValue),
-    metadata: withOwn(part.metadata, { ...own, ...ended }),
+    metadata: withOwn(metadata, Object.assign(own, ended)),
   })
 }
 

@@ -198,7 +198,7 @@ export function createJsonReader({ maxDepth = 20_000 }: JsonReaderOptions = {}):
       inner = holder
     }
     root.published = true
-    return Object.values(root.node)[0]
+    return Array.isArray(root.node) ? root.node[0] : undefined
   }
 
   return {

@@ -1,10 +1,12 @@
 import type { ApprovalErrorCode } from '../errors.js'
 import type { ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
+import type { Answer } from './acts.js'
 import { moveCall, touch } from './cells.js'
 import type { Outcome, StepTable } from './effects.js'
-import type { CallCell, ChatState, InterruptCell } from './state.js'
-import { isRecord, known, oneOf, ours, sameJson, string } from './value.js'
+import { setResponse } from './interrupts.js'
+import type { CallCell, ChatState } from './state.js'
+import { changed, isRecord, known, oneOf, ours, sameJson, string } from './value.js'
 
 /** A request for approval as read from the wire: an event, an interrupt or a snapshot. */
 interface AskedApproval {
@@ -22,8 +24,9 @@ export const approvalSteps = {
     const found = findAnswerable(state, approvalId)
     if (found.status === 'not-found') return 'unknown-id'
     if (found.status !== 'open' || !moveCall(state, found.call, 'approval-responded')) return undefined
-    const edits = approved ? { scope, input } : {}
-    setApproval(state, found.call, known({ approved, delivery: 'waiting' as const, reason, ...edits }))
+    const edits: Pick<Answer, 'scope' | 'input'> = approved ? { scope, input } : {}
+    const given = { approved, delivery: 'waiting' as const, reason, scope: edits.scope, input: edits.input }
+    setApproval(state, found.call, known(given))
     state.unsent.add(found.call)
     return [{ type: 'approval-responded', toolCallId: found.call.id, approvalId, approved }]
   },
@@ -50,26 +53,16 @@ export const approvalSteps = {
 
 /** Live answers go with the run that is open: if it breaks, their fate is as unknown as that of the answers it began with. */
 function moveAnswer(state: ChatState, approvalId: string, sent: boolean): undefined {
-  const call = state.approvals.get(approvalId)
-  if (call?.state !== 'approval-responded') return
+  const item = state.approvals.get(approvalId) ?? state.interrupts.get(approvalId)
+  const isAnswered = item?.kind === 'interrupt' ? item.response : item?.state === 'approval-responded'
+  if (!item || !isAnswered) return
   if (state.run.phase !== 'idle') {
-    const carried = state.run.carried.filter((item) => item !== call)
-    state.run = { ...state.run, carried: sent ? [...carried, call] : carried }
+    const carried = state.run.carried.filter((other) => other !== item)
+    state.run = changed(state.run, { carried: sent ? [...carried, item] : carried })
   }
-  state.unsent[sent ? 'delete' : 'add'](call)
-  setApproval(state, call, { delivery: sent ? 'sent' : 'waiting' })
-}
-
-/** Answers a question that concerns no tool call; the first answer wins here too. */
-export function setResponse(
-  state: ChatState,
-  cell: InterruptCell | undefined,
-  response: NonNullable<InterruptCell['response']>,
-): void {
-  if (!cell || cell.response) return
-  cell.response = response
-  state.unsent.add(cell)
-  state.owed = 'change'
+  state.unsent[sent ? 'delete' : 'add'](item)
+  if (item.kind === 'interrupt') item.sent = sent
+  else setApproval(state, item, { delivery: sent ? 'sent' : 'waiting' })
 }
 
 /** `CUSTOM approval-requested` (design: the server asks once its gate has decided, during the model's stream). */
@@ -78,18 +71,29 @@ export function readApprovalEvent(value: unknown): AskedApproval | undefined {
   return readAsked(string(asked.toolCallId), asked, asked.approval)
 }
 
-/** An AG-UI interrupt that concerns a tool call. A server of another make tells less; the rest takes its defaults. */
+/**
+ * An AG-UI interrupt that asks for a yes to a tool call. A server of another make tells less; the rest takes its defaults. One that wants
+ * something else of the person is none, whatever call it belongs to.
+ */
 export function readApprovalInterrupt(interrupt: Interrupt): AskedApproval | undefined {
+  if (!takesApproved(interrupt)) return undefined
   const own = ours(interrupt.metadata)
   const more = isRecord(own.approval) ? own.approval : own
   return readAsked(interrupt.toolCallId, own, {
-    ...more,
     id: interrupt.id,
+    options: more.options,
+    display: more.display,
     message: interrupt.message ?? more.message,
     expiresAt: interrupt.expiresAt ?? more.expiresAt,
     allowEdits: more.allowEdits ?? offersEdits(interrupt.responseSchema),
     token: own.token ?? more.token,
   })
+}
+
+/** AG-UI: `input_required` asks for input; and a response schema with properties, none of them `approved`, takes no yes. */
+function takesApproved({ reason, responseSchema }: Interrupt): boolean {
+  const properties = responseSchema?.properties
+  return reason !== 'input_required' && (!isRecord(properties) || 'approved' in properties)
 }
 
 /** AG-UI: `editedArgs` in the response schema is how a server says that arguments may be edited. */
@@ -141,7 +145,7 @@ export function askApproval(
   if ((state.approvals.get(approval.id) ?? call) !== call) return 'illegal-step'
   if (call.approval) return isRepeated(call, call.approval, asked) ? undefined : markChanged(state, call)
   if (!moveCall(state, call, 'approval-requested')) return 'illegal-step'
-  call.approval = { ...approval, ...known({ token: call.token }) }
+  call.approval = call.token === undefined ? approval : changed(approval, { token: call.token })
   state.approvals.set(approval.id, call)
   if (differs(call, asked)) return markChanged(state, call)
   return [
@@ -194,7 +198,7 @@ export function markChanged(state: ChatState, call: CallCell): Outcome {
 
 export function setApproval(state: ChatState, call: CallCell, change: Partial<ToolCallApproval>): void {
   if (!call.approval) return
-  call.approval = { ...call.approval, ...change }
+  call.approval = changed(call.approval, change)
   touch(state, call)
 }
 

@@ -213,13 +213,22 @@ function enterAsked(state: ChatState, call: CallCell): void {
     (other) => (other.owner.position - owner.position || other.index - index) < 0,
   )
   state.asked.splice(before + 1, 0, call)
-  state.published.isPendingStale = true
+  changeAsked(state, call)
 }
 
 function leaveAsked(state: ChatState, call: CallCell): void {
   if (!isAsked(call)) return
-  state.asked.splice(state.asked.indexOf(call), 1)
-  state.published.isPendingStale = true
+  const at = state.asked.indexOf(call)
+  state.asked.splice(at, 1)
+  const { published } = state
+  published.pendingChange = published.pendingChange === 'none' ? at : 'any'
+}
+
+/** A call waits for the person, and came or is another than it was. */
+function changeAsked({ asked, published }: ChatState, call: CallCell): void {
+  const { pending, pendingChange } = published
+  const isMore = pendingChange === 'added' || (pendingChange === 'none' && asked.length > pending.length)
+  published.pendingChange = isMore && asked.at(-1) === call ? 'added' : 'any'
 }
 
 /** Notes a change that listeners hear of at once. */
@@ -231,7 +240,7 @@ export function touch(state: ChatState, part: PartCell): void {
 /** Notes that a text, a reasoning or arguments have grown: listeners may hear of it with the next frame. */
 export function grow(state: ChatState, part: PartCell): void {
   if (part.kind !== 'fixed') part.part = undefined
-  if (part.kind === 'call' && isAsked(part)) state.published.isPendingStale = true
+  if (part.kind === 'call' && isAsked(part)) changeAsked(state, part)
   markStale(part)
   markDirty(state, part.owner)
   if (state.owed === 'nothing') state.owed = 'growth'

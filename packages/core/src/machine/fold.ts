@@ -10,6 +10,7 @@ import type {
 } from '../messages.js'
 import type { ContentPart, Message, ReasoningMessage, ToolCall, ToolMessage } from '../protocol/events.js'
 import { readApproval, readRefusal } from './approvals.js'
+import { withSubagent } from './subagents.js'
 import { readResult } from './tool-calls.js'
 import { isRecord, known, oneOf, ours, parseJson, readCallMetadata, string, withOwn } from './value.js'
 
@@ -20,17 +21,18 @@ import { isRecord, known, oneOf, ours, parseJson, readCallMetadata, string, with
 export function foldMessages(messages: readonly Message[]): UIMessage[] {
   const folded: Draft[] = []
   const open: OpenCalls = new Map()
-  let reasoning: ReasoningPart[] = []
-  const keepReasoning = () => {
-    for (const part of reasoning) folded.push(draft({ id: part.id, role: 'assistant' }, { r: [part] }))
-    reasoning = []
+  let reasoning: ReasoningMessage[] = []
+  const keepReasoning = (count = reasoning.length) => {
+    for (const thought of reasoning.splice(0, count)) folded.push(foldThought(thought))
   }
   for (const message of messages) {
-    if (message.role === 'reasoning') reasoning.push(foldReasoning(message))
+    if (message.role === 'reasoning') reasoning.push(message)
     else if (message.role === 'tool') foldResult(message, open)
     else if (message.role === 'assistant') {
       const { id, role, content = '', toolCalls = [] } = message
-      const parts = { r: reasoning, c: toolCalls.map(foldCall) }
+      // The speaker's own thoughts right before it; others stay for themselves.
+      keepReasoning(reasoning.findLastIndex((one) => one.subagentRunId !== message.subagentRunId) + 1)
+      const parts = { r: reasoning.map(foldReasoning), c: toolCalls.map(foldCall) }
       const made = draft(known({ id, role, metadata: withOrigin(message) }), parts, content)
       parts.c.forEach((part, index) => {
         const same = open.get(part.id) ?? []
@@ -76,9 +78,8 @@ function draft(message: Draft['message'], parts: Partial<Parts>, content = ''): 
 
 /** What AG-UI keeps beside a message: opaque provider content, and the subagent that speaks. */
 function withOrigin(message: Extract<Message, { role: 'assistant' }>): Record<string, unknown> | undefined {
-  const { encryptedValue, subagentRunId: id, name } = message
-  const metadata = { ...(id !== undefined && { subagent: { id } }), ...message.metadata }
-  return withSpeaker(metadata, known({ encryptedValue, name }))
+  const { encryptedValue, name } = message
+  return withSpeaker(withSubagent(message.metadata, message), known({ encryptedValue, name }))
 }
 
 /** What a UI message has no field for. */
@@ -98,7 +99,7 @@ function withSpeaker(
 
 function foldPlain(message: Exclude<Message, { role: 'assistant' | 'tool' | 'reasoning' }>): Draft {
   const as = (role: UIMessage['role'], speaker: Speaker = {}) =>
-    known({ id: message.id, role, metadata: withSpeaker(message.metadata, speaker) })
+    known({ id: message.id, role, metadata: withSpeaker(withSubagent(message.metadata, message), speaker) })
   switch (message.role) {
     case 'activity':
       return draft(as('assistant'), {
@@ -130,8 +131,21 @@ function foldContent(content: string | readonly ContentPart[]): MessagePart[] {
   })
 }
 
-function foldReasoning({ id, content: text, encryptedValue, metadata }: ReasoningMessage): ReasoningPart {
-  return known({ type: 'reasoning' as const, id, text, encryptedValue, metadata })
+/** Thoughts that no message followed. */
+function foldThought(message: ReasoningMessage): Draft {
+  const { id, subagentRunId } = message
+  const { subagent } = withSubagent(message.metadata, message) ?? {}
+  const metadata = subagentRunId === undefined ? undefined : { subagent }
+  return draft(known({ id, role: 'assistant' as const, metadata }), { r: [foldReasoning(message)] })
+}
+
+/** Whose thought it is stands on its message. */
+function foldReasoning(message: ReasoningMessage): ReasoningPart {
+  const { id, content: text, encryptedValue, subagentRunId, metadata } = message
+  const { subagent: _, ...rest } = metadata ?? {}
+  const others = Object.keys(rest).length > 0 ? rest : undefined
+  const kept = subagentRunId === undefined ? metadata : others
+  return known({ type: 'reasoning' as const, id, text, encryptedValue, metadata: kept })
 }
 
 function foldCall({

@@ -14,18 +14,11 @@ import {
 import type { Outcome, StepTable } from './effects.js'
 import { patched } from './patch.js'
 import type { ChatState, MessageCell, ReasoningCell } from './state.js'
+import { subagentIdOf, subagentMetadata } from './subagents.js'
 import { isRecord, known, ours, string, withOwn } from './value.js'
 
 interface Attributed {
   readonly subagentRunId?: string
-}
-
-/** Who speaks, where it is a subagent: kept on what it builds. */
-export function subagentMetadata(
-  state: ChatState,
-  { subagentRunId: id }: Attributed,
-): Record<string, unknown> | undefined {
-  return id === undefined ? undefined : { subagent: known({ id, name: state.subagents.get(id) }) }
 }
 
 /** The steps that build what is said: texts, reasoning, activities. */
@@ -41,7 +34,7 @@ export const messageSteps = {
     const cell =
       role === 'assistant'
         ? assistantMessage(state, id, event)
-        : newMessage(state, { id, role: role === 'user' ? role : 'system' })
+        : newMessage(state, id, role === 'user' ? role : 'system', event)
     if (!cell) return 'illegal-step'
     cell.streaming = true
     if (name !== undefined || role === 'developer') {
@@ -112,7 +105,8 @@ export const messageSteps = {
     const known = state.messages.get(id)
     if (known && !isActivity(known)) return 'illegal-step'
     if (known && replace === false) return undefined
-    const cell = known ?? addMessage(state, { id, role: 'assistant' })
+    const cell = known ?? newMessage(state, id, 'assistant', event)
+    if (!cell) return 'illegal-step'
     setActivity(state, cell, activityType, content)
     describe(state, cell, event)
     return undefined
@@ -139,38 +133,40 @@ export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
   return []
 }
 
-/** A message whose id is new. */
+/** A message whose id is new, marked with the subagent that speaks. */
 function newMessage(
   state: ChatState,
-  init: Pick<UIMessage, 'id' | 'role' | 'metadata'>,
+  id: string,
+  role: UIMessage['role'],
+  event: Attributed,
 ): MessageCell | undefined {
-  return state.messages.has(init.id) ? undefined : addMessage(state, init)
-}
-
-/** A new message of the assistant, or of the subagent that speaks. */
-function newAssistant(state: ChatState, id: string, event: Attributed): MessageCell | undefined {
   const metadata = subagentMetadata(state, event)
-  return newMessage(state, { id, role: 'assistant', ...(metadata && { metadata }) })
+  return state.messages.has(id) ? undefined : addMessage(state, { id, role, ...(metadata && { metadata }) })
 }
 
 /**
  * The assistant message with that id, made where there is none; `undefined` where the id belongs to what the person said. Reasoning
- * that came before it becomes its beginning.
+ * of the same speaker that came before it becomes its beginning.
  */
 export function assistantMessage(state: ChatState, id: string, event: Attributed): MessageCell | undefined {
   const found = state.messages.get(id)
   if (found) return found.role === 'assistant' ? found : undefined
   const last = state.order.at(-1)
-  if (!last?.provisional) return newAssistant(state, id, event)
+  if (!isOpenTo(last, event)) return newMessage(state, id, 'assistant', event)
   renameMessage(state, last, id)
   return last
+}
+
+/** Whether a message holds only reasoning so far, of the one who speaks now. */
+function isOpenTo(cell: MessageCell | undefined, { subagentRunId }: Attributed): cell is MessageCell {
+  return cell?.provisional === true && subagentIdOf(cell.metadata) === subagentRunId
 }
 
 /** The message that reasoning waits in for the message it belongs to. */
 function provisionalMessage(state: ChatState, id: string, event: Attributed): MessageCell | undefined {
   const last = state.order.at(-1)
-  if (last?.provisional) return last
-  const cell = newAssistant(state, id, event)
+  if (isOpenTo(last, event)) return last
+  const cell = newMessage(state, id, 'assistant', event)
   if (cell) cell.provisional = true
   return cell
 }

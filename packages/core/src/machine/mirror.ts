@@ -11,6 +11,7 @@ import type {
   MessageCell,
   MoreSteps,
   QueuedMessage,
+  Subagent,
 } from './state.js'
 import { reopen } from './tool-calls.js'
 
@@ -27,7 +28,7 @@ export interface MirrorState {
   readonly queue: readonly QueuedMessage[]
   readonly unsent: readonly Place[]
   readonly run: MirrorRun
-  readonly subagents: readonly (readonly [id: string, name: string])[]
+  readonly subagents: readonly Subagent[]
   readonly state?: unknown
   readonly error?: CountersignError
 }
@@ -74,7 +75,7 @@ export function readMirror(state: ChatState): MirrorState {
     queue: state.queue,
     unsent: [...state.unsent].map(placeOf),
     run: run.phase === 'idle' ? run : { ...run, carried: run.carried.map(placeOf) },
-    subagents: [...state.subagents],
+    subagents: [...state.subagents.values()],
     ...(state.shared !== undefined && { state: state.shared }),
     ...(error && { error }),
   }
@@ -115,7 +116,7 @@ export const mirrorSteps = {
     for (const item of findAll(state, mirror.unsent)) state.unsent.add(item)
     state.run = run.phase === 'idle' ? run : { ...run, carried: findAll(state, run.carried) }
     state.subagents.clear()
-    for (const [id, name] of mirror.subagents) state.subagents.set(id, name)
+    for (const subagent of mirror.subagents) state.subagents.set(subagent.id, subagent)
     state.queue = mirror.queue
     state.shared = mirror.state
     state.error = mirror.error

@@ -37,7 +37,9 @@ export function readRecord(state: ChatState): ThreadRecord {
     ready: calls.flatMap(({ id, ready, state }) =>
       ready && !isTerminal(state) ? [{ id, input: ready.input }] : [],
     ),
-    interrupts: [...state.interrupts.values()].map(({ kind: _, ...cell }) => cell),
+    interrupts: [...state.interrupts.values()]
+      .filter(({ liveIn }) => liveIn === undefined)
+      .map(({ kind: _, ...cell }) => cell),
     queue: state.queue,
     ...(state.run.phase === 'idle' && state.run.last && { run: state.run.last }),
     ...(state.shared !== undefined && { state: state.shared }),

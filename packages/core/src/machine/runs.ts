@@ -51,7 +51,10 @@ export const runSteps = {
       outcome: outcome?.type ?? 'success',
       pendingToolCallIds: outcome?.type === 'success' ? outcome.pendingToolCallIds : undefined,
     }
-    setRun(state, state.run.phase === 'idle' ? { phase: 'idle', last: finish } : changed(state.run, { finish }))
+    setRun(
+      state,
+      state.run.phase === 'idle' ? { phase: 'idle', last: finish } : changed(state.run, { finish }),
+    )
     if (outcome?.type !== 'interrupt') return undefined
     return outcome.interrupts.flatMap((interrupt) => {
       const asked = readApprovalInterrupt(interrupt)

@@ -1,7 +1,7 @@
 import { isTerminal } from '../messages.js'
 import type { ResumeEntry } from '../protocol/events.js'
 import type { CallCell, ChatState, InterruptCell } from './state.js'
-import { known } from './value.js'
+import { isRecord, known, ours } from './value.js'
 
 /** What is being waited for, or what there is to send. Derived from the state each time; nothing keeps it. */
 
@@ -29,9 +29,16 @@ export function hasDeferredAnswer(state: ChatState): boolean {
 export function areAllToolsComplete(state: ChatState): boolean {
   // First those that are known to block: of many calls all but one may be answered already.
   for (const call of state.asked) if (call.owner.turn === state.turn) return false
-  for (const call of state.open) if (call.owner.turn === state.turn && blocks(call)) return false
   for (const interrupt of state.interrupts.values()) if (!interrupt.response) return false
+  const answered = callsAskedFor(state)
+  for (const call of state.open)
+    if (call.owner.turn === state.turn && !answered.has(call.id) && blocks(call)) return false
   return true
+}
+
+/** Calls for which the server wants something else of the person than a yes: they go on with the answer, on the server. */
+function callsAskedFor({ interrupts }: ChatState): ReadonlySet<string | undefined> {
+  return new Set([...interrupts.values()].map(({ interrupt }) => interrupt.toolCallId))
 }
 
 /** Whether a call without an outcome holds the turn up. */
@@ -48,11 +55,13 @@ export function clientCalls(state: ChatState): readonly { id: string; name: stri
   const finished = state.run.phase === 'idle' ? state.run.last : state.run.finish
   if (finished?.outcome === 'cancelled') return []
   const named = finished?.pendingToolCallIds && new Set(finished.pendingToolCallIds)
+  const servers = callsAskedFor(state)
   return [...state.open].flatMap(
     ({ id, name, input, state: reached, owner, ready, interrupted, providerExecuted }) => {
       if (owner.turn !== state.turn || interrupted || providerExecuted) return []
       if (ready && reached === 'approval-responded') return [{ id, name, input: ready.input }]
-      return finished && reached === 'input-complete' && (named?.has(id) ?? true) ? [{ id, name, input }] : []
+      const isLeft = reached === 'input-complete' && (named?.has(id) ?? !servers.has(id))
+      return finished && isLeft ? [{ id, name, input }] : []
     },
   )
 }
@@ -67,24 +76,26 @@ export function resumeEntries(state: ChatState, again: boolean): ResumeEntry[] {
   )
 }
 
+/** AG-UI: the metadata of an entry is for what the server wants back; it says so in its question (`metadata.countersign.resume`). */
 function interruptEntry({ interrupt, response, sent }: InterruptCell, again: boolean): ResumeEntry[] {
   if (!response || (sent && !again)) return []
-  const { id: interruptId } = interrupt
+  const { id: interruptId, metadata } = interrupt
+  const { resume } = ours(metadata)
+  const more = isRecord(resume) ? { metadata: resume } : {}
   return 'cancel' in response
-    ? [{ interruptId, status: 'cancelled' }]
-    : [{ interruptId, status: 'resolved', payload: response.payload }]
+    ? [{ interruptId, status: 'cancelled', ...more }]
+    : [{ interruptId, status: 'resolved', payload: response.payload, ...more }]
 }
 
 function approvalEntry({ approval, state }: CallCell, again: boolean): ResumeEntry[] {
   const { id = '', token, approved, reason, scope, input, delivery } = approval ?? {}
   if (delivery !== 'waiting' && !(again && delivery === 'unknown')) return []
-  const entry = known({
-    interruptId: id,
-    metadata: token === undefined ? undefined : { countersign: { token } },
-  })
-  if (approved === undefined) return state === 'cancelled' ? [{ ...entry, status: 'cancelled' }] : []
-  const payload = known({ approved, reason, editedArgs: input, scope })
-  return isTerminal(state) ? [] : [{ ...entry, status: 'resolved', payload }]
+  const metadata = token === undefined ? undefined : { countersign: { token } }
+  const isAnswer = approved !== undefined
+  if (isAnswer ? isTerminal(state) : state !== 'cancelled') return []
+  const status = isAnswer ? ('resolved' as const) : ('cancelled' as const)
+  const payload = isAnswer ? known({ approved, reason, editedArgs: input, scope }) : undefined
+  return [known({ interruptId: id, metadata, status, payload })]
 }
 
 /** Client tools at work. */

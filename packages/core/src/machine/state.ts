@@ -32,7 +32,8 @@ export interface ChatState {
   readonly interrupts: Map<string, InterruptCell>
   /** Reasoning that streams: AG-UI message id -> its part. */
   readonly reasoning: Map<string, ReasoningCell>
-  readonly subagents: Map<string, string>
+  /** Those that were announced, by id. */
+  readonly subagents: Map<string, Subagent>
   readonly applyPatch: ApplyPatch | undefined
   readonly moreSteps: MoreSteps
   /** How many user messages there are: the number of the present turn. */
@@ -51,10 +52,20 @@ export interface ChatState {
     messages: UIMessage[] | undefined
     ids: readonly string[] | undefined
     pending: readonly ToolCallPart[]
-    /** A call that waits for the person came, went or changed since `pending` was read. */
-    isPendingStale: boolean
+    /** What became of the calls that wait since `pending` was read: some came at its end, that at one place went, or anything else. */
+    pendingChange: 'none' | 'added' | number | 'any'
     interrupts: readonly Interrupt[]
   }
+}
+
+/** Who speaks or asks, where it is not the agent itself: `metadata.subagent` of what it makes. */
+export interface Subagent {
+  /** Its `subagentRunId`. */
+  readonly id: string
+  /** Absent where it was never announced. */
+  readonly name?: string
+  /** The subagents that it works for, the outermost first. */
+  readonly parents?: readonly Pick<Subagent, 'id' | 'name'>[]
 }
 
 /** The run that streams now, if any, and how the last one ended. */
@@ -173,7 +184,11 @@ export interface FixedCell extends Placed {
 export interface InterruptCell {
   readonly kind: 'interrupt'
   readonly interrupt: Interrupt
+  /** The run that asked while it was open, and takes the answer as long as it is. */
+  readonly liveIn?: string | undefined
   response: { readonly payload: unknown } | { readonly cancel: true } | undefined
+  /** Why the server did not take the response. */
+  problem?: string | undefined
   /** A request has taken the response along. If it broke, nobody knows what became of it. */
   sent: boolean
   /** That was so already when the open request took it along once more. */
@@ -216,6 +231,6 @@ export function createChatState({ applyPatch, moreSteps = {} }: ChatStateOptions
     owed: 'nothing',
     changed: [],
     dirty: [],
-    published: { messages: [], ids: [], pending: [], isPendingStale: false, interrupts: [] },
+    published: { messages: [], ids: [], pending: [], pendingChange: 'none', interrupts: [] },
   }
 }

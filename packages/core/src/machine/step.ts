@@ -2,11 +2,13 @@ import type { AGUIEvent, EventOf } from '../protocol/events.js'
 import { actSteps } from './acts.js'
 import { approvalSteps, askApproval, readApprovalEvent, refuseApproval } from './approvals.js'
 import { type Effect, effectsOf, type Outcome, type Step, type StepTable } from './effects.js'
+import { askLiveInterrupt, closeLiveInterrupt } from './interrupts.js'
 import { addSource, messageSteps } from './message-events.js'
 import { patched } from './patch.js'
 import { runSteps } from './runs.js'
 import { applySnapshot } from './snapshot.js'
 import type { ChatState, MoreSteps } from './state.js'
+import { announce } from './subagents.js'
 import { callSteps, readyClientTool } from './tool-calls.js'
 
 /** Events that are the application's own. */
@@ -23,7 +25,7 @@ const table: Omit<StepTable, Unhandled | keyof MoreSteps> = {
   STATE_DELTA: (state, { delta }) =>
     patched(state, state.shared ?? {}, delta, (shared) => setShared(state, shared)),
   SUBAGENT_STARTED(state, event) {
-    state.subagents.set(event.subagentRunId, event.name)
+    announce(state, event)
     return unhandled(event)
   },
   CUSTOM: applyCustom,
@@ -67,6 +69,10 @@ function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
     }
     case 'approval-refused':
       return refuseApproval(state, event.value)
+    case 'interrupt-requested':
+      return askLiveInterrupt(state, event.value)
+    case 'interrupt-closed':
+      return closeLiveInterrupt(state, event.value)
     case 'client-tool-ready':
       return readyClientTool(state, event.value)
     case 'source':

@@ -5,8 +5,9 @@ import type { ToolOutput } from './acts.js'
 import { markChanged, setApproval } from './approvals.js'
 import { addCall, addDone, grow, moveCall, touch } from './cells.js'
 import { effectsOf, type Outcome, type StepTable } from './effects.js'
-import { assistantMessage, subagentMetadata } from './message-events.js'
+import { assistantMessage } from './message-events.js'
 import type { CallCell, ChatState } from './state.js'
+import { subagentMetadata } from './subagents.js'
 import { isRecord, known, oneOf, ours, parseJson, readCallMetadata, string, withOwn } from './value.js'
 
 /** The steps of a tool call: its arguments, and its result, from the server or from here. */

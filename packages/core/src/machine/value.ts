@@ -16,6 +16,11 @@ export function known<T extends object>(members: T): Known<T> {
   return found as Known<T>
 }
 
+/** A copy with changes. As a spread, members that are new cost V8 ten times as much. */
+export function changed<T extends object>(value: T, change: Partial<T>): T {
+  return Object.assign({}, value, change)
+}
+
 /** `undefined` for an object without members. */
 function filled<T extends object>(value: T): T | undefined {
   for (const _ in value) return value
@@ -34,7 +39,7 @@ export function withOwn(
   own: Record<string, unknown>,
 ): Record<string, unknown> | undefined {
   const { countersign: _, ...rest } = metadata ?? {}
-  return filled(filled(own) ? { ...rest, countersign: own } : rest)
+  return filled(filled(own) ? { countersign: own, ...rest } : rest)
 }
 
 /**
@@ -72,9 +77,10 @@ export function clear(list: unknown[]): void {
 
 /** Whether two JSON values are equal. Iterative: what a server sends may be deep. */
 export function sameJson(left: unknown, right: unknown): boolean {
-  const pairs: [unknown, unknown][] = [[left, right]]
-  for (let pair = pairs.pop(); pair; pair = pairs.pop()) {
-    const [a, b] = pair
+  const rest = [left, right]
+  while (rest.length > 0) {
+    const b = rest.pop()
+    const a = rest.pop()
     if (Object.is(a, b) || (a === 0 && b === 0)) continue
     if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
     if (Array.isArray(a) !== Array.isArray(b)) return false
@@ -82,7 +88,7 @@ export function sameJson(left: unknown, right: unknown): boolean {
     if (keys.length !== Object.keys(b).length) return false
     for (const key of keys) {
       if (!Object.hasOwn(b, key)) return false
-      pairs.push([Reflect.get(a, key), Reflect.get(b, key)])
+      rest.push(Reflect.get(a, key), Reflect.get(b, key))
     }
   }
   return true

@@ -1,6 +1,6 @@
 import { createChunkExpander } from './chunks.js'
 import { type AGUIEvent, PROTOCOL_VERSION } from './events.js'
-import { validateEvent } from './validate.js'
+import { type Fields, isRecord, validateEvent } from './validate.js'
 import { createEventVerifier, type ExpectedRun } from './verify.js'
 
 /** Something in the stream that AG-UI 1.0 does not describe and that did no harm. */
@@ -34,6 +34,29 @@ export interface EventReader {
   end(): void
 }
 
+const isDelta = /_(CONTENT|ARGS)$/
+
+/**
+ * Whether a delta is followed by another one of the same thing. Most events are: they have the three fields of a delta and no other, and
+ * no rule of fields or order can be broken by the second that the first has kept.
+ */
+function goesOn(before: Fields, raw: unknown): raw is AGUIEvent {
+  return (
+    isRecord(raw) &&
+    raw.type === before.type &&
+    raw.messageId === before.messageId &&
+    raw.toolCallId === before.toolCallId &&
+    typeof raw.delta === 'string' &&
+    countOf(raw) === 3
+  )
+}
+
+function countOf(fields: object): number {
+  let count = 0
+  for (const _ in fields) count++
+  return count
+}
+
 /**
  * Reads one stream strictly: known fields (`validateEvent`), chunks (`createChunkExpander`), order (`createEventVerifier`). Give it
  * the `threadId` and `runId` of the request so that only events of that run pass.
@@ -42,11 +65,15 @@ export function createEventReader(options: EventReaderOptions = {}): EventReader
   const expand = createChunkExpander()
   const { verify, end } = createEventVerifier(options)
   let removed: string[] = []
+  /** The event before, if it was a delta and nothing else. */
+  let before: Fields | undefined
 
   const warn = (code: ReaderWarning['code'], message: string, event: unknown) =>
     options.onWarning?.({ code, message, event })
 
   const push: EventReader['push'] = (raw, sink) => {
+    if (before && goesOn(before, raw)) return sink(raw)
+    before = undefined
     if (removed.length) removed = []
     const event = validateEvent(raw, removed)
     if (!event) return dropped(raw as { type: string })
@@ -60,6 +87,7 @@ export function createEventReader(options: EventReaderOptions = {}): EventReader
     const expanded = expand(event)
     if ('type' in expanded) deliver(expanded, sink)
     else for (const next of expanded) deliver(next, sink)
+    if (isDelta.test(event.type) && countOf(event) === 3) before = { ...event }
   }
 
   const deliver = (event: AGUIEvent, sink: (event: AGUIEvent) => void) => {

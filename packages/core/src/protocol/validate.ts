@@ -1,7 +1,7 @@
 import type { AGUIEvent } from './events.js'
 import { violation } from './violation.js'
 
-type Fields = Readonly<Record<string, unknown>>
+export type Fields = Readonly<Record<string, unknown>>
 
 /**
  * Looks at one value: answers that very value, a copy without what is unknown, or `unknown` where nothing is left of it;
@@ -18,21 +18,24 @@ const unknown = Symbol()
 const path: string[] = []
 let removed: string[] = []
 
+const nothing: ReadonlySet<string> = new Set()
+
 function fail(expected: string): never {
   throw violation('malformed-event', path.join('/'), `must be ${expected}`)
 }
 
-const isRecord = (value: unknown): value is Fields =>
+export const isRecord = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Checks what is in an object or array; `*` stands for every other key. A required field that is unknown takes its container along. */
 function inside(
   value: Fields | readonly unknown[],
   checks: ReadonlyMap<string, Check>,
-  required: readonly string[],
+  required: ReadonlySet<string>,
 ): unknown {
   const fields = value as Fields
   let copy: Record<string, unknown> | undefined
+  let found = 0
   for (const key in fields) {
     const child = fields[key]
     if (child === undefined && !Array.isArray(value)) continue
@@ -46,11 +49,13 @@ function inside(
       delete copy?.[key]
     } else if (copy) copy[key] = kept
     path.pop()
-    if (kept === unknown && required.includes(key)) return unknown
+    if (!required.has(key)) continue
+    if (kept === unknown) return unknown
+    found++
   }
-  const missing = required.find((key) => fields[key] === undefined)
-  if (missing !== undefined) {
-    path.push(missing)
+  for (const key of found < required.size ? required : nothing) {
+    if (fields[key] !== undefined) continue
+    path.push(key)
     fail('present')
   }
   return copy ? (Array.isArray(value) ? Object.values(copy) : copy) : value
@@ -84,7 +89,7 @@ const listOf = (item: Check, mark: string): Check => {
   return (value) => {
     if (mark === '[string]' && typeof value === 'string') return value
     return Array.isArray(value) && (value.length || mark !== '[+]')
-      ? inside(value, checks, [])
+      ? inside(value, checks, nothing)
       : fail(`array ${mark}`)
   }
 }
@@ -170,14 +175,14 @@ function compile(): Check {
 
   const object = (fields: string): Check => {
     const checks = new Map<string, Check>()
-    const required: string[] = []
+    const required = new Set<string>()
     for (const [, name = '', optional, forgiven, values, kind = 'string', many] of fields.matchAll(
       /([\w*]+)(\?)?(~)?(?:=([\w|-]+)|:(\w+))?(\[.*?\])?/g,
     )) {
       const one = values ? oneOf(values) : (kinds.get(kind) ?? fail(kind))
       const check = many ? listOf(one, many) : one
       checks.set(name, forgiven ? (value) => (value === null ? unknown : check(value)) : check)
-      if (!optional) required.push(name)
+      if (!optional) required.add(name)
     }
     return (value) => inside(value as Fields, checks, required)
   }

@@ -22,6 +22,12 @@ const bracket = /^(.+)_(?:(START|STARTED)|(END|FINISHED|ERROR)|CONTENT|ARGS)$/
 /** What it finds in each type. */
 const brackets = new Map<string, readonly string[]>()
 
+/** What a run has told of in one namespace of ids: who owns it (`undefined` is the agent itself), and what of it is open. */
+interface Things {
+  readonly owners: Map<unknown, Owner>
+  readonly open: Set<unknown>
+}
+
 /** The namespace of ids that a message of each role is in; all others are in that of text messages. */
 const places: Readonly<Record<string, string>> = { reasoning: 'REASONING_MESSAGE', activity: 'ACTIVITY' }
 
@@ -52,25 +58,38 @@ export function createEventVerifier(expected: ExpectedRun = {}): EventVerifier {
   let { threadId } = expected
   let runId: string | undefined
   let last: 'RUN_STARTED' | 'RUN_FINISHED' | 'RUN_ERROR' | undefined
-  /** Who owns what, for the whole run; `undefined` is the agent itself. A key is what the thing is and its id: `TOOL_CALL c1`. */
-  const owners = new Map<string, Owner>()
-  const open = new Set<string>()
-  /** The event before, if it was a delta: most deltas continue the same thing, and then nothing can have changed. */
-  let delta: AGUIEvent | undefined
+  /** By namespace, for the whole run. */
+  const all = new Map<string, Things>()
 
-  const agree = (event: AGUIEvent, key: string, owner: Owner, silent = owner === undefined) => {
-    if (!silent && owners.has(key) && owners.get(key) !== owner) fail(event, `${key} has another owner`)
+  const things = (place: string): Things => {
+    const found = all.get(place) ?? { owners: new Map(), open: new Set() }
+    all.set(place, found)
+    return found
   }
 
-  const own = (key: string, owner: Owner, replace = true) => {
-    if (replace || !owners.has(key)) owners.set(key, owner)
+  const has = (place: string, id: unknown) => things(place).owners.has(id)
+  const ownerOf = (place: string, id: unknown) => things(place).owners.get(id)
+
+  const agree = (
+    event: AGUIEvent,
+    place: string,
+    id: unknown,
+    owner: Owner,
+    silent = owner === undefined,
+  ) => {
+    if (!silent && has(place, id) && ownerOf(place, id) !== owner)
+      fail(event, `${place} ${id} has another owner`)
+  }
+
+  const own = (place: string, id: unknown, owner: Owner, replace = true) => {
+    if (replace || !has(place, id)) things(place).owners.set(id, owner)
   }
 
   const ownMessages = (messages: readonly Message[], replace?: boolean) => {
     for (const message of messages) {
-      own(`${places[message.role] ?? 'TEXT_MESSAGE'} ${message.id}`, message.subagentRunId, replace)
+      own(places[message.role] ?? 'TEXT_MESSAGE', message.id, message.subagentRunId, replace)
       if (message.role !== 'assistant') continue
-      for (const { id } of message.toolCalls ?? []) own(`TOOL_CALL ${id}`, message.subagentRunId, replace)
+      for (const { id } of message.toolCalls ?? []) own('TOOL_CALL', id, message.subagentRunId, replace)
     }
   }
 
@@ -80,13 +99,13 @@ export function createEventVerifier(expected: ExpectedRun = {}): EventVerifier {
     // The request's run is the first one; the others of its stream have ids that the server gave.
     if (runId === undefined) match(event, 'runId', event.runId, expected.runId)
     ;({ threadId, runId } = event)
-    owners.clear()
-    open.clear()
+    all.clear()
     ownMessages(event.input?.messages ?? [], false)
   }
 
   const finishRun = (event: EventOf<'RUN_FINISHED'>) => {
-    if (open.size) fail(event, `still open: ${[...open]}`)
+    const left = [...all].flatMap(([place, { open }]) => [...open].map((id) => `${place} ${id}`))
+    if (left.length > 0) fail(event, `still open: ${left}`)
     match(event, 'threadId', event.threadId, threadId)
     match(event, 'runId', event.runId, runId)
     const interrupts = event.outcome?.type === 'interrupt' ? event.outcome.interrupts : []
@@ -96,18 +115,18 @@ export function createEventVerifier(expected: ExpectedRun = {}): EventVerifier {
 
   const startSubagent = (event: EventOf<'SUBAGENT_STARTED'>) => {
     const { subagentRunId, parentSubagentRunId: parent } = event
-    if (owners.has(`SUBAGENT ${subagentRunId}`)) fail(event, `${subagentRunId} has been used in this run`)
-    if (parent !== undefined && !owners.has(`SUBAGENT ${parent}`))
-      fail(event, `its parent ${parent} is unknown`)
+    if (has('SUBAGENT', subagentRunId)) fail(event, `${subagentRunId} has been used in this run`)
+    if (parent !== undefined && !has('SUBAGENT', parent)) fail(event, `its parent ${parent} is unknown`)
   }
 
   /** A call belongs to the message that carries it. Answers the owner that the call has by that. */
   const inherit = (event: EventOf<'TOOL_CALL_START'>): Owner => {
-    const parent = `TEXT_MESSAGE ${event.parentMessageId}`
-    if (!owners.has(parent)) return event.subagentRunId
-    agree(event, parent, event.subagentRunId)
-    agree(event, `TOOL_CALL ${event.toolCallId}`, owners.get(parent), false)
-    return owners.get(parent)
+    const { parentMessageId, subagentRunId } = event
+    if (!has('TEXT_MESSAGE', parentMessageId)) return subagentRunId
+    const owner = ownerOf('TEXT_MESSAGE', parentMessageId)
+    agree(event, 'TEXT_MESSAGE', parentMessageId, subagentRunId)
+    agree(event, 'TOOL_CALL', event.toolCallId, owner, false)
+    return owner
   }
 
   const step = (event: AGUIEvent, owner: Owner) => {
@@ -116,22 +135,19 @@ export function createEventVerifier(expected: ExpectedRun = {}): EventVerifier {
     const [, place, opens, closes] = found
     if (!place) return
     const id = idOf(event)
-    const key = `${place} ${id}`
-    if (open.has(key) === !!opens) fail(event, `${key} is ${opens ? 'already' : 'not'} open`)
-    if (closes) open.delete(key)
-    else if (opens) open.add(key)
-    else delta = event
+    const { open } = things(place)
+    if (open.has(id) === !!opens) fail(event, `${place} ${id} is ${opens ? 'already' : 'not'} open`)
+    if (closes) open.delete(id)
+    if (opens) open.add(id)
     // A reasoning span and a reasoning message are opened apart but owned as one.
-    const owned = place === 'REASONING' ? `REASONING_MESSAGE ${id}` : key
-    agree(event, owned, owner)
-    if (opens) own(owned, owner, false)
+    const owned = place === 'REASONING' ? 'REASONING_MESSAGE' : place
+    agree(event, owned, id, owner)
+    if (opens) own(owned, id, owner, false)
   }
 
   const verify = (event: AGUIEvent): void => {
     const { type } = event
     const owner = 'subagentRunId' in event ? event.subagentRunId : undefined
-    if (delta?.type === type && owner === undefined && idOf(delta) === idOf(event)) return
-    delta = undefined
     if (type !== 'RUN_STARTED' && last !== 'RUN_STARTED' && (type !== 'RUN_ERROR' || last === type)) {
       fail(
         event,
@@ -150,18 +166,18 @@ export function createEventVerifier(expected: ExpectedRun = {}): EventVerifier {
         ownMessages(event.messages)
         break
       case 'TOOL_CALL_RESULT':
-        own(`TEXT_MESSAGE ${event.messageId}`, owner)
+        own('TEXT_MESSAGE', event.messageId, owner)
         break
       case 'ACTIVITY_SNAPSHOT':
-        own(`ACTIVITY ${event.messageId}`, owner, event.replace)
+        own('ACTIVITY', event.messageId, owner, event.replace)
         break
       case 'ACTIVITY_DELTA':
-        agree(event, `ACTIVITY ${event.messageId}`, owner)
+        agree(event, 'ACTIVITY', event.messageId, owner)
         break
       case 'REASONING_ENCRYPTED_VALUE': {
-        const text = `TEXT_MESSAGE ${event.entityId}`
-        const message = owners.has(text) ? text : `REASONING_MESSAGE ${event.entityId}`
-        agree(event, event.subtype === 'message' ? message : `TOOL_CALL ${event.entityId}`, owner)
+        const { subtype, entityId } = event
+        const message = has('TEXT_MESSAGE', entityId) ? 'TEXT_MESSAGE' : 'REASONING_MESSAGE'
+        agree(event, subtype === 'message' ? message : 'TOOL_CALL', entityId, owner)
         break
       }
       default:

@@ -152,12 +152,14 @@ export function createChatStore(options: StoreOptions): ChatStore {
     const { changed } = state
     state.changed = told
     told = changed
-    for (const cell of changed) {
-      cell.untold = false
-      byMessage.get(cell.id)?.tell()
-    }
+    changed.forEach(tellOf)
     clear(changed)
     listeners.tell()
+  }
+
+  function tellOf(cell: (typeof told)[number]): void {
+    cell.untold = false
+    byMessage.get(cell.id)?.tell()
   }
 
   function drain(): void {
@@ -208,6 +210,10 @@ function createListeners(call: (listener: () => void) => void) {
   const present = new Set<() => void>()
   /** Made anew only after one came or went. */
   let list: readonly (() => void)[] | undefined
+  // Made once, and no iterator: what is told at every delta should cost no memory.
+  const tellOne = (listener: () => void) => {
+    if (present.has(listener)) call(listener)
+  }
   return {
     join(listener: () => void): () => void {
       // A wrapper each, so that the same function subscribed twice is told twice and leaves twice.
@@ -222,7 +228,7 @@ function createListeners(call: (listener: () => void) => void) {
     /** One that leaves meanwhile is not called any more; one that joins is called from the next time on. */
     tell(): void {
       list ??= [...present]
-      for (const listener of list) if (present.has(listener)) call(listener)
+      list.forEach(tellOne)
     },
     get isEmpty() {
       return present.size === 0

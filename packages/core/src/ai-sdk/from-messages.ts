@@ -1,0 +1,164 @@
+import { isRecord, known, string } from '../machine/value.js'
+import type { FilePart, MessagePart, SourcePart, UIMessage } from '../messages.js'
+import { aiSdkMetadata, isNeeded, isOwnMessage, layoutOf, metadataWith, type StepMark } from './mark.js'
+import {
+  type AiSdkFile,
+  type AiSdkMessage,
+  type AiSdkPart,
+  type AiSdkSource,
+  isToolPart,
+  stepsOf,
+} from './message.js'
+import { readToolPart } from './tool-part.js'
+
+/**
+ * Messages of the AI SDK as ours: each step of an assistant's message is a message of its own, as in AG-UI. `toAiSdkMessages` gives
+ * back what came in. Answers found in them are their record; whether they count is decided by the server alone.
+ */
+export function fromAiSdkMessages(messages: readonly AiSdkMessage[]): UIMessage[] {
+  return messages.flatMap((message) =>
+    message.role === 'assistant' ? fromAssistant(message) : [fromPlain(message)],
+  )
+}
+
+function fromPlain({ id, role, parts, metadata }: AiSdkMessage): UIMessage {
+  const layout = layoutOf(parts, (part) => plainPart(part).length === 0)
+  const kept = isNeeded(layout) ? { layout } : {}
+  return known({
+    id,
+    role,
+    parts: parts.flatMap((part) => plainPart(part)),
+    metadata: metadataWith(metadata, kept),
+  })
+}
+
+function plainPart(part: AiSdkPart): MessagePart[] {
+  if (part.type === 'text') return [{ type: 'text', text: string(part.text) ?? '' }]
+  if (part.type === 'file') return [readFile(part)]
+  const { type, ...content } = part
+  return type.startsWith('data-') ? [{ type: 'data', name: type, data: content }] : []
+}
+
+function fromAssistant(message: AiSdkMessage): UIMessage[] {
+  return stepsOf(message).flatMap((parts, step) => (parts.length === 0 ? [] : readStep(message, parts, step)))
+}
+
+/** The id of the message that a step is here. */
+export function stepMessageId(id: string, step: number): string {
+  return step <= 1 ? id : `${id}/${step}`
+}
+
+/** The metadata lies on every step, since any of them may be the last one that is sent back. */
+function readStep(message: AiSdkMessage, parts: readonly AiSdkPart[], step: number): UIMessage[] {
+  const { id } = message
+  const messageId = stepMessageId(id, step)
+  const made: MessagePart[] = []
+  const results: MessagePart[] = []
+  const others: UIMessage[] = []
+  for (const [index, part] of parts.entries()) {
+    if (isOwnMessage(part)) others.push(ownMessage({ id, step, messageId, index }, part, message.metadata))
+    else if (isToolPart(part)) {
+      const [call, result] = readToolPart(messageId, part)
+      made.push(call)
+      if (result) results.push(result)
+    } else made.push(...assistantPart(messageId, index, part))
+  }
+  const layout = layoutOf(parts, isOwnMessage)
+  const mark = { id, step, ...(isNeeded(layout) && { layout }) }
+  const metadata = metadataWith(message.metadata, mark)
+  const main = known({ id: messageId, role: 'assistant' as const, parts: [...made, ...results], metadata })
+  return layout.length === 0 ? others : [main, ...others]
+}
+
+function assistantPart(messageId: string, index: number, part: AiSdkPart): MessagePart[] {
+  switch (part.type) {
+    case 'text':
+      // an empty text is in the layout alone
+      return part.text === '' ? [] : [{ type: 'text', text: part.text }]
+    case 'reasoning': {
+      const { id, text, providerMetadata } = part
+      const own = { countersign: { messageId }, ...aiSdkMetadata({ id, providerMetadata }) }
+      return [{ type: 'reasoning', id: `${messageId}/r${index}`, text, metadata: own }]
+    }
+    case 'source-url':
+    case 'source-document':
+      return [readSource(part)]
+    default:
+      return []
+  }
+}
+
+export function readSource(part: AiSdkSource): SourcePart {
+  const { type, sourceId: id, url, title, mediaType, filename, providerMetadata } = part
+  const metadata = aiSdkMetadata({ type, mediaType, filename, providerMetadata })
+  return known({ type: 'source' as const, id, url, title, metadata })
+}
+
+/** Where a part stands that is a message here. */
+interface Place {
+  readonly id: string
+  readonly step: number
+  readonly messageId: string
+  readonly index: number
+}
+
+/** A part that AG-UI has no event for, as what an activity is made of. */
+export interface OwnMessage {
+  readonly id: string
+  readonly name: string
+  readonly content: Record<string, unknown>
+  readonly mark: StepMark
+}
+
+/**
+ * A part that becomes a message of its own: the application's data by its name, any other under its type. Data with an id may be sent
+ * anew, also with a later step, so its message is found by that id.
+ */
+export function readOwnMessage({ id, step, messageId, index }: Place, part: AiSdkPart): OwnMessage {
+  const { type, ...rest }: Record<string, unknown> & { type: string } = { ...part }
+  const isData = type.startsWith('data-')
+  const dataId = isData ? string(rest.id) : undefined
+  const content = isData ? rest.data : rest
+  return {
+    id: dataId === undefined ? `${messageId}/p${index}` : `${id}/${type}/${dataId}`,
+    name: isData ? type.slice('data-'.length) : type,
+    content: isRecord(content) ? content : { value: content },
+    mark: { id, step, part: known({ index, type, id: dataId }) },
+  }
+}
+
+function ownMessage(place: Place, part: AiSdkPart, shared: unknown): UIMessage {
+  const { id, name, content: data, mark } = readOwnMessage(place, part)
+  return known({
+    id,
+    role: 'assistant' as const,
+    parts: [{ type: 'data' as const, name, data }],
+    metadata: metadataWith(shared, mark),
+  })
+}
+
+const media = ['image', 'audio', 'video'] as const
+
+function readFile({ type: _, mediaType, url, providerReference, ...own }: AiSdkFile): FilePart {
+  const [top] = mediaType.split('/')
+  const metadata = aiSdkMetadata(own)
+  return {
+    type: 'file',
+    media: media.find((one) => one === top) ?? 'document',
+    source: fileSource(mediaType, url, providerReference),
+    ...(metadata && { metadata }),
+  }
+}
+
+const dataUrl = /^data:([^,]*?);base64,(.*)$/s
+
+function fileSource(
+  mimeType: string,
+  url: string,
+  reference: AiSdkFile['providerReference'],
+): FilePart['source'] {
+  const [named] = Object.entries(reference ?? {})
+  if (named) return { type: 'file', value: named[1], mimeType, provider: named[0] }
+  const [, , value] = dataUrl.exec(url) ?? []
+  return value === undefined ? { type: 'url', value: url, mimeType } : { type: 'data', value, mimeType }
+}

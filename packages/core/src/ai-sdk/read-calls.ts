@@ -1,0 +1,276 @@
+import { known, string } from '../machine/value.js'
+import type { AGUIEvent, Interrupt } from '../protocol/events.js'
+import { field, type RawChunk, unknownId } from './fields.js'
+import { aiSdkMetadata } from './mark.js'
+import {
+  type AiSdkApproval,
+  type AiSdkMessage,
+  type AiSdkTool,
+  isToolPart,
+  stepsOf,
+  toolNameOf,
+} from './message.js'
+import type { StepReader } from './read-step.js'
+import { callExtras, differing, requestOf, resultMetadata } from './tool-part.js'
+
+/** What the stream has said of a call so far. */
+interface Call {
+  readonly id: string
+  readonly name: string
+  readonly step: number
+  readonly providerExecuted: boolean
+  state: 'input' | 'available' | 'asked' | 'ended'
+  text: string
+  extras: Record<string, unknown>
+  /** What will run, where it is not what the arguments say. */
+  display: { readonly value: unknown } | undefined
+  /** A request that the server answers itself. */
+  automatic: AiSdkApproval | undefined
+  readonly isFreeText: boolean
+}
+
+/** How a call ended, as the fields of its part. */
+export type AiSdkOutcome = Pick<AiSdkTool, 'state' | 'output' | 'errorText' | 'resultProviderMetadata'>
+
+/** The calls of an AI SDK message, as events. `newId` makes ids of result messages. */
+export function createCallReader(
+  emit: (event: AGUIEvent) => void,
+  newId: () => string,
+  message: StepReader,
+  continued: AiSdkMessage | undefined,
+) {
+  const calls = new Map<string, Call>()
+  const interrupts = new Map<string, Interrupt>()
+  const outcomes = new Map<string, AiSdkOutcome>()
+  for (const [step, parts] of (continued ? stepsOf(continued) : []).entries())
+    for (const part of parts) if (isToolPart(part)) calls.set(part.toolCallId, knownCall(part, step))
+
+  function found(chunk: RawChunk): Call {
+    const id = field(chunk, 'toolCallId')
+    const call = calls.get(id)
+    if (!call) throw unknownId(chunk, id)
+    return call
+  }
+
+  function start(chunk: RawChunk): Call {
+    const id = field(chunk, 'toolCallId')
+    const name = field(chunk, 'toolName')
+    const providerExecuted = chunk.providerExecuted === true
+    const parentMessageId = message.place()
+    const extras = extrasOf(chunk)
+    const { number: step } = message
+    const isFreeText = chunk.inputEncoding === 'text'
+    const none = { text: '', display: undefined, automatic: undefined }
+    const call: Call = { id, name, step, providerExecuted, isFreeText, state: 'input', extras, ...none }
+    calls.set(id, call)
+    const own = { ...(providerExecuted && { countersign: { providerExecuted } }), ...aiSdkMetadata(extras) }
+    const metadata = Object.keys(own).length > 0 ? { metadata: own } : {}
+    emit({ type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name, parentMessageId, ...metadata })
+    return call
+  }
+
+  /** A call of an earlier step may have the same id. */
+  function openCall(chunk: RawChunk): Call | undefined {
+    const call = calls.get(field(chunk, 'toolCallId'))
+    return call?.step === message.number ? call : undefined
+  }
+
+  function grow(call: Call, delta: string): void {
+    call.text += delta
+    if (delta !== '') emit({ type: 'TOOL_CALL_ARGS', toolCallId: call.id, delta })
+  }
+
+  /** The arguments are complete. Where the server made something else of what was streamed, that is what it will run. */
+  function complete(call: Call, chunk: RawChunk): void {
+    const { input } = chunk
+    if (call.text === '' && input !== undefined) grow(call, JSON.stringify(input))
+    call.display = differing(call.text, input)
+    call.extras = { ...call.extras, ...extrasOf(chunk), ...known({ input: call.display?.value }) }
+    call.state = 'available'
+    const own = aiSdkMetadata(call.extras)
+    emit({ type: 'TOOL_CALL_END', toolCallId: call.id, ...(own && { metadata: { ...own } }) })
+  }
+
+  function readInput(chunk: RawChunk): void {
+    if (chunk.type === 'tool-input-start') {
+      if (!openCall(chunk)) start(chunk)
+      return
+    }
+    if (chunk.type === 'tool-input-delta') {
+      const call = found(chunk)
+      const delta = field(chunk, 'inputTextDelta')
+      // free text is no JSON: it comes whole, as a JSON string
+      if (call.state === 'input' && !call.isFreeText) grow(call, delta)
+      return
+    }
+    const isFault = chunk.type === 'tool-input-error'
+    // the SDK keeps what the provider says of a fault with the result
+    const said = isFault ? { ...chunk, providerMetadata: undefined } : chunk
+    const call = openCall(chunk) ?? start(said)
+    if (call.state !== 'input') return
+    complete(call, said)
+    if (isFault) fail(call, chunk)
+  }
+
+  function ask(call: Call, chunk: RawChunk): void {
+    const { approvalDescriptor: descriptor, reason, isAutomatic, signature, inputSchemaInput } = chunk
+    const approval: AiSdkApproval = {
+      id: field(chunk, 'approvalId'),
+      ...known({ descriptor, requestReason: string(reason), signature: string(signature) }),
+      ...(isAutomatic === true && { isAutomatic }),
+      // null is an input too
+      ...(inputSchemaInput !== undefined && { inputSchemaInput }),
+    }
+    if (isAutomatic === true) {
+      call.automatic = approval
+      return
+    }
+    call.state = 'asked'
+    const { id: toolCallId, name: toolName } = call
+    const request = requestOf(approval, call.display)
+    emit({ type: 'CUSTOM', name: 'approval-requested', value: { toolCallId, toolName, approval: request } })
+    interrupts.set(
+      toolCallId,
+      known({
+        id: approval.id,
+        reason: 'tool_call',
+        toolCallId,
+        message: request.message,
+        metadata: { countersign: { approval: request, ...known({ token: request.token }) } },
+      }),
+    )
+  }
+
+  /** The server's own answer. No stream says yes for the person, so one to a request of theirs is left out. */
+  function takeResponse(chunk: RawChunk): void {
+    const id = field(chunk, 'approvalId')
+    for (const call of calls.values()) {
+      if (call.automatic?.id !== id) continue
+      const { approved, reason } = chunk
+      call.automatic = {
+        ...call.automatic,
+        approved: approved === true,
+        ...known({ reason: string(reason) }),
+      }
+    }
+  }
+
+  function settle(
+    call: Call,
+    outcome: AiSdkOutcome,
+    result: { content: string; flag?: 'denied' | 'cancelled' | 'error' },
+    code?: string,
+  ): void {
+    if (call.state === 'ended') return
+    call.state = 'ended'
+    interrupts.delete(call.id)
+    message.interrupt()
+    const { resultProviderMetadata } = outcome
+    outcomes.set(call.id, outcome)
+    const own = known({ resultProviderMetadata, approval: call.automatic })
+    emit({
+      type: 'TOOL_CALL_RESULT',
+      messageId: newId(),
+      toolCallId: call.id,
+      role: 'tool',
+      content: result.content,
+      ...resultMetadata(result.flag, own, code),
+    })
+  }
+
+  function fail(call: Call, chunk: RawChunk): void {
+    const errorText = string(chunk.errorText) ?? 'The tool failed.'
+    const outcome = { state: 'output-error' as const, errorText, ...resultProvider(chunk) }
+    settle(call, outcome, {
+      content: JSON.stringify({ type: 'execution-error', reason: errorText }),
+      flag: 'error',
+    })
+  }
+
+  function readOutput(chunk: RawChunk): void {
+    const call = found(chunk)
+    if (chunk.type === 'tool-output-error') fail(call, chunk)
+    else if (chunk.type === 'tool-output-denied') deny(call)
+    else if (chunk.preliminary === true) report(call, chunk.output)
+    else succeed(call, chunk)
+  }
+
+  function deny(call: Call): void {
+    const content = JSON.stringify({ type: 'execution-denied', reason: call.automatic?.reason })
+    settle(call, { state: 'output-denied' }, { content, flag: 'denied' })
+  }
+
+  function report({ id: toolCallId, name: toolName }: Call, data: unknown = null): void {
+    emit({ type: 'CUSTOM', name: 'tool-progress', value: { toolCallId, toolName, data } })
+  }
+
+  function succeed(call: Call, chunk: RawChunk): void {
+    const { output = null } = chunk
+    const outcome = { state: 'output-available' as const, output, ...resultProvider(chunk) }
+    settle(call, outcome, { content: JSON.stringify(output) })
+  }
+
+  /** Calls that will get no more arguments, or no result: nobody is to wait for them. */
+  function giveUp(isMeant: (call: Call) => boolean): void {
+    for (const call of calls.values()) {
+      if (!isMeant(call)) continue
+      const isWhole = call.state !== 'input'
+      if (!isWhole) emit({ type: 'TOOL_CALL_END', toolCallId: call.id })
+      const reason = isWhole ? 'The run was stopped.' : 'The run ended before its arguments were complete.'
+      const content = JSON.stringify({ type: 'execution-cancelled', reason })
+      const outcome = { state: 'output-error' as const, errorText: reason }
+      settle(call, outcome, { content, flag: 'cancelled' }, isWhole ? 'interrupted' : 'incomplete-arguments')
+    }
+  }
+
+  return {
+    readInput,
+    readOutput,
+    takeResponse,
+    readRequest: (chunk: RawChunk) => ask(found(chunk), chunk),
+    /** The step that they belong to was taken back. */
+    dropStep: (step: number) => giveUp((call) => call.step === step && call.state !== 'ended'),
+    /** What the finished stream leaves to the person and to this client. */
+    end(isStopped: boolean): {
+      readonly interrupts: readonly Interrupt[]
+      readonly pending: readonly string[]
+    } {
+      giveUp(
+        ({ state, providerExecuted }) =>
+          state === 'input' || (isStopped && state === 'available' && !providerExecuted),
+      )
+      const left = [...calls.values()].filter(
+        ({ state, providerExecuted }) => state === 'available' && !providerExecuted,
+      )
+      return { interrupts: [...interrupts.values()], pending: left.map(({ id }) => id) }
+    },
+    /** How each call ended that ended in this stream. */
+    outcomes: outcomes as ReadonlyMap<string, AiSdkOutcome>,
+  }
+}
+
+function extrasOf(chunk: RawChunk): Record<string, unknown> {
+  const { title, toolMetadata, providerMetadata: callProviderMetadata, dynamic } = chunk
+  return callExtras({ dynamic, toolMetadata, callProviderMetadata, ...known({ title: string(title) }) })
+}
+
+function resultProvider({ providerMetadata }: RawChunk): { resultProviderMetadata?: unknown } {
+  return providerMetadata === undefined ? {} : { resultProviderMetadata: providerMetadata }
+}
+
+/** A call of the message that the stream goes on with. Of those only what was asked or answered is still open. */
+function knownCall(part: AiSdkTool, step: number): Call {
+  const isOpen = part.state === 'approval-requested' || part.state === 'approval-responded'
+  return {
+    id: part.toolCallId,
+    name: toolNameOf(part),
+    step,
+    providerExecuted: part.providerExecuted === true,
+    state: isOpen ? 'asked' : 'ended',
+    text: '',
+    extras: {},
+    display: undefined,
+    automatic: part.approval?.isAutomatic ? part.approval : undefined,
+    isFreeText: false,
+  }
+}

@@ -1,0 +1,294 @@
+import { isRecord, known } from '../machine/value.js'
+import type { AGUIEvent } from '../protocol/events.js'
+import { field, type RawChunk, unknownId } from './fields.js'
+import { readOwnMessage, readSource, stepMessageId } from './from-messages.js'
+import {
+  aiSdkMetadata,
+  isNeeded,
+  isOwnMessage,
+  type LayoutItem,
+  layoutOf,
+  metadataWith,
+  type TextItem,
+} from './mark.js'
+import type { AiSdkMessage, AiSdkPart, AiSdkSource } from './message.js'
+import { stepsOf } from './message.js'
+
+/** One step while it is written: an AG-UI message that stays open until the next one, because its parts come in any order. */
+interface Step {
+  readonly messageId: string
+  readonly number: number
+  readonly layout: LayoutItem[]
+  /** Parts of it that are messages of their own. */
+  others: number
+  /** A text went on after a later part had begun. */
+  isMixed: boolean
+  isOpen: boolean
+}
+
+/** A text while it is written. Of several at a time the first is told, the others wait, since a message has one text. */
+interface Text {
+  readonly step: Step
+  readonly item: TextItem
+  readonly place: number
+  waiting: string
+  isDone: boolean
+}
+
+interface Reasoning {
+  readonly messageId: string
+  readonly own: { id: string; providerMetadata: unknown }
+}
+
+export type StepReader = ReturnType<typeof createStepReader>
+
+/** Everything of an AI SDK message but its calls, as events. `continued` is the message that the stream goes on with. */
+export function createStepReader(
+  emit: (event: AGUIEvent) => void,
+  newId: string,
+  continued: AiSdkMessage | undefined,
+) {
+  let id = continued?.id ?? newId
+  let metadata: unknown = continued?.metadata
+  let untold = false
+  const before = continued ? stepsOf(continued) : []
+  let number = Math.max(before.length - 1, 0)
+  let step: Step | undefined
+  const texts = new Map<string, Text>()
+  let queue: Text[] = []
+  const reasonings = new Map<string, Reasoning>()
+  const sources = new Set<string>()
+  const data = new Set<string>()
+  for (const part of continued?.parts ?? []) {
+    if (part.type === 'source-url' || part.type === 'source-document')
+      sources.add((part as AiSdkSource).sourceId)
+    if (part.type.startsWith('data-') && 'id' in part) data.add(`${part.type}/${part.id}`)
+  }
+
+  function current(): Step {
+    const found = (number === before.length - 1 && before[number]) || []
+    step ??= {
+      messageId: stepMessageId(id, number),
+      number,
+      layout: layoutOf(found, isOwnMessage),
+      others: found.filter(isOwnMessage).length,
+      isMixed: false,
+      isOpen: false,
+    }
+    return step
+  }
+
+  function markOf({ layout, isMixed }: Step, isReset?: true) {
+    return known({ id, step: number, layout: isMixed || isNeeded(layout) ? [...layout] : undefined, isReset })
+  }
+
+  /** The step as an open message. */
+  function open(): Step {
+    const opened = current()
+    if (opened.isOpen) return opened
+    opened.isOpen = true
+    untold = false
+    const told = metadataWith(metadata, markOf(opened))
+    emit({
+      type: 'TEXT_MESSAGE_START',
+      messageId: opened.messageId,
+      role: 'assistant',
+      ...(told && { metadata: told }),
+    })
+    return opened
+  }
+
+  function say(text: Text, delta: string): void {
+    const { step: owner, item } = text
+    item.text += delta.length
+    if (owner.layout.length > text.place + 1) owner.isMixed = true
+    emit({ type: 'TEXT_MESSAGE_CONTENT', messageId: owner.messageId, delta })
+  }
+
+  /** Says what is known of the open message again. */
+  function describe(): void {
+    const { messageId } = open()
+    const told = metadataWith(metadata, markOf(current()))
+    if (told) emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: '', metadata: told })
+  }
+
+  /** The texts that waited for those that have ended. */
+  function advance(): void {
+    while (queue[0]?.isDone) {
+      queue.shift()
+      const [next] = queue
+      if (!next || next.waiting === '') continue
+      say(next, next.waiting)
+      next.waiting = ''
+    }
+  }
+
+  function close(isReset?: true): void {
+    for (const text of queue) text.isDone = true
+    advance()
+    texts.clear()
+    queue = []
+    for (const reasoning of reasonings.keys()) endReasoning(reasoning)
+    if (step?.isOpen) {
+      const mark = markOf(step, isReset)
+      emit({ type: 'TEXT_MESSAGE_END', messageId: step.messageId, metadata: { ...aiSdkMetadata(mark) } })
+    }
+    step = undefined
+  }
+
+  function endReasoning(key: string): void {
+    const reasoning = reasonings.get(key)
+    if (!reasoning) return
+    reasonings.delete(key)
+    const { messageId, own } = reasoning
+    const said = aiSdkMetadata(own)
+    emit({ type: 'REASONING_MESSAGE_END', messageId, ...(said && { metadata: { ...said } }) })
+    emit({ type: 'REASONING_END', messageId })
+  }
+
+  /** The part that a delta or an end is about. The SDK takes the last metadata that is given. */
+  function begun<T>(
+    chunk: RawChunk,
+    parts: ReadonlyMap<string, T>,
+    own: (part: T) => { providerMetadata?: unknown },
+  ): T {
+    const part = parts.get(field(chunk, 'id'))
+    if (!part) throw unknownId(chunk, field(chunk, 'id'))
+    if (chunk.providerMetadata !== undefined) own(part).providerMetadata = chunk.providerMetadata
+    return part
+  }
+
+  function readText(chunk: RawChunk): void {
+    if (chunk.type === 'text-start') {
+      const owner = open()
+      const item: TextItem = { text: 0, ...known({ providerMetadata: chunk.providerMetadata }) }
+      const text = { step: owner, item, place: owner.layout.push(item) - 1, waiting: '', isDone: false }
+      texts.set(field(chunk, 'id'), text)
+      queue.push(text)
+      return
+    }
+    const text = begun(chunk, texts, (found) => found.item)
+    if (chunk.type === 'text-delta') {
+      const delta = field(chunk, 'delta')
+      if (text === queue[0]) say(text, delta)
+      else text.waiting += delta
+      return
+    }
+    if (chunk.citations !== undefined) text.item.citations = chunk.citations
+    texts.delete(field(chunk, 'id'))
+    text.isDone = true
+    advance()
+    // a page that stops in the middle of the step keeps what was said of this text
+    if (Object.keys(text.item).length > 1) describe()
+  }
+
+  function readReasoning(chunk: RawChunk): void {
+    const key = field(chunk, 'id')
+    if (chunk.type === 'reasoning-start') {
+      const { messageId: owner, layout } = open()
+      layout.push('part')
+      const messageId = `${owner}/r${layout.length - 1 + current().others}`
+      const own = { id: key, providerMetadata: chunk.providerMetadata }
+      reasonings.set(key, { messageId, own })
+      emit({ type: 'REASONING_START', messageId })
+      const said = { countersign: { messageId: owner }, ...aiSdkMetadata(own) }
+      emit({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning', metadata: said })
+      return
+    }
+    const { messageId } = begun(chunk, reasonings, (found) => found.own)
+    if (chunk.type === 'reasoning-end') endReasoning(key)
+    else emit({ type: 'REASONING_MESSAGE_CONTENT', messageId, delta: field(chunk, 'delta') })
+  }
+
+  function takeSource(chunk: RawChunk): void {
+    const part: AiSdkSource = {
+      ...chunk,
+      type: chunk.type as AiSdkSource['type'],
+      sourceId: field(chunk, 'sourceId'),
+    }
+    if (sources.has(part.sourceId)) return
+    sources.add(part.sourceId)
+    const { messageId, layout } = open()
+    layout.push('part')
+    const { type: _, ...value } = readSource(part)
+    emit({ type: 'CUSTOM', name: 'source', value: { messageId, ...value } })
+  }
+
+  /** What AG-UI has no event for. */
+  function takeOther({ transient, ...chunk }: RawChunk): void {
+    if (transient === true) {
+      const { type: name, ...value } = chunk
+      emit({ type: 'CUSTOM', name: String(name), value })
+      return
+    }
+    const here = current()
+    const index = here.layout.length + here.others
+    const part = readOwnMessage({ id, step: number, messageId: here.messageId, index }, chunk as AiSdkPart)
+    const key = typeof chunk.id === 'string' ? `${chunk.type}/${chunk.id}` : undefined
+    // data that is sent again stays where it is
+    const isKnown = key !== undefined && data.has(key)
+    if (!isKnown) here.others++
+    if (key !== undefined) data.add(key)
+    emit({
+      type: 'ACTIVITY_SNAPSHOT',
+      messageId: part.id,
+      activityType: part.name,
+      content: part.content,
+      replace: true,
+      ...(!isKnown && { metadata: { ...aiSdkMetadata({ ...part.mark }) } }),
+    })
+  }
+
+  return {
+    /** A message that goes on keeps its id: a server that gives another one has not been told of it. */
+    begin(named: unknown): void {
+      if (continued === undefined && typeof named === 'string' && named !== '' && step === undefined)
+        id = named
+    },
+    beginStep(): void {
+      close()
+      number++
+    },
+    resetStep(): void {
+      if (step?.isOpen) close(true)
+      number++
+    },
+    /** Puts a part that is no text of the step into its place; answers the message it belongs to. */
+    place(): string {
+      const { messageId, layout } = open()
+      layout.push('part')
+      return messageId
+    },
+    get number() {
+      return number
+    },
+    /** A result comes: a text that is being written goes on behind it. */
+    interrupt(): void {
+      for (const { step: owner } of queue) owner.isMixed = true
+    },
+    readText,
+    readReasoning,
+    takeSource,
+    takeOther,
+    addMetadata(value: unknown): void {
+      if (value === undefined || value === null) return
+      metadata = merge(metadata, value)
+      if (step?.isOpen) describe()
+      else untold = true
+    },
+    end(): void {
+      if (untold) open()
+      close()
+    },
+  }
+}
+
+/** As the AI SDK merges message metadata: objects key by key, anything else is replaced. */
+function merge(before: unknown, after: unknown): unknown {
+  if (!isRecord(before) || !isRecord(after)) return after
+  const merged = Object.entries(after).map(([key, value]) => [
+    key,
+    merge(Object.hasOwn(before, key) ? before[key] : undefined, value),
+  ])
+  return { ...before, ...Object.fromEntries(merged) }
+}

@@ -1,0 +1,139 @@
+import { string } from '../machine/value.js'
+import { type AGUIEvent, PROTOCOL_VERSION } from '../protocol/events.js'
+import { field, type RawChunk, readChunk } from './fields.js'
+import type { AiSdkMessage } from './message.js'
+import { type AiSdkOutcome, createCallReader } from './read-calls.js'
+import { createStepReader } from './read-step.js'
+
+export interface AiSdkReaderOptions {
+  readonly threadId: string
+  readonly runId: string
+  /** The assistant's message that the stream goes on with: the last of the request, where that was the assistant's. */
+  readonly continued?: AiSdkMessage | undefined
+}
+
+/** Takes the chunks of one AI SDK stream in order and answers the AG-UI events of each. */
+export interface AiSdkReader {
+  /** How many chunks were taken. */
+  readonly count: number
+  /** The server has said that it is done, well or not. A stream that ends before has broken off. */
+  readonly isDone: boolean
+  /** How each call ended that ended in this stream, as the fields of its part. */
+  readonly outcomes: ReadonlyMap<string, AiSdkOutcome>
+  /** The run begins: the server has taken the request. */
+  start(): readonly AGUIEvent[]
+  /**
+   * Chunks of unknown types are left out.
+   *
+   * @throws CountersignError `malformed-event`, or `protocol-violation` for a chunk about something that was not started
+   */
+  read(chunk: unknown): readonly AGUIEvent[]
+  /** The stream has ended: the last event, where the server was done. */
+  end(): readonly AGUIEvent[]
+}
+
+/** Reads a UI message stream of the AI SDK (protocol v1) as AG-UI events. */
+export function createAiSdkReader({ threadId, runId, continued }: AiSdkReaderOptions): AiSdkReader {
+  let out: AGUIEvent[] = []
+  let count = 0
+  let results = 0
+  let ending: 'open' | 'finished' | 'stopped' | 'failed' = 'open'
+  let finishReason: string | undefined
+  const emit = (event: AGUIEvent) => {
+    out.push(event)
+  }
+  const message = createStepReader(emit, runId, continued)
+  const calls = createCallReader(emit, () => `${runId}/result-${++results}`, message, continued)
+
+  function take(): readonly AGUIEvent[] {
+    const events = out
+    out = []
+    return events
+  }
+
+  /** What each type of chunk does. */
+  const steps: Readonly<Record<string, (chunk: RawChunk) => void>> = {
+    start(chunk) {
+      message.begin(chunk.messageId)
+      message.addMetadata(chunk.messageMetadata)
+    },
+    'message-metadata': (chunk) => message.addMetadata(chunk.messageMetadata),
+    'start-step': message.beginStep,
+    'reset-step'() {
+      calls.dropStep(message.number)
+      message.resetStep()
+    },
+    'text-start': message.readText,
+    'text-delta': message.readText,
+    'text-end': message.readText,
+    'reasoning-start': message.readReasoning,
+    'reasoning-delta': message.readReasoning,
+    'reasoning-end': message.readReasoning,
+    'source-url': message.takeSource,
+    'source-document': message.takeSource,
+    file: message.takeOther,
+    'reasoning-file': message.takeOther,
+    custom: message.takeOther,
+    'steering-message': message.takeOther,
+    'tool-input-start': calls.readInput,
+    'tool-input-delta': calls.readInput,
+    'tool-input-available': calls.readInput,
+    'tool-input-error': calls.readInput,
+    'tool-approval-request': calls.readRequest,
+    'tool-approval-response': calls.takeResponse,
+    'tool-output-available': calls.readOutput,
+    'tool-output-error': calls.readOutput,
+    'tool-output-denied': calls.readOutput,
+    error(chunk) {
+      ending = 'failed'
+      emit({ type: 'RUN_ERROR', message: field(chunk, 'errorText') })
+    },
+    abort() {
+      ending = 'stopped'
+    },
+    finish(chunk) {
+      if (ending === 'open') ending = 'finished'
+      finishReason = string(chunk.finishReason) ?? finishReason
+      message.addMetadata(chunk.messageMetadata)
+    },
+  }
+
+  function apply(chunk: RawChunk): void {
+    const { type } = chunk
+    if (Object.hasOwn(steps, type)) steps[type]?.(chunk)
+    else if (type.startsWith('data-')) message.takeOther(chunk)
+  }
+
+  function finish(isStopped: boolean): void {
+    const { interrupts, pending } = calls.end(isStopped)
+    message.end()
+    const metadata =
+      finishReason === undefined ? {} : { metadata: { finishReason: finishReason.replaceAll('-', '_') } }
+    const run = { type: 'RUN_FINISHED', threadId, runId, ...metadata } as const
+    if (isStopped) emit({ ...run, outcome: { type: 'cancelled' } })
+    else if (interrupts.length > 0)
+      emit({ ...run, outcome: { type: 'interrupt', interrupts: [...interrupts] } })
+    else emit({ ...run, outcome: { type: 'success', pendingToolCallIds: [...pending] } })
+  }
+
+  return {
+    get count() {
+      return count
+    },
+    get isDone() {
+      return ending !== 'open'
+    },
+    outcomes: calls.outcomes,
+    start: () => [{ type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION }],
+    read(value) {
+      count++
+      // nothing counts after an error: the SDK's own client stops there
+      if (ending !== 'failed') apply(readChunk(value))
+      return take()
+    },
+    end() {
+      if (ending === 'finished' || ending === 'stopped') finish(ending === 'stopped')
+      return take()
+    },
+  }
+}

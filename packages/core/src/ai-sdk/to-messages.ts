@@ -1,0 +1,221 @@
+import { isRecord, known } from '../machine/value.js'
+import type {
+  FilePart,
+  MessagePart,
+  ReasoningPart,
+  SourcePart,
+  ToolCallPart,
+  ToolResultPart,
+  UIMessage,
+} from '../messages.js'
+import { aiSdkOf, type LayoutItem, ownMetadataOf, readMark, type StepMark } from './mark.js'
+import type { AiSdkFile, AiSdkMessage, AiSdkPart, AiSdkReasoning, AiSdkSource } from './message.js'
+import { writeToolPart } from './tool-part.js'
+
+/**
+ * The conversation as the AI SDK's routes take it. The steps of one AI SDK message are one message again, with everything that its
+ * server said of them; an answer is in the part of its call. See {@link writeToolPart} for what such a server could not take.
+ */
+export function toAiSdkMessages(messages: readonly UIMessage[]): AiSdkMessage[] {
+  const lastSpoken = messages.findLastIndex(({ role }) => role === 'user')
+  const drafts: Draft[] = []
+  for (const [index, message] of messages.entries()) {
+    if (message.role !== 'assistant') {
+      drafts.push({ kind: 'plain', message })
+      continue
+    }
+    const mark = readMark(message.metadata) ?? { id: message.id, step: 1 }
+    if (mark.isReset) continue
+    const last = drafts.at(-1)
+    const draft = last?.kind === 'steps' && last.id === mark.id ? last : newDraft(mark.id)
+    if (draft !== last) drafts.push(draft)
+    addStep(draft, message, mark, index < lastSpoken)
+  }
+  return drafts.map((draft) => (draft.kind === 'steps' ? joinSteps(draft) : toPlain(draft.message)))
+}
+
+/** An AI SDK message as its steps are collected. */
+interface StepsDraft {
+  readonly kind: 'steps'
+  readonly id: string
+  readonly steps: AiSdkPart[][]
+  readonly inserts: { readonly step: number; readonly index: number; readonly part: AiSdkPart }[]
+  metadata: unknown
+}
+
+type Draft = StepsDraft | { readonly kind: 'plain'; readonly message: UIMessage }
+
+function newDraft(id: string): StepsDraft {
+  return { kind: 'steps', id, steps: [], inserts: [], metadata: undefined }
+}
+
+/** More steps than any run takes; a history that names one beyond must not make us write as many. */
+const MAX_STEPS = 10_000
+
+function addStep(
+  draft: StepsDraft,
+  message: UIMessage,
+  { step: named, layout, part }: StepMark,
+  isPast: boolean,
+): void {
+  const step = Math.min(Math.max(named, 0), MAX_STEPS)
+  while (draft.steps.length <= step) draft.steps.push([])
+  const { metadata: before } = draft
+  const after = ownMetadataOf(message.metadata)
+  draft.metadata = isRecord(before) && isRecord(after) ? { ...before, ...after } : (after ?? before)
+  const own = part && writeOwnPart(message, part)
+  if (part && own) {
+    draft.inserts.push({ step, index: part.index, part: own })
+    return
+  }
+  draft.steps[step]?.push(...writeParts(message, layout, isPast))
+}
+
+function joinSteps({ id, steps, inserts, metadata }: StepsDraft): AiSdkMessage {
+  for (const { step, index, part } of inserts) steps[step]?.splice(index, 0, part)
+  const parts = steps.flatMap((step, n) => (n === 0 ? step : [{ type: 'step-start' as const }, ...step]))
+  return { id, role: 'assistant', parts, ...(metadata !== undefined && { metadata }) }
+}
+
+function toPlain({ id, role, parts, metadata }: UIMessage): AiSdkMessage {
+  const { layout } = aiSdkOf(metadata)
+  const own = ownMetadataOf(metadata)
+  const items = Array.isArray(layout) ? (layout as LayoutItem[]) : undefined
+  const written =
+    arrange(textOf(parts), parts.flatMap(writePlainPart), items) ??
+    parts.flatMap(writeInOrder(writePlainPart))
+  return { id, role, parts: written, ...(own !== undefined && { metadata: own }) }
+}
+
+function textOf(parts: readonly MessagePart[]): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}
+
+function writeInOrder(write: (part: MessagePart) => AiSdkPart[]) {
+  return (part: MessagePart): AiSdkPart[] =>
+    part.type === 'text' ? [{ type: 'text', text: part.text }] : write(part)
+}
+
+function writePlainPart(part: MessagePart): AiSdkPart[] {
+  if (part.type === 'file') return [writeFile(part)]
+  if (part.type !== 'data') return []
+  const { name, data } = part
+  // what came from the AI SDK is kept whole under its own type
+  return [
+    name.startsWith('data-') && isRecord(data)
+      ? { ...data, type: dataType(name) }
+      : { type: dataType(name), data },
+  ]
+}
+
+function dataType(name: string): `data-${string}` {
+  return `data-${name.replace(/^data-/, '')}`
+}
+
+function writeParts({ parts }: UIMessage, layout: StepMark['layout'], isPast: boolean): AiSdkPart[] {
+  const results = new Map<string, ToolResultPart>()
+  for (const part of parts) if (part.type === 'tool-result') results.set(part.toolCallId, part)
+  const write = (part: MessagePart): AiSdkPart[] => writeAssistantPart(part, results, isPast)
+  const isWhole = parts.every((part) => part.type !== 'tool-call' || write(part).length > 0)
+  const arranged = isWhole ? arrange(textOf(parts), parts.flatMap(write), layout) : undefined
+  const done = (part: AiSdkPart): AiSdkPart => (part.type === 'text' ? { ...part, state: 'done' } : part)
+  return (arranged ?? parts.flatMap(writeInOrder(write))).map(done)
+}
+
+/** The text cut as the layout has it, with the other parts between; nothing where it is not that of these parts. */
+function arrange(
+  text: string,
+  others: readonly AiSdkPart[],
+  layout: readonly LayoutItem[] | undefined,
+): AiSdkPart[] | undefined {
+  if (layout === undefined) return undefined
+  const rest = others.values()
+  let at = 0
+  const arranged = layout.flatMap((item): AiSdkPart[] => {
+    if (item === 'part') {
+      const next = rest.next()
+      return next.done ? [] : [next.value]
+    }
+    const { text: length, ...more } = item
+    const from = at
+    at += length
+    return [{ type: 'text', text: text.slice(from, at), ...more }]
+  })
+  return at === text.length && arranged.length === layout.length && rest.next().done ? arranged : undefined
+}
+
+/** Everything but text. */
+function writeAssistantPart(
+  part: MessagePart,
+  results: ReadonlyMap<string, ToolResultPart>,
+  isPast: boolean,
+): AiSdkPart[] {
+  switch (part.type) {
+    case 'reasoning':
+      return [writeReasoning(part)]
+    case 'tool-call': {
+      const written = writeToolPart(part as ToolCallPart, results.get(part.id), isPast)
+      return written ? [written] : []
+    }
+    case 'source':
+      return [writeSource(part)]
+    case 'file':
+      return [writeFile(part)]
+    case 'data':
+      return [{ type: dataType(part.name), data: part.data }]
+    case 'text':
+    case 'tool-result':
+      return []
+    default:
+      return part satisfies never
+  }
+}
+
+function writeReasoning({ text, metadata }: ReasoningPart): AiSdkReasoning {
+  return { type: 'reasoning', text, state: 'done', ...aiSdkOf(metadata) }
+}
+
+function writeSource({ id, url, title, metadata }: SourcePart): AiSdkSource {
+  const { type, ...own } = aiSdkOf(metadata)
+  return {
+    type: type === 'source-document' ? type : 'source-url',
+    sourceId: id,
+    ...known({ url, title }),
+    ...own,
+  }
+}
+
+/** A part that was a message here. What the application put in its place is no such part any more. */
+function writeOwnPart(
+  { parts }: UIMessage,
+  { type, id }: NonNullable<StepMark['part']>,
+): AiSdkPart | undefined {
+  const [part] = parts
+  if (part?.type !== 'data') return undefined
+  const { data } = part
+  if (!type.startsWith('data-')) return isRecord(data) ? ({ ...data, type } as AiSdkPart) : undefined
+  const isWrapped = isRecord(data) && Object.keys(data).join() === 'value' && !isRecord(data.value)
+  return { type: dataType(type), data: isWrapped ? data.value : data, ...known({ id }) }
+}
+
+const anyOf = {
+  image: 'image',
+  audio: 'audio',
+  video: 'video',
+  document: 'application/octet-stream',
+} as const
+
+function writeFile({ media, source, metadata }: FilePart): AiSdkFile {
+  const { mimeType: mediaType = anyOf[media] } = source
+  const file = { type: 'file', mediaType, ...aiSdkOf(metadata) } as const
+  switch (source.type) {
+    case 'data':
+      return { ...file, url: `data:${source.mimeType};base64,${source.value}` }
+    case 'url':
+      return { ...file, url: source.value }
+    case 'file':
+      return { ...file, url: '', providerReference: { [source.provider ?? 'default']: source.value } }
+    default:
+      return source satisfies never
+  }
+}

@@ -1,0 +1,197 @@
+import { isRecord, known, parseJson, sameJson, string } from '../machine/value.js'
+import type { ToolCallApproval, ToolCallPart, ToolResultPart } from '../messages.js'
+import { aiSdkMetadata, aiSdkOf } from './mark.js'
+import { type AiSdkApproval, type AiSdkTool, toolNameOf } from './message.js'
+
+/** What the AI SDK says of a call that our part has no field for. */
+export function callExtras(
+  part: Partial<AiSdkTool> & { readonly dynamic?: unknown },
+): Record<string, unknown> {
+  const { title, toolMetadata, inputEncoding, rawInput, callProviderMetadata } = part
+  const dynamic = part.type === 'dynamic-tool' || part.dynamic === true || undefined
+  return known({ dynamic, title, toolMetadata, inputEncoding, rawInput, callProviderMetadata })
+}
+
+/**
+ * The token of a request: everything the server said of it beside its id and its reason, as JSON. A token is what a client sends back
+ * as it came, and so is this (a signature, the input before the schema changed it).
+ */
+function tokenOf({ id: _, approved: __, reason: ___, ...asked }: AiSdkApproval): string | undefined {
+  return Object.keys(asked).length > 0 ? JSON.stringify(asked) : undefined
+}
+
+/** What {@link tokenOf} wrote. */
+function approvalOfToken(token: string | undefined): Omit<AiSdkApproval, 'id'> {
+  const asked = token === undefined ? undefined : parseJson(token)
+  return isRecord(asked) ? asked : {}
+}
+
+/** A request as our machine reads it. `display` is what will run where it is not what the arguments say. */
+export function requestOf(approval: AiSdkApproval, display?: { readonly value: unknown }): ToolCallApproval {
+  return {
+    id: approval.id,
+    needsApproval: true,
+    options: ['deny', 'once'],
+    ...known({ message: approval.requestReason, token: tokenOf(approval), display: display?.value }),
+  }
+}
+
+/** The part of an AI SDK message as a call, and as its result where it has one. */
+export function readToolPart(owner: string, part: AiSdkTool): readonly [ToolCallPart, ToolResultPart?] {
+  const name = toolNameOf(part)
+  const { toolCallId: id, input, approval, providerExecuted } = part
+  const text = input === undefined ? '' : JSON.stringify(input)
+  const metadata = aiSdkMetadata({
+    ...callExtras(part),
+    approval: approval?.isAutomatic ? approval : undefined,
+  })
+  const call = known({
+    type: 'tool-call' as const,
+    id,
+    name,
+    arguments: text,
+    input: text === '' ? {} : input,
+    providerExecuted: providerExecuted || undefined,
+    metadata,
+    approval: approval && !approval.isAutomatic ? answered(approval, part) : undefined,
+  })
+  const result = { type: 'tool-result' as const, id: `${owner}/${id}/result`, toolCallId: id }
+  const more = aiSdkMetadata({ resultProviderMetadata: part.resultProviderMetadata })
+  const failure = (
+    outcome: 'denied' | 'error',
+    reason: string | undefined,
+  ): readonly [ToolCallPart, ToolResultPart] => [
+    { ...call, state: outcome, ...(reason !== undefined && { error: { message: reason } }) },
+    {
+      ...result,
+      content: JSON.stringify({ type: `execution-${outcome}`, reason }),
+      metadata: { countersign: { outcome }, ...more },
+      ...(outcome === 'error' && reason !== undefined && { error: reason }),
+    },
+  ]
+  switch (part.state) {
+    case 'input-streaming':
+      return [{ ...call, arguments: string(part.rawInput) ?? text, state: 'input-streaming' }]
+    case 'input-available':
+      return [{ ...call, state: 'input-complete' }]
+    case 'approval-requested':
+      return [{ ...call, state: approval?.isAutomatic ? 'input-complete' : 'approval-requested' }]
+    case 'approval-responded':
+      return [{ ...call, state: approval?.isAutomatic ? 'input-complete' : 'approval-responded' }]
+    case 'output-available': {
+      if (part.preliminary) return [{ ...call, state: 'input-complete' }]
+      const content = JSON.stringify(part.output ?? null)
+      const done = { ...call, state: 'complete' as const, output: part.output ?? null }
+      return [done, { ...result, content, ...(more && { metadata: more }) }]
+    }
+    case 'output-error':
+      return failure('error', part.errorText)
+    case 'output-denied':
+      return failure('denied', approval?.reason)
+    default:
+      return part.state satisfies never
+  }
+}
+
+/** Whether a stored answer was ever sent is not known, so it goes out again only when the person says so. */
+function answered(approval: AiSdkApproval, { state }: AiSdkTool): ToolCallApproval {
+  const { approved, reason } = approval
+  const delivery = state === 'approval-responded' ? ('unknown' as const) : ('settled' as const)
+  return {
+    ...requestOf(approval),
+    ...known({ approved, reason, delivery: approved === undefined ? undefined : delivery }),
+  }
+}
+
+const unfinished = 'It was interrupted and may or may not have run.'
+
+/**
+ * A call as the AI SDK's server expects it, with everything that server said of it. `isPast`: the person has spoken since. Such a server
+ * takes an answer only as the last thing that was said, and cannot be shown a call without a result; so what can no longer become one
+ * is told as what it is. Nothing for a call whose arguments never became complete.
+ */
+export function writeToolPart(
+  call: ToolCallPart,
+  result: ToolResultPart | undefined,
+  isPast: boolean,
+): AiSdkTool | undefined {
+  const { dynamic, input: sent, approval: automatic, ...own } = aiSdkOf(call.metadata)
+  const { approval: decided, ...after } = aiSdkOf(result?.metadata)
+  const { approval } = call
+  const approved = call.state === 'cancelled' ? false : approval?.approved
+  const base: Omit<AiSdkTool, 'state'> = {
+    ...(dynamic === true ? { type: 'dynamic-tool', toolName: call.name } : { type: `tool-${call.name}` }),
+    toolCallId: call.id,
+    input: sent === undefined ? call.input : sent,
+    ...(call.providerExecuted && { providerExecuted: true }),
+    ...own,
+    ...after,
+    ...(approval
+      ? {
+          approval: {
+            ...approvalOfToken(approval.token),
+            id: approval.id,
+            ...known({ approved, reason: approval.reason }),
+          },
+        }
+      : known({ approval: readAutomatic(decided) ?? readAutomatic(automatic) })),
+  }
+  const failed = (errorText: string): AiSdkTool => ({ ...base, state: 'output-error', errorText })
+  switch (call.state) {
+    case 'awaiting-input':
+    case 'input-streaming':
+      return undefined
+    case 'input-complete':
+    case 'executing':
+      return call.providerExecuted ? { ...base, state: 'input-available' } : failed(unfinished)
+    case 'approval-requested':
+      return { ...base, state: 'approval-requested' }
+    case 'approval-responded':
+      if (!isPast || call.providerExecuted || approval?.delivery === 'waiting')
+        return { ...base, state: 'approval-responded' }
+      return approved ? failed(unfinished) : { ...base, state: 'output-denied' }
+    case 'complete':
+      return { ...base, state: 'output-available', output: call.output ?? null }
+    case 'error':
+      return failed(call.error?.message ?? 'The tool failed.')
+    case 'denied':
+      return { ...base, state: 'output-denied' }
+    case 'cancelled':
+      if (call.error?.code === 'incomplete-arguments') return undefined
+      return approval ? unanswered(base, approval) : failed(call.error?.message ?? unfinished)
+    default:
+      return call.state satisfies never
+  }
+}
+
+/** Nobody said yes: to the AI SDK that is a no, and it tells the model why. */
+function unanswered(base: Omit<AiSdkTool, 'state'>, { id, token, problem }: ToolCallApproval): AiSdkTool {
+  const reason =
+    problem === 'approval-expired' ? 'The time to answer was over.' : 'Nobody answered the request.'
+  return {
+    ...base,
+    state: 'output-denied',
+    approval: { ...approvalOfToken(token), id, approved: false, reason },
+  }
+}
+
+function readAutomatic(value: unknown): AiSdkApproval | undefined {
+  return isRecord(value) && typeof value.id === 'string' ? { ...value, id: value.id } : undefined
+}
+
+/** What is to be shown for a call where the server will run something else than its streamed arguments say. */
+export function differing(text: string, input: unknown): { readonly value: unknown } | undefined {
+  const told = text === '' ? {} : parseJson(text)
+  return sameJson(told, input === undefined ? {} : input) ? undefined : { value: input }
+}
+
+/** Metadata of a result event. */
+export function resultMetadata(
+  outcome: 'denied' | 'cancelled' | 'error' | undefined,
+  own: Readonly<Record<string, unknown>>,
+  code?: string,
+): { metadata?: Record<string, unknown> } {
+  const flag = outcome && { countersign: { outcome, ...known({ code }) } }
+  const metadata = { ...flag, ...aiSdkMetadata(own) }
+  return Object.keys(metadata).length > 0 ? { metadata } : {}
+}

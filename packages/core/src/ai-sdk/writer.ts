@@ -1,0 +1,300 @@
+import { isRecord, known, ours, parseJson, string } from '../machine/value.js'
+import type { AGUIEvent, EventOf, Interrupt } from '../protocol/events.js'
+import { type AiSdkChunk, executed, finishReason, provider, type Said } from './chunk.js'
+import { type AiSdkMessage, isToolPart } from './message.js'
+
+export interface AiSdkWriterOptions {
+  /** Of the assistant's message that the stream builds; that of `continued` where it goes on with one. */
+  readonly messageId: string
+  /** The assistant's message that the stream goes on with: the last of the request, where that was the assistant's. */
+  readonly continued?: AiSdkMessage | undefined
+}
+
+/** A call while its arguments are written. */
+interface OpenCall {
+  readonly name: string
+  readonly providerExecuted: boolean
+  arguments: string
+  encryptedValue?: string
+}
+
+/** Writes AG-UI events as chunks of an AI SDK stream. */
+export type AiSdkWriter = (event: AGUIEvent) => readonly AiSdkChunk[]
+
+/** Names that begin so are of the protocol's own use and no calls that a person or a model should see. */
+const RESERVED = 'client.'
+
+/**
+ * The events of one run as the AI SDK's clients read them: each AG-UI message is a step of one assistant's message. What such a client
+ * cannot hold is left out; a result for a call that is not in the message would make it give up, so it is left out too.
+ */
+export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions): AiSdkWriter {
+  let out: AiSdkChunk[] = []
+  let step: string | undefined
+  let texts = 0
+  let thought: { readonly id: string; own: Record<string, unknown> } | undefined
+  const open = new Map<string, OpenCall>()
+  const shown = new Set((continued?.parts ?? []).filter(isToolPart).map((part) => part.toolCallId))
+  const asked = new Set<string>()
+  /** The last step has calls. */
+  let hasCalls = shown.size > 0
+  const emit = (chunk: AiSdkChunk) => {
+    out.push(chunk)
+  }
+
+  function enter(id: string): void {
+    if (step === id) return
+    if (step !== undefined) emit({ type: 'finish-step' })
+    emit({ type: 'start-step' })
+    step = id
+    hasCalls = false
+  }
+
+  /** Opaque content of the provider comes after a thought's end, and the SDK takes nothing for a part that has ended. */
+  function endThought(): void {
+    if (!thought) return
+    emit({ type: 'reasoning-end', id: thought.id, ...provider(thought.own) })
+    thought = undefined
+  }
+
+  function writeThought(event: Thought): void {
+    const { messageId: id, metadata } = event
+    switch (event.type) {
+      case 'REASONING_MESSAGE_START':
+        enter(string(ours(metadata).messageId) ?? id)
+        emit({ type: 'reasoning-start', id })
+        break
+      case 'REASONING_MESSAGE_CONTENT':
+        emit({ type: 'reasoning-delta', id, delta: event.delta })
+        break
+      case 'REASONING_MESSAGE_END': {
+        const { messageId: _, ...own } = ours(metadata)
+        thought = { id, own }
+        break
+      }
+      default:
+        event satisfies never
+    }
+  }
+
+  function writeText(event: TextEvent): void {
+    if (event.type === 'TEXT_MESSAGE_START') {
+      enter(event.messageId)
+      texts++
+    }
+    const id = `${event.messageId}/${texts}`
+    switch (event.type) {
+      case 'TEXT_MESSAGE_START':
+        emit({ type: 'text-start', id })
+        break
+      case 'TEXT_MESSAGE_CONTENT':
+        if (event.delta !== '') emit({ type: 'text-delta', id, delta: event.delta })
+        break
+      case 'TEXT_MESSAGE_END':
+        emit({ type: 'text-end', id, ...provider(ours(event.metadata)) })
+        break
+      default:
+        event satisfies never
+    }
+  }
+
+  function startCall({
+    toolCallId,
+    toolCallName: name,
+    parentMessageId,
+    metadata,
+  }: EventOf<'TOOL_CALL_START'>): void {
+    if (name.startsWith(RESERVED)) return
+    enter(parentMessageId ?? step ?? toolCallId)
+    const providerExecuted = ours(metadata).providerExecuted === true
+    open.set(toolCallId, { name, providerExecuted, arguments: '' })
+    shown.add(toolCallId)
+    hasCalls = true
+    emit({ type: 'tool-input-start', toolCallId, toolName: name, ...executed(providerExecuted) })
+  }
+
+  function endCall({ toolCallId, metadata }: EventOf<'TOOL_CALL_END'>): void {
+    const call = open.get(toolCallId)
+    if (!call) return
+    open.delete(toolCallId)
+    const { token, providerExecuted: _, ...own } = ours(metadata)
+    const said = provider({ ...own, ...known({ encryptedValue: call.encryptedValue }) })
+    if (token === undefined) complete(toolCallId, call, said)
+    else leaveOpen(toolCallId, call, said)
+  }
+
+  function complete(toolCallId: string, call: OpenCall, said: Said): void {
+    const input = call.arguments === '' ? {} : parseJson(call.arguments)
+    const told = { toolCallId, toolName: call.name, ...executed(call.providerExecuted), ...said }
+    if (input !== undefined) emit({ ...told, type: 'tool-input-available', input })
+    else {
+      const errorText = 'The arguments are not JSON.'
+      emit({ ...told, type: 'tool-input-error', input: call.arguments, errorText })
+    }
+  }
+
+  /**
+   * The person is asked next. An SDK client runs a tool of its own as soon as its input is available, so that is not said before the yes;
+   * the input is there all the same, and the request finds its call.
+   */
+  function leaveOpen(toolCallId: string, call: OpenCall, said: Said): void {
+    if (call.arguments !== '' && said.providerMetadata === undefined) return
+    const { name: toolName, providerExecuted } = call
+    emit({ type: 'tool-input-start', toolCallId, toolName, ...executed(providerExecuted), ...said })
+    emit({ type: 'tool-input-delta', toolCallId, inputTextDelta: call.arguments || '{}' })
+  }
+
+  function keepEncrypted({ subtype, entityId, encryptedValue }: EventOf<'REASONING_ENCRYPTED_VALUE'>): void {
+    const call = subtype === 'tool-call' ? open.get(entityId) : undefined
+    if (call) call.encryptedValue = encryptedValue
+    else if (thought?.id === entityId) thought.own = { ...thought.own, encryptedValue }
+  }
+
+  function writeResult({ toolCallId, content, metadata }: EventOf<'TOOL_CALL_RESULT'>): void {
+    if (!shown.has(toolCallId)) return
+    const own = ours(metadata)
+    const output = typeof content === 'string' ? parseJson(content, content) : content
+    const reason = isRecord(output) ? string(output.reason) : undefined
+    const errorText = reason ?? 'The call has no result.'
+    if (own.outcome === undefined)
+      emit({ type: 'tool-output-available', toolCallId, output, ...provider(own) })
+    else if (own.outcome === 'denied') emit({ type: 'tool-output-denied', toolCallId })
+    else emit({ type: 'tool-output-error', toolCallId, errorText, ...provider(own) })
+  }
+
+  function ask(toolCallId: string, approval: Readonly<Record<string, unknown>>): void {
+    const { id, needsApproval: _, message, token, ...terms } = approval
+    if (typeof id !== 'string' || !shown.has(toolCallId) || asked.has(id)) return
+    asked.add(id)
+    const words = known({ reason: string(message), signature: string(token) })
+    emit({ type: 'tool-approval-request', approvalId: id, toolCallId, ...words, approvalDescriptor: terms })
+  }
+
+  function writeCustom({ name, value }: EventOf<'CUSTOM'>): void {
+    const told = isRecord(value) ? value : {}
+    const toolCallId = string(told.toolCallId) ?? ''
+    const isShown = shown.has(toolCallId)
+    switch (name) {
+      case 'approval-requested':
+        ask(toolCallId, isRecord(told.approval) ? told.approval : {})
+        break
+      case 'tool-progress':
+        if (isShown)
+          emit({ type: 'tool-output-available', toolCallId, output: told.data ?? null, preliminary: true })
+        break
+      // an SDK client runs a tool of its own when it sees the input
+      case 'client-tool-ready':
+        if (isShown)
+          emit({
+            type: 'tool-input-available',
+            toolCallId,
+            toolName: string(told.toolName) ?? '',
+            input: told.input,
+          })
+        break
+      case 'source': {
+        const { id, url, title } = told
+        if (typeof id === 'string' && typeof url === 'string')
+          emit({ type: 'source-url', sourceId: id, url, ...known({ title: string(title) }) })
+        break
+      }
+      default:
+        emit({ type: `data-${name}`, data: value ?? null, transient: true })
+    }
+  }
+
+  /** A question that concerns no call is shown to the application, which has no way to answer it over this stream. */
+  function askAgain(interrupt: Interrupt): void {
+    const { id, toolCallId, metadata } = interrupt
+    const own = ours(metadata)
+    if (toolCallId !== undefined) ask(toolCallId, { id, ...(isRecord(own.approval) && own.approval) })
+    else emit({ type: 'data-interrupt', id, data: interrupt })
+  }
+
+  /**
+   * An SDK client whose last step is all results asks again by itself, for ever where the model has nothing to say. So a run that leaves
+   * nothing to it ends in a step of its own. The client takes note of a step with the next chunk that it shows; a repeated start shows nothing.
+   */
+  function endWithoutCalls(): void {
+    enter(`${messageId}/end`)
+    begin()
+  }
+
+  function begin(): void {
+    emit({ type: 'start', messageId: continued?.id ?? messageId })
+  }
+
+  function finish({ outcome, metadata }: EventOf<'RUN_FINISHED'>): void {
+    if (outcome?.type === 'interrupt') for (const interrupt of outcome.interrupts) askAgain(interrupt)
+    const isLeft = outcome?.type === 'success' && (outcome.pendingToolCallIds ?? []).length > 0
+    if (hasCalls && outcome?.type !== 'interrupt' && !isLeft) endWithoutCalls()
+    if (step !== undefined) emit({ type: 'finish-step' })
+    if (outcome?.type === 'cancelled') emit({ type: 'abort', reason: 'The run was stopped.' })
+    else emit({ type: 'finish', finishReason: finishReason(metadata?.finishReason) })
+  }
+
+  function growCall({ toolCallId, delta }: EventOf<'TOOL_CALL_ARGS'>): void {
+    const call = open.get(toolCallId)
+    if (!call || delta === '') return
+    call.arguments += delta
+    emit({ type: 'tool-input-delta', toolCallId, inputTextDelta: delta })
+  }
+
+  function write(event: AGUIEvent): void {
+    switch (event.type) {
+      case 'RUN_STARTED':
+        begin()
+        break
+      case 'TEXT_MESSAGE_START':
+      case 'TEXT_MESSAGE_CONTENT':
+      case 'TEXT_MESSAGE_END':
+        writeText(event)
+        break
+      case 'REASONING_MESSAGE_START':
+      case 'REASONING_MESSAGE_CONTENT':
+      case 'REASONING_MESSAGE_END':
+        writeThought(event)
+        break
+      case 'REASONING_ENCRYPTED_VALUE':
+        keepEncrypted(event)
+        break
+      case 'TOOL_CALL_START':
+        startCall(event)
+        break
+      case 'TOOL_CALL_ARGS':
+        growCall(event)
+        break
+      case 'TOOL_CALL_END':
+        endCall(event)
+        break
+      case 'TOOL_CALL_RESULT':
+        writeResult(event)
+        break
+      case 'ACTIVITY_SNAPSHOT':
+        emit({ type: `data-${event.activityType}`, id: event.messageId, data: event.content })
+        break
+      case 'CUSTOM':
+        writeCustom(event)
+        break
+      case 'RUN_FINISHED':
+        finish(event)
+        break
+      case 'RUN_ERROR':
+        emit({ type: 'error', errorText: event.message })
+        break
+      default:
+      // state, steps and subagents have no place in an AI SDK message
+    }
+  }
+
+  return (event) => {
+    if (event.type !== 'REASONING_END' && event.type !== 'REASONING_ENCRYPTED_VALUE') endThought()
+    write(event)
+    const chunks = out
+    out = []
+    return chunks
+  }
+}
+
+type Thought = EventOf<'REASONING_MESSAGE_START' | 'REASONING_MESSAGE_CONTENT' | 'REASONING_MESSAGE_END'>
+type TextEvent = EventOf<'TEXT_MESSAGE_START' | 'TEXT_MESSAGE_CONTENT' | 'TEXT_MESSAGE_END'>

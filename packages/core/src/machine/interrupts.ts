@@ -1,0 +1,99 @@
+import type { Interrupt } from '../protocol/events.js'
+import type { Outcome } from './effects.js'
+import type { ChatState, InterruptCell } from './state.js'
+import { subagentMetadata } from './subagents.js'
+import { isRecord, known, ours, string } from './value.js'
+
+/** Questions that concern no tool call: how they are asked, answered and closed. */
+
+/** Answers one; the first answer wins here too. */
+export function setResponse(
+  state: ChatState,
+  cell: InterruptCell | undefined,
+  response: NonNullable<InterruptCell['response']>,
+): void {
+  if (!cell || cell.response) return
+  cell.response = response
+  state.unsent.add(cell)
+  state.owed = 'change'
+}
+
+/** An interrupt of a run that has ended. One that was answered and is asked again wants another answer. */
+export function askInterrupt(state: ChatState, interrupt: Interrupt): void {
+  const cell = state.interrupts.get(interrupt.id)
+  if (!cell || cell.sent) put(state, { interrupt, liveIn: undefined })
+}
+
+/**
+ * `CUSTOM interrupt-requested`: an interrupt while its run is open, which takes the answer itself. The same id once more says that the
+ * answer did not fit (`metadata.countersign.problem`), and asks again.
+ */
+export function askLiveInterrupt(state: ChatState, value: unknown): Outcome {
+  const interrupt = readInterrupt(value)
+  if (!interrupt) return 'malformed-value'
+  if (state.run.phase === 'idle') return 'illegal-step'
+  const { id } = interrupt
+  const before = state.interrupts.get(id)
+  if (before && before.liveIn === undefined) return 'illegal-step'
+  const problem = string(ours(interrupt.metadata).problem)
+  if (before && (problem === undefined || !before.response)) return undefined
+  if (before) before.problem = problem
+  put(state, { interrupt, liveIn: state.run.runId })
+  return undefined
+}
+
+/** `CUSTOM interrupt-closed`: nobody waits for the answer any more, or it has been taken. */
+export function closeLiveInterrupt(state: ChatState, value: unknown): Outcome {
+  const cell = state.interrupts.get(string(isRecord(value) ? value.id : undefined) ?? '')
+  if (cell?.liveIn === undefined) return 'unknown-id'
+  drop(state, cell)
+  return undefined
+}
+
+/** The run that asked is over, and its questions with it. */
+export function closeLiveInterrupts(state: ChatState): void {
+  for (const cell of state.interrupts.values()) if (cell.liveIn !== undefined) drop(state, cell)
+}
+
+/** The stream broke and may go on: nobody knows whether an answer arrived, and a server takes the same one twice as once. */
+export function reopenLiveInterrupts(state: ChatState): void {
+  for (const { interrupt, liveIn, response } of state.interrupts.values())
+    if (liveIn !== undefined && response) put(state, { interrupt, liveIn })
+}
+
+function put(state: ChatState, question: Pick<InterruptCell, 'interrupt' | 'liveIn'>): void {
+  const { id } = question.interrupt
+  const before = state.interrupts.get(id)
+  if (before) state.unsent.delete(before)
+  const interrupt = attributed(state, question.interrupt)
+  state.interrupts.set(id, { kind: 'interrupt', response: undefined, sent: false, ...question, interrupt })
+  state.owed = 'change'
+}
+
+/** Who asks, by name, as on what a subagent says. */
+function attributed(state: ChatState, interrupt: Interrupt): Interrupt {
+  const asker = subagentMetadata(state, interrupt)
+  return asker ? { ...interrupt, metadata: { ...interrupt.metadata, ...asker } } : interrupt
+}
+
+function drop(state: ChatState, cell: InterruptCell): void {
+  state.interrupts.delete(cell.interrupt.id)
+  state.unsent.delete(cell)
+  state.owed = 'change'
+}
+
+/** No stream check reads the value of a CUSTOM event, so it is read here. */
+function readInterrupt(value: unknown): Interrupt | undefined {
+  if (!isRecord(value)) return undefined
+  const { id, reason, message, responseSchema, expiresAt, metadata, subagentRunId } = value
+  if (typeof id !== 'string' || typeof reason !== 'string') return undefined
+  return known({
+    id,
+    reason,
+    message: string(message),
+    responseSchema: isRecord(responseSchema) ? responseSchema : undefined,
+    expiresAt: string(expiresAt),
+    metadata: isRecord(metadata) ? metadata : undefined,
+    subagentRunId: string(subagentRunId),
+  })
+}

@@ -1,0 +1,65 @@
+import type { EventOf } from '../protocol/events.js'
+import type { ChatState, Subagent } from './state.js'
+import { isRecord, known, string } from './value.js'
+
+/** How many of those that a subagent works for are told of, the nearest. */
+const mostParents = 16
+
+interface Attributed {
+  readonly subagentRunId?: string | undefined
+}
+
+/** SUBAGENT_STARTED: its name, and whom it works for. */
+export function announce(state: ChatState, event: EventOf<'SUBAGENT_STARTED'>): void {
+  const { subagentRunId: id, name, parentSubagentRunId } = event
+  const parent = parentSubagentRunId === undefined ? undefined : subagentOf(state, parentSubagentRunId)
+  state.subagents.set(id, known({ id, name, parents: parent && parentsUnder(parent) }))
+}
+
+function parentsUnder({ parents = [], ...parent }: Subagent): Subagent['parents'] {
+  return [...parents, parent].slice(-mostParents)
+}
+
+function subagentOf(state: ChatState, id: string): Subagent {
+  return state.subagents.get(id) ?? { id }
+}
+
+/** Who speaks, where it is a subagent: kept on what it makes. */
+export function subagentMetadata(
+  state: ChatState,
+  { subagentRunId: id }: Attributed,
+): { subagent: Subagent } | undefined {
+  return id === undefined ? undefined : { subagent: subagentOf(state, id) }
+}
+
+/**
+ * The subagent that made a message or a call, or asks by an interrupt, out of its `metadata`; `undefined` where it was the agent itself.
+ * The names are a server's words: show them by `displayText`.
+ */
+export function readSubagent(metadata: unknown): Subagent | undefined {
+  const subagent = readNamed(isRecord(metadata) ? metadata.subagent : undefined)
+  if (!subagent) return undefined
+  const { parents } = Object(metadata).subagent
+  const above = Array.isArray(parents) ? parents.flatMap((parent) => readNamed(parent) ?? []) : []
+  return above.length > 0 ? { ...subagent, parents: above } : subagent
+}
+
+function readNamed(value: unknown): Pick<Subagent, 'id' | 'name'> | undefined {
+  if (!isRecord(value) || typeof value.id !== 'string') return undefined
+  return known({ id: value.id, name: string(value.name) })
+}
+
+/** The id of the subagent that metadata names; `undefined` for what is the agent's own. */
+export function subagentIdOf(metadata: Readonly<Record<string, unknown>> | undefined): string | undefined {
+  const { subagent } = metadata ?? {}
+  return isRecord(subagent) ? string(subagent.id) : undefined
+}
+
+/** Metadata out of AG-UI, where only the id of a subagent is a field of its own. */
+export function withSubagent(
+  metadata: Readonly<Record<string, unknown>> | undefined,
+  { subagentRunId: id }: Attributed,
+): Record<string, unknown> | undefined {
+  if (id === undefined) return metadata && { ...metadata }
+  return subagentIdOf(metadata) === id ? { ...metadata } : { ...metadata, subagent: { id } }
+}
