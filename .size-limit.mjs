@@ -12,6 +12,14 @@ export default [
     modifyEsbuildConfig,
   },
   {
+    name: 'client: aiSdk, which nobody pays for who does not import it',
+    path: 'packages/client/dist/ai-sdk.js',
+    import: '{ aiSdk }',
+    limit: '10 KiB',
+    gzip: true,
+    modifyEsbuildConfig,
+  },
+  {
     name: 'react: useChat, with the client and fetchServerSentEvents',
     import: {
       'packages/react/dist/index.js': '{ useChat }',
@@ -56,6 +64,15 @@ export default [
     import: '{ createChat }',
     ignore: ['svelte', 'svelte/reactivity', 'svelte/store', '@countersign/client'],
     limit: '1 KiB',
+    gzip: true,
+    modifyEsbuildConfig,
+  },
+  {
+    name: 'devtools: the element, on top of the client',
+    path: 'packages/devtools/dist/index.js',
+    import: '{ defineDevtools }',
+    ignore: ['@countersign/client', '@countersign/client/state-patch', '@countersign/core'],
+    limit: '10.5 KiB',
     gzip: true,
     modifyEsbuildConfig,
   },

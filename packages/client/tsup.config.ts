@@ -12,5 +12,6 @@ export default defineConfig({
     'src/web-storage.ts',
     'src/indexed-db.ts',
     'src/web-socket.ts',
+    'src/ai-sdk.ts',
   ],
 })

@@ -2,7 +2,7 @@
 import { ChatClient, stream } from '@countersign/client'
 import { compat, upgradeMessages } from '@countersign/client/compat'
 import { statePatch } from '@countersign/client/state-patch'
-import { fromAGUIMessages, toAGUIMessages } from '@countersign/core'
+import { fromAGUIMessages, readSubagent, toAGUIMessages } from '@countersign/core'
 
 /** The id of the message that makes the client ask: a fixture has only the history before it. It is left out of what is reported. */
 const PROMPT = 'conformance-prompt'
@@ -95,5 +95,7 @@ function heldMessages(message) {
   const [first] = parts
   if (role !== 'assistant' || parts.length !== 1 || first.type !== 'data') return toAGUIMessages([message])
   const held = { id, role: 'activity', activityType: first.name, content: first.data }
-  return [metadata ? { ...held, metadata } : held]
+  const subagent = readSubagent(metadata)
+  const by = subagent ? { subagentRunId: subagent.id } : {}
+  return [{ ...held, ...by, ...(metadata && { metadata }) }]
 }

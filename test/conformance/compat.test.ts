@@ -108,6 +108,18 @@ test('S4.24 what comes after RUN_FINISHED still lands: it belongs before it', as
   expect((await ask([started, ...said, finished, late], 'without')).sent).toMatchObject({ status: 'failed' })
 })
 
+test('a run under other ids than those asked for is taken for it, with a warning; without compat it is refused', async () => {
+  const own = { threadId: 'theirs', runId: 'theirs-1' }
+  const events = [{ type: 'RUN_STARTED', ...own }, ...said, { type: 'RUN_FINISHED', ...own }]
+  const { sent, parts, warnings } = await ask(events)
+  expect(sent).toEqual({ status: 'sent' })
+  expect(parts).toEqual(['text: Hello.'])
+  expect(warnings).toEqual([expect.stringMatching(/other ids than the request/)])
+  const other = { type: 'RUN_FINISHED', threadId: 'theirs', runId: 'theirs-2' }
+  expect((await ask([events[0] ?? {}, ...said, other])).sent).toMatchObject({ status: 'failed' })
+  expect((await ask(events, 'without')).sent).toMatchObject({ status: 'failed' })
+})
+
 test('a late RUN_ERROR is still an error, and a second run still begins', async () => {
   const failed = await ask([started, ...said, finished, { type: 'RUN_ERROR', message: 'broken' }])
   expect(failed.sent).toMatchObject({ status: 'failed' })

@@ -6,7 +6,12 @@ export interface Difference {
   readonly actual: unknown
   /** The clause by which a client of another project may differ here. */
   readonly allowedBy?: string
+  /** The page of the specification whose rule the fixture tests. */
+  readonly rule?: string
 }
+
+/** The clause by which our version stands for the corpus's. */
+export const versionClause: string
 
 export function loadFixtures(folder: string): Fixture[]
 export function judge(fixture: Fixture, result: FixtureResult): Difference[]

@@ -4,12 +4,19 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PROTOCOL_VERSION } from '@countersign/core'
 
+/** Where the corpus says it: the section of its README and the point there. */
+const relaxed = 'README of the corpus, "What a client of another project may relax"'
+
 const clauses = {
-  wording: 'a rejection may use any wording: the text in errorContains is that of the reference client',
-  warning: 'a warning may use any wording: the specification only says that there should be one',
-  era: 'translations for peers before 1.0 are permitted, not required (era-*)',
-  gap: 'the fixture pins an admitted gap of the reference client: the rule is the opposite',
+  wording: `${relaxed}, last paragraph: errorContains is the wording of the reference client, another client reads it as "rejected"`,
+  warning: `${relaxed}, 1: a warning may use any wording, the specification only says that there SHOULD be one`,
+  era: `${relaxed}, 2 (era-*): translations for peers before 1.0 are permitted, not required`,
+  gap: `${relaxed}, 3: the fixture pins an admitted gap of the reference client, the rule is the opposite`,
 }
+
+/** What makes our version stand for the corpus's. */
+export const versionClause =
+  'README of the corpus, "Versions": a client puts its own version in place of "1.1" before running'
 
 /** The fixtures in a folder and the folders in it, by name. */
 export function loadFixtures(folder) {
@@ -30,10 +37,11 @@ function inOurVersion(fixture) {
     )
   const { expect } = fixture
   const warnings = expect.warnings?.map((text) => text.replace('1.1', PROTOCOL_VERSION))
-  return { ...own(fixture), expect: { ...own(expect), ...(warnings && { warnings }) } }
+  const read = { ...own(fixture), expect: { ...own(expect), ...(warnings && { warnings }) } }
+  return JSON.stringify(read) === JSON.stringify(fixture) ? fixture : { ...read, versionRead: true }
 }
 
-/** What differs, as `{ what, expected, actual, allowedBy? }`. */
+/** What differs, as `{ what, expected, actual, allowedBy?, rule }`: the clause that allows it, and the page of the rule that is tested. */
 export function judge(fixture, result) {
   const expected = { ...fixture.expect, ...fixture.expectOverrides?.typescript }
   const isGap = fixture.description?.startsWith('ADMITTED GAP')
@@ -42,6 +50,7 @@ export function judge(fixture, result) {
     .flatMap(([key, wanted]) => checks[key]?.(wanted, result, expected) ?? [])
     .map((difference) => ({
       ...difference,
+      rule: fixture.specPage,
       ...(isEra && { allowedBy: clauses.era }),
       ...(isGap && difference.what === 'outcome' && { allowedBy: clauses.gap }),
     }))

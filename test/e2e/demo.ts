@@ -36,7 +36,14 @@ export async function startDemo(delay: number, page: PageName = 'react'): Promis
     throw new Error('The example server is not built. Run `npm test`, or build the workspace first.')
   const parent = await mkdtemp(join(tmpdir(), 'countersign-demo-'))
   const folder = join(parent, 'workspace')
-  const env = { ...process.env, PORT: '0', DEMO_DIR: folder, DEMO_DELAY: String(delay), DEMO_PAGE: page }
+  const demo = {
+    PORT: '0',
+    DEMO_DIR: folder,
+    DEMO_DELAY: String(delay),
+    DEMO_PAGE: page,
+    DEMO_MODEL: 'planner',
+  }
+  const env = { ...process.env, ...demo }
   const child = spawn(process.execPath, [serverFile], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const url = await new Promise<string>((resolve, reject) => {

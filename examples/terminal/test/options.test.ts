@@ -53,6 +53,7 @@ test('S3.106 where nobody can be asked a request is denied, but for a tool that 
     id: 'a1',
     toolCallId: 'c1',
     status: 'open',
+    askedBy: [],
     disabled: false,
     title: { segments: [], text: '', hidden: 0, suspicious: false },
     message: undefined,

@@ -6,6 +6,7 @@ import {
   displayJson,
   displayText,
   isRecord,
+  readSubagent,
   type ToolCallApproval,
   type ToolCallPart,
 } from '@countersign/core'
@@ -55,6 +56,8 @@ export interface ApprovalView {
   readonly status: ApprovalStatus
   /** Nothing can be answered (now): what answers is to be disabled. */
   readonly disabled: boolean
+  /** The subagents that ask, the outermost first: each works for the one before it. Empty where the agent itself asks. */
+  readonly askedBy: readonly DisplayText[]
   /** The tool's name, unless another title was given. */
   readonly title: DisplayText
   /** The server's own words, to be set apart from the page's. */
@@ -114,6 +117,7 @@ export function approvalView(
     toolCallId: part.id,
     status,
     disabled: status !== 'open',
+    askedBy: askersOf(part),
     title: displayText(options.title ?? part.name, { multiline: false }),
     message: message ? displayText(message) : undefined,
     arguments: shown,
@@ -124,6 +128,15 @@ export function approvalView(
     delivery,
     problem,
   }
+}
+
+/** One that was never announced has no other name than its id. */
+function askersOf({ metadata }: ToolCallPart): readonly DisplayText[] {
+  const asker = readSubagent(metadata)
+  if (!asker) return []
+  return [...(asker.parents ?? []), asker].map(({ id, name }) =>
+    displayText(name ?? id, { multiline: false }),
+  )
 }
 
 function statusOf({ state }: ToolCallPart, { approved, problem }: ToolCallApproval): ApprovalStatus {

@@ -3,8 +3,15 @@ import { upgradeMessages } from './compat-messages.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** The run that was asked for. */
+export interface AskedRun {
+  readonly threadId: string
+  readonly runId: string
+}
+
 export interface TranslatorOptions {
   readonly warn: (message: string) => void
+  readonly asked: AskedRun
   /** Leaves out subagents and who speaks for whom. */
   readonly dropSubagents: boolean
   /**
@@ -41,9 +48,10 @@ const thinking: Readonly<Record<string, string>> = {
  * next run begins, since such servers say things after it that belong before it.
  */
 export function createEventTranslator(options: TranslatorOptions): EventTranslator {
-  const { dropSubagents, acceptUnfinished = false } = options
+  const { asked, dropSubagents, acceptUnfinished = false } = options
   const warned = new Set<string>()
   let run: { readonly threadId: unknown; readonly runId: unknown } | undefined
+  let foreign: Fields | undefined
   let finished: Fields | undefined
   let failed = false
   let spans = 0
@@ -82,15 +90,29 @@ export function createEventTranslator(options: TranslatorOptions): EventTranslat
     return [subagentRunId === undefined ? event : rest]
   }
 
+  /** Some servers give a run ids of their own. */
+  function asAsked(event: Fields): Fields {
+    const { threadId, runId } = event
+    if (threadId === asked.threadId && runId === asked.runId) return event
+    warn('The server gave the run other ids than the request; it is taken for the run that was asked for.')
+    foreign = { threadId, runId }
+    return { ...event, ...asked }
+  }
+
+  function isForeign({ threadId, runId }: Fields): boolean {
+    return foreign !== undefined && threadId === foreign.threadId && runId === foreign.runId
+  }
+
   function follow(event: Fields): Fields[] {
     switch (event.type) {
       case 'RUN_STARTED': {
-        run = { threadId: event.threadId, runId: event.runId }
+        const started = run ? event : asAsked(event)
+        run = { threadId: started.threadId, runId: started.runId }
         failed = false
-        return [...release(), event]
+        return [...release(), started]
       }
       case 'RUN_FINISHED':
-        finished = { ...run, ...event }
+        finished = { ...run, ...event, ...(isForeign(event) && run) }
         return []
       case 'RUN_ERROR':
         failed = true

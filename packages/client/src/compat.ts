@@ -1,6 +1,12 @@
 import { CountersignError, type RunAgentInput } from '@countersign/core'
-import { createEventTranslator, type TranslatorOptions } from './compat-events.js'
+import {
+  type AskedRun,
+  createEventTranslator,
+  type EventTranslator,
+  type TranslatorOptions,
+} from './compat-events.js'
 import { olderInput } from './compat-messages.js'
+import { createTanstackReader, tanstackInput } from './compat-tanstack.js'
 import type { Connection } from './connections/connection.js'
 
 export { upgradeMessages } from './compat-messages.js'
@@ -18,7 +24,7 @@ export interface CompatOptions extends Pick<TranslatorOptions, 'acceptUnfinished
 
 /**
  * For servers from before AG-UI 1.0. Translated are the retired `THINKING_*` events, `null` where 1.0 has nothing, `binary` content
- * parts, a `RUN_FINISHED` without ids, and events that come after it; requests get the fields that 0.x requires and lose
+ * parts, a run under other ids than those asked for, a `RUN_FINISHED` without ids, and events that come after it; requests get the fields that 0.x requires and lose
  * `protocolVersion`. With a `version`: up to 0.0.39 content is flattened to text, up to 0.0.45 reasoning is not sent, up to 0.0.57
  * subagents are left out both ways. Everything lost is warned about. The strict check of the result stays as it is.
  *
@@ -29,12 +35,20 @@ export function compat({ version, acceptUnfinished }: CompatOptions = {}): Compa
   const upTo = atMost(version)
   return (connection, warn) => {
     const { rejoin } = connection
-    const translate = (events: AsyncIterable<unknown>) =>
-      translated(events, { warn, acceptUnfinished, dropSubagents: upTo('0.0.57') })
+    const translate = ({ threadId, runId }: AskedRun, events: AsyncIterable<unknown>) =>
+      translated(
+        events,
+        createEventTranslator({
+          warn,
+          acceptUnfinished,
+          asked: { threadId, runId },
+          dropSubagents: upTo('0.0.57'),
+        }),
+      )
     return {
       ...connection,
-      connect: (input, options) => translate(connection.connect(request(input, warn), options)),
-      ...(rejoin && { rejoin: (cursor, options) => translate(rejoin(cursor, options)) }),
+      connect: (input, options) => translate(input, connection.connect(request(input, warn), options)),
+      ...(rejoin && { rejoin: (cursor, options) => translate(cursor, rejoin(cursor, options)) }),
     }
   }
 
@@ -44,13 +58,38 @@ export function compat({ version, acceptUnfinished }: CompatOptions = {}): Compa
   }
 }
 
+/**
+ * For a `chat()` route of TanStack AI: its approvals, its client tools and its own interrupts are asked and answered as those of any AG-UI
+ * agent, and its events are put in the order of AG-UI 1.0. The reason of a denial reaches the model as the denied call's result.
+ *
+ * @example new ChatClient({ connection: fetchServerSentEvents('/api/chat'), compat: tanstack() })
+ */
+export function tanstack(): Compat {
+  return (connection, warn) => {
+    const { rejoin } = connection
+    const translator = ({ threadId, runId }: AskedRun) =>
+      createEventTranslator({ warn, asked: { threadId, runId }, dropSubagents: false })
+    return {
+      ...connection,
+      connect(input, options) {
+        const events = connection.connect(tanstackInput(input), options)
+        return translated(events, translator(input), createTanstackReader(input))
+      },
+      ...(rejoin && {
+        rejoin: (cursor, options) =>
+          translated(rejoin(cursor, options), translator(cursor), createTanstackReader(cursor, true)),
+      }),
+    }
+  }
+}
+
 async function* translated(
   events: AsyncIterable<unknown>,
-  options: TranslatorOptions,
+  { push, end }: EventTranslator,
+  read: (event: unknown) => readonly unknown[] = (event) => [event],
 ): AsyncGenerator<readonly unknown[]> {
-  const { push, end } = createEventTranslator(options)
   for await (const batch of events) {
-    const next = (Array.isArray(batch) ? batch : [batch]).flatMap(push)
+    const next = (Array.isArray(batch) ? batch : [batch]).flatMap(read).flatMap(push)
     if (next.length > 0) yield next
   }
   const rest = end()

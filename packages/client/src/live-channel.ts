@@ -1,10 +1,4 @@
-import {
-  type CallCell,
-  isCountersignError,
-  type RunEnd,
-  resumeEntries,
-  type ToolMap,
-} from '@countersign/core'
+import { isCountersignError, type RunEnd, resumeEntries, type ToolMap } from '@countersign/core'
 import type { Answered } from './results.js'
 import type { Run } from './run.js'
 import type { Session } from './session.js'
@@ -20,10 +14,10 @@ export function createLiveChannel<Tools extends ToolMap>(
 ) {
   const { state, dispatch, threadId } = session
   /** The channel broke under them: nobody knows whether the server has them, and the end of the run decides. */
-  const lost = new Set<CallCell>()
+  const lost = new Set<Answered>()
 
   /** Once more where nobody knows, as long as the run is open: it may wait for this answer, and takes it once. */
-  async function deliver(run: Run, call: CallCell, send: () => Promise<void>): Promise<void> {
+  async function deliver(run: Run, call: Answered, send: () => Promise<void>): Promise<void> {
     for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LAST_WAIT_MS)) {
       try {
         await send()
@@ -43,28 +37,29 @@ export function createLiveChannel<Tools extends ToolMap>(
   }
 
   /** Too late to be sure for a run that broke or was stopped: its end has said what is known. */
-  function tooLate(run: Run, call: CallCell): void {
+  function tooLate(run: Run, call: Answered): void {
     void run.done.then((end) => {
       if (end.type === 'success') goOn(run, call)
     })
   }
 
-  function goOn(run: Run, call: CallCell): void {
+  function goOn(run: Run, call: Answered): void {
     takeBack(run, call)
     runner.check()
   }
 
-  function takeBack(run: Run, call: CallCell): void {
+  function takeBack(run: Run, call: Answered): void {
     run.carried.delete(call)
-    if (call.approval) dispatch({ type: 'answer-returned', approvalId: call.approval.id })
+    const approvalId = idIn(run, call)
+    if (approvalId !== undefined) dispatch({ type: 'answer-returned', approvalId })
   }
 
   return {
     /** Sends an answer into the run. Gives whether it is on its way: what is not goes out as it would over any connection. */
     send(run: Run, answered: Answered): boolean {
       const { connection, headers = {} } = session.options
-      if (!connection.answer || answered.kind !== 'call' || state.run.phase !== 'streaming') return false
-      const approvalId = answered.approval?.id
+      const approvalId = idIn(run, answered)
+      if (!connection.answer || state.run.phase !== 'streaming') return false
       const resume = resumeEntries(state, false).filter(({ interruptId }) => interruptId === approvalId)
       if (approvalId === undefined || resume.length === 0) return false
       dispatch({ type: 'answer-sent', approvalId })
@@ -86,6 +81,12 @@ export function createLiveChannel<Tools extends ToolMap>(
   }
 }
 
+/** The id by which a run that is open takes an answer; a question that a run ended with is none of its. */
+function idIn(run: Run, answered: Answered): string | undefined {
+  if (answered.kind === 'call') return answered.approval?.id
+  return answered.liveIn === run.id ? answered.interrupt.id : undefined
+}
+
 /** Resolves after so many milliseconds, or when the run is over. */
 function endOrTime({ done }: Run, ms: number): Promise<void> {
   return new Promise((resolve) => {
@@ -97,7 +98,9 @@ function endOrTime({ done }: Run, ms: number): Promise<void> {
   })
 }
 
-/** Whether the server certainly does not have the answer. */
+/** Whether the run certainly will not take the answer. A server that cannot look now may take it when it is asked again. */
 function isRefused(cause: unknown): boolean {
-  return isCountersignError(cause) && cause.code !== 'connection-failed'
+  return (
+    isCountersignError(cause) && cause.code !== 'connection-failed' && cause.code !== 'ledger-unavailable'
+  )
 }

@@ -4,6 +4,7 @@ import {
   type ApplyPatch,
   CountersignError,
   type FinishedRun,
+  type Interrupt,
   type ToolCallApproval,
   type ToolCallPart,
   type ToolMap,
@@ -67,6 +68,11 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
    * (the text stays with the caller).
    */
   onPendingMessage?: PendingMessageMode | undefined
+  /**
+   * Judges the answer to an interrupt that concerns no approval: gives the reason why it does not fit, which refuses it, or nothing. Default:
+   * by the interrupt's `responseSchema`, as far as JSON Schema's words for forms go; where that schema uses others, give this.
+   */
+  checkResponse?: ((payload: unknown, interrupt: Interrupt) => string | undefined) | undefined
   onApprovalRequest?: ((request: ApprovalRequest<Tools>) => void) | undefined
   /** A client tool starts. Only notifies. */
   onToolCall?: ((call: Pick<ToolCallPart<Tools>, 'id' | 'name' | 'input'>) => void) | undefined
@@ -99,6 +105,7 @@ const kinds: { readonly [Name in keyof ChatClientOptions]?: string } = {
   tabs: 'object',
   headers: 'object',
   onPendingMessage: 'cancel | queue | reject',
+  checkResponse: callback,
   onApprovalRequest: callback,
   onToolCall: callback,
   onFinish: callback,

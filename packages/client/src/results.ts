@@ -21,6 +21,8 @@ export type Answered = CallCell | InterruptCell
 
 /** What is known of an answer once the request that carried it has ended. */
 export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
+  if (answered.kind === 'interrupt' && answered.problem !== undefined)
+    return { status: 'refused', code: 'approval-malformed', reason: answered.problem }
   const refused = answered.kind === 'call' ? answered.approval?.problem : undefined
   if (refused === 'approval-expired') return { status: 'expired' }
   if (refused) {

@@ -66,6 +66,19 @@ export function answeringInTheThread({ spec, open }: Bench): void {
     expect(demo.complaints).toEqual([])
   })
 
+  spec('a tool of an MCP server is asked about like any other, with what its server says of it', async () => {
+    const { page, send, request, settled, ...demo } = await open()
+    await send('Clear the folder logs')
+    const card = request('mcp__files__clear_folder')
+    await card.getByText('The server says of it: "Deletes all files of a folder for good."').waitFor()
+    expect(await demo.list('logs')).toHaveLength(5)
+    await approve(card)
+    await page.locator('.prose').filter({ hasText: 'Deleted 5 files in logs.' }).waitFor()
+    await settled()
+    expect(await demo.list('logs')).toEqual([])
+    expect(demo.complaints).toEqual([])
+  })
+
   spec(
     'approving while other requests still stream in: nothing is lost, one continuation follows',
     async () => {

@@ -68,10 +68,30 @@ export function stream(
   open: (input: RunAgentInput, options: ConnectOptions) => EventSource | Promise<EventSource>,
 ): Connection {
   return {
-    async *connect(input, options) {
-      const events = await open(input, options)
-      // Stopped before it began: what was opened is never asked for an event.
-      if (!options.signal.aborted) yield* events
+    connect: (input, options) =>
+      opened(async () => {
+        const events = await open(input, options)
+        // Stopped before it began: what was opened is never asked for an event.
+        return options.signal.aborted ? nothing() : events
+      }),
+  }
+}
+
+async function* nothing(): EventSource {}
+
+/** What `open` gives, opened when the first event is asked for. Not a generator around it, which would cost each event turns of its own. */
+function opened(open: () => Promise<EventSource>): EventSource {
+  return {
+    [Symbol.asyncIterator]() {
+      let source: ReturnType<EventSource[typeof Symbol.asyncIterator]> | undefined
+      const begin = async () => {
+        source = (await open())[Symbol.asyncIterator]()
+        return source.next()
+      }
+      return {
+        next: () => source?.next() ?? begin(),
+        return: async () => (await source?.return?.()) ?? { done: true, value: undefined },
+      }
     },
   }
 }

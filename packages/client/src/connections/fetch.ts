@@ -77,7 +77,7 @@ export function fetchHttpStream(url: string | URL, options: FetchOptions = {}): 
   }
 }
 
-const eventStream = 'text/event-stream'
+export const eventStream = 'text/event-stream'
 const jsonLines = 'application/x-ndjson'
 
 interface Asked extends RequestInit {
@@ -110,7 +110,8 @@ export async function ask(
   return response
 }
 
-function bodyOf(url: string | URL, { headers, body }: Response, accept: string): ByteSource {
+/** The body of an answer of that type. Throws `not-an-event-stream` or `empty-response`. */
+export function bodyOf(url: string | URL, { headers, body }: Response, accept: string): ByteSource {
   const contentType = headers.get('content-type') ?? 'no content type'
   if (!contentType.startsWith(accept)) {
     const message = `"${url}" answered ${contentType} where ${accept} is expected. Check that the URL is the chat endpoint.`

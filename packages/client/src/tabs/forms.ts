@@ -123,7 +123,7 @@ const mirror = shape({
   ),
   unsent: list(place),
   run,
-  subagents: list((value) => Array.isArray(value) && value.length === 2 && value.every((part) => text(part))),
+  subagents: list(shape({ id: text, name: optional(text), parents: optional(list(shape({ id: text }))) })),
   state: anything,
   error: optional(error),
 })

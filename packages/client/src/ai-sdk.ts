@@ -1,0 +1,202 @@
+import {
+  type AGUIEvent,
+  CountersignError,
+  type RunAgentInput,
+  readServerSentEvents,
+  type UIMessage,
+} from '@countersign/core'
+import {
+  type AiSdkMessage,
+  type AiSdkReader,
+  createAiSdkReader,
+  toAiSdkMessages,
+} from '@countersign/core/ai-sdk'
+import { lateAnswers, withOutcomes } from './connections/ai-sdk-answers.js'
+import type { Connection, ConnectOptions } from './connections/connection.js'
+import { ask, bodyOf, eventStream, type FetchOptions } from './connections/fetch.js'
+
+export type { AiSdkMessage } from '@countersign/core/ai-sdk'
+export { fromAiSdkMessages, toAiSdkMessages } from '@countersign/core/ai-sdk'
+
+export interface AiSdkOptions extends FetchOptions {
+  /** The AI SDK route. Default `/api/chat`, as in the SDK. */
+  api?: string | URL | undefined
+  /** Further members of each request's body, or a function that is asked each time. `forwardedProps` of the client are put in too. */
+  body?:
+    | Readonly<Record<string, unknown>>
+    | (() => Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>)
+    | undefined
+  /**
+   * Whether a run whose stream broke off can be taken up, by a GET of `{api}/{threadId}/stream`: `replay` where the route tells the
+   * stream from its beginning again, as the SDK's own do, `rest` where it goes on with what was not read yet. Default: no.
+   */
+  resume?: 'replay' | 'rest' | undefined
+}
+
+/**
+ * A connection to a route of the AI SDK 7 (`streamText(...).toUIMessageStreamResponse()`), unchanged: approvals, chained approvals,
+ * denials with a reason, client tools. Signatures and provider metadata go back as they came.
+ *
+ * The AI SDK has no place for edited arguments and none for "for this session": requests over this connection offer neither, and an
+ * edit is refused before anything is sent. It takes answers only as the last thing that was said; where the person has spoken
+ * since, they go out in a request of their own, which is read until their results are there. Its routes keep no record of answers, so
+ * `retry()` of a run that broke off after a yes may run the call again; nothing else repeats one.
+ *
+ * @example const client = new ChatClient({ connection: aiSdk({ api: '/api/chat' }) })
+ * @throws CountersignError as `fetchServerSentEvents`, and `invalid-argument` for edited arguments out of a stored conversation
+ */
+export function aiSdk(options: AiSdkOptions = {}): Connection {
+  const { api = '/api/chat', resume } = options
+  /** The last run of each conversation, for when it breaks off. */
+  const runs = new Map<string, { readonly runId: string; readonly reader: AiSdkReader }>()
+  /** The last message of the person, by conversation, that the server has begun to answer. */
+  const answered = new Map<string, string>()
+
+  async function post(
+    messages: readonly AiSdkMessage[],
+    { threadId: id, forwardedProps }: RunAgentInput,
+    { headers, signal }: ConnectOptions,
+  ): Promise<Response> {
+    const last = messages.at(-1)
+    const again = last?.role === 'user' && answered.get(id) === last.id
+    const own = typeof options.body === 'function' ? await options.body() : options.body
+    const body = {
+      ...own,
+      ...(isObject(forwardedProps) && forwardedProps),
+      id,
+      messages,
+      trigger: again ? 'regenerate-message' : 'submit-message',
+      ...(last?.role === 'assistant' && { messageId: last.id }),
+    }
+    const response = await ask(api, options, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      signal,
+    })
+    if (last?.role === 'user') answered.set(id, last.id)
+    return response
+  }
+
+  /** Chunks as they arrive, those of one read together. */
+  async function* chunksOf(
+    response: Response,
+    { signal }: ConnectOptions,
+  ): AsyncGenerator<readonly unknown[]> {
+    const { maxEventBytes } = options
+    const body = bodyOf(api, response, eventStream)
+    for await (const batch of readServerSentEvents(body, { maxEventBytes, signal, done: '[DONE]' }))
+      yield batch.map(({ data }) => data)
+  }
+
+  /** The events of a stream. The first `skip` chunks were read already. */
+  async function* eventsOf(response: Response, connect: ConnectOptions, reader: AiSdkReader, skip = 0) {
+    let left = skip
+    try {
+      for await (const chunks of chunksOf(response, connect)) {
+        const events: AGUIEvent[] = []
+        let fault: { readonly error: unknown } | undefined
+        try {
+          for (const chunk of chunks) if (left-- <= 0) events.push(...reader.read(chunk))
+        } catch (error) {
+          fault = { error }
+        }
+        // what came before it counts
+        yield events
+        if (fault) throw fault.error
+      }
+    } catch (error) {
+      // it broke off after the server's last word
+      if (!reader.isDone) throw error
+    }
+    if (!connect.signal.aborted) yield reader.end()
+  }
+
+  /** Sends the answers of one message and reads their results; what the model would say to them is not wanted. */
+  async function* deliver(messages: readonly AiSdkMessage[], input: RunAgentInput, connect: ConnectOptions) {
+    const continued = messages.at(-1)
+    const { threadId, runId } = input
+    const reader = createAiSdkReader({ threadId, runId: `${runId}/${continued?.id}`, continued })
+    const response = await post(messages, input, connect)
+    for await (const chunks of chunksOf(response, connect)) {
+      for (const chunk of chunks) {
+        if (isObject(chunk) && (chunk.type === 'start-step' || chunk.type === 'finish')) return reader
+        yield reader.read(chunk)
+      }
+    }
+    return reader
+  }
+
+  const connection: Connection = {
+    async *connect(input, connect) {
+      refuseEdits(connect.messages)
+      let messages: readonly AiSdkMessage[] = toAiSdkMessages(connect.messages)
+      const { threadId, runId } = input
+      let isStarted = false
+      const start = (reader: AiSdkReader) => {
+        const events = isStarted ? [] : reader.start()
+        isStarted = true
+        return events
+      }
+      for (const at of lateAnswers(connect.messages, messages)) {
+        const told = deliver(messages.slice(0, at + 1), input, connect)
+        let step = await told.next()
+        yield start(createAiSdkReader({ threadId, runId }))
+        for (; !step.done; step = await told.next()) {
+          yield step.value
+          if (step.value.some(({ type }) => type === 'RUN_ERROR')) return
+        }
+        messages = withOutcomes(messages, at, step.value.outcomes)
+      }
+      const last = messages.at(-1)
+      const reader = createAiSdkReader({
+        threadId,
+        runId,
+        continued: last?.role === 'assistant' ? last : undefined,
+      })
+      const response = await post(messages, input, connect)
+      runs.set(threadId, { runId, reader })
+      yield start(reader)
+      yield* eventsOf(response, connect, reader)
+    },
+  }
+  if (!resume) return connection
+  return {
+    ...connection,
+    async *rejoin({ threadId, runId }, connect) {
+      const broken = runs.get(threadId)
+      if (broken?.runId !== runId) return
+      const { headers, signal } = connect
+      const asked = { method: 'GET', headers: { ...headers, accept: eventStream }, signal }
+      const response = await ask(streamUrl(api, threadId), options, asked)
+      if (response.status === 204) return
+      yield* eventsOf(response, connect, broken.reader, resume === 'replay' ? broken.reader.count : 0)
+    },
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function streamUrl(api: string | URL, threadId: string): string {
+  const url = String(api)
+  const end = /[?#]|$/.exec(url)?.index ?? url.length
+  return `${url.slice(0, end).replace(/\/$/, '')}/${encodeURIComponent(threadId)}/stream${url.slice(end)}`
+}
+
+/** An answer whose edits were left out would be a yes to something else. */
+function refuseEdits(messages: readonly UIMessage[]): void {
+  for (const { parts } of messages) {
+    for (const part of parts) {
+      if (part.type !== 'tool-call' || part.state !== 'approval-responded') continue
+      const { approved, input } = part.approval ?? {}
+      if (!approved || input === undefined) continue
+      throw new CountersignError(
+        'invalid-argument',
+        `The arguments of "${part.name}" were edited, and the AI SDK has no place for that: answer without edits, or deny with the reason what to change.`,
+        { toolCallId: part.id },
+      )
+    }
+  }
+}
