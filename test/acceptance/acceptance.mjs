@@ -4,6 +4,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { given } from '../../scripts/arguments.mjs'
 import { ended, start } from '../../scripts/run.mjs'
 import { countSection, coverageByFolder, coverageRow, inRanges, statedBy } from './count.mjs'
 
@@ -19,6 +20,7 @@ const approvalCode = [
 ]
 
 const { values } = parseArgs({
+  args: given,
   options: { results: { type: 'string' }, coverage: { type: 'string' }, bench: { type: 'string' } },
 })
 if (values.results === undefined) await runTests()

@@ -7,10 +7,12 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { given } from '../../scripts/arguments.mjs'
 import { bundleForNode } from '../../scripts/bundle.mjs'
 import { redisForTests } from '../../scripts/redis.mjs'
 
 const { values } = parseArgs({
+  args: given,
   options: {
     calls: { type: 'string', default: '1000' },
     ledger: { type: 'string' },

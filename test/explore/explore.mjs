@@ -2,9 +2,11 @@
 //   node test/explore/explore.mjs [--seed N] [--random N] [--only TEXT] [--verbose]
 import { fork } from 'node:child_process'
 import { parseArgs } from 'node:util'
+import { given } from '../../scripts/arguments.mjs'
 import { everything } from './models.mjs'
 
 const { values } = parseArgs({
+  args: given,
   options: {
     seed: { type: 'string' },
     random: { type: 'string', default: '12000' },

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { explore, invariants, printFailure } from '@countersign/testing'
+import { given } from '../../scripts/arguments.mjs'
 import { brief } from './models.mjs'
 import { mutants } from './mutants.mjs'
 
@@ -46,8 +47,8 @@ function apply({ name }, { file, find, put, times = 1 }, copy) {
 // Every aborted stream makes an error, and nobody reads where it came from.
 Error.stackTraceLimit = 0
 
-const only = process.argv[2]
-const shown = process.argv.includes('--print')
+const only = given[0]
+const shown = given.includes('--print')
 rmSync(folder, { recursive: true, force: true })
 let missed = 0
 const unchanged = { name: 'nothing', edits: [] }

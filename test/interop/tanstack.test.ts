@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import { ChatClient, type ChatClientOptions, fetchServerSentEvents } from '@countersign/client'
 import { tanstack } from '@countersign/client/compat'
+import { checkResponse } from '@countersign/client/response-schema'
 import { clientTool } from '@countersign/core'
 import { until } from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'
@@ -50,7 +51,7 @@ test('a client tool of a TanStack route that needs a yes runs once the route has
 })
 
 test('an interrupt of a TanStack route that concerns no tool is answered by its schema', async () => {
-  const { client, said, warnings } = await openChat()
+  const { client, said, warnings } = await openChat({ checkResponse })
   await client.sendMessage(tanstackPrompts.folder)
   const [interrupt] = client.getSnapshot().interrupts
   expect(interrupt).toMatchObject({ message: 'Which folder?', responseSchema: { required: ['folder'] } })

@@ -4,11 +4,11 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { given } from '../../scripts/arguments.mjs'
 
 const here = import.meta.dirname
 const shared = join(here, '../../../shared/timelines')
 const harness = existsSync(join(shared, 'run.mjs')) ? shared : join(here, 'harness')
-const given = process.argv.slice(2)
 const options = given.length > 0 ? given : ['--seeds', '2000']
 const modes = process.env.PENDING_MODE ? [process.env.PENDING_MODE] : ['cancel', 'queue']
 
