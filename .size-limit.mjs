@@ -20,6 +20,14 @@ export default [
     modifyEsbuildConfig,
   },
   {
+    name: 'client: langGraph, which nobody pays for who does not import it',
+    path: 'packages/client/dist/lang-graph.js',
+    import: '{ langGraph }',
+    limit: '8.5 KiB',
+    gzip: true,
+    modifyEsbuildConfig,
+  },
+  {
     name: 'react: useChat, with the client and fetchServerSentEvents',
     import: {
       'packages/react/dist/index.js': '{ useChat }',

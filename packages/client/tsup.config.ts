@@ -13,5 +13,7 @@ export default defineConfig({
     'src/indexed-db.ts',
     'src/web-socket.ts',
     'src/ai-sdk.ts',
+    'src/lang-graph.ts',
+    'src/response-schema.ts',
   ],
 })

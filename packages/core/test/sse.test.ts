@@ -126,13 +126,14 @@ test('any stream gives the events that eventsource-parser finds in it', async ()
   const streams = fc.array(lines, { maxLength: 40 })
   const property = fc.asyncProperty(streams, fc.array(fc.nat(), { maxLength: 8 }), async (parts, at) => {
     const whole = `${parts.flat().join('')}\n\n`
-    const expected: { data: unknown; id?: string }[] = []
+    const expected: { data: unknown; id?: string; event?: string }[] = []
     let faulty = false
     const parser = createParser({
-      onEvent({ data, id }) {
+      onEvent({ data, id, event }) {
         if (faulty) return
+        const type = event && event !== 'message' ? { event } : {}
         try {
-          expected.push({ data: JSON.parse(data), ...(id !== undefined && { id }) })
+          expected.push({ data: JSON.parse(data), ...(id !== undefined && { id }), ...type })
         } catch {
           faulty = true
         }

@@ -6,6 +6,8 @@ export interface SseEvent {
   data: unknown
   /** Its `id`, for `Last-Event-ID`. */
   id?: string
+  /** Its type, where it is not `message`, the one that events have by default. */
+  event?: string
 }
 
 /** What one read of the body completed, of a large read a part of it; never empty. */
@@ -40,6 +42,7 @@ export function readServerSentEvents(
   let inEvent = false
   let data: string | undefined
   let id: string | undefined
+  let type: string | undefined
 
   function take(line: string, batch: SseEvent[]): boolean {
     if (line === '') return dispatch(batch)
@@ -50,16 +53,21 @@ export function readServerSentEvents(
     const value = colon < 0 ? '' : line.slice(colon + (line[colon + 1] === ' ' ? 2 : 1))
     if (field === 'data') data = data === undefined ? value : `${data}\n${value}`
     if (field === 'id' && !value.includes('\0')) id = value
+    if (field === 'event') type = value
     return false
   }
 
   function dispatch(batch: SseEvent[]): boolean {
-    const event = { data, id }
+    const event = { data, id, type }
     inEvent = false
-    data = id = undefined
+    data = id = type = undefined
     if (event.data === undefined) return false
     if (event.data === done) return true
-    batch.push({ data: parseEvent(event.data, limit), ...(event.id !== undefined && { id: event.id }) })
+    batch.push({
+      data: parseEvent(event.data, limit),
+      ...(event.id !== undefined && { id: event.id }),
+      ...(event.type && event.type !== 'message' && { event: event.type }),
+    })
     return false
   }
 

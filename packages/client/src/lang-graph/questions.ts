@@ -1,0 +1,217 @@
+import { type Interrupt, isRecord, type Message, type ResumeEntry, sameJson } from '@countersign/core'
+import {
+  type Fields,
+  fromJson,
+  type LangGraphCall,
+  type LangGraphInterrupt,
+  listOf,
+  readCall,
+} from './wire.js'
+
+/** One thing that `humanInTheLoopMiddleware` wants decided, and the call that it is about. */
+interface Action {
+  readonly call: LangGraphCall
+  readonly allowed: readonly unknown[]
+  readonly message: string | undefined
+  readonly argsSchema: Fields | undefined
+}
+
+/**
+ * An interrupt of the graph, by what it wants: decisions on calls, all at once and in order; the result of a tool that runs here; or
+ * whatever else.
+ */
+export type Question =
+  | {
+      readonly kind: 'decisions'
+      readonly id: string
+      readonly actions: readonly Action[]
+      /** Whether the server writes `edited_action`, as Python does, or `editedAction`. */
+      readonly isSnake: boolean
+    }
+  | { readonly kind: 'client-tool'; readonly id: string; readonly call: LangGraphCall }
+  | { readonly kind: 'generic'; readonly id: string; readonly value: unknown }
+
+/** The value for `command.resume[id]`. */
+export interface Answer {
+  readonly id: string
+  readonly value: unknown
+}
+
+/** `calls`: those of the model's last message. `clientTools`: names of the tools that run here. */
+export function readQuestion(
+  { id, value }: LangGraphInterrupt,
+  calls: readonly LangGraphCall[],
+  clientTools: ReadonlySet<string>,
+): Question {
+  const handedOut =
+    isRecord(value) && value.type === 'tool' ? readCall(value.toolCall ?? value.tool_call) : undefined
+  if (handedOut && clientTools.has(handedOut.name)) return { kind: 'client-tool', id, call: handedOut }
+  const isSnake = isRecord(value) && value.action_requests !== undefined
+  const actions = isRecord(value) ? readActions(value, calls) : undefined
+  return actions ? { kind: 'decisions', id, actions, isSnake } : { kind: 'generic', id, value }
+}
+
+/** Requests name no calls: each is about the first call left with its name and its arguments. One without such a call makes none of them known. */
+function readActions(value: Fields, calls: readonly LangGraphCall[]): readonly Action[] | undefined {
+  const requests = listOf(value.actionRequests ?? value.action_requests)
+  const configs = listOf(value.reviewConfigs ?? value.review_configs)
+  const left = [...calls]
+  const actions = requests.flatMap((request, at): Action[] => {
+    if (!isRecord(request)) return []
+    const { name, description } = request
+    const found = left.findIndex(
+      (call) => call.name === name && sameJson(call.args, request.args ?? request.arguments),
+    )
+    const [call] = found < 0 ? [] : left.splice(found, 1)
+    const config = configOf(configs, at, name)
+    const argsSchema = config.argsSchema ?? config.args_schema
+    return call
+      ? [
+          {
+            call,
+            allowed: listOf(config.allowedDecisions ?? config.allowed_decisions),
+            message: typeof description === 'string' ? description : undefined,
+            argsSchema: isRecord(argsSchema) ? argsSchema : undefined,
+          },
+        ]
+      : []
+  })
+  return actions.length > 0 && actions.length === requests.length ? actions : undefined
+}
+
+/** There is one for each request, or one for each name. */
+function configOf(configs: readonly unknown[], at: number, name: unknown): Fields {
+  const isOf = (config: unknown): config is Fields =>
+    isRecord(config) && (config.actionName ?? config.action_name) === name
+  const own = configs[at]
+  return (isOf(own) ? own : configs.find(isOf)) ?? {}
+}
+
+/** The calls that wait for a question. */
+export function callsOf(question: Question): readonly LangGraphCall[] {
+  switch (question.kind) {
+    case 'decisions':
+      return question.actions.map(({ call }) => call)
+    case 'client-tool':
+      return [question.call]
+    case 'generic':
+      return []
+    default:
+      return question satisfies never
+  }
+}
+
+/** The question as AG-UI asks it: an interrupt for each decision. A call that runs here is none. */
+export function toInterrupts(question: Question): readonly Interrupt[] {
+  switch (question.kind) {
+    case 'decisions':
+      return question.actions.map((action) => toApproval(question.id, action))
+    case 'client-tool':
+      return []
+    case 'generic':
+      return [toGeneric(question)]
+    default:
+      return question satisfies never
+  }
+}
+
+function toApproval(
+  id: string,
+  { call, allowed, message, argsSchema = { type: 'object' } }: Action,
+): Interrupt {
+  const mayEdit = allowed.includes('edit')
+  const options = [
+    ...(allowed.includes('reject') ? ['deny'] : []),
+    ...(allowed.includes('approve') || mayEdit ? ['once'] : []),
+  ]
+  return {
+    id: approvalId(id, call),
+    reason: 'tool_call',
+    toolCallId: call.id,
+    ...(message !== undefined && { message }),
+    responseSchema: {
+      type: 'object',
+      properties: { approved: { type: 'boolean' }, ...(mayEdit && { editedArgs: argsSchema }) },
+      required: ['approved'],
+    },
+    // what is asked about, so that a question about anything else than what is shown cannot be answered
+    metadata: { countersign: { options, allowEdits: mayEdit, toolName: call.name, input: call.args } },
+  }
+}
+
+/** Whatever the graph passed to `interrupt` is in the metadata, and comes back with the answer. */
+function toGeneric({ id, value }: { readonly id: string; readonly value: unknown }): Interrupt {
+  const { question, message = question } = isRecord(value) ? value : {}
+  const text = typeof value === 'string' ? value : message
+  return {
+    id,
+    reason: 'input_required',
+    ...(typeof text === 'string' && { message: text }),
+    metadata: { 'langgraph:value': value, countersign: { resume: { 'langgraph:value': value } } },
+  }
+}
+
+function approvalId(id: string, call: LangGraphCall): string {
+  return `${id}:${call.id}`
+}
+
+/**
+ * The answer to a question, out of a request. A question of several decisions is answered as a whole, so what the person left open is
+ * rejected where anything was decided. `undefined`: the request has nothing for it.
+ */
+export function answerTo(
+  question: Question,
+  {
+    resume = [],
+    messages,
+  }: { readonly resume?: readonly ResumeEntry[] | undefined; readonly messages: readonly Message[] },
+): Answer | undefined {
+  const { id } = question
+  switch (question.kind) {
+    case 'decisions': {
+      const entries = question.actions.map(({ call }) =>
+        resume.find((one) => one.interruptId === approvalId(id, call)),
+      )
+      if (!entries.some((entry) => entry?.status === 'resolved')) return undefined
+      const decisions = question.actions.map((action, at) =>
+        decisionOf(action, entries[at], question.isSnake),
+      )
+      return { id, value: { decisions } }
+    }
+    case 'client-tool': {
+      const result = messages.findLast((one) => one.role === 'tool' && one.toolCallId === question.call.id)
+      return result ? { id, value: outputOf(result) } : undefined
+    }
+    case 'generic': {
+      const entry = resume.find(({ interruptId }) => interruptId === id)
+      // a graph may ask twice under one id, and the answer is to what was read
+      if (!entry || !sameJson(entry.metadata?.['langgraph:value'], question.value)) return undefined
+      return { id, value: entry.status === 'resolved' ? entry.payload : null }
+    }
+    default:
+      return question satisfies never
+  }
+}
+
+const leftOpen = 'The person went on without an answer.'
+
+function decisionOf({ call, allowed }: Action, entry: ResumeEntry | undefined, isSnake: boolean): Fields {
+  const { approved, editedArgs, reason } = isRecord(entry?.payload) ? entry.payload : {}
+  if (entry?.status !== 'resolved') return { type: 'reject', message: leftOpen }
+  if (!approved) return { type: 'reject', ...(typeof reason === 'string' && { message: reason }) }
+  if (editedArgs === undefined && allowed.includes('approve')) return { type: 'approve' }
+  const action = { name: call.name, args: editedArgs ?? call.args }
+  return { type: 'edit', ...(isSnake ? { edited_action: action } : { editedAction: action }) }
+}
+
+/** What a tool that ran here gave: its result, or `{ error }`. */
+function outputOf(result: Message): unknown {
+  if (result.role !== 'tool') return null
+  if (result.error !== undefined) return { error: result.error }
+  return typeof result.content === 'string' ? fromJson(result.content) : result.content
+}
+
+/** What tells the model of calls that nobody will answer, so that the conversation can go on. */
+export function closeCalls(toolCallIds: readonly string[]): readonly Fields[] {
+  return toolCallIds.map((id) => ({ type: 'tool', tool_call_id: id, content: leftOpen, status: 'error' }))
+}

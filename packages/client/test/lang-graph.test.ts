@@ -1,0 +1,357 @@
+import { ChatClient, type ChatClientOptions, type ToolCallPart } from '@countersign/client'
+import { type LangGraphOptions, langGraph } from '@countersign/client/lang-graph'
+import { clientTool } from '@countersign/core'
+import { until } from '@countersign/testing'
+import { expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+
+type Sse = readonly [event: string, data: unknown]
+
+const thread = '3f0f3a0e-8a3c-4c60-8a6e-0d1c3f2b4a55'
+const step = { langgraph_checkpoint_ns: 'model:1' }
+const text = (content: unknown, id = 'm1'): Sse => [
+  'messages',
+  [{ type: 'AIMessageChunk', id, content }, step],
+]
+const spoken = (content: unknown, more: object = {}, id = 'm1'): Sse => [
+  'updates',
+  { model: { messages: [{ type: 'ai', id, content, ...more }] } },
+]
+const call = (id: string, to: string) => ({ id, name: 'send_mail', args: { to } })
+const asking = (value: unknown, id = 'i1'): Sse => ['updates', { __interrupt__: [{ id, value }] }]
+const result = (toolCallId: string, content: string, status = 'success'): Sse => [
+  'updates',
+  {
+    tools: { messages: [{ type: 'tool', id: `r-${toolCallId}`, tool_call_id: toolCallId, content, status }] },
+  },
+]
+
+/** As LangChain for Python asks. */
+const request = (to: string) => ({ name: 'send_mail', args: { to }, description: `Mail to ${to}` })
+const review = (...allowed: string[]) => ({ action_name: 'send_mail', allowed_decisions: allowed })
+
+interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly headers: unknown
+  readonly body: Readonly<Record<string, unknown>> | undefined
+}
+
+/** A client whose requests end here: runs are answered with the next of these streams, `state` is what the server keeps. */
+function chat(
+  streams: readonly (readonly Sse[])[],
+  options: Partial<LangGraphOptions> = {},
+  { state, ...more }: Partial<ChatClientOptions> & { state?: unknown } = {},
+) {
+  const asked: Asked[] = []
+  let runs = 0
+  const fetch: typeof globalThis.fetch = async (url, { method = 'GET', headers, body } = {}) => {
+    const path = String(url).replace('https://a.example', '')
+    asked.push({ method, path, headers, body: typeof body === 'string' ? JSON.parse(body) : undefined })
+    if (path.endsWith('/state')) return Response.json(state ?? {}, { status: state ? 200 : 404 })
+    if (path.includes('/cancel')) return new Response(null, { status: 204 })
+    const events = streams[runs++] ?? []
+    const sse = events.map(
+      ([event, data], id) => `event: ${event}\r\ndata: ${JSON.stringify(data)}\r\nid: ${id}\r\n\r\n`,
+    )
+    return new Response(sse.join(''), {
+      headers: { 'content-type': 'text/event-stream', 'content-location': `${path}/../run-${runs}` },
+    })
+  }
+  const warnings: string[] = []
+  const connection = langGraph({ apiUrl: 'https://a.example/', assistantId: 'agent', ...options, fetch })
+  const client = new ChatClient({
+    threadId: thread,
+    onWarning: (one) => warnings.push(one),
+    ...more,
+    connection,
+  })
+  onTestFinished(client.dispose)
+  const bodies = () =>
+    asked.flatMap(({ path, body }) => (path.endsWith('/runs/stream') && body ? [body] : []))
+  const calls = (): ToolCallPart[] =>
+    client
+      .getSnapshot()
+      .messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'tool-call' ? [part] : [])))
+  return { asked, bodies, calls, client, warnings }
+}
+
+test('a run is asked for as useStream asks, with the options of the body, and only with what is new', async () => {
+  const { client, asked, bodies, warnings } = chat(
+    [
+      [text('Hel'), text('lo.'), spoken('Hello.')],
+      [text('Again.', 'm2'), spoken('Again.', {}, 'm2')],
+    ],
+    { headers: { 'x-api-key': 'k' }, body: () => ({ context: { tenant: 'a' } }) },
+    { headers: { 'x-b': '2' }, forwardedProps: { config: { recursion_limit: 5 } } },
+  )
+  await client.sendMessage('one')
+  await client.sendMessage('two')
+  expect(asked.map(({ method, path }) => [method, path])).toEqual([
+    ['POST', `/threads/${thread}/runs/stream`],
+    ['POST', `/threads/${thread}/runs/stream`],
+  ])
+  expect(asked[0]?.headers).toMatchObject({ 'x-api-key': 'k', 'x-b': '2' })
+  expect(bodies()[0]).toEqual({
+    assistant_id: 'agent',
+    context: { tenant: 'a' },
+    config: { recursion_limit: 5 },
+    input: { messages: [{ type: 'human', id: expect.any(String), content: 'one' }] },
+    stream_mode: ['messages-tuple', 'updates'],
+    stream_resumable: true,
+    on_disconnect: 'continue',
+    multitask_strategy: 'reject',
+    if_not_exists: 'create',
+  })
+  expect(bodies()[1]?.input).toMatchObject({ messages: [{ content: 'two' }] })
+  expect(client.getSnapshot().messages).toMatchObject([{}, { id: 'm1' }, {}, { id: 'm2' }])
+  expect(warnings).toEqual([])
+})
+
+test('a thread id that is no UUID becomes the same UUID each time', async () => {
+  const paths = await Promise.all(
+    ['thread-1', 'thread-1', 'thread-2', thread.toUpperCase()].map(async (threadId) => {
+      const { client, asked } = chat([[spoken('Hello.')]], {}, { threadId })
+      await client.sendMessage('hello')
+      return asked[0]?.path.split('/')[2]
+    }),
+  )
+  expect(paths[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  expect(paths[1]).toBe(paths[0])
+  expect(paths[2]).not.toBe(paths[0])
+  expect(paths[3]).toBe(thread)
+})
+
+test('what LangChain for Python asks is answered in its words, all decisions at once and in the order asked', async () => {
+  const { client, bodies, calls, warnings } = chat([
+    [
+      spoken('', { tool_calls: [call('c1', 'ada'), call('c2', 'bob'), call('c3', 'cleo')] }),
+      asking({
+        action_requests: [request('ada'), request('bob'), request('cleo')],
+        review_configs: [
+          review('approve', 'edit', 'reject'),
+          review('approve', 'reject'),
+          review('approve', 'reject'),
+        ],
+      }),
+    ],
+    [
+      result('c1', '{"to":"eve"}'),
+      result('c2', 'no', 'error'),
+      result('c3', 'sent'),
+      spoken('Done.', {}, 'm2'),
+    ],
+  ])
+  await client.sendMessage('mail them')
+  expect(calls().map(({ approval }) => [approval?.message, approval?.allowEdits, approval?.options])).toEqual(
+    [
+      ['Mail to ada', true, ['deny', 'once']],
+      ['Mail to bob', false, ['deny', 'once']],
+      ['Mail to cleo', false, ['deny', 'once']],
+    ],
+  )
+  const [first = '', second = '', third = ''] = calls().map(({ approval }) => approval?.id)
+  void client.addToolApprovalResponse({ id: third, approved: true })
+  void client.addToolApprovalResponse({ id: second, approved: false, reason: 'no' })
+  expect(bodies()).toHaveLength(1)
+  expect(await client.addToolApprovalResponse({ id: first, approved: true, input: { to: 'eve' } })).toEqual({
+    status: 'sent',
+  })
+  expect(bodies()[1]?.command).toEqual({
+    resume: {
+      i1: {
+        decisions: [
+          { type: 'edit', edited_action: { name: 'send_mail', args: { to: 'eve' } } },
+          { type: 'reject', message: 'no' },
+          { type: 'approve' },
+        ],
+      },
+    },
+  })
+  expect(bodies()[1]).not.toHaveProperty('input')
+  expect(calls().map(({ state }) => state)).toEqual(['complete', 'denied', 'complete'])
+  expect(warnings).toEqual([])
+})
+
+test('a question about other arguments than those that were shown cannot be answered', async () => {
+  const args = '{"to":"ada"}'
+  const tool_call_chunks = [{ index: 0, id: 'c1', name: 'send_mail', args }]
+  const { client, bodies, calls } = chat([
+    [
+      ['messages', [{ type: 'AIMessageChunk', id: 'm1', content: '', tool_call_chunks }, step]],
+      spoken('', { tool_calls: [call('c1', 'mallory')] }),
+      asking({ action_requests: [request('mallory')], review_configs: [review('approve', 'reject')] }),
+    ],
+  ])
+  await client.sendMessage('mail ada')
+  expect(calls()).toMatchObject([{ input: { to: 'ada' }, approval: { problem: 'approval-changed' } }])
+  expect(await client.addToolApprovalResponse({ id: 'i1:c1', approved: true })).toMatchObject({
+    status: 'closed',
+  })
+  expect(bodies()).toHaveLength(1)
+})
+
+test('two calls that look the same are asked about one by one', async () => {
+  const twice = {
+    action_requests: [request('ada'), request('ada')],
+    review_configs: [review('approve'), review('approve')],
+  }
+  const { client, calls } = chat([
+    [spoken('', { tool_calls: [call('c1', 'ada'), call('c2', 'ada')] }), asking(twice)],
+  ])
+  await client.sendMessage('mail ada twice')
+  expect(calls().map(({ approval }) => [approval?.id, approval?.options])).toEqual([
+    ['i1:c1', ['once']],
+    ['i1:c2', ['once']],
+  ])
+})
+
+test('where only edits are allowed a plain yes is an edit without a change', async () => {
+  const only = {
+    actionRequests: [request('ada')],
+    reviewConfigs: [{ actionName: 'send_mail', allowedDecisions: ['edit'] }],
+  }
+  const { client, bodies } = chat([
+    [spoken('', { tool_calls: [call('c1', 'ada')] }), asking(only)],
+    [result('c1', 'sent')],
+  ])
+  await client.sendMessage('mail ada')
+  await client.addToolApprovalResponse({ id: 'i1:c1', approved: true })
+  expect(bodies()[1]?.command).toEqual({
+    resume: {
+      i1: { decisions: [{ type: 'edit', editedAction: { name: 'send_mail', args: { to: 'ada' } } }] },
+    },
+  })
+})
+
+test('a request for decisions on calls that nobody made is no approval, but an interrupt with the request in it', async () => {
+  const value = { action_requests: [request('mallory')], review_configs: [review('approve')] }
+  const { client, bodies } = chat([[spoken('', { tool_calls: [call('c1', 'ada')] }), asking(value)], []])
+  await client.sendMessage('mail ada')
+  expect(client.getSnapshot().pendingApprovals).toEqual([])
+  expect(client.getSnapshot().interrupts).toMatchObject([
+    { id: 'i1', metadata: { 'langgraph:value': value } },
+  ])
+  await client.respondToInterrupt({ id: 'i1', payload: { decisions: [] } })
+  expect(bodies()[1]?.command).toEqual({ resume: { i1: { decisions: [] } } })
+})
+
+test('several interrupts of one step are each answered by their id, once all are', async () => {
+  const { client, bodies } = chat([
+    [asking('First?', 'i1'), asking({ question: 'Second?' }, 'i2')],
+    [spoken('Thanks.')],
+  ])
+  await client.sendMessage('go')
+  expect(client.getSnapshot().interrupts.map(({ message }) => message)).toEqual(['First?', 'Second?'])
+  void client.respondToInterrupt({ id: 'i2', payload: { b: 2 } })
+  expect(bodies()).toHaveLength(1)
+  await client.respondToInterrupt({ id: 'i1', cancel: true })
+  expect(bodies()[1]?.command).toEqual({ resume: { i1: null, i2: { b: 2 } } })
+})
+
+test('a tool without an implementation runs here, and its result goes to its own interrupt', async () => {
+  const locate = clientTool({
+    name: 'get_location',
+    description: 'Where the person is.',
+    input: z.object({}),
+    execute: () => ({ place: 'Oslo' }),
+  })
+  const made = { id: 'c1', name: 'get_location', args: {} }
+  const { client, bodies, calls, warnings } = chat(
+    [
+      [spoken('', { tool_calls: [made] }), asking({ type: 'tool', toolCall: made })],
+      [result('c1', '{"place":"Oslo"}'), spoken('You are in Oslo.', {}, 'm2')],
+    ],
+    {},
+    { tools: [locate] },
+  )
+  await client.sendMessage('where am i')
+  await until(client, ({ status }) => status === 'ready' && bodies().length === 2)
+  expect(bodies()[1]?.command).toEqual({ resume: { i1: { place: 'Oslo' } } })
+  expect(calls()).toMatchObject([{ state: 'complete', output: { place: 'Oslo' } }])
+  expect(warnings).toEqual([])
+})
+
+test('arguments grow as they arrive, and thoughts come before what is said', async () => {
+  const chunk = (more: object): Sse => [
+    'messages',
+    [{ type: 'AIMessageChunk', id: 'm1', content: [], ...more }, step],
+  ]
+  const args: string[] = []
+  const { client, calls, warnings } = chat([
+    [
+      chunk({ content: [{ type: 'thinking', thinking: 'Hm.' }] }),
+      chunk({ content: [{ type: 'text', text: 'I mail her.' }] }),
+      chunk({ tool_call_chunks: [{ index: 1, id: 'c1', name: 'send_mail', args: '' }] }),
+      chunk({ tool_call_chunks: [{ index: 1, id: null, name: null, args: '{"to":' }] }),
+      chunk({ tool_call_chunks: [{ index: 1, args: '"ada"}' }] }),
+      spoken([{ type: 'text', text: 'I mail her.' }], { tool_calls: [call('c1', 'ada')] }),
+      result('c1', 'sent'),
+    ],
+  ])
+  client.subscribe(() => args.push(...calls().map((one) => one.arguments)))
+  await client.sendMessage('mail ada')
+  expect(client.getSnapshot().messages.at(-1)?.parts).toMatchObject([
+    { type: 'reasoning', text: 'Hm.' },
+    { type: 'text', text: 'I mail her.' },
+    { type: 'tool-call', input: { to: 'ada' }, state: 'complete', output: 'sent' },
+    { type: 'tool-result' },
+  ])
+  expect(warnings).toEqual([])
+})
+
+test('a tool that failed is an error, a graph that failed is a failed run, and the next message finds out what is left', async () => {
+  const { client, asked, calls } = chat(
+    [
+      [
+        spoken('', { tool_calls: [call('c1', 'ada')] }),
+        result('c1', 'No such address.', 'error'),
+        ['error', { error: 'ValueError', message: 'Bad.' }],
+      ],
+      [spoken('Hello.', {}, 'm2')],
+    ],
+    {},
+    { state: { values: { messages: [] }, next: ['model'], tasks: [] } },
+  )
+  expect(await client.sendMessage('mail ada')).toMatchObject({
+    status: 'failed',
+    error: { code: 'run-error', message: 'Bad.' },
+  })
+  expect(calls()).toMatchObject([{ state: 'error', error: { message: 'No such address.' } }])
+  await client.sendMessage('hello')
+  expect(asked.map(({ method, path }) => `${method} ${path.split('/').at(-1)}`)).toEqual([
+    'POST stream',
+    'GET state',
+    'POST stream',
+  ])
+})
+
+test('a stream that ends within a step has broken off, and is joined where it stopped', async () => {
+  const { client, asked } = chat([
+    [['metadata', { run_id: 'run-9' }], text('Hel')],
+    [text('lo.'), spoken('Hello.')],
+  ])
+  expect(await client.sendMessage('hello')).toMatchObject({
+    status: 'failed',
+    error: { code: 'truncated-stream' },
+  })
+  await client.retry()
+  expect(asked.at(-1)).toMatchObject({
+    method: 'GET',
+    path: `/threads/${thread}/runs/run-9/stream`,
+    headers: { 'last-event-id': '1' },
+  })
+  expect(client.getSnapshot()).toMatchObject({
+    status: 'ready',
+    messages: [{}, { parts: [{ text: 'Hello.' }] }],
+  })
+})
+
+test('the state of the graph comes along where it is asked for, without what is told otherwise', async () => {
+  const { client, bodies } = chat([[['values', { messages: [], todos: ['mail'] }], spoken('Hello.')]], {
+    state: true,
+  })
+  await client.sendMessage('hello')
+  expect(bodies()[0]?.stream_mode).toEqual(['messages-tuple', 'updates', 'values'])
+  expect(client.getSnapshot().state).toEqual({ todos: ['mail'] })
+})
