@@ -3,7 +3,6 @@ import {
   CountersignError,
   findAnswerable,
   hasDeferredAnswer,
-  type Interrupt,
   isLeftHere,
   isRecord,
   type LocalAct,
@@ -15,7 +14,7 @@ import {
 } from '@countersign/core'
 import { expiryOf } from './expiry.js'
 import type { Observation } from './observation.js'
-import { faultOfResponse } from './response-schema.js'
+import type { CheckResponse } from './options.js'
 import type { Answered, AnswerResult, SendResult } from './results.js'
 import type { Run } from './run.js'
 import type { Runner } from './runner.js'
@@ -94,7 +93,7 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
         return { status: 'expired' }
       }
       const edited = copyJson(response.input)
-      const fault = edited.fault ?? faultOf({ ...response, input: edited.value }, approval, call.input)
+      const fault = edited.fault ?? faultOf(response, edited.value, approval, call.input)
       if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
       return give(call, { type: 'answer', approvalId: id, approved, reason, input: edited.value, scope })
     },
@@ -124,8 +123,8 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
       // AG-UI 1.0, interrupts: what has expired can only be cancelled.
       if (expiryOf(cell.interrupt) <= session.now()) return { status: 'expired' }
       const { value: payload, fault } = copyJson(response.payload)
-      const check = session.options.checkResponse ?? checkBySchema
-      const reason = fault ?? check(payload, cell.interrupt)
+      const { checkResponse = refuseUnchecked } = session.options
+      const reason = fault ?? checkResponse(payload, cell.interrupt)
       if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
       return give(cell, { type: 'respond', interruptId, response: { payload } })
     },
@@ -202,7 +201,8 @@ export function disposedError(): CountersignError {
 
 /** What makes an answer one that the server could not take. It is told before the request is used up. */
 function faultOf(
-  { approved, input, scope }: ApprovalResponse,
+  { approved, scope }: ApprovalResponse,
+  input: unknown,
   approval: ToolCallApproval,
   asked: unknown,
 ): string | undefined {
@@ -219,9 +219,10 @@ function faultOf(
   return undefined
 }
 
-function checkBySchema(payload: unknown, { responseSchema }: Interrupt): string | undefined {
-  return responseSchema && faultOfResponse(responseSchema, payload)
-}
+/** Nothing here can tell whether the answer fits: it is never let through on trust. */
+const refuseUnchecked: CheckResponse = (_, { responseSchema }) =>
+  responseSchema &&
+  'Nothing checks answers by a schema: give the option `checkResponse`, as from "@countersign/client/response-schema".'
 
 /** Arguments as they are at this moment: what the page does with its object afterwards changes no answer. */
 function copyJson(value: unknown): { readonly value?: unknown; readonly fault?: string } {

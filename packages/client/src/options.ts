@@ -39,6 +39,9 @@ export interface FinishedInfo<Tools extends ToolMap = ToolMap> {
   readonly outcome: FinishedRun['outcome']
 }
 
+/** Gives the reason why `payload` does not fit, which refuses it, or nothing. */
+export type CheckResponse = (payload: unknown, interrupt: Interrupt) => string | undefined
+
 /** Options of a {@link ChatClient}. All but `connection` have a default; all but `threadId`, `initialMessages`, `statePatch`, `persistence` and `tabs` can be changed later. */
 export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   /** How to reach the agent: `fetchServerSentEvents(url)`, `fetchHttpStream(url)`, `stream(fn)` or your own. */
@@ -69,10 +72,10 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
    */
   onPendingMessage?: PendingMessageMode | undefined
   /**
-   * Judges the answer to an interrupt that concerns no approval: gives the reason why it does not fit, which refuses it, or nothing. Default:
-   * by the interrupt's `responseSchema`, as far as JSON Schema's words for forms go; where that schema uses others, give this.
+   * Judges the answer to an interrupt that concerns no approval: `checkResponse` of `@countersign/client/response-schema` by the
+   * interrupt's JSON Schema, or your own. Without it an interrupt that has a schema can only be declined.
    */
-  checkResponse?: ((payload: unknown, interrupt: Interrupt) => string | undefined) | undefined
+  checkResponse?: CheckResponse | undefined
   onApprovalRequest?: ((request: ApprovalRequest<Tools>) => void) | undefined
   /** A client tool starts. Only notifies. */
   onToolCall?: ((call: Pick<ToolCallPart<Tools>, 'id' | 'name' | 'input'>) => void) | undefined

@@ -1,13 +1,15 @@
 import { isRecord, sameJson } from '@countersign/core'
+import type { CheckResponse } from './options.js'
 
 /**
- * Why an answer does not fit the JSON Schema (2020-12) that was asked with, or `undefined` where it fits. Only what can be judged is
- * let through: an assertion that is not known here makes no answer fit, and the reason names it. Annotations and words that are no
- * part of JSON Schema assert nothing, as its specification has it.
+ * Why an answer does not fit the JSON Schema (2020-12) that the interrupt has, or `undefined` where it fits or there is no schema. Only
+ * what can be judged is let through: an assertion that is not known here makes no answer fit, and the reason names it. Annotations and
+ * words that are no part of JSON Schema assert nothing, as its specification has it.
+ *
+ * @example new ChatClient({ connection, checkResponse })
  */
-export function faultOfResponse(schema: unknown, value: unknown): string | undefined {
-  return faultAt({ root: schema, path: '', depth: 0 }, schema, value)
-}
+export const checkResponse: CheckResponse = (payload, { responseSchema: root }) =>
+  root && faultAt({ root, path: '', depth: 0 }, root, payload)
 
 interface Place {
   readonly root: unknown
@@ -33,7 +35,7 @@ function faultAt(place: Place, schema: unknown, value: unknown): string | undefi
   if (!isRecord(schema)) return say(place, 'is not asked for')
   return firstFault(Object.entries(schema), ([word, wanted]) => {
     if (unjudged.has(word))
-      return say(place, `cannot be checked for "${word}"; give the option checkResponse`)
+      return say(place, `cannot be checked for "${word}"; check it by a checkResponse of your own`)
     return Object.hasOwn(assertions, word) ? assertions[word]?.(wanted, value, place, schema) : undefined
   })
 }

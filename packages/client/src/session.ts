@@ -89,8 +89,9 @@ export class Session<Tools extends ToolMap> {
   readonly #onEffect = (effect: Effect): void => {
     switch (effect.type) {
       case 'approval-requested': {
+        if (!this.options.onApprovalRequest) return
         const { type: _, ...request } = effect
-        this.options.onApprovalRequest?.(typed({ ...request, approvalId: request.approval.id }))
+        this.options.onApprovalRequest(typed({ ...request, approvalId: request.approval.id }))
         return
       }
       case 'unhandled':

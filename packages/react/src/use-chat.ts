@@ -28,8 +28,9 @@ export type UseChatOptions<Tools extends ToolMap = ToolMap> =
 export function useChat<Tools extends ToolMap = ToolMap>(options?: UseChatOptions<Tools>): UseChat<Tools> {
   const client = useChatClient(options)
   const snapshot = useSyncExternalStore(client.subscribe, client.getSnapshot, client.getServerSnapshot)
-  // V8 copies an object that has all the names many times faster than it adds names to a copy.
-  const whole = useMemo(() => Object.assign({}, client.getSnapshot(), client.actions, { client }), [client])
+  // V8 copies an object that has all the names many times faster than it adds names to a copy; not one that `Object.assign` has made of
+  // so many names, which it keeps as a dictionary.
+  const whole = useMemo(() => ({ ...client.getSnapshot(), ...client.actions, client }), [client])
   return useMemo(() => ({ ...whole, ...snapshot }), [whole, snapshot])
 }
 

@@ -12,9 +12,11 @@ import {
   createEffect,
   createMemo,
   createRenderEffect,
+  getOwner,
   mergeProps,
   on,
   onCleanup,
+  runWithOwner,
   untrack,
 } from 'solid-js'
 import { useClients } from './provider.js'
@@ -101,9 +103,17 @@ export function createSnapshot<Tools extends ToolMap>(
   )
 }
 
-/** The fields of what `read` gives, each a getter that tells only of its own changes. */
+/** The fields of what `read` gives, each a getter that tells only of its own changes. One that nobody reads costs nothing. */
 function createFields<T extends object>(read: Accessor<T>): T {
+  const owner = getOwner()
   const names = Object.keys(untrack(read)) as (keyof T)[]
-  const getters = names.map((name) => [name, { enumerable: true, get: createMemo(() => read()[name]) }])
+  const getters = names.map((name) => {
+    let field: Accessor<T[typeof name]> | undefined
+    const get = () => {
+      field ??= runWithOwner(owner, () => createMemo(() => read()[name]))
+      return field?.()
+    }
+    return [name, { enumerable: true, get }]
+  })
   return Object.defineProperties({} as T, Object.fromEntries(getters))
 }

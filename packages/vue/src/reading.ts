@@ -29,19 +29,28 @@ export function useReading<T>(reading: () => Reading<T>): ComputedRef<T> {
   const change = () => {
     changes.value = undefined
   }
+  let last: T | undefined
+  /** Whether `last` was read after what was told last. */
+  let isRead = false
   // A component that takes over what a server rendered has its element before it is mounted.
   const instance = setupInstance()
   let isServed = instance && (instance.vnode.el ?? inject(ssrContextKey, undefined)) != null
-  whileShown(source, ([subscribe]) => {
+  whileShown(source, ([subscribe, get]) => {
     isServed = false
     // Between the first reading and this there may have been a change.
     change()
-    return subscribe(change)
+    return subscribe(() => {
+      if (!isRead || Object.is(get(), last)) return
+      isRead = false
+      change()
+    })
   })
   return computed(() => {
     void changes.value
     const [, get, getServer] = source.value
-    return isServed ? getServer() : get()
+    last = isServed ? getServer() : get()
+    isRead = true
+    return last
   })
 }
 

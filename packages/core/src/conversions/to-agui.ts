@@ -1,4 +1,5 @@
 import type { OrderStep } from '../machine/fold.js'
+import { sealOf, unsealed } from '../machine/seal.js'
 import { subagentIdOf } from '../machine/subagents.js'
 import { isRecord, known, oneOf, ours, readCallMetadata, string, withOwn } from '../machine/value.js'
 import type {
@@ -27,6 +28,7 @@ export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
           id,
           role,
           name,
+          ...sealOf(own),
           subagentRunId,
           content: contentOf(message),
           metadata: metadataOf(message, plainOrder(message)),
@@ -35,6 +37,7 @@ export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
           id,
           role: oneOf(own.role, 'developer') ?? role,
           name,
+          ...sealOf(own),
           subagentRunId,
           content: textOf(message),
           metadata: metadataOf(message, contentOrder(message)),
@@ -48,7 +51,7 @@ function unfoldAssistant(message: UIMessage): Message[] {
   const subagentRunId = subagentIdOf(metadata)
   const thoughts = parts.filter(isType('reasoning')).map((part) => unfoldReasoning(part, subagentRunId))
   const bare = unfoldBare(message)
-  if (bare) return [bare]
+  if (bare) return bare
   // AG-UI 1.0: a client keeps activities to itself.
   if (first?.type === 'data' && parts.length === 1) return []
   const all = parts.filter(isType('tool-call'))
@@ -65,7 +68,7 @@ function unfoldAssistant(message: UIMessage): Message[] {
       content: content === '' && calls.length > 0 ? undefined : content,
       toolCalls: calls.length > 0 ? calls.map(unfoldCall) : undefined,
       name: string(ours(metadata).name),
-      encryptedValue: string(ours(metadata).encryptedValue),
+      ...sealOf(ours(metadata)),
       subagentRunId,
       metadata: metadataOf(message, contentOrder(message)),
     }),
@@ -84,27 +87,38 @@ export function isSendable({ state, error }: ToolCallPart): boolean {
 }
 
 function unfoldReasoning(part: ReasoningPart, subagentRunId: string | undefined) {
-  const { id, text: content, encryptedValue, metadata } = part
-  return known({ id, role: 'reasoning' as const, content, encryptedValue, subagentRunId, metadata })
+  const { id, text: content, encryptedValue } = part
+  const seal = { ...sealOf(ours(part.metadata)), encryptedValue }
+  return known({
+    id,
+    role: 'reasoning' as const,
+    content,
+    ...seal,
+    subagentRunId,
+    metadata: unsealed(part.metadata),
+  })
 }
 
 /** Thoughts that no message followed, of whomever they are, go as they came. */
-function unfoldBare({ id, parts, metadata, createdAt }: UIMessage): Message | undefined {
-  const [part] = parts
-  if (part?.type !== 'reasoning' || part.id !== id || parts.length > 1 || createdAt) return undefined
+function unfoldBare({ id, parts, metadata, createdAt }: UIMessage): Message[] | undefined {
+  const thoughts = parts.filter(isType('reasoning'))
+  if (thoughts[0]?.id !== id || thoughts.length < parts.length || createdAt) return undefined
   const subagentRunId = subagentIdOf(metadata)
   const { subagent, ...more } = metadata ?? {}
   if (Object.keys(more).length > 0 || (metadata && subagentRunId === undefined)) return undefined
-  const bare = unfoldReasoning(part, subagentRunId)
-  return metadata ? { ...bare, metadata: { ...part.metadata, subagent } } : bare
+  return thoughts.map((part) => {
+    const bare = unfoldReasoning(part, subagentRunId)
+    return metadata ? { ...bare, metadata: { ...bare.metadata, subagent } } : bare
+  })
 }
 
 function unfoldCall(part: ToolCallPart): ToolCall {
   const { id, name, arguments: text, state, error, providerExecuted, metadata, approval } = part
-  const { encryptedValue, ...own } = ours(readCallMetadata(metadata).kept)
+  const own = ours(readCallMetadata(metadata).kept)
   const ended = known({
     token: approval?.token,
-    approval: approval?.token === undefined ? approval : known({ ...approval, token: undefined }),
+    approval:
+      approval?.token === undefined ? approval : known(Object.assign({}, approval, { token: undefined })),
     state: oneOf(state, 'cancelled', 'executing'),
     error: state === 'cancelled' ? error : undefined,
     providerExecuted,
@@ -113,14 +127,23 @@ function unfoldCall(part: ToolCallPart): ToolCall {
     id,
     type: 'function' as const,
     function: { name, arguments: text },
-    encryptedValue: string(encryptedValue),
-    metadata: withOwn(metadata, Object.assign(own, ended)),
+    ...sealOf(own),
+    metadata: unsealed(withOwn(metadata, Object.assign({ ...own }, ended))),
   })
 }
 
 function unfoldResult({ id, toolCallId, content, error, metadata }: ToolResultPart): Message {
   const sent = typeof content === 'string' ? content : content.filter(isContentPart)
-  return known({ id, role: 'tool' as const, toolCallId, content: sent, error, metadata })
+  const seal = sealOf(ours(metadata))
+  return known({
+    id,
+    role: 'tool' as const,
+    toolCallId,
+    content: sent,
+    error,
+    ...seal,
+    metadata: unsealed(metadata),
+  })
 }
 
 function isContentPart(value: unknown): value is ContentPart {
@@ -131,24 +154,25 @@ function textOf({ parts }: UIMessage): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
-/** A single text is sent as text, anything else as content parts. */
-function contentOf({ parts }: UIMessage): string | ContentPart[] {
+/** A single text is sent as text, unless it came as a list or has more to it; anything else as content parts. */
+function contentOf({ parts, metadata }: UIMessage): string | ContentPart[] {
   const content = parts.flatMap((part): ContentPart[] => {
-    if (part.type === 'text') return [{ type: 'text', text: part.text }]
+    if (part.type === 'text') return [{ ...part }]
     return part.type === 'file' ? [unfoldFile(part)] : []
   })
   const [first] = content
-  return content.length === 1 && first?.type === 'text' ? first.text : content
+  const isBare = first?.type === 'text' && first.id === undefined && !first.metadata
+  return content.length === 1 && isBare && !ours(metadata).list ? first.text : content
 }
 
-function unfoldFile({ media: type, source, metadata }: FilePart): ContentPart {
-  return known({ type, source, metadata })
+function unfoldFile({ media: type, source, id, metadata }: FilePart): ContentPart {
+  return known({ type, id, source, metadata })
 }
 
 /** The metadata of a message, with what AG-UI has no place for. */
 function metadataOf(message: UIMessage, order: readonly OrderStep[] | undefined) {
-  const { encryptedValue, order: _, createdAt: __, name, role, ...own } = ours(message.metadata)
-  return withOwn(message.metadata, { ...own, ...known({ order, createdAt: message.createdAt }) })
+  const { order: _, createdAt: __, name, role, list, ...own } = ours(message.metadata)
+  return unsealed(withOwn(message.metadata, { ...own, ...known({ order, createdAt: message.createdAt }) }))
 }
 
 /** What a reader assumes of the order of parts: reasoning, one text, calls, results. */
@@ -158,9 +182,9 @@ const usual: readonly MessagePart['type'][] = ['reasoning', 'text', 'tool-call',
 function contentOrder({ parts }: UIMessage): readonly OrderStep[] | undefined {
   const sent = parts.filter((part) => part.type !== 'tool-call' || isSendable(part))
   const isUsual = sent.every((part, i) => {
-    const [before, now] = [sent[i - 1], part].map((at) => (at ? usual.indexOf(at.type) : 0))
-    if (now === undefined || before === undefined || now < before) return false
-    return part.type !== 'text' || (part.text !== '' && sent[i - 1]?.type !== 'text')
+    const before = sent[i - 1]
+    if (usual.indexOf(part.type) < (before ? usual.indexOf(before.type) : 0)) return false
+    return part.type !== 'text' || (part.text !== '' && before?.type !== 'text')
   })
   return isUsual ? undefined : sent.map(orderStep)
 }

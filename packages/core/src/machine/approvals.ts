@@ -117,9 +117,7 @@ function readAsked(
 export function readApproval(value: unknown): ToolCallApproval | undefined {
   if (!isRecord(value) || typeof value.id !== 'string') return undefined
   const { id, options, allowEdits, message, expiresAt, display, token } = value
-  const offered = (Array.isArray(options) ? options : []).flatMap(
-    (option) => oneOf(option, 'deny', 'once', 'session') ?? [],
-  )
+  const offered = Array.isArray(options) ? options.filter(isOption) : []
   return known({
     id,
     needsApproval: true as const,
@@ -132,6 +130,10 @@ export function readApproval(value: unknown): ToolCallApproval | undefined {
     display,
     token: string(token),
   })
+}
+
+function isOption(value: unknown): value is ToolCallApproval['options'][number] {
+  return value === 'deny' || value === 'once' || value === 'session'
 }
 
 /** Folds a request into its call. All ways of asking end here, so asking twice in two ways is one request. */

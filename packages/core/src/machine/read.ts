@@ -42,9 +42,15 @@ export function readPendingApprovals(state: ChatState): readonly ToolCallPart[] 
   if (pendingChange === 'added')
     published.pending = before.concat(asked.slice(before.length).map(publishCall))
   else if (pendingChange === 'any') published.pending = keepIfSame(before, asked.map(publishCall))
-  else published.pending = before.slice(0, pendingChange).concat(before.slice(pendingChange + 1))
+  else published.pending = without(before, pendingChange)
   published.pendingChange = 'none'
   return published.pending
+}
+
+function without<T>(items: readonly T[], at: number): readonly T[] {
+  const left = items.slice()
+  left.splice(at, 1)
+  return left
 }
 
 /** Open questions that concern no tool call; the same array while none comes or goes. */

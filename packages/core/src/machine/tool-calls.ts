@@ -93,6 +93,7 @@ function parentOf(state: ChatState, { parentMessageId: id }: ToolCallStartEvent)
 
 /** What the server says of a call beside its arguments. No answer and no outcome is taken from there. */
 function describeCall(call: CallCell, metadata: Record<string, unknown> | undefined): void {
+  if (!metadata) return
   const { token, providerExecuted, kept } = readCallMetadata(metadata)
   call.token = string(token) ?? call.token
   call.providerExecuted ||= providerExecuted === true
