@@ -1,4 +1,5 @@
 import type { ChatClient, Connection } from '@countersign/client'
+import { checkResponse } from '@countersign/client/response-schema'
 import { CountersignError, type Interrupt } from '@countersign/core'
 import {
   call,
@@ -45,7 +46,9 @@ const asks = (...interrupts: Interrupt[]): RunScript => [text('One question.'), 
 
 for (const wire of wires) {
   test(`${wire}: an interrupt offers its schema, refuses an answer that does not fit, and submits one that does`, async () => {
-    const { client, person, server } = await openChat(wire, [asks(question()), [text('Thanks.')]])
+    const { client, person, server } = await openChat(wire, [asks(question()), [text('Thanks.')]], {
+      checkResponse,
+    })
     await person.sendMessage('go')
     expect(client.getSnapshot()).toMatchObject({
       status: 'ready',
@@ -105,10 +108,8 @@ test('an interrupt that has expired can only be cancelled', async () => {
 })
 
 test('what is submitted is the answer as it was given, whatever the page does with its object afterwards', async () => {
-  const { person, server } = await openChat('in-process', [
-    asks(question(), question({ id: 'q2', responseSchema: { type: 'boolean' } })),
-    [text('Ok.')],
-  ])
+  const runs = [asks(question(), question({ id: 'q2', responseSchema: { type: 'boolean' } })), [text('Ok.')]]
+  const { person, server } = await openChat('in-process', runs, { checkResponse })
   await person.sendMessage('go')
   const payload = { folder: 'logs' }
   expect(await person.respondToInterrupt({ id: 'q1', payload })).toEqual({ status: 'waiting' })
@@ -118,10 +119,11 @@ test('what is submitted is the answer as it was given, whatever the page does wi
 })
 
 test('an interrupt that wants input for a tool call is no approval of that call', async () => {
-  const { client, person, server } = await openChat('in-process', [
+  const runs = [
     [call('c1', 'archive'), finish({ interrupts: [question({ toolCallId: 'c1' })] })],
     [result('c1', 'archived'), text('Done.')],
-  ])
+  ]
+  const { client, person, server } = await openChat('in-process', runs, { checkResponse })
   await person.sendMessage('go')
   expect(client.getSnapshot().pendingApprovals).toEqual([])
   expect(client.getSnapshot().interrupts).toMatchObject([{ id: 'q1', toolCallId: 'c1' }])
@@ -130,14 +132,34 @@ test('an interrupt that wants input for a tool call is no approval of that call'
   expect(stateOf(client, 'c1')).toBe('complete')
 })
 
-test('checkResponse judges in the place of the schema', async () => {
+test('without checkResponse no answer to a schema goes out, and the refusal names the option and its entry; a no always does', async () => {
+  const { client, person, server } = await openChat('in-process', [
+    asks(question(), { id: 'q2', reason: 'input_required', message: 'Anything else?' }),
+    [text('Ok.')],
+  ])
+  await person.sendMessage('go')
+  expect(await person.respondToInterrupt({ id: 'q1', payload: { folder: 'logs' } })).toEqual({
+    status: 'refused',
+    code: 'approval-malformed',
+    reason: expect.stringMatching(/`checkResponse`.*"@countersign\/client\/response-schema"/),
+  })
+  expect(client.getSnapshot().interrupts).toHaveLength(2)
+  expect(await person.respondToInterrupt({ id: 'q2', payload: 'anything' })).toEqual({ status: 'waiting' })
+  expect(await person.respondToInterrupt({ id: 'q1', cancel: true })).toEqual({ status: 'sent' })
+  expect(server.requests[1]?.resume).toEqual([
+    { interruptId: 'q2', status: 'resolved', payload: 'anything' },
+    { interruptId: 'q1', status: 'cancelled' },
+  ])
+})
+
+test('a checkResponse of the application judges in the place of the schema', async () => {
   const schema = { type: 'object', dependentRequired: { from: ['to'] } }
   const runs = [asks(question({ responseSchema: schema })), [text('Ok.')]]
-  const plain = await openChat('in-process', runs)
+  const plain = await openChat('in-process', runs, { checkResponse })
   await plain.person.sendMessage('go')
   expect(await plain.person.respondToInterrupt({ id: 'q1', payload: {} })).toMatchObject({
     status: 'refused',
-    reason: '"" cannot be checked for "dependentRequired"; give the option checkResponse.',
+    reason: '"" cannot be checked for "dependentRequired"; check it by a checkResponse of your own.',
   })
   const { person, server } = await openChat('in-process', runs, {
     checkResponse: (payload, { responseSchema }) =>
@@ -228,7 +250,11 @@ test('an answer fits by the schema exactly where Ajv says so', async () => {
     const root: Record<string, unknown> = Object.hasOwn(Object(schema), '$ref')
       ? Object(schema)
       : responseSchema
-    const { person } = await openChat('in-process', [asks(question({ responseSchema: root })), [text('Ok.')]])
+    const { person } = await openChat(
+      'in-process',
+      [asks(question({ responseSchema: root })), [text('Ok.')]],
+      { checkResponse },
+    )
     await person.sendMessage('go')
     const { status } = await person.respondToInterrupt({ id: 'q1', payload })
     const judge = ajv.getValidator(structuredClone(root) as Parameters<typeof ajv.getValidator>[0])
@@ -247,7 +273,7 @@ test('a schema that refers to itself without end, or to something else, lets not
     { $ref: '#/$defs/none' },
     { type: [] },
   ]) {
-    const { person } = await openChat('in-process', [asks(question({ responseSchema }))])
+    const { person } = await openChat('in-process', [asks(question({ responseSchema }))], { checkResponse })
     await person.sendMessage('go')
     expect(await person.respondToInterrupt({ id: 'q1', payload: 1 })).toMatchObject({ status: 'refused' })
   }
@@ -267,7 +293,7 @@ async function openLive(runs: readonly RunScript[], deliver?: NonNullable<Connec
       },
     }),
   }
-  const client: ChatClient = new Client({ connection })
+  const client: ChatClient = new Client({ connection, checkResponse })
   return { client, server, taken }
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { extname, join, normalize } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { listening } from '../engine/listening.js'
+import type { PageName } from './demo.js'
 
 const root = join(import.meta.dirname, '../..')
 const seam = 'examples/page/src/connection.ts'
@@ -19,11 +20,16 @@ const alias = [
 export type ChatHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void> | void
 
 /**
- * The React example page with another connection and nothing else changed, built for this test, on a server of somebody else that has
- * the page and `/api/chat`. `connection` is the module in the place of the page's own, with its one line. Gives the page's address.
+ * The example page of a framework with another connection and nothing else changed, built for this test, on a server of somebody else
+ * that has the page and `/api/chat`. `connection` is the module in the place of the page's own, with its one line. Gives the page's
+ * address.
  */
-export async function pageOnOtherServer(connection: string, chat: ChatHandler): Promise<string> {
-  const folder = await buildPage(connection)
+export async function pageOnOtherServer(
+  connection: string,
+  chat: ChatHandler,
+  page: PageName = 'react',
+): Promise<string> {
+  const folder = await buildPage(connection, page)
   onTestFinished(() => rm(folder, { recursive: true }))
   const server: Server = createServer(async (request, response) => {
     if (request.method === 'POST' && request.url === '/api/chat') return chat(request, response)
@@ -32,13 +38,13 @@ export async function pageOnOtherServer(connection: string, chat: ChatHandler): 
   return `http://${await listening(server)}/`
 }
 
-async function buildPage(connection: string): Promise<string> {
+async function buildPage(connection: string, page: PageName): Promise<string> {
   const { build } = await import('vite')
   const outDir = await mkdtemp(join(tmpdir(), 'countersign-page-'))
   let replaced = 0
   await build({
-    root: join(root, 'examples/react'),
-    configFile: join(root, 'examples/react/vite.config.ts'),
+    root: join(root, 'examples', page),
+    configFile: join(root, 'examples', page, 'vite.config.ts'),
     logLevel: 'error',
     resolve: { alias },
     build: { outDir, emptyOutDir: true, minify: false },

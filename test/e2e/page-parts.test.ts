@@ -148,10 +148,11 @@ test('phase: every state of a call has its place in the card', () => {
 })
 
 test('announcer: new requests at once, an answer when it is complete, nothing in between', () => {
-  const quiet: Heard = { isLoading: true, pending: [], last: undefined }
+  const quiet: Heard = { isLoading: true, pending: [], questions: [], last: undefined }
   const answer: Heard = {
     isLoading: false,
     pending: [],
+    questions: [],
     last: { id: 'a', role: 'assistant', parts: [{ type: 'text', text: 'Done.' }] },
   }
   expect(announcement(quiet, { ...quiet, pending: [asked('p1')] })).toBe(
@@ -160,6 +161,9 @@ test('announcer: new requests at once, an answer when it is complete, nothing in
   expect(
     announcement({ ...quiet, pending: [asked('p1')] }, { ...quiet, pending: [asked('p1')] }),
   ).toBeUndefined()
+  const asks = { ...quiet, questions: [{ id: 'q1', reason: 'input_required', message: 'Which folder?' }] }
+  expect(announcement(quiet, asks)).toBe('A question for you: Which folder?')
+  expect(announcement(asks, asks)).toBeUndefined()
   expect(announcement(quiet, answer)).toBe('Answer: Done.')
   expect(announcement(answer, answer)).toBeUndefined()
 })

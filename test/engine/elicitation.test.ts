@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { ChatClient, fetchServerSentEvents, postAnswers } from '@countersign/client'
+import { checkResponse } from '@countersign/client/response-schema'
 import type { Interrupt, ResumeEntry } from '@countersign/core'
 import { mcpTools } from '@countersign/mcp'
 import { createAgent, scriptedModel } from '@countersign/server'
@@ -39,7 +40,7 @@ const asked = async (client: ChatClient): Promise<Interrupt> => {
 }
 
 async function open(connect: Way) {
-  const client = new ChatClient({ connection: await connect(await agentThatAsks()) })
+  const client = new ChatClient({ connection: await connect(await agentThatAsks()), checkResponse })
   onTestFinished(client.dispose)
   return { client, run: client.sendMessage('Paint it') }
 }

@@ -1,14 +1,15 @@
 import type { ChatClient } from '@countersign/client'
-import { displayText, type ToolCallPart, type UIMessage } from '@countersign/core'
+import { displayText, type Interrupt, type ToolCallPart, type UIMessage } from '@countersign/core'
 
 /** What an announcement is made of. */
 export interface Heard {
   isLoading: boolean
   pending: readonly ToolCallPart[]
+  questions: readonly Interrupt[]
   last: UIMessage | undefined
 }
 
-/** What a screen reader should hear when `before` became `now`: new requests at once, an answer when it is complete. */
+/** What a screen reader should hear when `before` became `now`: new requests and questions at once, an answer when it is complete. */
 export function announcement(before: Heard, now: Heard): string | undefined {
   const known = new Set(before.pending.map((part) => part.approval?.id))
   const fresh = now.pending.filter((part) => !known.has(part.approval?.id))
@@ -16,6 +17,8 @@ export function announcement(before: Heard, now: Heard): string | undefined {
     const names = fresh.map((part) => displayText(part.name).text).join(', ')
     return `Your approval is needed: ${names}. ${now.pending.length} waiting.`
   }
+  const question = now.questions.find(({ id }) => !before.questions.some((other) => other.id === id))
+  if (question) return `A question for you: ${displayText(question.message ?? '').text}`
   if (before.isLoading && !now.isLoading && now.pending.length === 0) return answerText(now.last)
   return undefined
 }
@@ -29,8 +32,8 @@ function answerText(message: UIMessage | undefined): string | undefined {
 /** Says what is new in a chat, from now on. Returns how to stop. */
 export function announce(client: ChatClient, say: (text: string) => void): () => void {
   const hear = (): Heard => {
-    const { isLoading, pendingApprovals, messages } = client.getSnapshot()
-    return { isLoading, pending: pendingApprovals, last: messages.at(-1) }
+    const { isLoading, pendingApprovals, interrupts, messages } = client.getSnapshot()
+    return { isLoading, pending: pendingApprovals, questions: interrupts, last: messages.at(-1) }
   }
   let before = hear()
   return client.subscribe(() => {

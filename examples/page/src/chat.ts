@@ -1,5 +1,6 @@
 import { ChatClient } from '@countersign/client'
 import { indexedDb } from '@countersign/client/indexed-db'
+import { checkResponse } from '@countersign/client/response-schema'
 import { tabs } from '@countersign/client/tabs'
 import { connection } from './connection.js'
 import { showDevtools } from './devtools.js'
@@ -11,6 +12,7 @@ export const client = new ChatClient({
   threadId: keptThreadId(),
   persistence: indexedDb(),
   tabs: tabs(),
+  checkResponse,
 })
 
 /**

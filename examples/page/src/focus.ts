@@ -26,6 +26,11 @@ export function showCard(part: ToolCallPart): void {
   document.getElementById(cardHeadingId(part))?.closest('.tool')?.scrollIntoView({ block: 'nearest' })
 }
 
+/** Moves the focus to the first field that has a fault. Call it once they are marked. */
+export function focusFirstInvalid(form: HTMLElement): void {
+  form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+}
+
 /** The request to jump to: the one after the card that has the focus, else the first. */
 export function nextRequest(pending: readonly ToolCallPart[]): ToolCallPart | undefined {
   const focused = document.activeElement?.closest('.tool')?.querySelector('.tool-name')?.id

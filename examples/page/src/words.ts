@@ -138,14 +138,20 @@ export function pendingWords(waiting: number, setAside: number): string {
 }
 
 /** The line under the composer: what sending would do now. */
-export function hintOf({ pendingApprovals, isLoading }: ChatSnapshot, isWriting: boolean): string {
-  const pending = pendingApprovals.length
-  if (isWriting && pending > 0) {
-    return `Sending a message withdraws the open ${pending === 1 ? 'request' : `${pending} requests`}.`
-  }
+export function hintOf(
+  { pendingApprovals, interrupts, isLoading }: ChatSnapshot,
+  isWriting: boolean,
+): string {
+  const open = [...countOf(pendingApprovals.length, 'request'), ...countOf(interrupts.length, 'question')]
+  if (isWriting && open.length > 0) return `Sending a message withdraws the open ${open.join(' and ')}.`
   return isWriting && isLoading
     ? 'This waits until the present answer is complete.'
     : 'Enter sends, Shift+Enter makes a new line.'
+}
+
+function countOf(count: number, thing: string): string[] {
+  if (count === 0) return []
+  return [count === 1 ? thing : `${count} ${thing}s`]
 }
 
 /** The text of a message that waits its turn. */

@@ -1,4 +1,4 @@
-import { showCard } from '@countersign/example-page/focus'
+import { showFirst, waitsForReader } from '@countersign/example-page/answer-question'
 import { startAnew } from '@countersign/example-page/grants'
 import { useChatClient, useChatSelector, useMessageIds } from '@countersign/react'
 import { useEffect, useRef } from 'react'
@@ -46,12 +46,11 @@ export function App() {
 /** Following the end would leave the first of many requests above the view; the person reads them from the top. */
 function useFirstRequestInView(follows: boolean) {
   const { getSnapshot } = useChatClient()
-  const waits = useChatSelector((chat) => chat.status === 'awaiting-approval')
+  const waits = useChatSelector(waitsForReader)
   const followed = useRef(follows)
   followed.current = follows
   useEffect(() => {
-    const [first] = getSnapshot().pendingApprovals
-    if (waits && first && followed.current) showCard(first)
+    if (waits && followed.current) showFirst(getSnapshot())
   }, [waits, getSnapshot])
 }
 

@@ -1,12 +1,15 @@
 import { displayText, type ToolCallPart } from '@countersign/core'
 import { type Answer, approvalOf, denial, giveAnswer } from '@countersign/example-page/answer'
 import { hiddenIn, showArguments } from '@countersign/example-page/arguments'
+import { askersOf } from '@countersign/example-page/asked-by'
 import type { Draft } from '@countersign/example-page/edit'
 import { focusCard } from '@countersign/example-page/focus'
 import { useState } from 'react'
 import { Arguments } from './Arguments.js'
+import { AskedBy } from './AskedBy.js'
 import { DenyForm } from './DenyForm.js'
 import { EditForm } from './EditForm.js'
+import { Expiry } from './Expiry.js'
 import { Help } from './Help.js'
 import { MaskedNote } from './MaskedNote.js'
 import { ServerWords } from './ServerWords.js'
@@ -36,6 +39,7 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
   const hidden = expanded ? 0 : hiddenIn(showArguments(input))
   return (
     <div className="approval">
+      <AskedBy askers={askersOf(part.metadata)} />
       {approval.message && <ServerWords message={displayText(approval.message)} />}
       {mode !== 'edit' && <Arguments input={input} expanded={expanded} onExpand={() => setExpanded(true)} />}
       {approval.display !== undefined && <MaskedNote exact={exact} onToggle={() => setExact(!exact)} />}
@@ -112,16 +116,5 @@ function Choices({ part, hidden, onMode, onApprove }: ChoicesProps) {
         </p>
       )}
     </>
-  )
-}
-
-function Expiry({ at }: { at: string }) {
-  const date = new Date(at)
-  if (Number.isNaN(date.getTime())) return null
-  return (
-    <p className="approval-expiry">
-      Answer until{' '}
-      <time dateTime={at}>{date.toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' })}</time>
-    </p>
   )
 }

@@ -8,6 +8,7 @@ import {
   queue,
 } from '@countersign/example-page/dialog'
 import { useEffect, useState } from 'react'
+import { AskedBy } from './AskedBy.js'
 import { DialogArguments } from './DialogArguments.js'
 import { DialogChoices } from './DialogChoices.js'
 import { Segments } from './SafeText.js'
@@ -41,6 +42,7 @@ export function DialogRequest({ part, place, onLate }: DialogRequestProps) {
         </h2>
         {place !== undefined && <p className="dialog-count">{place}</p>}
       </header>
+      <AskedBy askers={view.askedBy} />
       {view.message && <ServerWords message={view.message} />}
       {view.arguments && (
         <DialogArguments

@@ -1,6 +1,6 @@
 import type { MessagePart, UIMessage } from '@countersign/core'
 import type { DemoTools } from '@countersign/example-page/tools'
-import { unsentIn } from '@countersign/example-page/unsent'
+import { mayAnswerAgain } from '@countersign/example-page/unsent'
 import { useChatClient, useChatSelector, useMessage } from '@countersign/react'
 import { memo } from 'react'
 import { Prose } from './Prose.js'
@@ -50,11 +50,9 @@ function Part({ part, role }: { part: MessagePart<DemoTools>; role: UIMessage['r
 
 function MessageActions({ message }: { message: UIMessage<DemoTools> }) {
   const { regenerate } = useChatClient()
-  const status = useChatSelector((chat) => chat.status)
-  // Another answer would drop the one that the person gave.
-  const isUnsent = useChatSelector((chat) => unsentIn(chat) !== 'none')
+  const isFree = useChatSelector(mayAnswerAgain)
   const hasText = message.parts.some((part) => part.type === 'text')
-  if (status !== 'ready' || isUnsent || !hasText) return null
+  if (!isFree || !hasText) return null
   return (
     <p className="message-actions">
       <button type="button" className="button link" onClick={() => void regenerate()}>

@@ -1,5 +1,6 @@
 import { useChatSelector, useMessageIds } from '@countersign/react'
 import { Message } from './Message.js'
+import { Question } from './Question.js'
 
 /** The conversation. It renders when messages come or go; each message renders by itself. */
 export function Thread() {
@@ -11,9 +12,16 @@ export function Thread() {
       {ids.map((id) => (
         <Message key={id} id={id} isLast={id === ids.at(-1)} />
       ))}
+      <Questions />
       <Thinking />
     </div>
   )
+}
+
+/** What the agent asks beside its calls. */
+function Questions() {
+  const questions = useChatSelector((chat) => chat.interrupts)
+  return questions.map((question) => <Question key={question.id} question={question} />)
 }
 
 function Thinking() {

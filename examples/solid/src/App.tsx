@@ -1,4 +1,4 @@
-import { showCard } from '@countersign/example-page/focus'
+import { showFirst, waitsForReader } from '@countersign/example-page/answer-question'
 import { useChatClient, useChatSelector, useMessageIds } from '@countersign/solid'
 import { type Accessor, createEffect, createSignal, Show, untrack } from 'solid-js'
 import { Announcer } from './Announcer.js'
@@ -50,9 +50,8 @@ export function App() {
 /** Following the end would leave the first of many requests above the view; the person reads them from the top. */
 function createFirstRequestInView(follows: Accessor<boolean>) {
   const client = useChatClient()
-  const waits = useChatSelector((chat) => chat.status === 'awaiting-approval')
+  const waits = useChatSelector(waitsForReader)
   createEffect(() => {
-    const [first] = client().getSnapshot().pendingApprovals
-    if (waits() && first && untrack(follows)) showCard(first)
+    if (waits() && untrack(follows)) showFirst(client().getSnapshot())
   })
 }

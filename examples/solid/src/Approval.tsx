@@ -1,11 +1,13 @@
 import { displayText, type ToolCallApproval, type ToolCallPart } from '@countersign/core'
 import { type Answer, approvalOf, denial, giveAnswer } from '@countersign/example-page/answer'
 import { hiddenIn, showArguments } from '@countersign/example-page/arguments'
+import { askersOf } from '@countersign/example-page/asked-by'
 import type { Draft } from '@countersign/example-page/edit'
 import { focusCard } from '@countersign/example-page/focus'
 import { createSignal, Match, Show, Switch } from 'solid-js'
 import { ApprovalChoices } from './ApprovalChoices.js'
 import { Arguments } from './Arguments.js'
+import { AskedBy } from './AskedBy.js'
 import { DenyForm } from './DenyForm.js'
 import { EditForm } from './EditForm.js'
 import { Expiry } from './Expiry.js'
@@ -46,6 +48,7 @@ export function Approval(props: ApprovalProps) {
 
   return (
     <div class="approval">
+      <AskedBy askers={askersOf(props.part.metadata)} />
       <Show when={props.approval.message}>
         {(message) => <ServerWords message={displayText(message())} />}
       </Show>

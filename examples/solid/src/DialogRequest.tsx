@@ -8,6 +8,7 @@ import {
   queue,
 } from '@countersign/example-page/dialog'
 import { createMemo, createSignal, onMount, Show } from 'solid-js'
+import { AskedBy } from './AskedBy.js'
 import { DialogArguments } from './DialogArguments.js'
 import { DialogChoices } from './DialogChoices.js'
 import { Segments } from './SafeText.js'
@@ -51,6 +52,7 @@ export function DialogRequest(props: DialogRequestProps) {
               <p class="dialog-count">{props.place}</p>
             </Show>
           </header>
+          <AskedBy askers={shown().askedBy} />
           <Show when={shown().message}>{(message) => <ServerWords message={message()} />}</Show>
           <Show when={shown().arguments}>
             {(args) => (

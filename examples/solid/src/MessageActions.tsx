@@ -1,13 +1,12 @@
 import type { UIMessage } from '@countersign/core'
 import type { DemoTools } from '@countersign/example-page/tools'
-import { unsentIn } from '@countersign/example-page/unsent'
+import { mayAnswerAgain } from '@countersign/example-page/unsent'
 import { useChatClient, useChatSelector } from '@countersign/solid'
 import { Show } from 'solid-js'
 
 export function MessageActions(props: { message: UIMessage<DemoTools> }) {
   const client = useChatClient()
-  // Another answer would drop the one that the person gave.
-  const isFree = useChatSelector((chat) => chat.status === 'ready' && unsentIn(chat) === 'none')
+  const isFree = useChatSelector(mayAnswerAgain)
   const hasText = () => props.message.parts.some((part) => part.type === 'text')
   return (
     <Show when={isFree() && hasText()}>

@@ -61,7 +61,13 @@ export { withGrants } from './connections/grants.js'
 export { postAnswers } from './connections/post-answers.js'
 export { type NextStep, nextStep } from './next-step.js'
 export type { Observation, Observer } from './observation.js'
-export type { ApprovalRequest, ChatClientOptions, FinishedInfo, PendingMessageMode } from './options.js'
+export type {
+  ApprovalRequest,
+  ChatClientOptions,
+  CheckResponse,
+  FinishedInfo,
+  PendingMessageMode,
+} from './options.js'
 export type { Persistence, Persistent } from './persistence/persistence.js'
 export type { AnswerResult, SendResult } from './results.js'
 export type { Notify } from './schedule.js'

@@ -37,6 +37,6 @@ export function createRequest(
 }
 
 function describeTool(tool: AnyClientTool): Tool {
-  const { name, description, parameters } = tool
-  return { name, description, ...(parameters && { parameters }) }
+  const { name, description, parameters, metadata } = tool
+  return { name, description, ...(parameters && { parameters }), ...(metadata && { metadata }) }
 }

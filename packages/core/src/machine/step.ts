@@ -14,30 +14,36 @@ import { callSteps, readyClientTool } from './tool-calls.js'
 /** Events that are the application's own. */
 type Unhandled = 'SUBAGENT_FINISHED' | 'SUBAGENT_ERROR' | 'STEP_STARTED' | 'STEP_FINISHED' | 'RAW'
 
-const table: Omit<StepTable, Unhandled | keyof MoreSteps> = {
-  ...messageSteps,
-  ...callSteps,
-  ...approvalSteps,
-  ...runSteps,
-  ...actSteps,
-  MESSAGES_SNAPSHOT: applySnapshot,
-  STATE_SNAPSHOT: (state, { snapshot }) => setShared(state, snapshot),
-  STATE_DELTA: (state, { delta }) =>
-    patched(state, state.shared ?? {}, delta, (shared) => setShared(state, shared)),
-  SUBAGENT_STARTED(state, event) {
-    announce(state, event)
-    return unhandled(event)
-  },
-  CUSTOM: applyCustom,
-  REASONING_START: nothing,
-  REASONING_END: nothing,
-  // `createEventReader` expands them before they come here.
-  TEXT_MESSAGE_CHUNK: illegal,
-  TOOL_CALL_CHUNK: illegal,
-  REASONING_MESSAGE_CHUNK: illegal,
+/** By a call, since a bundler cannot tell that a spread at the top of a module does nothing else and would keep the machine for a page without it. */
+function stepsByType() {
+  const table: Omit<StepTable, Unhandled | keyof MoreSteps> = {
+    ...messageSteps,
+    ...callSteps,
+    ...approvalSteps,
+    ...runSteps,
+    ...actSteps,
+    MESSAGES_SNAPSHOT: applySnapshot,
+    STATE_SNAPSHOT: (state, { snapshot }) => setShared(state, snapshot),
+    STATE_DELTA: (state, { delta }) =>
+      patched(state, state.shared === undefined ? {} : state.shared, delta, (shared) =>
+        setShared(state, shared),
+      ),
+    SUBAGENT_STARTED(state, event) {
+      announce(state, event)
+      return unhandled(event)
+    },
+    CUSTOM: applyCustom,
+    REASONING_START: nothing,
+    REASONING_END: nothing,
+    // `createEventReader` expands them before they come here.
+    TEXT_MESSAGE_CHUNK: illegal,
+    TOOL_CALL_CHUNK: illegal,
+    REASONING_MESSAGE_CHUNK: illegal,
+  }
+  return new Map(Object.entries(table))
 }
 
-const base = /* @__PURE__ */ new Map(Object.entries(table))
+const base = /* @__PURE__ */ stepsByType()
 
 /**
  * The machine: the only place that changes a conversation. Synchronous and deterministic: the same events and acts, in the same order,

@@ -1,0 +1,48 @@
+import type { InterruptResponse } from '@countersign/client'
+import type { ChatSnapshot, Interrupt } from '@countersign/core'
+import { client } from './chat.js'
+import { focusCard, focusComposer, showCard } from './focus.js'
+import { lateOf } from './words.js'
+
+/** The headings of questions, so that the focus has a place to go to. */
+export function questionHeadingId({ id }: Interrupt): string {
+  return `question-${id}`
+}
+
+/** Whether the agent waits for something that the person has to read. */
+export function waitsForReader({ status, interrupts }: ChatSnapshot): boolean {
+  return status === 'awaiting-approval' || interrupts.length > 0
+}
+
+/**
+ * Brings the first request into view, or the first question where there is no request. In the next frame: whoever follows the end of the
+ * conversation goes there first.
+ */
+export function showFirst({ pendingApprovals: [request], interrupts: [question] }: ChatSnapshot): void {
+  requestAnimationFrame(() => {
+    if (request) showCard(request)
+    else if (question)
+      document.getElementById(questionHeadingId(question))?.scrollIntoView({ block: 'nearest' })
+  })
+}
+
+/**
+ * Gives the answer to a question, or a no. Moves the focus on first: to the next question or request, or to the composer. Resolves with
+ * what to tell the person where the answer did not count.
+ */
+export async function answerQuestion(response: InterruptResponse): Promise<string | undefined> {
+  focusNext(response.id)
+  const result = await client.respondToInterrupt(response)
+  if (result.status === 'refused') return result.reason ?? 'The answer was not taken.'
+  if (result.status === 'expired') return 'The time to answer is over. You can still decline.'
+  return lateOf(result)
+}
+
+function focusNext(id: string): void {
+  const { interrupts, pendingApprovals } = client.getSnapshot()
+  const question = interrupts.find((other) => other.id !== id)
+  const [request] = pendingApprovals
+  if (question) document.getElementById(questionHeadingId(question))?.focus()
+  else if (request) focusCard(request)
+  else focusComposer()
+}

@@ -1,0 +1,21 @@
+import type { DisplayText } from '@countersign/core'
+import { askedBy } from '@countersign/example-page/asked-by'
+import { Fragment } from 'react'
+import { Segments } from './SafeText.js'
+
+/** The subagents that ask, and for whom. Their names are the server's words, so each is set in quotes. */
+export function AskedBy({ askers }: { askers: readonly DisplayText[] }) {
+  if (askers.length === 0) return null
+  return (
+    <p className="asked-by">
+      {askedBy(askers).map(({ before, name }) => (
+        <Fragment key={before + name.text}>
+          {before}{' '}
+          <q>
+            <Segments shown={name} />
+          </q>
+        </Fragment>
+      ))}
+    </p>
+  )
+}

@@ -1,0 +1,97 @@
+import { displayText, type Interrupt } from '@countersign/core'
+import { answerQuestion, questionHeadingId } from '@countersign/example-page/answer-question'
+import { askersOf } from '@countersign/example-page/asked-by'
+import { focusFirstInvalid } from '@countersign/example-page/focus'
+import {
+  type Faults,
+  noFaults,
+  problemOf,
+  type QuestionDraft,
+  questionFields,
+  readAnswer,
+  typedIn,
+  withoutFault,
+} from '@countersign/example-page/question'
+import { type FormEvent, useState } from 'react'
+import { AskedBy } from './AskedBy.js'
+import { Expiry } from './Expiry.js'
+import { QuestionField } from './QuestionField.js'
+import { SafeText } from './SafeText.js'
+import { ServerWords } from './ServerWords.js'
+
+/** A question that concerns no call: who asks, the server's words, and the form that its schema describes. */
+export function Question({ question }: { question: Interrupt }) {
+  const [draft, setDraft] = useState<QuestionDraft>({})
+  const [faults, setFaults] = useState<Faults>(noFaults)
+  // The answer came too late, or was not taken.
+  const [late, setLate] = useState<string>()
+  const headingId = questionHeadingId(question)
+  const problem = problemOf(question)
+
+  function submit(event: FormEvent<HTMLFormElement>) {
+    event.preventDefault()
+    const form = event.currentTarget
+    const read = readAnswer(question, draft)
+    setFaults(read.ok ? noFaults : read.faults)
+    if (read.ok) void answerQuestion({ id: question.id, payload: read.payload }).then(setLate)
+    // After React has marked the fields.
+    else requestAnimationFrame(() => focusFirstInvalid(form))
+  }
+
+  return (
+    <section className="tool question" data-tone="waiting" aria-labelledby={headingId}>
+      <header className="tool-header">
+        <h3 className="question-title" id={headingId} tabIndex={-1}>
+          A question for you
+        </h3>
+      </header>
+      <AskedBy askers={askersOf(question.metadata)} />
+      {question.message && <ServerWords message={displayText(question.message)} />}
+      {problem !== undefined && (
+        <p className="tool-failure" role="alert">
+          Your last answer was not taken: <SafeText text={problem} />
+        </p>
+      )}
+      <form className="approval-form" noValidate onSubmit={submit}>
+        <fieldset className="question-fields">
+          <legend className="visually-hidden">Your answer</legend>
+          {questionFields(question).map((field) => (
+            <QuestionField
+              key={field.index}
+              field={field}
+              value={typedIn(field, draft)}
+              fault={faults.get(field.index)}
+              onChange={(value) => {
+                setDraft({ ...draft, [field.index]: value })
+                setFaults(withoutFault(faults, field.index))
+              }}
+            />
+          ))}
+        </fieldset>
+        <FormFault fault={faults.get('form') ?? late} />
+        <div className="approval-choices">
+          <button type="submit" className="button approve">
+            Send answer
+          </button>
+          <button
+            type="button"
+            className="button deny"
+            onClick={() => void answerQuestion({ id: question.id, cancel: true }).then(setLate)}
+          >
+            Decline
+          </button>
+        </div>
+      </form>
+      {question.expiresAt && <Expiry at={question.expiresAt} />}
+    </section>
+  )
+}
+
+function FormFault({ fault }: { fault: string | undefined }) {
+  if (fault === undefined) return null
+  return (
+    <p className="field-error" role="alert">
+      <SafeText text={fault} />
+    </p>
+  )
+}

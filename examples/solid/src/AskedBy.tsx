@@ -1,0 +1,24 @@
+import type { DisplayText } from '@countersign/core'
+import { askedBy } from '@countersign/example-page/asked-by'
+import { Index, Show } from 'solid-js'
+import { Segments } from './SafeText.js'
+
+/** The subagents that ask, and for whom. Their names are the server's words, so each is set in quotes. */
+export function AskedBy(props: { askers: readonly DisplayText[] }) {
+  return (
+    <Show when={props.askers.length > 0}>
+      <p class="asked-by">
+        <Index each={askedBy(props.askers)}>
+          {(asker) => (
+            <>
+              {asker().before}{' '}
+              <q>
+                <Segments shown={asker().name} />
+              </q>
+            </>
+          )}
+        </Index>
+      </p>
+    </Show>
+  )
+}
