@@ -26,6 +26,9 @@ export type MessagePart<Tools extends ToolMap = ToolMap> =
 export interface TextPart {
   readonly type: 'text'
   readonly text: string
+  /** Id and metadata of the AG-UI content part, where a person's message had them. */
+  readonly id?: string
+  readonly metadata?: Readonly<Record<string, unknown>>
 }
 
 /** What the model thought aloud. `id` is that of the AG-UI reasoning message. */
@@ -51,6 +54,8 @@ export interface FilePart {
         readonly mimeType?: string
         readonly provider?: string
       }
+  /** Id of the AG-UI content part. */
+  readonly id?: string
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 

@@ -150,6 +150,8 @@ export interface ToolOptions<Name extends string, Schema extends StandardSchemaV
   toolServer?: string | undefined
   /** JSON Schema for the model; required where the schema library cannot produce it itself (`~standard.jsonSchema`). */
   parameters?: JsonSchema | undefined
+  /** What goes to the server with a client tool's description (`Tool.metadata` of AG-UI). */
+  metadata?: Readonly<Record<string, unknown>> | undefined
   needsApproval?: NeedsApproval<StandardSchemaV1.InferOutput<Schema>> | undefined
   /** The same terms as one value. `needsApproval`, `message` and `scopes` beat what it says. */
   approval?: ApprovalPolicy | undefined

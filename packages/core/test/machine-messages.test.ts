@@ -1,4 +1,4 @@
-import type { Message } from '@countersign/core'
+import { type Message, toAGUIMessages } from '@countersign/core'
 import { expect, test } from 'vitest'
 import {
   args,
@@ -184,7 +184,8 @@ test('without statePatch, or where it does not apply, a delta changes nothing an
 
 test('a delta for an unknown activity is tolerated; an activity does not overwrite a message with its id', () => {
   const chat = new Chat({ applyPatch })
-  expect(chat.do(delta)).toEqual([])
+  expect(warnings(chat.do(delta))).toEqual(['unknown-id'])
+  expect(chat.messages).toEqual([])
   const file = {
     type: 'file',
     media: 'image',
@@ -233,7 +234,7 @@ const assistant = (id: string, content: string, ...callIds: string[]): Message =
   }),
 })
 
-test('a snapshot replaces what differs, adds, drops and orders; what is the same keeps its identity', () => {
+test('a snapshot replaces what differs where it stands, drops, and adds at the end; what is the same keeps its identity', () => {
   const chat = new Chat()
   chat.do(says('u1'), ...text('a1', 'one'), says('u2'), ...text('a2', 'two'))
   const before = chat.messages
@@ -246,9 +247,26 @@ test('a snapshot replaces what differs, adds, drops and orders; what is the same
       assistant('a3', 'new'),
     ],
   })
-  expect(chat.messages.map(({ id }) => id)).toEqual(['u2', 'u1', 'a1', 'a3'])
-  expect([chat.messages[0] === before[2], chat.messages[1] === before[0]]).toEqual([true, true])
+  expect(chat.messages.map(({ id }) => id)).toEqual(['u1', 'a1', 'u2', 'a3'])
+  expect([chat.messages[0] === before[0], chat.messages[2] === before[2]]).toEqual([true, true])
   expect(chat.parts('a1')).toEqual([{ type: 'text', text: 'one and more' }])
+})
+
+test('the kind of an encrypted value is stored with it, and goes with it', () => {
+  const seal = (entityId: string, encryptedValue: string, type?: string): Step => {
+    const subtype = entityId === 'c1' ? 'tool-call' : 'message'
+    const event = { type: 'REASONING_ENCRYPTED_VALUE', subtype, entityId, encryptedValue } as const
+    return Object.assign(event, type && { encryptedValueType: type })
+  }
+  const chat = new Chat()
+  chat.do(...thinks('r1'), ...text('a1', 'one'), ...call('c1'), result('c1'))
+  const ids = ['r1', 'a1', 'c1', 'result-c1']
+  const sealsOf = (value: unknown): unknown[] =>
+    [...JSON.stringify(value).matchAll(/"encryptedValue(?:Type)?":"(\w+)"/g)].map(([, found]) => found).sort()
+  chat.do(...ids.map((id) => seal(id, 'old', 'kind')))
+  expect(sealsOf(toAGUIMessages(chat.messages))).toEqual([...ids.map(() => 'kind'), ...ids.map(() => 'old')])
+  chat.do(...ids.map((id) => seal(id, 'new')))
+  expect(sealsOf(toAGUIMessages(chat.messages))).toEqual(ids.map(() => 'new'))
 })
 
 test('a snapshot that changes nothing changes no object at all', () => {
@@ -295,14 +313,34 @@ test('reasoning and calls that a snapshot took away take no more deltas', () => 
     start('c1'),
     textStart('a1'),
   )
-  chat.do({ type: 'MESSAGES_SNAPSHOT', messages: [assistant('a1', 'only')] })
+  const other: Message = { id: 'r2', role: 'reasoning', content: 'Hm.' }
+  chat.do({ type: 'MESSAGES_SNAPSHOT', messages: [other, assistant('a1', 'only')] })
   const before = chat.messages
   expect(warnings(chat.do({ type: 'REASONING_MESSAGE_CONTENT', messageId: 'r1', delta: 'x' }))).toEqual([
     'unknown-id',
   ])
   expect(warnings(chat.do(args('c1', 'x')))).toEqual(['unknown-id'])
   expect(chat.messages).toBe(before)
-  expect(chat.parts('a1')).toEqual([{ type: 'text', text: 'only' }])
+  expect(chat.parts('a1')).toEqual([
+    { type: 'reasoning', id: 'r2', text: 'Hm.' },
+    { type: 'text', text: 'only' },
+  ])
+})
+
+test('reasoning stays where a snapshot tells of none, with its message and without it, and takes more deltas', () => {
+  const chat = new Chat()
+  chat.do(...thinks('r1'), ...text('a1', 'one'), ...thinks('r2'), ...text('a2', 'two'))
+  chat.do({ type: 'MESSAGES_SNAPSHOT', messages: [assistant('a2', 'changed')] })
+  expect(chat.messages.map(({ id }) => id)).toEqual(['r1', 'a2'])
+  chat.do(
+    { type: 'REASONING_MESSAGE_CONTENT', messageId: 'r1', delta: ' So.' },
+    { type: 'REASONING_MESSAGE_CONTENT', messageId: 'r2', delta: ' Well.' },
+  )
+  expect(chat.parts('r1')).toEqual([{ type: 'reasoning', id: 'r1', text: 'Hm. So.' }])
+  expect(chat.parts('a2')).toEqual([
+    { type: 'reasoning', id: 'r2', text: 'Hm. Well.' },
+    { type: 'text', text: 'changed' },
+  ])
 })
 
 test('activities stay where a snapshot tells of none, and go where it tells of others', () => {

@@ -76,7 +76,7 @@ export function retainMessages(state: ChatState, keep: (cell: MessageCell) => bo
 }
 
 /** Puts messages into a new order. */
-export function setOrder(state: ChatState, order: MessageCell[]): void {
+function setOrder(state: ChatState, order: MessageCell[]): void {
   let turn = 0
   order.forEach((cell, position) => {
     if (cell.role === 'user') turn++

@@ -10,6 +10,7 @@ import type {
 } from '../messages.js'
 import type { ContentPart, Message, ReasoningMessage, ToolCall, ToolMessage } from '../protocol/events.js'
 import { readApproval, readRefusal } from './approvals.js'
+import { type Seal, sealed, sealOf, withSealType } from './seal.js'
 import { withSubagent } from './subagents.js'
 import { readResult } from './tool-calls.js'
 import { isRecord, known, oneOf, ours, parseJson, readCallMetadata, string, withOwn } from './value.js'
@@ -78,15 +79,18 @@ function draft(message: Draft['message'], parts: Partial<Parts>, content = ''): 
 
 /** What AG-UI keeps beside a message: opaque provider content, and the subagent that speaks. */
 function withOrigin(message: Extract<Message, { role: 'assistant' }>): Record<string, unknown> | undefined {
-  const { encryptedValue, name } = message
-  return withSpeaker(withSubagent(message.metadata, message), known({ encryptedValue, name }))
+  return withSpeaker(
+    withSubagent(message.metadata, message),
+    known({ ...sealOf(message), name: message.name }),
+  )
 }
 
 /** What a UI message has no field for. */
-interface Speaker {
-  readonly encryptedValue?: string
+interface Speaker extends Seal {
   readonly name?: string
   readonly role?: 'developer'
+  /** Its content came as a list, though one text is all there is in it. */
+  readonly list?: true
 }
 
 /** Metadata that keeps what else AG-UI says of a message, so that it goes back as it came. */
@@ -106,11 +110,17 @@ function foldPlain(message: Exclude<Message, { role: 'assistant' | 'tool' | 'rea
         p: [{ type: 'data', name: message.activityType, data: message.content }],
       })
     case 'user':
-      return draft(as('user', known({ name: message.name })), { p: foldContent(message.content) })
+      return draft(
+        as('user', known({ ...sealOf(message), name: message.name, list: isList(message.content) })),
+        {
+          p: foldContent(message.content),
+        },
+      )
     case 'system':
     case 'developer': {
       const { name, role, content } = message
-      return draft(as('system', known({ name, role: role === 'developer' ? role : undefined })), {}, content)
+      const speaker = { ...sealOf(message), name, role: role === 'developer' ? role : undefined }
+      return draft(as('system', known(speaker)), {}, content)
     }
     default:
       return message satisfies never
@@ -120,15 +130,15 @@ function foldPlain(message: Exclude<Message, { role: 'assistant' | 'tool' | 'rea
 function foldContent(content: string | readonly ContentPart[]): MessagePart[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }]
   return content.map((part) => {
-    if (part.type === 'text') return { type: 'text', text: part.text }
-    const { type: media, source, metadata } = part
-    return known({
-      type: 'file' as const,
-      media,
-      source,
-      metadata: isRecord(metadata) ? metadata : undefined,
-    })
+    const { id } = part
+    const metadata = isRecord(part.metadata) ? part.metadata : undefined
+    if (part.type === 'text') return known({ type: 'text' as const, text: part.text, id, metadata })
+    return known({ type: 'file' as const, media: part.type, source: part.source, id, metadata })
   })
+}
+
+function isList(content: string | readonly ContentPart[]): true | undefined {
+  return (typeof content !== 'string' && content.length === 1 && content[0]?.type === 'text') || undefined
 }
 
 /** Thoughts that no message followed. */
@@ -145,15 +155,21 @@ function foldReasoning(message: ReasoningMessage): ReasoningPart {
   const { subagent: _, ...rest } = metadata ?? {}
   const others = Object.keys(rest).length > 0 ? rest : undefined
   const kept = subagentRunId === undefined ? metadata : others
-  return known({ type: 'reasoning' as const, id, text, encryptedValue, metadata: kept })
+  return known({
+    type: 'reasoning' as const,
+    id,
+    text,
+    encryptedValue,
+    metadata: withSealType(kept, message),
+  })
 }
 
-function foldCall({
-  id,
-  function: { name, arguments: text },
-  encryptedValue,
-  metadata,
-}: ToolCall): ToolCallPart {
+function foldCall(call: ToolCall): ToolCallPart {
+  const {
+    id,
+    function: { name, arguments: text },
+    metadata,
+  } = call
   const { token, approval: asked, state, providerExecuted, error, kept } = readCallMetadata(metadata)
   const approval = foldApproval(asked, token)
   return known({
@@ -168,7 +184,7 @@ function foldCall({
     error:
       isRecord(error) && typeof error.message === 'string' ? { ...error, message: error.message } : undefined,
     providerExecuted: providerExecuted === true || undefined,
-    metadata: withOwn(kept, { ...ours(kept), ...known({ encryptedValue }) }),
+    metadata: withOwn(kept, { ...ours(kept), ...sealOf(call) }),
   })
 }
 
@@ -205,7 +221,16 @@ function foldResult(message: ToolMessage, open: OpenCalls): void {
   const { c, o } = target.draft.parts
   // What was cancelled here stays so, whatever the server says of it afterwards.
   if (part.state !== 'cancelled') c[target.index] = { ...part, ...readResult(part, content, metadata, error) }
-  o.push(known({ type: 'tool-result' as const, id, toolCallId, content, error, metadata }))
+  o.push(
+    known({
+      type: 'tool-result' as const,
+      id,
+      toolCallId,
+      content,
+      error,
+      metadata: sealed(metadata, message),
+    }),
+  )
 }
 
 function finish({ message, content, parts }: Draft): UIMessage {

@@ -13,6 +13,7 @@ import {
 } from './cells.js'
 import type { Outcome, StepTable } from './effects.js'
 import { patched } from './patch.js'
+import { sealed, withSealType } from './seal.js'
 import type { ChatState, MessageCell, ReasoningCell } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
 import { isRecord, known, ours, string, withOwn } from './value.js'
@@ -34,7 +35,7 @@ export const messageSteps = {
     const cell =
       role === 'assistant'
         ? assistantMessage(state, id, event)
-        : newMessage(state, id, role === 'user' ? role : 'system', event)
+        : plainMessage(state, id, role === 'user' ? role : 'system', event)
     if (!cell) return 'illegal-step'
     cell.streaming = true
     if (name !== undefined || role === 'developer') {
@@ -89,13 +90,18 @@ export const messageSteps = {
     return undefined
   },
   /** Opaque content of the model's provider, to be sent back as it came with the reasoning or call it belongs to. */
-  REASONING_ENCRYPTED_VALUE(state, { subtype, entityId, encryptedValue }) {
+  REASONING_ENCRYPTED_VALUE(state, event) {
+    const { subtype, entityId } = event
     const isMessage = subtype === 'message'
     const part = isMessage ? state.reasoning.get(entityId) : state.calls.get(entityId)
     const cell = part ?? (isMessage && state.messages.get(entityId))
-    if (!cell) return undefined
-    if (part?.kind === 'reasoning') part.encryptedValue = encryptedValue
-    else cell.metadata = withOwn(cell.metadata, { ...ours(cell.metadata), encryptedValue })
+    if (!cell) return isMessage && sealResult(state, event) ? undefined : 'unknown-id'
+    // AG-UI: an activity holds none.
+    if ('parts' in cell && isActivity(cell)) return 'unknown-id'
+    if (part?.kind === 'reasoning') {
+      part.encryptedValue = event.encryptedValue
+      part.metadata = withSealType(part.metadata, event)
+    } else cell.metadata = sealed(cell.metadata, event)
     if (part) touch(state, part)
     else if ('parts' in cell) touchMessage(state, cell)
     return undefined
@@ -104,18 +110,28 @@ export const messageSteps = {
     const { messageId: id, activityType, content, replace } = event
     const known = state.messages.get(id)
     if (known && !isActivity(known)) return 'illegal-step'
-    if (known && replace === false) return undefined
+    if (known && replace === false) {
+      describe(state, known, event)
+      return undefined
+    }
     const cell = known ?? newMessage(state, id, 'assistant', event)
     if (!cell) return 'illegal-step'
     setActivity(state, cell, activityType, content)
+    // AG-UI: it is the activity of whoever replaced it last.
+    const { subagent: _, ...rest } = cell.metadata ?? {}
+    cell.metadata = withOwn({ ...rest, ...subagentMetadata(state, event) }, ours(rest))
     describe(state, cell, event)
     return undefined
   },
-  ACTIVITY_DELTA(state, { messageId, activityType, patch }) {
+  ACTIVITY_DELTA(state, event) {
+    const { messageId, activityType, patch } = event
     const cell = state.messages.get(messageId)
     const part = cell?.parts[0]
-    if (!cell || part?.kind !== 'fixed' || part.part.type !== 'data') return undefined
-    return patched(state, part.part.data, patch, (data) => setActivity(state, cell, activityType, data))
+    if (!cell || part?.kind !== 'fixed' || part.part.type !== 'data') return 'unknown-id'
+    return patched(state, part.part.data, patch, (data) => {
+      setActivity(state, cell, activityType, data)
+      describe(state, cell, event)
+    })
   },
 } satisfies Partial<StepTable>
 
@@ -131,6 +147,17 @@ export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
   const more = { url: string(url), title: string(title), metadata: isRecord(metadata) ? metadata : undefined }
   if (!isKnown) addFixed(state, owner, known({ type: 'source' as const, id, ...more }))
   return []
+}
+
+/** A message of the person or the system: a new one, or one that was closed and goes on. */
+function plainMessage(
+  state: ChatState,
+  id: string,
+  role: 'user' | 'system',
+  event: Attributed,
+): MessageCell | undefined {
+  const found = state.messages.get(id)
+  return found?.role === role ? found : newMessage(state, id, role, event)
 }
 
 /** A message whose id is new, marked with the subagent that speaks. */
@@ -150,7 +177,7 @@ function newMessage(
  */
 export function assistantMessage(state: ChatState, id: string, event: Attributed): MessageCell | undefined {
   const found = state.messages.get(id)
-  if (found) return found.role === 'assistant' ? found : undefined
+  if (found) return found.role === 'assistant' && !isActivity(found) ? found : undefined
   const last = state.order.at(-1)
   if (!isOpenTo(last, event)) return newMessage(state, id, 'assistant', event)
   renameMessage(state, last, id)
@@ -182,14 +209,26 @@ function describe(
   touchMessage(state, cell)
 }
 
+/** Keeps what is to go back with a result, which is a message of its own in AG-UI. Says whether there is one of that id. */
+function sealResult(state: ChatState, event: EventOf<'REASONING_ENCRYPTED_VALUE'>): boolean {
+  for (const cell of state.order.flatMap(({ parts }) => parts)) {
+    if (cell.kind !== 'fixed' || cell.part.type !== 'tool-result' || cell.part.id !== event.entityId) continue
+    cell.part = known({ ...cell.part, metadata: sealed(cell.part.metadata, event) })
+    touch(state, cell)
+    return true
+  }
+  return false
+}
+
 function describeReasoning(state: ChatState, cell: ReasoningCell, metadata: Record<string, unknown>): void {
   cell.metadata = { ...cell.metadata, ...metadata }
   touch(state, cell)
 }
 
 /** Activities have ids of their own kind in AG-UI: one that is also the id of a message must not overwrite it. */
-function isActivity({ role, parts: [first] }: MessageCell): boolean {
-  return role === 'assistant' && first?.kind === 'fixed' && first.part.type === 'data'
+function isActivity({ role, parts }: MessageCell): boolean {
+  const [first] = parts
+  return role === 'assistant' && parts.length === 1 && first?.kind === 'fixed' && first.part.type === 'data'
 }
 
 function setActivity(state: ChatState, cell: MessageCell, name: string, data: unknown): undefined {

@@ -1,7 +1,15 @@
 import { isTerminal, type ToolCallApproval, type ToolCallPart, type UIMessage } from '../messages.js'
 import type { MessagesSnapshotEvent } from '../protocol/events.js'
 import { askApproval, readApproval } from './approvals.js'
-import { addDone, addMessage, dropPart, markStale, retainMessages, setOrder, touchMessage } from './cells.js'
+import {
+  addDone,
+  addMessage,
+  dropPart,
+  markStale,
+  renameMessage,
+  retainMessages,
+  touchMessage,
+} from './cells.js'
 import { type Effect, effectsOf, type Outcome } from './effects.js'
 import { foldMessages } from './fold.js'
 import { loadCall, settleLoaded } from './load.js'
@@ -11,18 +19,19 @@ import { settle } from './tool-calls.js'
 import { sameJson } from './value.js'
 
 /**
- * MESSAGES_SNAPSHOT: the server's view of the conversation replaces ours message by message (AG-UI 1.0, state). What it does not
- * change keeps its identity. Calls we know keep what the person was shown and answered; a snapshot answers nothing.
+ * MESSAGES_SNAPSHOT: the server's view of the conversation replaces ours message by message, each in the place it has here; what is new
+ * comes at the end (AG-UI 1.0, state). What it does not change keeps its identity. Calls we know keep what the person was shown and answered; a snapshot answers nothing.
  */
 export function applySnapshot(state: ChatState, event: MessagesSnapshotEvent): readonly Effect[] {
   const messages = foldMessages(event.messages)
   const carries = new Set(event.messages.map((message) => message.role))
   const ids = new Set(messages.map((message) => message.id))
   const adrift = takeAsked(state, ids)
+  const keepsThoughts = !carries.has('reasoning')
+  if (keepsThoughts) for (const cell of state.order) if (!ids.has(cell.id)) leaveThoughts(state, cell)
   retainMessages(state, (cell) => ids.has(cell.id) || keptWithout(cell, carries))
-  const outcomes = messages.flatMap((message) => mergeMessage(state, message, adrift))
+  const outcomes = messages.flatMap((message) => mergeMessage(state, message, adrift, keepsThoughts))
   for (const call of left(adrift)) dropPart(state, call)
-  reorder(state, messages)
   return outcomes.flatMap((outcome) => effectsOf(event, outcome))
 }
 
@@ -57,13 +66,35 @@ function takeAsked(state: ChatState, ids: ReadonlySet<string>): Calls {
 function keptWithout(cell: MessageCell, carries: ReadonlySet<string>): boolean {
   const only = (test: (part: PartCell) => boolean) => cell.parts.length > 0 && cell.parts.every(test)
   if (only((part) => part.kind === 'fixed' && part.part.type === 'data')) return !carries.has('activity')
-  return cell.provisional && only((part) => part.kind === 'reasoning') && !carries.has('reasoning')
+  return only(isThought) && !carries.has('reasoning')
 }
 
-function mergeMessage(state: ChatState, message: UIMessage, adrift: Calls): Outcome[] {
-  const cell = state.messages.get(message.id)
-  if (!cell) return fillMessage(state, addMessage(state, message), message, adrift)
+function isThought({ kind }: PartCell): boolean {
+  return kind === 'reasoning'
+}
+
+/** Of a message that the snapshot does not have, the reasoning stays where the snapshot tells of none: most servers keep none. */
+function leaveThoughts(state: ChatState, cell: MessageCell): void {
+  const thoughts = cell.parts.filter(isThought)
+  const [first] = thoughts
+  if (first?.kind !== 'reasoning' || state.messages.has(first.id)) return
+  for (const part of cell.parts) if (!isThought(part)) dropPart(state, part)
+  freshen(cell)
+  thoughts.forEach((part, index) => {
+    part.index = index
+  })
+  const subagent = cell.metadata?.subagent
+  Object.assign(cell, { parts: thoughts, text: undefined, streaming: false, published: undefined })
+  cell.metadata = subagent === undefined ? undefined : { subagent }
+  renameMessage(state, cell, first.id)
+}
+
+function mergeMessage(state: ChatState, told: UIMessage, adrift: Calls, keepsThoughts: boolean): Outcome[] {
+  const cell = state.messages.get(told.id)
+  if (!cell) return fillMessage(state, addMessage(state, told), told, adrift)
   const before = publishMessage(cell)
+  const thoughts = keepsThoughts ? before.parts.filter(({ type }) => type === 'reasoning') : []
+  const message = thoughts.length > 0 ? { ...told, parts: [...thoughts, ...told.parts] } : told
   if (sameJson(before, message)) return []
   const textOpen = cell.text !== undefined
   const calls = byId(cell.parts.filter((part) => part.kind === 'call'))
@@ -151,19 +182,4 @@ function keepCall(owner: MessageCell, call: CallCell): void {
   // Where it was before it may have been noted already.
   call.stale = false
   markStale(call)
-}
-
-/** The snapshot's order, with what it leaves out staying behind its neighbour. */
-function reorder(state: ChatState, messages: readonly UIMessage[]): void {
-  const listed = new Set(messages.map((message) => message.id))
-  const order: MessageCell[] = []
-  const next = messages.flatMap((message) => state.messages.get(message.id) ?? [])[Symbol.iterator]()
-  for (const cell of state.order) {
-    if (!listed.has(cell.id)) order.push(cell)
-    else {
-      const { value } = next.next()
-      if (value) order.push(value)
-    }
-  }
-  if (order.some((cell, position) => cell !== state.order[position])) setOrder(state, order)
 }

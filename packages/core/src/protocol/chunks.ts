@@ -23,6 +23,10 @@ function fail(chunk: ChunkEvent, rule: string): never {
   throw violation('protocol-violation', chunk.type, rule)
 }
 
+/** Whether an event, itself no chunk, is about what a stream of chunks builds: it ends the stream, in whatever lane. */
+const names = (next: Fields, { stem, id }: ChunkStream) =>
+  String(next.type).startsWith(stem) && next[idKey(stem)] === id
+
 /** An event of the stream with these fields; it carries the owner of the stream unless they say who that is. */
 const event = ({ stem, id, opener: { subagentRunId } }: ChunkStream, step: string, fields?: Fields) =>
   ({
@@ -95,6 +99,10 @@ export function createChunkExpander(): (event: AGUIEvent) => AGUIEvent | readonl
     if (isChunk(next)) return expand(next)
     if (!lanes.size || closesNothing.test(next.type)) return next
     const lane = 'subagentRunId' in next ? next.subagentRunId : undefined
-    return [...(closesEveryLane.test(next.type) ? [...lanes.keys()] : [lane]).flatMap(close), next]
+    const all = closesEveryLane.test(next.type)
+    const closed = [...lanes]
+      .filter(([of, open]) => all || of === lane || names(next, open))
+      .map(([of]) => of)
+    return [...closed.flatMap(close), next]
   }
 }

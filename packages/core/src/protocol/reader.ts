@@ -101,7 +101,8 @@ export function createEventReader(options: EventReaderOptions = {}): EventReader
   }
 
   const negotiate = (version = PROTOCOL_VERSION, raw: unknown) => {
-    if (Number.parseFloat(version) <= Number.parseFloat(PROTOCOL_VERSION)) return
+    if (/^\d+\.\d+$/.test(version) && Number.parseFloat(version) <= Number.parseFloat(PROTOCOL_VERSION))
+      return
     warn('protocol-version', `The server speaks AG-UI ${version}, this client ${PROTOCOL_VERSION}`, raw)
   }
 

@@ -78,9 +78,10 @@ const must =
   (value) =>
     holds(value) ? value : fail(expected)
 
-const oneOf = (options: string): Check => {
+const oneOf = (options: string, open?: string): Check => {
   const known = new Set<unknown>(options.split('|'))
-  return must(options, (value) => known.has(value))
+  const check = must(options, (value) => known.has(value))
+  return (value) => (open && typeof value === 'string' && !known.has(value) ? unknown : check(value))
 }
 
 /** `[]`, `[+]`: not empty, `[string]`: or a string instead. */
@@ -97,11 +98,12 @@ const listOf = (item: Check, mark: string): Check => {
 /**
  * The described fields of AG-UI 1.0. A line is the name of a kind, `tag=value|value` where it is a member of a union, and its fields. A
  * field is `name`, `?` where it is optional, `~` where the `null` of older peers is forgiven, then `:kind` (a string if there is none) or
- * `=the|only|values`; `[]` makes a list of it, `[+]` one that is not empty, `[string]` a list or a string. `*` stands for every other field.
+ * `=the|only|values` (`^` before it: another string is unknown, not wrong); `[]` makes a list of it, `[+]` one that is not empty, `[string]` a list or a string. `*` stands for every other field.
  */
 function describe(): string {
   const common = 'id metadata?:object subagentRunId?'
-  const sealed = `${common} encryptedValue?`
+  // 1.1 has its type beside it; what a newer server gives is kept and sent back to it.
+  const sealed = `${common} encryptedValue? encryptedValueType?`
   const named = `${sealed} name? content`
   const open = '*?:any path:pointer'
   const base = 'timestamp?:integer rawEvent?~:nonnull metadata?:object'
@@ -118,7 +120,7 @@ source type=file value mimeType? provider?
 part type=text id? text metadata?:nonnull
 part type=image|audio|video|document id? source:source metadata?~:nonnull
 function name arguments
-call type=function id function:function encryptedValue? metadata?:object
+call type=function id function:function encryptedValue? encryptedValueType? metadata?:object
 message role=developer|system ${named}
 message role=assistant ${named}? toolCalls?:call[]
 message role=user ${named}:part[string]
@@ -150,7 +152,7 @@ event type=TOOL_CALL_CHUNK ${call}? delta? ${opened}?
 event type=TOOL_CALL_RESULT ${id} toolCallId content:part[string] role?=tool
 event type=REASONING_MESSAGE_START ${id} role=reasoning
 event type=REASONING_MESSAGE_CHUNK ${id}? delta?
-event type=REASONING_ENCRYPTED_VALUE ${own} subtype=tool-call|message entityId encryptedValue
+event type=REASONING_ENCRYPTED_VALUE ${own} subtype^=tool-call|message entityId encryptedValue encryptedValueType?
 event type=STATE_SNAPSHOT ${own} snapshot:any
 event type=STATE_DELTA ${own} delta:operation[]
 event type=MESSAGES_SNAPSHOT ${base} messages:message[]
@@ -176,10 +178,10 @@ function compile(): Check {
   const object = (fields: string): Check => {
     const checks = new Map<string, Check>()
     const required = new Set<string>()
-    for (const [, name = '', optional, forgiven, values, kind = 'string', many] of fields.matchAll(
-      /([\w*]+)(\?)?(~)?(?:=([\w|-]+)|:(\w+))?(\[.*?\])?/g,
+    for (const [, name = '', optional, forgiven, open, values, kind = 'string', many] of fields.matchAll(
+      /([\w*]+)(\?)?(~)?(\^)?(?:=([\w|-]+)|:(\w+))?(\[.*?\])?/g,
     )) {
-      const one = values ? oneOf(values) : (kinds.get(kind) ?? fail(kind))
+      const one = values ? oneOf(values, open) : (kinds.get(kind) ?? fail(kind))
       const check = many ? listOf(one, many) : one
       checks.set(name, forgiven ? (value) => (value === null ? unknown : check(value)) : check)
       if (!optional) required.add(name)
@@ -196,6 +198,8 @@ function compile(): Check {
     last = (found) => {
       if (!isRecord(found)) return fail('object')
       const check = members.get(tag ? found[tag] : '')
+      // A member of another name is unknown; one without a name is wrong.
+      if (tag && typeof found[tag] !== 'string') fail(`object with a ${tag}`)
       return check ? check(found) : unknown
     }
     kinds.set(kind, last)
