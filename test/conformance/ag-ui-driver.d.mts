@@ -1,5 +1,8 @@
 export interface Fixture {
   readonly name: string
+  readonly description?: string
+  /** The page of the specification whose rule it tests. */
+  readonly specPage?: string
   readonly stream: readonly { readonly type: string; readonly [field: string]: unknown }[]
   readonly input?: { readonly messages?: readonly unknown[]; readonly tools?: readonly unknown[] }
   readonly client?: { readonly maxProtocolVersion?: string }

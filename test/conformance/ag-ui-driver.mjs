@@ -42,7 +42,8 @@ export async function runFixture(fixture) {
   return {
     verdict: rejected ? 'failed' : 'completed',
     messages: messages.flatMap(heldMessages).filter(({ id }) => id !== PROMPT),
-    state,
+    // AG-UI 1.0, run input: no state means the empty object.
+    state: state === undefined ? {} : state,
     warnings,
     error: rejected ? rejected.message : '',
     events,
@@ -89,13 +90,20 @@ function listener(onEvent) {
   }
 }
 
-/** A request never carries activities, so they are told here. */
+/** A request carries neither activities nor calls that broke off half-way, so they are told here. */
 function heldMessages(message) {
   const { id, role, parts, metadata } = message
   const [first] = parts
-  if (role !== 'assistant' || parts.length !== 1 || first.type !== 'data') return toAGUIMessages([message])
+  if (role !== 'assistant' || parts.length !== 1 || first.type !== 'data')
+    return toAGUIMessages([{ ...message, parts: parts.map(heldPart) }])
   const held = { id, role: 'activity', activityType: first.name, content: first.data }
   const subagent = readSubagent(metadata)
   const by = subagent ? { subagentRunId: subagent.id } : {}
   return [{ ...held, ...by, ...(metadata && { metadata }) }]
+}
+
+function heldPart(part) {
+  if (part.type !== 'tool-call' || part.error?.code !== 'incomplete-arguments') return part
+  const { error: _, ...call } = part
+  return { ...call, state: 'input-complete' }
 }

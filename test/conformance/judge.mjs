@@ -18,11 +18,11 @@ const clauses = {
 export const versionClause =
   'README of the corpus, "Versions": a client puts its own version in place of "1.1" before running'
 
-/** The fixtures in a folder and the folders in it, by name. */
+/** The fixtures in a folder and the folders in it, by name. A file holds one, or a list of them. */
 export function loadFixtures(folder) {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.json'))
-    .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')))
+    .flatMap((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')))
     .filter((content) => Array.isArray(content.stream) && content.expect)
     .map(inOurVersion)
     .sort((a, b) => (a.name < b.name ? -1 : 1))

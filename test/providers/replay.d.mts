@@ -18,6 +18,8 @@ export interface ReplayCase {
 }
 
 export const ownFixtures: string
+/** Cases of the same form that we wrote ourselves, for what no recording has. */
+export const writtenCases: string
 export const writeSizes: readonly number[]
 export function casesOf(folder: string): readonly ReplayCase[]
 export function replayFolder(folder: string): Promise<{ lines: string[]; agrees: boolean }>

@@ -6,7 +6,7 @@ import { serveRecording } from './server.mjs'
 const isCommand = process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href
 
 // as a command this runs against what is built
-const { differences, factsOf } = await import('./facts.mjs').catch(explain)
+const { differences, factsOf, unknownFacts } = await import('./facts.mjs').catch(explain)
 const { protocols } = await import('./protocols.mjs').catch(explain)
 
 function explain(error) {
@@ -17,6 +17,9 @@ function explain(error) {
 
 /** Where our copy of the recordings lies. */
 export const ownFixtures = join(import.meta.dirname, 'fixtures')
+
+/** Cases of the same form that we wrote ourselves, for what no recording has; `note` says where its facts come from. */
+export const writtenCases = join(import.meta.dirname, 'ours')
 
 /** Every body is served at each of these write sizes, in bytes. */
 export const writeSizes = [1, 7, 4096, Number.POSITIVE_INFINITY]
@@ -133,6 +136,15 @@ async function reasonsOf(entry, folder) {
   }
 }
 
+/** The facts that a case expects and that are not known here: they are told, and count for nothing. */
+function unjudged(entry, folder) {
+  try {
+    return unknownFacts(Object(expectedOf(entry, folder)))
+  } catch {
+    return []
+  }
+}
+
 /**
  * Replays a folder: for each provider how many cases agree, and how the others differ.
  *
@@ -141,15 +153,19 @@ async function reasonsOf(entry, folder) {
 export async function replayFolder(folder) {
   const byProvider = new Map()
   for (const entry of casesOf(folder)) {
-    const row = byProvider.get(entry.provider) ?? { cases: 0, differing: [] }
+    const row = byProvider.get(entry.provider) ?? { cases: 0, differing: [], unjudged: [] }
     byProvider.set(entry.provider, row)
     row.cases++
     const reasons = await reasonsOf(entry, folder)
     if (reasons.length > 0) row.differing.push(`  ${entry.id}: ${reasons.join('\n    ')}`)
+    const unknown = unjudged(entry, folder)
+    if (unknown.length > 0)
+      row.unjudged.push(`  ${entry.id}: not judged, for no such fact is known here: ${unknown.join(', ')}`)
   }
-  const lines = [...byProvider].flatMap(([provider, { cases, differing }]) => [
+  const lines = [...byProvider].flatMap(([provider, { cases, differing, unjudged: notes }]) => [
     `${provider}: ${cases} cases, ${cases - differing.length} agreeing, ${differing.length} differing`,
     ...differing,
+    ...notes,
   ])
   return { lines, agrees: [...byProvider.values()].every(({ differing }) => differing.length === 0) }
 }
@@ -166,4 +182,7 @@ async function main(folder) {
   }
 }
 
-if (isCommand) process.exitCode = (await main(resolve(process.argv[2] ?? ownFixtures))) ? 0 : 1
+if (isCommand) {
+  const folders = process.argv[2] === undefined ? [ownFixtures, writtenCases] : [resolve(process.argv[2])]
+  for (const folder of folders) if (!(await main(folder))) process.exitCode = 1
+}

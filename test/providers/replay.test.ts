@@ -2,12 +2,27 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { casesOf, checkCase, isSpoken, ownFixtures, type ReplayCase, replayFolder } from './replay.mjs'
+import {
+  casesOf,
+  checkCase,
+  isSpoken,
+  ownFixtures,
+  type ReplayCase,
+  replayFolder,
+  writtenCases,
+} from './replay.mjs'
 
 /** Every recorded body, at every write size, gives the facts that an independent script read out of it. */
 for (const entry of casesOf(ownFixtures)) {
   test.runIf(isSpoken(entry))(`${entry.id} gives its facts, however it is cut`, async () => {
     expect(await checkCase(entry)).toEqual([])
+  })
+}
+
+/** What no recording has: events, blocks, reasons and habits of servers that the SDKs' types or the providers' documents tell of. */
+for (const entry of casesOf(writtenCases)) {
+  test(`${entry.id}, as documented, gives its facts, however it is cut`, async () => {
+    expect(await checkCase(entry, { folder: writtenCases })).toEqual([])
   })
 }
 
@@ -43,6 +58,18 @@ test('a case that differs is told with what differs, and the others go on', asyn
   expect(lines[0]).toBe('openai-chat: 1 cases, 0 agreeing, 1 differing')
   expect(lines[1]).toMatch(/^ {2}openai-chat\/text: .*text/)
   expect(lines[2]).toBe('mistral: 1 cases, 1 agreeing, 0 differing')
+})
+
+test('a fact that is not known here is told by name and is no difference', async () => {
+  const more = JSON.stringify({ text: 'x', moods: ['good'], stop: 1 })
+  const { lines, agrees } = await replayFolder(folderOf([text], { [text.expect]: more }))
+  expect(agrees).toBe(false)
+  expect(lines).toEqual([
+    'openai-chat: 1 cases, 0 agreeing, 1 differing',
+    expect.stringMatching(/^ {2}openai-chat\/text: text: /),
+    '  openai-chat/text: not judged, for no such fact is known here: moods, stop',
+  ])
+  expect(lines.join('\n')).not.toMatch(/moods: nothing/)
 })
 
 test('a protocol that no adapter speaks and files that cannot be read are differences with a reason', async () => {

@@ -34,7 +34,7 @@ for (const entry of casesOf(ownFixtures)) {
       contentType: 'application/json',
     })
     const { events, error } = await listen(protocol.model(server.origin, { stream: false }), asked)
-    const { toolCalls, ...facts } = factsOf(events, error, protocol)
+    const { toolCalls, finish: _finish, ...facts } = factsOf(events, error, protocol)
     const { toolCalls: streamed, ...expected } = JSON.parse(
       readFileSync(join(ownFixtures, entry.expect), 'utf8'),
     )

@@ -11,7 +11,7 @@ test('a second approval, given while its own stream is still open, is sent', asy
   const client = new ChatClient({ connection: server })
   await client.sendMessage('Tidy up, then tell the team.')
   void client.addToolApprovalResponse({ id: 'a1', approved: true })
-  await until(client, ({ pendingApprovals }) => pendingApprovals[0]?.approval?.id === 'a2')
+  await until(client, ({ pendingApprovals }) => pendingApprovals[0]?.approval.id === 'a2')
   const second = client.addToolApprovalResponse({ id: 'a2', approved: true })
   server.release('stream 2')
   expect(await second).toEqual({ status: 'sent' })

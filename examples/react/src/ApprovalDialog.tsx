@@ -20,7 +20,7 @@ export function ApprovalDialog({ late, onLate, onClose }: ApprovalDialogProps) {
     <dialog className="approval-dialog" aria-labelledby={DIALOG_TITLE_ID} ref={dialog}>
       {current && (
         <DialogRequest
-          key={current.approval?.id}
+          key={current.approval.id}
           part={current}
           place={count > 1 ? `${position} of ${count}` : undefined}
           onLate={onLate}

@@ -19,7 +19,7 @@ export function ApprovalDialog(props: ApprovalDialogProps) {
   return (
     <dialog class="approval-dialog" aria-labelledby={DIALOG_TITLE_ID} ref={show}>
       {/* By id: another request begins anew, with nothing expanded. */}
-      <Show when={requests().current?.approval?.id} keyed>
+      <Show when={requests().current?.approval.id} keyed>
         {(_id) => <DialogRequest part={requests().current} place={place()} onLate={props.onLate} />}
       </Show>
       <Show when={props.late}>

@@ -1,16 +1,16 @@
-import type { ChatSnapshot, ToolCallPart, ToolMap } from '@countersign/core'
+import type { ChatSnapshot, PendingApproval, ToolMap } from '@countersign/core'
 import type { ChatClient } from './client.js'
 
 /** What is asked of the person, one at a time. The same object until something in it changes. */
 export interface ApprovalQueueSnapshot<Tools extends ToolMap = ToolMap> {
   /** The request to show: the oldest that was not dismissed, unless `next` or `reopen` chose another. */
-  readonly current: ToolCallPart<Tools> | undefined
+  readonly current: PendingApproval<Tools> | undefined
   /** How many requests wait for an answer, dismissed ones included. */
   readonly count: number
   /** The place of the current one among them, from 1; 0 where there is none. */
   readonly position: number
   /** Those that wait and were dismissed, in order. */
-  readonly dismissed: readonly ToolCallPart<Tools>[]
+  readonly dismissed: readonly PendingApproval<Tools>[]
 }
 
 /**
@@ -107,7 +107,7 @@ function createQueue<Tools extends ToolMap>(client: ChatClient<Tools>): Approval
 /** Reads the queue of a chat, anew only when its requests or the choice have changed. */
 function createReader<Tools extends ToolMap>(getSnapshot: () => ChatSnapshot<Tools>) {
   let last:
-    | { pending: readonly ToolCallPart<Tools>[]; choice: Choice; value: ApprovalQueueSnapshot<Tools> }
+    | { pending: readonly PendingApproval<Tools>[]; choice: Choice; value: ApprovalQueueSnapshot<Tools> }
     | undefined
   return (choice: Choice): ApprovalQueueSnapshot<Tools> => {
     const pending = getSnapshot().pendingApprovals
@@ -119,7 +119,7 @@ function createReader<Tools extends ToolMap>(getSnapshot: () => ChatSnapshot<Too
 }
 
 function readQueue<Tools extends ToolMap>(
-  pending: readonly ToolCallPart<Tools>[],
+  pending: readonly PendingApproval<Tools>[],
   choice: Choice,
 ): ApprovalQueueSnapshot<Tools> {
   const dismissed = pending.filter((part) => choice.dismissed.has(idOf(part)))
@@ -141,6 +141,6 @@ function isSame<Tools extends ToolMap>(
   )
 }
 
-function idOf({ approval }: ToolCallPart): string {
-  return approval?.id ?? ''
+function idOf({ approval }: PendingApproval): string {
+  return approval.id
 }

@@ -11,6 +11,7 @@ export {
   type Interrupt,
   isCountersignError,
   type MessagePart,
+  type PendingApproval,
   type QueuedMessage,
   readSubagent,
   type SessionGrant,

@@ -66,6 +66,7 @@ export {
   type FilePart,
   isTerminal,
   type MessagePart,
+  type PendingApproval,
   type ReasoningPart,
   type SourcePart,
   type TextPart,

@@ -157,6 +157,11 @@ export interface ToolCallPartOf<Name extends string, Input, Output> {
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
+/** A call whose question waits for the person. */
+export type PendingApproval<Tools extends ToolMap = ToolMap> = ToolCallPart<Tools> & {
+  readonly approval: ToolCallApproval
+}
+
 /** Whether a state is final. */
 export function isTerminal(state: ToolCallState): boolean {
   return state === 'complete' || state === 'error' || state === 'denied' || state === 'cancelled'

@@ -38,7 +38,8 @@ function frameEvents(): TransformStream<Uint8Array, Uint8Array> {
       let text = tail + decoder.decode(bytes, { stream: true })
       for (let end = boundary.exec(text); end !== null; end = boundary.exec(text)) {
         const event = begun.join('') + text.slice(0, end.index)
-        controller.enqueue(encoder.encode(withFinishMessage(event) + end[0]))
+        const data = dataOf(event)
+        if (data !== '') controller.enqueue(encoder.encode(withFinishMessage(data) + end[0]))
         begun = []
         text = text.slice(end.index + end[0].length)
       }
@@ -54,6 +55,15 @@ function frameEvents(): TransformStream<Uint8Array, Uint8Array> {
       if (text !== '') controller.enqueue(encoder.encode(text))
     },
   })
+}
+
+/** An event without what the SDK stumbles over: comments and fields other than `data`. What is no event at all stays. */
+function dataOf(event: string): string {
+  if (/^(?:data:[^\r\n]*|\s*)$/.test(event)) return event
+  const lines = event.split(/\r\n|\n|\r/)
+  return lines.some((line) => /^\s*[{[]/.test(line) && !line.startsWith('data:'))
+    ? event
+    : lines.filter((line) => line.startsWith('data:')).join('\n')
 }
 
 /** An event, or a whole answer, with its `finishMessage` where the SDK keeps it. */

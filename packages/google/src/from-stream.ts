@@ -85,6 +85,8 @@ function finishReason(said: string, asked: boolean): FinishReason {
     case 'IMAGE_RECITATION':
       return 'content_filter'
     case 'MALFORMED_FUNCTION_CALL':
+    case 'MALFORMED_RESPONSE':
+    case 'MISSING_THOUGHT_SIGNATURE':
     case 'UNEXPECTED_TOOL_CALL':
     case 'TOO_MANY_TOOL_CALLS':
       return 'error'

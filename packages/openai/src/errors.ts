@@ -18,7 +18,10 @@ export function fromSdkError(provider: string, thrown: unknown): CountersignErro
   const inner = asRecord(error.error)
   const status = typeof error.status === 'number' ? error.status : statusOf(inner)
   const code = asCode(inner.code) ?? asText(inner.type) ?? ownCode(thrown)
-  const message = asText(inner.message) ?? (thrown instanceof Error ? thrown.message : String(thrown))
+  const message =
+    asText(inner.message) ??
+    asText(error.error) ??
+    (thrown instanceof Error ? thrown.message : String(thrown))
   const mayPass = status === undefined ? passing.test(code) : isRetryableStatus(status)
   const retryable = mayPass && !final.test(code)
   const retryAfter = retryAfterOf(isHeaders(error.headers) ? error.headers : undefined)

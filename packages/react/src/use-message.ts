@@ -2,7 +2,7 @@ import {
   type ChatClient,
   type ChatSnapshot,
   createSelection,
-  type ToolCallPart,
+  type PendingApproval,
   type ToolMap,
   type UIMessage,
 } from '@countersign/client'
@@ -58,13 +58,13 @@ export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
 /** The calls that wait for the person, in order. */
 export function usePendingApprovals<Tools extends ToolMap = ToolMap>(
   within?: In<Tools>,
-): readonly ToolCallPart<Tools>[] {
-  return useChatSelector<readonly ToolCallPart<Tools>[], Tools>(pendingApprovals, undefined, within)
+): readonly PendingApproval<Tools>[] {
+  return useChatSelector<readonly PendingApproval<Tools>[], Tools>(pendingApprovals, undefined, within)
 }
 
 function pendingApprovals<Tools extends ToolMap>(
   snapshot: ChatSnapshot<Tools>,
-): readonly ToolCallPart<Tools>[] {
+): readonly PendingApproval<Tools>[] {
   return snapshot.pendingApprovals
 }
 

@@ -1,4 +1,4 @@
-import type { ChatClient, ChatSnapshot, ToolCallPart, ToolMap, UIMessage } from '@countersign/client'
+import type { ChatClient, ChatSnapshot, PendingApproval, ToolMap, UIMessage } from '@countersign/client'
 import { type Accessor, createMemo } from 'solid-js'
 import { access, createReading, type MaybeAccessor } from './reading.js'
 import { createSnapshot, useChatClient } from './use-chat.js'
@@ -57,8 +57,8 @@ export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
 /** The calls that wait for the person, in order. */
 export function usePendingApprovals<Tools extends ToolMap = ToolMap>(
   within?: MaybeAccessor<In<Tools>>,
-): Accessor<readonly ToolCallPart<Tools>[]> {
-  return useChatSelector<readonly ToolCallPart<Tools>[], Tools>(
+): Accessor<readonly PendingApproval<Tools>[]> {
+  return useChatSelector<readonly PendingApproval<Tools>[], Tools>(
     ({ pendingApprovals }) => pendingApprovals,
     undefined,
     within,

@@ -2,7 +2,7 @@ import {
   type ChatClient,
   type ChatSnapshot,
   createSelection,
-  type ToolCallPart,
+  type PendingApproval,
   type ToolMap,
   type UIMessage,
 } from '@countersign/client'
@@ -54,7 +54,7 @@ export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
 /** The calls that wait for the person, in order. */
 export function usePendingApprovals<Tools extends ToolMap = ToolMap>(
   within?: In<Tools>,
-): Reading<readonly ToolCallPart<Tools>[]> {
+): Reading<readonly PendingApproval<Tools>[]> {
   return readIn(within, (client) => observe(client, () => client.getSnapshot().pendingApprovals))
 }
 

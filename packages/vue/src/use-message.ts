@@ -1,4 +1,4 @@
-import type { ChatClient, ChatSnapshot, ToolCallPart, ToolMap, UIMessage } from '@countersign/client'
+import type { ChatClient, ChatSnapshot, PendingApproval, ToolMap, UIMessage } from '@countersign/client'
 import { type ComputedRef, computed, type MaybeRefOrGetter, toValue } from 'vue'
 import { useReading } from './reading.js'
 import { useChatClient, useSnapshot } from './use-chat.js'
@@ -57,8 +57,8 @@ export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
 /** The calls that wait for the person, in order. */
 export function usePendingApprovals<Tools extends ToolMap = ToolMap>(
   within?: Within<Tools>,
-): ComputedRef<readonly ToolCallPart<Tools>[]> {
-  return useChatSelector<readonly ToolCallPart<Tools>[], Tools>(
+): ComputedRef<readonly PendingApproval<Tools>[]> {
+  return useChatSelector<readonly PendingApproval<Tools>[], Tools>(
     ({ pendingApprovals }) => pendingApprovals,
     undefined,
     within,

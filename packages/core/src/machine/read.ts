@@ -1,4 +1,4 @@
-import type { MessagePart, ReasoningPart, ToolCallPart, UIMessage } from '../messages.js'
+import type { MessagePart, PendingApproval, ReasoningPart, ToolCallPart, UIMessage } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import type { CallCell, ChatState, MessageCell, PartCell, ReasoningCell } from './state.js'
 import { clear, known, sameJson } from './value.js'
@@ -34,14 +34,14 @@ export function readMessageIds(state: ChatState): readonly string[] {
 }
 
 /** Every call that waits for the person, in order; the same array while nothing about them changes. */
-export function readPendingApprovals(state: ChatState): readonly ToolCallPart[] {
+export function readPendingApprovals(state: ChatState): readonly PendingApproval[] {
   const { published, asked } = state
   const { pending: before, pendingChange } = published
   if (pendingChange === 'none') return before
   // Of a thousand that wait nearly all are what they were: copies, and a look only at those that are not.
   if (pendingChange === 'added')
-    published.pending = before.concat(asked.slice(before.length).map(publishCall))
-  else if (pendingChange === 'any') published.pending = keepIfSame(before, asked.map(publishCall))
+    published.pending = before.concat(asked.slice(before.length).map(publishAsked))
+  else if (pendingChange === 'any') published.pending = keepIfSame(before, asked.map(publishAsked))
   else published.pending = without(before, pendingChange)
   published.pendingChange = 'none'
   return published.pending
@@ -134,6 +134,11 @@ type Draft<T> = { -readonly [Name in keyof T]: T[Name] }
 function publishCall(call: CallCell): ToolCallPart {
   call.part ??= makeCall(call)
   return call.part
+}
+
+/** A call among those asked about has its question. */
+function publishAsked(call: CallCell): PendingApproval {
+  return publishCall(call) as PendingApproval
 }
 
 function makeCall(call: CallCell): ToolCallPart {

@@ -2,6 +2,7 @@ import type { CountersignError } from '../errors.js'
 import type { JsonReader } from '../json/partial.js'
 import type {
   MessagePart,
+  PendingApproval,
   ReasoningPart,
   TextPart,
   ToolCallApproval,
@@ -51,7 +52,7 @@ export interface ChatState {
   published: {
     messages: UIMessage[] | undefined
     ids: readonly string[] | undefined
-    pending: readonly ToolCallPart[]
+    pending: readonly PendingApproval[]
     /** What became of the calls that wait since `pending` was read: some came at its end, that at one place went, or anything else. */
     pendingChange: 'none' | 'added' | number | 'any'
     interrupts: readonly Interrupt[]

@@ -15,7 +15,7 @@ import {
 } from '../machine/state.js'
 import { step } from '../machine/step.js'
 import { clear } from '../machine/value.js'
-import type { ToolCallPart, ToolMap, UIMessage } from '../messages.js'
+import type { PendingApproval, ToolMap, UIMessage } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 
 /** Everything there is to show, immutable. What did not change since the last snapshot is the same object in the next. */
@@ -29,7 +29,7 @@ export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
   readonly isLoading: boolean
   readonly error: CountersignError | undefined
   /** The calls that wait for the person, in order. */
-  readonly pendingApprovals: readonly ToolCallPart<Tools>[]
+  readonly pendingApprovals: readonly PendingApproval<Tools>[]
   /** Open questions of the agent that concern no tool call. */
   readonly interrupts: readonly Interrupt[]
   /** Messages that wait for the open run to end. */
@@ -61,7 +61,7 @@ export interface ChatStore {
   /** Always current; the same object until the next change. */
   getSnapshot(): ChatSnapshot
   readonly messageIds: readonly string[]
-  readonly pendingApprovals: readonly ToolCallPart[]
+  readonly pendingApprovals: readonly PendingApproval[]
   getMessage(id: string): UIMessage | undefined
   /** Calls `listener` when that message changes, comes or goes. */
   subscribeMessage(id: string, listener: () => void): () => void

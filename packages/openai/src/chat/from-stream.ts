@@ -1,3 +1,4 @@
+import { isRecord } from '@countersign/core'
 import type { FinishReason, ModelEvent } from '@countersign/server'
 import { asList, asRecord, asText, type Fields, parseJson } from '@countersign/server/model-kit'
 import { reportedError } from '../errors.js'
@@ -50,7 +51,7 @@ class ChatReader {
       yield event
     }
     this.#counted = Boolean(usage) && !said
-    this.#reason = asText(choice.finish_reason) ?? this.#reason
+    this.#reason = reasonOf(choice.finish_reason) ?? this.#reason
     this.#detail = asText(choice.native_finish_reason) ?? this.#detail
     if (this.#reason === 'error') throw reportedError(this.#provider, choice.error)
   }
@@ -85,6 +86,11 @@ class ChatReader {
       yield* this.#endThought()
       yield* this.#call(asRecord(call))
     }
+    // what there was before tool calls; servers that still speak it make one call
+    if (isRecord(delta.function_call)) {
+      yield* this.#endThought()
+      yield* this.#call({ index: 0, function: delta.function_call })
+    }
   }
 
   /** A call is known by its number, else by its id; without either, a name begins one and arguments continue the last. */
@@ -93,8 +99,9 @@ class ChatReader {
     const id = asText(call.id) || undefined
     const key = call.index ?? id ?? (name ? this.#written.size : this.#last)
     let ours = this.#calls.get(key)
-    // some servers give every call the same number
-    const another = id !== undefined && Boolean(name) && ours !== id
+    // some servers give every call the same number, and no id: arguments that are whole are those of the call before
+    const before = this.#written.get(ours ?? '') ?? ''
+    const another = Boolean(name) && (id === undefined ? isRecord(parseJson(before)) : ours !== id)
     if (ours === undefined || another) {
       ours = id ?? `call_${this.#written.size}`
       this.#calls.set(key, ours)
@@ -125,7 +132,7 @@ class ChatReader {
     if (this.#reason === undefined && !this.#counted) return
     for (const [id, text] of this.#written) {
       // cut off within its arguments, a call stays open, and the engine closes it
-      if (this.#reason === 'length' && text !== '' && parseJson(text) === undefined) continue
+      if (isCut(this.#reason) && text !== '' && parseJson(text) === undefined) continue
       yield { type: 'tool-call-end', id }
     }
     if (this.#refused) yield { type: 'text-end', metadata: { refusal: true } }
@@ -144,20 +151,24 @@ class ChatReader {
   }
 
   #finish(): FinishReason {
-    switch (this.#reason) {
-      case 'length':
-      case 'content_filter':
-        return this.#reason
-      // servers that end calls with a plain stop are many
-      case 'stop':
-      case 'tool_calls':
-      case undefined:
-        if (this.#written.size > 0) return 'tool_calls'
-        return this.#refused ? 'content_filter' : 'stop'
-      default:
-        return this.#reason
-    }
+    if (isCut(this.#reason)) return 'length'
+    if (this.#reason !== undefined && !plainEnd.test(this.#reason)) return this.#reason
+    if (this.#written.size > 0) return 'tool_calls'
+    return this.#refused ? 'content_filter' : 'stop'
   }
+}
+
+/** Servers that end calls with a plain stop, or have a word of their own for either, are many. */
+const plainEnd = /^(stop|tool_calls|function_call|tool_use|end_turn|stop_sequence|eos.*)$/
+
+/** Some servers write an empty text, or the word, where they mean `null`. */
+function reasonOf(said: unknown): string | undefined {
+  return said === 'null' ? undefined : asText(said) || undefined
+}
+
+/** Whether the answer was cut at the greatest length (Mistral says that of the model's, others in the words of Anthropic). */
+function isCut(reason: string | undefined): boolean {
+  return reason === 'length' || reason === 'model_length' || reason === 'max_tokens'
 }
 
 /** Text comes as text, or (Mistral) as parts of which some are thoughts. */

@@ -1,6 +1,12 @@
 import type { FinishReason, ModelEvent } from '@countersign/server'
 import { asRecord } from '@countersign/server/model-kit'
-import type { Response, ResponseOutputItem, ResponseStreamEvent } from 'openai/resources/responses/responses'
+import type {
+  Response,
+  ResponseOutputItem,
+  ResponseOutputMessage,
+  ResponseReasoningItem,
+  ResponseStreamEvent,
+} from 'openai/resources/responses/responses'
 import { reportedError } from '../errors.js'
 import { sourceOf } from '../sources.js'
 import { ProviderCall } from './provider-call.js'
@@ -20,6 +26,9 @@ class ResponseReader {
   /** The calls whose arguments are arriving, by their position in the answer. */
   readonly #calls = new Map<number, { readonly id: string; written: boolean }>()
   readonly #provided = new Map<number, ProviderCall>()
+  /** The items of which words, and those of which sources, came before their end: some servers tell them only there. */
+  readonly #spoken = new Set<number>()
+  readonly #cited = new Set<number>()
   #asksSomebody = false
   #refused = false
 
@@ -39,13 +48,16 @@ class ResponseReader {
         yield* this.#end(event.item, event.output_index)
         return
       case 'response.output_text.delta':
+        this.#spoken.add(event.output_index)
         yield { type: 'text-delta', delta: event.delta }
         return
       case 'response.refusal.delta':
+        this.#spoken.add(event.output_index)
         this.#refused = true
         yield { type: 'text-delta', delta: event.delta, refusal: true }
         return
       case 'response.output_text.annotation.added':
+        this.#cited.add(event.output_index)
         yield* sourceOf(event.annotation, `${event.item_id}-${event.content_index}-${event.annotation_index}`)
         return
       case 'response.reasoning_summary_part.added':
@@ -57,9 +69,8 @@ class ResponseReader {
           }
         return
       case 'response.reasoning_summary_text.delta':
-        yield { type: 'reasoning-delta', delta: event.delta }
-        return
       case 'response.reasoning_text.delta':
+        this.#spoken.add(event.output_index)
         yield { type: 'reasoning-delta', delta: event.delta }
         return
       case 'response.function_call_arguments.delta':
@@ -110,6 +121,7 @@ class ResponseReader {
   *#end(item: ResponseOutputItem, index: number): Generator<ModelEvent> {
     switch (item.type) {
       case 'message':
+        yield* this.#message(item, index)
         yield {
           type: 'text-end',
           metadata: {
@@ -120,6 +132,7 @@ class ResponseReader {
         }
         return
       case 'reasoning':
+        if (!this.#spoken.has(index)) yield* thoughtsOf(item)
         yield {
           type: 'reasoning-end',
           ...(item.encrypted_content && { signature: item.encrypted_content }),
@@ -155,10 +168,25 @@ class ResponseReader {
     }
   }
 
+  /** What of a message was not told before. */
+  *#message({ id, content }: ResponseOutputMessage, index: number): Generator<ModelEvent> {
+    for (const [at, part] of content.entries()) {
+      if (part.type === 'refusal') this.#refused = true
+      if (!this.#spoken.has(index))
+        yield part.type === 'refusal'
+          ? { type: 'text-delta', delta: part.refusal, refusal: true }
+          : { type: 'text-delta', delta: part.text }
+      if (part.type === 'refusal' || this.#cited.has(index)) continue
+      for (const [number, annotation] of (part.annotations ?? []).entries())
+        yield* sourceOf(annotation, `${id}-${at}-${number}`)
+    }
+  }
+
   *#endCall(
     item: Extract<ResponseOutputItem, { type: 'function_call' | 'custom_tool_call' }>,
     index: number,
   ): Generator<ModelEvent> {
+    if (!this.#calls.has(index)) yield* this.#begin(item, index)
     const custom = item.type === 'custom_tool_call'
     const whole = custom ? jsonInside(item.input) : item.arguments
     // some servers tell the arguments only at the end
@@ -194,6 +222,14 @@ class ResponseReader {
     if (status === 'incomplete') return detail === 'max_output_tokens' ? 'length' : (detail ?? 'error')
     if (this.#asksSomebody) return 'tool_calls'
     return this.#refused ? 'content_filter' : 'stop'
+  }
+}
+
+/** The parts of a thought, each a thought of its own. */
+function* thoughtsOf({ id, summary = [], content = [] }: ResponseReasoningItem): Generator<ModelEvent> {
+  for (const [at, { text }] of [...summary, ...content].entries()) {
+    if (at > 0) yield { type: 'reasoning-end', metadata: { itemId: id } }
+    yield { type: 'reasoning-delta', delta: text }
   }
 }
 
