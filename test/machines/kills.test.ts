@@ -51,7 +51,8 @@ const settings = [
 const inTime = { timeout: 60_000 }
 
 async function asked(door: Door, setup: Parameters<typeof twoMachines>[0]) {
-  const bench = await twoMachines(setup)
+  // who waits for a process that is gone waits this long
+  const bench = await twoMachines({ lease: 1000, ...setup })
   const page = bench.chat(door)
   void page.sendMessage(please('a'))
   await until(page, ({ pendingApprovals, error }) => pendingApprovals.length > 0 || error !== undefined)

@@ -20,10 +20,18 @@ export interface Bench {
   readonly dieAt?: readonly [Step | undefined, Step | undefined]
   /** What happens to the first connections, in turn. */
   readonly faults?: readonly Fault[]
+  /** See {@link ServerConfig.lease}. Default 30 s, so that a slow machine is not taken for a dead one. */
+  readonly lease?: number
 }
 
 /** Two processes over one ledger, behind a proxy that takes turns and begins with the first. */
-export async function twoMachines({ script, redis, dieAt = [undefined, undefined], faults = [] }: Bench) {
+export async function twoMachines({
+  script,
+  redis,
+  dieAt = [undefined, undefined],
+  faults = [],
+  lease = 30_000,
+}: Bench) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-machines-'))
   const log = join(folder, 'tools.log')
   await writeFile(log, '')
@@ -31,7 +39,7 @@ export async function twoMachines({ script, redis, dieAt = [undefined, undefined
     redis === undefined
       ? { kind: 'file', path: join(folder, 'ledger.sqlite') }
       : { kind: 'redis', url: redis, prefix: `countersign-machines:${randomUUID()}:` }
-  const config: ServerConfig = { ledger, log, toolMs: 0, lease: 1000 }
+  const config: ServerConfig = { ledger, log, toolMs: 0, lease }
   const [one, other] = await Promise.all(
     dieAt.map((step) => startMachine(script, { ...config, dieAt: step })),
   )

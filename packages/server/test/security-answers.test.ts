@@ -1,9 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Message } from '@countersign/core'
 import { memoryLedger, statelessLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { serve, withCall, yes } from './served.js'
-import { type Asked, answer, input, last, refusals, requests, results } from './support.js'
+import { type Asked, answer, input, last, refusals, requests, results, SECRET } from './support.js'
 
 test('an answer after its expiry runs nothing and closes the call as cancelled', async () => {
   let now = 1_700_000_000_000
@@ -99,6 +100,53 @@ test('a denial that is flipped to a yes runs nothing; the person is told', async
   expect(results(events)).toMatchObject([
     { content: { type: 'execution-denied', reason: 'no' }, own: { outcome: 'denied' } },
   ])
+})
+
+/** A tool that runs from `started` until `finish`. */
+function slowTool() {
+  let begin = () => {}
+  let finish = () => {}
+  const started = new Promise<void>((resolve) => {
+    begin = resolve
+  })
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  const execute = async () => {
+    begin()
+    await finished
+    return { sent: true }
+  }
+  return { execute, started, finish: () => finish() }
+}
+
+test('a no that comes while the yes before it still runs is told of the conflict, and gets what the yes led to', async () => {
+  const { execute, started, finish } = slowTool()
+  const { send, post, question } = await serve({}, { execute })
+  const { first, history } = await question()
+  const carried = post(input(history, { resume: [answer(first, yes)] }))
+  await started
+  const late = post(input(history, { resume: [answer(first, { approved: false })] }))
+  expect(await Promise.race([late, pause(200, 'waiting')])).toBe('waiting')
+  finish()
+  expect(refusals(await late)).toMatchObject([{ code: 'approval-conflict' }])
+  for (const events of [await late, await carried])
+    expect(results(events)).toMatchObject([{ content: { sent: true } }])
+  expect(send.runs.length).toBe(1)
+})
+
+test('a no that may not wait until the yes before it has run leaves the call open', async () => {
+  const { execute, started, finish } = slowTool()
+  const approvals = { secret: SECRET, ledger: memoryLedger(), wait: 50 }
+  const { post, question } = await serve({ approvals }, { execute })
+  const { first, history } = await question()
+  const carried = post(input(history, { resume: [answer(first, yes)] }))
+  await started
+  const late = await post(input(history, { resume: [answer(first, { approved: false })] }))
+  expect(refusals(late)).toMatchObject([{ code: 'approval-conflict' }])
+  expect(results(late)).toEqual([])
+  finish()
+  expect(results(await carried)).toMatchObject([{ content: { sent: true } }])
 })
 
 test.each([

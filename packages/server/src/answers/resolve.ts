@@ -167,30 +167,29 @@ async function lookUp(scope: RunScope, { ref }: VerifiedVerdict): Promise<Ledger
   }
 }
 
-/** Another answer was first: the person is told, and the conversation gets what that answer led to. */
+/**
+ * Another answer was first: the person is told, and the conversation gets what that answer led to. While that is still being carried out
+ * nobody may say how the call ended, so this waits for it as a repeat would.
+ */
 async function contradiction(
   scope: RunScope,
   verdict: VerifiedVerdict,
   settled: LedgerAnswer['decision'],
 ): Promise<Resolution> {
   const { site } = verdict
-  const refusal = refusalOf(
-    verdict,
-    'approval-conflict',
-    `This request was answered before (${settled}).`,
-    'close',
-  )
+  const message = `This request was answered before (${settled}).`
+  const refusal = refusalOf(verdict, 'approval-conflict', message, 'close')
   const { state } = (await lookUp(scope, verdict)) ?? {}
-  if (state?.phase !== 'done') return { kind: 'refused', site, refusal }
-  const from = restoreOutcome(state.outcome)
+  if (state === undefined || state.phase === 'issued')
+    return { kind: 'refused', site, refusal: { ...refusal, fate: 'open' } }
+  const decided = decidedFor(scope, verdict, state.answer)
+  const first = await claimVerdict(scope, verdict, state.answer, randomId('holder_'))
+  if (first.status === 'interrupted')
+    return { kind: 'result', site, outcome: interruptedOutcome(), decided, refusal }
+  if (first.status !== 'repeat') return { kind: 'refused', site, refusal: { ...refusal, fate: 'open' } }
+  const from = restoreOutcome(first.outcome)
   if (from.kind !== 'outcome') return { kind: 'refused', site, refusal }
-  return {
-    kind: 'result',
-    site,
-    outcome: from.outcome,
-    decided: decidedFor(scope, verdict, state.answer),
-    refusal,
-  }
+  return { kind: 'result', site, outcome: from.outcome, decided, refusal }
 }
 
 async function reclaim(
