@@ -4,17 +4,16 @@ const slice = 8
 /** How many events are applied between two looks at the clock. */
 const stride = 64
 
-/**
- * Cuts the work on events that are all there already into tasks. What it makes is to be called after each event, and gives what is to be
- * awaited before the next one, if anything.
- */
-export function createPace(): () => Promise<void> | undefined {
-  let count = 0
-  let since = performance.now()
-  return () => {
-    if (++count % stride !== 0 || performance.now() - since < slice) return undefined
+/** Cuts the work on events that are all there already into tasks. */
+export class Pace {
+  #count = 0
+  #since = performance.now()
+
+  /** Called after each event: what is to be awaited before the next one, if anything. */
+  afterOne(): Promise<void> | undefined {
+    if (++this.#count % stride !== 0 || performance.now() - this.#since < slice) return undefined
     return nextTask().then(() => {
-      since = performance.now()
+      this.#since = performance.now()
     })
   }
 }

@@ -7,9 +7,10 @@ import {
   type RunAgentInput,
   type RunEnd,
   type ToolMap,
+  type UIMessage,
 } from '@countersign/core'
-import type { ConnectOptions, RunCursor } from './connections/connection.js'
-import { createPace } from './pace.js'
+import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
+import { Pace } from './pace.js'
 import type { Answered } from './results.js'
 import type { Session } from './session.js'
 
@@ -47,97 +48,140 @@ export function createRun<Tools extends ToolMap>(
   rejoin: BrokenRun | undefined,
   onEnd: (run: Run, end: RunEnd) => void,
 ): Run {
-  const { state, options } = session
-  const { compat, headers = {} } = options
-  const connection = compat?.(options.connection, (message) => session.warn(message)) ?? options.connection
-  const { threadId, runId } = input
-  const { messages } = session.store.getSnapshot()
-  const controller = new AbortController()
-  const reader =
-    rejoin?.reader ??
-    createEventReader({
-      threadId,
-      runId,
-      onUnknown: (event) => session.callBack(() => session.options.onEvent?.(event)),
-      onWarning: ({ message }) => session.warn(message),
+  return new StreamRun(session, kind, input, rejoin, onEnd)
+}
+
+/** A class, so that an engine compiles what every event passes once, and not again for each run. */
+class StreamRun<Tools extends ToolMap> implements Run {
+  readonly kind: RunKind
+  readonly carried: Set<Answered>
+  readonly done: Promise<RunEnd>
+  broken: BrokenRun | undefined = undefined
+  readonly #session: Session<Tools>
+  readonly #input: RunAgentInput
+  readonly #connection: Connection
+  readonly #messages: readonly UIMessage[]
+  readonly #headers: ConnectOptions['headers']
+  readonly #rejoin: BrokenRun | undefined
+  readonly #reader: EventReader
+  readonly #controller = new AbortController()
+  readonly #pace = new Pace()
+  readonly #onEnd: (run: Run, end: RunEnd) => void
+  #resolve: (end: RunEnd) => void = () => {}
+  #lastEventId: string | undefined
+  #ended = false
+
+  constructor(
+    session: Session<Tools>,
+    kind: RunKind,
+    input: RunAgentInput,
+    rejoin: BrokenRun | undefined,
+    onEnd: (run: Run, end: RunEnd) => void,
+  ) {
+    const { state, options } = session
+    const { connection, compat, headers = {} } = options
+    this.#session = session
+    this.kind = kind
+    this.carried = new Set(state.unsent)
+    this.#input = input
+    this.#connection = compat?.(connection, (message) => session.warn(message)) ?? connection
+    this.#messages = session.store.getSnapshot().messages
+    this.#headers = headers
+    this.#rejoin = rejoin
+    this.#onEnd = onEnd
+    this.#lastEventId = rejoin?.cursor.lastEventId
+    this.#reader =
+      rejoin?.reader ??
+      createEventReader({
+        threadId: input.threadId,
+        runId: input.runId,
+        onUnknown: (event) => session.callBack(() => session.options.onEvent?.(event)),
+        onWarning: ({ message }) => session.warn(message),
+      })
+    this.done = new Promise((resolve) => {
+      this.#resolve = resolve
     })
-  let lastEventId = rejoin?.cursor.lastEventId
-  let broken: BrokenRun | undefined
-  let ended = false
-  let resolve: (end: RunEnd) => void
-  const done = new Promise<RunEnd>((r) => {
-    resolve = r
-  })
+  }
+
+  get id(): string {
+    return this.#input.runId
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  start(): void {
+    void this.#read().then((end) => this.end(end))
+  }
+
+  end(end: RunEnd): void {
+    if (this.#ended) return
+    this.#ended = true
+    if (end.type === 'aborted') this.#controller.abort()
+    this.#onEnd(this, end)
+    this.#resolve(end)
+  }
 
   /** Asks the connection, for a new run or for the rest of one. */
-  function events(): AsyncIterable<unknown> {
-    const onEventId = (id: string) => {
-      lastEventId = id
+  #events(): AsyncIterable<unknown> {
+    const connect: ConnectOptions = {
+      messages: this.#messages,
+      headers: this.#headers,
+      signal: this.signal,
+      onEventId: (id) => {
+        this.#lastEventId = id
+      },
     }
-    const connect: ConnectOptions = { messages, headers, signal: controller.signal, onEventId }
-    return (rejoin && connection.rejoin?.(rejoin.cursor, connect)) ?? connection.connect(input, connect)
+    const rejoin = this.#rejoin
+    return (
+      (rejoin && this.#connection.rejoin?.(rejoin.cursor, connect)) ??
+      this.#connection.connect(this.#input, connect)
+    )
   }
 
   /** Reads to the end of the stream. Applying an event is synchronous: nothing is awaited but the next read and the page's turn. */
-  async function read(): Promise<RunEnd> {
+  async #read(): Promise<RunEnd> {
     let empty = true
-    const pace = createPace()
-    const apply = (event: AGUIEvent) => {
-      if (!ended) session.dispatch(event)
-    }
-    const take = (event: unknown) => {
-      empty = false
-      reader.push(event, apply)
-      return pace()
-    }
     try {
-      for await (const batch of events()) {
+      for await (const batch of this.#events()) {
         const together: readonly unknown[] = Array.isArray(batch) ? batch : [batch]
         for (let i = 0; i < together.length; i++) {
-          if (ended) return { type: 'aborted' }
-          const pause = take(together[i])
+          if (this.#ended) return { type: 'aborted' }
+          empty = false
+          this.#reader.push(together[i], this.#apply)
+          const pause = this.#pace.afterOne()
           if (pause) await pause
         }
       }
       if (empty) throw emptyResponse()
-      reader.end()
+      this.#reader.end()
       // RUN_ERROR: the stream ends well, the run does not.
-      const error = state.run.phase === 'idle' ? undefined : state.run.failure
+      const { run } = this.#session.state
+      const error = run.phase === 'idle' ? undefined : run.failure
       return error ? { type: 'failed', error } : { type: 'success' }
     } catch (cause) {
-      return breakOff(toError(cause))
+      return this.#breakOff(toError(cause))
     }
   }
 
-  /** A stream that broke between two events may be taken up again; one that broke a rule may not. */
-  function breakOff(error: CountersignError): RunEnd {
-    const between = error.code === 'connection-failed' || error.code === 'truncated-stream'
-    if (!between || !connection.rejoin || state.run.phase !== 'streaming') return { type: 'failed', error }
-    broken = { reader, cursor: { threadId, runId, ...(lastEventId !== undefined && { lastEventId }) } }
-    return { type: 'failed', error, resumable: true }
+  readonly #apply = (event: AGUIEvent): void => {
+    if (!this.#ended) this.#session.dispatch(event)
   }
 
-  const run: Run = {
-    id: runId,
-    kind,
-    carried: new Set(state.unsent),
-    signal: controller.signal,
-    done,
-    get broken() {
-      return broken
-    },
-    start() {
-      void read().then(run.end)
-    },
-    end(end) {
-      if (ended) return
-      ended = true
-      if (end.type === 'aborted') controller.abort()
-      onEnd(run, end)
-      resolve(end)
-    },
+  /** A stream that broke between two events may be taken up again; one that broke a rule may not. */
+  #breakOff(error: CountersignError): RunEnd {
+    const between = error.code === 'connection-failed' || error.code === 'truncated-stream'
+    if (!between || !this.#connection.rejoin || this.#session.state.run.phase !== 'streaming')
+      return { type: 'failed', error }
+    const { threadId, runId } = this.#input
+    const lastEventId = this.#lastEventId
+    this.broken = {
+      reader: this.#reader,
+      cursor: { threadId, runId, ...(lastEventId !== undefined && { lastEventId }) },
+    }
+    return { type: 'failed', error, resumable: true }
   }
-  return run
 }
 
 function emptyResponse(): CountersignError {

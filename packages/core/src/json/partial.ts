@@ -45,171 +45,179 @@ const ENDS_LITERAL = `${WHITESPACE}${PUNCTUATION}[{"`
 
 /** Creates a reader for one JSON text, for instance the streamed arguments of a tool call. */
 export function createJsonReader({ maxDepth = 20_000 }: JsonReaderOptions = {}): JsonReader {
-  // The document is the only item of an array that is never closed, so that every value has a place to go.
-  const root: Level = { node: [], key: 0, published: false }
-  const outer: Level[] = []
-  let level = root
-  let status: JsonReaderStatus = 'open'
-  let place: Place = 'token'
-  /** What may come next: punctuation, `v` for a value, `k` for a key. */
-  let expected = 'v'
-  /** The open key, string or literal: a rope, so nothing here may index into it. */
-  let text = ''
-  let isKey = false
-  /** The last UTF-16 unit of `text`. */
-  let lastUnit = 0
-  /** An escape sequence that has begun, from its backslash on. */
-  let escaped = ''
+  return new Reader(maxDepth)
+}
 
-  function feed(delta: string): void {
+class Reader implements JsonReader {
+  // The document is the only item of an array that is never closed, so that every value has a place to go.
+  readonly #root: Level = { node: [], key: 0, published: false }
+  readonly #outer: Level[] = []
+  readonly #maxDepth: number
+  #level = this.#root
+  #status: JsonReaderStatus = 'open'
+  #place: Place = 'token'
+  /** What may come next: punctuation, `v` for a value, `k` for a key. */
+  #expected = 'v'
+  /** The open key, string or literal: a rope, so nothing here may index into it. */
+  #text = ''
+  #isKey = false
+  /** The last UTF-16 unit of `text`. */
+  #lastUnit = 0
+  /** An escape sequence that has begun, from its backslash on. */
+  #escaped = ''
+
+  constructor(maxDepth: number) {
+    this.#maxDepth = maxDepth
+  }
+
+  get status(): JsonReaderStatus {
+    return this.#status
+  }
+
+  get value(): unknown {
+    return this.#publish()
+  }
+
+  feed(delta: string): void {
     let at = 0
-    while (at < delta.length && status === 'open') {
-      if (place === 'string') at = readString(delta, at)
-      else if (place === 'literal') at = readLiteral(delta, at)
-      else at = readToken(delta, at)
+    while (at < delta.length && this.#status === 'open') {
+      if (this.#place === 'string') at = this.#readString(delta, at)
+      else if (this.#place === 'literal') at = this.#readLiteral(delta, at)
+      else at = this.#readToken(delta, at)
     }
   }
 
-  function end(): void {
-    if (status === 'open' && place === 'literal') finishLiteral()
-    if (status === 'open') status = place === 'token' && expected === '' ? 'complete' : 'invalid'
+  end(): void {
+    if (this.#status === 'open' && this.#place === 'literal') this.#finishLiteral()
+    if (this.#status === 'open')
+      this.#status = this.#place === 'token' && this.#expected === '' ? 'complete' : 'invalid'
   }
 
   /** Returns where reading goes on: a literal's first character is read again as part of it. */
-  function readToken(delta: string, at: number): number {
+  #readToken(delta: string, at: number): number {
     const char = delta.charAt(at)
     if (WHITESPACE.includes(char)) return at + 1
-    const begins = char === '"' && expected.includes('k') ? 'k' : 'v'
-    if (!expected.includes(PUNCTUATION.includes(char) ? char : begins)) fail()
-    else if (char === '[') open([], 0, 'v]')
-    else if (char === '{') open({}, '', 'k}')
-    else if (char === ']' || char === '}') close()
-    else if (char === ':') expected = 'v'
-    else if (char === ',') nextMember()
+    const begins = char === '"' && this.#expected.includes('k') ? 'k' : 'v'
+    if (!this.#expected.includes(PUNCTUATION.includes(char) ? char : begins)) this.#fail()
+    else if (char === '[') this.#open([], 0, 'v]')
+    else if (char === '{') this.#open({}, '', 'k}')
+    else if (char === ']' || char === '}') this.#close()
+    else if (char === ':') this.#expected = 'v'
+    else if (char === ',') this.#nextMember()
     else {
-      text = ''
-      lastUnit = 0
-      isKey = begins === 'k'
-      place = char === '"' ? 'string' : 'literal'
-      if (place === 'literal') return at
+      this.#text = ''
+      this.#lastUnit = 0
+      this.#isKey = begins === 'k'
+      this.#place = char === '"' ? 'string' : 'literal'
+      if (this.#place === 'literal') return at
     }
     return at + 1
   }
 
-  function append(piece: string): void {
+  #append(piece: string): void {
     if (piece === '') return
-    text += piece
-    lastUnit = piece.charCodeAt(piece.length - 1)
+    this.#text += piece
+    this.#lastUnit = piece.charCodeAt(piece.length - 1)
   }
 
-  function readString(delta: string, at: number): number {
-    if (escaped !== '') {
-      escaped += delta.charAt(at)
-      if (escaped.length === (escaped.startsWith('\\u') ? 6 : 2)) finishEscape()
+  #readString(delta: string, at: number): number {
+    if (this.#escaped !== '') {
+      this.#escaped += delta.charAt(at)
+      if (this.#escaped.length === (this.#escaped.startsWith('\\u') ? 6 : 2)) this.#finishEscape()
       return at + 1
     }
     let stop = at
     while (stop < delta.length && isPlain(delta.charCodeAt(stop))) stop++
-    append(delta.slice(at, stop))
+    this.#append(delta.slice(at, stop))
     if (stop === delta.length) return stop
     const char = delta.charAt(stop)
-    if (char === '"') finishString()
-    else if (char === '\\') escaped = char
-    else fail()
+    if (char === '"') this.#finishString()
+    else if (char === '\\') this.#escaped = char
+    else this.#fail()
     return stop + 1
   }
 
-  function finishEscape(): void {
-    const char = parse(`"${escaped}"`)
-    if (typeof char === 'string') append(char)
-    escaped = ''
+  #finishEscape(): void {
+    const char = this.#parse(`"${this.#escaped}"`)
+    if (typeof char === 'string') this.#append(char)
+    this.#escaped = ''
   }
 
-  function finishString(): void {
-    if (!isKey) finishValue(text)
+  #finishString(): void {
+    if (!this.#isKey) this.#finishValue(this.#text)
     else {
-      level.key = text
-      place = 'token'
-      expected = ':'
+      this.#level.key = this.#text
+      this.#place = 'token'
+      this.#expected = ':'
     }
   }
 
-  function readLiteral(delta: string, at: number): number {
+  #readLiteral(delta: string, at: number): number {
     let stop = at
     while (stop < delta.length && !ENDS_LITERAL.includes(delta.charAt(stop))) stop++
-    append(delta.slice(at, stop))
-    if (stop < delta.length) finishLiteral()
+    this.#append(delta.slice(at, stop))
+    if (stop < delta.length) this.#finishLiteral()
     return stop
   }
 
-  function finishLiteral(): void {
-    const value = parse(text)
-    if (status === 'open') finishValue(value)
+  #finishLiteral(): void {
+    const value = this.#parse(this.#text)
+    if (this.#status === 'open') this.#finishValue(value)
   }
 
-  function open(node: Level['node'], key: Level['key'], first: string): void {
-    if (outer.length >= maxDepth) fail()
+  #open(node: Level['node'], key: Level['key'], first: string): void {
+    if (this.#outer.length >= this.#maxDepth) this.#fail()
     else {
-      outer.push(level)
-      level = { node, key, published: false }
-      expected = first
+      this.#outer.push(this.#level)
+      this.#level = { node, key, published: false }
+      this.#expected = first
     }
   }
 
-  function close(): void {
-    const { node } = level
-    level = outer.pop() ?? root
-    finishValue(node)
+  #close(): void {
+    const { node } = this.#level
+    this.#level = this.#outer.pop() ?? this.#root
+    this.#finishValue(node)
   }
 
-  function finishValue(value: unknown): void {
-    put(level, value)
-    place = 'token'
-    expected = level === root ? '' : typeof level.key === 'number' ? ',]' : ',}'
+  #finishValue(value: unknown): void {
+    put(this.#level, value)
+    this.#place = 'token'
+    this.#expected = this.#level === this.#root ? '' : typeof this.#level.key === 'number' ? ',]' : ',}'
   }
 
-  function nextMember(): void {
-    const isItem = typeof level.key === 'number'
-    if (typeof level.key === 'number') level.key++
-    expected = isItem ? 'v' : 'k'
+  #nextMember(): void {
+    const isItem = typeof this.#level.key === 'number'
+    if (typeof this.#level.key === 'number') this.#level.key++
+    this.#expected = isItem ? 'v' : 'k'
   }
 
   /** `JSON.parse` itself judges the short pieces: a number, a word, one escape. */
-  function parse(json: string): unknown {
+  #parse(json: string): unknown {
     try {
       return JSON.parse(json)
     } catch {
-      fail()
+      this.#fail()
     }
   }
 
-  function fail(): void {
-    status = 'invalid'
+  #fail(): void {
+    this.#status = 'invalid'
   }
 
   /** Puts what is open into what holds it, from the inside out, as far as something changed since the last time. */
-  function publish(): unknown {
-    if (place === 'string' && !isKey) put(level, isHighSurrogate(lastUnit) ? text.slice(0, -1) : text)
-    let inner = level
-    for (let depth = outer.length - 1; depth >= 0 && !inner.published; depth--) {
+  #publish(): unknown {
+    if (this.#place === 'string' && !this.#isKey)
+      put(this.#level, isHighSurrogate(this.#lastUnit) ? this.#text.slice(0, -1) : this.#text)
+    let inner = this.#level
+    for (let depth = this.#outer.length - 1; depth >= 0 && !inner.published; depth--) {
       inner.published = true
-      const holder = outer[depth] ?? root
+      const holder = this.#outer[depth] ?? this.#root
       put(holder, inner.node)
       inner = holder
     }
-    root.published = true
-    return Array.isArray(root.node) ? root.node[0] : undefined
-  }
-
-  return {
-    feed,
-    end,
-    get status() {
-      return status
-    },
-    get value() {
-      return publish()
-    },
+    this.#root.published = true
+    return Array.isArray(this.#root.node) ? this.#root.node[0] : undefined
   }
 }
 

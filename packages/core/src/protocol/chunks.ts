@@ -38,38 +38,34 @@ const event = ({ stem, id, opener: { subagentRunId } }: ChunkStream, step: strin
 
 /**
  * Turns `*_CHUNK` events into START, CONTENT or ARGS, and END. One stream of chunks may be open in each lane; a lane is a
- * subagent, or the agent itself. The function it makes takes every event of a stream in order and gives it back or, where chunks
- * are concerned, the events it stands for. That function throws CountersignError `protocol-violation` for a first chunk without
- * id or tool name, a later one that contradicts the first, and one that could belong to several lanes.
+ * subagent, or the agent itself.
  */
-export function createChunkExpander(): (event: AGUIEvent) => AGUIEvent | readonly AGUIEvent[] {
-  const lanes = new Map<string | undefined, ChunkStream>()
+export class ChunkExpander {
+  readonly #lanes = new Map<string | undefined, ChunkStream>()
 
-  const close = (lane: string | undefined): AGUIEvent[] => {
-    const open = lanes.get(lane)
-    return open && lanes.delete(lane) ? [event(open, 'END')] : []
+  /**
+   * Takes every event of a stream in order and gives it back or, where chunks are concerned, the events it stands for.
+   *
+   * @throws CountersignError `protocol-violation` for a first chunk without id or tool name, a later one that contradicts the first, and
+   * one that could belong to several lanes.
+   */
+  expand(next: AGUIEvent): AGUIEvent | readonly AGUIEvent[] {
+    if (isChunk(next)) return this.#expand(next)
+    if (!this.#lanes.size || closesNothing.test(next.type)) return next
+    const lane = 'subagentRunId' in next ? next.subagentRunId : undefined
+    const all = closesEveryLane.test(next.type)
+    const closed = [...this.#lanes].filter(([of, open]) => all || of === lane || names(next, open))
+    return [...closed.flatMap(([of]) => this.#close(of)), next]
   }
 
-  const laneOf = (chunk: ChunkEvent, stem: string, id: unknown): string | undefined => {
-    const lane = chunk.subagentRunId
-    const own = lanes.get(lane)
-    if (own?.stem === stem && (id === undefined || id === own.id)) return lane
-    if (id === undefined && lane !== undefined) return lane
-    const fits = [...lanes].filter(([, open]) => open.stem === stem && (id === undefined || open.id === id))
-    if (fits.length > 1) fail(chunk, 'it fits several open streams')
-    const [found] = fits[0] ?? [lane]
-    if (lane !== undefined && lane !== found) fail(chunk, `${id} has another owner`)
-    return found
-  }
-
-  const expand = (chunk: ChunkEvent): AGUIEvent[] => {
+  #expand(chunk: ChunkEvent): AGUIEvent[] {
     const stem = chunk.type.slice(0, -5)
     const isCall = stem === 'TOOL_CALL_'
     const { role, name, toolCallName, parentMessageId, ...rest }: Fields = chunk
     const established: Fields = { role, name, toolCallName, parentMessageId }
     const id = rest[idKey(stem)]
-    const lane = laneOf(chunk, stem, id)
-    let open = lanes.get(lane)
+    const lane = this.#laneOf(chunk, stem, id)
+    let open = this.#lanes.get(lane)
     let events: AGUIEvent[] = []
     if (open?.stem === stem && (id === undefined || id === open.id)) {
       for (const key in established) {
@@ -79,14 +75,14 @@ export function createChunkExpander(): (event: AGUIEvent) => AGUIEvent | readonl
     } else {
       if (id === undefined) fail(chunk, `the first chunk needs ${idKey(stem)}`)
       if (isCall && toolCallName === undefined) fail(chunk, 'the first chunk needs toolCallName')
-      events = close(lane)
+      events = this.#close(lane)
       const { delta, rawEvent, ...opener }: Fields = chunk
       open = {
         stem,
         id,
         opener: isCall ? opener : { ...opener, role: stem[0] === 'R' ? 'reasoning' : (role ?? 'assistant') },
       }
-      lanes.set(lane, open)
+      this.#lanes.set(lane, open)
       events.push(event(open, 'START', open.opener))
     }
     if (chunk.delta !== undefined || chunk.rawEvent !== undefined || (!events.length && chunk.metadata)) {
@@ -95,14 +91,22 @@ export function createChunkExpander(): (event: AGUIEvent) => AGUIEvent | readonl
     return events
   }
 
-  return (next) => {
-    if (isChunk(next)) return expand(next)
-    if (!lanes.size || closesNothing.test(next.type)) return next
-    const lane = 'subagentRunId' in next ? next.subagentRunId : undefined
-    const all = closesEveryLane.test(next.type)
-    const closed = [...lanes]
-      .filter(([of, open]) => all || of === lane || names(next, open))
-      .map(([of]) => of)
-    return [...closed.flatMap(close), next]
+  #laneOf(chunk: ChunkEvent, stem: string, id: unknown): string | undefined {
+    const lane = chunk.subagentRunId
+    const own = this.#lanes.get(lane)
+    if (own?.stem === stem && (id === undefined || id === own.id)) return lane
+    if (id === undefined && lane !== undefined) return lane
+    const fits = [...this.#lanes].filter(
+      ([, open]) => open.stem === stem && (id === undefined || open.id === id),
+    )
+    if (fits.length > 1) fail(chunk, 'it fits several open streams')
+    const [found] = fits[0] ?? [lane]
+    if (lane !== undefined && lane !== found) fail(chunk, `${id} has another owner`)
+    return found
+  }
+
+  #close(lane: string | undefined): AGUIEvent[] {
+    const open = this.#lanes.get(lane)
+    return open && this.#lanes.delete(lane) ? [event(open, 'END')] : []
   }
 }

@@ -1,7 +1,7 @@
-import { createChunkExpander } from './chunks.js'
+import { ChunkExpander } from './chunks.js'
 import { type AGUIEvent, PROTOCOL_VERSION } from './events.js'
 import { type Fields, isRecord, validateEvent } from './validate.js'
-import { createEventVerifier, type ExpectedRun } from './verify.js'
+import { EventVerifier, type ExpectedRun } from './verify.js'
 
 /** Something in the stream that AG-UI 1.0 does not describe and that did no harm. */
 export interface ReaderWarning {
@@ -58,53 +58,73 @@ function countOf(fields: object): number {
 }
 
 /**
- * Reads one stream strictly: known fields (`validateEvent`), chunks (`createChunkExpander`), order (`createEventVerifier`). Give it
+ * Reads one stream strictly: known fields (`validateEvent`), chunks (`ChunkExpander`), order (`EventVerifier`). Give it
  * the `threadId` and `runId` of the request so that only events of that run pass.
  */
 export function createEventReader(options: EventReaderOptions = {}): EventReader {
-  const expand = createChunkExpander()
-  const { verify, end } = createEventVerifier(options)
-  let removed: string[] = []
+  return new Reader(options)
+}
+
+class Reader implements EventReader {
+  readonly #options: EventReaderOptions
+  readonly #chunks = new ChunkExpander()
+  readonly #verifier: EventVerifier
+  #removed: string[] = []
   /** The event before, if it was a delta and nothing else. */
-  let before: Fields | undefined
+  #before: Fields | undefined = undefined
 
-  const warn = (code: ReaderWarning['code'], message: string, event: unknown) =>
-    options.onWarning?.({ code, message, event })
-
-  const push: EventReader['push'] = (raw, sink) => {
-    if (before && goesOn(before, raw)) return sink(raw)
-    before = undefined
-    if (removed.length) removed = []
-    const event = validateEvent(raw, removed)
-    if (!event) return dropped(raw as { type: string })
-    if (removed.length)
-      warn(
-        'unknown-field',
-        `Left out what AG-UI ${PROTOCOL_VERSION} does not describe: ${removed.join(', ')}`,
-        raw,
-      )
-    if (event.type === 'RUN_STARTED') negotiate(event.protocolVersion, raw)
-    const expanded = expand(event)
-    if ('type' in expanded) deliver(expanded, sink)
-    else for (const next of expanded) deliver(next, sink)
-    if (isDelta.test(event.type) && countOf(event) === 3) before = { ...event }
+  constructor(options: EventReaderOptions) {
+    this.#options = options
+    this.#verifier = new EventVerifier(options)
   }
 
-  const deliver = (event: AGUIEvent, sink: (event: AGUIEvent) => void) => {
-    verify(event)
+  push(raw: unknown, sink: (event: AGUIEvent) => void): void {
+    if (this.#before && goesOn(this.#before, raw)) sink(raw)
+    else this.#pushWhole(raw, sink)
+  }
+
+  #pushWhole(raw: unknown, sink: (event: AGUIEvent) => void): void {
+    this.#before = undefined
+    if (this.#removed.length > 0) this.#removed = []
+    const event = validateEvent(raw, this.#removed)
+    if (!event) {
+      this.#drop(raw as { type: string })
+      return
+    }
+    if (this.#removed.length > 0)
+      this.#warn(
+        'unknown-field',
+        `Left out what AG-UI ${PROTOCOL_VERSION} does not describe: ${this.#removed.join(', ')}`,
+        raw,
+      )
+    if (event.type === 'RUN_STARTED') this.#negotiate(event.protocolVersion, raw)
+    const expanded = this.#chunks.expand(event)
+    if ('type' in expanded) this.#deliver(expanded, sink)
+    else for (const next of expanded) this.#deliver(next, sink)
+    if (isDelta.test(event.type) && countOf(event) === 3) this.#before = { ...event }
+  }
+
+  end(): void {
+    this.#verifier.end()
+  }
+
+  #deliver(event: AGUIEvent, sink: (event: AGUIEvent) => void): void {
+    this.#verifier.verify(event)
     sink(event)
   }
 
-  const dropped = (event: { type: string }) => {
-    warn('unknown-event', `Left out ${event.type}: AG-UI ${PROTOCOL_VERSION} has no such event`, event)
-    options.onUnknown?.(event)
+  #drop(event: { type: string }): void {
+    this.#warn('unknown-event', `Left out ${event.type}: AG-UI ${PROTOCOL_VERSION} has no such event`, event)
+    this.#options.onUnknown?.(event)
   }
 
-  const negotiate = (version = PROTOCOL_VERSION, raw: unknown) => {
+  #negotiate(version = PROTOCOL_VERSION, raw: unknown): void {
     if (/^\d+\.\d+$/.test(version) && Number.parseFloat(version) <= Number.parseFloat(PROTOCOL_VERSION))
       return
-    warn('protocol-version', `The server speaks AG-UI ${version}, this client ${PROTOCOL_VERSION}`, raw)
+    this.#warn('protocol-version', `The server speaks AG-UI ${version}, this client ${PROTOCOL_VERSION}`, raw)
   }
 
-  return { push, end }
+  #warn(code: ReaderWarning['code'], message: string, event: unknown): void {
+    this.#options.onWarning?.({ code, message, event })
+  }
 }

@@ -7,14 +7,6 @@ export interface ExpectedRun {
   runId?: string | undefined
 }
 
-/** Checks the order of well-formed events, chunks expanded. It looks at one event at a time and keeps only ids. */
-export interface EventVerifier {
-  /** @throws CountersignError `protocol-violation` */
-  verify(event: AGUIEvent): void
-  /** The stream has ended. @throws CountersignError `truncated-stream` unless its last run has ended too. */
-  end(): void
-}
-
 type Owner = string | undefined
 
 /** The events that come in brackets: what they are about, whether they open it, whether they close it. */
@@ -22,8 +14,18 @@ const bracket = /^(.+)_(?:(START|STARTED)|(END|FINISHED|ERROR)|CONTENT|ARGS)$/
 /** What it finds in each type. */
 const brackets = new Map<string, readonly string[]>()
 
+function bracketOf(type: string): readonly string[] {
+  let found = brackets.get(type)
+  if (!found) {
+    found = bracket.exec(type) ?? []
+    brackets.set(type, found)
+  }
+  return found
+}
+
 /** What a run has told of in one namespace of ids: who owns it (`undefined` is the agent itself), and what of it is open. */
 interface Things {
+  readonly place: string
   readonly owners: Map<unknown, Owner>
   readonly open: Set<unknown>
 }
@@ -54,99 +56,23 @@ function idOf(event: AGUIEvent): unknown {
  * its reference client checks: the ids of RUN_FINISHED, of the thread and of interrupts, and an end without a terminal event.
  * After a throw the verifier is of no further use.
  */
-export function createEventVerifier(expected: ExpectedRun = {}): EventVerifier {
-  let { threadId } = expected
-  let runId: string | undefined
-  let last: 'RUN_STARTED' | 'RUN_FINISHED' | 'RUN_ERROR' | undefined
+export class EventVerifier {
+  readonly #expected: ExpectedRun
+  #threadId: string | undefined
+  #runId: string | undefined = undefined
+  #last: 'RUN_STARTED' | 'RUN_FINISHED' | 'RUN_ERROR' | undefined = undefined
   /** By namespace, for the whole run. */
-  const all = new Map<string, Things>()
+  readonly #all = new Map<string, Things>()
 
-  const things = (place: string): Things => {
-    const found = all.get(place) ?? { owners: new Map(), open: new Set() }
-    all.set(place, found)
-    return found
+  constructor(expected: ExpectedRun) {
+    this.#expected = expected
+    this.#threadId = expected.threadId
   }
 
-  const has = (place: string, id: unknown) => things(place).owners.has(id)
-  const ownerOf = (place: string, id: unknown) => things(place).owners.get(id)
-
-  const agree = (
-    event: AGUIEvent,
-    place: string,
-    id: unknown,
-    owner: Owner,
-    silent = owner === undefined,
-  ) => {
-    if (!silent && has(place, id) && ownerOf(place, id) !== owner)
-      fail(event, `${place} ${id} has another owner`)
-  }
-
-  const own = (place: string, id: unknown, owner: Owner, replace = true) => {
-    if (replace || !has(place, id)) things(place).owners.set(id, owner)
-  }
-
-  const ownMessages = (messages: readonly Message[], replace?: boolean) => {
-    for (const message of messages) {
-      own(places[message.role] ?? 'TEXT_MESSAGE', message.id, message.subagentRunId, replace)
-      if (message.role !== 'assistant') continue
-      for (const { id } of message.toolCalls ?? []) own('TOOL_CALL', id, message.subagentRunId, replace)
-    }
-  }
-
-  const startRun = (event: EventOf<'RUN_STARTED'>) => {
-    if (last === event.type) fail(event, `run ${runId} is still open`)
-    match(event, 'threadId', event.threadId, threadId)
-    // The request's run is the first one; the others of its stream have ids that the server gave.
-    if (runId === undefined) match(event, 'runId', event.runId, expected.runId)
-    ;({ threadId, runId } = event)
-    all.clear()
-    ownMessages(event.input?.messages ?? [], false)
-  }
-
-  const finishRun = (event: EventOf<'RUN_FINISHED'>) => {
-    const left = [...all].flatMap(([place, { open }]) => [...open].map((id) => `${place} ${id}`))
-    if (left.length > 0) fail(event, `still open: ${left}`)
-    match(event, 'threadId', event.threadId, threadId)
-    match(event, 'runId', event.runId, runId)
-    const interrupts = event.outcome?.type === 'interrupt' ? event.outcome.interrupts : []
-    if (new Set(interrupts.map(({ id }) => id)).size < interrupts.length)
-      fail(event, 'interrupt ids must differ')
-  }
-
-  const startSubagent = (event: EventOf<'SUBAGENT_STARTED'>) => {
-    const { subagentRunId, parentSubagentRunId: parent } = event
-    if (has('SUBAGENT', subagentRunId)) fail(event, `${subagentRunId} has been used in this run`)
-    if (parent !== undefined && !has('SUBAGENT', parent)) fail(event, `its parent ${parent} is unknown`)
-  }
-
-  /** A call belongs to the message that carries it. Answers the owner that the call has by that. */
-  const inherit = (event: EventOf<'TOOL_CALL_START'>): Owner => {
-    const { parentMessageId, subagentRunId } = event
-    if (!has('TEXT_MESSAGE', parentMessageId)) return subagentRunId
-    const owner = ownerOf('TEXT_MESSAGE', parentMessageId)
-    agree(event, 'TEXT_MESSAGE', parentMessageId, subagentRunId)
-    agree(event, 'TOOL_CALL', event.toolCallId, owner, false)
-    return owner
-  }
-
-  const step = (event: AGUIEvent, owner: Owner) => {
-    const found = brackets.get(event.type) ?? bracket.exec(event.type) ?? []
-    brackets.set(event.type, found)
-    const [, place, opens, closes] = found
-    if (!place) return
-    const id = idOf(event)
-    const { open } = things(place)
-    if (open.has(id) === !!opens) fail(event, `${place} ${id} is ${opens ? 'already' : 'not'} open`)
-    if (closes) open.delete(id)
-    if (opens) open.add(id)
-    // A reasoning span and a reasoning message are opened apart but owned as one.
-    const owned = place === 'REASONING' ? 'REASONING_MESSAGE' : place
-    agree(event, owned, id, owner)
-    if (opens) own(owned, id, owner, false)
-  }
-
-  const verify = (event: AGUIEvent): void => {
+  /** Checks the next event, chunks expanded. It keeps only ids. @throws CountersignError `protocol-violation` */
+  verify(event: AGUIEvent): void {
     const { type } = event
+    const last = this.#last
     const owner = 'subagentRunId' in event ? event.subagentRunId : undefined
     if (type !== 'RUN_STARTED' && last !== 'RUN_STARTED' && (type !== 'RUN_ERROR' || last === type)) {
       fail(
@@ -158,39 +84,125 @@ export function createEventVerifier(expected: ExpectedRun = {}): EventVerifier {
       case 'RUN_STARTED':
       case 'RUN_FINISHED':
       case 'RUN_ERROR':
-        if (type === 'RUN_STARTED') startRun(event)
-        if (type === 'RUN_FINISHED') finishRun(event)
-        last = type
+        if (type === 'RUN_STARTED') this.#startRun(event)
+        if (type === 'RUN_FINISHED') this.#finishRun(event)
+        this.#last = type
         break
       case 'MESSAGES_SNAPSHOT':
-        ownMessages(event.messages)
+        this.#ownMessages(event.messages)
         break
       case 'TOOL_CALL_RESULT':
-        own('TEXT_MESSAGE', event.messageId, owner)
+        own(this.#things('TEXT_MESSAGE'), event.messageId, owner)
         break
       case 'ACTIVITY_SNAPSHOT':
-        own('ACTIVITY', event.messageId, owner, event.replace)
+        own(this.#things('ACTIVITY'), event.messageId, owner, event.replace)
         break
       case 'ACTIVITY_DELTA':
-        agree(event, 'ACTIVITY', event.messageId, owner)
+        agree(event, this.#things('ACTIVITY'), event.messageId, owner)
         break
       case 'REASONING_ENCRYPTED_VALUE': {
         const { subtype, entityId } = event
-        const message = has('TEXT_MESSAGE', entityId) ? 'TEXT_MESSAGE' : 'REASONING_MESSAGE'
-        agree(event, subtype === 'message' ? message : 'TOOL_CALL', entityId, owner)
+        const texts = this.#things('TEXT_MESSAGE')
+        const messages = texts.owners.has(entityId) ? texts : this.#things('REASONING_MESSAGE')
+        agree(event, subtype === 'message' ? messages : this.#things('TOOL_CALL'), entityId, owner)
         break
       }
       default:
-        if (type === 'SUBAGENT_STARTED') startSubagent(event)
-        step(event, type === 'TOOL_CALL_START' ? inherit(event) : owner)
+        if (type === 'SUBAGENT_STARTED') this.#startSubagent(event)
+        this.#step(event, type === 'TOOL_CALL_START' ? this.#inherit(event) : owner)
     }
   }
 
-  return {
-    verify,
-    end() {
-      if (!last || last === 'RUN_STARTED')
-        throw violation('truncated-stream', 'end', 'RUN_FINISHED or RUN_ERROR is missing')
-    },
+  /** The stream has ended. @throws CountersignError `truncated-stream` unless its last run has ended too. */
+  end(): void {
+    if (!this.#last || this.#last === 'RUN_STARTED')
+      throw violation('truncated-stream', 'end', 'RUN_FINISHED or RUN_ERROR is missing')
   }
+
+  #things(place: string): Things {
+    let found = this.#all.get(place)
+    if (!found) {
+      found = { place, owners: new Map(), open: new Set() }
+      this.#all.set(place, found)
+    }
+    return found
+  }
+
+  #ownMessages(messages: readonly Message[], replace?: boolean): void {
+    for (const message of messages) {
+      own(this.#things(places[message.role] ?? 'TEXT_MESSAGE'), message.id, message.subagentRunId, replace)
+      if (message.role !== 'assistant') continue
+      for (const { id } of message.toolCalls ?? [])
+        own(this.#things('TOOL_CALL'), id, message.subagentRunId, replace)
+    }
+  }
+
+  #startRun(event: EventOf<'RUN_STARTED'>): void {
+    if (this.#last === event.type) fail(event, `run ${this.#runId} is still open`)
+    match(event, 'threadId', event.threadId, this.#threadId)
+    // The request's run is the first one; the others of its stream have ids that the server gave.
+    if (this.#runId === undefined) match(event, 'runId', event.runId, this.#expected.runId)
+    this.#threadId = event.threadId
+    this.#runId = event.runId
+    this.#all.clear()
+    this.#ownMessages(event.input?.messages ?? [], false)
+  }
+
+  #finishRun(event: EventOf<'RUN_FINISHED'>): void {
+    const left = [...this.#all].flatMap(([place, { open }]) => [...open].map((id) => `${place} ${id}`))
+    if (left.length > 0) fail(event, `still open: ${left}`)
+    match(event, 'threadId', event.threadId, this.#threadId)
+    match(event, 'runId', event.runId, this.#runId)
+    const interrupts = event.outcome?.type === 'interrupt' ? event.outcome.interrupts : []
+    if (new Set(interrupts.map(({ id }) => id)).size < interrupts.length)
+      fail(event, 'interrupt ids must differ')
+  }
+
+  #startSubagent(event: EventOf<'SUBAGENT_STARTED'>): void {
+    const { subagentRunId, parentSubagentRunId: parent } = event
+    const { owners } = this.#things('SUBAGENT')
+    if (owners.has(subagentRunId)) fail(event, `${subagentRunId} has been used in this run`)
+    if (parent !== undefined && !owners.has(parent)) fail(event, `its parent ${parent} is unknown`)
+  }
+
+  /** A call belongs to the message that carries it. Answers the owner that the call has by that. */
+  #inherit(event: EventOf<'TOOL_CALL_START'>): Owner {
+    const { parentMessageId, subagentRunId } = event
+    const messages = this.#things('TEXT_MESSAGE')
+    if (!messages.owners.has(parentMessageId)) return subagentRunId
+    const owner = messages.owners.get(parentMessageId)
+    agree(event, messages, parentMessageId, subagentRunId)
+    agree(event, this.#things('TOOL_CALL'), event.toolCallId, owner, false)
+    return owner
+  }
+
+  #step(event: AGUIEvent, owner: Owner): void {
+    const [, place, opens, closes] = bracketOf(event.type)
+    if (!place) return
+    const id = idOf(event)
+    const these = this.#things(place)
+    const { open } = these
+    if (open.has(id) === !!opens) fail(event, `${place} ${id} is ${opens ? 'already' : 'not'} open`)
+    if (closes) open.delete(id)
+    if (opens) open.add(id)
+    // A reasoning span and a reasoning message are opened apart but owned as one.
+    const owned = place === 'REASONING' ? this.#things('REASONING_MESSAGE') : these
+    agree(event, owned, id, owner)
+    if (opens) own(owned, id, owner, false)
+  }
+}
+
+/** Whose something is must not change; without an owner (`silent`) nothing is said of it. */
+function agree(
+  event: AGUIEvent,
+  { place, owners }: Things,
+  id: unknown,
+  owner: Owner,
+  silent = owner === undefined,
+): void {
+  if (!silent && owners.has(id) && owners.get(id) !== owner) fail(event, `${place} ${id} has another owner`)
+}
+
+function own({ owners }: Things, id: unknown, owner: Owner, replace = true): void {
+  if (replace || !owners.has(id)) owners.set(id, owner)
 }

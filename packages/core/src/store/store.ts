@@ -72,167 +72,185 @@ export interface ChatStore {
 }
 
 export function createChatStore(options: StoreOptions): ChatStore {
-  const state = createChatState(options)
-  if (options.messages?.length) step(state, { type: 'set-messages', messages: options.messages })
-  const listeners = createListeners(call)
-  const byMessage = new Map<string, Listeners>()
-  let snapshot: ChatSnapshot | undefined
-  let owed: ChatState['owed'] = 'nothing'
-  let cancelFlush: (() => void) | undefined
-  let publishing = false
-  let again = false
-  const after: (() => void)[] = []
+  return new Store(options)
+}
+
+/** A class, so that an engine compiles its methods once for all conversations and not again for each. */
+class Store implements ChatStore {
+  readonly state: ChatState
+  readonly #options: StoreOptions
+  readonly #listeners = new Listeners()
+  readonly #byMessage = new Map<string, Listeners>()
+  #snapshot: ChatSnapshot | undefined
+  #owed: ChatState['owed'] = 'nothing'
+  #cancelFlush: (() => void) | undefined = undefined
+  #publishing = false
+  #again = false
+  readonly #after: (() => void)[] = []
   /** The list that takes turns with `state.changed`, so that a round has its own. */
-  let told: ChatState['changed'] = []
-  collect()
-  round()
+  #told: ChatState['changed'] = []
 
-  /** Whether the step changed anything; growth that waits does not make less of a change. */
-  function collect(): boolean {
-    if (state.owed === 'nothing') return false
-    if (owed !== 'change') owed = state.owed
-    state.owed = 'nothing'
-    snapshot = undefined
-    return true
+  constructor(options: StoreOptions) {
+    this.#options = options
+    this.state = createChatState(options)
+    if (options.messages?.length) step(this.state, { type: 'set-messages', messages: options.messages })
+    this.#collect()
+    this.#round()
   }
 
-  function dispatch(event: Step, onEffect?: (effect: Effect) => void): void {
-    const effects = step(state, event)
-    if (onEffect && effects.length > 0) defer(effects, onEffect)
-    if (collect()) {
-      if (owed === 'growth') cancelFlush ??= options.schedule?.(flush)
-      if (owed !== 'growth' || !cancelFlush) publish()
+  dispatch(event: Step, onEffect?: (effect: Effect) => void): void {
+    const effects = step(this.state, event)
+    if (onEffect && effects.length > 0) this.#defer(effects, onEffect)
+    if (this.#collect()) {
+      if (this.#owed === 'growth') this.#cancelFlush ??= this.#options.schedule?.(this.#flush)
+      if (this.#owed !== 'growth' || !this.#cancelFlush) this.#publish()
     }
-    if (!publishing) drain()
+    if (!this.#publishing) this.#drain()
   }
 
-  function defer(effects: readonly Effect[], onEffect: (effect: Effect) => void): void {
-    for (const effect of effects) after.push(() => onEffect(effect))
+  flush(): void {
+    this.#cancelFlush?.()
+    this.#cancelFlush = undefined
+    this.#publish()
+    if (!this.#publishing) this.#drain()
   }
 
-  function flush(): void {
-    cancelFlush?.()
-    cancelFlush = undefined
-    publish()
-    if (!publishing) drain()
-  }
-
-  /** A listener may act; its act applies at once and is told of in a round after the present one. */
-  function publish(): void {
-    if (publishing) {
-      again = true
-      return
-    }
-    publishing = true
-    do {
-      again = false
-      round()
-    } while (again)
-    publishing = false
-  }
+  readonly #flush = () => this.flush()
 
   /** While `work` runs the state is as if it were being published: what is dispatched meanwhile waits for its turn. */
-  function batch<T>(work: () => T): T {
-    if (publishing) return work()
-    publishing = true
+  batch<T>(work: () => T): T {
+    if (this.#publishing) return work()
+    this.#publishing = true
     try {
       return work()
     } finally {
-      publishing = false
-      if (owed === 'change' || again) publish()
-      drain()
+      this.#publishing = false
+      if (this.#owed === 'change' || this.#again) this.#publish()
+      this.#drain()
     }
   }
 
-  function round(): void {
-    if (owed === 'nothing') return
-    cancelFlush?.()
-    cancelFlush = undefined
-    owed = 'nothing'
-    const { changed } = state
-    state.changed = told
-    told = changed
-    changed.forEach(tellOf)
+  subscribe(listener: () => void): () => void {
+    return this.#listeners.join(listener)
+  }
+
+  getSnapshot(): ChatSnapshot {
+    this.#snapshot ??= readSnapshot(this.state, this.#options.threadId)
+    return this.#snapshot
+  }
+
+  get messageIds(): readonly string[] {
+    return readMessageIds(this.state)
+  }
+
+  get pendingApprovals(): readonly PendingApproval[] {
+    return readPendingApprovals(this.state)
+  }
+
+  getMessage(id: string): UIMessage | undefined {
+    return readMessage(this.state, id)
+  }
+
+  subscribeMessage(id: string, listener: () => void): () => void {
+    const those = this.#byMessage.get(id) ?? new Listeners()
+    this.#byMessage.set(id, those)
+    const leave = those.join(listener)
+    return () => {
+      leave()
+      if (those.isEmpty && this.#byMessage.get(id) === those) this.#byMessage.delete(id)
+    }
+  }
+
+  /** Whether the step changed anything; growth that waits does not make less of a change. */
+  #collect(): boolean {
+    const { state } = this
+    if (state.owed === 'nothing') return false
+    if (this.#owed !== 'change') this.#owed = state.owed
+    state.owed = 'nothing'
+    this.#snapshot = undefined
+    return true
+  }
+
+  #defer(effects: readonly Effect[], onEffect: (effect: Effect) => void): void {
+    for (const effect of effects) this.#after.push(() => onEffect(effect))
+  }
+
+  /** A listener may act; its act applies at once and is told of in a round after the present one. */
+  #publish(): void {
+    if (this.#publishing) {
+      this.#again = true
+      return
+    }
+    this.#publishing = true
+    do {
+      this.#again = false
+      this.#round()
+    } while (this.#again)
+    this.#publishing = false
+  }
+
+  #round(): void {
+    if (this.#owed === 'nothing') return
+    this.#cancelFlush?.()
+    this.#cancelFlush = undefined
+    this.#owed = 'nothing'
+    const { changed } = this.state
+    this.state.changed = this.#told
+    this.#told = changed
+    for (let i = 0; i < changed.length; i++) this.#tellOf(changed[i])
     clear(changed)
-    listeners.tell()
+    this.#listeners.tell(this.#call)
   }
 
-  function tellOf(cell: (typeof told)[number]): void {
+  #tellOf(cell: ChatState['changed'][number] | undefined): void {
+    if (!cell) return
     cell.untold = false
-    byMessage.get(cell.id)?.tell()
+    this.#byMessage.get(cell.id)?.tell(this.#call)
   }
 
-  function drain(): void {
-    for (let next = after.shift(); next; next = after.shift()) call(next)
+  #drain(): void {
+    for (let next = this.#after.shift(); next; next = this.#after.shift()) this.#call(next)
   }
 
-  function call(listener: () => void): void {
+  readonly #call = (listener: () => void): void => {
     try {
       listener()
     } catch (error) {
-      options.onListenerError?.(error)
+      this.#options.onListenerError?.(error)
     }
-  }
-
-  return {
-    dispatch,
-    batch,
-    flush,
-    state,
-    subscribe: listeners.join,
-    getSnapshot() {
-      snapshot ??= readSnapshot(state, options.threadId)
-      return snapshot
-    },
-    get messageIds() {
-      return readMessageIds(state)
-    },
-    get pendingApprovals() {
-      return readPendingApprovals(state)
-    },
-    getMessage: (id) => readMessage(state, id),
-    subscribeMessage(id, listener) {
-      const those = byMessage.get(id) ?? createListeners(call)
-      byMessage.set(id, those)
-      const leave = those.join(listener)
-      return () => {
-        leave()
-        if (those.isEmpty && byMessage.get(id) === those) byMessage.delete(id)
-      }
-    },
   }
 }
 
-type Listeners = ReturnType<typeof createListeners>
-
 /** Those who watch one thing. */
-function createListeners(call: (listener: () => void) => void) {
-  const present = new Set<() => void>()
+class Listeners {
+  readonly #present = new Set<() => void>()
   /** Made anew only after one came or went. */
-  let list: readonly (() => void)[] | undefined
-  // Made once, and no iterator: what is told at every delta should cost no memory.
-  const tellOne = (listener: () => void) => {
-    if (present.has(listener)) call(listener)
+  #list: readonly (() => void)[] | undefined = undefined
+
+  join(listener: () => void): () => void {
+    // A wrapper each, so that the same function subscribed twice is told twice and leaves twice.
+    const own = () => listener()
+    this.#present.add(own)
+    this.#list = undefined
+    return () => {
+      this.#present.delete(own)
+      this.#list = undefined
+    }
   }
-  return {
-    join(listener: () => void): () => void {
-      // A wrapper each, so that the same function subscribed twice is told twice and leaves twice.
-      const own = () => listener()
-      present.add(own)
-      list = undefined
-      return () => {
-        present.delete(own)
-        list = undefined
-      }
-    },
-    /** One that leaves meanwhile is not called any more; one that joins is called from the next time on. */
-    tell(): void {
-      list ??= [...present]
-      list.forEach(tellOne)
-    },
-    get isEmpty() {
-      return present.size === 0
-    },
+
+  /** One that leaves meanwhile is not called any more; one that joins is called from the next time on. */
+  tell(call: (listener: () => void) => void): void {
+    this.#list ??= [...this.#present]
+    const list = this.#list
+    // No iterator: what is told at every delta should cost no memory.
+    for (let i = 0; i < list.length; i++) {
+      const listener = list[i]
+      if (listener && this.#present.has(listener)) call(listener)
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#present.size === 0
   }
 }
 
