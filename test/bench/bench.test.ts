@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compare, exponent, median } from './measure.mjs'
+import { compare, exponent, median, timeSession } from './measure.mjs'
 import { main } from './run.mjs'
 
 // No time is asserted here: what is fast is for `npm run bench` to say, on a machine that does nothing else.
@@ -23,13 +23,10 @@ test('a contender that loses something fails the run, by its name', async () => 
     contenders: [forgetful],
     sizes: [3],
     count: (size) => size,
-    open: () => ({
-      run: async (clock) => clock.start(),
-      result: () => 2,
-    }),
-    check(result, size) {
-      if (result !== size) throw new Error(`${result} of ${size}`)
-    },
+    measure: (_, size) =>
+      timeSession({ run: async (clock) => clock.start(), result: () => 2 }, (result) => {
+        if (result !== size) throw new Error(`${result} of ${size}`)
+      }),
   })
   await expect(running).rejects.toThrow('The Forgetful: 2 of 3')
 })
@@ -40,14 +37,10 @@ test('contenders take turns, and each is run at least five times after the warm-
     contenders: ['a', 'b'].map((id) => ({ id, name: id })),
     sizes: [1],
     count: () => 1,
-    open: ({ id }) => ({
-      async run(clock) {
-        clock.start()
-        turns.push(id)
-      },
-      result: () => undefined,
-    }),
-    check: () => {},
+    measure: async ({ id }) => {
+      turns.push(id)
+      return 1
+    },
   })
   expect(turns.slice(0, 14).join('')).toBe('abababababababab'.slice(0, 14))
   for (const { runs } of points) expect(runs).toBeGreaterThanOrEqual(5)

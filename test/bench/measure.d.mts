@@ -4,23 +4,22 @@ export function exponent(
   points: readonly { readonly size: number; readonly ms: number }[],
 ): number | undefined
 
-/** Who takes part: opens sessions, which do the work and say what came out. */
-interface Contender {
-  readonly id: string
-  readonly name: string
-}
-
 interface Session<Result> {
   run(clock: { start(): void }): Promise<void>
   result(): Result
 }
 
-export function compare<One extends Contender, Result>(options: {
+export function timeSession<Result>(
+  session: Session<Result>,
+  check: (result: Result) => void,
+): Promise<number>
+
+export function compare<One extends { readonly id: string; readonly name: string }>(options: {
   contenders: readonly One[]
   sizes: readonly number[]
   count(size: number): number
-  open(contender: One, size: number): Session<Result>
-  check(result: Result, size: number, contender: One): void
+  /** Does the work once; its milliseconds. */
+  measure(contender: One, size: number): Promise<number>
   runs?: number
   mostRuns?: number
   warmup?: number

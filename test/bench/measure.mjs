@@ -64,17 +64,16 @@ function createClock() {
   }
 }
 
-/** Opens, runs and checks one session. What a session did wrong is thrown, with its contender's name. */
-async function runOnce(contender, open, check) {
-  const session = await open(contender)
-  globalThis.gc?.()
+/**
+ * Runs and checks one session, and gives the milliseconds that its work took. Nothing is collected before it: V8 forgets what it compiled
+ * for objects that are gone, and a page that streams is not made to collect either.
+ */
+export async function timeSession(session, check) {
   const clock = createClock()
   try {
     await session.run(clock)
     clock.stop()
-    check(await session.result(), contender)
-  } catch (cause) {
-    throw new Error(`${contender.name}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    check(await session.result())
   } finally {
     session.close?.()
   }
@@ -84,42 +83,41 @@ async function runOnce(contender, open, check) {
 /** What a repetition may cost (ms) before a contender is measured once instead of several times, or not at all. */
 const patience = { several: 6_000, once: 60_000 }
 
-/** Work this short (ms, all repetitions together) is repeated more often, so that what else the machine does cancels out. */
-const short = 250
+/** Work this short (ms, all repetitions together) is repeated more often, so that it is warm and what else the machine does cancels out. */
+const short = 1000
 
 /**
  * The same work for every contender: for each size a warm-up and at least `runs` rounds, in each of which all of them take turns, so
  * that what else the machine does meets all of them. Gives `{ contender, size, count, ms, runs }`, or `{ contender, size, skipped }`
  * where a contender that grows faster than its input would hold up everybody else.
  *
- * `open(contender, size)` gives a session (not timed): `run(clock)` does the work, `result()` is what came out, for `check`.
+ * `measure(contender, size)` does the work once and gives its milliseconds.
  */
 export async function compare({
   contenders,
   sizes,
   count,
-  open,
-  check,
+  measure,
   runs = 5,
   mostRuns = 25,
-  warmup = 2,
+  warmup = 4,
   log = () => {},
 }) {
   const points = []
   for (const size of sizes) {
-    const once = (contender) =>
-      runOnce(
-        contender,
-        (one) => open(one, size),
-        (result) => check(result, size, contender),
-      )
+    const once = (contender) => measureAs(contender, () => measure(contender, size))
     const plans = contenders.map((contender) => planFor(points, contender, size, { runs, mostRuns }))
-    for (let round = 0; round < warmup; round++) {
-      for (const { contender, least } of plans) if (least >= runs) await once(contender)
+    const repeated = plans.filter(({ least }) => least >= runs)
+    while (repeated.some((plan) => isTooLittle(plan.warmup, warmup, plan.most))) {
+      for (const plan of repeated)
+        if (isTooLittle(plan.warmup, warmup, plan.most)) plan.warmup.push(await once(plan.contender))
     }
-    while (plans.some(wantsMore)) {
-      for (const plan of plans) if (wantsMore(plan)) plan.times.push(await once(plan.contender))
+    while (repeated.some(wantsMore)) {
+      for (const plan of repeated) if (wantsMore(plan)) plan.times.push(await once(plan.contender))
     }
+    // last, for an engine that waits for long forgets what it compiled
+    for (const plan of plans.filter(({ least }) => least > 0 && least < runs))
+      plan.times.push(await once(plan.contender))
     for (const { contender, times } of plans) {
       const point = { contender: contender.id, size, count: count(size) }
       if (times.length > 0) points.push({ ...point, ms: median(times), runs: times.length })
@@ -130,14 +128,27 @@ export async function compare({
   return points
 }
 
+/** What a contender did wrong is thrown with its name. */
+async function measureAs({ name }, measure) {
+  try {
+    return await measure()
+  } catch (cause) {
+    throw new Error(`${name}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+}
+
 /** How often a contender takes part at this size, by what the sizes before have cost it. */
 function planFor(points, contender, size, { runs, mostRuns }) {
   const forecast = forecastOf(points, contender, size)
   const least = forecast > patience.once ? 0 : forecast > patience.several ? 1 : runs
-  return { contender, least, most: least < runs ? least : mostRuns, times: [] }
+  return { contender, least, most: mostRuns, warmup: [], times: [] }
 }
 
 function wantsMore({ least, most, times }) {
+  return isTooLittle(times, least, most)
+}
+
+function isTooLittle(times, least, most) {
   if (times.length < least) return true
   return times.length < most && times.reduce((sum, ms) => sum + ms, 0) < short
 }

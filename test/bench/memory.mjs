@@ -1,11 +1,11 @@
 // What one contender allocates or keeps, in a heap of its own: `node --expose-gc memory.mjs <contender> <task as JSON>`.
 import { PerformanceObserver } from 'node:perf_hooks'
 import { checkText } from './checks.mjs'
+import { loadContender } from './contenders/index.mjs'
 import { onHistory, plainConversation } from './scenarios.mjs'
 
 const [id, json] = process.argv.slice(2)
-const { contenders } = await import('./contenders/index.mjs')
-const contender = contenders.find((one) => one.id === id)
+const contender = await loadContender(id)
 const task = JSON.parse(json)
 const nothing = { start() {}, stop() {} }
 

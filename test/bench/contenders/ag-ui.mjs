@@ -120,8 +120,6 @@ const readText = (agent) => ({
 })
 
 export const agUi = {
-  id: 'ag-ui',
-  name: 'AG-UI client',
   text: (scenario) => session(scenario, local, readText),
   sse: (scenario) => session(scenario, overHttp, readText),
   args: (scenario) =>

@@ -104,8 +104,6 @@ const readText = (chat) => ({
 const encoder = new TextEncoder()
 
 export const aiSdk = {
-  id: 'ai-sdk',
-  name: 'AI SDK',
   text: (scenario) => session(scenario, readText),
   args: (scenario) =>
     session(scenario, (chat) => ({

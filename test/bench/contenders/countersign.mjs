@@ -2,7 +2,7 @@ import { ChatClient, fetchServerSentEvents, stream } from '@countersign/client'
 import { respond } from './agui-server.mjs'
 
 /** The whole client, over its connections; whoever listens reads the snapshot. */
-function createCountersign(id, name, notify) {
+function createCountersign(notify) {
   function open(scenario, connect) {
     let turn = 0
     let ids = 0
@@ -95,8 +95,6 @@ function createCountersign(id, name, notify) {
   })
 
   return {
-    id,
-    name,
     publishesAll: notify === 'sync',
     text: (scenario) => session(scenario, overStream, { result: readText }),
     sse: (scenario) => session(scenario, overFetch, { result: readText }),
@@ -129,10 +127,6 @@ function createCountersign(id, name, notify) {
 }
 
 /** Every delta published on its own, which is what the peers do and what the immutable floor does. */
-export const countersignSync = createCountersign(
-  'countersign-sync',
-  'Countersign, every delta published',
-  'sync',
-)
+export const countersignSync = createCountersign('sync')
 /** As it is where nothing is configured: deltas that arrive together are published together. */
-export const countersign = createCountersign('countersign', 'Countersign', undefined)
+export const countersign = createCountersign(undefined)

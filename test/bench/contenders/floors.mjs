@@ -92,7 +92,7 @@ function createStore(isMutable, history) {
   return { apply, approve, subscribe: (listener) => listeners.add(listener), read: () => messages }
 }
 
-function createFloor(id, name, isMutable) {
+function createFloor(isMutable) {
   function open(scenario) {
     const store = createStore(isMutable, scenario.history)
     let published = 0
@@ -119,8 +119,6 @@ function createFloor(id, name, isMutable) {
   }
 
   return {
-    id,
-    name,
     publishesAll: true,
     text(scenario) {
       const { store, published } = open(scenario)
@@ -201,5 +199,5 @@ function body(reads) {
   })
 }
 
-export const mutable = createFloor('mutable', 'mutable floor', true)
-export const immutable = createFloor('immutable', 'immutable floor', false)
+export const mutable = createFloor(true)
+export const immutable = createFloor(false)

@@ -110,8 +110,6 @@ const readText = (client) => {
 }
 
 export const tanstack = {
-  id: 'tanstack',
-  name: 'TanStack AI (without its timers)',
   text: (scenario) => session(scenario, overAdapter(scenario), readText),
   sse: (scenario) => session(scenario, overFetch, readText),
   args: (scenario) =>

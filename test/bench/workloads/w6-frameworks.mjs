@@ -1,16 +1,26 @@
-import { fork } from 'node:child_process'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { median } from '../measure.mjs'
 import { bundlePage } from '../pages/bundle.mjs'
+import { startProcess } from '../processes.mjs'
 import { number } from '../report.mjs'
 
-const frameworks = { React: 'react.jsx', Solid: 'solid.js', Vue: 'vue.js', Svelte: 'svelte.js' }
+const own = ['floor', 'countersign']
+const frameworks = {
+  React: {
+    file: 'react.jsx',
+    pages: ['floor', 'countersign', 'countersign-by-message', 'ai-sdk', 'tanstack', 'ag-ui'],
+  },
+  Solid: { file: 'solid.js', pages: own },
+  Vue: { file: 'vue.js', pages: own },
+  Svelte: { file: 'svelte.js', pages: own },
+}
 const scales = {
-  // The engine compiles on other threads, whose time is counted as well, until it has seen the work a few times.
-  full: { rows: 202, deltas: 2000, runs: 7, warmup: 3 },
-  quick: { rows: 202, deltas: 2000, runs: 5, warmup: 3 },
+  // CPU time counts the engine's other threads too, which compile and collect: it takes many rounds until they have done with that.
+  full: { rows: 202, deltas: 2000, runs: 31, warmup: 15 },
+  quick: { rows: 202, deltas: 2000, runs: 9, warmup: 6 },
   tiny: { rows: 6, deltas: 5, runs: 1, warmup: 0 },
 }
 const names = {
@@ -26,8 +36,8 @@ export async function run({ scale, log, only = Object.keys(frameworks) }) {
   const folder = await mkdtemp(join(tmpdir(), 'bench-pages-'))
   const measured = []
   for (const framework of only) {
-    const bundle = await bundlePage(frameworks[framework], join(folder, `${framework}.mjs`))
-    for (const result of await draw(bundle, scales[scale])) measured.push({ framework, ...result })
+    const bundle = await bundlePage(frameworks[framework].file, join(folder, `${framework}.mjs`))
+    for (const result of await draw(framework, bundle, scales[scale])) measured.push({ framework, ...result })
     log(`  ${framework}`)
   }
   const floorOf = (framework) =>
@@ -64,17 +74,33 @@ export async function run({ scale, log, only = Object.keys(frameworks) }) {
   ]
 }
 
-function draw(bundle, options) {
-  return new Promise((resolve, reject) => {
-    const args = [pathToFileURL(bundle).href, JSON.stringify(options)]
-    const child = fork(join(import.meta.dirname, '../draw.mjs'), args, { execArgv: ['--expose-gc'] })
-    let summary
-    child.on('message', (message) => {
-      summary = message
-    })
-    child.on('error', reject)
-    child.on('exit', (code) =>
-      summary ? resolve(summary) : reject(new Error(`the page's process ended with ${code}`)),
-    )
-  })
+/** Lets a framework's pages take turns, each in a process of its own. */
+async function draw(framework, bundle, { runs, warmup, ...options }) {
+  const script = join(import.meta.dirname, '../draw.mjs')
+  const pages = frameworks[framework].pages.map((name) => ({
+    name,
+    results: [],
+    player: startProcess(script, [pathToFileURL(bundle).href, name, JSON.stringify(options)]),
+  }))
+  try {
+    for (let round = 0; round < warmup + runs; round++) {
+      for (const { results, player } of pages) {
+        const result = await player.ask({ notify: 'sync' })
+        if (round >= warmup) results.push(result)
+      }
+    }
+    const summary = []
+    for (const { name, results, player } of pages) {
+      summary.push({
+        name,
+        us: median(results.map(({ us }) => us)),
+        settled: Math.max(...results.map(({ settled }) => settled)),
+        streaming: median(results.map(({ streaming }) => streaming)),
+        ...(name.startsWith('countersign') && { asDefault: await player.ask({}) }),
+      })
+    }
+    return summary
+  } finally {
+    for (const { player } of pages) player.stop()
+  }
 }

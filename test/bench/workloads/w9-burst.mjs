@@ -32,14 +32,15 @@ async function told(count) {
     agui: [{ batches: [textScenario(deltas).agui[0].batches.flat()] }],
   }
   const measured = []
-  for (const contender of contenders) {
+  for (const { id, name, load } of contenders) {
+    const contender = await load()
     const session = contender.text(scenario)
     await session.run({ start() {} })
     const result = session.result()
-    if (result.text !== scenario.text) throw new Error(`${contender.name}: the text differs`)
+    if (result.text !== scenario.text) throw new Error(`${name}: the text differs`)
     measured.push({
-      contender: contender.id,
-      name: contender.name,
+      contender: id,
+      name,
       published: result.published,
       notified: result.notified,
     })

@@ -1,0 +1,18 @@
+// One contender and one workload in a process: `node contender.mjs <contender> <workload>`. Answers `{ table, size }` with how long that took.
+import { checkPublished } from './checks.mjs'
+import { loadContender } from './contenders/index.mjs'
+import { timeSession } from './measure.mjs'
+import { answerQuestions } from './processes.mjs'
+import { workloads } from './workloads/index.mjs'
+
+const [id, workload] = process.argv.slice(2)
+const contender = await loadContender(id)
+const { tables } = await workloads[workload]()
+
+answerQuestions(({ table, size }) => {
+  const { kind, scenario, check, least } = tables.find((one) => one.id === table)
+  return timeSession(contender[kind](scenario(size)), (result) => {
+    check(result, scenario(size))
+    if (least && contender.publishesAll) checkPublished(result, least(size))
+  })
+})
