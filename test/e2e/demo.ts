@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
@@ -11,6 +11,7 @@ import {
   type Locator,
   type Page,
 } from 'playwright-core'
+import { fillOnce } from '../../examples/server/src/samples.js'
 import { findChromium } from '../../scripts/chromium.mjs'
 
 const root = join(import.meta.dirname, '../..')
@@ -24,6 +25,28 @@ export interface DemoServer {
   close(): Promise<void>
 }
 
+/**
+ * The servers of one test file, one for each pause between two words: `open(delay)` gives the one that runs already, or starts it, with the
+ * files as they are in the beginning. Whatever else it keeps belongs to the threads of other tests.
+ */
+export function demoServers(page: PageName = 'react') {
+  const running = new Map<number, Promise<DemoServer>>()
+  return {
+    async open(delay: number): Promise<DemoServer> {
+      const starting = running.get(delay) ?? startDemo(delay, page)
+      running.set(delay, starting)
+      const server = await starting
+      for (const name of await readdir(server.folder))
+        await rm(join(server.folder, name), { recursive: true })
+      await fillOnce(server.folder, Date.now())
+      return server
+    },
+    async close(): Promise<void> {
+      for (const server of running.values()) await (await server).close()
+    },
+  }
+}
+
 /** The example pages, one for each framework. */
 export type PageName = 'react' | 'solid' | 'vue' | 'svelte'
 
@@ -31,7 +54,7 @@ export type PageName = 'react' | 'solid' | 'vue' | 'svelte'
  * Starts the built example server on a free port, with a folder of its own and the page of one framework. `delay` is the pause between two
  * words in milliseconds.
  */
-export async function startDemo(delay: number, page: PageName = 'react'): Promise<DemoServer> {
+async function startDemo(delay: number, page: PageName): Promise<DemoServer> {
   if (!existsSync(serverFile))
     throw new Error('The example server is not built. Run `npm test`, or build the workspace first.')
   const parent = await mkdtemp(join(tmpdir(), 'countersign-demo-'))
@@ -108,7 +131,11 @@ export async function openChat(
   url: string,
   options: BrowserContextOptions = {},
 ): Promise<ChatPage> {
-  const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, ...options })
+  const context = await browser.newContext({
+    viewport: { width: 1100, height: 900 },
+    reducedMotion: 'reduce',
+    ...options,
+  })
   return openTab(context, url)
 }
 

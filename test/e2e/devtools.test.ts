@@ -2,28 +2,29 @@ import { readFile } from 'node:fs/promises'
 import { readRecording } from '@countersign/devtools'
 import { replayRecording } from '@countersign/testing'
 import type { Browser, BrowserContextOptions, Locator } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type ChatPage, type DemoServer, launchBrowser, openChat, startDemo } from './demo.js'
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { type ChatPage, demoServers, launchBrowser, openChat } from './demo.js'
 
 let browser: Browser
-let server: DemoServer | undefined
+const servers = demoServers()
 let chat: ChatPage | undefined
 
 beforeAll(async () => {
   browser = await launchBrowser()
 })
-afterAll(() => browser?.close())
+afterAll(async () => {
+  await browser?.close()
+  await servers.close()
+})
 afterEach(async () => {
   await chat?.page.context().close()
-  await server?.close()
   chat = undefined
-  server = undefined
 })
 
 const query = '/?devtools'
 
 async function open(options: BrowserContextOptions = {}, delay = 60): Promise<ChatPage> {
-  server = await startDemo(delay)
+  const server = await servers.open(delay)
   chat = await openChat(browser, server.url + query, { viewport: { width: 1280, height: 1000 }, ...options })
   await chat.page.locator('countersign-devtools').waitFor()
   return chat
@@ -170,7 +171,7 @@ test('I.2 a recording is opened in a page, and nothing in it becomes markup', as
 })
 
 test('I.2 without the query nothing of the devtools is loaded', async () => {
-  server = await startDemo(5)
+  const server = await servers.open(5)
   chat = await openChat(browser, server.url)
   expect(await chat.page.evaluate(() => customElements.get('countersign-devtools') === undefined)).toBe(true)
   expect(await chat.page.locator('countersign-devtools').count()).toBe(0)
@@ -179,7 +180,9 @@ test('I.2 without the query nothing of the devtools is loaded', async () => {
 test.each(['solid', 'vue', 'svelte'] as const)(
   'I.2 the page in %s shows it by the same query',
   async (name) => {
-    server = await startDemo(5, name)
+    const others = demoServers(name)
+    onTestFinished(others.close)
+    const server = await others.open(5)
     chat = await openChat(browser, server.url + query)
     await chat.send('Help')
     await chat.page

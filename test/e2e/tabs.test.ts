@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { clickWhileBusy } from './busy.js'
-import { type ChatPage, type DemoServer, launchBrowser, openTab, startDemo } from './demo.js'
+import { type ChatPage, demoServers, launchBrowser, openTab } from './demo.js'
 import { startWire, type Wire } from './wire.js'
 
 let browser: Browser
-let server: DemoServer | undefined
+const servers = demoServers()
 let wire: Wire | undefined
 let context: BrowserContext | undefined
 
@@ -17,26 +17,26 @@ beforeAll(async () => {
   browser = await launchBrowser()
 })
 
-afterAll(() => browser?.close())
+afterAll(async () => {
+  await browser?.close()
+  await servers.close()
+})
 
 afterEach(close)
 
 async function close() {
   await context?.close()
   await wire?.close()
-  await server?.close()
   context = undefined
   wire = undefined
-  server = undefined
 }
 
-/** A fresh server with fresh files and a fresh browser profile; `open` opens one more tab. */
+/** Fresh files and a fresh browser profile; `open` opens one more tab. */
 async function begin(delay = 0) {
   await close()
-  const demo = await startDemo(delay)
+  const demo = await servers.open(delay)
   const cable = await startWire(demo.url)
   const profile = await browser.newContext({ viewport: { width: 1100, height: 900 } })
-  server = demo
   wire = cable
   context = profile
   return {

@@ -3,15 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Locator } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, test } from 'vitest'
-import {
-  type ChatPage,
-  type DemoServer,
-  launchBrowser,
-  openChat,
-  openTab,
-  type PageName,
-  startDemo,
-} from '../demo.js'
+import { type ChatPage, demoServers, launchBrowser, openChat, openTab, type PageName } from '../demo.js'
 
 /** A page on a fresh server, with a look at the files that the tools work on. */
 export interface Demo extends ChatPage {
@@ -24,14 +16,14 @@ export interface Demo extends ChatPage {
 
 export interface Bench {
   spec(sentence: string, run: () => Promise<void>): void
-  /** A fresh server with fresh files, and a page on it. `delay` is the pause between two words in milliseconds. */
+  /** Fresh files, and a page in a fresh browser profile. `delay` is the pause between two words in milliseconds. */
   open(delay?: number, options?: BrowserContextOptions): Promise<Demo>
 }
 
 /** What the script needs to drive the page of one framework. Call it at the top of a test file. */
 export function pageBench(name: PageName): Bench {
   let browser: Browser
-  let server: DemoServer | undefined
+  const servers = demoServers(name)
   let chat: ChatPage | undefined
 
   beforeAll(async () => {
@@ -39,19 +31,14 @@ export function pageBench(name: PageName): Bench {
   })
   afterAll(async () => {
     await browser?.close()
+    await servers.close()
     console.info(`${name}: screenshots are in test/e2e/screenshots/${name}-*.png`)
   })
   afterEach(async () => {
     await chat?.page.context().close()
-    await server?.close()
     chat = undefined
-    server = undefined
   })
 
-  async function start(delay: number): Promise<DemoServer> {
-    server = await startDemo(delay, name)
-    return server
-  }
   async function visit(url: string, options: BrowserContextOptions): Promise<ChatPage> {
     chat = await openChat(browser, url, options)
     return chat
@@ -60,7 +47,7 @@ export function pageBench(name: PageName): Bench {
   return {
     spec: (sentence, run) => test(`${sentence} (${name})`, run),
     async open(delay = 0, options = {}) {
-      const { url, folder } = await start(delay)
+      const { url, folder } = await servers.open(delay)
       const opened = await visit(url, options)
       return {
         ...opened,

@@ -82,7 +82,7 @@ export function answeringInTheThread({ spec, open }: Bench): void {
   spec(
     'approving while other requests still stream in: nothing is lost, one continuation follows',
     async () => {
-      const { page, send, request, cards, settled, ...demo } = await open(60)
+      const { page, send, request, cards, settled, ...demo } = await open(120)
       const files = [
         'notes.txt',
         'todo.md',
