@@ -42,7 +42,7 @@ export function createRunVerifier(request: VerifiedRequest = {}): RunVerifier {
       checkForm(event)
       reader.push(event, calls.follow)
     },
-    end: reader.end,
+    end: () => reader.end(),
   }
 }
 

@@ -130,11 +130,10 @@ class Store implements ChatStore {
     }
   }
 
-  subscribe(listener: () => void): () => void {
-    return this.#listeners.join(listener)
-  }
+  // Functions of their own: what watches a store takes them without it.
+  readonly subscribe = (listener: () => void): (() => void) => this.#listeners.join(listener)
 
-  getSnapshot(): ChatSnapshot {
+  readonly getSnapshot = (): ChatSnapshot => {
     this.#snapshot ??= readSnapshot(this.state, this.#options.threadId)
     return this.#snapshot
   }
