@@ -67,3 +67,20 @@ test('tools the client brings run in the client; they may not shadow a server to
   expect(last(events)).toMatchObject({ outcome: { pendingToolCallIds: ['c1'] } })
   expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(['send', 'mine'])
 })
+
+test('an approved client tool whose result has not come when the person speaks again is closed, and the model answers', async () => {
+  const { agent, model } = testAgent([call(['c1', 'locate', {}]), say('never mind'), say('as I said')], {
+    tools: [locate],
+  })
+  const { history, first } = await ask(agent)
+  const resume = [answer(first, { approved: true })]
+  expect(last(await collect(agent, input(history, { resume })))).toMatchObject({
+    outcome: { pendingToolCallIds: ['c1'] },
+  })
+  for (const more of [{}, { resume }]) {
+    const events = await collect(agent, input([...history, user('hello?')], more))
+    expect(results(events)).toMatchObject([{ own: { outcome: 'cancelled' } }])
+    expect(last(events)).toMatchObject({ outcome: { type: 'success' } })
+  }
+  expect(model.requests.length).toBe(3)
+})

@@ -143,7 +143,7 @@ test('a no that may not wait until the yes before it has run leaves the call ope
   const carried = post(input(history, { resume: [answer(first, yes)] }))
   await started
   const late = await post(input(history, { resume: [answer(first, { approved: false })] }))
-  expect(refusals(late)).toMatchObject([{ code: 'approval-conflict' }])
+  expect(refusals(late)).toMatchObject([{ code: 'ledger-unavailable' }])
   expect(results(late)).toEqual([])
   finish()
   expect(results(await carried)).toMatchObject([{ content: { sent: true } }])
@@ -237,4 +237,20 @@ test('a ledger that cannot be reached refuses, runs nothing and leaves the call 
   down = false
   await post(input(history, { resume: [answer(first, yes)] }))
   expect(send.runs.length).toBe(1)
+})
+
+test('a yes that policy blocked gets the same outcome when it comes again, and no conflict', async () => {
+  const policy = ({ input: { n } = {} }: { input?: { n?: number } }) =>
+    Number(n) > 100 ? ({ decision: 'block', reason: 'too much' } as const) : ('ask' as const)
+  const approvals = { secret: SECRET, ledger: memoryLedger(), policy: policy as never }
+  const { post, question } = await serve({ approvals }, { allowEdits: true })
+  const { first, history } = await question()
+  const resume = [answer(first, { ...yes, editedArgs: { to: 'all', n: 500 } })]
+  for (const _ of ['first', 'again']) {
+    const events = await post(input(history, { resume }))
+    expect(results(events)).toMatchObject([{ content: { type: 'execution-denied', reason: 'too much' } }])
+    expect(refusals(events)).toEqual([])
+  }
+  const no = await post(input(history, { resume: [answer(first, { approved: false })] }))
+  expect(results(no)).toMatchObject([{ content: { type: 'execution-denied', reason: 'too much' } }])
 })

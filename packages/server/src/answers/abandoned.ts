@@ -173,7 +173,10 @@ function kept(
   const from = restoreOutcome(outcome)
   const origin = { site, decided: decided(scope, question, answer) }
   if (from.kind === 'outcome') return { kind: 'result', outcome: from.outcome, ...origin }
-  return isProviderExecuted(site.call) ? { kind: 'forwarded', ...origin } : { kind: 'client', site }
+  if (isProviderExecuted(site.call)) return { kind: 'forwarded', ...origin }
+  return site.movedOn
+    ? { kind: 'result', outcome: failed('cancelled', MOVED_ON), ...origin }
+    : { kind: 'client', site }
 }
 
 function decided(scope: RunScope, { scopes }: Question, answer: LedgerAnswer): ApprovalDecided {

@@ -80,6 +80,8 @@ function auditAnswer({ answer, verdict }: Exclude<Settlement, { kind: 'refuse' }
   }
 }
 
+const STILL_RUNNING = 'The call is still running; send the answer again later.'
+
 type Claim = ClaimResult | { readonly status: 'unavailable' }
 
 async function claimVerdict(
@@ -110,12 +112,7 @@ async function unclaimed(
     case 'interrupted':
       return interrupted(scope, verdict)
     case 'in-progress':
-      return refused(
-        verdict,
-        'ledger-unavailable',
-        'The call is still running; send the answer again later.',
-        'open',
-      )
+      return refused(verdict, 'ledger-unavailable', STILL_RUNNING, 'open')
     case 'unavailable':
       return refused(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
     case 'conflict':
@@ -177,19 +174,25 @@ async function contradiction(
   settled: LedgerAnswer['decision'],
 ): Promise<Resolution> {
   const { site } = verdict
-  const message = `This request was answered before (${settled}).`
-  const refusal = refusalOf(verdict, 'approval-conflict', message, 'close')
   const { state } = (await lookUp(scope, verdict)) ?? {}
   if (state === undefined || state.phase === 'issued')
-    return { kind: 'refused', site, refusal: { ...refusal, fate: 'open' } }
-  const decided = decidedFor(scope, verdict, state.answer)
+    return refused(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
+  const message = `This request was answered before (${settled}).`
+  const conflict = refusalOf(verdict, 'approval-conflict', message, 'close')
+  // a policy that blocked this person's yes is no other answer: the same yes gets the same outcome
+  const isOwn = state.answer.by === 'policy' && verdict.decision === 'approve'
+  const told = {
+    site,
+    decided: decidedFor(scope, verdict, state.answer),
+    ...(!isOwn && { refusal: conflict }),
+  }
   const first = await claimVerdict(scope, verdict, state.answer, randomId('holder_'))
-  if (first.status === 'interrupted')
-    return { kind: 'result', site, outcome: interruptedOutcome(), decided, refusal }
-  if (first.status !== 'repeat') return { kind: 'refused', site, refusal: { ...refusal, fate: 'open' } }
+  if (first.status === 'interrupted') return { kind: 'result', outcome: interruptedOutcome(), ...told }
+  if (first.status !== 'repeat') return refused(verdict, 'ledger-unavailable', STILL_RUNNING, 'open')
   const from = restoreOutcome(first.outcome)
-  if (from.kind !== 'outcome') return { kind: 'refused', site, refusal }
-  return { kind: 'result', site, outcome: from.outcome, decided, refusal }
+  return from.kind === 'outcome'
+    ? { kind: 'result', outcome: from.outcome, ...told }
+    : { kind: 'refused', site, refusal: conflict }
 }
 
 async function reclaim(

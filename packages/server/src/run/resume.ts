@@ -22,6 +22,7 @@ import { type Forwarded, type ForwardedHistory, forwardCalls } from '../history/
 import {
   type CallSite,
   isProviderExecuted,
+  MOVED_ON,
   placeResults,
   providerApprovalOf,
   resultMessage,
@@ -118,8 +119,10 @@ class Progress {
         if (resolution.refusal !== undefined) await this.refuse(resolution.refusal)
         return this.#settle(site, resolution.outcome, resolution.decided)
       case 'handed-out':
-        if (site.result === undefined) await this.#handOut(site, resolution)
-        return
+        if (site.result !== undefined) return
+        // its client runs the tools of the present turn only, and the conversation would wait for ever
+        if (site.movedOn) return this.#settle(site, failed('cancelled', MOVED_ON), resolution.decided)
+        return this.#handOut(site, resolution)
       case 'forwarded':
         this.#settled.add(site)
         if (site.result === undefined) this.#forwarded.set(site.call, resolution)
