@@ -139,3 +139,11 @@ test('dispose leaves no timer', async () => {
   client.dispose()
   expect(vi.getTimerCount()).toBe(0)
 })
+
+test('of two requests with the same time the one that is left when the other was answered closes too', async () => {
+  const { client, person } = await openAsked(['1', start + minute], ['2', start + minute])
+  client.attach()
+  void person.addToolApprovalResponse({ id: 'a1', approved: true })
+  vi.advanceTimersByTime(minute)
+  expect([stateOf(client, 'c1'), stateOf(client, 'c2')]).toEqual(['approval-responded', 'cancelled'])
+})

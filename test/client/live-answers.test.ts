@@ -12,7 +12,7 @@ import {
   until,
   watch,
 } from '@countersign/testing'
-import { expect, onTestFailed, onTestFinished, test } from 'vitest'
+import { expect, onTestFailed, onTestFinished, test, vi } from 'vitest'
 import { answersOf, callOf, failOnUnhandledRejections, saidBy, stateOf } from './open-chat.js'
 
 failOnUnhandledRejections()
@@ -165,4 +165,15 @@ test('stop() while an answer is under way sends nothing, whatever becomes of it'
   await passMacrotasks(4)
   expect(server.requests).toHaveLength(1)
   expect(callOf(client, 'c1').approval?.delivery).toBe('unknown')
+})
+
+test('an answer into the open run goes over the connection that opened it, whatever the options say now', async () => {
+  const { client, server, live, person } = openChat([[...gated(1), hold()]], async () => {})
+  void person.sendMessage('go')
+  await asked(client)
+  const other = vi.fn(async () => {})
+  client.setOptions({ connection: { connect: server.connect, answer: other } })
+  void person.addToolApprovalResponse(approve('a1'))
+  await passMacrotasks(2)
+  expect([live, other.mock.calls]).toEqual([['a1'], []])
 })

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { ChatClient, fetchServerSentEvents } from '@countersign/client'
+import { ChatClient, fetchServerSentEvents, type RunCursor, stream } from '@countersign/client'
 import type { AGUIEvent, RunAgentInput } from '@countersign/core'
 import { expect, onTestFinished, test } from 'vitest'
 
@@ -120,4 +120,35 @@ test('a connection that does not rejoin repeats the request', async () => {
   await chat.retry()
   expect(asked).toEqual(['run', 'run'])
   expect(chat.getSnapshot().status).toBe('ready')
+})
+
+test('a run that was finished before its stream broke is not asked for again', async () => {
+  const { asked, url } = await startServer(story, 11)
+  const chat = new ChatClient({ connection: fetchServerSentEvents(url, { rejoin: true }) })
+  expect(await chat.sendMessage('go')).toEqual({ status: 'sent' })
+  await chat.retry()
+  expect(asked).toEqual(['run'])
+  expect(chat.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
+})
+
+test('the answer to a question that a run took along is settled when that run was taken up again', async () => {
+  const resumes: unknown[] = []
+  const run = (input: RunAgentInput) => ({ threadId: input.threadId, runId: input.runId })
+  const connection = stream(async function* (input) {
+    resumes.push(input.resume?.map(({ interruptId }) => interruptId))
+    yield { type: 'RUN_STARTED', ...run(input) }
+    if (resumes.length > 1) throw new Error('the network is gone')
+    const interrupts = [{ id: 'q1', reason: 'confirmation', message: 'Sure?' }]
+    yield { type: 'RUN_FINISHED', ...run(input), outcome: { type: 'interrupt', interrupts } }
+  })
+  async function* rest({ threadId, runId }: RunCursor) {
+    yield { type: 'RUN_FINISHED', threadId, runId }
+  }
+  const chat = new ChatClient({ connection: { ...connection, rejoin: rest } })
+  await chat.sendMessage('go')
+  await chat.respondToInterrupt({ id: 'q1', payload: 1 })
+  await chat.retry()
+  expect(chat.getSnapshot().status).toBe('ready')
+  await chat.resume()
+  expect(resumes).toEqual([undefined, ['q1']])
 })

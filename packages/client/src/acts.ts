@@ -112,7 +112,7 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
       const cell = state.interrupts.get(response.id)
       if (!cell) return { status: 'not-found' }
       if (cell.response) return { status: 'already-answered' }
-      if (cell.liveIn !== undefined && !session.options.connection.answer)
+      if (cell.liveIn !== undefined && !runner.run?.connection.answer)
         return {
           status: 'closed',
           reason: 'The run that asks is open, and this connection has no way into it.',
@@ -151,7 +151,7 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
     async resume(): Promise<void> {
       if (runner.run || runner.disposed) return
       runner.personActs()
-      runner.startTools()
+      if (!runner.startTools()) return
       if (state.unsent.size > 0 && areAllToolsComplete(state)) await repeat()
     },
 
@@ -163,14 +163,19 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
         const message = 'There is no message of the person before it to answer again.'
         return { status: 'refused', error: new CountersignError('invalid-argument', message, { messageId }) }
       }
-      runner.void()
-      runner.personActs()
-      return sendResult(runner.open('message', () => dispatch({ type: 'truncate', messageId: spoken.id })))
+      const run = session.store.batch(() => {
+        runner.void()
+        runner.personActs()
+        return runner.open('message', () => dispatch({ type: 'truncate', messageId: spoken.id }))
+      })
+      return sendResult(run)
     },
 
     setMessages(messages: readonly UIMessage[]): void {
-      runner.void()
-      dispatch({ type: 'set-messages', messages })
+      session.store.batch(() => {
+        runner.void()
+        dispatch({ type: 'set-messages', messages })
+      })
     },
   }
 }

@@ -9,6 +9,8 @@ const longest = 2 ** 31 - 1
  */
 export function createExpiry(now: () => number, close: (ids: readonly string[]) => void) {
   let timer: ReturnType<typeof setTimeout> | undefined
+  /** What waits now, also where the timer was set before. */
+  let waiting: ChatSnapshot['pendingApprovals'] = []
   let due = Number.POSITIVE_INFINITY
 
   function stop(): void {
@@ -18,10 +20,8 @@ export function createExpiry(now: () => number, close: (ids: readonly string[]) 
   }
 
   function check(pendingApprovals: ChatSnapshot['pendingApprovals']): void {
-    const times = pendingApprovals.flatMap(({ approval }) =>
-      approval ? [{ id: approval.id, at: expiryOf(approval) }] : [],
-    )
-    const next = Math.min(...times.map(({ at }) => at))
+    waiting = pendingApprovals
+    const next = Math.min(...waiting.map(({ approval }) => expiryOf(approval)))
     if (next === due) return
     stop()
     if (!Number.isFinite(next)) return
@@ -29,10 +29,10 @@ export function createExpiry(now: () => number, close: (ids: readonly string[]) 
     timer = setTimeout(
       () => {
         stop()
-        const over = times.filter(({ at }) => at <= now())
+        const over = waiting.filter(({ approval }) => expiryOf(approval) <= now())
         // None where the time was further off than a timer takes: wait for the rest of it.
-        if (over.length > 0) close(over.map(({ id }) => id))
-        else check(pendingApprovals)
+        if (over.length > 0) close(over.map(({ approval }) => approval.id))
+        else check(waiting)
       },
       Math.min(Math.max(next - now(), 0), longest),
     )

@@ -123,7 +123,7 @@ const kinds: { readonly [Name in keyof ChatClientOptions]?: string } = {
 
 /** No option may be empty, negative or not a number. */
 function fits(value: unknown, kind: string): boolean {
-  if (value === null || value === '' || Number(value) < 0 || Number.isNaN(value)) return false
+  if (value === null || value === '' || (typeof value === 'number' && !(value >= 0))) return false
   const type = Array.isArray(value) ? 'array' : typeof value
   return kind.split(' | ').some((one) => one === value || one === type)
 }

@@ -31,6 +31,8 @@ export interface Run {
   /** What its request took along, and what was delivered into it since. */
   readonly carried: Set<Answered>
   readonly signal: AbortSignal
+  /** What it was opened with, whatever the options say now. */
+  readonly connection: Connection
   readonly done: Promise<RunEnd>
   /** Set once its stream broke off after it had begun, over a connection that can take it up again. */
   readonly broken: BrokenRun | undefined
@@ -55,11 +57,11 @@ export function createRun<Tools extends ToolMap>(
 class StreamRun<Tools extends ToolMap> implements Run {
   readonly kind: RunKind
   readonly carried: Set<Answered>
+  readonly connection: Connection
   readonly done: Promise<RunEnd>
   broken: BrokenRun | undefined = undefined
   readonly #session: Session<Tools>
   readonly #input: RunAgentInput
-  readonly #connection: Connection
   readonly #messages: readonly UIMessage[]
   readonly #headers: ConnectOptions['headers']
   readonly #rejoin: BrokenRun | undefined
@@ -84,7 +86,7 @@ class StreamRun<Tools extends ToolMap> implements Run {
     this.kind = kind
     this.carried = new Set(state.unsent)
     this.#input = input
-    this.#connection = compat?.(connection, (message) => session.warn(message)) ?? connection
+    this.connection = compat?.(connection, (message) => session.warn(message)) ?? connection
     this.#messages = session.store.getSnapshot().messages
     this.#headers = headers
     this.#rejoin = rejoin
@@ -135,8 +137,8 @@ class StreamRun<Tools extends ToolMap> implements Run {
     }
     const rejoin = this.#rejoin
     return (
-      (rejoin && this.#connection.rejoin?.(rejoin.cursor, connect)) ??
-      this.#connection.connect(this.#input, connect)
+      (rejoin && this.connection.rejoin?.(rejoin.cursor, connect)) ??
+      this.connection.connect(this.#input, connect)
     )
   }
 
@@ -172,8 +174,10 @@ class StreamRun<Tools extends ToolMap> implements Run {
   /** A stream that broke between two events may be taken up again; one that broke a rule may not. */
   #breakOff(error: CountersignError): RunEnd {
     const between = error.code === 'connection-failed' || error.code === 'truncated-stream'
-    if (!between || !this.#connection.rejoin || this.#session.state.run.phase !== 'streaming')
-      return { type: 'failed', error }
+    const { run } = this.#session.state
+    // All was said before it broke: asking again would be answered twice.
+    if (between && run.phase === 'streaming' && run.finish) return { type: 'success' }
+    if (!between || !this.connection.rejoin || run.phase !== 'streaming') return { type: 'failed', error }
     const { threadId, runId } = this.#input
     const lastEventId = this.#lastEventId
     this.broken = {

@@ -146,8 +146,10 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     run = undefined
     broken = over.broken
     skipped = false
+    let info: unknown
     const jobs = store.batch(() => {
       dispatch({ type: 'run-closed', end })
+      info = finishedInfo()
       if (live.settle(over, end)) owed = true
       // Before any listener hears of the end: one that acts at once must not have these told that they wait.
       for (const answered of over.carried) waiting.tell(answered, resultOf(answered, end))
@@ -156,7 +158,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     // Whoever voided it decides what follows.
     if (end.type !== 'aborted') {
       if (end.type === 'failed') session.failed(end.error)
-      else finished()
+      else session.callBack(() => session.options.onFinish?.(typed(info)))
       for (const job of jobs) void runTool(job, before)
       // A listener or callback may have acted meanwhile.
       if (before === generation && !run && !held) {
@@ -173,11 +175,11 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     if (!run) kept?.leaveIfUnused()
   }
 
-  function finished(): void {
+  /** What is known of the run that has closed, before anybody acts on that. */
+  function finishedInfo() {
     const last = state.run.phase === 'idle' ? state.run.last : undefined
     const { messages } = store.getSnapshot()
-    const info = { messages, reason: last?.reason, outcome: last?.outcome ?? 'success' }
-    session.callBack(() => session.options.onFinish?.(typed(info)))
+    return { messages, reason: last?.reason, outcome: last?.outcome ?? 'success' }
   }
 
   /** Client tools start when their run has finished, never before. */
@@ -247,9 +249,11 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       disposed = true
     },
 
-    /** Runs what the last run left to this client, where nothing runs: after a reload. */
-    startTools(): void {
-      for (const job of store.batch(claimTools)) void runTool(job, generation)
+    /** Runs what the last run left to this client, where nothing runs: after a reload. Gives whether nothing stopped it meanwhile. */
+    startTools(): boolean {
+      const before = generation
+      for (const job of store.batch(claimTools)) void runTool(job, before)
+      return before === generation
     },
 
     /** An answer was given: it goes out if it can, and its giver is told what became of it. */

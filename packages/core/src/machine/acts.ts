@@ -72,6 +72,7 @@ export const actSteps = {
     retainMessages(state, () => false)
     state.turn = 0
     state.interrupts.clear()
+    state.subagents.clear()
     state.unsent.clear()
     state.error = undefined
     if (state.run.phase === 'idle') state.run = { phase: 'idle' }

@@ -32,8 +32,8 @@ export const runSteps = {
   },
   /** A run that broke off goes on where it stopped. What it had taken along is under way again. */
   'run-rejoined'(state, { runId }) {
-    const carried = [...state.unsent].filter(
-      (item) => item.kind === 'call' && item.approval?.delivery === 'unknown',
+    const carried = [...state.unsent].filter((item) =>
+      item.kind === 'interrupt' ? item.sent : item.approval?.delivery === 'unknown',
     )
     open(state, { phase: 'streaming', runId, carried })
     for (const item of carried) state.unsent.delete(item)
