@@ -69,6 +69,7 @@ async function runTests() {
     `--coverage.reportsDirectory=${join(kept, 'coverage')}`,
     ...approvalCode.map((files) => `--coverage.include=${files}`),
   ]
-  const args = ['exec', 'vitest', 'run', '--reporter=json', `--outputFile.json=${file}`, ...coverage]
-  await ended(start('pnpm', args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }))
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs')
+  const args = [vitest, 'run', '--reporter=json', `--outputFile.json=${file}`, ...coverage]
+  await ended(start(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }))
 }

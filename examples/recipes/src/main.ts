@@ -70,6 +70,10 @@ const recipes: Readonly<Record<string, () => Promise<void>>> = {
 }
 
 const [wanted] = process.argv.slice(2)
+if (wanted !== undefined && !(wanted in recipes)) {
+  console.error(`There is no recipe ${wanted} to run. Choose one of: ${Object.keys(recipes).join(', ')}.`)
+  process.exit(1)
+}
 for (const [name, run] of Object.entries(recipes)) {
   if (wanted !== undefined && wanted !== name) continue
   console.log(`\n# ${name}`)
