@@ -42,19 +42,8 @@ export interface Run {
   end(end: RunEnd): void
 }
 
-/** A run that is not started yet. `rejoin` is the run to take up, in the place of a new one. */
-export function createRun<Tools extends ToolMap>(
-  session: Session<Tools>,
-  kind: RunKind,
-  input: RunAgentInput,
-  rejoin: BrokenRun | undefined,
-  onEnd: (run: Run, end: RunEnd) => void,
-): Run {
-  return new StreamRun(session, kind, input, rejoin, onEnd)
-}
-
 /** A class, so that an engine compiles what every event passes once, and not again for each run. */
-class StreamRun<Tools extends ToolMap> implements Run {
+export class StreamRun<Tools extends ToolMap> implements Run {
   readonly kind: RunKind
   readonly carried: Set<Answered>
   readonly connection: Connection
@@ -73,6 +62,7 @@ class StreamRun<Tools extends ToolMap> implements Run {
   #lastEventId: string | undefined
   #ended = false
 
+  /** A run that is not started yet. `rejoin` is the run to take up, in the place of a new one. */
   constructor(
     session: Session<Tools>,
     kind: RunKind,

@@ -15,7 +15,7 @@ import { createLiveChannel } from './live-channel.js'
 import type { KeptThread } from './persistence/persistence.js'
 import { createRequest } from './request.js'
 import { type Answered, type AnswerResult, createWaitingRoom, resultOf } from './results.js'
-import { type BrokenRun, createRun, type Run, type RunKind } from './run.js'
+import { type BrokenRun, type Run, type RunKind, StreamRun } from './run.js'
 import { type Session, typed } from './session.js'
 
 /** A call that is left to this client, and the tool that answers it. */
@@ -127,7 +127,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       const runId = rejoin?.cursor.runId ?? session.newId()
       const input = createRequest(state, { ...session.options, threadId, runId, again: kind === 'retry' })
       session.seen?.({ type: 'request', input, rejoin: rejoin?.cursor })
-      const opened = createRun(session, kind, input, rejoin, closed)
+      const opened = new StreamRun(session, kind, input, rejoin, closed)
       run = opened
       skipped = false
       broken = undefined

@@ -257,6 +257,23 @@ test('a throwing listener or callback stops nobody, and is reported', () => {
   ])
 })
 
+test('where the report of a throwing listener throws too, listeners still hear of what comes afterwards', () => {
+  const { store, send } = watched({
+    onListenerError: (error) => {
+      throw error
+    },
+  })
+  let told = 0
+  const leave = store.subscribe(() => {
+    throw new Error('listener')
+  })
+  expect(() => send(says('u1'))).toThrow('listener')
+  leave()
+  store.subscribe(() => told++)
+  send(says('u2'))
+  expect(told).toBe(1)
+})
+
 test('a listener that leaves during a round is not called any more; one that joins is called from the next on', () => {
   const { store, send } = watched()
   const log: string[] = []

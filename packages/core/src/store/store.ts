@@ -181,11 +181,15 @@ class Store implements ChatStore {
       return
     }
     this.#publishing = true
-    do {
-      this.#again = false
-      this.#round()
-    } while (this.#again)
-    this.#publishing = false
+    try {
+      do {
+        this.#again = false
+        this.#round()
+      } while (this.#again)
+    } finally {
+      // An `onListenerError` that throws must not leave everybody untold for good.
+      this.#publishing = false
+    }
   }
 
   #round(): void {
