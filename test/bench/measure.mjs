@@ -84,7 +84,7 @@ export async function timeSession(session, check) {
 const patience = { several: 6_000, once: 60_000 }
 
 /** Work this short (ms, all repetitions together) is repeated more often, so that it is warm and what else the machine does cancels out. */
-const short = 1000
+const short = 500
 
 /**
  * The same work for every contender: for each size a warm-up and at least `runs` rounds, in each of which all of them take turns, so
