@@ -97,6 +97,12 @@ describe('the constructor', () => {
     const construct = ChatClient as unknown as new () => unknown
     expect(() => new construct()).toThrow(expect.objectContaining({ code: 'invalid-option' }))
   })
+
+  test('takes a name that reads like a number below zero', () => {
+    expect(new ChatClient({ connection: stream(async function* () {}), threadId: '-12' }).threadId).toBe(
+      '-12',
+    )
+  })
 })
 
 describe('setOptions', () => {
