@@ -376,6 +376,19 @@ test('a question of an open run ends with the run, whether it is answered, stopp
   expect(server.requests.map(({ resume }) => resume)).toEqual([undefined, undefined, undefined, undefined])
 })
 
+test('a question of a run whose stream broke is still answered, with the next request', async () => {
+  const server = scriptedConnection([[askLive(), cut()], [text('Fine.')]])
+  const { ChatClient: Client } = await import('@countersign/client')
+  const rejoin: Connection['rejoin'] = async function* () {}
+  const connection: Connection = { connect: server.connect, rejoin, answer: async () => {} }
+  const client = new Client({ connection, checkResponse })
+  expect(await client.sendMessage('go')).toMatchObject({ status: 'failed' })
+  expect(await client.respondToInterrupt({ id: 'q1', payload: { folder: 'logs' } })).toEqual({
+    status: 'sent',
+  })
+  expect(server.requests[1]?.resume).toMatchObject([{ interruptId: 'q1', status: 'resolved' }])
+})
+
 test('without a way into the open run its question cannot be answered, and says so', async () => {
   const { client, server } = await openLive([[askLive(), hold(), closeLive, text('Fine.')]])
   const said = client.sendMessage('go')

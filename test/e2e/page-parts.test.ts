@@ -90,7 +90,7 @@ test('arguments: a long value is cut, says how much is hidden, and can be shown 
 })
 
 test('arguments: an invisible character is written out', () => {
-  expect(summaryOf({ path: 'a\u202Etxt.exe' })).toBe('a⟨U+202E⟩txt.exe')
+  expect(summaryOf(part({ input: { path: 'a\u202Etxt.exe' } }))).toBe('a⟨U+202E⟩txt.exe')
   expect(showArguments({ path: 'a\u200Bb' })[0]?.shown.suspicious).toBe(true)
 })
 

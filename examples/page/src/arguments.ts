@@ -1,4 +1,4 @@
-import { type DisplayText, displayJson, displayText } from '@countersign/core'
+import { type DisplayText, displayJson, displayText, type ToolCallPart } from '@countersign/core'
 
 /** Values longer than this are cut until the person asks for all of them. */
 const CUT_AFTER = 600
@@ -41,9 +41,14 @@ export function lengthOfCut(shown: readonly ShownArgument[]): number {
   return visible.reduce((sum, length) => sum + length, hiddenIn(cut))
 }
 
-/** The arguments in a few words, for one line. */
-export function summaryOf(input: unknown): string {
-  const shown = showArguments(input, 60)
+/** The arguments a call runs with: as the person changed them, or else as they came. */
+export function effectiveInput({ approval, input }: ToolCallPart): unknown {
+  return approval?.input === undefined ? input : approval.input
+}
+
+/** The arguments a call runs with in a few words, for one line. */
+export function summaryOf(part: ToolCallPart): string {
+  const shown = showArguments(effectiveInput(part), 60)
   return shown.map(({ shown }) => `${shown.text}${shown.hidden > 0 ? '…' : ''}`).join(', ')
 }
 

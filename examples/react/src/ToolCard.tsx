@@ -1,5 +1,5 @@
 import { displayJson, type ToolCallPart } from '@countersign/core'
-import { beginningsOf, summaryOf } from '@countersign/example-page/arguments'
+import { beginningsOf, effectiveInput, summaryOf } from '@countersign/example-page/arguments'
 import { cardHeadingId } from '@countersign/example-page/focus'
 import { phaseOf } from '@countersign/example-page/phase'
 import type { DemoTools } from '@countersign/example-page/tools'
@@ -26,7 +26,7 @@ export function ToolCard({ part }: { part: ToolCallPart<DemoTools> }) {
         </h3>
         {/* Where the arguments are not spread out below, the header tells them in a few words. */}
         {(phase === 'decided' || phase === 'ended') && (
-          <span className="tool-summary">{summaryOf(part.input)}</span>
+          <span className="tool-summary">{summaryOf(part)}</span>
         )}
         <span className="tool-standing">{label}</span>
       </header>
@@ -100,11 +100,10 @@ function Failure({ part }: { part: ToolCallPart }) {
 
 function Details({ part }: { part: ToolCallPart<DemoTools> }) {
   const [expanded, setExpanded] = useState(false)
-  const input = part.approval?.input ?? part.input
   return (
     <details className="tool-details">
       <summary>{part.output === undefined ? 'Arguments' : 'Arguments and result'}</summary>
-      <Arguments input={input} expanded={expanded} onExpand={() => setExpanded(true)} />
+      <Arguments input={effectiveInput(part)} expanded={expanded} onExpand={() => setExpanded(true)} />
       <Result part={part} />
     </details>
   )

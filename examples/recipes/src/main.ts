@@ -70,7 +70,7 @@ const recipes: Readonly<Record<string, () => Promise<void>>> = {
 }
 
 const [wanted] = process.argv.slice(2)
-if (wanted !== undefined && !(wanted in recipes)) {
+if (wanted !== undefined && !Object.hasOwn(recipes, wanted)) {
   console.error(`There is no recipe ${wanted} to run. Choose one of: ${Object.keys(recipes).join(', ')}.`)
   process.exit(1)
 }

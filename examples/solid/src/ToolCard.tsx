@@ -31,7 +31,7 @@ export function ToolCard(props: { part: ToolCallPart<DemoTools> }) {
         </h3>
         {/* Where the arguments are not spread out below, the header tells them in a few words. */}
         <Show when={phase() === 'decided' || isOver()}>
-          <span class="tool-summary">{summaryOf(props.part.input)}</span>
+          <span class="tool-summary">{summaryOf(props.part)}</span>
         </Show>
         <span class="tool-standing">{standingOf(props.part).label}</span>
       </header>

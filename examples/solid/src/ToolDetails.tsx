@@ -1,4 +1,5 @@
 import { displayJson, type ToolCallPart } from '@countersign/core'
+import { effectiveInput } from '@countersign/example-page/arguments'
 import type { DemoTools } from '@countersign/example-page/tools'
 import { createMemo, createSignal, Show } from 'solid-js'
 import { Arguments } from './Arguments.js'
@@ -13,7 +14,7 @@ export function ToolDetails(props: { part: ToolCallPart<DemoTools> }) {
     <details class="tool-details">
       <summary>{hasOutput() ? 'Arguments and result' : 'Arguments'}</summary>
       <Arguments
-        input={props.part.approval?.input ?? props.part.input}
+        input={effectiveInput(props.part)}
         expanded={expanded()}
         onExpand={() => setExpanded(true)}
       />

@@ -112,7 +112,9 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
       const cell = state.interrupts.get(response.id)
       if (!cell) return { status: 'not-found' }
       if (cell.response) return { status: 'already-answered' }
-      if (cell.liveIn !== undefined && !runner.run?.connection.answer)
+      // Where its stream broke no run is open: the answer goes out with the next request.
+      const { connection } = runner.run ?? session.options
+      if (cell.liveIn !== undefined && !connection.answer)
         return {
           status: 'closed',
           reason: 'The run that asks is open, and this connection has no way into it.',

@@ -146,14 +146,13 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     run = undefined
     broken = over.broken
     skipped = false
-    let info: unknown
-    const jobs = store.batch(() => {
+    const { jobs, info } = store.batch(() => {
       dispatch({ type: 'run-closed', end })
-      info = finishedInfo()
+      const info = finishedInfo()
       if (live.settle(over, end)) owed = true
       // Before any listener hears of the end: one that acts at once must not have these told that they wait.
       for (const answered of over.carried) waiting.tell(answered, resultOf(answered, end))
-      return end.type === 'success' && before === generation ? claimTools() : []
+      return { info, jobs: end.type === 'success' && before === generation ? claimTools() : [] }
     })
     // Whoever voided it decides what follows.
     if (end.type !== 'aborted') {

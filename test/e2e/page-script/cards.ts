@@ -47,7 +47,7 @@ export function answeringInTheThread({ spec, open }: Bench): void {
   )
 
   spec('an edit: what the person wrote is what runs, and the card says so', async () => {
-    const { send, request, cards, settled, ...demo } = await open()
+    const { page, send, request, cards, settled, ...demo } = await open()
     await send('Write "Back at noon." to door.txt')
     const card = request('door.txt')
     await card.getByRole('button', { name: 'Edit…' }).click()
@@ -60,6 +60,7 @@ export function answeringInTheThread({ spec, open }: Bench): void {
     await cards('write_file')
       .filter({ hasText: 'You approved this with changes' })
       .filter({ hasText: 'Done' })
+      .filter({ has: page.locator('.tool-summary', { hasText: 'Back at one.' }) })
       .waitFor()
     await settled()
     expect(await demo.read('door.txt')).toBe('Back at one.')
