@@ -106,15 +106,11 @@ export async function compare({
   const points = []
   for (const size of sizes) {
     const once = (contender) => measureAs(contender, () => measure(contender, size))
-    const plans = contenders.map((contender) => planFor(points, contender, size, { runs, mostRuns }))
+    const plans = contenders.map((contender) => planFor(points, contender, size, runs))
     const repeated = plans.filter(({ least }) => least >= runs)
-    while (repeated.some((plan) => isTooLittle(plan.warmup, warmup, plan.most))) {
-      for (const plan of repeated)
-        if (isTooLittle(plan.warmup, warmup, plan.most)) plan.warmup.push(await once(plan.contender))
-    }
-    while (repeated.some(wantsMore)) {
-      for (const plan of repeated) if (wantsMore(plan)) plan.times.push(await once(plan.contender))
-    }
+    const work = ({ contender }) => once(contender)
+    await takeRounds(repeated, ({ warmup }) => warmup, { least: warmup, most: mostRuns, work })
+    await takeRounds(repeated, ({ times }) => times, { least: runs, most: mostRuns, work })
     // last, for an engine that waits for long forgets what it compiled
     for (const plan of plans.filter(({ least }) => least > 0 && least < runs))
       plan.times.push(await once(plan.contender))
@@ -138,19 +134,39 @@ async function measureAs({ name }, measure) {
 }
 
 /** How often a contender takes part at this size, by what the sizes before have cost it. */
-function planFor(points, contender, size, { runs, mostRuns }) {
+function planFor(points, contender, size, runs) {
   const forecast = forecastOf(points, contender, size)
   const least = forecast > patience.once ? 0 : forecast > patience.several ? 1 : runs
-  return { contender, least, most: mostRuns, warmup: [], times: [] }
+  return { contender, least, warmup: [], times: [] }
 }
 
-function wantsMore({ least, most, times }) {
-  return isTooLittle(times, least, most)
+/**
+ * Rounds until each has worked long enough; those that are quick go on together, so that each of them has as many rounds as the others.
+ * The first ones come after a pause in which the slow work, and take longer for that.
+ */
+async function takeRounds(plans, timesOf, { least, most, work }) {
+  const wantsMore = (plan) => isTooLittle(timesOf(plan), least, most)
+  while (plans.some(wantsMore)) {
+    const areQuickWanting = plans.some((plan) => wantsMore(plan) && isQuick(timesOf(plan), least))
+    for (const plan of plans) {
+      const times = timesOf(plan)
+      if (wantsMore(plan) || (areQuickWanting && isQuick(times, least))) times.push(await work(plan))
+    }
+  }
 }
 
 function isTooLittle(times, least, most) {
   if (times.length < least) return true
-  return times.length < most && times.reduce((sum, ms) => sum + ms, 0) < short
+  return times.length < most && sumOf(times) < short
+}
+
+/** Whether the least number of its runs would be short work. */
+function isQuick(times, least) {
+  return sumOf(times) * least < short * times.length
+}
+
+function sumOf(times) {
+  return times.reduce((sum, ms) => sum + ms, 0)
 }
 
 /** What the next size will cost if cost goes on growing as it did between the last two. */

@@ -11,6 +11,7 @@ beforeEach(() => {
   vi.useFakeTimers({ now: start, toFake: ['setTimeout', 'clearTimeout', 'Date'] })
 })
 afterEach(() => {
+  vi.restoreAllMocks()
   vi.useRealTimers()
 })
 
@@ -130,6 +131,19 @@ test('an expiry further away than a timer can count does not fire at once', asyn
   expect(stateOf(client, 'c1')).toBe('approval-requested')
   vi.advanceTimersByTime(20 * 24 * 60 * minute)
   expect(stateOf(client, 'c1')).toBe('cancelled')
+})
+
+test('hundreds of requests that come and are answered while a page watches are not all looked through for each', async () => {
+  const count = 400
+  const ids = Array.from({ length: count }, (_, i): [string, number] => [`${i}`, start + minute])
+  const { client, person } = await openChat('in-process', [ids.map(([id, at]) => askUntil(id, at))])
+  client.attach()
+  const parse = vi.spyOn(Date, 'parse')
+  await person.sendMessage('go')
+  for (const [id] of ids.slice(1)) void person.addToolApprovalResponse({ id: `a${id}`, approved: true })
+  expect(parse.mock.calls.length).toBeLessThan(5 * count)
+  vi.advanceTimersByTime(minute)
+  expect([stateOf(client, 'c0'), stateOf(client, 'c1')]).toEqual(['cancelled', 'approval-responded'])
 })
 
 test('dispose leaves no timer', async () => {

@@ -95,6 +95,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     this.#runner = createRunner(session, this.#kept)
     this.#perform = createPerformer(session, this.#runner)
     this.#expiry = createExpiry(
+      session.store,
       () => session.now(),
       (ids) => void this.#act('expire', ids),
     )
@@ -198,15 +199,8 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   /** A page shows this conversation. Returns `detach`. */
   attach = (): (() => void) => {
     if (this.#attached++ === 0) {
-      let last: unknown
-      const check = () => {
-        const { pendingApprovals } = this.#session.store
-        if (pendingApprovals === last) return
-        last = pendingApprovals
-        this.#expiry.check(pendingApprovals)
-      }
-      this.#unwatch = this.subscribe(check)
-      check()
+      this.#unwatch = this.subscribe(this.#expiry.changed)
+      this.#expiry.look()
       void this.#kept?.enter()
     }
     let left = false

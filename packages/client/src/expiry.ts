@@ -1,48 +1,62 @@
-import type { ChatSnapshot } from '@countersign/core'
+import type { ChatStore } from '@countersign/core'
 
 /** The longest delay a timer takes. */
 const longest = 2 ** 31 - 1
 
+/** After a change those that wait are looked through this much later (ms), once for all changes until then. */
+const soon = 50
+
 /**
  * Closes requests whose time has run out, while somebody watches. Sends nothing: the server learns of it with the next request.
- * `check` is to be called after every change; `stop` leaves no timer behind.
+ * `look` is to be called when the watch begins and `changed` after every change; `stop` leaves no timer behind.
  */
-export function createExpiry(now: () => number, close: (ids: readonly string[]) => void) {
+export function createExpiry(
+  { state }: ChatStore,
+  now: () => number,
+  close: (ids: readonly string[]) => void,
+) {
   let timer: ReturnType<typeof setTimeout> | undefined
-  /** What waits now, also where the timer was set before. */
-  let waiting: ChatSnapshot['pendingApprovals'] = []
-  let due = Number.POSITIVE_INFINITY
+  let wakesAt = Number.POSITIVE_INFINITY
 
   function stop(): void {
     clearTimeout(timer)
     timer = undefined
-    due = Number.POSITIVE_INFINITY
+    wakesAt = Number.POSITIVE_INFINITY
   }
 
-  function check(pendingApprovals: ChatSnapshot['pendingApprovals']): void {
-    waiting = pendingApprovals
-    const next = Math.min(...waiting.map(({ approval }) => expiryOf(approval)))
-    if (next === due) return
+  function wakeAt(time: number): void {
+    if (time >= wakesAt) return
     stop()
-    if (!Number.isFinite(next)) return
-    due = next
-    timer = setTimeout(
-      () => {
-        stop()
-        const over = waiting.filter(({ approval }) => expiryOf(approval) <= now())
-        // None where the time was further off than a timer takes: wait for the rest of it.
-        if (over.length > 0) close(over.map(({ approval }) => approval.id))
-        else check(waiting)
-      },
-      Math.min(Math.max(next - now(), 0), longest),
-    )
+    wakesAt = time
+    timer = setTimeout(look, Math.min(Math.max(time - now(), 0), longest))
   }
 
-  return { check, stop }
+  function look(): void {
+    stop()
+    const present = now()
+    const over: string[] = []
+    let next = Number.POSITIVE_INFINITY
+    for (const { approval } of state.asked) {
+      if (!approval) continue
+      const at = expiryOf(approval)
+      if (at <= present) over.push(approval.id)
+      else next = Math.min(next, at)
+    }
+    wakeAt(next)
+    if (over.length > 0) close(over)
+  }
+
+  /** For every one of a thousand requests to look through all that wait would cost the square of their number. */
+  function changed(): void {
+    if (state.asked.length === 0) stop()
+    else wakeAt(now() + soon)
+  }
+
+  return { look, changed, stop }
 }
 
 /** AG-UI leaves the form of `expiresAt` open: what is no date never expires. */
-export function expiryOf(approval: { readonly expiresAt?: string }): number {
-  const at = Date.parse(approval.expiresAt ?? '')
+export function expiryOf({ expiresAt }: { readonly expiresAt?: string }): number {
+  const at = expiresAt === undefined ? Number.NaN : Date.parse(expiresAt)
   return Number.isNaN(at) ? Number.POSITIVE_INFINITY : at
 }

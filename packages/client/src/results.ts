@@ -59,7 +59,7 @@ export function createWaitingRoom() {
     tell,
     /** What could not go out waits: for siblings, or for the person after a stop or a failure. */
     tellRest(): void {
-      for (const answered of [...waiting.keys()]) tell(answered, { status: 'waiting' })
+      for (const answered of waiting.keys()) tell(answered, { status: 'waiting' })
     },
   }
 }

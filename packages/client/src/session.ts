@@ -100,8 +100,6 @@ export class Session<Tools extends ToolMap> {
       case 'warning':
         this.warn(effect.message)
         return
-      case 'approval-responded':
-        return
       default:
         effect satisfies never
     }

@@ -21,6 +21,8 @@ function createCountersign(notify) {
         return scenario.agui[turn++]
       }),
     })
+    // As every binding does: only then the expiry of requests is watched.
+    client.attach()
     let published = 0
     let size = 0
     let notified = 0

@@ -28,7 +28,7 @@ export const approvalSteps = {
     const given = { approved, delivery: 'waiting' as const, reason, scope: edits.scope, input: edits.input }
     setApproval(state, found.call, known(given))
     state.unsent.add(found.call)
-    return [{ type: 'approval-responded', toolCallId: found.call.id, approvalId, approved }]
+    return undefined
   },
   'answer-sent': (state, { approvalId }) => moveAnswer(state, approvalId, true),
   'answer-returned': (state, { approvalId }) => moveAnswer(state, approvalId, false),

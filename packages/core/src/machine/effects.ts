@@ -16,12 +16,6 @@ export type Effect =
       readonly input: unknown
       readonly approval: ToolCallApproval
     }
-  | {
-      readonly type: 'approval-responded'
-      readonly toolCallId: string
-      readonly approvalId: string
-      readonly approved: boolean
-    }
   /** An event the machine does not consume: the application's own. */
   | { readonly type: 'unhandled'; readonly event: AGUIEvent }
   | { readonly type: 'warning'; readonly code: WarningCode; readonly message: string }

@@ -61,7 +61,6 @@ export interface ChatStore {
   /** Always current; the same object until the next change. */
   getSnapshot(): ChatSnapshot
   readonly messageIds: readonly string[]
-  readonly pendingApprovals: readonly PendingApproval[]
   getMessage(id: string): UIMessage | undefined
   /** Calls `listener` when that message changes, comes or goes. */
   subscribeMessage(id: string, listener: () => void): () => void
@@ -140,10 +139,6 @@ class Store implements ChatStore {
 
   get messageIds(): readonly string[] {
     return readMessageIds(this.state)
-  }
-
-  get pendingApprovals(): readonly PendingApproval[] {
-    return readPendingApprovals(this.state)
   }
 
   getMessage(id: string): UIMessage | undefined {
