@@ -24,11 +24,11 @@ export function createExpiry(
     wakesAt = Number.POSITIVE_INFINITY
   }
 
-  function wakeAt(time: number): void {
-    if (time >= wakesAt) return
+  function wake(at: number, delay: number): void {
+    if (at >= wakesAt) return
     stop()
-    wakesAt = time
-    timer = setTimeout(look, Math.min(Math.max(time - now(), 0), longest))
+    wakesAt = at
+    timer = setTimeout(look, Math.min(delay, longest))
   }
 
   function look(): void {
@@ -42,14 +42,15 @@ export function createExpiry(
       if (at <= present) over.push(approval.id)
       else next = Math.min(next, at)
     }
-    wakeAt(next)
+    wake(next, next - present)
     if (over.length > 0) close(over)
   }
 
   /** For every one of a thousand requests to look through all that wait would cost the square of their number. */
   function changed(): void {
     if (state.asked.length === 0) stop()
-    else wakeAt(now() + soon)
+    // 0 comes before the time of any request.
+    else wake(0, soon)
   }
 
   return { look, changed, stop }

@@ -9,12 +9,14 @@ export class Pace {
   #count = 0
   #since = performance.now()
 
-  /** Called after each event: what is to be awaited before the next one, if anything. */
-  afterOne(): Promise<void> | undefined {
-    if (++this.#count % stride !== 0 || performance.now() - this.#since < slice) return undefined
-    return nextTask().then(() => {
-      this.#since = performance.now()
-    })
+  /** Called after each event: whether the slice is over. */
+  afterOne(): boolean {
+    return ++this.#count % stride === 0 && performance.now() - this.#since >= slice
+  }
+
+  async nextSlice(): Promise<void> {
+    await nextTask()
+    this.#since = performance.now()
   }
 }
 

@@ -138,12 +138,17 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     try {
       for await (const batch of this.#events()) {
         const together: readonly unknown[] = Array.isArray(batch) ? batch : [batch]
-        for (let i = 0; i < together.length; i++) {
+        empty &&= together.length === 0
+        for (let at = 0; at < together.length; ) {
+          let isOver = false
+          this.#session.together(() => {
+            while (at < together.length && !isOver && !this.#ended) {
+              this.#reader.push(together[at++], this.#apply)
+              isOver = this.#pace.afterOne()
+            }
+          })
           if (this.#ended) return { type: 'aborted' }
-          empty = false
-          this.#reader.push(together[i], this.#apply)
-          const pause = this.#pace.afterOne()
-          if (pause) await pause
+          if (isOver) await this.#pace.nextSlice()
         }
       }
       if (empty) throw emptyResponse()

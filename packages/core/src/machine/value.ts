@@ -81,14 +81,14 @@ export function sameJson(left: unknown, right: unknown): boolean {
   while (rest.length > 0) {
     const b = rest.pop()
     const a = rest.pop()
-    if (Object.is(a, b) || (a === 0 && b === 0)) continue
+    if (a === b) continue
     if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
     if (Array.isArray(a) !== Array.isArray(b)) return false
     const keys = Object.keys(a)
     if (keys.length !== Object.keys(b).length) return false
     for (const key of keys) {
       if (!Object.hasOwn(b, key)) return false
-      rest.push(Reflect.get(a, key), Reflect.get(b, key))
+      rest.push(a[key as never], b[key as never])
     }
   }
   return true

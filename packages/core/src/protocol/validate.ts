@@ -9,6 +9,12 @@ export type Fields = Readonly<Record<string, unknown>>
  */
 type Check = (value: unknown) => unknown
 
+/** A described field. */
+interface Field {
+  readonly check: Check
+  readonly isRequired: boolean
+}
+
 const unknown = Symbol()
 
 /**
@@ -17,8 +23,6 @@ const unknown = Symbol()
  */
 const path: string[] = []
 let removed: string[] = []
-
-const nothing: ReadonlySet<string> = new Set()
 
 function fail(expected: string): never {
   throw violation('malformed-event', path.join('/'), `must be ${expected}`)
@@ -30,8 +34,8 @@ export const isRecord = (value: unknown): value is Fields =>
 /** Checks what is in an object or array; `*` stands for every other key. A required field that is unknown takes its container along. */
 function inside(
   value: Fields | readonly unknown[],
-  checks: ReadonlyMap<string, Check>,
-  required: ReadonlySet<string>,
+  described: ReadonlyMap<string, Field>,
+  required: number,
 ): unknown {
   const fields = value as Fields
   let copy: Record<string, unknown> | undefined
@@ -41,22 +45,24 @@ function inside(
     if (child === undefined && !Array.isArray(value)) continue
     const mark = removed.length
     path.push(key)
-    const check = checks.get(key) ?? checks.get('*')
-    const kept = check ? check(child) : unknown
+    const field = described.get(key) ?? described.get('*')
+    const kept = field ? field.check(child) : unknown
     if (kept !== child) copy ??= { ...fields }
     if (kept === unknown) {
       removed.splice(mark, removed.length, path.join('/'))
       delete copy?.[key]
     } else if (copy) copy[key] = kept
     path.pop()
-    if (!required.has(key)) continue
+    if (!field?.isRequired) continue
     if (kept === unknown) return unknown
     found++
   }
-  for (const key of found < required.size ? required : nothing) {
-    if (fields[key] !== undefined) continue
-    path.push(key)
-    fail('present')
+  if (found < required) {
+    for (const [key, { isRequired }] of described) {
+      if (!isRequired || fields[key] !== undefined) continue
+      path.push(key)
+      fail('present')
+    }
   }
   return copy ? (Array.isArray(value) ? Object.values(copy) : copy) : value
 }
@@ -86,11 +92,11 @@ const oneOf = (options: string, open?: string): Check => {
 
 /** `[]`, `[+]`: not empty, `[string]`: or a string instead. */
 const listOf = (item: Check, mark: string): Check => {
-  const checks = new Map([['*', item]])
+  const items = new Map([['*', { check: item, isRequired: false }]])
   return (value) => {
     if (mark === '[string]' && typeof value === 'string') return value
     return Array.isArray(value) && (value.length || mark !== '[+]')
-      ? inside(value, checks, nothing)
+      ? inside(value, items, 0)
       : fail(`array ${mark}`)
   }
 }
@@ -176,17 +182,20 @@ function compile(): Check {
   let last: Check = (value) => value
 
   const object = (fields: string): Check => {
-    const checks = new Map<string, Check>()
-    const required = new Set<string>()
+    const described = new Map<string, Field>()
+    let required = 0
     for (const [, name = '', optional, forgiven, open, values, kind = 'string', many] of fields.matchAll(
       /([\w*]+)(\?)?(~)?(\^)?(?:=([\w|-]+)|:(\w+))?(\[.*?\])?/g,
     )) {
       const one = values ? oneOf(values, open) : (kinds.get(kind) ?? fail(kind))
       const check = many ? listOf(one, many) : one
-      checks.set(name, forgiven ? (value) => (value === null ? unknown : check(value)) : check)
-      if (!optional) required.add(name)
+      described.set(name, {
+        check: forgiven ? (value) => (value === null ? unknown : check(value)) : check,
+        isRequired: !optional,
+      })
+      if (!optional) required++
     }
-    return (value) => inside(value as Fields, checks, required)
+    return (value) => inside(value as Fields, described, required)
   }
 
   for (const line of describe().split('\n')) {
