@@ -21,13 +21,14 @@ export type Answered = CallCell | InterruptCell
 
 /** What is known of an answer once the request that carried it has ended. */
 export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
-  if (answered.kind === 'interrupt' && answered.problem !== undefined)
-    return { status: 'refused', code: 'approval-malformed', reason: answered.problem }
-  const refused = answered.kind === 'call' ? answered.approval?.problem : undefined
-  if (refused === 'approval-expired') return { status: 'expired' }
-  if (refused) {
-    const reason = answered.kind === 'call' ? answered.error?.message : undefined
-    return { status: 'refused', code: refused, ...(reason !== undefined && { reason }) }
+  if (answered.kind === 'interrupt') {
+    if (answered.problem !== undefined)
+      return { status: 'refused', code: 'approval-malformed', reason: answered.problem }
+  } else {
+    const { approval, error } = answered
+    if (approval?.problem === 'approval-expired') return { status: 'expired' }
+    if (approval?.problem)
+      return { status: 'refused', code: approval.problem, ...(error && { reason: error.message }) }
   }
   switch (end.type) {
     case 'success':

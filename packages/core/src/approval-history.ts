@@ -1,6 +1,6 @@
-import { isRecord, known, oneOf, ours, string } from './machine/value.js'
 import type { ApprovalOption, ToolCallPart, ToolCallState, ToolResultPart, UIMessage } from './messages.js'
 import type { ApprovalScope } from './tools.js'
+import { isRecord, known, oneOf, ours, string } from './value.js'
 
 /** What the server says of a decision beside the result it led to, in `metadata.countersign.decided`. */
 export interface ApprovalDecided {

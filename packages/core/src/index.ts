@@ -58,7 +58,6 @@ export { step } from './machine/step.js'
 export { readSubagent } from './machine/subagents.js'
 export { isLeftHere } from './machine/tool-calls.js'
 export { canMove } from './machine/transitions.js'
-export { isRecord, sameJson } from './machine/value.js'
 export {
   type ApprovalOption,
   type DataPart,
@@ -158,3 +157,4 @@ export {
   tool,
   toolDefinition,
 } from './tools.js'
+export { isRecord, sameJson } from './value.js'

@@ -162,7 +162,10 @@ export type PendingApproval<Tools extends ToolMap = ToolMap> = ToolCallPart<Tool
   readonly approval: ToolCallApproval
 }
 
+/** The states in which a call ends. */
+export const outcomes: readonly ToolCallState[] = ['complete', 'error', 'denied', 'cancelled']
+
 /** Whether a state is final. */
 export function isTerminal(state: ToolCallState): boolean {
-  return state === 'complete' || state === 'error' || state === 'denied' || state === 'cancelled'
+  return outcomes.includes(state)
 }

@@ -1,4 +1,4 @@
-import { string } from '../machine/value.js'
+import { string } from '../value.js'
 
 /** A chunk of the AI SDK's UI message stream (protocol v1), as our server writes it. */
 export type AiSdkChunk =

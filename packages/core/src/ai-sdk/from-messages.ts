@@ -1,5 +1,5 @@
-import { isRecord, known, string } from '../machine/value.js'
 import type { FilePart, MessagePart, SourcePart, UIMessage } from '../messages.js'
+import { isRecord, known, string } from '../value.js'
 import { aiSdkMetadata, isNeeded, isOwnMessage, layoutOf, metadataWith, type StepMark } from './mark.js'
 import {
   type AiSdkFile,

@@ -1,4 +1,4 @@
-import { isRecord, known, string } from '../machine/value.js'
+import { isRecord, known, string } from '../value.js'
 import type { AiSdkPart } from './message.js'
 
 /**

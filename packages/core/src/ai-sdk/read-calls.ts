@@ -1,5 +1,5 @@
-import { known, string } from '../machine/value.js'
 import type { AGUIEvent, Interrupt } from '../protocol/events.js'
+import { known, string } from '../value.js'
 import { field, type RawChunk, unknownId } from './fields.js'
 import { aiSdkMetadata } from './mark.js'
 import {

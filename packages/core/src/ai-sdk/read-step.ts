@@ -1,5 +1,5 @@
-import { isRecord, known } from '../machine/value.js'
 import type { AGUIEvent } from '../protocol/events.js'
+import { isRecord, known } from '../value.js'
 import { field, type RawChunk, unknownId } from './fields.js'
 import { readOwnMessage, readSource, stepMessageId } from './from-messages.js'
 import {

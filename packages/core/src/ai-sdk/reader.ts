@@ -1,5 +1,5 @@
-import { string } from '../machine/value.js'
 import { type AGUIEvent, PROTOCOL_VERSION } from '../protocol/events.js'
+import { string } from '../value.js'
 import { field, type RawChunk, readChunk } from './fields.js'
 import type { AiSdkMessage } from './message.js'
 import { type AiSdkOutcome, createCallReader } from './read-calls.js'

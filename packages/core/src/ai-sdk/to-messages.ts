@@ -1,4 +1,3 @@
-import { isRecord, known } from '../machine/value.js'
 import type {
   FilePart,
   MessagePart,
@@ -8,6 +7,7 @@ import type {
   ToolResultPart,
   UIMessage,
 } from '../messages.js'
+import { isRecord, known } from '../value.js'
 import { aiSdkOf, type LayoutItem, ownMetadataOf, readMark, type StepMark } from './mark.js'
 import type { AiSdkFile, AiSdkMessage, AiSdkPart, AiSdkReasoning, AiSdkSource } from './message.js'
 import { writeToolPart } from './tool-part.js'

@@ -1,5 +1,5 @@
-import { isRecord, known, parseJson, sameJson, string } from '../machine/value.js'
 import type { ToolCallApproval, ToolCallPart, ToolResultPart } from '../messages.js'
+import { isRecord, known, parseJson, sameJson, string } from '../value.js'
 import { aiSdkMetadata, aiSdkOf } from './mark.js'
 import { type AiSdkApproval, type AiSdkTool, toolNameOf } from './message.js'
 

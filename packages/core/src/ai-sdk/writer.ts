@@ -1,5 +1,5 @@
-import { isRecord, known, ours, parseJson, string } from '../machine/value.js'
 import type { AGUIEvent, EventOf, Interrupt } from '../protocol/events.js'
+import { isRecord, known, ours, parseJson, string } from '../value.js'
 import { type AiSdkChunk, executed, finishReason, provider, type Said } from './chunk.js'
 import { type AiSdkMessage, isToolPart } from './message.js'
 

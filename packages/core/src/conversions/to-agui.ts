@@ -1,7 +1,6 @@
 import type { OrderStep } from '../machine/fold.js'
 import { sealOf, unsealed } from '../machine/seal.js'
 import { subagentIdOf } from '../machine/subagents.js'
-import { isRecord, known, oneOf, ours, readCallMetadata, string, withOwn } from '../machine/value.js'
 import type {
   FilePart,
   MessagePart,
@@ -11,6 +10,7 @@ import type {
   UIMessage,
 } from '../messages.js'
 import type { ContentPart, Message, ToolCall } from '../protocol/events.js'
+import { isRecord, known, oneOf, ours, readCallMetadata, string, withOwn } from '../value.js'
 
 /**
  * The conversation as AG-UI messages, for a request. `fromAGUIMessages` gives back the same UI messages: the order of parts, the

@@ -1,12 +1,12 @@
 import type { ApprovalErrorCode } from '../errors.js'
 import type { ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
+import { changed, isRecord, known, oneOf, ours, sameJson, string } from '../value.js'
 import type { Answer } from './acts.js'
 import { moveCall, touch } from './cells.js'
 import type { Outcome, StepTable } from './effects.js'
 import { setResponse } from './interrupts.js'
 import type { CallCell, ChatState } from './state.js'
-import { changed, isRecord, known, oneOf, ours, sameJson, string } from './value.js'
 
 /** A request for approval as read from the wire: an event, an interrupt or a snapshot. */
 interface AskedApproval {

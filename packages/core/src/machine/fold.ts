@@ -9,11 +9,11 @@ import type {
   UIMessage,
 } from '../messages.js'
 import type { ContentPart, Message, ReasoningMessage, ToolCall, ToolMessage } from '../protocol/events.js'
+import { isRecord, known, oneOf, ours, parseJson, readCallMetadata, string, withOwn } from '../value.js'
 import { readApproval, readRefusal } from './approvals.js'
 import { type Seal, sealed, sealOf, withSealType } from './seal.js'
 import { withSubagent } from './subagents.js'
 import { readResult } from './tool-calls.js'
-import { isRecord, known, oneOf, ours, parseJson, readCallMetadata, string, withOwn } from './value.js'
 
 /**
  * AG-UI messages as a person sees them: reasoning and tool results become part of the assistant message they belong to. The order of

@@ -1,8 +1,8 @@
 import type { Interrupt } from '../protocol/events.js'
+import { isRecord, known, ours, string } from '../value.js'
 import type { Outcome } from './effects.js'
 import type { ChatState, InterruptCell } from './state.js'
 import { subagentMetadata } from './subagents.js'
-import { isRecord, known, ours, string } from './value.js'
 
 /** Questions that concern no tool call: how they are asked, answered and closed. */
 

@@ -1,5 +1,6 @@
 import type { UIMessage } from '../messages.js'
 import type { EventOf } from '../protocol/events.js'
+import { isRecord, known, ours, string, withOwn } from '../value.js'
 import {
   addDone,
   addFixed,
@@ -16,7 +17,6 @@ import { patched } from './patch.js'
 import { sealed, withSealType } from './seal.js'
 import type { ChatState, MessageCell, ReasoningCell } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
-import { isRecord, known, ours, string, withOwn } from './value.js'
 
 interface Attributed {
   readonly subagentRunId?: string

@@ -1,7 +1,7 @@
 import type { MessagePart, PendingApproval, ReasoningPart, ToolCallPart, UIMessage } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
+import { clear, known, sameJson } from '../value.js'
 import type { CallCell, ChatState, MessageCell, PartCell, ReasoningCell } from './state.js'
-import { clear, known, sameJson } from './value.js'
 
 /** The conversation as immutable messages. Messages and parts that did not change since the last call are the same objects. */
 export function readMessages(state: ChatState): readonly UIMessage[] {

@@ -1,10 +1,10 @@
 import { isTerminal, type UIMessage } from '../messages.js'
+import { isRecord, known } from '../value.js'
 import { retainMessages } from './cells.js'
 import { loadMessages } from './load.js'
 import { readMessages } from './read.js'
 import type { CallCell, ChatState, FinishedRun, InterruptCell, MoreSteps, QueuedMessage } from './state.js'
 import { isToolCallState } from './transitions.js'
-import { isRecord, known } from './value.js'
 
 /**
  * What is kept of a conversation: what was said, what was answered and how far each answer got (in the messages' approvals), which

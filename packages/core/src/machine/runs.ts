@@ -1,13 +1,13 @@
 import { CountersignError } from '../errors.js'
 import { isTerminal, type ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
+import { changed, known, ours, string } from '../value.js'
 import { askApproval, readApprovalInterrupt } from './approvals.js'
 import { moveCall, touch } from './cells.js'
 import { effectsOf, type StepTable } from './effects.js'
 import { askInterrupt, closeLiveInterrupts, reopenLiveInterrupts } from './interrupts.js'
 import type { CallCell, ChatState, FinishedRun, InterruptCell, RunState } from './state.js'
 import { subagentMetadata } from './subagents.js'
-import { changed, known, ours, string } from './value.js'
 
 /** How a stream ended, as the caller saw it. */
 export type RunEnd =

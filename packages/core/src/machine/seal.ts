@@ -1,4 +1,4 @@
-import { known, ours, string, withOwn } from './value.js'
+import { known, ours, string, withOwn } from '../value.js'
 
 /**
  * Opaque content of the model's provider, and the name its maker has for its kind (AG-UI 1.1, which a server may already speak). It goes

@@ -1,7 +1,7 @@
 import { isTerminal } from '../messages.js'
 import type { ResumeEntry } from '../protocol/events.js'
+import { isRecord, known, ours } from '../value.js'
 import type { CallCell, ChatState, InterruptCell } from './state.js'
-import { isRecord, known, ours } from './value.js'
 
 /** What is being waited for, or what there is to send. Derived from the state each time; nothing keeps it. */
 

@@ -1,5 +1,6 @@
 import { isTerminal, type ToolCallApproval, type ToolCallPart, type UIMessage } from '../messages.js'
 import type { MessagesSnapshotEvent } from '../protocol/events.js'
+import { sameJson } from '../value.js'
 import { askApproval, readApproval } from './approvals.js'
 import {
   addDone,
@@ -16,7 +17,6 @@ import { loadCall, settleLoaded } from './load.js'
 import { freshen, publishMessage, publishRebuilt } from './read.js'
 import type { CallCell, ChatState, MessageCell, PartCell } from './state.js'
 import { settle } from './tool-calls.js'
-import { sameJson } from './value.js'
 
 /**
  * MESSAGES_SNAPSHOT: the server's view of the conversation replaces ours message by message, each in the place it has here; what is new

@@ -1,6 +1,6 @@
 import type { EventOf } from '../protocol/events.js'
+import { isRecord, known, string } from '../value.js'
 import type { ChatState, Subagent } from './state.js'
-import { isRecord, known, string } from './value.js'
 
 /** How many of those that a subagent works for are told of, the nearest. */
 const mostParents = 16

@@ -1,6 +1,7 @@
 import { createJsonReader } from '../json/partial.js'
 import { isTerminal, type ToolCallPart, type ToolResultPart } from '../messages.js'
 import type { ToolCallStartEvent } from '../protocol/events.js'
+import { isRecord, known, oneOf, ours, parseJson, readCallMetadata, string, withOwn } from '../value.js'
 import type { ToolOutput } from './acts.js'
 import { markChanged, setApproval } from './approvals.js'
 import { addCall, addDone, grow, moveCall, touch } from './cells.js'
@@ -8,7 +9,6 @@ import { effectsOf, type Outcome, type StepTable } from './effects.js'
 import { assistantMessage } from './message-events.js'
 import type { CallCell, ChatState } from './state.js'
 import { subagentMetadata } from './subagents.js'
-import { isRecord, known, oneOf, ours, parseJson, readCallMetadata, string, withOwn } from './value.js'
 
 /** The steps of a tool call: its arguments, and its result, from the server or from here. */
 export const callSteps = {

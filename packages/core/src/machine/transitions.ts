@@ -1,6 +1,4 @@
-import type { ToolCallState } from '../messages.js'
-
-const outcomes = ['complete', 'error', 'denied', 'cancelled'] as const satisfies readonly ToolCallState[]
+import { outcomes, type ToolCallState } from '../messages.js'
 
 /**
  * Every legal step of a tool call. Whatever is not in the table does not happen: the machine ignores it with a warning.

@@ -1,18 +1,9 @@
 import { fromAGUIMessages } from '../conversions/from-agui.js'
 import { isSendable } from '../conversions/to-agui.js'
 import { readResult as readOutcome } from '../machine/tool-calls.js'
-import {
-  isRecord,
-  known,
-  oneOf,
-  ours,
-  parseJson,
-  readCallMetadata,
-  sameJson,
-  withOwn,
-} from '../machine/value.js'
 import type { MessagePart, ToolCallPart, ToolResultPart, UIMessage } from '../messages.js'
 import type { Message } from '../protocol/events.js'
+import { isRecord, known, oneOf, ours, parseJson, readCallMetadata, sameJson, withOwn } from '../value.js'
 import type {
   AssistantPart,
   PlainPart,

@@ -1,5 +1,5 @@
 import { CountersignError } from '../errors.js'
-import { isRecord } from '../machine/value.js'
+import { isRecord } from '../value.js'
 import type {
   PromptMessage,
   ToolApprovalRequestPart,

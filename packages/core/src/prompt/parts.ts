@@ -1,6 +1,6 @@
-import { known } from '../machine/value.js'
 import type { DataPart, FilePart, ReasoningPart, SourcePart, TextPart } from '../messages.js'
 import { type ToolOutcome, toResultContent } from '../outcome.js'
+import { known } from '../value.js'
 
 /** A call of a tool. `arguments` is the model's JSON text. */
 export interface PromptToolCall {

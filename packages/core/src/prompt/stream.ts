@@ -1,7 +1,7 @@
 import { readApprovalEvent } from '../machine/approvals.js'
-import { isRecord, known, oneOf, ours, parseJson, string } from '../machine/value.js'
 import type { SourcePart } from '../messages.js'
 import type { AGUIEvent, EventOf } from '../protocol/events.js'
+import { isRecord, known, oneOf, ours, parseJson, string } from '../value.js'
 import type {
   AssistantPart,
   PromptMessage,

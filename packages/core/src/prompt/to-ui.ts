@@ -1,9 +1,9 @@
 import { fromAGUIMessages } from '../conversions/from-agui.js'
 import { toAGUIMessages } from '../conversions/to-agui.js'
 import { readApproval, readRefusal } from '../machine/approvals.js'
-import { isRecord, known, oneOf, ours, withOwn } from '../machine/value.js'
 import type { MessagePart, ToolCallPart, ToolResultPart, UIMessage } from '../messages.js'
 import type { Message } from '../protocol/events.js'
+import { isRecord, known, oneOf, ours, withOwn } from '../value.js'
 import type {
   AssistantPromptMessage,
   PromptMessage,

@@ -1,6 +1,7 @@
+import { isRecord } from '../value.js'
 import { ChunkExpander } from './chunks.js'
 import { type AGUIEvent, PROTOCOL_VERSION } from './events.js'
-import { type Fields, isRecord, validateEvent } from './validate.js'
+import { type Fields, validateEvent } from './validate.js'
 import { EventVerifier, type ExpectedRun } from './verify.js'
 
 /** Something in the stream that AG-UI 1.0 does not describe and that did no harm. */
@@ -69,7 +70,6 @@ class Reader implements EventReader {
   readonly #options: EventReaderOptions
   readonly #chunks = new ChunkExpander()
   readonly #verifier: EventVerifier
-  #removed: string[] = []
   /** The event before, if it was a delta and nothing else. */
   #before: Fields | undefined = undefined
 
@@ -85,16 +85,16 @@ class Reader implements EventReader {
 
   #pushWhole(raw: unknown, sink: (event: AGUIEvent) => void): void {
     this.#before = undefined
-    if (this.#removed.length > 0) this.#removed = []
-    const event = validateEvent(raw, this.#removed)
+    const removed: string[] = []
+    const event = validateEvent(raw, removed)
     if (!event) {
       this.#drop(raw as { type: string })
       return
     }
-    if (this.#removed.length > 0)
+    if (removed.length > 0)
       this.#warn(
         'unknown-field',
-        `Left out what AG-UI ${PROTOCOL_VERSION} does not describe: ${this.#removed.join(', ')}`,
+        `Left out what AG-UI ${PROTOCOL_VERSION} does not describe: ${removed.join(', ')}`,
         raw,
       )
     if (event.type === 'RUN_STARTED') this.#negotiate(event.protocolVersion, raw)

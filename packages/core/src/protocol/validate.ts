@@ -1,3 +1,4 @@
+import { isRecord } from '../value.js'
 import type { AGUIEvent } from './events.js'
 import { violation } from './violation.js'
 
@@ -27,9 +28,6 @@ let removed: string[] = []
 function fail(expected: string): never {
   throw violation('malformed-event', path.join('/'), `must be ${expected}`)
 }
-
-export const isRecord = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Checks what is in an object or array; `*` stands for every other key. A required field that is unknown takes its container along. */
 function inside(

@@ -14,9 +14,9 @@ import {
   type QueuedMessage,
 } from '../machine/state.js'
 import { step } from '../machine/step.js'
-import { clear } from '../machine/value.js'
 import type { PendingApproval, ToolMap, UIMessage } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
+import { clear } from '../value.js'
 
 /** Everything there is to show, immutable. What did not change since the last snapshot is the same object in the next. */
 export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
