@@ -35,7 +35,7 @@ export default [
     },
     ignore: ['react'],
     // The budget is 11 KiB, and this is as much above it as the client is above its own.
-    limit: '28.25 KiB',
+    limit: '28.5 KiB',
     gzip: true,
     modifyEsbuildConfig,
   },

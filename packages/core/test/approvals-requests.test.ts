@@ -667,3 +667,23 @@ test('a snapshot cannot take an approval id away from the call it belongs to', (
   expect(chat.call('c1').approval?.approved).toBe(true)
   expect(chat.call('c8').approval).toBeUndefined()
 })
+
+test('a request that a snapshot tells of under another message is no longer shown where it was', () => {
+  const chat = new Chat()
+  chat.do(
+    opened(),
+    runStarted(),
+    { type: 'REASONING_MESSAGE_START', messageId: 'r1', role: 'reasoning' },
+    { type: 'REASONING_MESSAGE_CONTENT', messageId: 'r1', delta: 'Hm.' },
+    { type: 'REASONING_MESSAGE_END', messageId: 'r1' },
+    ...call('c1', { path: '/a' }, { parentMessageId: 'r1' }),
+    ask('c1'),
+  )
+  expect(chat.parts('r1').map(({ type }) => type)).toEqual(['reasoning', 'tool-call'])
+  chat.do({ type: 'MESSAGES_SNAPSHOT', messages: [snapshotCall()] })
+  expect(chat.parts('r1').map(({ type }) => type)).toEqual(['reasoning'])
+  expect(chat.messages.flatMap(({ parts }) => parts.filter(({ type }) => type === 'tool-call'))).toHaveLength(
+    1,
+  )
+  expect(chat.pending.map(({ id }) => id)).toEqual(['c1'])
+})

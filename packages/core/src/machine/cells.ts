@@ -36,6 +36,7 @@ export function addMessage(
     provisional: false,
     streaming: false,
     published: undefined,
+    shown: undefined,
     stale: [],
     dirty: false,
     untold: false,

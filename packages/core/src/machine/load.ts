@@ -1,6 +1,6 @@
 import { isTerminal, type ToolCallPart, type UIMessage } from '../messages.js'
 import { addCall, addDone, addMessage } from './cells.js'
-import { freshen } from './read.js'
+import { setPublished } from './read.js'
 import { incomplete } from './runs.js'
 import type { CallCell, ChatState, MessageCell } from './state.js'
 import { answerHere } from './tool-calls.js'
@@ -32,8 +32,7 @@ export function loadMessage(state: ChatState, message: UIMessage, settle = settl
     if (call.error) answerHere(state, call, `${call.id}-interrupted`, { error: call.error })
   }
   if (changed) return
-  freshen(cell)
-  cell.published = message
+  setPublished(cell, message)
 }
 
 export function loadCall(state: ChatState, owner: MessageCell, part: ToolCallPart): CallCell {

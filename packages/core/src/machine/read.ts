@@ -69,41 +69,42 @@ function keepIfSame<T>(before: readonly T[], now: readonly T[]): readonly T[] {
 
 export function publishMessage(cell: MessageCell): UIMessage {
   if (!cell.dirty && cell.published) return cell.published
-  const before = cell.published?.parts ?? []
-  // `concat`, for what is pushed to a copy makes another one, with room to spare.
-  const parts =
-    before.length < cell.parts.length
-      ? before.concat(cell.parts.slice(before.length).map(publishPart))
-      : before.slice()
+  cell.shown ??= cell.published?.parts.slice() ?? []
+  const { shown } = cell
+  if (shown.length < cell.parts.length)
+    for (const part of cell.parts.slice(shown.length)) shown.push(publishPart(part))
   for (let part = cell.stale.pop(); part; part = cell.stale.pop()) {
     part.stale = false
-    parts[part.index] = publishPart(part)
+    shown[part.index] = publishPart(part)
   }
   cell.dirty = false
   const { id, role, metadata, createdAt } = cell
-  const message: Draft<UIMessage> = { id, role, parts }
+  const message: Draft<UIMessage> = { id, role, parts: shown.slice() }
   if (metadata) message.metadata = metadata
   if (createdAt !== undefined) message.createdAt = createdAt
   cell.published = message
   return message
 }
 
-/** Notes that the published form of a message is as it should be. */
-export function freshen(cell: MessageCell): void {
+/** Sets what a message has published, whatever has changed; `undefined` has it made of all parts anew. */
+export function setPublished(cell: MessageCell, published: UIMessage | undefined): void {
   for (const part of cell.stale) part.stale = false
   clear(cell.stale)
   cell.dirty = false
+  cell.shown = undefined
+  cell.published = published
 }
 
 /** Publishes a message that was built anew, keeping of its last form whatever came out the same. */
 export function publishRebuilt(cell: MessageCell, before: UIMessage): void {
   const now = publishMessage(cell)
-  const parts = now.parts.map((part, i) => {
+  const rebuilt = now.parts.map((part, i) => {
     const old = before.parts[i]
     return old && sameJson(part, old) ? old : part
   })
-  const same = parts.length === before.parts.length && parts.every((part, i) => part === before.parts[i])
-  cell.published = same && sameJson(now.metadata, before.metadata) ? before : { ...now, parts }
+  const parts = keepIfSame(before.parts, rebuilt)
+  const same = parts === before.parts && sameJson(now.metadata, before.metadata)
+  setPublished(cell, same ? before : { ...now, parts })
 }
 
 function publishPart(cell: PartCell): MessagePart {

@@ -14,7 +14,7 @@ import {
 import { type Effect, effectsOf, type Outcome } from './effects.js'
 import { foldMessages } from './fold.js'
 import { loadCall, settleLoaded } from './load.js'
-import { freshen, publishMessage, publishRebuilt } from './read.js'
+import { publishMessage, publishRebuilt, setPublished } from './read.js'
 import type { CallCell, ChatState, MessageCell, PartCell } from './state.js'
 import { settle } from './tool-calls.js'
 
@@ -57,9 +57,21 @@ function takeAsked(state: ChatState, ids: ReadonlySet<string>): Calls {
   const calls = [...state.open].filter((call) => call.approval && !ids.has(call.owner.id))
   const taken = new Set<PartCell>(calls)
   for (const owner of new Set(calls.map((call) => call.owner))) {
-    owner.parts = owner.parts.filter((part) => !taken.has(part))
+    keepParts(
+      owner,
+      owner.parts.filter((part) => !taken.has(part)),
+    )
+    touchMessage(state, owner)
   }
   return byId(calls)
+}
+
+function keepParts(cell: MessageCell, parts: PartCell[]): void {
+  setPublished(cell, undefined)
+  cell.parts = parts
+  parts.forEach((part, index) => {
+    part.index = index
+  })
 }
 
 /** Activities and bare reasoning stay unless the snapshot tells of that kind at all. */
@@ -79,12 +91,9 @@ function leaveThoughts(state: ChatState, cell: MessageCell): void {
   const [first] = thoughts
   if (first?.kind !== 'reasoning' || state.messages.has(first.id)) return
   for (const part of cell.parts) if (!isThought(part)) dropPart(state, part)
-  freshen(cell)
-  thoughts.forEach((part, index) => {
-    part.index = index
-  })
+  keepParts(cell, thoughts)
   const subagent = cell.metadata?.subagent
-  Object.assign(cell, { parts: thoughts, text: undefined, streaming: false, published: undefined })
+  Object.assign(cell, { text: undefined, streaming: false })
   cell.metadata = subagent === undefined ? undefined : { subagent }
   renameMessage(state, cell, first.id)
 }
@@ -100,8 +109,7 @@ function mergeMessage(state: ChatState, told: UIMessage, adrift: Calls, keepsTho
   const calls = byId(cell.parts.filter((part) => part.kind === 'call'))
   for (const part of cell.parts) if (part.kind !== 'call') dropPart(state, part)
   cell.parts = []
-  freshen(cell)
-  cell.published = undefined
+  setPublished(cell, undefined)
   cell.metadata = message.metadata && { ...message.metadata }
   touchMessage(state, cell)
   const outcomes = fillMessage(state, cell, message, adrift, calls)

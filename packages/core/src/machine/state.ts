@@ -113,6 +113,8 @@ export interface MessageCell {
   /** Text streams: between its START and its END. */
   streaming: boolean
   published: UIMessage | undefined
+  /** The published parts, brought up to date here and then copied. Not there before a first change to a message that came whole. */
+  shown: MessagePart[] | undefined
   /** The parts that the published form does not have as they are (`stale`). */
   readonly stale: PartCell[]
   /** The published form is out of date. */
