@@ -3,13 +3,14 @@ import {
   clientTool,
   createChatState,
   type LocalAct,
+  type RunAgentInput,
   readMessages,
   readPendingApprovals,
   resumeEntries,
   step,
   toAGUIMessages,
 } from '@countersign/core'
-import type { Agent, AgentOptions, ScriptedTurn } from '@countersign/server'
+import { type Agent, type AgentOptions, readRunInput, type ScriptedTurn } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { call, collect, counted, input, say, testAgent } from './support.js'
@@ -23,11 +24,9 @@ function chat(agent: Agent, given: { readonly context?: Record<string, unknown> 
     for (const effect of step(state, event)) if (effect.type === 'warning') warnings.push(effect.message)
   }
   const run = async () => {
-    const { runId, ...rest } = input(toAGUIMessages(readMessages(state)), {
-      resume: resumeEntries(state, true),
-    })
-    act({ type: 'run-opened', runId })
-    const events = await collect(agent, { runId, ...rest }, given)
+    const request = input(toAGUIMessages(readMessages(state)), { resume: resumeEntries(state, true) })
+    act({ type: 'run-opened', runId: request.runId })
+    const events = await collect(agent, await overHttp(request), given)
     for (const event of events) act(JSON.parse(JSON.stringify(event)) as AGUIEvent)
     const finished = events.at(-1)
     return finished?.type === 'RUN_FINISHED' ? finished.outcome?.type : finished?.type
@@ -58,6 +57,16 @@ function chat(agent: Agent, given: { readonly context?: Record<string, unknown> 
       ),
   }
 }
+
+/** As the server's door lets it in. */
+const overHttp = (request: RunAgentInput) =>
+  readRunInput(
+    new Request('http://localhost/chat', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(request),
+    }),
+  )
 
 const open = (turns: readonly ScriptedTurn[], tools: AgentOptions['tools'], context = { subject: 'ann' }) => {
   const { agent, model } = testAgent(turns, { tools })
@@ -187,4 +196,28 @@ test('a refused answer closes the card; the conversation goes on without a secon
   expect(client.texts()).toEqual(['go', 'too late', 'next', 'yes'])
   expect(send.runs).toEqual([])
   expect(client.warnings).toEqual([])
+})
+
+test('a turn with more calls than a message may have is cut off there, is told of, and the chat goes on', async () => {
+  const many = Array.from({ length: 300 }, (_, i): [string, string, unknown] => [`c${i}`, 'look', {}])
+  for (const needsApproval of [false, true]) {
+    const look = counted('look', { needsApproval })
+    const told: string[] = []
+    const { agent } = testAgent([call(...many), say('done'), say('again')], {
+      tools: [look.tool],
+      warn: (message) => told.push(message),
+    })
+    const client = chat(agent)
+    const ids = () => client.calls().map(({ id }) => id)
+    expect(await client.say('go')).toBe(needsApproval ? 'interrupt' : 'success')
+    for (const approvalId of client.pending()) client.act({ type: 'answer', approvalId, approved: true })
+    if (needsApproval) expect(await client.run()).toBe('success')
+    expect(ids()).toEqual(many.slice(0, 256).map(([id]) => id))
+    expect(client.calls().every(({ state }) => state === 'complete')).toBe(true)
+    expect(look.runs).toHaveLength(256)
+    expect(told.filter((message) => message.includes('more than 256 calls in one turn'))).toHaveLength(1)
+    expect(await client.say('on')).toBe('success')
+    expect(client.texts()).toEqual(['go', 'done', 'on', 'again'])
+    expect(client.warnings).toEqual([])
+  }
 })

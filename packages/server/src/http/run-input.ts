@@ -7,12 +7,12 @@ import {
   type RunAgentInput,
 } from '@countersign/core'
 import { isId } from '../encoding/ids.js'
+import { MAX_CALLS } from '../limits.js'
 
 /** Bytes of a request's body. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024
 const MAX_DEPTH = 64
 const MAX_MESSAGES = 20_000
-const MAX_CALLS = 256
 const MAX_RESUME = 256
 
 /**

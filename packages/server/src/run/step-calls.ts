@@ -8,6 +8,8 @@ export class StepCalls {
   readonly #written = new Map<string, WrittenCall>()
   /** Calls of earlier steps that the provider runs now. */
   readonly #earlier = new Map<string, string>()
+  /** How many were begun: a model may use one id for several. */
+  count = 0
 
   /** `usedIds` are those of the whole conversation; ids of this step are added. */
   constructor(usedIds: Set<string>) {
@@ -29,6 +31,7 @@ export class StepCalls {
   }
 
   begin(id: string, call: WrittenCall): void {
+    this.count++
     this.#written.set(id === '' ? call.id : id, call)
   }
 

@@ -14,6 +14,7 @@ import type { Forwarded, ForwardedCalls, ForwardedHistory } from '../history/for
 import { callAskedAbout, placeResults, prepareMessagesForModel, resultMessage } from '../history/history.js'
 import { toModelMessages } from '../history/model-messages.js'
 import { assertReconciled } from '../history/reconcile.js'
+import { MAX_CALLS } from '../limits.js'
 import {
   type FinishReason,
   type ModelEvent,
@@ -171,6 +172,13 @@ class Step {
     try {
       for await (const event of settings.model.stream(request, { signal: stop })) {
         if (stop.aborted) return undefined
+        if (this.#isOneTooMany(event)) {
+          settings.warn(
+            `The model made more than ${MAX_CALLS} calls in one turn. What came after them is left out; it goes on with their results.`,
+          )
+          this.#finish = 'tool_calls'
+          break
+        }
         await this.#take(event)
       }
     } catch (error) {
@@ -178,6 +186,10 @@ class Step {
     }
     if (stop.aborted || this.#finish !== undefined) return undefined
     return modelFailed('The model broke off in the middle of its answer.')
+  }
+
+  #isOneTooMany({ type }: ModelEvent): boolean {
+    return (type === 'tool-call-start' || type === 'tool-call') && this.#calls.count >= MAX_CALLS
   }
 
   async #take(event: ModelEvent): Promise<void> {
