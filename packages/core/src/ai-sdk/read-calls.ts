@@ -1,5 +1,5 @@
 import type { AGUIEvent, Interrupt } from '../protocol/events.js'
-import { known, string } from '../value.js'
+import { known, parseJson, string } from '../value.js'
 import { field, type RawChunk, unknownId } from './fields.js'
 import { aiSdkMetadata } from './mark.js'
 import {
@@ -19,7 +19,7 @@ interface Call {
   readonly name: string
   readonly step: number
   readonly providerExecuted: boolean
-  state: 'input' | 'available' | 'asked' | 'ended'
+  state: 'input' | 'available' | 'asked' | 'answered' | 'ended'
   text: string
   extras: Record<string, unknown>
   /** What will run, where it is not what the arguments say. */
@@ -103,6 +103,11 @@ export function createCallReader(
       if (call.state === 'input' && !call.isFreeText) grow(call, delta)
       return
     }
+    const earlier = calls.get(field(chunk, 'toolCallId'))
+    if (earlier?.state === 'answered' && chunk.type === 'tool-input-available') {
+      leave(earlier, chunk)
+      return
+    }
     const isFault = chunk.type === 'tool-input-error'
     // the SDK keeps what the provider says of a fault with the result
     const said = isFault ? { ...chunk, providerMetadata: undefined } : chunk
@@ -110,6 +115,13 @@ export function createCallReader(
     if (call.state !== 'input') return
     complete(call, said)
     if (isFault) fail(call, chunk)
+  }
+
+  /** The person has said yes to a call that the server leaves to this client. */
+  function leave(call: Call, { input }: RawChunk): void {
+    call.state = 'available'
+    const { id: toolCallId, name: toolName } = call
+    emit({ type: 'CUSTOM', name: 'client-tool-ready', value: { toolCallId, toolName, input } })
   }
 
   function ask(call: Call, chunk: RawChunk): void {
@@ -124,6 +136,11 @@ export function createCallReader(
     if (isAutomatic === true) {
       call.automatic = approval
       return
+    }
+    // Before the yes a server may hold back that the input is available, for then an SDK client would run a tool of its own.
+    if (call.state === 'input') {
+      const input = call.text === '' ? {} : parseJson(call.text)
+      complete(call, { type: 'tool-input-available', input })
     }
     call.state = 'asked'
     const { id: toolCallId, name: toolName } = call
@@ -258,15 +275,19 @@ function resultProvider({ providerMetadata }: RawChunk): { resultProviderMetadat
   return providerMetadata === undefined ? {} : { resultProviderMetadata: providerMetadata }
 }
 
+function stateOf({ state }: AiSdkTool): Call['state'] {
+  if (state === 'approval-requested') return 'asked'
+  return state === 'approval-responded' ? 'answered' : 'ended'
+}
+
 /** A call of the message that the stream goes on with. Of those only what was asked or answered is still open. */
 function knownCall(part: AiSdkTool, step: number): Call {
-  const isOpen = part.state === 'approval-requested' || part.state === 'approval-responded'
   return {
     id: part.toolCallId,
     name: toolNameOf(part),
     step,
     providerExecuted: part.providerExecuted === true,
-    state: isOpen ? 'asked' : 'ended',
+    state: stateOf(part),
     text: '',
     extras: {},
     display: undefined,
