@@ -12,7 +12,10 @@ type Known<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } &
 /** What is known of something: its members without those that are `undefined`. For names of our own, not for a map from outside. */
 export function known<T extends object>(members: T): Known<T> {
   const found: Record<string, unknown> = {}
-  for (const name in members) if (members[name] !== undefined) found[name] = members[name]
+  for (const name in members) {
+    const member = members[name]
+    if (member !== undefined) found[name] = member
+  }
   return found as Known<T>
 }
 
