@@ -19,6 +19,8 @@ export function createExpiry(
   let wakesAt = Number.POSITIVE_INFINITY
 
   function stop(): void {
+    // While nothing waits this is called at every change: then it should cost nothing.
+    if (timer === undefined) return
     clearTimeout(timer)
     timer = undefined
     wakesAt = Number.POSITIVE_INFINITY

@@ -141,12 +141,14 @@ export class StreamRun<Tools extends ToolMap> implements Run {
         empty &&= together.length === 0
         for (let at = 0; at < together.length; ) {
           let isOver = false
-          this.#session.together(() => {
+          const take = () => {
             while (at < together.length && !isOver && !this.#ended) {
               this.#reader.push(together[at++], this.#apply)
               isOver = this.#pace.afterOne()
             }
-          })
+          }
+          if (together.length > 1) this.#session.together(take)
+          else take()
           if (this.#ended) return { type: 'aborted' }
           if (isOver) await this.#pace.nextSlice()
         }
