@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compare, exponent, median, timeSession } from './measure.mjs'
+import { compare, exponent, median, mergePoints, timeSession } from './measure.mjs'
 import { main } from './run.mjs'
 
 // No time is asserted here: what is fast is for `npm run bench` to say, on a machine that does nothing else.
@@ -10,6 +10,13 @@ test('the exponent is fitted over the four largest sizes', () => {
   expect(exponent(square)).toBeCloseTo(2)
   expect(exponent(sizes.map((size) => ({ size, ms: 3 * size })))).toBeCloseTo(1)
   expect(exponent([{ size: 1, ms: 1 }])).toBeUndefined()
+})
+
+test('of what was done in several processes the median counts, and who took part once keeps what it took', () => {
+  const of = (ms: number) => ({ contender: 'quick', size: 1, ms, runs: 5 })
+  const slow = { contender: 'slow', size: 1, ms: 9000, runs: 1 }
+  const none = { contender: 'none', size: 1, skipped: true }
+  expect(mergePoints([[of(9), slow, none], [of(2)], [of(3)]])).toEqual([{ ...of(3), runs: 15 }, slow, none])
 })
 
 test('the median is the middle, and between the middle two', () => {

@@ -31,3 +31,13 @@ export function compare<One extends { readonly id: string; readonly name: string
     readonly runs?: number
   }[]
 >
+
+interface Point {
+  readonly contender: string
+  readonly size: number
+  readonly ms?: number
+  readonly runs?: number
+  readonly skipped?: boolean
+}
+
+export function mergePoints(passes: readonly (readonly Point[])[]): readonly Point[]

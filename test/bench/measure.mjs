@@ -124,6 +124,29 @@ export async function compare({
   return points
 }
 
+/**
+ * In how many processes, one after the other, each contender does the same work, by scale: what an engine makes of the same code
+ * differs by a tenth and more from one process to the next, and stays so for as long as the process lives.
+ */
+export const inProcesses = { full: 3, quick: 1, tiny: 1 }
+
+/** One point for the same work of the same contender in several processes: the median of them. */
+export function mergePoints(passes) {
+  const [first, ...later] = passes
+  return first.map((point) => {
+    const again = later.flatMap((points) =>
+      points.filter(({ contender, size }) => contender === point.contender && size === point.size),
+    )
+    const measured = [point, ...again].filter(({ skipped }) => !skipped)
+    if (measured.length < 2) return point
+    return {
+      ...point,
+      ms: median(measured.map(({ ms }) => ms)),
+      runs: measured.reduce((sum, { runs }) => sum + runs, 0),
+    }
+  })
+}
+
 /** What a contender did wrong is thrown with its name. */
 async function measureAs({ name }, measure) {
   try {

@@ -12,15 +12,20 @@ export interface FollowedEnd {
  */
 export function followEnd(element: HTMLElement, onChange: (isAtBottom: boolean) => void): FollowedEnd {
   let sticks = true
+  /** How far down it was last seen. */
+  let seenAt = 0
   const toBottom = () => {
     element.scrollTop = element.scrollHeight
+    seenAt = element.scrollTop
   }
   const onScroll = () => {
-    sticks = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR
+    seenAt = element.scrollTop
+    sticks = element.scrollHeight - seenAt - element.clientHeight < NEAR
     onChange(sticks)
   }
+  // Whoever has scrolled up in this frame is heard of with the next one, and is not to be brought back before.
   const follow = () => {
-    if (sticks) toBottom()
+    if (sticks && element.scrollTop >= seenAt) toBottom()
     else onScroll()
   }
   const growth = new MutationObserver(follow)
@@ -28,6 +33,7 @@ export function followEnd(element: HTMLElement, onChange: (isAtBottom: boolean) 
   element.addEventListener('scroll', onScroll, { passive: true })
   growth.observe(element, { childList: true, subtree: true, characterData: true })
   size.observe(element)
+  toBottom()
   return {
     toBottom,
     stop() {

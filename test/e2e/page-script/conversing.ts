@@ -1,5 +1,15 @@
+import type { Locator } from 'playwright-core'
 import { expect } from 'vitest'
 import { approve, type Bench } from './bench.js'
+
+/** That the person sees where a card begins. */
+async function expectInView(scroller: Locator, card: Locator): Promise<void> {
+  const box = (of: Locator) => of.evaluate((element) => element.getBoundingClientRect().toJSON() as DOMRect)
+  await expect
+    .poll(async () => (await box(card)).top - (await box(scroller)).top, { message: 'it begins in view' })
+    .toBeGreaterThanOrEqual(0)
+  expect((await box(card)).top).toBeLessThan((await box(scroller)).bottom)
+}
 
 /** What a conversation goes through beside its requests. */
 export function conversing({ spec, open }: Bench): void {
@@ -152,11 +162,47 @@ export function conversing({ spec, open }: Bench): void {
     await send('delete notes.txt, todo.md, logs/app.log, reports/budget.csv and reports/quarter-2.md')
     await request('reports/quarter-2.md').waitFor()
     await settled()
-    const top = () => scroller.evaluate((element) => element.getBoundingClientRect().top)
-    const first = () => request('notes.txt').evaluate((card) => card.getBoundingClientRect().top)
-    await expect
-      .poll(async () => (await first()) - (await top()), { message: 'it begins in view' })
-      .toBeGreaterThanOrEqual(0)
+    await expectInView(scroller, request('notes.txt'))
+    expect(demo.complaints).toEqual([])
+  })
+
+  spec('a page that is loaded again shows the first of the requests that wait', async () => {
+    const { page, send, request, settled, ...demo } = await open(0, {
+      viewport: { width: 1100, height: 600 },
+    })
+    await send('help')
+    await settled()
+    await send('help')
+    await settled()
+    await send('delete notes.txt, todo.md, logs/app.log and reports/budget.csv')
+    await request('reports/budget.csv').waitFor()
+    await settled()
+    await page.reload()
+    await request('reports/budget.csv').waitFor()
+    await settled()
+    await expectInView(page.locator('.chat-scroll'), request('notes.txt'))
+    expect(demo.complaints).toEqual([])
+  })
+
+  spec('who scrolls up is left there, even if the page grows in the same frame', async () => {
+    const { page, send, settled, ...demo } = await open(0, { viewport: { width: 1100, height: 600 } })
+    await send('help')
+    await settled()
+    await send('help')
+    await settled()
+    const scroller = page.locator('.chat-scroll')
+    const to = await scroller.evaluate(async (element) => {
+      const frame = () => new Promise((resolve) => requestAnimationFrame(resolve))
+      await frame()
+      element.scrollTop = 10
+      element.style.paddingBottom = '200px'
+      element.style.borderBottom = '40px solid'
+      await frame()
+      await frame()
+      return element.scrollTop
+    })
+    expect(to).toBe(10)
+    await page.getByRole('button', { name: 'To the end' }).waitFor()
     expect(demo.complaints).toEqual([])
   })
 
