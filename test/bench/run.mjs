@@ -114,7 +114,7 @@ ${(await versions()).join(', ')}.
 The same work in the same run for everybody, taking turns; the median of at least five runs after a warm-up, and every result is checked.
 Each has a process of its own, as a page has one library, and nothing is collected by force between two runs: a collection makes V8 forget
 what it compiled for objects that are gone, and then a benchmark measures compiling. What takes less than a second is done in three
-processes one after the other, and their median counts: the same code is not as fast in one process as in the next.
+processes one after the other (pages in five), and their median counts: the same code is not as fast in one process as in the next.
 Two floors are written by hand for exactly the work at hand. The *mutable floor* changes an object and tells its listeners. The *immutable
 floor* makes a new part, parts array, message and messages array for each delta, which is the least that a store with immutable snapshots
 does when it publishes every delta. \`x floor\` is the ratio to it. The exponent of growth is fitted over the four largest sizes: 1 is

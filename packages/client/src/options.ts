@@ -89,7 +89,10 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   generateId?: (() => string) | undefined
   /** Milliseconds since the epoch. Default: `Date.now`. */
   now?: (() => number) | undefined
-  /** When growth of texts and arguments is published. Default `frame` on a visible page, 50 ms on a hidden one, else `microtask`. */
+  /**
+   * When growth of texts and arguments is published. Default `frame` on a visible page, 50 ms on a hidden one, else `microtask`. All else
+   * is published at once; events that arrive together are so together, except by `sync`.
+   */
   notify?: Notify | undefined
   /** How many requests may follow one another without a person's act. Default 100. */
   maxContinuations?: number | undefined

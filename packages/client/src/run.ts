@@ -139,10 +139,18 @@ export class StreamRun<Tools extends ToolMap> implements Run {
       for await (const batch of this.#events()) {
         const together: readonly unknown[] = Array.isArray(batch) ? batch : [batch]
         empty &&= together.length === 0
-        for (let at = 0; at < together.length; at++) {
+        for (let at = 0; at < together.length; ) {
+          let isOver = false
+          const take = () => {
+            while (at < together.length && !isOver && !this.#ended) {
+              this.#reader.push(together[at++], this.#apply)
+              isOver = this.#pace.afterOne()
+            }
+          }
+          if (together.length > 1) this.#session.together(take)
+          else take()
           if (this.#ended) return { type: 'aborted' }
-          this.#reader.push(together[at], this.#apply)
-          if (this.#pace.afterOne()) await this.#pace.nextSlice()
+          if (isOver) await this.#pace.nextSlice()
         }
       }
       if (empty) throw emptyResponse()

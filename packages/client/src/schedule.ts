@@ -1,4 +1,4 @@
-/** When listeners hear of growth: `sync` at every delta, `microtask`, `frame` (with the next paint), or every so many milliseconds. */
+/** When listeners hear of growth: `sync` at every delta and event, `microtask`, `frame` (with the next paint), or every so many milliseconds. */
 export type Notify = 'sync' | 'microtask' | 'frame' | number
 
 type Schedule = (flush: () => void) => (() => void) | undefined

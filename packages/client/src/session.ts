@@ -76,6 +76,12 @@ export class Session<Tools extends ToolMap> {
     this.store.dispatch(step, this.#onEffect)
   }
 
+  /** What arrives together is told together, where not every delta is to be. */
+  together(work: () => void): void {
+    if (this.options.notify === 'sync') work()
+    else this.store.batch(work)
+  }
+
   /** Takes steps that were taken elsewhere. */
   follow(steps: readonly (AGUIEvent | LocalAct)[]): void {
     this.store.batch(() => {

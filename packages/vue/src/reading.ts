@@ -1,3 +1,4 @@
+import type { ChatClient } from '@countersign/client'
 import {
   type ComponentInternalInstance,
   type ComputedRef,
@@ -6,6 +7,7 @@ import {
   getCurrentInstance,
   inject,
   onMounted,
+  onScopeDispose,
   ReactiveEffect,
   type Ref,
   shallowRef,
@@ -13,14 +15,15 @@ import {
   watch,
 } from 'vue'
 
-/** How to hear of changes, how to read, and how to read what a server renders and a page hydrates with. */
+/** Of which client, how to hear of changes, how to read, and how to read what a server renders and a page hydrates with. */
 export type Reading<T> = readonly [
+  client: Pick<ChatClient, 'attach'>,
   subscribe: (listener: () => void) => () => void,
   get: () => T,
   getServer: () => T,
 ]
 
-/** A value from outside of Vue. What depends on it is left alone while it is the same. */
+/** A value of a client, which is attached while it is shown. What depends on the value is left alone while it is the same. */
 export function useReading<T>(reading: () => Reading<T>): ComputedRef<T> {
   const source = computed(reading)
   // Holds nothing: reading it is to depend on it, writing it is to tell. Who causes a change may be an effect, which must not come to
@@ -35,19 +38,24 @@ export function useReading<T>(reading: () => Reading<T>): ComputedRef<T> {
   // A component that takes over what a server rendered has its element before it is mounted.
   const instance = setupInstance()
   let isServed = instance && (instance.vnode.el ?? inject(ssrContextKey, undefined)) != null
-  whileShown(source, ([subscribe, get]) => {
+  whileShown(source, ([client, subscribe, get]) => {
+    const detach = client.attach()
     isServed = false
     // Between the first reading and this there may have been a change.
     change()
-    return subscribe(() => {
+    const leave = subscribe(() => {
       if (!isRead || Object.is(get(), last)) return
       isRead = false
       change()
     })
+    return () => {
+      leave()
+      detach()
+    }
   })
   return computed(() => {
     void changes.value
-    const [, get, getServer] = source.value
+    const [, , get, getServer] = source.value
     last = isServed ? getServer() : get()
     isRead = true
     return last
@@ -65,8 +73,8 @@ export function untracked<T>(read: () => T): T {
 }
 
 /**
- * Does `begin` for each value of `source`, and undoes it when the next comes or the scope ends. In a component from the mount on, so
- * never on a server; else at once.
+ * Does `begin` for each value of `source`, and when the next has begun or the scope ends undoes it: what both need is not left between.
+ * In a component from the mount on, so never on a server; else at once.
  */
 export function whileShown<T>(source: Ref<T>, begin: (value: T) => () => void): void {
   const shown = shallowRef(!setupInstance())
@@ -74,9 +82,15 @@ export function whileShown<T>(source: Ref<T>, begin: (value: T) => () => void): 
     onMounted(() => {
       shown.value = true
     })
-  watch([source, shown], (_now, _before, onCleanup) => shown.value && onCleanup(begin(source.value)), {
-    immediate: true,
-  })
+  let end = () => {}
+  const follow = () => {
+    if (!shown.value) return
+    const before = end
+    end = begin(source.value)
+    before()
+  }
+  watch([source, shown], follow, { immediate: true })
+  onScopeDispose(() => end(), true)
 }
 
 /** The component that is being set up, if one is. */

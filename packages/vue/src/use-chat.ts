@@ -32,7 +32,7 @@ export type UseChatOptions<Tools extends ToolMap = ToolMap> =
 export function useChat<Tools extends ToolMap = ToolMap>(
   options?: MaybeRefOrGetter<UseChatOptions<Tools> | undefined>,
 ): UseChat<Tools> {
-  const client = useChatClient<Tools>(options)
+  const client = useFoundClient<Tools>(options)
   const snapshot = useSnapshot(client)
   const fields = mapped(snapshot.value, (name) => computed(() => snapshot.value[name]))
   // Functions that outlive a client: they act on the one of the moment, also where a setup has taken them out of here.
@@ -44,11 +44,20 @@ export function useChat<Tools extends ToolMap = ToolMap>(
 export function useChatClient<Tools extends ToolMap = ToolMap>(
   options?: MaybeRefOrGetter<UseChatOptions<Tools> | undefined>,
 ): ComputedRef<ChatClient<Tools>> {
+  const client = useFoundClient<Tools>(options)
+  whileShown(client, (shown) => shown.attach())
+  return client
+}
+
+/** The client, not attached: for those who read something of it, which is. */
+export function useFoundClient<Tools extends ToolMap = ToolMap>(
+  options?: MaybeRefOrGetter<UseChatOptions<Tools> | undefined>,
+): ComputedRef<ChatClient<Tools>> {
   const provided = useClients<Tools>()
   let found: Found<Tools> | undefined
   // Found when somebody asks and at the latest with the next flush, so that options which change one after the other, as props do,
   // are taken together. A client holds nothing until it is used.
-  const client = computed(() => {
+  return computed(() => {
     const { client: shared, ...own } = given<Tools>(options)
     const from = shared ? undefined : provided?.value
     const isSame = found?.from === from && found?.shared === shared && found?.own.threadId === own.threadId
@@ -60,8 +69,6 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
     found = { shared, from, own, clients, client }
     return client
   })
-  whileShown(client, (shown) => shown.attach())
-  return client
 }
 
 interface Found<Tools extends ToolMap> {
@@ -78,6 +85,6 @@ export function useSnapshot<Tools extends ToolMap>(
 ): ComputedRef<ChatSnapshot<Tools>> {
   return useReading(() => {
     const { subscribe, getSnapshot, getServerSnapshot } = client.value
-    return [subscribe, getSnapshot, getServerSnapshot]
+    return [client.value, subscribe, getSnapshot, getServerSnapshot]
   })
 }

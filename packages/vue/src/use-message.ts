@@ -1,7 +1,7 @@
 import type { ChatClient, ChatSnapshot, PendingApproval, ToolMap, UIMessage } from '@countersign/client'
 import { type ComputedRef, computed, type MaybeRefOrGetter, toValue } from 'vue'
 import { useReading } from './reading.js'
-import { useChatClient, useSnapshot } from './use-chat.js'
+import { useFoundClient, useSnapshot } from './use-chat.js'
 
 /** Where the composables below look: the provider's chat, or the client given. */
 export interface In<Tools extends ToolMap = ToolMap> {
@@ -15,11 +15,12 @@ export function useMessage<Tools extends ToolMap = ToolMap>(
   id: MaybeRefOrGetter<string>,
   within?: Within<Tools>,
 ): ComputedRef<UIMessage<Tools> | undefined> {
-  const client = useChatClient<Tools>(within)
+  const client = useFoundClient<Tools>(within)
   return useReading(() => {
     const { subscribeMessage, getMessage, getServerSnapshot } = client.value
     const wanted = toValue(id)
     return [
+      client.value,
       (listener) => subscribeMessage(wanted, listener),
       () => getMessage(wanted),
       () => getServerSnapshot().messages.find((message) => message.id === wanted),
@@ -31,10 +32,15 @@ export function useMessage<Tools extends ToolMap = ToolMap>(
 export function useMessageIds<Tools extends ToolMap = ToolMap>(
   within?: Within<Tools>,
 ): ComputedRef<readonly string[]> {
-  const client = useChatClient<Tools>(within)
+  const client = useFoundClient<Tools>(within)
   return useReading(() => {
     const { subscribe, getMessageIds, getServerSnapshot } = client.value
-    return [subscribe, getMessageIds, () => getServerSnapshot().messages.map((message) => message.id)]
+    return [
+      client.value,
+      subscribe,
+      getMessageIds,
+      () => getServerSnapshot().messages.map((message) => message.id),
+    ]
   })
 }
 
@@ -47,7 +53,7 @@ export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
   equal?: (a: T, b: T) => boolean,
   within?: Within<Tools>,
 ): ComputedRef<T> {
-  const snapshot = useSnapshot(useChatClient<Tools>(within))
+  const snapshot = useSnapshot(useFoundClient<Tools>(within))
   return computed<T>((before) => {
     const value = select(snapshot.value)
     return before !== undefined && equal?.(before, value) ? before : value

@@ -9,9 +9,9 @@ import {
   textEnd,
   textStart,
 } from '@countersign/testing'
-import { useChat, useMessageIds } from '@countersign/vue'
+import { useChat, useMessage, useMessageIds } from '@countersign/vue'
 import { expect, test, vi } from 'vitest'
-import { effectScope, h, onScopeDispose, watch } from 'vue'
+import { effectScope, h, onScopeDispose, ref, watch } from 'vue'
 import { after, component, expectNoWarnings, mount } from './stage.js'
 
 expectNoWarnings()
@@ -92,4 +92,33 @@ test('a scope that ends before its component is mounted never attaches', async (
   mount(Page)
   await after()
   expect(attach).not.toHaveBeenCalled()
+})
+
+test('who shows one message and turns to another never leaves the chat between the two', async () => {
+  const client = new ChatClient({ connection: scriptedConnection([]) })
+  const held: number[] = []
+  let now = 0
+  const { attach } = client
+  vi.spyOn(client, 'attach').mockImplementation(() => {
+    held.push(++now)
+    const detach = attach()
+    return () => {
+      held.push(--now)
+      detach()
+    }
+  })
+  const id = ref('a')
+  const Page = component(() => {
+    const message = useMessage(id, { client })
+    return () => message.value?.id ?? null
+  })
+  const { unmount } = mount(Page)
+  await after()
+  expect(held).toEqual([1])
+  await after(() => {
+    id.value = 'b'
+  })
+  expect(held).toEqual([1, 2, 1])
+  unmount()
+  expect(held).toEqual([1, 2, 1, 0])
 })
