@@ -49,7 +49,7 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
   return client
 }
 
-/** The client, not attached: for those who read something of it, which is. */
+/** The client, not attached: `useReading` attaches it for those who read something of it. */
 export function useFoundClient<Tools extends ToolMap = ToolMap>(
   options?: MaybeRefOrGetter<UseChatOptions<Tools> | undefined>,
 ): ComputedRef<ChatClient<Tools>> {
