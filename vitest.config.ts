@@ -1,11 +1,10 @@
-import { existsSync, readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { svelteTesting } from '@testing-library/svelte/vite'
 import vue from '@vitejs/plugin-vue'
 import type { PluginOption } from 'vite'
 import solid from 'vite-plugin-solid'
-import { defineConfig } from 'vitest/config'
+import { defaultExclude, defineConfig } from 'vitest/config'
 
 const root = import.meta.dirname
 
@@ -16,42 +15,56 @@ const alias = [
   { find: /^@countersign\/([^/]+)\/(.+)$/, replacement: `${root}/packages/$1/src/$2.ts` },
 ]
 
-const inJsdom = new Set(['packages/react', 'packages/solid', 'packages/vue', 'packages/svelte'])
-
-/** What compiles a framework's own files. */
-const plugins: Record<string, () => PluginOption[]> = {
-  'packages/solid': () => [solid({ solid: { hydratable: true } })],
-  'packages/vue': () => [vue()],
-  'packages/svelte': () => [svelte(), svelteTesting()],
+/** The bindings' tests run in jsdom, with what compiles their framework's files. */
+const frameworks: Record<string, () => PluginOption[]> = {
+  react: () => [],
+  solid: () => [solid({ solid: { hydratable: true } })],
+  vue: () => [vue()],
+  svelte: () => [svelte(), svelteTesting()],
 }
 
-const tested = ['packages', 'examples']
-  .flatMap((parent) => readdirSync(`${root}/${parent}`).map((name) => `${parent}/${name}`))
-  .filter((folder) => existsSync(`${root}/${folder}/test`))
+/** `npm run test:full` runs everything, `npm test` all but the files named `*.full.test.ts`. */
+const longForms = process.env.TEST_FULL === '1' ? [] : ['**/*.full.test.{ts,tsx}']
 
-/** No test says how long something takes. These only end what hangs, also on a machine that is busy with other work. */
-const patience = { testTimeout: 60_000, expect: { poll: { timeout: 30_000 } } }
+/** No test says how long something takes: waits end by what happens. These limits only end what hangs. */
+const limits = {
+  testTimeout: 600_000,
+  hookTimeout: 600_000,
+  teardownTimeout: 600_000,
+  expect: { poll: { timeout: 300_000 } },
+}
+
+/** Files of one worker share what they import, so a file leaves the globals as they were. */
+const tidy = { unstubGlobals: true, unstubEnvs: true, restoreMocks: true }
+
+const shared = { exclude: [...defaultExclude, ...longForms], ...limits, ...tidy }
 
 export default defineConfig({
   test: {
-    // the default leaves one core idle, and most of the long tests wait for a browser or another process
-    maxWorkers: availableParallelism(),
+    // most of the long tests wait for a browser or another process
+    maxWorkers: 2 * availableParallelism(),
     projects: [
-      ...tested.map((folder) => ({
-        plugins: plugins[folder]?.() ?? [],
-        resolve: { alias },
-        test: {
-          name: folder.replace('packages/', ''),
-          root: folder,
-          include: ['test/**/*.test.{ts,tsx}'],
-          environment: inJsdom.has(folder) ? 'jsdom' : 'node',
-          ...patience,
-        },
-      })),
       {
         resolve: { alias },
-        test: { name: 'workspace', root: 'test', include: ['**/*.test.{ts,tsx}'], ...patience },
+        test: {
+          name: 'node',
+          include: ['{packages,examples}/*/test/**/*.test.ts', 'test/**/*.test.{ts,tsx}'],
+          ...shared,
+          exclude: [...shared.exclude, `packages/{${Object.keys(frameworks)}}/**`],
+          isolate: false,
+        },
       },
+      ...Object.entries(frameworks).map(([name, plugins]) => ({
+        plugins: plugins(),
+        resolve: { alias },
+        test: {
+          name,
+          root: `packages/${name}`,
+          include: ['test/**/*.test.{ts,tsx}'],
+          environment: 'jsdom',
+          ...shared,
+        },
+      })),
     ],
   },
 })

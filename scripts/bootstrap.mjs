@@ -1,47 +1,17 @@
-// What `npm test` and `npm start` run. It needs nothing but Node and npm: the pinned pnpm comes by `npm exec`, installs the
-// workspace from its lock file and does `pnpm run` with the arguments given here. The environment goes on as npm hands it over,
-// registry and proxy included.
-import { readFileSync } from 'node:fs'
-import { basename } from 'node:path'
-import { ended, start } from './run.mjs'
+// What `npm test` and its relatives run: `bootstrap.mjs SCRIPT [ARGUMENTS]`. It needs nothing but Node and npm: it installs the workspace
+// with the pinned pnpm, then does `pnpm run SCRIPT`. The environment goes on as npm hands it over, registry and proxy included.
+import './requirements.mjs'
 
-const root = `${import.meta.dirname}/..`
-const { packageManager } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'))
+const { install, pnpm } = await import('./install.mjs')
+const { runGroup, since } = await import('./run.mjs')
 
-/** The running npm where there is one, so that no other npm on PATH takes its place. */
-function npm(args, options) {
-  const cli = process.env.npm_execpath ?? ''
-  if (basename(cli) !== 'npm-cli.js') return start('npm', args, options)
-  return start(process.execPath, [cli, ...args], { ...options, shell: false })
+const began = performance.now()
+const { done, output, problem } = await install()
+if (problem !== undefined) {
+  console.error(`${output}\n${problem}`)
+  process.exit(1)
 }
+if (done) console.log(`ok      install  ${since(began)}`)
 
-let child
-
-// Between this process and the last one that it started stand shells, which pass no signal on: so the whole group gets it
-const group = process.platform !== 'win32'
-function pass(signal) {
-  if (!child?.pid) return
-  try {
-    process.kill(group ? -child.pid : child.pid, signal)
-  } catch (error) {
-    if (error.code !== 'ESRCH') throw error // it has ended by itself
-  }
-}
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, pass)
-
-// npm, told to end, ends the shell that started this process, and nobody tells this process
-const parent = process.ppid
-setInterval(() => process.ppid !== parent && pass('SIGTERM'), 500).unref()
-
-async function pnpm(...args) {
-  child = npm(['exec', '--yes', `--package=${packageManager}`, '--', 'pnpm', ...args], {
-    cwd: root,
-    stdio: 'inherit',
-    detached: group,
-  })
-  const status = await ended(child)
-  if (status !== 0) process.exit(status)
-}
-
-await pnpm('install', '--frozen-lockfile')
-await pnpm('run', ...process.argv.slice(2))
+const [command, ...args] = pnpm('--silent', 'run', ...process.argv.slice(2))
+process.exitCode = await runGroup(command, args, { cwd: new URL('..', import.meta.url) })

@@ -1,19 +1,30 @@
-// Type checks of the example pages, each with the checker of its framework.
-import { existsSync } from 'node:fs'
-import { ended, start } from './run.mjs'
+// Type checks of the example pages that need a compiler of their own. The one in React is part of the check of all sources. They import the
+// built packages, as an application does.
 
-const root = `${import.meta.dirname}/..`
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { packages, root } from './packages.mjs'
+import { capture } from './run.mjs'
+
 const checks = [
-  ['page', 'tsc', '-p', 'tsconfig.json'],
-  ['react', 'tsc', '-p', 'tsconfig.json'],
-  ['solid', 'tsc', '-p', 'tsconfig.json'],
-  ['vue', 'vue-tsc', '-p', 'tsconfig.json'],
-  ['svelte', 'svelte-check', '--tsconfig', 'tsconfig.json', '--fail-on-warnings'],
+  ['solid', '../../node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'],
+  ['vue', 'node_modules/vue-tsc/bin/vue-tsc.js', '-p', 'tsconfig.json'],
+  [
+    'svelte',
+    'node_modules/svelte-check/bin/svelte-check',
+    '--tsconfig',
+    'tsconfig.json',
+    '--fail-on-warnings',
+  ],
 ]
 
+if (!packages.every(({ folder }) => existsSync(join(folder, 'dist')))) {
+  console.error('The packages are not built. Run: pnpm run build')
+  process.exit(1)
+}
 for (const [page, ...command] of checks) {
-  const cwd = `${root}/examples/${page}`
-  if (!existsSync(`${cwd}/src`)) continue
-  const status = await ended(start('pnpm', ['exec', ...command], { cwd, stdio: 'inherit' }))
-  if (status !== 0) process.exitCode = 1
+  const { status, output } = await capture(process.execPath, command, { cwd: join(root, 'examples', page) })
+  if (status === 0) continue
+  console.error(`${page}:\n${output}`)
+  process.exitCode = 1
 }

@@ -1,17 +1,15 @@
 // The recipes of docs/recipes.md: builds them and what they stand on, then runs the one that is named, or all. `npm run recipes -- batch`.
+import { join } from 'node:path'
 import { given } from './arguments.mjs'
+import { buildPackages, buildProgram } from './build-packages.mjs'
+import { root } from './packages.mjs'
 import { ended, start } from './run.mjs'
-
-const root = `${import.meta.dirname}/..`
 
 async function run(command, args, stdio) {
   const status = await ended(start(command, args, { cwd: root, stdio }))
   if (status !== 0) process.exit(status)
 }
 
-await run(
-  'pnpm',
-  ['--silent', '--filter', '@countersign/example-recipes...', 'run', 'build'],
-  ['ignore', 'ignore', 'inherit'],
-)
+await buildPackages()
+await buildProgram(join(root, 'examples/recipes'))
 await run('node', ['examples/recipes/dist/main.js', ...given], 'inherit')

@@ -1,50 +1,37 @@
-// Everything that must hold before a change is taken: build, checks, tests. Prints a line for a step that passes and the whole
-// output of one that fails; the last line counts the tests.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+// `npm test`: everything that must hold before a change is taken. `npm run test:full`: what a release needs besides; CONTRIBUTING.md has
+// the list. Prints a line for each step with its time, and the whole output of one that fails; the last line counts the tests.
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { findChromium } from './chromium.mjs'
+import { root } from './packages.mjs'
 import { findRedisServer } from './redis.mjs'
-import { ended, start } from './run.mjs'
+import { capture, ended, since, start } from './run.mjs'
 
-// pnpm is silent about this script, so that its last line is the last of all; about the steps it must not be
-delete process.env.npm_config_reporter
-
-const root = `${import.meta.dirname}/..`
+const full = process.argv.includes('--full')
+if (full) process.env.TEST_FULL = '1'
+const results = join(root, '.countersign/tests.json')
 const failed = []
-
-/** Runs one step quietly, its output kept for the case that it fails. */
-async function step(name, command, ...args) {
-  const began = performance.now()
-  const child = start(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
-  const output = []
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk))
-  const status = await ended(child)
-  if (status !== 0) process.stdout.write(`\n--- ${name} ---\n${Buffer.concat(output)}\n`)
-  return report(name, status === 0, began)
-}
 
 function report(name, passed, began) {
   if (!passed) failed.push(name)
-  console.log(
-    `${passed ? 'ok    ' : 'FAILED'}  ${name}  ${((performance.now() - began) / 1000).toFixed(1)} s`,
-  )
+  console.log(`${passed ? 'ok    ' : 'FAILED'}  ${name}  ${since(began)}`)
   return passed
 }
 
-/** What needs the build comes after it; what reads only sources runs beside it. */
-async function buildAndItsChecks() {
-  if (!(await step('build', 'pnpm', 'run', 'build'))) return
-  await step('packed packages', 'pnpm', 'run', 'packages')
-  await step('size', 'pnpm', 'run', 'size')
+/** Runs one step quietly; what it prints is shown where it fails, or where `show` matches a line of it. */
+async function step(name, [command, ...args], show) {
+  const began = performance.now()
+  const { status, output } = await capture(command, args, { cwd: root })
+  if (status !== 0) process.stdout.write(`\n--- ${name} ---\n${output}\n`)
+  else if (show)
+    for (const line of output.split('\n')) if (show.test(line)) console.log(`        ${line.trim()}`)
+  return report(name, status === 0, began)
 }
 
-async function sourceChecks() {
-  await step('lint and format', 'pnpm', 'run', 'check')
-  await step('types', 'pnpm', 'run', 'types')
-  await step('unused code', 'pnpm', 'run', 'knip')
-}
+const script = (file, ...args) => [process.execPath, file, ...args]
+const tool = (name, ...args) => ['pnpm', 'exec', name, ...args]
 
+/** Once, before several test files look for it at the same time. */
 function chromiumForTests() {
   const began = performance.now()
   try {
@@ -56,7 +43,7 @@ function chromiumForTests() {
   }
 }
 
-/** Once, before test files that need it would all install it at the same time. They say themselves what they did not test without it. */
+/** Test files that need it and do not find it say themselves what they did not test. */
 function redisForTests() {
   const began = performance.now()
   const found = process.env.REDIS_URL ?? findRedisServer()
@@ -65,28 +52,20 @@ function redisForTests() {
   else report('redis', true, began)
 }
 
-/** The tests have both cores to themselves, so that a busy machine does not read as a failing test. */
+/** All test files. Resolves with the closing line. */
 async function tests() {
   const began = performance.now()
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-verify-'))
-  const file = join(folder, 'tests.json')
-  const args = [
-    'exec',
-    'vitest',
-    'run',
-    '--reporter=default',
-    '--reporter=./scripts/parity-reporter.mjs',
-    '--reporter=json',
-    `--outputFile.json=${file}`,
-  ]
-  const status = await ended(start('pnpm', args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] }))
+  rmSync(results, { force: true })
+  mkdirSync(join(root, '.countersign'), { recursive: true })
+  const reporters = ['dot', './scripts/parity-reporter.mjs', './scripts/slowest-reporter.mjs', 'json']
+  const args = ['run', '--silent=passed-only', ...reporters.map((name) => `--reporter=${name}`)]
+  const [command, ...all] = script('node_modules/vitest/vitest.mjs', ...args, `--outputFile.json=${results}`)
+  const status = await ended(start(command, all, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] }))
   report('tests', status === 0, began)
   try {
-    return counts(JSON.parse(readFileSync(file, 'utf8')))
+    return counts(JSON.parse(readFileSync(results, 'utf8')))
   } catch {
     return '0 passed, 1 failed' // no report: the test runner itself broke off
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
   }
 }
 
@@ -101,10 +80,34 @@ function counts({ numPassedTests, numFailedTests, numPendingTests, numTodoTests,
   return skipped > 0 ? `${line}, ${skipped} skipped` : line
 }
 
+/** What only `npm run test:full` does, besides the long forms of the tests. They have the machine to themselves, one after the other. */
+async function releaseChecks() {
+  await step('types as every module resolution sees them', script('scripts/check-packages.mjs', '--types'))
+  await step('documentation site', script('scripts/docs.mjs'))
+  await step('acceptance', script('test/acceptance/acceptance.mjs', '--results', results), / of /)
+  await step('conformance', script('test/conformance/conformance.mjs'), /of \d+|pass/)
+  await step('timelines', script('test/timelines/run.mjs'), /passed|timelines/)
+  await step('explorer', script('test/explore/explore.mjs'), /timelines|states/)
+  await step('explorer: mutations', script('test/explore/mutations.mjs'), /MISSED|FAILS|of \d+/)
+  await step('attacks, and each without its check', script('test/attacks/attacks.mjs'), /attacks/)
+  await step('chaos', script('test/chaos/chaos.mjs', '--calls', '300'), /at most once|twice|lost/)
+}
+
 chromiumForTests()
 redisForTests()
-await Promise.all([buildAndItsChecks(), sourceChecks()])
-const line = await tests()
+const [built] = await Promise.all([
+  step('build and types', script('scripts/build.mjs')),
+  step('lint and format', tool('biome', 'ci', '--colors=off', '.')).then(() =>
+    step('unused code', tool('knip', '--no-config-hints')),
+  ),
+])
+const ofTheBuild = async () => {
+  await step('types of the pages', script('scripts/check-pages.mjs'))
+  await step('packed packages', script('scripts/check-packages.mjs'))
+  await step('size', tool('size-limit'))
+}
+const [line] = built ? await Promise.all([tests(), ofTheBuild()]) : ['0 passed, 1 failed']
+if (full && built) await releaseChecks()
 if (failed.length > 0) console.log(`Failed: ${failed.join(', ')}`)
 process.exitCode = failed.length > 0 ? 1 : 0
 console.log(line)

@@ -28,7 +28,7 @@ function programOfAll(): ts.Program {
 }
 
 for (const [file, what] of Object.entries(readByTheChecker)) {
-  test(`${what}, to the type checker`, { timeout: 180_000 }, () => {
+  test(`${what}, to the type checker`, () => {
     program ??= programOfAll()
     const source = program.getSourceFile(join(root, file))
     const found = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)]

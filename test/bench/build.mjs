@@ -1,25 +1,20 @@
-import { execFile } from 'node:child_process'
 import { readdirSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
+import { join } from 'node:path'
+import { buildPackage } from '../../scripts/build-packages.mjs'
+import { packages } from '../../scripts/packages.mjs'
 
-const packages = join(import.meta.dirname, '../../packages')
-const tsup = join(dirname(createRequire(import.meta.url).resolve('tsup/package.json')), 'dist/cli-default.js')
+/** What is measured. */
+const measured = ['core', 'client', 'server', 'react', 'solid', 'vue', 'svelte']
 
-/** What is measured, each after what it imports. */
-const order = ['core', 'client', 'server', 'react', 'solid', 'vue', 'svelte']
-
-/** Builds what has changed since it was built, as its package does. */
+/** Builds the JavaScript of what has changed since it was built. */
 export async function buildChanged(log) {
   let changed = false
-  for (const name of order) {
-    const folder = join(packages, name)
-    const built = newest(join(folder, 'dist'))
-    if (newest(join(folder, 'src')) <= built) continue
+  for (const one of packages.filter(({ name }) => measured.includes(name))) {
+    const built = newest(join(one.folder, 'dist'))
+    if (newest(join(one.folder, 'src')) <= built) continue
     changed = true
-    log(`building ${name}`)
-    await promisify(execFile)(process.execPath, [tsup], { cwd: folder })
+    log(`building ${one.name}`)
+    await buildPackage(one)
   }
   return changed
 }

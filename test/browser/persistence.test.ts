@@ -58,7 +58,7 @@ beforeAll(async () => {
   browser = await launchBrowser()
   context = await browser.newContext()
   page = await openPage()
-}, 60_000)
+})
 
 afterAll(async () => {
   await browser?.close()

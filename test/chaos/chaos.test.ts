@@ -34,7 +34,7 @@ const games = [
 
 for (const { name, ledger, test } of games) {
   const promise = `${calls} approved calls under kill -9 and broken connections run at most once, and none is lost: the ledger in ${name}`
-  test(promise, { timeout: 120_000 }, async () => {
+  test(promise, async () => {
     const { wrong, completed, interrupted, refused, kills } = await play(ledger, 7)
     expect({ wrong, ended: completed + interrupted + refused }).toEqual({ wrong: [], ended: calls })
     expect(kills > 0).toBe(true)

@@ -4,9 +4,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { complaintsOf, isCode, problemsIn, writeBlocks } from './code.js'
 import { blocksOf, writtenPages } from './markdown.js'
 
-/** The types of every package and of three peers are read. */
-const patience = 480_000
-
 const blocks = writtenPages().flatMap(blocksOf).filter(isCode)
 let folder = ''
 /** They work beside the compiler, each in a process of its own. */
@@ -27,34 +24,18 @@ test('no page shows a file twice', () => {
   expect(named).toEqual([...new Set(named)])
 })
 
-test(
-  'every block in TypeScript or JavaScript compiles under strict settings, with React where it has elements',
-  () => {
-    expect(problemsIn(join(folder, 'react'))).toEqual([])
-  },
-  patience,
-)
+test('every block in TypeScript or JavaScript compiles under strict settings, with React where it has elements', () => {
+  expect(problemsIn(join(folder, 'react'))).toEqual([])
+})
 
-test(
-  'every block for Solid compiles',
-  () => {
-    expect(problemsIn(join(folder, 'solid'))).toEqual([])
-  },
-  patience,
-)
+test('every block for Solid compiles', () => {
+  expect(problemsIn(join(folder, 'solid'))).toEqual([])
+})
 
-test(
-  'every block for Vue passes the checker of Vue',
-  async () => {
-    expect(await complaints.vue).toBe('')
-  },
-  patience,
-)
+test('every block for Vue passes the checker of Vue', async () => {
+  expect(await complaints.vue).toBe('')
+})
 
-test(
-  'every block for Svelte passes the checker of Svelte',
-  async () => {
-    expect(await complaints.svelte).toBe('')
-  },
-  patience,
-)
+test('every block for Svelte passes the checker of Svelte', async () => {
+  expect(await complaints.svelte).toBe('')
+})

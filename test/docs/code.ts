@@ -25,11 +25,11 @@ function frameworkOf({ page, file = '', language, code, given }: Block): Framewo
 }
 
 /**
- * Writes the blocks as files, a folder for each framework and in it one for each page, inside the workspace, so that the packages are
- * found as a user's would be. Returns the folder.
+ * Writes the blocks as files, a folder for each framework and in it one for each page. They lie inside the workspace, so that a block
+ * imports the built packages, as a user would, and the peers that `test/package.json` names. Returns the folder.
  */
 export function writeBlocks(blocks: readonly Block[]): string {
-  const parent = join(root, '.verify')
+  const parent = join(root, 'test/.verify')
   mkdirSync(parent, { recursive: true })
   const folder = mkdtempSync(join(parent, 'docs-'))
   for (const framework of frameworks) writeConfig(join(folder, framework), framework)
@@ -64,7 +64,12 @@ const jsx = { react: {}, vue: {}, svelte: {}, solid: { jsx: 'preserve', jsxImpor
 
 function writeConfig(folder: string, framework: Framework): void {
   const compilerOptions = {
-    paths: sourcePaths(),
+    // a package of the React example
+    paths: {
+      '@vitejs/plugin-react': [
+        join(root, 'examples/react/node_modules/@vitejs/plugin-react/dist/index.d.ts'),
+      ],
+    },
     types: ['node', 'vite/client'],
     jsx: 'react-jsx',
     allowJs: true,
@@ -73,19 +78,8 @@ function writeConfig(folder: string, framework: Framework): void {
     ...jsx[framework],
   }
   mkdirSync(folder, { recursive: true })
-  const config = { extends: '../../../tsconfig.base.json', compilerOptions, include: ['**/*'] }
+  const config = { extends: '../../../../tsconfig.base.json', compilerOptions, include: ['**/*'] }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
-}
-
-/** As in the type check of the workspace: the sources, so that no build stands between a change and what is found here. */
-function sourcePaths(): Record<string, string[]> {
-  const { config } = ts.readConfigFile(join(root, 'tsconfig.sources.json'), ts.sys.readFile)
-  const paths: Record<string, string[]> = config.compilerOptions.paths
-  const absolute = Object.entries(paths).map(([name, [path = '']]) => [name, [join(root, path)]])
-  const ofExamples = {
-    '@vitejs/plugin-react': [join(root, 'examples/react/node_modules/@vitejs/plugin-react/dist/index.d.ts')],
-  }
-  return { ...Object.fromEntries(absolute), ...ofExamples }
 }
 
 /** What the compiler of TypeScript says about a folder of blocks. */

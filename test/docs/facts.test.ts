@@ -114,7 +114,7 @@ test('sizes that a page names are the budgets of the build', () => {
 })
 
 test('versions of peers that the migration pages were read from are the ones that are installed', () => {
-  const { devDependencies } = JSON.parse(readPage('package.json'))
+  const { devDependencies } = JSON.parse(readPage('test/package.json'))
   const told = writtenPages().flatMap((page) =>
     [...proseOf(page).matchAll(/`((?:@[\w-]+\/)?[\w-]+)` (\d+\.\d+\.\d+)/g)].map(([, name = '', version]) => {
       return { page, name, version }

@@ -91,6 +91,9 @@ async function startDemo(delay: number, page: PageName): Promise<DemoServer> {
   }
 }
 
+/** Milliseconds. Waits end by what happens on the page; this only ends what hangs, also on a machine that is busy with other work. */
+export const waitLimit = 300_000
+
 export function launchBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath: findChromium(),
@@ -142,7 +145,7 @@ export async function openChat(
 /** One more tab of the same browser: it shares what the browser keeps. */
 export async function openTab(context: BrowserContext, url: string): Promise<ChatPage> {
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(waitLimit)
   const complaints: string[] = []
   let requests = 0
   page.on('console', (message) => {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Interrupt, ResumeEntry, RunAgentInput } from '@countersign/core'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { full } from '../full.js'
 import { launchBrowser, openChat, type PageName } from './demo.js'
 import { type ChatHandler, pageOnOtherServer } from './other-server.js'
 
@@ -102,7 +103,7 @@ beforeAll(async () => {
 })
 afterAll(() => browser.close())
 
-const pages: readonly PageName[] = ['react', 'solid', 'vue', 'svelte']
+const pages: readonly PageName[] = full ? ['react', 'solid', 'vue', 'svelte'] : ['react', 'vue']
 
 test.each(pages)(
   'a question is a form that its schema checks, and every request says who asks (%s)',

@@ -1,3 +1,4 @@
-import { describePage } from './page-script.js'
+import { full } from '../full.js'
+import { describePage, everyFramework } from './page-script.js'
 
-describePage('svelte')
+describePage('svelte', full ? undefined : everyFramework)

@@ -11,22 +11,31 @@ import {
 } from '@countersign/testing'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { full } from '../full.js'
 import { brief, randomModel } from './models.mjs'
 
 const client = { ChatClient, stream }
 const seed = 20_260_101
 
+/** What is queued differs from what is cancelled only after a message that comes between: `npm test` takes one of the two. */
+const models = full ? brief : brief.filter(({ mode }) => mode === 'cancel')
+
 test('every invariant holds in every timeline of the small models', async () => {
-  const { failures, timelines } = await explore({ client, models: brief })
+  const { failures, timelines } = await explore({ client, models })
   expect(failures.map(printFailure)).toEqual([])
-  expect(timelines.size).toBeGreaterThan(8000)
-}, 180_000)
+  expect(timelines.size).toBeGreaterThan(full ? 8000 : 3500)
+})
 
 test('every invariant holds in random longer timelines', async () => {
-  const { failures, timelines } = await exploreRandom({ client, seed, timelines: 300, model: randomModel })
+  const { failures, timelines } = await exploreRandom({
+    client,
+    seed,
+    timelines: full ? 2000 : 200,
+    model: randomModel,
+  })
   expect(failures.map(printFailure), `seed ${seed}`).toEqual([])
-  expect(timelines.size).toBeGreaterThan(290)
-}, 60_000)
+  expect(timelines.size).toBeGreaterThan(full ? 1950 : 190)
+})
 
 test('a client that forgets an answer is found out, and its timeline can be played again', async () => {
   class Forgetful extends ChatClient {

@@ -1,19 +1,15 @@
 // Breaks a copy of the client in each way of mutants.mjs and says whether the exploration notices. Run `pnpm build` first.
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { explore, invariants, printFailure } from '@countersign/testing'
+import { build } from 'esbuild'
 import { given } from '../../scripts/arguments.mjs'
 import { brief } from './models.mjs'
 import { mutants } from './mutants.mjs'
 
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, '.verify/mutants')
-
-// tsup brings the bundler that builds the packages
-const require = createRequire(import.meta.url)
-const { build } = createRequire(require.resolve('tsup'))('esbuild')
 
 /** A copy of core and client with the mutation in it, as one module. */
 async function load(mutant, number) {

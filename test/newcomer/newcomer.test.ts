@@ -4,12 +4,14 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Block, blocksOf } from '../docs/markdown.js'
 import { launchBrowser } from '../e2e/demo.js'
+import { full } from '../full.js'
 import { freePort } from './free-port.js'
 import { type Framework, frameworks, type Newcomer, newcomer } from './newcomer.js'
 import { type Registry, serveRegistry } from './registry.js'
 
-/** `npm run newcomer -- vue` asks for one framework. */
-const asked = frameworks.filter((framework) => (process.env.NEWCOMER ?? framework) === framework)
+/** `npm run newcomer -- vue` asks for one framework, `npm run test:full` for all. */
+const { NEWCOMER = full ? 'all' : 'react' } = process.env
+const asked = frameworks.filter((framework) => NEWCOMER === 'all' || NEWCOMER === framework)
 
 let registry: Registry
 let browser: Browser
@@ -17,7 +19,7 @@ let browser: Browser
 beforeAll(async () => {
   registry = await serveRegistry(['core', 'client', 'server', ...asked])
   browser = await launchBrowser()
-}, 300_000)
+})
 
 afterAll(async () => {
   await browser?.close()
@@ -39,7 +41,7 @@ for (const framework of asked) {
     } finally {
       await person.leave()
     }
-  }, 480_000)
+  })
 }
 
 async function followStart(person: Newcomer, framework: Framework): Promise<void> {

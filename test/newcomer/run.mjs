@@ -10,8 +10,8 @@ if (framework !== undefined && !frameworks.includes(framework)) {
   process.exit(1)
 }
 const root = join(import.meta.dirname, '../..')
-const env = { ...process.env, ...(framework && { NEWCOMER: framework }) }
-const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--project', 'workspace', 'test/newcomer']
+const env = { ...process.env, NEWCOMER: framework ?? 'all' }
+const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', 'test/newcomer']
 process.exitCode = await ended(
   start(process.execPath, args, { cwd: root, stdio: 'inherit', shell: false, env }),
 )

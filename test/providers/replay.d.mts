@@ -22,7 +22,10 @@ export const ownFixtures: string
 export const writtenCases: string
 export const writeSizes: readonly number[]
 export function casesOf(folder: string): readonly ReplayCase[]
-export function replayFolder(folder: string): Promise<{ lines: string[]; agrees: boolean }>
+export function replayFolder(
+  folder: string,
+  sizes?: readonly number[],
+): Promise<{ lines: string[]; agrees: boolean }>
 export function isSpoken(entry: ReplayCase): boolean
 export function listen(
   model: Model,

@@ -127,10 +127,10 @@ export async function checkCase(entry, { folder = ownFixtures, sizes = writeSize
 }
 
 /** What a case comes to: nothing where it agrees, else why not. What is wrong with its files is a difference too. */
-async function reasonsOf(entry, folder) {
+async function reasonsOf(entry, folder, sizes) {
   try {
     if (!isSpoken(entry)) return [`there is no adapter for the protocol ${JSON.stringify(entry.protocol)}`]
-    return [...new Set(await checkCase(entry, { folder }))]
+    return [...new Set(await checkCase(entry, { folder, sizes }))]
   } catch (error) {
     return [error instanceof FolderError ? error.message : `it could not be replayed: ${error}`]
   }
@@ -150,13 +150,13 @@ function unjudged(entry, folder) {
  *
  * @returns {Promise<{ lines: string[], agrees: boolean }>}
  */
-export async function replayFolder(folder) {
+export async function replayFolder(folder, sizes = writeSizes) {
   const byProvider = new Map()
   for (const entry of casesOf(folder)) {
     const row = byProvider.get(entry.provider) ?? { cases: 0, differing: [], unjudged: [] }
     byProvider.set(entry.provider, row)
     row.cases++
-    const reasons = await reasonsOf(entry, folder)
+    const reasons = await reasonsOf(entry, folder, sizes)
     if (reasons.length > 0) row.differing.push(`  ${entry.id}: ${reasons.join('\n    ')}`)
     const unknown = unjudged(entry, folder)
     if (unknown.length > 0)

@@ -18,5 +18,5 @@ for (const mode of ['cancel', 'queue']) {
     )
     for (const profile of profiles) expect(run.stdout).toContain(profile)
     expect(run.status).toBe(0)
-  }, 120_000)
+  })
 }

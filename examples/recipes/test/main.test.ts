@@ -1,8 +1,6 @@
 import { expect, test, vi } from 'vitest'
 
-test('S2.68 S2.36 the recipes run as a program, with a scripted model and no key', {
-  timeout: 60_000,
-}, async () => {
+test('S2.68 S2.36 the recipes run as a program, with a scripted model and no key', async () => {
   vi.spyOn(console, 'warn').mockImplementation(() => {})
   const printed: string[] = []
   vi.spyOn(console, 'log').mockImplementation((line) => void printed.push(String(line)))

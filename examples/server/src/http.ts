@@ -40,7 +40,7 @@ export function pageServer(pageFolder: string, api: Readonly<Record<`/${string}`
 }
 
 /**
- * Listens on a loopback port: `port`, or the next free one where `port` was not asked for by name. Resolves to the URL.
+ * Listens on a loopback port: `port`, or the next free one of as many as `tries`. Resolves to the URL.
  */
 export async function listen(server: Server, port: number, tries = 1): Promise<string> {
   try {

@@ -23,7 +23,6 @@ if (!existsSync(join(page, 'index.html')))
   )
 
 const { choice, because } = choose()
-console.log(because)
 await fillOnce(workspace, Date.now())
 const files = await openFileServer(workspace).catch((error: unknown) => {
   console.warn('The MCP server of the demo cannot be started, and its tools are left out.', error)
@@ -39,8 +38,14 @@ const api = {
 }
 const server = pageServer(page, api)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close())
-const url = await listen(server, Number(PORT || 5173), PORT ? 1 : 50)
-console.log(`Countersign demo: ${url} (files: ${workspace})`)
+const wanted = Number(PORT || 5173)
+const url = await listen(server, wanted, 50).catch((error: unknown) =>
+  giveUp(`The server cannot listen on port ${wanted} or the 49 after it: ${error}. Name another with PORT.`),
+)
+console.log(because)
+console.log(`Files: ${workspace}`)
+if (wanted !== 0 && Number(new URL(url).port) !== wanted) console.log(`Port ${wanted} is in use.`)
+console.log(`Open ${url} (Ctrl+C stops it)`)
 
 function choose(): ChosenModel {
   try {

@@ -63,43 +63,37 @@ const yes = (approvalId = '', scope: 'once' | 'session' = 'once'): ResumeEntry[]
   { interruptId: approvalId, status: 'resolved', payload: { approved: true, scope } },
 ]
 
-const inTime = { timeout: 60_000 }
+test('E.9 S3.79 asked, kill -9, restarted, answered: the call runs once, and a repeat after one more kill gets the same result', async () => {
+  const folder = await newFolder()
+  const file = join(folder, 'workspace/reports/budget.csv')
+  const first = await start(folder)
+  const { asked, history } = await ask(first, 'Delete reports/budget.csv')
+  expect([asked.length, existsSync(file)]).toEqual([1, true])
+  await first.kill()
 
-test(
-  'E.9 S3.79 asked, kill -9, restarted, answered: the call runs once, and a repeat after one more kill gets the same result',
-  inTime,
-  async () => {
-    const folder = await newFolder()
-    const file = join(folder, 'workspace/reports/budget.csv')
-    const first = await start(folder)
-    const { asked, history } = await ask(first, 'Delete reports/budget.csv')
-    expect([asked.length, existsSync(file)]).toEqual([1, true])
-    await first.kill()
+  const second = await start(folder)
+  const answer = yes(asked[0]?.approval.id)
+  const answered = await second.post(history, answer)
+  const [result] = results(answered.events)
+  expect([result?.content, existsSync(file), refusals(answered.events)]).toMatchObject([
+    { path: 'reports/budget.csv' },
+    false,
+    [],
+  ])
+  await second.kill()
 
-    const second = await start(folder)
-    const answer = yes(asked[0]?.approval.id)
-    const answered = await second.post(history, answer)
-    const [result] = results(answered.events)
-    expect([result?.content, existsSync(file), refusals(answered.events)]).toMatchObject([
-      { path: 'reports/budget.csv' },
-      false,
-      [],
-    ])
-    await second.kill()
+  const third = await start(folder)
+  const repeated = await third.post(history, answer)
+  expect(results(repeated.events)[0]?.content).toEqual(result?.content)
+  const contrary: ResumeEntry[] = [
+    { interruptId: asked[0]?.approval.id ?? '', status: 'resolved', payload: { approved: false } },
+  ]
+  const contradicted = await third.post(history, contrary)
+  expect(refusals(contradicted.events)).toMatchObject([{ code: 'approval-conflict' }])
+  await third.kill()
+})
 
-    const third = await start(folder)
-    const repeated = await third.post(history, answer)
-    expect(results(repeated.events)[0]?.content).toEqual(result?.content)
-    const contrary: ResumeEntry[] = [
-      { interruptId: asked[0]?.approval.id ?? '', status: 'resolved', payload: { approved: false } },
-    ]
-    const contradicted = await third.post(history, contrary)
-    expect(refusals(contradicted.events)).toMatchObject([{ code: 'approval-conflict' }])
-    await third.kill()
-  },
-)
-
-test('S3.20 a session approval is still honoured by a new process after kill -9', inTime, async () => {
+test('S3.20 a session approval is still honoured by a new process after kill -9', async () => {
   const folder = await newFolder()
   const first = await start(folder)
   const { asked, history } = await ask(first, 'Rename todo.md to tasks.md')
@@ -114,43 +108,35 @@ test('S3.20 a session approval is still honoured by a new process after kill -9'
   await second.kill()
 })
 
-test(
-  'S3.21 revoked, kill -9, and a request with the old history in a new process is asked about again',
-  inTime,
-  async () => {
-    const folder = await newFolder()
-    const first = await start(folder)
-    const { asked, history } = await ask(first, 'Rename todo.md to tasks.md')
-    const answered = await first.post(history, yes(asked[0]?.approval.id, 'session'))
-    expect(await first.grants('DELETE')).toEqual({ revoked: 1 })
-    await first.kill()
+test('S3.21 revoked, kill -9, and a request with the old history in a new process is asked about again', async () => {
+  const folder = await newFolder()
+  const first = await start(folder)
+  const { asked, history } = await ask(first, 'Rename todo.md to tasks.md')
+  const answered = await first.post(history, yes(asked[0]?.approval.id, 'session'))
+  expect(await first.grants('DELETE')).toEqual({ revoked: 1 })
+  await first.kill()
 
-    const second = await start(folder)
-    const next = await ask(second, 'Rename tasks.md to list.md', answered.history)
-    expect([next.asked.length, next.ran.length]).toEqual([1, 0])
-    const again = await second.post(history, yes(asked[0]?.approval.id, 'session'))
-    expect(refusals(again.events)).toEqual([])
-    expect(await second.grants()).toEqual({ grants: [] })
-    await second.kill()
-  },
-)
+  const second = await start(folder)
+  const next = await ask(second, 'Rename tasks.md to list.md', answered.history)
+  expect([next.asked.length, next.ran.length]).toEqual([1, 0])
+  const again = await second.post(history, yes(asked[0]?.approval.id, 'session'))
+  expect(refusals(again.events)).toEqual([])
+  expect(await second.grants()).toEqual({ grants: [] })
+  await second.kill()
+})
 
-test(
-  'several processes of the demo share one secret and one ledger: asked on one, answered on another',
-  inTime,
-  async () => {
-    const folder = await newFolder()
-    const servers = await Promise.all([start(folder), start(folder), start(folder)])
-    const [one, other] = servers
-    if (one === undefined || other === undefined) throw new Error('too few servers')
-    const { asked, history } = await ask(one, 'Delete reports/budget.csv')
-    const answers = [other, one, other].map((server) => server.post(history, yes(asked[0]?.approval.id)))
-    const outcomes = (await Promise.all(answers)).map(({ events }) => results(events)[0]?.content)
-    expect(outcomes).toEqual([outcomes[0], outcomes[0], outcomes[0]])
-    expect(outcomes[0]).toMatchObject({ path: 'reports/budget.csv' })
-    await Promise.all(servers.map(({ kill }) => kill()))
-  },
-)
+test('several processes of the demo share one secret and one ledger: asked on one, answered on another', async () => {
+  const folder = await newFolder()
+  const servers = await Promise.all([start(folder), start(folder), start(folder)])
+  const [one, other] = servers
+  if (one === undefined || other === undefined) throw new Error('too few servers')
+  const { asked, history } = await ask(one, 'Delete reports/budget.csv')
+  const answers = [other, one, other].map((server) => server.post(history, yes(asked[0]?.approval.id)))
+  const outcomes = (await Promise.all(answers)).map(({ events }) => results(events)[0]?.content)
+  expect(outcomes).toEqual([outcomes[0], outcomes[0], outcomes[0]])
+  expect(outcomes[0]).toMatchObject({ path: 'reports/budget.csv' })
+  await Promise.all(servers.map(({ kill }) => kill()))
+})
 
 test('the secret is made once, whole and for its user only', async () => {
   const file = join(await newFolder(), 'state/secret')

@@ -204,7 +204,7 @@ test('U.2 UI to prompt to UI is lossless for everything a peer can have in its v
     expect(overTheWire(promptToAGUI(prompt))).toEqual(overTheWire(toAGUIMessages(messages)))
   })
   fc.assert(property, { seed, numRuns: 200 })
-}, 60_000)
+})
 
 /** How far a call of the property test has come. */
 const progress = fc.constantFrom(
@@ -282,7 +282,7 @@ test('U.2 prompt to UI to prompt is stable, with 0 to 5 calls in every state and
     expect(promptFromAGUI(overTheWire(promptToAGUI(prompt)))).toEqual(prompt)
   })
   fc.assert(property, { seed, numRuns: 200 })
-}, 60_000)
+})
 
 test('D11 S0.43 orphans are left out with a warning, and an answer is matched by its approval alone', () => {
   const warned: string[] = []

@@ -264,4 +264,4 @@ test('one wrong value anywhere in any event is judged as by the schemas of @ag-u
     else if (event) expect(EventSchema.safeParse(event).error?.message).toBeUndefined()
   })
   fc.assert(property, { seed, numRuns })
-}, 60_000)
+})

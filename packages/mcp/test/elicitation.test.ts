@@ -30,7 +30,7 @@ const told = (events: readonly AGUIEvent[]) =>
 describe.each([
   ['stdio', overStdio],
   ['HTTP', overHttp],
-] as const)('a question of a server over %s', { timeout: 60_000 }, (_, start) => {
+] as const)('a question of a server over %s', (_, start) => {
   async function connect(options: Partial<McpToolsOptions> = {}) {
     const server = await start(script, join(await workspace(), 'log'))
     const mcp = await mcpTools(server.source, { server: 'odd', warn: () => {}, ...options })
@@ -51,7 +51,7 @@ describe.each([
       for await (const event of agent.run(input([user('go')]), { answers, ...options })) events.push(event)
     })()
     const asked = async (count = 1): Promise<Question> => {
-      await expect.poll(() => questions(events).length, { timeout: 5000 }).toBe(count)
+      await expect.poll(() => questions(events).length).toBe(count)
       return questions(events)[count - 1] ?? expect.fail('nothing was asked')
     }
     return { answers, events, done, asked }

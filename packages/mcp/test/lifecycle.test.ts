@@ -48,9 +48,7 @@ test('a server that ends in the middle of a call is started again for the next o
   expect(await logged()).toEqual(['die'])
 })
 
-test('a stream that could be taken up again, on a server that is gone, is an honest failure too', {
-  timeout: 30_000,
-}, async () => {
+test('a stream that could be taken up again, on a server that is gone, is an honest failure too', async () => {
   const log = join(await workspace(), 'log')
   const server = await overHttp(script, log)
   const mcp = await mcpTools(server.source, { server: 'odd' })

@@ -40,7 +40,7 @@ const inOld = async (folder: string) => (await readdir(join(folder, 'old'))).sor
 describe.each([
   ['stdio', overStdio],
   ['HTTP', overHttp],
-] as const)('over %s', { timeout: 60_000 }, (_, start) => {
+] as const)('over %s', (_, start) => {
   async function connect(...more: string[]) {
     const folder = await workspace()
     const server: Started = await start(script, folder, ...more)

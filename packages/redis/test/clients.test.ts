@@ -51,7 +51,7 @@ test('the ledger works on a pool of connections', async () => {
   expect(await useEverything(redisLedger(pool))).toEqual(everything)
 })
 
-test('the ledger works on a cluster: each script keeps to one slot', { timeout: 30_000 }, async () => {
+test('the ledger works on a cluster: each script keeps to one slot', async () => {
   const url = await start(true)
   const node = await createClient({ url })
     .on('error', () => {})

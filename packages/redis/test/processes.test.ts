@@ -38,12 +38,10 @@ describeSharedLedger(
     const ran = async () => (await readFile(log, 'utf8')).split('\n').filter((line) => line !== '')
     return { ledger: redisLedger(await connect(), { prefix }), start, ran, close: () => {} }
   },
-  { test: (name, run) => test(name, { timeout: 60_000 }, run), expect },
+  { test: (name, run) => test(name, run), expect },
 )
 
-test('a run whose process was killed ends for its readers, and is then forgotten', {
-  timeout: 30_000,
-}, async () => {
+test('a run whose process was killed ends for its readers, and is then forgotten', async () => {
   const prefix = newPrefix()
   const log = redisRunLog(await connect(), { prefix })
   const child = spawn(process.execPath, [script.file, 'run', url, prefix], {

@@ -34,9 +34,7 @@ async function start() {
   return { server, client }
 }
 
-test('Redis fails between claim and outcome: ledger-unavailable, and after its restart the outcome is recorded', {
-  timeout: 40_000,
-}, async () => {
+test('Redis fails between claim and outcome: ledger-unavailable, and after its restart the outcome is recorded', async () => {
   const { server, client } = await start()
   const ledger = redisLedger(client, { timeout: 500 })
   await ledger.issue(record)
@@ -55,9 +53,7 @@ test('Redis fails between claim and outcome: ledger-unavailable, and after its r
   expect((await ledger.list('alice')).length).toBe(1)
 })
 
-test('what waited for Redis and was given up is not done when it comes back', {
-  timeout: 40_000,
-}, async () => {
+test('what waited for Redis and was given up is not done when it comes back', async () => {
   const { server, client } = await start()
   const ledger = redisLedger(client, { timeout: 300 })
   await ledger.issue(record)
@@ -71,7 +67,7 @@ test('what waited for Redis and was given up is not done when it comes back', {
   expect((await patient.claim(record, approve, 'h2', 1000)).status).toBe('claimed')
 })
 
-test('open runs and readers hear again after Redis has come back', { timeout: 40_000 }, async () => {
+test('open runs and readers hear again after Redis has come back', async () => {
   const { server, client } = await start()
   const log = redisRunLog(client, { timeout: 10_000 })
   const channel = redisAnswerChannel(client, { timeout: 10_000 })

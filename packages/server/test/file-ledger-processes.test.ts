@@ -34,10 +34,10 @@ describeSharedLedger(
     }
     return { ledger, start, ran: () => linesOf(log), close: ledger.close }
   },
-  { test: (name, run) => test(name, { timeout: 60_000 }, run), expect },
+  { test: (name, run) => test(name, run), expect },
 )
 
-test('processes that make the same file at the same time share one ledger', { timeout: 30_000 }, async () => {
+test('processes that make the same file at the same time share one ledger', async () => {
   const path = newFile()
   const openings = Array.from({ length: 6 }, () => promisify(execFile)(process.execPath, [script.file, path]))
   const ids = (await Promise.all(openings)).map(({ stdout }) => stdout.trim())

@@ -188,7 +188,7 @@ test('an SQLite from before 3.51.3 refuses a file while a newer one writes its l
   old.close()
 })
 
-test('the same SQLite for all that share a file: the older one is told so', { timeout: 20_000 }, async () => {
+test('the same SQLite for all that share a file: the older one is told so', async () => {
   const path = newFile()
   const current = await fileLedger(path)
   await current.issue(record('a'))

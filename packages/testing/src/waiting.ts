@@ -44,15 +44,15 @@ export function within<T>(ms: number, promise: Promise<T>, explain: () => string
 }
 
 /**
- * Resolves with the first snapshot that fulfils `condition`, which may be the present one. Fails after `ms` (default 5 s), showing the
- * state that was reached.
+ * Resolves with the first snapshot that fulfils `condition`, which may be the present one. Fails after `ms` milliseconds, showing the
+ * state that was reached. The default, 30 s, ends what hangs; where your test runner ends a test earlier, pass less.
  *
  * @example await until(client, ({ status }) => status === 'ready')
  */
 export function until<Tools extends ToolMap>(
   client: ChatClient<Tools>,
   condition: (snapshot: ChatSnapshot<Tools>) => boolean,
-  ms = 5000,
+  ms = 30_000,
 ): Promise<ChatSnapshot<Tools>> {
   let leave = (): void => {}
   const met = new Promise<ChatSnapshot<Tools>>((resolve) => {

@@ -20,8 +20,9 @@ export interface Bench {
   open(delay?: number, options?: BrowserContextOptions): Promise<Demo>
 }
 
-/** What the script needs to drive the page of one framework. Call it at the top of a test file. */
-export function pageBench(name: PageName): Bench {
+/** What the script needs to drive the page of one framework: it takes the specs that one of `chosen` matches. */
+export function pageBench(name: PageName, chosen: readonly RegExp[]): Bench & { end(): void } {
+  const unused = new Set(chosen)
   let browser: Browser
   const servers = demoServers(name)
   let chat: ChatPage | undefined
@@ -45,7 +46,15 @@ export function pageBench(name: PageName): Bench {
   }
 
   return {
-    spec: (sentence, run) => test(`${sentence} (${name})`, run),
+    spec(sentence, run) {
+      const matching = chosen.filter((words) => words.test(sentence))
+      for (const words of matching) unused.delete(words)
+      if (matching.length > 0) test(`${sentence} (${name})`, run)
+    },
+    /** Throws where a spec that was chosen has another name now. */
+    end() {
+      if (unused.size > 0) throw new Error(`No spec matches ${[...unused].join(', ')}.`)
+    },
     async open(delay = 0, options = {}) {
       const { url, folder } = await servers.open(delay)
       const opened = await visit(url, options)

@@ -1,0 +1,53 @@
+// JavaScript of the packages: ESM and, where a package offers it, CommonJS.
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { entriesOf, offersCommonJs, packages } from './packages.mjs'
+
+/** Dependencies that offer no CommonJS: the CommonJS files contain them. */
+const modulesOnly = ['canonicalize']
+
+/** React Server Components need to be told which modules run in the browser. */
+const banners = { react: { js: "'use client'" } }
+
+/** Builds one package into its `dist`, or into `outdir`. Types are made by types.mjs, for all packages at once. */
+export async function buildPackage(one, outdir = join(one.folder, 'dist')) {
+  const { dependencies = {}, peerDependencies = {} } = one.manifest
+  const external = [...Object.keys(dependencies), ...Object.keys(peerDependencies)]
+  const options = {
+    absWorkingDir: one.folder,
+    entryPoints: entriesOf(one),
+    outdir,
+    bundle: true,
+    platform: 'node',
+    target: 'es2022',
+    banner: banners[one.name] ?? {},
+    logLevel: 'warning',
+  }
+  rmSync(outdir, { recursive: true, force: true })
+  await build({ ...options, format: 'esm', splitting: true, external })
+  if (!offersCommonJs(one)) return
+  const imported = external.filter((name) => !modulesOnly.includes(name))
+  await build({ ...options, format: 'cjs', outExtension: { '.js': '.cjs' }, external: imported })
+}
+
+export async function buildPackages() {
+  await Promise.all(packages.map((one) => buildPackage(one)))
+}
+
+/** Builds a program of `examples` for Node into its `dist`. It imports the packages as they were built. */
+export async function buildProgram(folder) {
+  await build({
+    absWorkingDir: folder,
+    entryPoints: ['src/main.ts'],
+    outfile: 'dist/main.js',
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    packages: 'external',
+    // the page's sources are shared, and have no build of their own
+    alias: { '@countersign/example-page': join(folder, '../page/src') },
+    logLevel: 'warning',
+  })
+}

@@ -1,0 +1,69 @@
+// Installs what the lock file names. A second run with nothing changed does nothing.
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { capture } from './run.mjs'
+
+const root = join(import.meta.dirname, '..')
+const stamp = join(root, 'node_modules/.countersign.json')
+const { packageManager } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+
+/** The running npm where there is one, so that no other npm on PATH takes its place. */
+const npm = () => {
+  const cli = process.env.npm_execpath ?? ''
+  return basename(cli) === 'npm-cli.js' ? [process.execPath, cli] : ['npm']
+}
+
+/** The command of the pinned pnpm, which needs nothing but npm. */
+export function pnpm(...args) {
+  return [...npm(), 'exec', '--yes', `--package=${packageManager}`, '--', 'pnpm', ...args]
+}
+
+/** A digest of everything that decides what is installed. */
+function wanted() {
+  const members = ['packages', 'examples'].flatMap((parent) =>
+    readdirSync(join(root, parent)).map((name) => join(parent, name, 'package.json')),
+  )
+  const files = ['pnpm-lock.yaml', 'pnpm-workspace.yaml', 'package.json', ...members].map((file) =>
+    join(root, file),
+  )
+  const hash = createHash('sha256')
+  for (const file of files) if (existsSync(file)) hash.update(readFileSync(file))
+  return hash.digest('hex')
+}
+
+/** What was installed last: the digest, and the names of the parts of the workspace, or `all`. */
+function installed() {
+  try {
+    return JSON.parse(readFileSync(stamp, 'utf8'))
+  } catch {
+    return { digest: '', parts: [] }
+  }
+}
+
+/**
+ * Installs the workspace, or only what `parts` (names of packages) need to run. Resolves with what it came to: `done` is false where nothing
+ * was to do; `problem` says what is wrong and the way out; `output` is what the installer printed.
+ */
+export async function install(parts = ['all']) {
+  const digest = wanted()
+  const before = installed()
+  const known = before.digest === digest ? before.parts : []
+  if (known.includes('all') || parts.every((part) => known.includes(part))) return { done: false, output: '' }
+  const filters = parts.includes('all') ? [] : parts.flatMap((part) => ['--filter-prod', `${part}...`])
+  const [command, ...args] = pnpm('install', '--frozen-lockfile', '--prefer-offline', ...filters)
+  const { status, output } = await capture(command, args, { cwd: root })
+  if (status !== 0) return { done: true, output, problem: explain(output) }
+  writeFileSync(stamp, JSON.stringify({ digest, parts: [...new Set([...known, ...parts])] }))
+  return { done: true, output }
+}
+
+const offline =
+  /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ERR_SOCKET_TIMEOUT|network/i
+
+function explain(output) {
+  if (offline.test(output))
+    return 'The packages could not be downloaded: the package registry does not answer. Check the network and the proxy settings of npm, then run this again.'
+  if (output.includes('ENOSPC')) return 'The disk is full. Make room, then run this again.'
+  return 'The packages could not be installed. What the installer printed is above.'
+}

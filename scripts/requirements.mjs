@@ -1,0 +1,10 @@
+// Imported first: ends with a clear message where this Node is too old for everything that follows.
+const needed = [20, 19]
+const [major, minor] = process.versions.node.split('.').map(Number)
+
+if (major < needed[0] || (major === needed[0] && minor < needed[1])) {
+  console.error(
+    `Countersign needs Node ${needed.join('.')} or newer, and this is Node ${process.versions.node}. Install a newer one from nodejs.org or with your version manager, then run this again.`,
+  )
+  process.exit(1)
+}

@@ -1,0 +1,93 @@
+// `npm start [-- react|solid|vue|svelte] [--verbose]`: installs and builds what the demo needs, where that is not done, and starts its server.
+import './requirements.mjs'
+
+const { createHash } = await import('node:crypto')
+const { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } = await import('node:fs')
+const { join } = await import('node:path')
+const { install } = await import('./install.mjs')
+const { capture, runGroup, since } = await import('./run.mjs')
+
+const root = join(import.meta.dirname, '..')
+const pages = ['react', 'solid', 'vue', 'svelte']
+const words = process.argv.slice(2)
+const verbose = words.includes('--verbose')
+const [page = 'react', ...more] = words.filter((word) => word !== '--verbose' && word !== '--')
+
+if (!pages.includes(page) || more.length > 0)
+  fail(`npm start takes the name of one page (${pages.join(', ')}) and --verbose, not "${words.join(' ')}".`)
+
+function fail(message) {
+  console.error(message)
+  process.exit(1)
+}
+
+/** Does one piece of work and says what it took; what it printed is shown where it failed, or with --verbose. */
+async function step(title, work) {
+  const began = performance.now()
+  const told = process.stdout.isTTY && !verbose
+  if (told) process.stdout.write(`${title}...`)
+  const { output, problem, result = '' } = await work()
+  const line = `${title}${result}: ${problem === undefined ? since(began) : 'failed'}`
+  console.log(told ? `\r${line}\u001B[K` : line)
+  if (verbose || problem !== undefined) process.stdout.write(output)
+  if (problem !== undefined) fail(problem)
+}
+
+/** A digest of everything that the demo is built from. */
+function sources() {
+  const folders = ['packages', 'examples'].flatMap((parent) =>
+    readdirSync(join(root, parent)).map((name) => join(root, parent, name, 'src')),
+  )
+  const hash = createHash('sha256').update(readFileSync(join(root, 'pnpm-lock.yaml')))
+  for (const folder of [join(root, 'scripts'), ...folders].filter(existsSync)) {
+    const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+    const files = entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
+    for (const file of files.filter((name) => !name.includes('node_modules')).sort())
+      hash.update(file).update(readFileSync(file))
+  }
+  return hash.digest('hex')
+}
+
+/** How many packages are installed. */
+function installedPackages() {
+  const store = join(root, 'node_modules/.pnpm')
+  return readdirSync(store).filter((name) => name.includes('@')).length
+}
+
+console.log('Countersign: a chat whose tools ask you first')
+const members = ['scripts', `example-${page}`, 'example-server', 'example-mcp-server']
+const parts = members.map((name) => `@countersign/${name}`)
+let result = ''
+await step('Packages of the demo', async () => {
+  const { done, output, problem } = await install(parts)
+  result = problem === undefined ? (done ? ` installed, ${installedPackages()} in all` : ' are there') : ''
+  return { output, problem, result }
+})
+
+const stamp = join(root, '.countersign', `built-${page}`)
+const digest = sources()
+const built = [
+  stamp,
+  join(root, 'examples', page, 'dist/index.html'),
+  join(root, 'examples/server/dist/main.js'),
+]
+await step(`Page in ${page} and server`, async () => {
+  if (built.every(existsSync) && readFileSync(stamp, 'utf8') === digest)
+    return { output: '', result: ' are built' }
+  const flags = verbose ? ['--verbose'] : []
+  const { status, output } = await capture(process.execPath, ['scripts/build.mjs', page, ...flags], {
+    cwd: root,
+  })
+  if (status !== 0)
+    return { output, problem: 'The demo could not be built. What the builder printed is above.' }
+  mkdirSync(join(root, '.countersign'), { recursive: true })
+  writeFileSync(stamp, digest)
+  return { output, result: ' built' }
+})
+
+process.exitCode = await runGroup(process.execPath, ['examples/server/dist/main.js'], {
+  cwd: root,
+  env: { ...process.env, DEMO_PAGE: page },
+})
