@@ -5,6 +5,7 @@ import vue from '@vitejs/plugin-vue'
 import type { PluginOption } from 'vite'
 import solid from 'vite-plugin-solid'
 import { defaultExclude, defineConfig } from 'vitest/config'
+import SlowFirst from './scripts/slow-first.mjs'
 
 const root = import.meta.dirname
 
@@ -41,6 +42,7 @@ const shared = { exclude: [...defaultExclude, ...longForms], ...limits, ...tidy 
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: SlowFirst },
     // most of the long tests wait for a browser or another process
     maxWorkers: 2 * availableParallelism(),
     projects: [

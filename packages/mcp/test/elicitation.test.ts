@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { AGUIEvent } from '@countersign/core'
 import { type McpToolsOptions, mcpTools } from '@countersign/mcp'
 import { type AgentOptions, answerQueue, type RunOptions } from '@countersign/server'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { call, input, last, results, say, testAgent, user } from '../../server/test/support.js'
 import { afterwards, overHttp, overStdio, scriptOf, workspace } from './support.js'
 
@@ -98,9 +98,11 @@ describe.each([
   })
 
   test('stops the clock of the call: a person may take longer than the call', async () => {
-    const { answers, events, done, asked } = await open({ timeout: 300, maxTimeout: 600 })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { answers, events, done, asked } = await open({ timeout: 30_000, maxTimeout: 60_000 })
     const question = await asked()
-    await new Promise((resolve) => setTimeout(resolve, 900))
+    await vi.advanceTimersByTimeAsync(90_000)
     await answers.put(answered(question, { colour: 'blue' }))
     await done
     expect(told(events)).toEqual([{ action: 'accept', content: { colour: 'blue' } }])

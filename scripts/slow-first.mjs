@@ -1,0 +1,32 @@
+// A vitest sequencer: what waits longest for browsers and other processes begins first, so that nothing is left to wait for at the end.
+import { BaseSequencer } from 'vitest/node'
+
+const slow = [
+  'e2e/pages-react',
+  'attacks/',
+  'test/packed',
+  'e2e/pages-',
+  'e2e/',
+  'interop/langgraph',
+  'docs/code',
+  'providers/replay',
+  'terminal/test/terminal',
+  'mcp/test/',
+  'newcomer/',
+  'bench/',
+  'machines/',
+  'explore',
+  'browser/',
+]
+
+const rank = ({ moduleId }) => {
+  const at = slow.findIndex((part) => moduleId.includes(part))
+  return at === -1 ? slow.length : at
+}
+
+export default class SlowFirst extends BaseSequencer {
+  async sort(files) {
+    const sorted = await super.sort(files)
+    return sorted.toSorted((a, b) => rank(a) - rank(b))
+  }
+}
