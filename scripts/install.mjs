@@ -50,8 +50,17 @@ export async function install(parts = ['all']) {
   const before = installed()
   const known = before.digest === digest ? before.parts : []
   if (known.includes('all') || parts.every((part) => known.includes(part))) return { done: false, output: '' }
-  const filters = parts.includes('all') ? [] : parts.flatMap((part) => ['--filter-prod', `${part}...`])
-  const [command, ...args] = pnpm('install', '--frozen-lockfile', '--prefer-offline', ...filters)
+  // a part comes without what its development needs, and so do the parts that it stands on
+  const filters = parts.includes('all')
+    ? []
+    : ['--prod', ...parts.flatMap((part) => ['--filter', `${part}...`])]
+  const [command, ...args] = pnpm(
+    'install',
+    '--frozen-lockfile',
+    '--prefer-offline',
+    '--config.confirmModulesPurge=false',
+    ...filters,
+  )
   const { status, output } = await capture(command, args, { cwd: root })
   if (status !== 0) return { done: true, output, problem: explain(output) }
   writeFileSync(stamp, JSON.stringify({ digest, parts: [...new Set([...known, ...parts])] }))

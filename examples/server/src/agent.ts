@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { AnyServerTool } from '@countersign/core'
 import { type Agent, createAgent, type Model } from '@countersign/server'
 import { fileLedger } from '@countersign/server/node'
+import * as sqlite from '@photostructure/sqlite'
 import { demoPlanner } from './planner.js'
 import { secretIn } from './secret.js'
 import { demoTools } from './tools.js'
@@ -31,7 +32,7 @@ export async function demoAgent({ workspace, state, model, tools = [], delay }: 
     tools: [...demoTools(workspace), ...tools],
     system,
     approvals: {
-      ledger: await fileLedger(join(state, 'approvals.sqlite')),
+      ledger: await fileLedger(join(state, 'approvals.sqlite'), { sqlite }),
       secret: await secretIn(join(state, 'secret')),
     },
   })
