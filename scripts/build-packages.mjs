@@ -1,5 +1,5 @@
 // JavaScript of the packages: ESM and, where a package offers it, CommonJS.
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { entriesOf, offersCommonJs, packages } from './packages.mjs'
@@ -31,12 +31,17 @@ export async function buildPackage(one, outdir = join(one.folder, 'dist')) {
   await build({ ...options, format: 'cjs', outExtension: { '.js': '.cjs' }, external: imported })
 }
 
+/** What a package imports only where it is installed. */
+const optional = ['@photostructure/sqlite']
+
 export async function buildPackages() {
   await Promise.all(packages.map((one) => buildPackage(one)))
 }
 
-/** Builds a program of `examples` for Node into its `dist`. It imports the packages as they were built. */
+/** Builds a program of `examples` for Node into its `dist`, with the packages of this repository as they were built inside. */
 export async function buildProgram(folder) {
+  const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const external = Object.keys(dependencies).filter((name) => !name.startsWith('@countersign/'))
   await build({
     absWorkingDir: folder,
     entryPoints: ['src/main.ts'],
@@ -45,7 +50,7 @@ export async function buildProgram(folder) {
     platform: 'node',
     format: 'esm',
     target: 'node20',
-    packages: 'external',
+    external: [...external, ...optional],
     // the page's sources are shared, and have no build of their own
     alias: { '@countersign/example-page': join(folder, '../page/src') },
     logLevel: 'warning',
