@@ -21,14 +21,18 @@ function fail(message) {
   process.exit(1)
 }
 
-/** Does one piece of work and says what it took; what it printed is shown where it failed, or with --verbose. */
+/**
+ * Does one piece of work and says what it was and how long it took; nothing where there was nothing to do. What a tool printed is shown
+ * where it failed, or with --verbose.
+ */
 async function step(title, work) {
   const began = performance.now()
-  const told = process.stdout.isTTY && !verbose
-  if (told) process.stdout.write(`${title}...`)
-  const { output, problem, result = '' } = await work()
-  const line = `${title}${result}: ${problem === undefined ? since(began) : 'failed'}`
-  console.log(told ? `\r${line}\u001B[K` : line)
+  const live = process.stdout.isTTY && !verbose
+  if (live) process.stdout.write(`${title}…`)
+  const { output = '', problem, did } = await work()
+  if (live) process.stdout.write('\r\u001B[K')
+  if (problem !== undefined) console.log(`${title}: failed after ${since(began)}`)
+  else if (did !== undefined) console.log(`${did} in ${since(began)}`)
   if (verbose || problem !== undefined) process.stdout.write(output)
   if (problem !== undefined) fail(problem)
 }
@@ -59,11 +63,13 @@ function installedPackages() {
 console.log('Countersign: a chat whose tools ask you first')
 const members = ['scripts', `example-${page}`, 'example-server', 'example-mcp-server']
 const parts = members.map((name) => `@countersign/${name}`)
-let result = ''
-await step('Packages of the demo', async () => {
+await step('Installing what the demo needs', async () => {
   const { done, output, problem } = await install(parts)
-  result = problem === undefined ? (done ? ` installed, ${installedPackages()} in all` : ' are there') : ''
-  return { output, problem, result }
+  return {
+    output,
+    problem,
+    did: done ? `Installed what the demo needs (${installedPackages()} packages)` : undefined,
+  }
 })
 
 const stamp = join(root, '.countersign', `built-${page}`)
@@ -73,9 +79,8 @@ const built = [
   join(root, 'examples', page, 'dist/index.html'),
   join(root, 'examples/server/dist/main.js'),
 ]
-await step(`Page in ${page} and server`, async () => {
-  if (built.every(existsSync) && readFileSync(stamp, 'utf8') === digest)
-    return { output: '', result: ' are built' }
+await step(`Building the page in ${page} and the server`, async () => {
+  if (built.every(existsSync) && readFileSync(stamp, 'utf8') === digest) return {}
   const flags = verbose ? ['--verbose'] : []
   const { status, output } = await capture(process.execPath, ['scripts/build.mjs', page, ...flags], {
     cwd: root,
@@ -84,7 +89,7 @@ await step(`Page in ${page} and server`, async () => {
     return { output, problem: 'The demo could not be built. What the builder printed is above.' }
   mkdirSync(join(root, '.countersign'), { recursive: true })
   writeFileSync(stamp, digest)
-  return { output, result: ' built' }
+  return { output, did: `Built the page in ${page} and the server` }
 })
 
 process.exitCode = await runGroup(process.execPath, ['examples/server/dist/main.js'], {
