@@ -65,11 +65,8 @@ const members = ['scripts', `example-${page}`, 'example-server', 'example-mcp-se
 const parts = members.map((name) => `@countersign/${name}`)
 await step('Installing what the demo needs', async () => {
   const { done, output, problem } = await install(parts)
-  return {
-    output,
-    problem,
-    did: done ? `Installed what the demo needs (${installedPackages()} packages)` : undefined,
-  }
+  if (problem !== undefined || !done) return { output, problem }
+  return { output, did: `Installed what the demo needs (${installedPackages()} packages)` }
 })
 
 const stamp = join(root, '.countersign', `built-${page}`)
