@@ -44,7 +44,7 @@ export default defineConfig({
   test: {
     sequence: { sequencer: SlowFirst },
     // most of the long tests wait for a browser or another process
-    maxWorkers: 3 * availableParallelism(),
+    maxWorkers: 2 * availableParallelism(),
     projects: [
       {
         resolve: { alias },
