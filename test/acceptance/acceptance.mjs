@@ -71,5 +71,6 @@ async function runTests() {
   ]
   const vitest = join(root, 'node_modules/vitest/vitest.mjs')
   const args = [vitest, 'run', '--reporter=json', `--outputFile.json=${file}`, ...coverage]
-  await ended(start(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }))
+  const env = { ...process.env, TEST_FULL: '1' }
+  await ended(start(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'ignore', 'inherit'] }))
 }

@@ -24,14 +24,7 @@ async function runTests() {
   mkdirSync(kept, { recursive: true })
   console.log('Running every cell…')
   const vitest = join(root, 'node_modules/vitest/vitest.mjs')
-  const args = [
-    'run',
-    '--project',
-    'workspace',
-    'test/interop',
-    '--reporter=json',
-    `--outputFile.json=${file}`,
-  ]
+  const args = ['run', 'test/interop', '--reporter=json', `--outputFile.json=${file}`]
   await ended(
     start(process.execPath, [vitest, ...args], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }),
   )
