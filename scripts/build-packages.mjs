@@ -1,5 +1,5 @@
 // JavaScript of the packages: ESM and, where a package offers it, CommonJS.
-import { readFileSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { entriesOf, offersCommonJs, packages } from './packages.mjs'
@@ -24,7 +24,7 @@ export async function buildPackage(one, outdir = join(one.folder, 'dist')) {
     banner: banners[one.name] ?? {},
     logLevel: 'warning',
   }
-  rmSync(outdir, { recursive: true, force: true })
+  removeScripts(outdir)
   await build({ ...options, format: 'esm', splitting: true, external })
   if (!offersCommonJs(one)) return
   const imported = external.filter((name) => !modulesOnly.includes(name))
@@ -33,6 +33,12 @@ export async function buildPackage(one, outdir = join(one.folder, 'dist')) {
 
 /** What a package imports only where it is installed. */
 const optional = ['@photostructure/sqlite']
+
+/** Chunks of an earlier build have other names. Declarations stay: they are written by types.mjs. */
+function removeScripts(folder) {
+  if (!existsSync(folder)) return
+  for (const file of readdirSync(folder)) if (/\.c?js$/.test(file)) rmSync(join(folder, file))
+}
 
 export async function buildPackages() {
   await Promise.all(packages.map((one) => buildPackage(one)))
