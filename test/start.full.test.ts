@@ -25,7 +25,7 @@ async function start(...words: string[]): Promise<readonly string[]> {
   let printed = ''
   const read = (chunk: unknown) => {
     printed += chunk
-    if (/Open http.*\n/.test(printed)) child.kill('SIGINT')
+    if (/Open http.*\n/.test(printed)) child.kill('SIGTERM')
   }
   child.stdout.on('data', read)
   // what npm warns of belongs to the machine and not to the project
