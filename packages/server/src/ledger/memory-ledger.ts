@@ -68,6 +68,10 @@ export function memoryLedger(options: MemoryLedgerOptions = {}): Ledger {
       return approvals.unsettled(owner, threadId).map((entry) => entryAt(entry, at))
     },
 
+    async settled(owner, threadId, toolCallIds) {
+      return approvals.settled(owner, threadId, toolCallIds)
+    },
+
     async claim(ref, answer, holder, leaseMs) {
       const row = approvals.get(ref)
       if (row === undefined) return { status: 'not-issued' }
