@@ -128,8 +128,11 @@ function writeJson(value: unknown): { readonly ok: true } | { readonly ok: false
     // JSON.stringify answers undefined for a function or a symbol, which no result can be
     if (JSON.stringify(value) !== undefined || value === undefined) return { ok: true }
     return { ok: false, reason: `The tool returned a ${typeof value}, which is not JSON.` }
-  } catch (error) {
-    const why = error instanceof Error ? error.message.split('\n')[0] : 'unknown reason'
-    return { ok: false, reason: `The tool's result is not JSON: ${why}` }
+  } catch {
+    // not the words of the error: a toJSON can throw anything
+    return {
+      ok: false,
+      reason: "The tool's result is not JSON: it holds a cycle, a BigInt, or a toJSON that throws.",
+    }
   }
 }

@@ -115,7 +115,10 @@ export interface ToolContext extends GateContext {
   ): Promise<ToolReply<StandardSchemaV1.InferOutput<Schema>>>
 }
 
-/** Runs a tool. A throw is the tool's failure and reaches the model as such. */
+/**
+ * Runs a tool. A throw is the tool's failure. Of what a tool on the server throws, only the message of a `ToolError` reaches the model and the
+ * page; of anything else they are told that the tool failed, and the server's log gets the error.
+ */
 export type Execute<Input, Output, Context> = (input: Input, context: Context) => Output | Promise<Output>
 
 /**

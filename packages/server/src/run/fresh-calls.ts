@@ -20,7 +20,7 @@ import { gateContext, type RunScope } from '../scope/scope.js'
 import { type ProposedCall, type ReadyCall, readCall } from '../tools/call.js'
 import { type Execution, executeTool, outcomeOf } from '../tools/execute.js'
 import { progressEvent } from '../tools/progress.js'
-import { toolFailed } from '../tools/tool-errors.js'
+import { logThrown, toolFailed } from '../tools/tool-errors.js'
 
 /** What is to happen with a call that the model has just made. */
 export type FreshDecision =
@@ -43,7 +43,10 @@ export async function decideFresh(
   messages: readonly Message[],
 ): Promise<FreshDecision> {
   const read = await readCall(scope.toolkit, proposed)
-  if (!read.ok) return refused(proposed, read.failure)
+  if (!read.ok) {
+    if ('error' in read) logThrown(scope.settings.warn, read.error, proposed.name, proposed.id)
+    return refused(proposed, read.failure)
+  }
   const { call } = read
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, call.id, messages)
@@ -117,6 +120,7 @@ export async function runFresh(
     if (!approved && isApprovalRequired(execution.error))
       return askAfterAll(scope, decision, messages, execution.error)
     if (tool.failureMode === 'throw') return { kind: 'threw', error: toolFailed(name, execution.error) }
+    logThrown(scope.settings.warn, execution.error, name, toolCallId)
   }
   return { kind: 'outcome', outcome: outcomeOf(execution) }
 }

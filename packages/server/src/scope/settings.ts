@@ -2,6 +2,7 @@ import { CountersignError, type Message } from '@countersign/core'
 import { type AnswerChannel, defaultAnswerChannel } from '../channel/answer-channel.js'
 import { carefulAnswerChannel } from '../channel/careful-answer-channel.js'
 import { newApprovalId, randomId } from '../encoding/ids.js'
+import { warnOnce } from '../encoding/warn-once.js'
 import { defaultLedger } from '../ledger/approval-cache.js'
 import type { AuditEntry, Ledger } from '../ledger/ledger.js'
 import { memoryLedger } from '../ledger/memory-ledger.js'
@@ -173,7 +174,8 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
   // one ledger for this process, which approvalCache shows, unless the clock is the application's own
   const ledger = options.ledger ?? (now === Date.now ? defaultLedger() : memoryLedger({ now }))
   if (keyring.durable && !ledger.durable) {
-    warn(
+    warnOnce(
+      warn,
       'countersign: the secret outlives this process but the ledger does not: approvals asked before a restart, or by another process, are refused. Give approvals.ledger a durable one.',
     )
   }
