@@ -28,8 +28,8 @@ const packageRule: Record<string, readonly string[]> = {
  */
 const folderRules: Record<string, Record<string, readonly string[]>> = {
   core: {
-    outcome: [],
     value: [],
+    outcome: ['value'],
     json: [],
     protocol: ['value'],
     bytes: ['protocol'],

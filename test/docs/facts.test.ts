@@ -218,3 +218,10 @@ test('every package that is published is in the changeset of the first release a
     expect(readme).toContain(name.slice('@countersign'.length))
   }
 })
+
+test('F49 the page about security cites sections that AISVS 1.0 has', () => {
+  const page = readFileSync(join(root, 'docs/security.md'), 'utf8')
+  const sections = [...page.matchAll(/^\| ([\d.]+) \| /gm)].map(([, section]) => section)
+  expect([...new Set(sections)]).toEqual(['9.2', '9.6.2', '12.4.2'])
+  expect(page).not.toMatch(/\bC14\b/)
+})

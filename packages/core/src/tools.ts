@@ -98,7 +98,10 @@ export interface ToolContext extends GateContext {
    */
   readonly approved: boolean
   readonly signal: AbortSignal
-  /** Stable over retries of one approval: hand it to whatever can deduplicate. */
+  /**
+   * Stable over retries of one approval: hand it to whatever can deduplicate. The approval's id; of a call that nobody was asked about, a
+   * hash of its person, thread, run and id. Where a plan is carried out without an agent, the approval's id or else the call's, as they were given.
+   */
   readonly idempotencyKey: string
   /** Reports progress to the page while the tool runs. */
   progress(data: unknown): void
@@ -112,7 +115,10 @@ export interface ToolContext extends GateContext {
   ): Promise<ToolReply<StandardSchemaV1.InferOutput<Schema>>>
 }
 
-/** Runs a tool. A throw is the tool's failure and reaches the model as such. */
+/**
+ * Runs a tool. A throw is the tool's failure. Of what a tool on the server throws, only the message of a `ToolError` reaches the model and the
+ * page; of anything else they are told that the tool failed, and the server's log gets the error.
+ */
 export type Execute<Input, Output, Context> = (input: Input, context: Context) => Output | Promise<Output>
 
 /**
@@ -161,8 +167,11 @@ export interface ToolOptions<Name extends string, Schema extends StandardSchemaV
   allowEdits?: boolean | readonly string[] | undefined
   /** What the person may choose beside no. Default `['once']`. */
   scopes?: readonly ApprovalScope[] | undefined
-  /** Narrows a session grant: calls with another key ask again. Default: the tool's name alone. */
-  scopeKey?: ((input: StandardSchemaV1.InferOutput<Schema>) => string) | undefined
+  /**
+   * Narrows a session grant: calls with another key ask again. Where it answers anything but text, a finite number or a boolean there is no
+   * key, and each call is asked about. Default: the tool's name alone.
+   */
+  scopeKey?: ((input: StandardSchemaV1.InferOutput<Schema>) => string | number | boolean) | undefined
   /** Further facts an approval is bound to (a file's hash, a list of recipients): read at asking and again at running. */
   bind?: ((input: StandardSchemaV1.InferOutput<Schema>, context: GateContext) => unknown) | undefined
   /** Seconds until a request expires, or `'never'`. Default: the agent's, 24 hours. */
@@ -244,7 +253,7 @@ interface AnyToolMembers {
     | boolean
     | ((input: never, context: GateContext) => boolean | Promise<boolean>)
     | undefined
-  readonly scopeKey?: ((input: never) => string) | undefined
+  readonly scopeKey?: ((input: never) => string | number | boolean) | undefined
   readonly bind?: ((input: never, context: GateContext) => unknown) | undefined
   readonly redact?: ((input: never) => unknown) | undefined
   readonly message?: string | ((input: never) => string) | undefined

@@ -96,3 +96,8 @@ export function sameJson(left: unknown, right: unknown): boolean {
   }
   return true
 }
+
+/** A text as the content of a tool message: as it is, unless a reader would take it for JSON. Every reader gets the same text back. */
+export function textContent(text: string): string {
+  return text !== '' && parseJson(text, text) === text ? text : JSON.stringify(text)
+}

@@ -1,7 +1,17 @@
 import { createJsonReader } from '../json/partial.js'
 import { isTerminal, type ToolCallPart, type ToolResultPart } from '../messages.js'
 import type { ToolCallStartEvent } from '../protocol/events.js'
-import { isRecord, known, oneOf, ours, parseJson, readCallMetadata, string, withOwn } from '../value.js'
+import {
+  isRecord,
+  known,
+  oneOf,
+  ours,
+  parseJson,
+  readCallMetadata,
+  string,
+  textContent,
+  withOwn,
+} from '../value.js'
 import type { ToolOutput } from './acts.js'
 import { markChanged, setApproval } from './approvals.js'
 import { addCall, addDone, grow, moveCall, touch } from './cells.js'
@@ -207,6 +217,7 @@ export function answerHere(state: ChatState, call: CallCell, id: string, result:
 
 /** AG-UI results are text. What has no JSON form is said to have none, so that the model is not left without a result. */
 function toJson(output: unknown): string {
+  if (typeof output === 'string') return textContent(output)
   try {
     return JSON.stringify(output) ?? 'null'
   } catch {

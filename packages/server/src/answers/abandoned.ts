@@ -54,8 +54,10 @@ export async function decideFate(
   messages: readonly Message[],
 ): Promise<Fate> {
   const own = readOwn(site.call.metadata)
-  const entry = issued.entryOf(site)
-  const token = own.token ?? entry?.record.token
+  const known = issued.entryOf(site)
+  // without a subject everybody is the same owner: only the id of the approval shows whose question it is
+  const entry = scope.owner === null && known?.record.approvalId !== approvalIdOf(site) ? undefined : known
+  const token = own.token === undefined ? entry?.record.token : own.token
   const approvalId = entry?.record.approvalId ?? approvalIdOf(site)
   if (token === undefined || approvalId === undefined) return decideUnasked(scope, site, refusal, messages)
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }

@@ -132,7 +132,8 @@ function findSite(entry: LedgerEntry, sites: readonly CallSite[]): CallSite | un
   )
 }
 
-function isAbout({ record }: LedgerEntry, { call }: CallSite): boolean {
+/** Whether a record is about this call: the same tool, the same arguments. */
+export function isAbout({ record }: LedgerEntry, { call }: CallSite): boolean {
   if (record.toolName !== call.function.name) return false
   const read = readArguments(call.function.arguments)
   return read.ok && read.canonical === record.arguments

@@ -175,8 +175,11 @@ async function readEdits(scope: RunScope, verdict: VerifiedVerdict): Promise<Edi
   const read = readArguments(JSON.stringify(edits.value))
   if (!read.ok) return { ok: false, reason: `The edited arguments are not acceptable: ${read.reason}` }
   if (read.canonical === canonical) return { ok: true }
-  const changed = changedKeys(JSON.parse(canonical), read.value)
   const { edits: allowed } = claims
+  const asked: unknown = JSON.parse(canonical)
+  // arguments without keys are edited as a whole or not at all
+  if (allowed !== true && !isRecord(asked)) return { ok: false, reason: 'The arguments may not be edited.' }
+  const changed = changedKeys(asked, read.value)
   const forbidden = changed.filter(
     (key) => !(allowed === true || (allowed !== false && allowed.includes(key))),
   )

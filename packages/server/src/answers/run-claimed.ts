@@ -7,7 +7,7 @@ import type { RunScope } from '../scope/scope.js'
 import type { ReadyCall } from '../tools/call.js'
 import { type Execution, executeTool } from '../tools/execute.js'
 import { progressEvent } from '../tools/progress.js'
-import { toolFailed } from '../tools/tool-errors.js'
+import { logThrown, toolFailed } from '../tools/tool-errors.js'
 import type { AgentTool } from '../tools/toolkit.js'
 import { auditNames, type Claim, complete, keepLease, record } from './claim.js'
 import { decidedFor } from './decided.js'
@@ -96,6 +96,7 @@ async function conclude(scope: RunScope, claimed: ClaimedCall, execution: Execut
     case 'threw': {
       const { name, tool } = claimed.call
       if (tool.failureMode !== 'throw') {
+        logThrown(scope.settings.warn, execution.error, name, claim.call.id)
         await complete(scope, claim, toStored(execution.failure))
         return result(execution.failure)
       }

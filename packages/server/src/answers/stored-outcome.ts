@@ -1,10 +1,4 @@
-import {
-  type ApprovalErrorCode,
-  failed,
-  isSuccess,
-  type ToolOutcome,
-  toResultContent,
-} from '@countersign/core'
+import { type ApprovalErrorCode, failed, isSuccess, type ToolOutcome } from '@countersign/core'
 import {
   type LedgerAnswer,
   MAX_REASON_LENGTH,
@@ -44,7 +38,7 @@ export function restoreOutcome(stored: StoredOutcome): Restored {
 
 /** An outcome as the ledger keeps it. */
 export function toStored(outcome: ToolOutcome): RanOutcome {
-  if (isSuccess(outcome)) return { type: 'result', content: toResultContent(outcome).content }
+  if (isSuccess(outcome)) return { type: 'result', content: JSON.stringify(outcome.value ?? null) }
   return { type: 'error', message: outcome.reason ?? 'The tool failed.', code: outcome.code }
 }
 

@@ -108,7 +108,9 @@ async function locate(scope: RunScope, answer: Answer, issued: IssuedRecords): P
       'This conversation holds no call that the answer is for.',
     )
   }
-  const token = answer.token ?? readOwn(site.call.metadata).token ?? fallbackToken(scope, answer, entry)
+  // `null` is a token that is there, and wrong
+  const sent = answer.token === undefined ? readOwn(site.call.metadata).token : answer.token
+  const token = sent === undefined ? fallbackToken(scope, answer, entry) : sent
   return token === undefined
     ? refused(answer, site, 'approval-not-found', 'This server asked no such question.')
     : { ok: true, site, token }
@@ -122,7 +124,7 @@ export const LEDGER_UNAVAILABLE = 'Approvals cannot be checked at the moment; se
 function needsRecord({ settings }: RunScope, { via, site, token }: Answer): boolean {
   if (!isOfRequest(via)) return false
   if (site === undefined) return true
-  const known = token ?? readOwn(site.call.metadata).token
+  const known = token === undefined ? readOwn(site.call.metadata).token : token
   return known === undefined && !settings.approvals.requireToken
 }
 
@@ -157,7 +159,8 @@ export async function verifyCallToken(
     arguments: canonical,
   }
   const verified = await verifyToken(token, expected, { keyring: approvals.keyring, now })
-  return !verified.ok && verified.check === 'aud' && !approvals.ledger.durable ? FORGOTTEN : verified
+  if (verified.ok) return verified.claims.issuedAt < approvals.epoch ? BEFORE_EPOCH : verified
+  return verified.check === 'aud' && !approvals.ledger.durable ? FORGOTTEN : verified
 }
 
 /** A ledger that ends with its process has a new name in the next: what another one issued is most likely what it has lost itself. */
@@ -166,6 +169,13 @@ const FORGOTTEN: TokenVerdict = {
   code: 'approval-not-found',
   check: 'aud',
   message: 'This server has forgotten the question, as it does when it is restarted; ask again.',
+}
+
+const BEFORE_EPOCH: TokenVerdict = {
+  ok: false,
+  code: 'approval-not-found',
+  check: 'iat',
+  message: 'This server takes no answers to what it asked before it was set up anew; ask again.',
 }
 
 const OTHER_APPROVAL: TokenVerdict = {

@@ -1,3 +1,4 @@
+import { CountersignError } from '@countersign/core'
 import type { GrantRequest } from '../ledger/grant.js'
 import type { LedgerAnswer } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
@@ -11,7 +12,7 @@ export async function useGrant(scope: RunScope, call: ReadyCall): Promise<boolea
   const { approvals, warn } = scope.settings
   try {
     const grant = await approvals.ledger.findGrant(grantKey(scope, scope.owner, call), 'use')
-    if (grant === undefined) return false
+    if (grant === undefined || grant.grantedAt < approvals.epoch) return false
   } catch (error) {
     warn(`Session grants could not be read for ${call.name}; the person is asked.`, error)
     return false
@@ -46,8 +47,28 @@ export async function grantSession(
   }
 }
 
-/** What a grant for this call covers. */
+/**
+ * What a grant for this call covers.
+ *
+ * @throws CountersignError `invalid-tool` where the tool's `scopeKey` answers something that is no key: it would stand for every other such.
+ */
 function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: ReadyCall) {
   const { toolServer, scopeKey } = tool
-  return { owner, threadId, toolName: name, toolServer, scopeKey: scopeKey?.(input as never) ?? name }
+  return {
+    owner,
+    threadId,
+    toolName: name,
+    toolServer,
+    scopeKey: scopeKey ? keyText(name, scopeKey(input as never)) : name,
+  }
+}
+
+function keyText(tool: string, key: unknown): string {
+  if (typeof key === 'string') return key
+  if (typeof key === 'boolean' || Number.isFinite(key)) return String(key)
+  throw new CountersignError(
+    'invalid-tool',
+    `scopeKey of the tool ${tool} must answer text, a number or a boolean, not ${Array.isArray(key) ? 'an array' : typeof key}: its calls are asked about one by one.`,
+    { tool },
+  )
 }

@@ -15,7 +15,7 @@ export interface SessionGrants {
 }
 
 export function sessionGrants(settings: AgentSettings): SessionGrants {
-  const { ledger } = settings.approvals
+  const { epoch, ledger } = settings.approvals
   const reached = <Result>(work: Promise<Result>): Promise<Result> =>
     work.catch((error: unknown) => {
       settings.warn('The ledger could not be reached for session approvals.', error)
@@ -24,7 +24,7 @@ export function sessionGrants(settings: AgentSettings): SessionGrants {
     })
   const list: SessionGrants['list'] = async (subject, threadId) => {
     const grants = await reached(ledger.list(subject, threadId))
-    return grants.filter((grant) => grant.approved)
+    return grants.filter((grant) => grant.approved && grant.grantedAt >= epoch)
   }
   return {
     list,

@@ -200,7 +200,8 @@ function toolAnswer(
   }
 }
 
-function outcomeOf({ metadata, content, error }: ToolMessage): ToolOutcome {
+/** The outcome that a tool message holds. */
+export function outcomeOf({ metadata, content, error }: ToolMessage): ToolOutcome {
   const { outcome, code } = readOwn(metadata)
   const failure: FailureFlag | undefined =
     outcome === 'denied' || outcome === 'cancelled' || outcome === 'error'

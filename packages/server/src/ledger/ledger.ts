@@ -1,4 +1,4 @@
-import type { ApprovalErrorCode, ApprovalScope } from '@countersign/core'
+import { type ApprovalErrorCode, type ApprovalScope, CountersignError } from '@countersign/core'
 import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from './grant.js'
 
 export type { ApprovalScope } from '@countersign/core'
@@ -232,6 +232,14 @@ export interface Ledger {
   unsettled(owner: Owner, threadId: string): Promise<readonly LedgerEntry[]>
 
   /**
+   * Of each of these calls the approval that was issued last, where it is `done`; in any order. A run asks once, for all calls of its history.
+   * Optional: without it, what a client says of a settled call is checked only where the call still names its approval.
+   */
+  readonly settled?:
+    | ((owner: Owner, threadId: string, toolCallIds: readonly string[]) => Promise<readonly LedgerEntry[]>)
+    | undefined
+
+  /**
    * Takes up an answer. An approval becomes `claimed` by `holder` for `leaseMs`; deny, cancel and expire are `done` in this step.
    * The same answer again (same decision, scope and arguments; `reason` is ignored) never succeeds twice. `holder` is new for
    * every attempt, as `randomId` makes it: it is what fences an attempt that was given up.
@@ -289,7 +297,15 @@ export const CLOCK_SKEW_MS = 60_000
 /**
  * One key out of several parts, so that no two lists of parts share a key: each is preceded by its length.
  * `null` (no owner) differs from every string.
+ *
+ * @throws CountersignError `invalid-argument` for a part that is no text: its length and its words say nothing of what it holds.
  */
 export function ledgerKey(...parts: readonly (string | null | undefined)[]): string {
-  return parts.map((part) => (part == null ? '-' : `${part.length}:${part}`)).join('')
+  return parts
+    .map((part) => {
+      if (part == null) return '-'
+      if (typeof part === 'string') return `${part.length}:${part}`
+      throw new CountersignError('invalid-argument', `A key of the ledger must be text, not ${typeof part}.`)
+    })
+    .join('')
 }

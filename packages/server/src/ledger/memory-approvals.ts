@@ -22,6 +22,8 @@ export class MemoryApprovals {
   readonly #rows = new Map<string, Row>()
   /** Keys of the rows of each thread that are not done. */
   readonly #unsettled = new Map<string, Set<string>>()
+  /** The key of the row that was issued last for a call. */
+  readonly #ofCall = new Map<string, string>()
   /** Outcomes that may be dropped, oldest first, with what is then kept of them. */
   readonly #droppable = new Map<string, { readonly size: number; readonly trace: UnavailableOutcome }>()
   #size = 0
@@ -41,6 +43,14 @@ export class MemoryApprovals {
     return [...keys].flatMap((key) => this.#rows.get(key) ?? [])
   }
 
+  settled(owner: Owner, threadId: string, toolCallIds: readonly string[]): LedgerEntry[] {
+    return toolCallIds.flatMap((toolCallId) => {
+      const key = this.#ofCall.get(ledgerKey(owner, threadId, toolCallId))
+      const row = key === undefined ? undefined : this.#rows.get(key)
+      return row?.state.phase === 'done' ? [row] : []
+    })
+  }
+
   /** Whether there was room for it. */
   insert(record: ApprovalRecord, now: number): boolean {
     const size = JSON.stringify(record).length
@@ -49,6 +59,7 @@ export class MemoryApprovals {
     if (!this.#makeRoom(1, size)) return false
     this.#size += size
     this.#put({ record, state: { phase: 'issued' }, size })
+    this.#ofCall.set(callKey(record), rowKey(record))
     return true
   }
 
@@ -119,6 +130,7 @@ export class MemoryApprovals {
     this.#rows.delete(key)
     this.#size -= row.size
     this.#unindex(row.record)
+    if (this.#ofCall.get(callKey(row.record)) === key) this.#ofCall.delete(callKey(row.record))
   }
 
   #index(record: ApprovalRecord, state: ApprovalState): void {
@@ -143,6 +155,10 @@ export class MemoryApprovals {
 /** The key of an approval in a map. */
 export function rowKey({ owner, threadId, approvalId }: ApprovalRef): string {
   return ledgerKey(owner, threadId, approvalId)
+}
+
+function callKey({ owner, threadId, toolCallId }: ApprovalRecord): string {
+  return ledgerKey(owner, threadId, toolCallId)
 }
 
 function editSize(state: ApprovalState): number {

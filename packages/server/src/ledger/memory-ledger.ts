@@ -32,7 +32,8 @@ export interface MemoryLedgerOptions {
  * @throws CountersignError `invalid-option` when a limit is not a positive integer.
  */
 export function memoryLedger(options: MemoryLedgerOptions = {}): Ledger {
-  const { id = randomId('memory_'), now = Date.now } = options
+  const { now = Date.now } = options
+  let { id } = options
   const approvals = new MemoryApprovals({
     maxRecords: limit('maxRecords', options.maxRecords, 100_000),
     maxSize: limit('maxSize', options.maxSize, 256 * 1024 * 1024),
@@ -47,7 +48,11 @@ export function memoryLedger(options: MemoryLedgerOptions = {}): Ledger {
 
   // Between reading a row and writing it nothing is awaited: that is what makes each operation atomic.
   return {
-    id,
+    // made when it is first needed: where modules are evaluated, workers have no random values
+    get id() {
+      id ??= randomId('memory_')
+      return id
+    },
     durable: false,
 
     async issue(record) {
@@ -66,6 +71,10 @@ export function memoryLedger(options: MemoryLedgerOptions = {}): Ledger {
     async unsettled(owner, threadId) {
       const at = now()
       return approvals.unsettled(owner, threadId).map((entry) => entryAt(entry, at))
+    },
+
+    async settled(owner, threadId, toolCallIds) {
+      return approvals.settled(owner, threadId, toolCallIds)
     },
 
     async claim(ref, answer, holder, leaseMs) {

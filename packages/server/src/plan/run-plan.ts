@@ -5,10 +5,12 @@ import {
   type Message,
   type ToolOutcome,
 } from '@countersign/core'
+import { anySignal } from '../encoding/signals.js'
 import { createChannel, type Emit } from '../scope/channel.js'
 import { readCall } from '../tools/call.js'
 import { executeTool, outcomeOf } from '../tools/execute.js'
 import { createLimiter, type Limiter } from '../tools/limiter.js'
+import { logThrown } from '../tools/tool-errors.js'
 import { createToolkit, type Toolkit } from '../tools/toolkit.js'
 import type { PlannedCall } from './calls.js'
 import type { PlanEvent } from './events.js'
@@ -25,6 +27,8 @@ export interface RunPlanOptions {
   readonly context?: Readonly<Record<string, unknown>> | undefined
   /** The conversation so far, for its tools. */
   readonly messages?: readonly Message[] | undefined
+  /** Gets what a tool threw; its output says only that it failed, unless it is a `ToolError`. Default `console.warn`. */
+  readonly warn?: ((message: string, error?: unknown) => void) | undefined
 }
 
 /** What {@link runPlan} carries out: a plan that is decided, or one that is decided as it goes. */
@@ -44,7 +48,7 @@ export function runPlan(plan: RunnablePlan, options: RunPlanOptions): AsyncItera
   const toolkit = createToolkit(options.tools)
   const limit = createLimiter(mostAtOnce(options.concurrency ?? 'unbounded'))
   return createChannel(async (emit, gone) => {
-    const stop = AbortSignal.any([gone, options.signal].filter((signal) => signal !== undefined))
+    const stop = anySignal([gone, options.signal])
     const run = new PlanRun({ toolkit, limit, stop, emit, options })
     await Promise.all('decisions' in plan ? run.live(plan) : run.decided(plan))
   })
@@ -134,6 +138,8 @@ class PlanRun {
       report: (data) => emit({ type: 'progress', toolCallId, toolName, data }),
       ask: async () => ({ action: 'decline', reason: 'Nobody was asked: there is no run here.' }),
     })
+    if (execution.kind === 'threw')
+      logThrown(options.warn ?? console.warn, execution.error, toolName, toolCallId)
     return outcomeOf(execution)
   }
 

@@ -3,7 +3,6 @@ import {
   CountersignError,
   createChatState,
   type Interrupt,
-  type RunAgentInput,
   readMessages,
   step,
   type TokenUsage,
@@ -14,7 +13,7 @@ import { type SessionGrants, sessionGrants } from '../gate/session-grants.js'
 import type { RunLog } from '../run-log/run-log.js'
 import { createChannel } from '../scope/channel.js'
 import { type AgentOptions, readSettings } from '../scope/settings.js'
-import { driveRun, type RunOptions, type RunOrigin } from './run.js'
+import { driveRun, type RunInput, type RunOptions, type RunOrigin } from './run.js'
 
 /** A model with its tools, and the approvals between them. Holds nothing of a conversation. */
 export interface Agent {
@@ -23,14 +22,14 @@ export interface Agent {
    *
    * @throws CountersignError `invalid-option` when `context.subject` is given and not a non-empty string.
    */
-  run(input: RunAgentInput, options?: RunOptions): AsyncIterableIterator<AGUIEvent>
+  run(input: RunInput, options?: RunOptions): AsyncIterableIterator<AGUIEvent>
   /**
    * The same run, awaited.
    *
    * @throws CountersignError `run-error` where the run ended with RUN_ERROR; `data.code` is its code, `data.messages` what was said
-   * until then, `cause` the error itself.
+   * until then, `data.usage` what the model has used, `cause` the error itself.
    */
-  generate(input: RunAgentInput, options?: RunOptions): Promise<GenerateResult>
+  generate(input: RunInput, options?: RunOptions): Promise<GenerateResult>
   /** The standing session approvals, for the application's own server code; `grantsResponse` is their route. */
   readonly grants: SessionGrants
   /** What its runs have said, where a transport keeps it. */
@@ -62,7 +61,7 @@ export interface GenerateResult {
  */
 export function createAgent(options: AgentOptions): Agent {
   const settings = readSettings(options)
-  const start = (origin: RunOrigin, input: RunAgentInput, runOptions: RunOptions = {}) => {
+  const start = (origin: RunOrigin, input: RunInput, runOptions: RunOptions = {}) => {
     checkSubject(runOptions.context?.subject)
     checkSteps(runOptions.maxSteps)
     return createChannel<AGUIEvent>((emit, gone) => driveRun(settings, input, runOptions, origin, emit, gone))
@@ -102,7 +101,7 @@ function checkSteps(maxSteps: number | undefined): void {
 }
 
 async function generate(
-  input: RunAgentInput,
+  input: RunInput,
   run: AsyncIterable<AGUIEvent>,
   failure: () => unknown,
 ): Promise<GenerateResult> {
@@ -116,12 +115,14 @@ async function generate(
   const messages = readMessages(state)
   const last = events.at(-1)
   if (last?.type !== 'RUN_FINISHED') {
-    const { message, code } =
-      last?.type === 'RUN_ERROR' ? last : { message: 'The run did not finish.', code: undefined }
+    const { message, code, usage } =
+      last?.type === 'RUN_ERROR'
+        ? last
+        : { message: 'The run did not finish.', code: undefined, usage: undefined }
     throw new CountersignError(
       'run-error',
       message,
-      { code, method: 'generate', messages, events },
+      { code, method: 'generate', messages, events, usage: usage ?? [] },
       failure(),
     )
   }

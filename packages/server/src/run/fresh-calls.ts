@@ -7,18 +7,20 @@ import {
   type ToolOutcome,
 } from '@countersign/core'
 import { toStored } from '../answers/stored-outcome.js'
-import { readApprovalRequired } from '../gate/approval-required.js'
+import { sha256 } from '../encoding/digest.js'
+import { type ApprovalRequiredError, isApprovalRequired, isMaskOf } from '../gate/approval-required.js'
 import { type ApprovalRequest, requestApproval } from '../gate/ask.js'
 import { decideGate } from '../gate/gate.js'
 import { useGrant } from '../gate/grants.js'
-import type { AuditEntry } from '../ledger/ledger.js'
+import { termsOf } from '../gate/terms.js'
+import { type AuditEntry, ledgerKey } from '../ledger/ledger.js'
 import { askPerson } from '../scope/ask-person.js'
 import { audit } from '../scope/audit.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { type ProposedCall, type ReadyCall, readCall } from '../tools/call.js'
 import { type Execution, executeTool, outcomeOf } from '../tools/execute.js'
 import { progressEvent } from '../tools/progress.js'
-import { toolFailed } from '../tools/tool-errors.js'
+import { logThrown, toolFailed } from '../tools/tool-errors.js'
 
 /** What is to happen with a call that the model has just made. */
 export type FreshDecision =
@@ -41,7 +43,10 @@ export async function decideFresh(
   messages: readonly Message[],
 ): Promise<FreshDecision> {
   const read = await readCall(scope.toolkit, proposed)
-  if (!read.ok) return refused(proposed, read.failure)
+  if (!read.ok) {
+    if ('error' in read) logThrown(scope.settings.warn, read.error, proposed.name, proposed.id)
+    return refused(proposed, read.failure)
+  }
   const { call } = read
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, call.id, messages)
@@ -105,18 +110,24 @@ export async function runFresh(
       messages,
       context: scope.context,
       approved,
-      idempotencyKey: `${scope.runId}:${toolCallId}`,
+      idempotencyKey: await freshKey(scope, toolCallId),
     },
     report: (data) => scope.emit(progressEvent(toolCallId, name, data)),
     ask: (question, over) => askPerson(scope, call, question, over),
   })
   if (granted) await audit(scope, { event: 'completed', ...told, outcome: endOf(execution) })
   if (execution.kind === 'threw') {
-    const required = approved ? undefined : readApprovalRequired(execution.error)
-    if (required !== undefined) return askAfterAll(scope, decision, messages, required)
+    if (!approved && isApprovalRequired(execution.error))
+      return askAfterAll(scope, decision, messages, execution.error)
     if (tool.failureMode === 'throw') return { kind: 'threw', error: toolFailed(name, execution.error) }
+    logThrown(scope.settings.warn, execution.error, name, toolCallId)
   }
   return { kind: 'outcome', outcome: outcomeOf(execution) }
+}
+
+/** The same for the same call of the same run, and for no other of any person: ids of threads, runs and calls are not ours to choose. */
+async function freshKey({ owner, threadId, runId }: RunScope, toolCallId: string): Promise<string> {
+  return `call_${await sha256(ledgerKey(owner, threadId, runId, toolCallId))}`
 }
 
 /** How an execution ended, in the word of the audit trail. */
@@ -138,14 +149,20 @@ async function askAfterAll(
   scope: RunScope,
   decision: Extract<FreshDecision, { kind: 'run' }>,
   messages: readonly Message[],
-  { message, args, options }: NonNullable<ReturnType<typeof readApprovalRequired>>,
+  { message, args, options }: ApprovalRequiredError,
 ): Promise<FreshResult> {
   const { call } = decision
   if (await useGrant(scope, call))
     return runFresh(scope, { ...decision, approved: true, granted: true }, messages)
+  const offered = termsOf(call.tool).scopes
+  const isShown = [call.args, call.input].some((real) => args !== undefined && isMaskOf(args, real))
+  if (args !== undefined && !isShown)
+    scope.settings.warn(
+      `The arguments that ${call.name} wants shown are not those of its call, which are shown.`,
+    )
   const asking = await requestApproval(scope, call, gateContext(scope, call.id, messages), {
-    scopes: options.filter((option) => option !== 'deny'),
-    shown: { message, ...(args !== undefined && { display: args }) },
+    scopes: offered.filter((option) => options.includes(option)),
+    shown: { message, ...(isShown && { display: args }) },
   })
   return asking.ok ? { kind: 'ask', request: asking.request } : { kind: 'outcome', outcome: asking.failure }
 }

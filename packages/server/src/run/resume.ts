@@ -15,6 +15,7 @@ import { readProjected } from '../answers/projected.js'
 import type { Refusal } from '../answers/refusals.js'
 import type { Resolution } from '../answers/resolution.js'
 import { resolveVerdicts } from '../answers/resolve.js'
+import { correctResults } from '../answers/settled.js'
 import { type VerifiedVerdict, verifyAnswers } from '../answers/verdicts.js'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { ApprovalRequest } from '../gate/ask.js'
@@ -52,12 +53,13 @@ export async function resumeConversation(
   history: readonly Message[],
   resume: readonly ResumeEntry[],
 ): Promise<Resumed> {
-  const read = await readHistory(scope, history)
+  const read = await correctResults(scope, await readHistory(scope, history))
   const { approvals, warn } = scope.settings
   const projected = approvals.askAsTool ? readProjected(read.sites, warn) : []
   const answers = [...readAnswers(resume, read.sites), ...projected]
   const { verdicts, refusals } = await verifyAnswers(scope, answers, read.issued)
   const progress = new Progress(scope, read)
+  for (const message of read.corrected) await emitResult(scope, message)
   for (const refusal of refusals) await progress.refuse(refusal)
   const ordered = inCallOrder(verdicts, read.sites)
   for await (const resolution of resolveVerdicts(scope, ordered, read.messages))

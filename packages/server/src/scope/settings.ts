@@ -2,6 +2,7 @@ import { CountersignError, type Message } from '@countersign/core'
 import { type AnswerChannel, defaultAnswerChannel } from '../channel/answer-channel.js'
 import { carefulAnswerChannel } from '../channel/careful-answer-channel.js'
 import { newApprovalId, randomId } from '../encoding/ids.js'
+import { warnOnce } from '../encoding/warn-once.js'
 import { defaultLedger } from '../ledger/approval-cache.js'
 import type { AuditEntry, Ledger } from '../ledger/ledger.js'
 import { memoryLedger } from '../ledger/memory-ledger.js'
@@ -38,6 +39,12 @@ export interface ApprovalOptions {
   readonly secret?: Secret | readonly Secret[] | undefined
   /** Default: one `memoryLedger()` for the whole process. */
   readonly ledger?: Ledger | undefined
+  /**
+   * What was asked, and what was approved for a session, before this moment is void: an answer is refused as `approval-not-found`. To be
+   * set to the present after a ledger was put back from a copy, which does not know what was carried out since the copy was made. A
+   * fixed moment, not `new Date()`: that would void everything with each start. Default: nothing is void.
+   */
+  readonly epoch?: Date | undefined
   /** Seconds until a request expires. Default: 24 hours. A tool's own `expiresIn` beats it. */
   readonly expiresIn?: number | 'never' | undefined
   readonly policy?: Policy | undefined
@@ -117,6 +124,8 @@ export interface AgentSettings {
 interface ApprovalSettings extends Pick<ApprovalOptions, 'policy' | 'confirm' | 'redact' | 'onAudit'> {
   readonly keyring: Keyring
   readonly ledger: Ledger
+  /** Milliseconds since 1970. */
+  readonly epoch: number
   readonly expiresIn: number | 'never'
   readonly askAsTool: boolean
   readonly requireToken: boolean
@@ -165,7 +174,8 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
   // one ledger for this process, which approvalCache shows, unless the clock is the application's own
   const ledger = options.ledger ?? (now === Date.now ? defaultLedger() : memoryLedger({ now }))
   if (keyring.durable && !ledger.durable) {
-    warn(
+    warnOnce(
+      warn,
       'countersign: the secret outlives this process but the ledger does not: approvals asked before a restart, or by another process, are refused. Give approvals.ledger a durable one.',
     )
   }
@@ -173,6 +183,7 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
   return {
     keyring,
     ledger,
+    epoch: options.epoch === undefined ? Number.NEGATIVE_INFINITY : momentOf(options.epoch),
     expiresIn: expiresIn === 'never' ? expiresIn : positive('approvals.expiresIn', expiresIn),
     policy: withPermission(options.permission, options.policy),
     confirm: options.confirm,
@@ -184,6 +195,16 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
     leaseMs: positive('approvals.lease', options.lease ?? 30_000),
     waitMs: positive('approvals.wait', options.wait ?? 30_000),
   }
+}
+
+function momentOf(epoch: unknown): number {
+  const moment = epoch instanceof Date ? epoch.getTime() : Number.NaN
+  if (!Number.isNaN(moment)) return moment
+  throw new CountersignError(
+    'invalid-option',
+    'approvals.epoch must be a Date, such as new Date("2026-01-31T12:00:00Z"), or be left out.',
+    { option: 'approvals.epoch' },
+  )
 }
 
 function positive(option: string, value: number): number {

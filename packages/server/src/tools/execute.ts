@@ -7,7 +7,9 @@ import {
   type ToolQuestion,
   type ToolReply,
 } from '@countersign/core'
+import { anySignal } from '../encoding/signals.js'
 import { validate } from './schema.js'
+import { toldOf } from './tool-errors.js'
 
 /** How running a tool ended. */
 export type Execution =
@@ -37,7 +39,7 @@ export interface ToolRun {
 export async function executeTool(run: ToolRun): Promise<Execution> {
   const { tool, onAbort } = run
   const timeout = tool.timeout === undefined ? undefined : AbortSignal.timeout(tool.timeout)
-  const signal = AbortSignal.any([run.signal, timeout].filter((one) => one !== undefined))
+  const signal = anySignal([run.signal, timeout])
   if (run.signal?.aborted) return { kind: 'finished', outcome: failed('cancelled', 'aborted', 'aborted') }
   const left = onAbort === 'leave' ? signal : timeout
   const over = new AbortController()
@@ -46,7 +48,8 @@ export async function executeTool(run: ToolRun): Promise<Execution> {
     return ended.left ? interrupted(timeout?.aborted) : { kind: 'finished', outcome: ended.value }
   } catch (error) {
     if (signal.aborted) return interrupted(timeout?.aborted)
-    return { kind: 'threw', error, failure: failed('execution_error', describe(error)) }
+    const told = toldOf(error, tool.name, run.context.toolCallId)
+    return { kind: 'threw', error, failure: failed('execution_error', told) }
   } finally {
     over.abort()
   }
@@ -71,7 +74,7 @@ async function runOnce(run: ToolRun, signal: AbortSignal, over: AbortSignal): Pr
     if (!over.aborted) await run.report(data)
   }
   const progress = (data: unknown) => void report(data)
-  const stops = AbortSignal.any([signal, over])
+  const stops = anySignal([signal, over])
   // what the question's schema made of an answer is of the schema's type
   const ask = (question: ToolQuestion) => run.ask(question, stops) as Promise<ToolReply<never>>
   const value = await run.tool.execute(run.input as never, { ...run.context, signal, progress, ask })
@@ -83,6 +86,7 @@ async function answered({ name, output }: AnyServerTool, value: unknown): Promis
   if (output === undefined) return succeeded(value)
   const checked = await validate(output, value)
   if (checked.ok) return succeeded(checked.value)
+  if ('error' in checked) throw checked.error
   const reason = `The tool ${name} ran, but its result does not fit its output schema: ${checked.reason}`
   return failed('execution_error', reason, 'invalid-output')
 }
@@ -132,8 +136,4 @@ async function untilAborted<T>(
   } finally {
     signal.removeEventListener('abort', leave)
   }
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
