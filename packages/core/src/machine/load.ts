@@ -16,8 +16,7 @@ import { isToolCallState } from './transitions.js'
 export function checkMessages(messages: readonly UIMessage[]): readonly UIMessage[] {
   const at = Array.isArray(messages) ? messages.findIndex((message) => !isMessage(message)) : 0
   if (at < 0) return messages
-  const what = Array.isArray(messages) ? `messages[${at}] is none` : `it is of the type ${typeof messages}`
-  const message = `A list of messages is wanted, each with id, role and parts; ${what}. Nothing was changed.`
+  const message = `messages[${at}]: not a list of messages, each with id, role and parts. Nothing was changed.`
   throw new CountersignError('invalid-argument', message, { at })
 }
 
