@@ -2,6 +2,7 @@ import {
   areAllToolsComplete,
   CountersignError,
   findAnswerable,
+  findLeftHere,
   hasDeferredAnswer,
   isLeftHere,
   isRecord,
@@ -100,7 +101,7 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
 
     async giveResult(result: ToolResult): Promise<AnswerResult> {
       const { toolCallId } = result
-      const call = state.calls.get(toolCallId)
+      const call = findLeftHere(state, toolCallId) ?? state.calls.get(toolCallId)
       if (!call) return { status: 'not-found' }
       if (!isLeftHere(call)) return { status: 'closed', reason: call.state }
       const outcome =

@@ -1,6 +1,7 @@
 import {
   type ChatSnapshot,
   CountersignError,
+  checkMessages,
   type FilePart,
   type SessionGrant,
   type ToolMap,
@@ -168,6 +169,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   /** Replaces the conversation and voids what is under way: the open run, the queue, answers not yet sent. */
   setMessages = (messages: readonly UIMessage<Tools>[]): void => {
+    checkMessages(typed(messages))
     this.#kept?.replace()
     void this.#act('setMessages', typed(messages))
   }
@@ -177,14 +179,14 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * CountersignError where it cannot be asked.
    */
   grants = async (): Promise<readonly SessionGrant[]> => {
-    const { connection, headers = {} } = this.#session.options
-    return (await connection.grants?.({ threadId: this.threadId }, { headers })) ?? []
+    const { headers, options } = this.#session
+    return (await options.connection.grants?.({ threadId: this.threadId }, { headers })) ?? []
   }
 
   /** Ends one of them by its id, or all: the next call asks again. Resolves with how many there were; rejects as `grants` does. */
   revokeGrant = async (id?: string): Promise<number> => {
-    const { connection, headers = {} } = this.#session.options
-    return (await connection.revokeGrant?.({ threadId: this.threadId, id }, { headers })) ?? 0
+    const { headers, options } = this.#session
+    return (await options.connection.revokeGrant?.({ threadId: this.threadId, id }, { headers })) ?? 0
   }
 
   /** Changes options. They count from their next use on; an open run keeps the connection it has. */

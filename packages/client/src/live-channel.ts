@@ -58,7 +58,7 @@ export function createLiveChannel<Tools extends ToolMap>(
     /** Sends an answer into the run. Gives whether it is on its way: what is not goes out as it would over any connection. */
     send(run: Run, answered: Answered): boolean {
       const { connection } = run
-      const { headers = {} } = session.options
+      const { headers } = session
       const approvalId = idIn(run, answered)
       if (!connection.answer || state.run.phase !== 'streaming') return false
       const resume = resumeEntries(state, false).filter(({ interruptId }) => interruptId === approvalId)

@@ -9,9 +9,11 @@ import {
   type ToolCallPart,
   type ToolMap,
   type UIMessage,
+  type UnknownEvent,
 } from '@countersign/core'
 import type { Compat } from './compat.js'
 import type { Connection } from './connections/connection.js'
+import type { HeadersGiven } from './connections/fetch.js'
 import type { Persistent } from './persistence/persistence.js'
 import type { Notify } from './schedule.js'
 import type { Tabs } from './tabs/link.js'
@@ -65,7 +67,7 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   /** Sent with every request, for the agent. */
   forwardedProps?: unknown
   /** Sent with every request, by connections that have headers. */
-  headers?: Readonly<Record<string, string>> | undefined
+  headers?: HeadersGiven | undefined
   /**
    * The person speaks while approvals are pending: `cancel` them (default), `queue` the message until they are answered, or `reject` it
    * (the text stays with the caller).
@@ -81,8 +83,11 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   onToolCall?: ((call: Pick<ToolCallPart<Tools>, 'id' | 'name' | 'input'>) => void) | undefined
   onFinish?: ((info: FinishedInfo<Tools>) => void) | undefined
   onError?: ((error: CountersignError) => void) | undefined
-  /** Events of the agent that are the application's own: custom, raw, steps, unknown types. */
-  onEvent?: ((event: AGUIEvent | { readonly type: string }) => void) | undefined
+  /**
+   * Events of the agent that are the application's own: custom, raw, steps, and those of types that AG-UI does not have. `event.type`
+   * narrows: `if (event.type === 'CUSTOM' && event.name === 'chart') draw(event.value)`.
+   */
+  onEvent?: ((event: AGUIEvent | UnknownEvent) => void) | undefined
   /** Something odd that did no harm. Default: `console.warn`, outside production. */
   onWarning?: ((message: string) => void) | undefined
   /** Ids of messages, runs and threads. Default: random UUIDs. */

@@ -28,7 +28,8 @@ export function createRequest(
     runId,
     protocolVersion: PROTOCOL_VERSION,
     ...(state.shared !== undefined && { state: state.shared }),
-    messages: toAGUIMessages(readMessages(state)),
+    // AG-UI 1.0: a client keeps activities to itself.
+    messages: toAGUIMessages(readMessages(state)).filter(({ role }) => role !== 'activity'),
     tools: tools.map(describeTool),
     context: [],
     ...(forwardedProps !== undefined && { forwardedProps }),

@@ -8,6 +8,7 @@ import {
   type LocalAct,
   type ToolMap,
 } from '@countersign/core'
+import { headersByName } from './connections/fetch.js'
 import type { Observation, Observer } from './observation.js'
 import { type ChatClientOptions, checkOptions } from './options.js'
 import { scheduleBy } from './schedule.js'
@@ -39,6 +40,11 @@ export class Session<Tools extends ToolMap> {
 
   newId(): string {
     return (this.options.generateId ?? randomId)()
+  }
+
+  /** The `headers` option, as connections take them. */
+  get headers(): Readonly<Record<string, string>> {
+    return headersByName(this.options.headers)
   }
 
   now(): number {
