@@ -3,37 +3,38 @@ import { MaskedNote } from './MaskedNote.js'
 import { Segments } from './SafeText.js'
 
 interface DialogArgumentsProps {
-  shown: ApprovalArguments
+  shown: ApprovalArguments | undefined
+  /** How many characters of the request are not shown. */
+  hidden: number
+  /** The person has asked for everything, however long. */
+  expanded: boolean
   exact: boolean
   onExpand: () => void
   onExact: () => void
 }
 
 /** The arguments as the person must see them before saying yes. */
-export function DialogArguments({
-  shown: { text, revealable },
-  exact,
-  onExpand,
-  onExact,
-}: DialogArgumentsProps) {
+export function DialogArguments({ shown, hidden, expanded, exact, onExpand, onExact }: DialogArgumentsProps) {
   return (
-    <div className="dialog-arguments">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-      <pre className="code-block" tabIndex={0}>
-        <Segments shown={text} />
-        {text.hidden > 0 && <span className="argument-more">…</span>}
-      </pre>
-      {text.hidden > 0 && (
+    <div className="dialog-arguments" data-whole={expanded || undefined}>
+      {shown && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+        <pre className="code-block" tabIndex={0}>
+          <Segments shown={shown.text} />
+          {shown.text.hidden > 0 && <span className="argument-more">…</span>}
+        </pre>
+      )}
+      {hidden > 0 && (
         <button type="button" className="button link" onClick={onExpand}>
           Show all
         </button>
       )}
-      {text.suspicious && (
+      {shown?.text.suspicious && (
         <p className="arguments-warning">
           Careful: some characters here are invisible or look like others. They are written out or underlined.
         </p>
       )}
-      {revealable && <MaskedNote exact={exact} onToggle={onExact} />}
+      {shown?.revealable && <MaskedNote exact={exact} onToggle={onExact} />}
     </div>
   )
 }
