@@ -45,6 +45,7 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
         <Arguments
           fields={view.arguments?.fields ?? []}
           hidden={view.hidden}
+          suspicious={view.suspicious}
           expanded={expanded}
           onExpand={() => setExpanded(true)}
         />

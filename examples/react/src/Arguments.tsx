@@ -5,6 +5,8 @@ interface ArgumentsProps {
   fields: readonly ArgumentField[]
   /** How many characters are not shown. */
   hidden: number
+  /** Something hides or resembles something else. */
+  suspicious: boolean
   /** The person has asked for everything, however long. */
   expanded?: boolean
   /** Without it nothing can be expanded, as while the arguments still arrive. */
@@ -12,8 +14,8 @@ interface ArgumentsProps {
 }
 
 /** The arguments of a call, as the person must see them before saying yes. Renders nothing where there are none. */
-export function Arguments({ fields, hidden, expanded = false, onExpand }: ArgumentsProps) {
-  if (fields.length === 0 && hidden === 0) return null
+export function Arguments({ fields, hidden, suspicious, expanded = false, onExpand }: ArgumentsProps) {
+  if (fields.length === 0 && hidden === 0 && !suspicious) return null
   return (
     <div className="arguments" data-whole={expanded || undefined}>
       <dl className="arguments-list">
@@ -27,7 +29,7 @@ export function Arguments({ fields, hidden, expanded = false, onExpand }: Argume
           Show all: {hidden.toLocaleString('en')} more characters
         </button>
       )}
-      {fields.some(({ key, value }) => key?.suspicious || value.suspicious) && (
+      {suspicious && (
         <p className="arguments-warning">
           Careful: some characters here are invisible or look like others. They are written out or underlined.
         </p>

@@ -6,6 +6,8 @@ interface DialogArgumentsProps {
   shown: ApprovalArguments | undefined
   /** How many characters of the request are not shown. */
   hidden: number
+  /** Something of it hides or resembles something else. */
+  suspicious: boolean
   /** The person has asked for everything, however long. */
   expanded: boolean
   exact: boolean
@@ -14,7 +16,15 @@ interface DialogArgumentsProps {
 }
 
 /** The arguments as the person must see them before saying yes. */
-export function DialogArguments({ shown, hidden, expanded, exact, onExpand, onExact }: DialogArgumentsProps) {
+export function DialogArguments({
+  shown,
+  hidden,
+  suspicious,
+  expanded,
+  exact,
+  onExpand,
+  onExact,
+}: DialogArgumentsProps) {
   return (
     <div className="dialog-arguments" data-whole={expanded || undefined}>
       {shown && (
@@ -29,7 +39,7 @@ export function DialogArguments({ shown, hidden, expanded, exact, onExpand, onEx
           Show all
         </button>
       )}
-      {shown?.text.suspicious && (
+      {suspicious && (
         <p className="arguments-warning">
           Careful: some characters here are invisible or look like others. They are written out or underlined.
         </p>

@@ -39,10 +39,11 @@ export function DialogRequest({ part, place, onLate }: DialogRequestProps) {
       </header>
       <AskedBy askers={view.askedBy} />
       {view.message && <ServerWords message={view.message} />}
-      {(view.arguments || view.hidden > 0) && (
+      {(view.arguments || view.hidden > 0 || view.suspicious) && (
         <DialogArguments
           shown={view.arguments}
           hidden={view.hidden}
+          suspicious={view.suspicious}
           expanded={expanded}
           exact={exact}
           onExpand={() => setExpanded(true)}

@@ -55,6 +55,7 @@ export function Approval(props: ApprovalProps) {
             <Arguments
               fields={view().arguments?.fields ?? []}
               hidden={view().hidden}
+              suspicious={view().suspicious}
               expanded={expanded()}
               onExpand={() => setExpanded(true)}
             />

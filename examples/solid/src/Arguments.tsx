@@ -6,6 +6,8 @@ interface ArgumentsProps {
   fields: readonly ArgumentField[]
   /** How many characters are not shown. */
   hidden: number
+  /** Something hides or resembles something else. */
+  suspicious: boolean
   /** The person has asked for everything, however long. */
   expanded?: boolean
   /** Without it nothing can be expanded, as while the arguments still arrive. */
@@ -15,7 +17,7 @@ interface ArgumentsProps {
 /** The arguments of a call, as the person must see them before saying yes. Renders nothing where there are none. */
 export function Arguments(props: ArgumentsProps) {
   return (
-    <Show when={props.fields.length > 0 || props.hidden > 0}>
+    <Show when={props.fields.length > 0 || props.hidden > 0 || props.suspicious}>
       <div class="arguments" data-whole={props.expanded || undefined}>
         <dl class="arguments-list">
           <Index each={props.fields}>{(field) => <Argument field={field()} />}</Index>
@@ -25,7 +27,7 @@ export function Arguments(props: ArgumentsProps) {
             Show all: {props.hidden.toLocaleString('en')} more characters
           </button>
         </Show>
-        <Show when={props.fields.some(({ key, value }) => key?.suspicious || value.suspicious)}>
+        <Show when={props.suspicious}>
           <p class="arguments-warning">
             Careful: some characters here are invisible or look like others. They are written out or
             underlined.

@@ -7,6 +7,8 @@ interface DialogArgumentsProps {
   shown: ApprovalArguments | undefined
   /** How many characters of the request are not shown. */
   hidden: number
+  /** Something of it hides or resembles something else. */
+  suspicious: boolean
   /** The person has asked for everything, however long. */
   expanded: boolean
   exact: boolean
@@ -34,7 +36,7 @@ export function DialogArguments(props: DialogArgumentsProps) {
           Show all
         </button>
       </Show>
-      <Show when={props.shown?.text.suspicious}>
+      <Show when={props.suspicious}>
         <p class="arguments-warning">
           Careful: some characters here are invisible or look like others. They are written out or underlined.
         </p>

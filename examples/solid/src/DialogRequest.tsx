@@ -45,10 +45,11 @@ export function DialogRequest(props: DialogRequestProps) {
           </header>
           <AskedBy askers={shown().askedBy} />
           <Show when={shown().message}>{(message) => <ServerWords message={message()} />}</Show>
-          <Show when={shown().arguments || shown().hidden > 0}>
+          <Show when={shown().arguments || shown().hidden > 0 || shown().suspicious}>
             <DialogArguments
               shown={shown().arguments}
               hidden={shown().hidden}
+              suspicious={shown().suspicious}
               expanded={expanded()}
               exact={exact()}
               onExpand={() => setExpanded(true)}

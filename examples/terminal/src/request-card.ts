@@ -43,8 +43,7 @@ function quoteShown({ text, hidden }: DisplayText, columns: number): string {
 
 function warningsOf(view: ApprovalView): string[] {
   const warnings: string[] = []
-  const texts = [view.title, view.arguments?.text, view.message]
-  if (texts.some((text) => text?.suspicious))
+  if (view.suspicious)
     warnings.push(
       'It contains characters that hide or resemble others. Hidden ones are written out: ⟨U+202E⟩.',
     )

@@ -59,6 +59,7 @@ test('S3.106 where nobody can be asked a request is denied, but for a tool that 
     message: undefined,
     arguments: undefined,
     hidden: 0,
+    suspicious: false,
     choices: [
       { ...choice, option: 'once' },
       { ...choice, option: 'session' },

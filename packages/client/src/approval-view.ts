@@ -84,6 +84,8 @@ export interface ApprovalView {
   readonly arguments: ApprovalArguments | undefined
   /** How many characters of all that are not shown. While there are any, nothing can be approved, edited or not. */
   readonly hidden: number
+  /** Something of all that, shown or not, hides or resembles something else: the person is to be warned. */
+  readonly suspicious: boolean
   /** What is offered, in this order: deny, once, session. */
   readonly choices: readonly ApprovalChoice[]
   readonly edit: ApprovalEdit
@@ -143,7 +145,7 @@ export function approvalView(
   const askedBy = askersOf(part).map(inOneLine)
   const said = message ? room.take(0.5, (limits) => displayText(message, limits)) : undefined
   const shown = showArguments(part, approval, options, room)
-  const held = status !== 'open' || room.hidden() > 0
+  const held = status !== 'open' || room.found().hidden > 0
   const expiresAt = expiryOf(approval)
   return {
     id,
@@ -154,7 +156,7 @@ export function approvalView(
     title,
     message: said,
     arguments: shown,
-    hidden: room.hidden(),
+    ...room.found(),
     choices: choicesOf(approval, options, status !== 'open', held),
     edit: editOf(part, approval, held),
     expiresAt: Number.isFinite(expiresAt) ? expiresAt : undefined,
@@ -164,26 +166,31 @@ export function approvalView(
   }
 }
 
-/** The arguments of any call one by one, as a request for approval shows them, and how many characters are left out. */
+/** The arguments of any call one by one, as a request for approval shows them; `hidden` and `suspicious` are as there. */
 export function argumentFields(
   input: unknown,
   limits: DisplayLimits = {},
-): { readonly fields: readonly ArgumentField[]; readonly hidden: number } {
+): {
+  readonly fields: readonly ArgumentField[]
+  readonly hidden: number
+  readonly suspicious: boolean
+} {
   const room = createRoom(limits)
   const fields = showFields(input, room)
-  return { fields, hidden: room.hidden() }
+  return { fields, ...room.found() }
 }
 
-/** What is left of the limits, and what they have hidden so far. */
+/** What is left of the limits, and what was found so far. */
 interface Room {
   /** Shows something in what is left, and in at most that share of the whole. `beside`: its first line is one that is counted already. */
   take(share: number, show: (limits: DisplayLimits) => DisplayText, beside?: 'beside'): DisplayText
   isFull(): boolean
-  hidden(): number
+  found(): { hidden: number; suspicious: boolean }
 }
 
 function createRoom({ maxLength = Infinity, maxLines = Infinity, columns }: DisplayLimits): Room {
   let [length, lines, hidden] = [maxLength, maxLines, 0]
+  let suspicious = false
   return {
     take(share, show, beside) {
       const free = beside ? 1 : 0
@@ -196,10 +203,11 @@ function createRoom({ maxLength = Infinity, maxLines = Infinity, columns }: Disp
       // What is empty stands in a line too.
       lines -= Math.max(1, shown.lines) - free
       hidden += shown.hidden
+      suspicious ||= shown.suspicious
       return shown
     },
     isFull: () => length <= 0 || lines <= 0,
-    hidden: () => hidden,
+    found: () => ({ hidden, suspicious }),
   }
 }
 
