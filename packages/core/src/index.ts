@@ -5,6 +5,7 @@ export type { ByteSource } from './bytes/text.js'
 export { fromAGUIMessages } from './conversions/from-agui.js'
 export { toAGUIMessages } from './conversions/to-agui.js'
 export {
+  type DisplayLimits,
   type DisplayOptions,
   type DisplaySegment,
   type DisplayText,
