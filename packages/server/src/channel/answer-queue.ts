@@ -7,7 +7,7 @@ export type Delivery =
   /** It has not; the answer is as good as before and can go out with a request of its own. */
   | { readonly status: 'refused'; readonly code: DeliveryCode; readonly message: string }
 
-export type DeliveryCode = 'run-ended' | 'approval-conflict' | 'too-many-answers'
+export type DeliveryCode = 'run-ended' | 'approval-conflict' | 'too-many-answers' | 'not-asked'
 
 /** Where a run that is open takes its answers from. */
 export interface AnswerSource {
@@ -32,8 +32,18 @@ export interface AnswerQueue extends AnswerSource {
   put(entry: ResumeEntry): Promise<Delivery>
 }
 
+export interface AnswerQueueOptions {
+  /**
+   * Milliseconds that an answer is kept whose question was not asked yet; then it is refused with `not-asked`, and can be put in again.
+   * Default: until the queue is closed.
+   */
+  readonly keepEarly?: number | undefined
+}
+
 /** How many answers may wait for questions that were not asked yet. */
 const MAX_EARLY = 256
+/** Bytes that they may take together, two for each UTF-16 unit of their JSON. */
+const MAX_EARLY_SIZE = 4 * 1024 * 1024
 
 interface Early {
   readonly entry: ResumeEntry
@@ -41,8 +51,11 @@ interface Early {
   settle(delivery: Delivery): void
 }
 
+type Take = (entry: ResumeEntry | undefined) => void
+
 /**
- * A queue for one run, which closes it at its end.
+ * A queue for one run, which closes it at its end. Answers whose question was not asked yet: 256 at most, and 4 MiB; more are refused
+ * with `too-many-answers`.
  *
  * @example
  * const answers = answerQueue()
@@ -50,10 +63,12 @@ interface Early {
  * // and meanwhile, elsewhere
  * await answers.put({ interruptId: approval.id, status: 'resolved', payload: { approved: true } })
  */
-export function answerQueue(): AnswerQueue {
-  const waiting = new Map<string, (entry: ResumeEntry | undefined) => void>()
+export function answerQueue({ keepEarly }: AnswerQueueOptions = {}): AnswerQueue {
+  /** Of each id, whoever waits for it. An answer goes to the last that came; nobody is forgotten. */
+  const waiting = new Map<string, Take[]>()
   const early = new Map<string, Early>()
   const taken = new Map<string, ResumeEntry>()
+  let earlySize = 0
   let open = true
 
   function put(entry: ResumeEntry): Promise<Delivery> {
@@ -61,7 +76,7 @@ export function answerQueue(): AnswerQueue {
     if (!open) return Promise.resolve(ENDED)
     const first = taken.get(interruptId)
     if (first !== undefined) return Promise.resolve(repeated(first, entry))
-    const take = waiting.get(interruptId)
+    const take = waiting.get(interruptId)?.at(-1)
     if (take !== undefined) {
       give(take, entry)
       return Promise.resolve(TAKEN)
@@ -69,22 +84,39 @@ export function answerQueue(): AnswerQueue {
     const kept = early.get(interruptId)
     if (kept !== undefined)
       return says(kept.entry) === says(entry) ? kept.delivery : Promise.resolve(CONFLICT)
-    return early.size < MAX_EARLY ? keep(entry) : Promise.resolve(TOO_MANY)
+    const size = 2 * JSON.stringify(entry).length
+    const fits = early.size < MAX_EARLY && earlySize + size <= MAX_EARLY_SIZE
+    return fits ? keep(entry, size) : Promise.resolve(TOO_MANY)
   }
 
-  function keep(entry: ResumeEntry): Promise<Delivery> {
-    let settle: (delivery: Delivery) => void = () => {}
-    const delivery = new Promise<Delivery>((resolve) => {
-      settle = resolve
+  function keep(entry: ResumeEntry, size: number): Promise<Delivery> {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let resolve: (delivery: Delivery) => void = () => {}
+    const delivery = new Promise<Delivery>((done) => {
+      resolve = done
     })
+    const settle = (delivery: Delivery) => {
+      clearTimeout(timer)
+      early.delete(entry.interruptId)
+      earlySize -= size
+      resolve(delivery)
+    }
+    if (keepEarly !== undefined) timer = setTimeout(settle, keepEarly, NOT_ASKED)
     early.set(entry.interruptId, { entry, delivery, settle })
+    earlySize += size
     return delivery
   }
 
-  function give(take: (entry: ResumeEntry) => void, entry: ResumeEntry): void {
-    waiting.delete(entry.interruptId)
+  function give(take: Take, entry: ResumeEntry): void {
+    forget(entry.interruptId, take)
     taken.set(entry.interruptId, entry)
     take(entry)
+  }
+
+  function forget(id: string, take: Take): void {
+    const others = waiting.get(id)?.filter((one) => one !== take) ?? []
+    if (others.length === 0) waiting.delete(id)
+    else waiting.set(id, others)
   }
 
   return {
@@ -97,22 +129,18 @@ export function answerQueue(): AnswerQueue {
       taken.delete(approvalId)
       const kept = early.get(approvalId)
       if (kept !== undefined) {
-        early.delete(approvalId)
-        give(take, kept.entry)
         kept.settle(TAKEN)
+        give(take, kept.entry)
         return () => {}
       }
-      waiting.set(approvalId, take)
-      return () => {
-        if (waiting.get(approvalId) === take) waiting.delete(approvalId)
-      }
+      waiting.set(approvalId, [...(waiting.get(approvalId) ?? []), take])
+      return () => forget(approvalId, take)
     },
     close() {
       if (!open) return
       open = false
-      const [unanswered, untaken] = [[...waiting.values()], [...early.values()]]
+      const [unanswered, untaken] = [[...waiting.values()].flat(), [...early.values()]]
       waiting.clear()
-      early.clear()
       for (const take of unanswered) take(undefined)
       for (const { settle } of untaken) settle(ENDED)
     },
@@ -122,6 +150,10 @@ export function answerQueue(): AnswerQueue {
 const TAKEN: Delivery = { status: 'taken' }
 const ENDED = refusal('run-ended', 'No run that takes the answer is open.')
 const CONFLICT = refusal('approval-conflict', 'This request was answered before, and otherwise.')
+const NOT_ASKED = refusal(
+  'not-asked',
+  'The run has not asked this question. Send the answer again once it has, or with the next request.',
+)
 const TOO_MANY = refusal('too-many-answers', 'Too many answers wait for questions that were not asked.')
 
 function refusal(code: DeliveryCode, message: string): Delivery {

@@ -12,7 +12,7 @@ import type { AnswerSource } from '../channel/answer-queue.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
 import { placeResults, readCalls } from '../history/history.js'
-import type { Emit } from '../scope/channel.js'
+import type { Outlet } from '../scope/channel.js'
 import type { RunScope } from '../scope/scope.js'
 import type { AgentSettings, RunContext } from '../scope/settings.js'
 import { createLimiter } from '../tools/limiter.js'
@@ -49,11 +49,10 @@ export async function driveRun(
   input: RunAgentInput,
   options: RunOptions,
   origin: RunOrigin,
-  emit: Emit<AGUIEvent>,
-  gone: AbortSignal,
+  outlet: Outlet<AGUIEvent>,
 ): Promise<void> {
-  const scope = openScope(settings, input, options, origin, emit, gone)
-  const { threadId, runId, modern } = scope
+  const scope = openScope(settings, input, options, origin, outlet)
+  const { threadId, runId, modern, emit } = scope
   await emit({ type: 'RUN_STARTED', threadId, runId, ...(modern && { protocolVersion: PROTOCOL_VERSION }) })
   try {
     await emit(await converse(scope, input))
@@ -71,8 +70,7 @@ function openScope(
   input: RunAgentInput,
   { signal, disconnected, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
-  emit: Emit<AGUIEvent>,
-  gone: AbortSignal,
+  { emit, report, gone }: Outlet<AGUIEvent>,
 ): RunScope {
   const stops = [gone, signal, disconnected].filter((one) => one !== undefined)
   return {
@@ -89,6 +87,7 @@ function openScope(
     method,
     answers,
     emit,
+    report,
   }
 }
 
