@@ -42,8 +42,6 @@ export interface AnswerQueueOptions {
 
 /** How many answers may wait for questions that were not asked yet. */
 const MAX_EARLY = 256
-/** Bytes that they may take together, two for each UTF-16 unit of their JSON. */
-const MAX_EARLY_SIZE = 4 * 1024 * 1024
 
 interface Early {
   readonly entry: ResumeEntry
@@ -54,8 +52,7 @@ interface Early {
 type Take = (entry: ResumeEntry | undefined) => void
 
 /**
- * A queue for one run, which closes it at its end. Answers whose question was not asked yet: 256 at most, and 4 MiB; more are refused
- * with `too-many-answers`.
+ * A queue for one run, which closes it at its end.
  *
  * @example
  * const answers = answerQueue()
@@ -68,7 +65,6 @@ export function answerQueue({ keepEarly }: AnswerQueueOptions = {}): AnswerQueue
   const waiting = new Map<string, Take[]>()
   const early = new Map<string, Early>()
   const taken = new Map<string, ResumeEntry>()
-  let earlySize = 0
   let open = true
 
   function put(entry: ResumeEntry): Promise<Delivery> {
@@ -84,12 +80,10 @@ export function answerQueue({ keepEarly }: AnswerQueueOptions = {}): AnswerQueue
     const kept = early.get(interruptId)
     if (kept !== undefined)
       return says(kept.entry) === says(entry) ? kept.delivery : Promise.resolve(CONFLICT)
-    const size = 2 * JSON.stringify(entry).length
-    const fits = early.size < MAX_EARLY && earlySize + size <= MAX_EARLY_SIZE
-    return fits ? keep(entry, size) : Promise.resolve(TOO_MANY)
+    return early.size < MAX_EARLY ? keep(entry) : Promise.resolve(TOO_MANY)
   }
 
-  function keep(entry: ResumeEntry, size: number): Promise<Delivery> {
+  function keep(entry: ResumeEntry): Promise<Delivery> {
     let timer: ReturnType<typeof setTimeout> | undefined
     let resolve: (delivery: Delivery) => void = () => {}
     const delivery = new Promise<Delivery>((done) => {
@@ -98,12 +92,10 @@ export function answerQueue({ keepEarly }: AnswerQueueOptions = {}): AnswerQueue
     const settle = (delivery: Delivery) => {
       clearTimeout(timer)
       early.delete(entry.interruptId)
-      earlySize -= size
       resolve(delivery)
     }
     if (keepEarly !== undefined) timer = setTimeout(settle, keepEarly, NOT_ASKED)
     early.set(entry.interruptId, { entry, delivery, settle })
-    earlySize += size
     return delivery
   }
 

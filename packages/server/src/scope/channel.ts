@@ -5,7 +5,7 @@ const MAX_WAITING = 64 * 1024
 /** Bytes of values from writers that cannot wait, such as the reports of tools. Beyond it, and one value more, the reader counts as gone. */
 const MAX_REPORTED = 1024 * 1024
 /** Milliseconds of waiting for a reader that takes nothing, before it counts as gone; at most twice as long. */
-const MAX_STALL = 60_000
+export const MAX_STALL = 60_000
 
 /** Hands a value over. Resolves when there is room for more, at once after the reader has gone. Never rejects, throws what `sizeOf` throws. */
 export type Emit<T> = (value: T) => Promise<void>
@@ -118,11 +118,7 @@ export function createChannel<T>(
   }
 
   function lose(why: string): void {
-    const error = new CountersignError(
-      'reader-too-slow',
-      `The reader of the run was too slow: ${why}. Read on while the run is open, or take the run up again.`,
-      { status: 503 },
-    )
+    const error = readerTooSlow(why)
     if (lastWords === undefined) ended ??= { error }
     leave()
     if (lastWords !== undefined) values.push({ value: lastWords(error), size: 0, reported: 0 })
@@ -172,6 +168,12 @@ export function createChannel<T>(
       return this
     },
   }
+}
+
+/** Why a reader is not waited for any longer. */
+export function readerTooSlow(why: string): CountersignError {
+  const message = `The reader of the run was too slow: ${why}. Read on while the run is open, or take the run up again.`
+  return new CountersignError('reader-too-slow', message, { status: 503 })
 }
 
 /** Bytes that a value takes as JSON while it waits, at most: two for each UTF-16 unit, and something for the value itself. */
