@@ -320,6 +320,7 @@ async function drive(way: WayOut, plan: Plan): Promise<void> {
   } else {
     figures.lost++
     const mayEnd = plan.reader.some(({ kind }) => kind === 'stalls') || isFlood(plan) || isTooLong(way, plan)
+    if (way.tellsLoss) expect(ended).toBe('error')
     expect(mayEnd, `the run ended (${ended}) for a reader that did nothing wrong`).toBe(true)
   }
 }
@@ -346,6 +347,11 @@ async function finish(
         await turns(400)
       }
       expect(writers.open, `writers that a stalled reader of ${way.name} holds`).toBe(0)
+      await vi.advanceTimersByTimeAsync(STALL)
+      expect(vi.getTimerCount(), `timers that a stalled reader of ${way.name} holds`).toBe(0)
+      expect(peer.isHeld?.() ?? false, `whether the server waits for a stalled reader of ${way.name}`).toBe(
+        false,
+      )
       peer.leave()
       break
     default:

@@ -27,12 +27,16 @@ export interface Peer {
   read(): Promise<readonly unknown[] | 'end'>
   /** Goes away. */
   leave(): void
+  /** Whether the server still waits for the other end to take something; where it can be seen. */
+  readonly isHeld?: (() => boolean) | undefined
 }
 
 export interface WayOut {
   readonly name: string
   /** Bytes that may be on their way beyond the run's own buffer: further buffers, documented ones. One value more may be in each. */
   readonly buffers: readonly number[]
+  /** Whether a reader that comes back is told that it was too slow; to others the way out is closed. */
+  readonly tellsLoss: boolean
   /** Whether the model is heard, or the tools alone. */
   readonly hearsModel: boolean
   open(agent: Agent, given: RunAgentInput, tools: readonly AnyServerTool[]): Peer
@@ -134,6 +138,7 @@ function ofNode(agent: Agent, given: RunAgentInput): Peer {
       return frames(text.slice(text.indexOf('\r\n\r\n') + 4))
     },
     leave: () => connection.destroy(),
+    isHeld: () => connection.writableNeedDrain && !connection.destroyed,
   }
 }
 
@@ -220,12 +225,14 @@ const aiSdkBody = ({ threadId }: RunAgentInput) => ({
 export const waysOut: readonly WayOut[] = [
   {
     name: 'agent.run',
+    tellsLoss: true,
     buffers: [],
     hearsModel: true,
     open: (agent, given) => ofIterator(agent.run(given, { context })),
   },
   {
     name: 'event stream',
+    tellsLoss: true,
     // of the response's body nothing but the frame that is asked for
     buffers: [SERVED, 0],
     hearsModel: true,
@@ -233,12 +240,14 @@ export const waysOut: readonly WayOut[] = [
   },
   {
     name: 'event stream of Node',
+    tellsLoss: false,
     buffers: [SERVED, 0, KIB],
     hearsModel: true,
     open: (agent, given) => ofNode(agent, given),
   },
   {
     name: 'WebSocket',
+    tellsLoss: false,
     // a socket counts bytes, one for each of these characters, and we two
     buffers: [SERVED, 2 * 1024 * KIB],
     hearsModel: true,
@@ -246,18 +255,21 @@ export const waysOut: readonly WayOut[] = [
   },
   {
     name: 'AI SDK',
+    tellsLoss: true,
     buffers: [0],
     hearsModel: true,
     open: (agent, given) => ofResponse(handleAiSdkChat(agent, request(aiSdkBody(given)))),
   },
   {
     name: 'run log',
+    tellsLoss: false,
     buffers: [Number.POSITIVE_INFINITY],
     hearsModel: true,
     open: (agent, given) => ofRunLog(agent, given),
   },
   {
     name: 'runPlan',
+    tellsLoss: true,
     buffers: [],
     hearsModel: false,
     open: (_, __, tools) => ofPlan(tools),
