@@ -22,7 +22,7 @@ import { context, endIn, type Peer, type Said, saidIn, type WayOut, waysOut } fr
  * nothing outside to wait for, waits for ever.
  */
 const seed = 1_11_22
-const plans = full ? 1500 : 25
+const plans = full ? 600 : 25
 
 const KIB = 1024
 const PATIENCE = 64 * KIB
