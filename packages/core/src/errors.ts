@@ -6,7 +6,7 @@
  * Client: `invalid-option`, `invalid-argument`, `disposed`, `too-many-continuations`, `tool-failed`, `pending-approvals`.
  * Persistence: `persistence-corrupt`, `persistence-full`, `persistence-unavailable`.
  * Server: `invalid-request`, `request-too-large`, `invalid-tool`, `tool-not-found`, `toolkit-required`, `approval-required`, `model-failed`,
- * `unreconciled-history`. Approvals: the codes of {@link ApprovalErrorCode}.
+ * `unreconciled-history`, `reader-too-slow`. Approvals: the codes of {@link ApprovalErrorCode}.
  */
 export type ErrorCode =
   | 'http-status'
@@ -35,6 +35,7 @@ export type ErrorCode =
   | 'approval-required'
   | 'model-failed'
   | 'unreconciled-history'
+  | 'reader-too-slow'
   | ApprovalErrorCode
 
 /** Why an answer to an approval request was refused, or why the request can no longer be answered. */

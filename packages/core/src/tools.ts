@@ -103,7 +103,12 @@ export interface ToolContext extends GateContext {
    * hash of its person, thread, run and id. Where a plan is carried out without an agent, the approval's id or else the call's, as they were given.
    */
   readonly idempotencyKey: string
-  /** Reports progress to the page while the tool runs. */
+  /**
+   * Reports progress to the page while the tool runs. It does not wait: 1 MiB of a run's reports may be unread, beyond it the run ends
+   * with `reader-too-slow`. A tool with much to say returns an async iterable, which waits for its reader.
+   *
+   * @throws CountersignError `invalid-argument` where `data` is no JSON.
+   */
   progress(data: unknown): void
   /**
    * Asks the person something while the tool runs, and waits for the answer. That takes a run that stays open (a live channel); in any

@@ -9,6 +9,7 @@ export { resumeFromMap } from './answers/resume-from-map.js'
 export { type AnswerChannel, memoryAnswerChannel, type Receive } from './channel/answer-channel.js'
 export {
   type AnswerQueue,
+  type AnswerQueueOptions,
   type AnswerSource,
   answerQueue,
   type Delivery,

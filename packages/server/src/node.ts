@@ -16,6 +16,7 @@ import { parseBody, readParsedInput } from './http/run-input.js'
 import { openSocket, type ServerSocket, type SocketOptions } from './http/socket.js'
 import { SSE_HEADERS, type SseFrames } from './http/sse.js'
 import type { Agent } from './run/agent.js'
+import { MAX_STALL, readerTooSlow } from './scope/channel.js'
 import type { RunContext } from './scope/settings.js'
 
 export type { ServerSocket } from './http/socket.js'
@@ -60,6 +61,8 @@ export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
     const gone = new AbortController()
     response.on('close', () => gone.abort())
     response.on('error', () => gone.abort())
+    // it may have gone while the application looked who it is
+    if (response.destroyed) gone.abort()
     let frames: SseFrames | undefined
     try {
       frames =
@@ -192,6 +195,20 @@ function reject(response: ServerResponse, { status, headers, body }: Rejection):
   response.writeHead(status, { ...headers, connection: 'close' }).end(body)
 }
 
+/** Until the response takes more. */
+async function drained(response: ServerResponse, gone: AbortSignal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const stalled = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(readerTooSlow('its connection took nothing for a minute')), MAX_STALL)
+  })
+  try {
+    await Promise.race([once(response, 'drain', { signal: gone }), stalled])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** A reader that takes nothing for a minute is cut off: it can take the run up again. */
 async function pipe(frames: SseFrames, response: ServerResponse, gone: AbortSignal): Promise<void> {
   response.writeHead(200, SSE_HEADERS)
   response.flushHeaders()
@@ -200,7 +217,7 @@ async function pipe(frames: SseFrames, response: ServerResponse, gone: AbortSign
     for (;;) {
       const frame = gone.aborted ? undefined : await frames.next()
       if (frame === undefined) break
-      if (!response.write(frame)) await once(response, 'drain', { signal: gone })
+      if (!response.write(frame)) await drained(response, gone)
     }
   } catch (error) {
     if (!gone.aborted) response.destroy(error instanceof Error ? error : undefined)

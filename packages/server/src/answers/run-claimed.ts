@@ -76,7 +76,8 @@ function execute(
       approved: true,
       idempotencyKey: verdict.approvalId,
     },
-    report: (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
+    stream: (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
+    report: (data) => scope.report(progressEvent(toolCallId, toolName, data)),
     ask: (question, over) => askPerson(scope, call, question, over),
   })
 }

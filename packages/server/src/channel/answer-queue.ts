@@ -7,7 +7,7 @@ export type Delivery =
   /** It has not; the answer is as good as before and can go out with a request of its own. */
   | { readonly status: 'refused'; readonly code: DeliveryCode; readonly message: string }
 
-export type DeliveryCode = 'run-ended' | 'approval-conflict' | 'too-many-answers'
+export type DeliveryCode = 'run-ended' | 'approval-conflict' | 'too-many-answers' | 'not-asked'
 
 /** Where a run that is open takes its answers from. */
 export interface AnswerSource {
@@ -32,6 +32,14 @@ export interface AnswerQueue extends AnswerSource {
   put(entry: ResumeEntry): Promise<Delivery>
 }
 
+export interface AnswerQueueOptions {
+  /**
+   * Milliseconds that an answer is kept whose question was not asked yet; then it is refused with `not-asked`, and can be put in again.
+   * Default: until the queue is closed.
+   */
+  readonly keepEarly?: number | undefined
+}
+
 /** How many answers may wait for questions that were not asked yet. */
 const MAX_EARLY = 256
 
@@ -40,6 +48,8 @@ interface Early {
   readonly delivery: Promise<Delivery>
   settle(delivery: Delivery): void
 }
+
+type Take = (entry: ResumeEntry | undefined) => void
 
 /**
  * A queue for one run, which closes it at its end.
@@ -50,8 +60,9 @@ interface Early {
  * // and meanwhile, elsewhere
  * await answers.put({ interruptId: approval.id, status: 'resolved', payload: { approved: true } })
  */
-export function answerQueue(): AnswerQueue {
-  const waiting = new Map<string, (entry: ResumeEntry | undefined) => void>()
+export function answerQueue({ keepEarly }: AnswerQueueOptions = {}): AnswerQueue {
+  /** Of each id, whoever waits for it. An answer goes to the last that came; nobody is forgotten. */
+  const waiting = new Map<string, Take[]>()
   const early = new Map<string, Early>()
   const taken = new Map<string, ResumeEntry>()
   let open = true
@@ -61,7 +72,7 @@ export function answerQueue(): AnswerQueue {
     if (!open) return Promise.resolve(ENDED)
     const first = taken.get(interruptId)
     if (first !== undefined) return Promise.resolve(repeated(first, entry))
-    const take = waiting.get(interruptId)
+    const take = waiting.get(interruptId)?.at(-1)
     if (take !== undefined) {
       give(take, entry)
       return Promise.resolve(TAKEN)
@@ -73,18 +84,31 @@ export function answerQueue(): AnswerQueue {
   }
 
   function keep(entry: ResumeEntry): Promise<Delivery> {
-    let settle: (delivery: Delivery) => void = () => {}
-    const delivery = new Promise<Delivery>((resolve) => {
-      settle = resolve
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let resolve: (delivery: Delivery) => void = () => {}
+    const delivery = new Promise<Delivery>((done) => {
+      resolve = done
     })
+    const settle = (delivery: Delivery) => {
+      clearTimeout(timer)
+      early.delete(entry.interruptId)
+      resolve(delivery)
+    }
+    if (keepEarly !== undefined) timer = setTimeout(settle, keepEarly, NOT_ASKED)
     early.set(entry.interruptId, { entry, delivery, settle })
     return delivery
   }
 
-  function give(take: (entry: ResumeEntry) => void, entry: ResumeEntry): void {
-    waiting.delete(entry.interruptId)
+  function give(take: Take, entry: ResumeEntry): void {
+    forget(entry.interruptId, take)
     taken.set(entry.interruptId, entry)
     take(entry)
+  }
+
+  function forget(id: string, take: Take): void {
+    const others = waiting.get(id)?.filter((one) => one !== take) ?? []
+    if (others.length === 0) waiting.delete(id)
+    else waiting.set(id, others)
   }
 
   return {
@@ -97,22 +121,18 @@ export function answerQueue(): AnswerQueue {
       taken.delete(approvalId)
       const kept = early.get(approvalId)
       if (kept !== undefined) {
-        early.delete(approvalId)
-        give(take, kept.entry)
         kept.settle(TAKEN)
+        give(take, kept.entry)
         return () => {}
       }
-      waiting.set(approvalId, take)
-      return () => {
-        if (waiting.get(approvalId) === take) waiting.delete(approvalId)
-      }
+      waiting.set(approvalId, [...(waiting.get(approvalId) ?? []), take])
+      return () => forget(approvalId, take)
     },
     close() {
       if (!open) return
       open = false
-      const [unanswered, untaken] = [[...waiting.values()], [...early.values()]]
+      const [unanswered, untaken] = [[...waiting.values()].flat(), [...early.values()]]
       waiting.clear()
-      early.clear()
       for (const take of unanswered) take(undefined)
       for (const { settle } of untaken) settle(ENDED)
     },
@@ -122,6 +142,10 @@ export function answerQueue(): AnswerQueue {
 const TAKEN: Delivery = { status: 'taken' }
 const ENDED = refusal('run-ended', 'No run that takes the answer is open.')
 const CONFLICT = refusal('approval-conflict', 'This request was answered before, and otherwise.')
+const NOT_ASKED = refusal(
+  'not-asked',
+  'The run has not asked this question. Send the answer again once it has, or with the next request.',
+)
 const TOO_MANY = refusal('too-many-answers', 'Too many answers wait for questions that were not asked.')
 
 function refusal(code: DeliveryCode, message: string): Delivery {

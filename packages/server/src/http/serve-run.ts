@@ -2,9 +2,12 @@ import type { RunAgentInput } from '@countersign/core'
 import { type AnswerQueue, answerQueue, putAll } from '../channel/answer-queue.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
-import { createChannel } from '../scope/channel.js'
+import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
 import type { RunContext } from '../scope/settings.js'
 import { type Holder, runKey } from './holder.js'
+
+/** How long a request waits that brings an answer to a question that was not asked yet. */
+const EARLY_MS = 10_000
 
 interface ServeOptions {
   readonly context: RunContext | undefined
@@ -32,14 +35,14 @@ interface ServedRun {
 export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptions): ServedRun {
   const { context, holder, goOnFor } = options
   const key = holder && runKey(holder, input.threadId, input.runId)
-  const answers = options.live && key !== undefined ? answerQueue() : undefined
+  const answers = options.live && key !== undefined ? answerQueue({ keepEarly: EARLY_MS }) : undefined
   // nobody can come back for a run that belongs to one socket
   const kept = holder?.kind === 'subject'
   const stopping = new AbortController()
   const stop = () => stopping.abort()
   const known = { context, disconnected: stopping.signal }
   const run = agent.run(input, { ...known, answers })
-  const events = createChannel<LoggedEvent>(async (emit, gone) => {
+  const write = async ({ emit, gone }: Outlet<LoggedEvent>) => {
     const stay = stopAfter(gone, kept ? goOnFor : 0, stop)
     const close = answers && key !== undefined ? await openToAnswers(agent, key, answers) : undefined
     // no answer would ever reach it: it ends with its questions, and their answers come with a later request
@@ -57,8 +60,8 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
       await record?.end()
       if (close) await close()
     }
-  })
-  return { events, stop }
+  }
+  return { events: createChannel(write, { sizeOf: ({ data }) => jsonSize(data) }), stop }
 }
 
 /** The way of answers into an open run, and how it is closed; nothing where the channel fails. */

@@ -1,6 +1,7 @@
 import { isRecord, type ServerFrame } from '@countersign/core'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
+import { MAX_STALL, readerTooSlow } from '../scope/channel.js'
 import type { RunContext } from '../scope/settings.js'
 import { deliverAnswers, readLiveAnswers } from './answer.js'
 import { type Holder, newSocket, subjectOf } from './holder.js'
@@ -39,6 +40,8 @@ const OPEN = 1
 const POLICY_VIOLATION = 1008
 /** Bytes that may wait in the socket before the run is asked to wait. */
 const HIGH_WATER = 1024 * 1024
+/** Milliseconds between two looks at what waits in the socket. */
+const POLL_MS = 20
 
 /**
  * Serves runs over a WebSocket that is open, as `webSocket` of `@countersign/client/web-socket` asks for them; the frames are
@@ -215,7 +218,24 @@ class Peer {
       if (gone.signal.aborted) return
       const last = JSON.stringify(`${id}:${n}`)
       this.#socket.send(`{"type":"events","runId":${runId},"events":[${data}],"id":${last}}`)
-      while ((this.#socket.bufferedAmount ?? 0) > HIGH_WATER && !gone.signal.aborted) await soon()
+      await this.#untilSent(gone.signal)
+    }
+  }
+
+  /** Waits while too much is in the socket. A peer that takes nothing of it for a minute loses the socket, and with it all of its runs. */
+  async #untilSent(gone: AbortSignal): Promise<void> {
+    let least = Number.POSITIVE_INFINITY
+    for (let waited = 0; !gone.aborted; waited += POLL_MS) {
+      const amount = this.#socket.bufferedAmount ?? 0
+      if (amount <= HIGH_WATER) return
+      if (amount < least) waited = 0
+      if (waited > MAX_STALL) {
+        this.#socket.close(POLICY_VIOLATION, 'reader-too-slow')
+        this.gone()
+        throw readerTooSlow('its socket took nothing for a minute')
+      }
+      least = Math.min(least, amount)
+      await soon()
     }
   }
 
@@ -261,6 +281,6 @@ function readFrame(data: unknown): Untrusted {
 /** Browsers' sockets tell nobody when they have sent what was waiting. */
 function soon(): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, 20)
+    setTimeout(resolve, POLL_MS)
   })
 }

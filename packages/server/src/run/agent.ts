@@ -12,8 +12,10 @@ import type { AnswerChannel } from '../channel/answer-channel.js'
 import { type SessionGrants, sessionGrants } from '../gate/session-grants.js'
 import type { RunLog } from '../run-log/run-log.js'
 import { createChannel } from '../scope/channel.js'
+import { eventSize } from '../scope/event-size.js'
 import { type AgentOptions, readSettings } from '../scope/settings.js'
 import { driveRun, type RunInput, type RunOptions, type RunOrigin } from './run.js'
+import { runErrorEvent } from './run-error.js'
 
 /** A model with its tools, and the approvals between them. Holds nothing of a conversation. */
 export interface Agent {
@@ -64,7 +66,10 @@ export function createAgent(options: AgentOptions): Agent {
   const start = (origin: RunOrigin, input: RunInput, runOptions: RunOptions = {}) => {
     checkSubject(runOptions.context?.subject)
     checkSteps(runOptions.maxSteps)
-    return createChannel<AGUIEvent>((emit, gone) => driveRun(settings, input, runOptions, origin, emit, gone))
+    return createChannel<AGUIEvent>((outlet) => driveRun(settings, input, runOptions, origin, outlet), {
+      sizeOf: eventSize,
+      lastWords: runErrorEvent,
+    })
   }
   const { runLog, answerChannel } = settings
   return {

@@ -112,7 +112,8 @@ export async function runFresh(
       approved,
       idempotencyKey: await freshKey(scope, toolCallId),
     },
-    report: (data) => scope.emit(progressEvent(toolCallId, name, data)),
+    stream: (data) => scope.emit(progressEvent(toolCallId, name, data)),
+    report: (data) => scope.report(progressEvent(toolCallId, name, data)),
     ask: (question, over) => askPerson(scope, call, question, over),
   })
   if (granted) await audit(scope, { event: 'completed', ...told, outcome: endOf(execution) })

@@ -21,6 +21,7 @@ const PUBLIC: ReadonlySet<ErrorCode> = new Set([
   'invalid-request',
   'request-too-large',
   'model-failed',
+  'reader-too-slow',
   'tool-failed',
   'tool-not-found',
   'toolkit-required',

@@ -13,7 +13,7 @@ import { anySignal } from '../encoding/signals.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
 import { placeResults, readCalls } from '../history/history.js'
-import type { Emit } from '../scope/channel.js'
+import type { Outlet } from '../scope/channel.js'
 import type { RunScope } from '../scope/scope.js'
 import type { AgentSettings, RunContext } from '../scope/settings.js'
 import { createLimiter } from '../tools/limiter.js'
@@ -54,15 +54,15 @@ export async function driveRun(
   input: RunInput,
   options: RunOptions,
   origin: RunOrigin,
-  emit: Emit<AGUIEvent>,
-  gone: AbortSignal,
+  outlet: Outlet<AGUIEvent>,
 ): Promise<void> {
+  const { emit } = outlet
   const { threadId, runId } = input
   const usage: TokenUsage[] = []
   const version = speaksModern(input) && { protocolVersion: PROTOCOL_VERSION }
   await emit({ type: 'RUN_STARTED', threadId, runId, ...version })
   try {
-    const scope = openScope(settings, input, options, origin, emit, gone)
+    const scope = openScope(settings, input, options, origin, outlet)
     await emit(await converse(scope, input, usage))
   } catch (error) {
     settings.onError(error)
@@ -82,8 +82,7 @@ function openScope(
   input: RunInput,
   { signal, disconnected, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
-  emit: Emit<AGUIEvent>,
-  gone: AbortSignal,
+  { emit, report, gone }: Outlet<AGUIEvent>,
 ): RunScope {
   return {
     settings: { ...settings, maxSteps },
@@ -99,6 +98,7 @@ function openScope(
     method,
     answers,
     emit,
+    report,
   }
 }
 
