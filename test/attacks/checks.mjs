@@ -4,6 +4,7 @@ const server = (path) => `server/src/${path}`
 const token = server('tokens/token.ts')
 const verdicts = server('answers/verdicts.ts')
 const prepare = server('answers/prepare.ts')
+const start = server('answers/start.ts')
 const abandoned = server('answers/abandoned.ts')
 const input = server('http/run-input.ts')
 const strict = 'core/src/json/strict.ts'
@@ -73,14 +74,14 @@ export const checks = {
   },
   'first verdict': gone(verdicts, 'if (verdicts.has(answer.approvalId)) continue'),
   'scope was offered': {
-    file: verdicts,
-    find: 'return verdict.claims.scopes.includes(verdict.scope)',
+    file: prepare,
+    find: "return decision !== 'approve' || reach === 'once' || scope.owner === null || claims.scopes.includes(reach)",
     put: 'return true',
   },
   confirm: {
-    file: verdicts,
-    find: '(await approvals.confirm(asked, { context: scope.context })) === true',
-    put: '(await approvals.confirm(asked, { context: scope.context })) !== undefined',
+    file: server('answers/confirm.ts'),
+    find: '(await approvals.confirm(answered, { context, request })) === true',
+    put: '(await approvals.confirm(answered, { context, request })) !== undefined',
   },
   'approved is a boolean': {
     file: server('plan/read-decision.ts'),
@@ -96,8 +97,11 @@ export const checks = {
     server('answers/collect.ts'),
     "state === 'cancelled' || !isRecord(approval) || approval.approved === undefined",
   ),
-  'still bound': never(prepare, '!(await isStillBound(scope, verdict, asked.call, gate))'),
-  policy: never(prepare, "policy.decision === 'block'"),
+  'still bound': [
+    never(prepare, '!(await isStillBound(scope, verdict, asked.call, gate))'),
+    never(start, '!(await isStillBound(scope, verdict, asked, gate))'),
+  ],
+  policy: [never(prepare, "policy.decision === 'block'"), never(start, "decision === 'block'")],
   'edits allowed': never(prepare, 'forbidden.length > 0'),
   'edits are an object': never(prepare, '!isRecord(edits.value)'),
   schema: { file: server('tools/schema.ts'), find: 'return result.issues === undefined', put: 'return true' },

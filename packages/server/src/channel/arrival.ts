@@ -1,9 +1,9 @@
 import type { ResumeEntry } from '@countersign/core'
-import type { AnswerSource } from './answer-queue.js'
+import type { AnswerContext, AnswerSource } from './answer-queue.js'
 
 /** How the waiting for one answer ended. */
 export type Arrival =
-  | { readonly kind: 'answer'; readonly entry: ResumeEntry }
+  | { readonly kind: 'answer'; readonly entry: ResumeEntry; readonly context: AnswerContext }
   | { readonly kind: 'expired' | 'closed' | 'stopped' }
 
 /** How long an answer is waited for. */
@@ -42,8 +42,8 @@ export function nextArrival(
     if (patience.aborted) return onStop()
     patience.addEventListener('abort', onStop)
     if (expiresAt !== undefined) watch(expiresAt)
-    leave = answers.take(id, (entry) =>
-      arrive(entry === undefined ? { kind: 'closed' } : { kind: 'answer', entry }),
+    leave = answers.take(id, (entry, context = {}) =>
+      arrive(entry === undefined ? { kind: 'closed' } : { kind: 'answer', entry, context }),
     )
   })
 }

@@ -14,14 +14,18 @@ import { type SessionGrants, sessionGrants } from '../gate/session-grants.js'
 import type { RunLog } from '../run-log/run-log.js'
 import { createChannel } from '../scope/channel.js'
 import { type AgentOptions, readSettings } from '../scope/settings.js'
+import { isRunOpen, runIsOpen } from './open-runs.js'
 import { driveRun, type RunOptions, type RunOrigin } from './run.js'
 
 /** A model with its tools, and the approvals between them. Holds nothing of a conversation. */
 export interface Agent {
   /**
-   * One request's run, as AG-UI events. It starts when it is first read; a reader that stops early stops the run.
+   * One request's run, as AG-UI events. It starts when it is first read; a reader that stops early stops the run. A run is known by its
+   * subject, thread and `runId`, and is open in this process once at most: a second one that was made before the first was read ends with
+   * RUN_ERROR `run-open`. After its end the id may be used again.
    *
-   * @throws CountersignError `invalid-option` when `context.subject` is given and not a non-empty string.
+   * @throws CountersignError `invalid-option` when `context.subject` is given and not a non-empty string; `run-open` where a run of this
+   * name is open (`data.status` 409).
    */
   run(input: RunAgentInput, options?: RunOptions): AsyncIterableIterator<AGUIEvent>
   /**
@@ -63,8 +67,11 @@ export interface GenerateResult {
 export function createAgent(options: AgentOptions): Agent {
   const settings = readSettings(options)
   const start = (origin: RunOrigin, input: RunAgentInput, runOptions: RunOptions = {}) => {
-    checkSubject(runOptions.context?.subject)
-    checkSteps(runOptions.maxSteps)
+    const { context, maxSteps } = runOptions
+    checkSubject(context?.subject)
+    checkSteps(maxSteps)
+    const name = { owner: context?.subject ?? null, threadId: input.threadId, runId: input.runId }
+    if (isRunOpen(settings.approvals.ledger, name)) throw runIsOpen(name)
     return createChannel<AGUIEvent>((emit, gone) => driveRun(settings, input, runOptions, origin, emit, gone))
   }
   const { runLog, answerChannel } = settings

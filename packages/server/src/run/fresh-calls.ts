@@ -2,6 +2,7 @@ import {
   type AnyServerTool,
   type CountersignError,
   failed,
+  type GateContext,
   type Message,
   type ToolFailure,
   type ToolOutcome,
@@ -10,7 +11,7 @@ import { toStored } from '../answers/stored-outcome.js'
 import { readApprovalRequired } from '../gate/approval-required.js'
 import { type ApprovalRequest, requestApproval } from '../gate/ask.js'
 import { decideGate } from '../gate/gate.js'
-import { useGrant } from '../gate/grants.js'
+import { auditGrant, hasGrant } from '../gate/grants.js'
 import type { AuditEntry } from '../ledger/ledger.js'
 import { askPerson } from '../scope/ask-person.js'
 import { audit } from '../scope/audit.js'
@@ -20,16 +21,22 @@ import { type Execution, executeTool, outcomeOf } from '../tools/execute.js'
 import { progressEvent } from '../tools/progress.js'
 import { toolFailed } from '../tools/tool-errors.js'
 
+/** What a tool said that threw an `ApprovalRequiredError`. */
+type RequiredYes = NonNullable<ReturnType<typeof readApprovalRequired>>
+
 /** What is to happen with a call that the model has just made. */
 export type FreshDecision =
   | { readonly kind: 'refused'; readonly outcome: ToolOutcome }
-  /** `approved`: by the application's policy or, `granted`, by a standing session approval. */
+  /** `granted`: by a standing session approval, which is used when the call starts. */
   | {
       readonly kind: 'run'
       readonly call: ReadyCall
       readonly tool: AnyServerTool
-      readonly approved: boolean
       readonly granted: boolean
+      /** What the tool's own rule said; nothing where the policy spoke for it. */
+      readonly needed: boolean | undefined
+      /** What the tool itself wants a yes for, found when it was run without one. */
+      readonly required?: RequiredYes | undefined
     }
   | { readonly kind: 'client'; readonly call: ReadyCall }
   | { readonly kind: 'ask'; readonly request: ApprovalRequest }
@@ -50,9 +57,14 @@ export async function decideFresh(
     case 'block':
       return refused(proposed, failed('denied', gate.reason))
     case 'run':
-      return cleared(call, gate.approved)
+      return cleared(call, false, gate.approved ? undefined : false)
     case 'ask': {
-      if (await useGrant(scope, call)) return cleared(call, true, true)
+      // what the client runs starts when it is left to it; what runs here takes its use when it starts
+      const isClients = call.tool.location === 'client'
+      if (await hasGrant(scope, call, isClients ? 'use' : 'look')) {
+        if (isClients) await auditGrant(scope, call)
+        return cleared(call, true, true)
+      }
       const { approvalId } = proposed
       const own = approvalId === undefined ? {} : { approvalId, scopes: ['once' as const] }
       const asking = await requestApproval(scope, call, context, own)
@@ -69,11 +81,9 @@ function refused({ providerExecuted }: ProposedCall, failure: ToolFailure): Fres
   return { kind: 'refused', outcome: failed('cancelled', failure.reason, failure.code) }
 }
 
-function cleared(call: ReadyCall, approved: boolean, granted = false): FreshDecision {
+function cleared(call: ReadyCall, granted: boolean, needed: boolean | undefined): FreshDecision {
   const { tool } = call
-  return tool.location === 'server'
-    ? { kind: 'run', call, tool, approved, granted }
-    : { kind: 'client', call }
+  return tool.location === 'server' ? { kind: 'run', call, tool, granted, needed } : { kind: 'client', call }
 }
 
 /** How a call that needed nobody's yes ended. */
@@ -83,16 +93,33 @@ export type FreshResult =
   | { readonly kind: 'ask'; readonly request: ApprovalRequest }
   | { readonly kind: 'threw'; readonly error: CountersignError }
 
-/** Runs a call that needs nobody's yes. It stops with the run. */
+/**
+ * Runs a call that needs nobody's yes. It stops with the run. The policy is asked once more, since the call may have waited for its turn or for
+ * the reader, and a session approval is used last: nothing is waited for between that and the start.
+ */
 export async function runFresh(
   scope: RunScope,
   decision: Extract<FreshDecision, { kind: 'run' }>,
   messages: readonly Message[],
 ): Promise<FreshResult> {
-  const { call, tool, approved, granted } = decision
+  const { call, tool, granted, needed } = decision
   const { id: toolCallId, name } = call
   const told = { toolCallId, toolName: name, via: 'grant' }
-  if (granted) await audit(scope, { event: 'started', ...told })
+  if (granted) {
+    await auditGrant(scope, call)
+    await audit(scope, { event: 'started', ...told })
+  }
+  const { approvals, warn } = scope.settings
+  const context = gateContext(scope, toolCallId, messages)
+  const gate = await decideGate(call, context, { policy: approvals.policy, warn, needed })
+  const asks = gate.kind === 'ask' || decision.required !== undefined
+  const mayStart = gate.kind !== 'block' && (!asks || (granted && (await hasGrant(scope, call, 'use'))))
+  if (!mayStart) {
+    if (granted) await audit(scope, { event: 'completed', ...told, outcome: 'cancelled' })
+    if (gate.kind === 'block') return { kind: 'outcome', outcome: failed('denied', gate.reason) }
+    return askNow(scope, call, context, decision.required)
+  }
+  const approved = asks || (gate.kind === 'run' && gate.approved)
   const execution = await executeTool({
     tool,
     input: call.input,
@@ -113,7 +140,10 @@ export async function runFresh(
   if (granted) await audit(scope, { event: 'completed', ...told, outcome: endOf(execution) })
   if (execution.kind === 'threw') {
     const required = approved ? undefined : readApprovalRequired(execution.error)
-    if (required !== undefined) return askAfterAll(scope, decision, messages, required)
+    if (required !== undefined) {
+      const again = { ...decision, granted: await hasGrant(scope, call, 'look'), required }
+      return again.granted ? runFresh(scope, again, messages) : askNow(scope, call, context, required)
+    }
     if (tool.failureMode === 'throw') return { kind: 'threw', error: toolFailed(name, execution.error) }
   }
   return { kind: 'outcome', outcome: outcomeOf(execution) }
@@ -133,19 +163,17 @@ function endOf(execution: Execution): AuditEntry['outcome'] {
   }
 }
 
-/** A tool that threw an `ApprovalRequiredError`: a grant lets it run again, else the person is asked. */
-async function askAfterAll(
+/** Asks about a call that was to run: its session approval or the policy's word has ended, or the tool itself found that it needs a yes. */
+async function askNow(
   scope: RunScope,
-  decision: Extract<FreshDecision, { kind: 'run' }>,
-  messages: readonly Message[],
-  { message, args, options }: NonNullable<ReturnType<typeof readApprovalRequired>>,
+  call: ReadyCall,
+  context: GateContext,
+  required: RequiredYes | undefined,
 ): Promise<FreshResult> {
-  const { call } = decision
-  if (await useGrant(scope, call))
-    return runFresh(scope, { ...decision, approved: true, granted: true }, messages)
-  const asking = await requestApproval(scope, call, gateContext(scope, call.id, messages), {
-    scopes: options.filter((option) => option !== 'deny'),
-    shown: { message, ...(args !== undefined && { display: args }) },
-  })
+  const own = required && {
+    scopes: required.options.filter((option) => option !== 'deny'),
+    shown: { message: required.message, ...(required.args !== undefined && { display: required.args }) },
+  }
+  const asking = await requestApproval(scope, call, context, own)
   return asking.ok ? { kind: 'ask', request: asking.request } : { kind: 'outcome', outcome: asking.failure }
 }

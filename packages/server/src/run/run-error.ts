@@ -21,6 +21,7 @@ const PUBLIC: ReadonlySet<ErrorCode> = new Set([
   'invalid-request',
   'request-too-large',
   'model-failed',
+  'run-open',
   'tool-failed',
   'tool-not-found',
   'toolkit-required',

@@ -18,6 +18,7 @@ import type { AgentSettings, RunContext } from '../scope/settings.js'
 import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
+import { openRun, runIsOpen } from './open-runs.js'
 import { resumeConversation } from './resume.js'
 import { runErrorEvent } from './run-error.js'
 import { runStep, type StepResult } from './step.js'
@@ -54,16 +55,20 @@ export async function driveRun(
 ): Promise<void> {
   const scope = openScope(settings, input, options, origin, emit, gone)
   const { threadId, runId, modern } = scope
+  const close = openRun(settings.approvals.ledger, scope)
   await emit({ type: 'RUN_STARTED', threadId, runId, ...(modern && { protocolVersion: PROTOCOL_VERSION }) })
+  let end: AGUIEvent
   try {
-    await emit(await converse(scope, input))
+    if (close === undefined) throw runIsOpen(scope)
+    end = await converse(scope, input)
   } catch (error) {
     settings.onError(error)
     origin.onFailure?.(error)
-    await emit(runErrorEvent(error))
-  } finally {
-    options.answers?.close()
+    end = runErrorEvent(error)
   }
+  // whoever reads the end may use the id again
+  close?.()
+  await emit(end).finally(() => options.answers?.close())
 }
 
 function openScope(
@@ -103,7 +108,15 @@ async function converse(scope: RunScope, input: RunAgentInput): Promise<AGUIEven
     return stoppedEvent(scope, [])
   if (waits(waiting)) return finishedEvent(scope, 'tool_calls', waiting, [])
   if (scope.settings.maxSteps === 0) return finishedEvent(scope, 'max_steps', waiting, [])
+  if (resumed.hadNoEffect && isAtRest(resumed.messages))
+    return finishedEvent(scope, 'nothing-to-do', waiting, [])
   return loop(scope, resumed)
+}
+
+/** Whether the model has spoken last, with nothing that it has not seen: then no turn of it is due. */
+function isAtRest(messages: readonly Message[]): boolean {
+  const last = messages.findLast(({ role }) => role === 'user' || role === 'assistant' || role === 'tool')
+  return last?.role === 'assistant'
 }
 
 /** Only the server speaks as the system. */
