@@ -113,19 +113,22 @@ export const checks = {
   },
 
   // the ledger
-  'settled once': {
-    file: server('ledger/ledger-row.ts'),
-    find: "const current = stateAt(state, lease.now)\n  switch (current.phase) {\n    case 'issued': {",
-    put: "const current = { phase: 'issued' }\n  switch (current.phase) {\n    case 'issued': {",
-  },
-  'row expiry': never(
-    server('ledger/ledger-row.ts'),
-    "lease.now >= record.expiresAt && answer.decision !== 'expire'",
-  ),
+  'settled once': [
+    {
+      file: server('ledger/ledger-row.ts'),
+      find: "const current = stateAt(state, lease.now)\n  switch (current.phase) {\n    case 'issued': {",
+      put: "const current = { phase: 'issued' }\n  switch (current.phase) {\n    case 'issued': {",
+    },
+    never(start, '!(await holdsLease(scope, claim))'),
+  ],
+  'row expiry': [
+    never(server('ledger/ledger-row.ts'), "lease.now >= record.expiresAt && answer.decision !== 'expire'"),
+    { file: start, find: 'now() < verdict.claims.expiresAt', put: 'true' },
+  ],
   'taken up before': {
     file: prepare,
-    find: "if (entry === undefined || entry.state.phase === 'issued') return 'fresh'",
-    put: "return 'fresh'",
+    find: "return isFresh ? { kind: 'fresh', shown: record?.shown } : { kind: 'taken-up' }",
+    put: "return { kind: 'fresh', shown: record?.shown }",
   },
   issued: {
     file: server('ledger/memory-ledger.ts'),
@@ -227,8 +230,8 @@ export const checks = {
   // the question as a client tool
   'askAsTool is off': {
     file: server('run/resume.ts'),
-    find: 'approvals.askAsTool ? readProjected(read.sites, warn) : []',
-    put: 'readProjected(read.sites, warn)',
+    find: 'scope.settings.approvals.askAsTool ? readProjected(read.sites, scope) : []',
+    put: 'readProjected(read.sites, scope)',
   },
   'only the approval tool': {
     file: server('answers/projected.ts'),

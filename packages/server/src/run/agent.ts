@@ -14,7 +14,7 @@ import { type SessionGrants, sessionGrants } from '../gate/session-grants.js'
 import type { RunLog } from '../run-log/run-log.js'
 import { createChannel } from '../scope/channel.js'
 import { type AgentOptions, readSettings } from '../scope/settings.js'
-import { isRunOpen, runIsOpen } from './open-runs.js'
+import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
 import { driveRun, type RunOptions, type RunOrigin } from './run.js'
 
 /** A model with its tools, and the approvals between them. Holds nothing of a conversation. */
@@ -22,7 +22,7 @@ export interface Agent {
   /**
    * One request's run, as AG-UI events. It starts when it is first read; a reader that stops early stops the run. A run is known by its
    * subject, thread and `runId`, and is open in this process once at most: a second one that was made before the first was read ends with
-   * RUN_ERROR `run-open`. After its end the id may be used again.
+   * RUN_ERROR `run-open`. Once its end was read, or its reader has gone and it has ended, the id may be used again.
    *
    * @throws CountersignError `invalid-option` when `context.subject` is given and not a non-empty string; `run-open` where a run of this
    * name is open (`data.status` 409).
@@ -72,7 +72,12 @@ export function createAgent(options: AgentOptions): Agent {
     checkSteps(maxSteps)
     const name = { owner: context?.subject ?? null, threadId: input.threadId, runId: input.runId }
     if (isRunOpen(settings.approvals.ledger, name)) throw runIsOpen(name)
-    return createChannel<AGUIEvent>((emit, gone) => driveRun(settings, input, runOptions, origin, emit, gone))
+    const opened = openingOf(settings.approvals.ledger, name)
+    const events = createChannel<AGUIEvent>((emit, gone) => {
+      const isTwice = !opened.start()
+      return driveRun(settings, input, runOptions, { ...origin, isTwice }, emit, gone).finally(opened.end)
+    })
+    return opened.read(events)
   }
   const { runLog, answerChannel } = settings
   return {

@@ -1,4 +1,4 @@
-import { CountersignError } from '@countersign/core'
+import { type AGUIEvent, CountersignError } from '@countersign/core'
 import { type Ledger, ledgerKey, type Owner } from '../ledger/ledger.js'
 
 /** What names a run. */
@@ -16,13 +16,55 @@ export function isRunOpen(ledger: Ledger, { owner, threadId, runId }: RunName): 
   return open.get(ledger)?.has(ledgerKey(owner, threadId, runId)) ?? false
 }
 
-/** Opens a run. The function that comes back closes it; nothing comes back where one of this name is open already. */
-export function openRun(ledger: Ledger, name: RunName): (() => void) | undefined {
-  if (isRunOpen(ledger, name)) return undefined
-  const runs = open.get(ledger) ?? new Set()
+/** One run's time of being open: from its start until it has ended and its end was read, or its reader has gone. */
+interface Opening {
+  /** Whether it may start: none of its name is open. */
+  start(): boolean
+  end(): void
+  /** The events of the run, as they are read. */
+  read(events: AsyncIterableIterator<AGUIEvent>): AsyncIterableIterator<AGUIEvent>
+}
+
+export function openingOf(ledger: Ledger, name: RunName): Opening {
   const key = ledgerKey(name.owner, name.threadId, name.runId)
-  open.set(ledger, runs.add(key))
-  return () => runs.delete(key)
+  let isOurs = false
+  let hasEnded = false
+  let isRead = false
+  const close = () => {
+    if (isOurs && hasEnded && isRead) open.get(ledger)?.delete(key)
+  }
+  const wasRead = () => {
+    isRead = true
+    close()
+  }
+  return {
+    start() {
+      if (isRunOpen(ledger, name)) return false
+      isOurs = true
+      open.set(ledger, (open.get(ledger) ?? new Set()).add(key))
+      return true
+    },
+    end() {
+      hasEnded = true
+      close()
+    },
+    read: (events) => ({
+      async next() {
+        const result = await events.next()
+        // whoever reads the end may use the id again at once
+        if (result.done || result.value.type === 'RUN_FINISHED' || result.value.type === 'RUN_ERROR')
+          wasRead()
+        return result
+      },
+      async return() {
+        wasRead()
+        return (await events.return?.()) ?? { done: true, value: undefined }
+      },
+      [Symbol.asyncIterator]() {
+        return this
+      },
+    }),
+  }
 }
 
 /** The error of a second run of one name. */

@@ -18,7 +18,7 @@ import type { AgentSettings, RunContext } from '../scope/settings.js'
 import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
-import { openRun, runIsOpen } from './open-runs.js'
+import { runIsOpen } from './open-runs.js'
 import { resumeConversation } from './resume.js'
 import { runErrorEvent } from './run-error.js'
 import { runStep, type StepResult } from './step.js'
@@ -41,6 +41,8 @@ export interface RunOptions {
 /** Who drives a run, and where its error goes beside the events. */
 export interface RunOrigin {
   readonly method: AgentMethod
+  /** A run of this name is open already: this one does nothing but say so. */
+  readonly isTwice?: boolean | undefined
   readonly onFailure?: ((error: unknown) => void) | undefined
 }
 
@@ -55,19 +57,16 @@ export async function driveRun(
 ): Promise<void> {
   const scope = openScope(settings, input, options, origin, emit, gone)
   const { threadId, runId, modern } = scope
-  const close = openRun(settings.approvals.ledger, scope)
   await emit({ type: 'RUN_STARTED', threadId, runId, ...(modern && { protocolVersion: PROTOCOL_VERSION }) })
   let end: AGUIEvent
   try {
-    if (close === undefined) throw runIsOpen(scope)
+    if (origin.isTwice) throw runIsOpen(scope)
     end = await converse(scope, input)
   } catch (error) {
     settings.onError(error)
     origin.onFailure?.(error)
     end = runErrorEvent(error)
   }
-  // whoever reads the end may use the id again
-  close?.()
   await emit(end).finally(() => options.answers?.close())
 }
 
