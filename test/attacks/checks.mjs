@@ -184,7 +184,7 @@ export const checks = {
   },
   'asked again as signed': {
     file: abandoned,
-    find: 'if (!verified.ok) return close(refusal?.code ?? verified.code, undefined, entry !== undefined)',
+    find: 'return close(refusal?.code ?? verified.code, undefined, isKnown)',
     put: "if (!verified.ok) Object.assign(verified, { claims: { kid: '', approvalId, scopes: ['once'], edits: false, expiresAt: Date.now() + 60_000 } })",
   },
   'asked once': never(server('run/resume.ts'), 'this.#asked.has(fate.request.approval.id)'),

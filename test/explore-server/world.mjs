@@ -2,7 +2,7 @@
 import { current, Scheduler } from './scheduler.mjs'
 
 const SECRET = 'countersign-test-secret-0123456789abcdef'
-export const LEASE = 30_000
+const LEASE = 30_000
 /** Seconds until a question's time is over. */
 const TIME = 600
 const OWNER = 'ann'
@@ -240,6 +240,8 @@ export class World {
       return
     }
     for await (const event of run) {
+      // to be read is to have ended, however slowly the reader then goes on
+      if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#ended.add(actor)
       if (this.#model.points.includes('read')) await scheduler.point('read')
       events.push(event)
       this.#hear(actor, event)
@@ -255,7 +257,6 @@ export class World {
   }
 
   #hear(actor, event) {
-    if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#ended.add(actor)
     if (event.type === 'TOOL_CALL_RESULT') {
       const { outcome = 'ok', code } = event.metadata?.countersign ?? {}
       const call = event.toolCallId
