@@ -6,7 +6,7 @@
  * Client: `invalid-option`, `invalid-argument`, `disposed`, `too-many-continuations`, `tool-failed`, `pending-approvals`.
  * Persistence: `persistence-corrupt`, `persistence-full`, `persistence-unavailable`.
  * Server: `invalid-request`, `request-too-large`, `invalid-tool`, `tool-not-found`, `toolkit-required`, `approval-required`, `model-failed`,
- * `unreconciled-history`, `reader-too-slow`. Approvals: the codes of {@link ApprovalErrorCode}.
+ * `run-open`, `unreconciled-history`, `reader-too-slow`. Approvals: the codes of {@link ApprovalErrorCode}.
  */
 export type ErrorCode =
   | 'http-status'
@@ -34,6 +34,7 @@ export type ErrorCode =
   | 'toolkit-required'
   | 'approval-required'
   | 'model-failed'
+  | 'run-open'
   | 'unreconciled-history'
   | 'reader-too-slow'
   | ApprovalErrorCode

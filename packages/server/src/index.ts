@@ -8,12 +8,14 @@ export {
 export { resumeFromMap } from './answers/resume-from-map.js'
 export { type AnswerChannel, memoryAnswerChannel, type Receive } from './channel/answer-channel.js'
 export {
+  type AnswerContext,
   type AnswerQueue,
   type AnswerQueueOptions,
   type AnswerSource,
   answerQueue,
   type Delivery,
   type DeliveryCode,
+  type Take,
 } from './channel/answer-queue.js'
 export {
   ApprovalRequiredError,
@@ -132,11 +134,11 @@ export { executeApprovedToolCalls } from './run/execute-approved.js'
 export type { RunInput, RunOptions } from './run/run.js'
 export { type MemoryRunLogOptions, memoryRunLog } from './run-log/memory-run-log.js'
 export type { LoggedEvent, RunLog, RunWriter } from './run-log/run-log.js'
+export type { ApprovalRequest, Confirm, ConfirmDetails, ConfirmedVerdict } from './scope/confirm.js'
 export type { PermissionLevel, Policy, PolicyCall, PolicyDecision } from './scope/policy.js'
 export type {
   AgentOptions,
   ApprovalOptions,
-  ConfirmedVerdict,
   RunContext,
 } from './scope/settings.js'
 export type { Secret } from './tokens/keys.js'

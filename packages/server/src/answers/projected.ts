@@ -2,6 +2,7 @@ import { isRecord } from '@countersign/core'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { CallSite } from '../history/history.js'
 import { readOwn } from '../history/metadata.js'
+import type { RunScope } from '../scope/scope.js'
 import type { Warn } from '../scope/settings.js'
 import type { Answer } from './answers.js'
 
@@ -10,7 +11,10 @@ import type { Answer } from './answers.js'
  * the token in the call's own arguments: neither an id that looks like one nor the ledger stands in for it. What is no decision is left
  * alone with a warning; one that names another tool than the call is about is refused.
  */
-export function readProjected(sites: readonly CallSite[], warn: Warn): readonly Answer[] {
+export function readProjected(
+  sites: readonly CallSite[],
+  { settings: { warn }, context }: Pick<RunScope, 'settings' | 'context'>,
+): readonly Answer[] {
   return sites.flatMap((site) => {
     if (site.call.function.name !== APPROVAL_TOOL || site.result === undefined) return []
     const asked = parseObject(site.call.function.arguments)
@@ -22,7 +26,8 @@ export function readProjected(sites: readonly CallSite[], warn: Warn): readonly 
     const payload = readPayload(site, about, warn)
     if (payload === undefined) return []
     const token = typeof asked?.token === 'string' ? asked.token : ''
-    return [{ via: 'projection', approvalId: site.call.id, status: 'resolved', payload, token, site: about }]
+    const said = { via: 'projection', approvalId: site.call.id, status: 'resolved' } as const
+    return [{ ...said, payload, token, site: about, context }]
   })
 }
 

@@ -1,5 +1,8 @@
 import type { ResumeEntry } from '@countersign/core'
 
+/** What the application knows of the request that brought an answer. */
+export type AnswerContext = Readonly<Record<string, unknown>>
+
 /** What became of an answer on its way into an open run. */
 export type Delivery =
   /** The run has it and acts on it. */
@@ -9,13 +12,16 @@ export type Delivery =
 
 export type DeliveryCode = 'run-ended' | 'approval-conflict' | 'too-many-answers' | 'not-asked'
 
+/** Gets an answer and who gave it, or nothing when no answer will come. */
+export type Take = (entry: ResumeEntry | undefined, context?: AnswerContext) => void
+
 /** Where a run that is open takes its answers from. */
 export interface AnswerSource {
   /**
    * Calls `taken` once: with the answer to `approvalId` as soon as it is there, or without one when no more will come. The function
    * that comes back stops the waiting.
    */
-  take(approvalId: string, taken: (entry: ResumeEntry | undefined) => void): () => void
+  take(approvalId: string, taken: Take): () => void
   /** No more is taken: what waits for an answer gets none, and answers that nobody took are refused. */
   close(): void
 }
@@ -28,8 +34,10 @@ export interface AnswerQueue extends AnswerSource {
   /**
    * Resolves once the run has taken the answer, or certainly will not. The first answer to a question wins: the same again is `taken`,
    * another is refused with `approval-conflict`. Never rejects.
+   *
+   * @param context Who answers, for `approvals.confirm`. Default `{}`: the run's own context does not stand in for it.
    */
-  put(entry: ResumeEntry): Promise<Delivery>
+  put(entry: ResumeEntry, context?: AnswerContext): Promise<Delivery>
 }
 
 export interface AnswerQueueOptions {
@@ -45,11 +53,10 @@ const MAX_EARLY = 256
 
 interface Early {
   readonly entry: ResumeEntry
+  readonly context: AnswerContext | undefined
   readonly delivery: Promise<Delivery>
   settle(delivery: Delivery): void
 }
-
-type Take = (entry: ResumeEntry | undefined) => void
 
 /**
  * A queue for one run, which closes it at its end.
@@ -67,23 +74,23 @@ export function answerQueue({ keepEarly }: AnswerQueueOptions = {}): AnswerQueue
   const taken = new Map<string, ResumeEntry>()
   let open = true
 
-  function put(entry: ResumeEntry): Promise<Delivery> {
+  function put(entry: ResumeEntry, context?: AnswerContext): Promise<Delivery> {
     const { interruptId } = entry
     if (!open) return Promise.resolve(ENDED)
     const first = taken.get(interruptId)
     if (first !== undefined) return Promise.resolve(repeated(first, entry))
     const take = waiting.get(interruptId)?.at(-1)
     if (take !== undefined) {
-      give(take, entry)
+      give(take, entry, context)
       return Promise.resolve(TAKEN)
     }
     const kept = early.get(interruptId)
     if (kept !== undefined)
       return says(kept.entry) === says(entry) ? kept.delivery : Promise.resolve(CONFLICT)
-    return early.size < MAX_EARLY ? keep(entry) : Promise.resolve(TOO_MANY)
+    return early.size < MAX_EARLY ? keep(entry, context) : Promise.resolve(TOO_MANY)
   }
 
-  function keep(entry: ResumeEntry): Promise<Delivery> {
+  function keep(entry: ResumeEntry, context: AnswerContext | undefined): Promise<Delivery> {
     let timer: ReturnType<typeof setTimeout> | undefined
     let resolve: (delivery: Delivery) => void = () => {}
     const delivery = new Promise<Delivery>((done) => {
@@ -95,14 +102,14 @@ export function answerQueue({ keepEarly }: AnswerQueueOptions = {}): AnswerQueue
       resolve(delivery)
     }
     if (keepEarly !== undefined) timer = setTimeout(settle, keepEarly, NOT_ASKED)
-    early.set(entry.interruptId, { entry, delivery, settle })
+    early.set(entry.interruptId, { entry, context, delivery, settle })
     return delivery
   }
 
-  function give(take: Take, entry: ResumeEntry): void {
+  function give(take: Take, entry: ResumeEntry, context: AnswerContext | undefined): void {
     forget(entry.interruptId, take)
     taken.set(entry.interruptId, entry)
-    take(entry)
+    take(entry, context)
   }
 
   function forget(id: string, take: Take): void {
@@ -122,7 +129,7 @@ export function answerQueue({ keepEarly }: AnswerQueueOptions = {}): AnswerQueue
       const kept = early.get(approvalId)
       if (kept !== undefined) {
         kept.settle(TAKEN)
-        give(take, kept.entry)
+        give(take, kept.entry, kept.context)
         return () => {}
       }
       waiting.set(approvalId, [...(waiting.get(approvalId) ?? []), take])
@@ -162,8 +169,12 @@ function says({ status, payload }: ResumeEntry): string {
 }
 
 /** Puts in several answers that came together. One that was not taken speaks for all of them. */
-export async function putAll(queue: AnswerQueue, entries: readonly ResumeEntry[]): Promise<Delivery> {
-  const deliveries = await Promise.all(entries.map(queue.put))
+export async function putAll(
+  queue: AnswerQueue,
+  entries: readonly ResumeEntry[],
+  context?: AnswerContext,
+): Promise<Delivery> {
+  const deliveries = await Promise.all(entries.map((entry) => queue.put(entry, context)))
   return deliveries.find(({ status }) => status === 'refused') ?? TAKEN
 }
 

@@ -1,9 +1,9 @@
 import type { ResumeEntry } from '@countersign/core'
-import type { AnswerSource } from './answer-queue.js'
+import type { AnswerContext, AnswerSource } from './answer-queue.js'
 
 /** How the waiting for one answer ended. */
 export type Arrival =
-  | { readonly kind: 'answer'; readonly entry: ResumeEntry }
+  | { readonly kind: 'answer'; readonly entry: ResumeEntry; readonly context: AnswerContext }
   | { readonly kind: 'expired' | 'closed' | 'stopped' }
 
 /** How long an answer is waited for. */
@@ -46,8 +46,8 @@ export function nextArrival(
     // whose time is over takes no answer: it would be lost
     if (arrived) return
     patience.addEventListener('abort', onStop)
-    leave = answers.take(id, (entry) =>
-      arrive(entry === undefined ? { kind: 'closed' } : { kind: 'answer', entry }),
+    leave = answers.take(id, (entry, context = {}) =>
+      arrive(entry === undefined ? { kind: 'closed' } : { kind: 'answer', entry, context }),
     )
     if (arrived) leave()
   })

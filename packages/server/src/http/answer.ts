@@ -8,7 +8,7 @@ import { checkOrigin, type OriginRule } from './origin.js'
 import { invalid, parseBody, readParsedInput } from './run-input.js'
 
 export interface AnswerOptions extends OriginRule {
-  /** What the application knows of this request: the same `subject` as for the run. */
+  /** What the application knows of this request: the same `subject` as for the run. `approvals.confirm` gets it. */
   readonly context?: RunContext | undefined
 }
 
@@ -37,8 +37,9 @@ export function deliverAnswers(
   agent: Agent,
   holder: Holder,
   { threadId, runId, resume }: LiveAnswers,
+  context: RunContext | undefined,
 ): Promise<Delivery> {
-  return agent.answerChannel.deliver(runKey(holder, threadId, runId), resume)
+  return agent.answerChannel.deliver(runKey(holder, threadId, runId), resume, context)
 }
 
 /** Who asks, in the words of HTTP. */
@@ -65,7 +66,7 @@ export async function answerRequest(
     const holder = subjectOf(options.context)
     if (holder === undefined)
       throw invalid('A live answer needs a person, and the server names none (context.subject).', 403)
-    const delivery = await deliverAnswers(agent, holder, answers)
+    const delivery = await deliverAnswers(agent, holder, answers, options.context)
     if (delivery.status === 'refused') return rejectionOf(409, delivery)
     const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
     return { status: 200, body: JSON.stringify(delivery), headers }

@@ -71,7 +71,7 @@ async function openToAnswers(
   answers: AnswerQueue,
 ): Promise<(() => Promise<void>) | undefined> {
   try {
-    return await agent.answerChannel.open(key, (entries) => putAll(answers, entries))
+    return await agent.answerChannel.open(key, (entries, context) => putAll(answers, entries, context))
   } catch {
     return undefined
   }

@@ -202,8 +202,8 @@ class Peer {
   async #deliver(id: string, frame: Untrusted): Promise<void> {
     try {
       const answers = readLiveAnswers(frame)
-      const holder = this.#holder(await this.#context(frame))
-      const delivery = await deliverAnswers(this.#agent, holder, answers)
+      const context = await this.#context(frame)
+      const delivery = await deliverAnswers(this.#agent, this.#holder(context), answers, context)
       if (delivery.status === 'taken') return this.#send({ type: 'answered', id })
       this.#send({ type: 'refused', id, code: delivery.code, message: delivery.message })
     } catch (error) {

@@ -101,6 +101,8 @@ export function completeRow(
     case 'interrupted': {
       if (current.holder !== holder) return { result: { status: 'fenced' } }
       const late = current.phase === 'interrupted'
+      // handing out is the start of a call, and of this one others may have been told that it will not start any more
+      if (late && outcome.type === 'handed-out') return { result: { status: 'fenced' } }
       const { answer, revision } = current
       return {
         result: { status: 'recorded', late },

@@ -90,20 +90,22 @@ export type ToolOutcome =
   | { readonly type: 'handed-out'; readonly arguments: string }
   /** It may or may not have run (an abort or a timeout after the start). The row becomes `interrupted`, not `done`. */
   | { readonly type: 'interrupted'; readonly message?: string | undefined }
-
-/** How a settled question ended; a repeat of the same answer returns it. */
-export type StoredOutcome =
-  | Exclude<ToolOutcome, { type: 'interrupted' }>
+  /** It was approved and has not started: the policy forbids it by now. */
   | { readonly type: 'denied'; readonly reason?: string | undefined }
+  /** It was approved and has not started: its time was over, or what it was bound to has changed. */
   | {
       readonly type: 'cancelled'
       readonly reason?: string | undefined
       readonly code?: ApprovalErrorCode | undefined
     }
+
+/** How a settled question ended; a repeat of the same answer returns it. */
+export type StoredOutcome =
+  | Exclude<ToolOutcome, { type: 'interrupted' }>
   /** Too large to keep, or dropped before its record: SHA-256 (base64url) and size of the outcome's JSON. */
   | {
       readonly type: 'unavailable'
-      readonly of: 'result' | 'error' | 'handed-out'
+      readonly of: Exclude<ToolOutcome['type'], 'interrupted'>
       readonly hash: string
       readonly bytes: number
     }
@@ -249,7 +251,10 @@ export interface Ledger {
   /** Extends the lease. A lapsed lease stays lost, also when nobody took the claim over. */
   renew(ref: ApprovalRef, holder: string, leaseMs: number): Promise<RenewResult>
 
-  /** Records the outcome, by the holder of the claim only; up to {@link MAX_OUTCOME_BYTES}, beyond it hash and size. */
+  /**
+   * Records the outcome, by the holder of the claim only; up to {@link MAX_OUTCOME_BYTES}, beyond it hash and size. `handed-out` is refused
+   * (`fenced`) once the lease was lost: the call has not started, and others may have been told that it was interrupted.
+   */
   complete(ref: ApprovalRef, holder: string, outcome: ToolOutcome): Promise<CompleteResult>
 
   /**

@@ -11,18 +11,22 @@ import {
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { type SessionGrants, sessionGrants } from '../gate/session-grants.js'
 import type { RunLog } from '../run-log/run-log.js'
-import { createChannel } from '../scope/channel.js'
+import { createChannel, type Outlet } from '../scope/channel.js'
 import { eventSize } from '../scope/event-size.js'
 import { type AgentOptions, readSettings } from '../scope/settings.js'
+import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
 import { driveRun, type RunInput, type RunOptions, type RunOrigin } from './run.js'
 import { runErrorEvent } from './run-error.js'
 
 /** A model with its tools, and the approvals between them. Holds nothing of a conversation. */
 export interface Agent {
   /**
-   * One request's run, as AG-UI events. It starts when it is first read; a reader that stops early stops the run.
+   * One request's run, as AG-UI events. It starts when it is first read; a reader that stops early stops the run. A run is known by its
+   * subject, thread and `runId`, and is open in this process once at most: a second one that was made before the first was read ends with
+   * RUN_ERROR `run-open`. Once its end was read, or its reader has gone and it has ended, the id may be used again.
    *
-   * @throws CountersignError `invalid-option` when `context.subject` is given and not a non-empty string.
+   * @throws CountersignError `invalid-option` when `context.subject` is given and not a non-empty string; `run-open` where a run of this
+   * name is open (`data.status` 409).
    */
   run(input: RunInput, options?: RunOptions): AsyncIterableIterator<AGUIEvent>
   /**
@@ -64,12 +68,17 @@ export interface GenerateResult {
 export function createAgent(options: AgentOptions): Agent {
   const settings = readSettings(options)
   const start = (origin: RunOrigin, input: RunInput, runOptions: RunOptions = {}) => {
-    checkSubject(runOptions.context?.subject)
-    checkSteps(runOptions.maxSteps)
-    return createChannel<AGUIEvent>((outlet) => driveRun(settings, input, runOptions, origin, outlet), {
-      sizeOf: eventSize,
-      lastWords: runErrorEvent,
-    })
+    const { context, maxSteps } = runOptions
+    checkSubject(context?.subject)
+    checkSteps(maxSteps)
+    const name = { owner: context?.subject ?? null, threadId: input.threadId, runId: input.runId }
+    if (isRunOpen(settings.approvals.ledger, name)) throw runIsOpen(name)
+    const opened = openingOf(settings.approvals.ledger, name)
+    const write = (outlet: Outlet<AGUIEvent>) => {
+      const isTwice = !opened.start()
+      return driveRun(settings, input, runOptions, { ...origin, isTwice }, outlet).finally(opened.end)
+    }
+    return opened.read(createChannel(write, { sizeOf: eventSize, lastWords: runErrorEvent }))
   }
   const { runLog, answerChannel } = settings
   return {

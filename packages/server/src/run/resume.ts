@@ -40,6 +40,8 @@ export interface Resumed extends ForwardedHistory {
   readonly open: readonly ApprovalRequest[]
   /** Calls that wait for the client. */
   readonly clientCalls: readonly string[]
+  /** The request brought answers, and none of them told this conversation anything new: each was late, or a repeat. */
+  readonly hadNoEffect: boolean
   /** A tool that threw and wants the run to end with it. */
   readonly error?: CountersignError | undefined
 }
@@ -54,9 +56,8 @@ export async function resumeConversation(
   resume: readonly ResumeEntry[],
 ): Promise<Resumed> {
   const read = await correctResults(scope, await readHistory(scope, history))
-  const { approvals, warn } = scope.settings
-  const projected = approvals.askAsTool ? readProjected(read.sites, warn) : []
-  const answers = [...readAnswers(resume, read.sites), ...projected]
+  const projected = scope.settings.approvals.askAsTool ? readProjected(read.sites, scope) : []
+  const answers = [...readAnswers(resume, read.sites, scope.context), ...projected]
   const { verdicts, refusals } = await verifyAnswers(scope, answers, read.issued)
   const progress = new Progress(scope, read)
   for (const message of read.corrected) await emitResult(scope, message)
@@ -66,7 +67,7 @@ export async function resumeConversation(
     await progress.take(resolution)
   await progress.closeAbandoned()
   await progress.answered()
-  return progress.resumed()
+  return { ...progress.resumed(), hadNoEffect: answers.length > 0 && !progress.hasNews }
 }
 
 /** The planner sorts verified verdicts into the order of their calls; what has none is decided afterwards. */
@@ -156,7 +157,12 @@ class Progress {
     await Promise.all(this.#waiting)
   }
 
-  resumed(): Resumed {
+  /** Whether anything became of a call that the history does not have. */
+  get hasNews(): boolean {
+    return this.#results.size + this.#replaced.size + this.#clientCalls.length + this.#forwarded.size > 0
+  }
+
+  resumed(): Omit<Resumed, 'hadNoEffect'> {
     const replaced = this.#read.messages.map((message) => this.#replaced.get(message) ?? message)
     const placed = placeResults(replaced, this.#results)
     return {

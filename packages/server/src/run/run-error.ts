@@ -22,6 +22,7 @@ const PUBLIC: ReadonlySet<ErrorCode> = new Set([
   'request-too-large',
   'model-failed',
   'reader-too-slow',
+  'run-open',
   'tool-failed',
   'tool-not-found',
   'toolkit-required',

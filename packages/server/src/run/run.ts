@@ -19,6 +19,7 @@ import type { AgentSettings, RunContext } from '../scope/settings.js'
 import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
+import { runIsOpen } from './open-runs.js'
 import { resumeConversation } from './resume.js'
 import { runErrorEvent } from './run-error.js'
 import { runStep, type StepResult } from './step.js'
@@ -45,6 +46,8 @@ export interface RunOptions {
 /** Who drives a run, and where its error goes beside the events. */
 export interface RunOrigin {
   readonly method: AgentMethod
+  /** A run of this name is open already: this one does nothing but say so. */
+  readonly isTwice?: boolean | undefined
   readonly onFailure?: ((error: unknown) => void) | undefined
 }
 
@@ -62,6 +65,7 @@ export async function driveRun(
   const version = speaksModern(input) && { protocolVersion: PROTOCOL_VERSION }
   await emit({ type: 'RUN_STARTED', threadId, runId, ...version })
   try {
+    if (origin.isTwice) throw runIsOpen({ owner: options.context?.subject ?? null, threadId, runId })
     const scope = openScope(settings, input, options, origin, outlet)
     await emit(await converse(scope, input, usage))
   } catch (error) {
@@ -113,7 +117,15 @@ async function converse(scope: RunScope, input: RunInput, usage: TokenUsage[]): 
     return stoppedEvent(scope, [])
   if (waits(waiting)) return finishedEvent(scope, 'tool_calls', waiting, [])
   if (scope.settings.maxSteps === 0) return finishedEvent(scope, 'max_steps', waiting, [])
+  if (resumed.hadNoEffect && isAtRest(resumed.messages))
+    return finishedEvent(scope, 'nothing-to-do', waiting, [])
   return loop(scope, resumed, usage)
+}
+
+/** Whether the model has spoken last, with nothing that it has not seen: then no turn of it is due. */
+function isAtRest(messages: readonly Message[]): boolean {
+  const last = messages.findLast(({ role }) => role === 'user' || role === 'assistant' || role === 'tool')
+  return last?.role === 'assistant'
 }
 
 /** Only the server speaks as the system. */

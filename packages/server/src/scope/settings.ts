@@ -12,21 +12,13 @@ import { defaultRunLog } from '../run-log/memory-run-log.js'
 import type { RunLog } from '../run-log/run-log.js'
 import { createKeyring, type Keyring, type Secret, secretFromEnvironment } from '../tokens/keys.js'
 import { type AgentTool, createToolkit, type Toolkit } from '../tools/toolkit.js'
+import type { Confirm } from './confirm.js'
 import { type PermissionLevel, type Policy, withPermission } from './policy.js'
 
 /** What the application says about a run; handed to tools and decisions as it is. */
 export type RunContext = Readonly<Record<string, unknown>> & {
   /** Who is speaking, from the application's own authentication, never from the request's body. */
   readonly subject?: string | undefined
-}
-
-/** A person's answer as `confirm` sees it, verified already. */
-export interface ConfirmedVerdict {
-  readonly approvalId: string
-  readonly toolCallId: string
-  readonly toolName: string
-  readonly decision: 'approve' | 'deny' | 'cancel'
-  readonly scope?: 'once' | 'session' | undefined
 }
 
 /** Where warnings go. */
@@ -47,15 +39,21 @@ export interface ApprovalOptions {
   readonly epoch?: Date | undefined
   /** Seconds until a request expires. Default: 24 hours. A tool's own `expiresIn` beats it. */
   readonly expiresIn?: number | 'never' | undefined
+  /**
+   * Lets a call run unasked, asks the person, or forbids it. It is asked when the model makes a call and again right before the call
+   * starts, so it should have no effects of its own.
+   */
   readonly policy?: Policy | undefined
   /** How much the agent may do by itself. Default: what the policy and the tools say. */
   readonly permission?: PermissionLevel | undefined
   /** Masks arguments for display where a tool has no `redact` of its own; {@link sanitizeArgs} is one. Default: none is masked. */
   readonly redact?: ((input: unknown) => unknown) | undefined
-  /** Asks for more proof than the session gives. `false` or a throw refuses the answer and leaves the request open. */
-  readonly confirm?:
-    | ((verdict: ConfirmedVerdict, run: { readonly context: RunContext }) => boolean | Promise<boolean>)
-    | undefined
+  /**
+   * Asks for more proof than the session gives: once for each answer that is about to be carried out, right before the ledger takes it.
+   * Anything but `true`, or a throw, refuses the answer and leaves the request open. A repeat of an answer that was carried out before
+   * only tells the stored outcome, and is not asked about.
+   */
+  readonly confirm?: Confirm | undefined
   /**
    * Asks also by a call of the client tool `client.requestApproval`, for clients that know approvals only so, and takes its result
    * (`{ decision: 'approve' | 'deny', scope?, reason? }`) for an answer. Default `false`.
