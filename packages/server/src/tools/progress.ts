@@ -1,9 +1,10 @@
-import { type AGUIEvent, CountersignError } from '@countersign/core'
+import type { AGUIEvent } from '@countersign/core'
+import { ToolError } from './tool-errors.js'
 
 /**
  * What a tool reports while it runs; the application's own.
  *
- * @throws CountersignError `invalid-argument` where `data` is no JSON.
+ * @throws ToolError `invalid-argument` where `data` is no JSON.
  */
 export function progressEvent(toolCallId: string, toolName: string, data: unknown): AGUIEvent {
   return {
@@ -16,7 +17,7 @@ export function progressEvent(toolCallId: string, toolName: string, data: unknow
 /**
  * A report as JSON, as it is now: what the tool changes afterwards does not change it. `undefined` becomes `null`.
  *
- * @throws CountersignError `invalid-argument`
+ * @throws ToolError `invalid-argument`
  */
 export function reportedData(toolName: string, data: unknown): unknown {
   if (data === undefined) return null
@@ -28,11 +29,8 @@ export function reportedData(toolName: string, data: unknown): unknown {
     cause = error
   }
   if (text !== undefined) return JSON.parse(text)
-  const why = cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : `a ${typeof data}`
-  throw new CountersignError(
-    'invalid-argument',
-    `What the tool ${toolName} reported is no JSON (${why}). Report plain values: strings, numbers, arrays, objects.`,
-    { tool: toolName },
-    cause,
+  throw new ToolError(
+    `What the tool ${toolName} reported is no JSON. Report plain values: strings, finite numbers, arrays, objects; no BigInt, function or cycle.`,
+    { code: 'invalid-argument', data: { tool: toolName }, cause },
   )
 }
