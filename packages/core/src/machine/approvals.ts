@@ -243,7 +243,7 @@ function differs(call: CallCell, { toolName = call.name, input, approval }: Aske
 }
 
 /** Makes a pending request unanswerable, because what it asks is no longer what was shown. */
-export function markChanged(state: ChatState, call: CallCell): Outcome {
+function markChanged(state: ChatState, call: CallCell): Outcome {
   call.doubted = false
   if (call.state !== 'approval-requested' || call.approval?.problem) return undefined
   setApproval(state, call, { problem: 'approval-changed' })
