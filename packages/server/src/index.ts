@@ -9,6 +9,7 @@ export { resumeFromMap } from './answers/resume-from-map.js'
 export { type AnswerChannel, memoryAnswerChannel, type Receive } from './channel/answer-channel.js'
 export {
   type AnswerQueue,
+  type AnswerQueueOptions,
   type AnswerSource,
   answerQueue,
   type Delivery,
@@ -76,6 +77,7 @@ export type {
 export { ledgerKey } from './ledger/ledger.js'
 export { type MemoryLedgerOptions, memoryLedger } from './ledger/memory-ledger.js'
 export { type StatelessLedgerOptions, statelessLedger } from './ledger/stateless-ledger.js'
+export type { FullLimits, FullShare, Limits, Share } from './limits.js'
 export type {
   FinishReason,
   Model,

@@ -34,9 +34,21 @@ export interface AnswerQueue extends AnswerSource {
 
 /** How many answers may wait for questions that were not asked yet. */
 const MAX_EARLY = 256
+/** How many characters they may have together, as JSON. */
+const MAX_EARLY_SIZE = 4 * 1024 * 1024
+
+export interface AnswerQueueOptions {
+  /**
+   * Called before an answer is kept for a question that was not asked yet, with its characters as JSON. It answers the function that
+   * gives the room back, or nothing where there is no room. Default: the queue's own limits alone, 256 answers of 4 Mi characters
+   * together.
+   */
+  readonly reserve?: ((size: number) => (() => void) | undefined) | undefined
+}
 
 interface Early {
   readonly entry: ResumeEntry
+  readonly size: number
   readonly delivery: Promise<Delivery>
   settle(delivery: Delivery): void
 }
@@ -50,10 +62,11 @@ interface Early {
  * // and meanwhile, elsewhere
  * await answers.put({ interruptId: approval.id, status: 'resolved', payload: { approved: true } })
  */
-export function answerQueue(): AnswerQueue {
+export function answerQueue({ reserve = () => () => {} }: AnswerQueueOptions = {}): AnswerQueue {
   const waiting = new Map<string, (entry: ResumeEntry | undefined) => void>()
   const early = new Map<string, Early>()
-  const taken = new Map<string, ResumeEntry>()
+  const taken = new Map<string, string>()
+  let earlySize = 0
   let open = true
 
   function put(entry: ResumeEntry): Promise<Delivery> {
@@ -69,21 +82,29 @@ export function answerQueue(): AnswerQueue {
     const kept = early.get(interruptId)
     if (kept !== undefined)
       return says(kept.entry) === says(entry) ? kept.delivery : Promise.resolve(CONFLICT)
-    return early.size < MAX_EARLY ? keep(entry) : Promise.resolve(TOO_MANY)
+    return keep(entry)
   }
 
   function keep(entry: ResumeEntry): Promise<Delivery> {
+    const size = JSON.stringify(entry).length
+    const fits = early.size < MAX_EARLY && earlySize + size <= MAX_EARLY_SIZE
+    const giveBack = fits ? reserve(size) : undefined
+    if (giveBack === undefined) return Promise.resolve(TOO_MANY)
     let settle: (delivery: Delivery) => void = () => {}
     const delivery = new Promise<Delivery>((resolve) => {
-      settle = resolve
+      settle = (end) => {
+        giveBack()
+        resolve(end)
+      }
     })
-    early.set(entry.interruptId, { entry, delivery, settle })
+    earlySize += size
+    early.set(entry.interruptId, { entry, size, delivery, settle })
     return delivery
   }
 
   function give(take: (entry: ResumeEntry) => void, entry: ResumeEntry): void {
     waiting.delete(entry.interruptId)
-    taken.set(entry.interruptId, entry)
+    taken.set(entry.interruptId, fingerprint(says(entry)))
     take(entry)
   }
 
@@ -98,6 +119,7 @@ export function answerQueue(): AnswerQueue {
       const kept = early.get(approvalId)
       if (kept !== undefined) {
         early.delete(approvalId)
+        earlySize -= kept.size
         give(take, kept.entry)
         kept.settle(TAKEN)
         return () => {}
@@ -128,8 +150,19 @@ function refusal(code: DeliveryCode, message: string): Delivery {
   return { status: 'refused', code, message }
 }
 
-function repeated(first: ResumeEntry, second: ResumeEntry): Delivery {
-  return says(first) === says(second) ? TAKEN : CONFLICT
+function repeated(first: string, second: ResumeEntry): Delivery {
+  return first === fingerprint(says(second)) ? TAKEN : CONFLICT
+}
+
+/**
+ * What is kept of an answer that was taken: a run of many questions must not hold each of their answers. Two answers that share one are of
+ * one person, who would deceive nobody else.
+ */
+function fingerprint(text: string): string {
+  if (text.length <= 256) return text
+  let hash = 0
+  for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0
+  return `${text.length}:${hash}`
 }
 
 /** What an answer says, without what came along with it. */

@@ -11,6 +11,7 @@ import {
 } from '@countersign/core'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { type SessionGrants, sessionGrants } from '../gate/session-grants.js'
+import type { FullLimits } from '../limits.js'
 import type { RunLog } from '../run-log/run-log.js'
 import { createChannel } from '../scope/channel.js'
 import { type AgentOptions, readSettings } from '../scope/settings.js'
@@ -37,6 +38,8 @@ export interface Agent {
   readonly runLog: RunLog
   /** Where answers for its open runs are delivered. */
   readonly answerChannel: AnswerChannel
+  /** What callers may hold in memory, with the defaults filled in. */
+  readonly limits: FullLimits
 }
 
 /** What a run added to a conversation. */
@@ -67,7 +70,7 @@ export function createAgent(options: AgentOptions): Agent {
     checkSteps(runOptions.maxSteps)
     return createChannel<AGUIEvent>((emit, gone) => driveRun(settings, input, runOptions, origin, emit, gone))
   }
-  const { runLog, answerChannel } = settings
+  const { runLog, answerChannel, limits } = settings
   return {
     run: (input, runOptions) => start({ method: 'stream' }, input, runOptions),
     generate: (input, runOptions) => {
@@ -81,6 +84,7 @@ export function createAgent(options: AgentOptions): Agent {
     grants: sessionGrants(settings),
     runLog,
     answerChannel,
+    limits,
   }
 }
 
