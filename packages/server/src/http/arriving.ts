@@ -5,7 +5,8 @@ import { type Held, type QuotaOwner, takeArriving } from './quota.js'
 export interface Wire {
   /** Before the socket's own listener: a chunk counts before it becomes a message. */
   prependListener(event: 'data', listener: (chunk: Uint8Array) => void): unknown
-  destroy(): unknown
+  removeAllListeners(event: 'data'): unknown
+  resume(): unknown
 }
 
 /** Whoever is told that a socket has to go. */

@@ -56,8 +56,8 @@ const MAX_UNREAD = 1024 * 1024
  * subject, runs belong to their socket: no other takes them up or answers.
  *
  * Closes with 1008 what breaks the rules (the reason is a code: `origin`, `invalid-request`, `request-too-large`; `too-many-requests` for a
- * reader that takes nothing and goes on asking), with 1013 where there is no room for what arrives (`too-many-requests`). Before a
- * message is complete only the platform's socket can bound it: set its limit of a message to 4 MiB.
+ * reader that takes nothing and goes on asking), with 1013 where there is no room for what arrives (`too-many-requests`). Until a
+ * message is complete only the platform's socket can bound it: set its limit for a message to 4 MiB.
  *
  * @param opened The request that opened the socket.
  */
@@ -199,9 +199,12 @@ class Peer {
       this.#owe(length)
       return
     }
-    // it was told to go, and sends more than a farewell
+    // it was told to go, and sends more than a farewell: nobody keeps that, and the connection ends with the socket's patience. To end it
+    // here would take away what the peer has not read, the reason of its end among it
     this.#ignored += length
-    if (this.#ignored > MAX_IGNORED) this.#wire?.destroy()
+    if (this.#ignored < MAX_IGNORED) return
+    this.#wire?.removeAllListeners('data')
+    this.#wire?.resume()
   }
 
   /** What this socket is sent for what it said. It need not read, but then it may not go on asking. */
