@@ -2,7 +2,12 @@ import { createServer } from 'node:http'
 import { type Connection, fetchServerSentEvents, postAnswers, stream } from '@countersign/client'
 import { webSocket } from '@countersign/client/web-socket'
 import { type Agent, type AnswerQueue, answerQueue } from '@countersign/server'
-import { socketServerLimits, toNodeAnswerHandler, toNodeHandler, toSocketHandler } from '@countersign/server/node'
+import {
+  socketServerLimits,
+  toNodeAnswerHandler,
+  toNodeHandler,
+  toSocketHandler,
+} from '@countersign/server/node'
 import { onTestFinished } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { listening } from './listening.js'

@@ -69,7 +69,11 @@ const answerBody = (runId: string, approvalId: string, padding: number) =>
     threadId: `t-${runId}`,
     runId,
     resume: [
-      { interruptId: approvalId, status: 'resolved', payload: { approved: true, reason: 'x'.repeat(padding) } },
+      {
+        interruptId: approvalId,
+        status: 'resolved',
+        payload: { approved: true, reason: 'x'.repeat(padding) },
+      },
     ],
   })
 
@@ -100,7 +104,10 @@ test('F6 a socket that takes no replies and goes on asking is closed', async () 
     await wire.write(upgrade('mallory'))
     await wire.received('\r\n\r\n')
     wire.socket.pause()
-    await pour(wire, times(many(2000, 12_000), () => asks))
+    await pour(
+      wire,
+      times(many(2000, 12_000), () => asks),
+    )
     wire.socket.resume()
     return wire.closeCode()
   })
@@ -116,7 +123,10 @@ test('F6 a reply does not repeat an id of any length', async () => {
         await wire.received('\r\n\r\n')
         wire.socket.pause()
         const ask = frame(JSON.stringify({ type: 'answer', id: 'i'.repeat(3 * MIB), resume: [] }))
-        await pour(wire, times(3, () => ask))
+        await pour(
+          wire,
+          times(3, () => ask),
+        )
         wire.socket.resume()
         return wire.closeCode()
       }),
@@ -132,7 +142,10 @@ test('F6 pings of a socket that takes no pongs end it', async () => {
     await wire.write(upgrade('mallory'))
     await wire.received('\r\n\r\n')
     wire.socket.pause()
-    await pour(wire, times(many(2500, 12_000), () => pings))
+    await pour(
+      wire,
+      times(many(2500, 12_000), () => pings),
+    )
     wire.socket.resume()
     // by ws itself or by us; either way it is not left open
     await wire.closed

@@ -37,7 +37,18 @@ const paths = ['/chat', '/live', '/answer', '/grants?threadId=t', '/', ...urls]
 const users = fc.constantFrom(undefined, 'mallory')
 
 const url = fc.oneof(fc.constantFrom(...urls), fc.string({ unit: 'binary-ascii', maxLength: 40 }))
-const method = fc.constantFrom('GET', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PUT', 'CONNECT', 'TRACE', 'get', 'X')
+const method = fc.constantFrom(
+  'GET',
+  'POST',
+  'DELETE',
+  'OPTIONS',
+  'HEAD',
+  'PUT',
+  'CONNECT',
+  'TRACE',
+  'get',
+  'X',
+)
 const headers = fc.oneof(
   fc.constant(''),
   fc.integer({ min: 1, max: 3000 }).map((count) => 'x-flood: 1\r\n'.repeat(count)),
@@ -61,19 +72,29 @@ const headers = fc.oneof(
 const anyRequest = fc
   .tuple(method, url, fc.constantFrom('HTTP/1.1', 'HTTP/1.0', 'HTTP/9.9', ''), headers, users)
   .map(([verb, at, version, more, user]) =>
-    Buffer.from(`${verb} ${at} ${version}\r\nhost: x\r\n${user ? `x-user: ${user}\r\n` : ''}${more}\r\n`, 'latin1'),
+    Buffer.from(
+      `${verb} ${at} ${version}\r\nhost: x\r\n${user ? `x-user: ${user}\r\n` : ''}${more}\r\n`,
+      'latin1',
+    ),
   )
 
 const body = fc.oneof(
   fc.string().map((text) => chatBody(text, {}, 'r')),
   fc.json({ maxDepth: 4 }),
-  fc.json({ maxDepth: 3 }).map((json) => `{"threadId":"t","runId":"r","messages":${json},"tools":[],"context":[]}`),
+  fc
+    .json({ maxDepth: 3 })
+    .map((json) => `{"threadId":"t","runId":"r","messages":${json},"tools":[],"context":[]}`),
   fc.json({ maxDepth: 3 }).map((json) => `{"threadId":"t","runId":"r","resume":${json}}`),
   fc.integer({ min: 1, max: 5000 }).map((depth) => '['.repeat(depth)),
   fc.constantFrom('{"__proto__":1}', '1e999', '"\ud800"', '', '\0'),
 )
 const anyPost = fc
-  .tuple(fc.constantFrom(...paths), users, body, fc.option(fc.integer({ min: 0, max: 9000 }), { nil: undefined }))
+  .tuple(
+    fc.constantFrom(...paths),
+    users,
+    body,
+    fc.option(fc.integer({ min: 0, max: 9000 }), { nil: undefined }),
+  )
   .map(([path, user, text, length]) => Buffer.from(post(path, user, text, length)))
 
 const clientFrame = fc.oneof(
@@ -81,7 +102,15 @@ const clientFrame = fc.oneof(
   fc
     .tuple(fc.constantFrom('run', 'rejoin', 'answer', 'stop', 'x', 7), fc.jsonValue({ maxDepth: 3 }))
     .map(([type, value]) =>
-      JSON.stringify({ type, input: value, id: value, threadId: 't', runId: value, resume: value, headers: value }),
+      JSON.stringify({
+        type,
+        input: value,
+        id: value,
+        threadId: 't',
+        runId: value,
+        resume: value,
+        headers: value,
+      }),
     ),
   fc.json({ maxDepth: 3 }),
   fc.string(),
@@ -113,10 +142,18 @@ const anyFrame = fc.oneof(
       ]),
     ),
   },
-  { weight: 1, arbitrary: fc.constantFrom('', 'x', '\x03\xe8', '\x00\x00bad').map((text) => frame(text, { opcode: 8 })) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('', 'x', '\x03\xe8', '\x00\x00bad').map((text) => frame(text, { opcode: 8 })),
+  },
   { weight: 1, arbitrary: fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)) },
 )
-const origin = fc.constantFrom('', 'origin: https://evil.example\r\n', 'origin: null\r\n', 'origin: http://localhost\r\n')
+const origin = fc.constantFrom(
+  '',
+  'origin: https://evil.example\r\n',
+  'origin: null\r\n',
+  'origin: http://localhost\r\n',
+)
 const anySocket = fc
   .tuple(users, fc.constantFrom(...paths), origin, fc.array(anyFrame, { minLength: 1, maxLength: 6 }))
   .map(([user, path, more, frames]) => Buffer.concat([Buffer.from(upgrade(user, path, more)), ...frames]))
@@ -149,7 +186,9 @@ async function send(port: number, input: Buffer): Promise<void> {
   if (!socket.closed) await once(socket, 'close').catch(() => {})
 }
 
-test(`F2 F6 whatever bytes come, the server goes on (${inputs} inputs, seed ${seed})`, { timeout: 1_800_000 }, async () => {
+test(`F2 F6 whatever bytes come, the server goes on (${inputs} inputs, seed ${seed})`, {
+  timeout: 1_800_000,
+}, async () => {
   const server = await start(full ? 512 : 128)
   let tried = 0
   const samples = function* () {

@@ -153,7 +153,8 @@ export function closeCode(bytes: Buffer): number | undefined {
     if (at + 10 > bytes.length && length > 125) return code
     if (length === 126) [length, head] = [bytes.readUInt16BE(at + 2), 4]
     else if (length === 127) [length, head] = [Number(bytes.readBigUInt64BE(at + 2)), 10]
-    if ((first & 15) === 8 && length >= 2 && at + head + 2 <= bytes.length) code = bytes.readUInt16BE(at + head)
+    if ((first & 15) === 8 && length >= 2 && at + head + 2 <= bytes.length)
+      code = bytes.readUInt16BE(at + head)
     at += head + length
   }
   return code

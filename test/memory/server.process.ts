@@ -1,7 +1,14 @@
 // A server as a process of its own, for the tests beside it: `node process <ServerConfig as JSON>` prints its port once it listens.
 import { createServer, type IncomingMessage } from 'node:http'
 import { CountersignError } from '@countersign/core'
-import { createAgent, type Limits, type Model, type ModelEvent, memoryLedger, tool } from '@countersign/server'
+import {
+  createAgent,
+  type Limits,
+  type Model,
+  type ModelEvent,
+  memoryLedger,
+  tool,
+} from '@countersign/server'
 import {
   socketServerLimits,
   toNodeAnswerHandler,
@@ -88,7 +95,8 @@ const answer = toNodeAnswerHandler(agent, { context })
 const grants = toNodeGrantsHandler(agent, { context })
 const server = createServer((request, response) => {
   const { url = '' } = request
-  if (url.startsWith('/reported')) response.setHeader('content-length', String(reports).length).end(String(reports))
+  if (url.startsWith('/reported'))
+    response.setHeader('content-length', String(reports).length).end(String(reports))
   else if (url.startsWith('/live')) void live(request, response)
   else if (url.startsWith('/answer')) void answer(request, response)
   else if (url.startsWith('/grants')) void grants(request, response)

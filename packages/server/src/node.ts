@@ -3,18 +3,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isRecord, type ServerFrame } from '@countersign/core'
 import { type AnswerOptions, answerRequest } from './http/answer.js'
 import { grantsRequest } from './http/grants.js'
+import { subjectOf } from './http/holder.js'
 import {
-  type ChatOptions,
-  chatFrames,
   type Arrival,
   type BodySource,
+  type ChatOptions,
+  chatFrames,
   checkRequest,
   decode,
   type Rejection,
   readText,
   rejection,
 } from './http/http.js'
-import { subjectOf } from './http/holder.js'
 import type { OriginRule } from './http/origin.js'
 import { readRejoin, restFrames } from './http/rejoin.js'
 import { parseBody, queryOf, readParsedInput } from './http/run-input.js'
@@ -185,7 +185,8 @@ export function toSocketHandler(
       socket.addEventListener('error', () => {})
       const message = `The WebSocketServer takes messages of more than ${MAX_BODY_BYTES} bytes: give it ...socketServerLimits.`
       socket.send(JSON.stringify({ type: 'error', code: 'invalid-option', message } satisfies ServerFrame))
-      return socket.close(1011, 'invalid-option')
+      socket.close(1011, 'invalid-option')
+      return
     }
     const { origin } = request.headers
     const known: SocketOptions = {

@@ -3,7 +3,15 @@ import type { Delivery } from '../channel/answer-queue.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/settings.js'
 import { type Holder, runKey, subjectOf } from './holder.js'
-import { type Arrival, checkRequest, type Rejection, readText, rejection, rejectionOf, tooManyBodies } from './http.js'
+import {
+  type Arrival,
+  checkRequest,
+  type Rejection,
+  readText,
+  rejection,
+  rejectionOf,
+  tooManyBodies,
+} from './http.js'
 import { checkOrigin, type OriginRule } from './origin.js'
 import { bytesHeldBy, takeArriving } from './quota.js'
 import { invalid, parseBody, readParsedInput } from './run-input.js'

@@ -83,10 +83,7 @@ export interface BodySource {
 const CHUNK_BYTES = 256
 
 /** The text of a body, given up as soon as it is too large, takes too long, or its sender has too much under way. */
-export async function readText(
-  body: BodySource | undefined,
-  { owner, limits }: Arrival,
-): Promise<string> {
+export async function readText(body: BodySource | undefined, { owner, limits }: Arrival): Promise<string> {
   if (body === undefined) return ''
   const held = takeArriving(owner, 0, limits)
   let timer: ReturnType<typeof setTimeout> | undefined

@@ -4,12 +4,12 @@ import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import type { RunContext } from '../scope/settings.js'
 import { deliverAnswers, readLiveAnswers } from './answer.js'
-import { type Holder, newSocket, ownerOf, subjectOf } from './holder.js'
 import { Arriving, type Wire } from './arriving.js'
+import { type Holder, newSocket, ownerOf, subjectOf } from './holder.js'
 import { describeRejection } from './http.js'
 import { checkOrigin, type OriginRule } from './origin.js'
-import { openRest, readRejoin } from './rejoin.js'
 import { bytesHeldBy, takeRun } from './quota.js'
+import { openRest, readRejoin } from './rejoin.js'
 import { checkId, invalid, parseBody, readParsedInput, tooLarge, tooMany } from './run-input.js'
 import { serveRun } from './serve-run.js'
 
@@ -144,10 +144,13 @@ class Peer {
     try {
       checkOrigin(origin, host, this.#options)
     } catch (error) {
-      return this.#refuse(error, POLICY_VIOLATION, 'origin')
+      this.#refuse(error, POLICY_VIOLATION, 'origin')
+      return
     }
-    if (!this.#arriving.admitted)
-      return this.#refuse(tooMany('too-many-requests', NO_ROOM), TRY_AGAIN_LATER)
+    if (!this.#arriving.admitted) {
+      this.#refuse(tooMany('too-many-requests', NO_ROOM), TRY_AGAIN_LATER)
+      return
+    }
     // who cannot be told by the opening alone will be told by the frames
     this.#context({}).catch(() => {})
   }
