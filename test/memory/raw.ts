@@ -144,7 +144,7 @@ export function frame(
 }
 
 /** The code of the close frame that a server sent last, or nothing. */
-export function closeCode(bytes: Buffer): number | undefined {
+function closeCode(bytes: Buffer): number | undefined {
   const end = bytes.indexOf('\r\n\r\n')
   let [at, code]: [number, number | undefined] = [end + 4, undefined]
   while (at + 2 <= bytes.length) {

@@ -1,5 +1,12 @@
 import { type CountersignError, isCountersignError } from '@countersign/core'
-import { answerQueue, createAgent, handleChat, type Model, memoryLedger, rejoinResponse } from '@countersign/server'
+import {
+  answerQueue,
+  createAgent,
+  handleChat,
+  type Model,
+  memoryLedger,
+  rejoinResponse,
+} from '@countersign/server'
 import { expect, test } from 'vitest'
 import { input, say, testAgent, user } from './support.js'
 
@@ -11,7 +18,8 @@ const record = (owner: string | null, approvalId: string, more = {}) => ({
 })
 
 async function fill(ledger: ReturnType<typeof memoryLedger>, owner: string | null): Promise<number> {
-  for (let at = 0; at < 1000; at++) if ((await ledger.issue(record(owner, `a${at}`))).status === 'full') return at
+  for (let at = 0; at < 1000; at++)
+    if ((await ledger.issue(record(owner, `a${at}`))).status === 'full') return at
   return Number.POSITIVE_INFINITY
 }
 

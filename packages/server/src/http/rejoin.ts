@@ -4,7 +4,7 @@ import type { RunContext } from '../scope/settings.js'
 import { type Holder, ownerOf, runKey, subjectOf } from './holder.js'
 import { type ChatOptions, KEEP_ALIVE_MS, rejection } from './http.js'
 import { type Held, takeRun } from './quota.js'
-import { checkId, invalid, queryOf, tooMany } from './run-input.js'
+import { checkId, invalid, queryOf } from './run-input.js'
 import { SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
 
 /** Which run is to be taken up, and after which of its events. */
