@@ -40,9 +40,10 @@ const report = tool({
   description: 'Reports again and again',
   input: z.object({ times: z.number() }),
   execute: async ({ times }, { progress }) => {
-    const data = 'x'.repeat(1000)
+    const text = JSON.stringify('x'.repeat(1000))
     for (let at = 0; at < times; at++) {
-      progress({ at, data })
+      // each with a text of its own
+      progress({ at, data: JSON.parse(text) })
       reports++
       // as a tool does that reads something else
       if (at % 100 === 0) await new Promise((resolve) => setImmediate(resolve))
