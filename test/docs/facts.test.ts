@@ -165,7 +165,7 @@ const numbers: readonly (readonly [page: string, told: RegExp, source: string, s
   [
     'docs/security.md',
     /at most (\d+) MiB/,
-    'packages/server/src/http/run-input.ts',
+    'packages/server/src/limits.ts',
     /MAX_BODY_BYTES = (\d+) \* 1024 \* 1024/,
   ],
   [

@@ -79,6 +79,7 @@ export type {
 export { ledgerKey } from './ledger/ledger.js'
 export { type MemoryLedgerOptions, memoryLedger } from './ledger/memory-ledger.js'
 export { type StatelessLedgerOptions, statelessLedger } from './ledger/stateless-ledger.js'
+export type { FullLimits, FullShare, Limits, Share } from './limits.js'
 export type {
   FinishReason,
   Model,

@@ -46,10 +46,18 @@ export interface AnswerQueueOptions {
    * Default: until the queue is closed.
    */
   readonly keepEarly?: number | undefined
+  /**
+   * Called before an answer is kept for a question that was not asked yet, with its characters as JSON. It answers the function that
+   * gives the room back, or nothing where there is no room. Default: the queue's own limits alone, 256 answers of 4 Mi characters
+   * together.
+   */
+  readonly reserve?: ((size: number) => (() => void) | undefined) | undefined
 }
 
 /** How many answers may wait for questions that were not asked yet. */
 const MAX_EARLY = 256
+/** How many characters they may have together, as JSON. */
+const MAX_EARLY_SIZE = 4 * 1024 * 1024
 
 interface Early {
   readonly entry: ResumeEntry
@@ -67,11 +75,12 @@ interface Early {
  * // and meanwhile, elsewhere
  * await answers.put({ interruptId: approval.id, status: 'resolved', payload: { approved: true } })
  */
-export function answerQueue({ keepEarly }: AnswerQueueOptions = {}): AnswerQueue {
+export function answerQueue({ keepEarly, reserve = () => () => {} }: AnswerQueueOptions = {}): AnswerQueue {
   /** Of each id, whoever waits for it. An answer goes to the last that came; nobody is forgotten. */
   const waiting = new Map<string, Take[]>()
   const early = new Map<string, Early>()
-  const taken = new Map<string, ResumeEntry>()
+  const taken = new Map<string, string>()
+  let earlySize = 0
   let open = true
 
   function put(entry: ResumeEntry, context?: AnswerContext): Promise<Delivery> {
@@ -87,10 +96,14 @@ export function answerQueue({ keepEarly }: AnswerQueueOptions = {}): AnswerQueue
     const kept = early.get(interruptId)
     if (kept !== undefined)
       return says(kept.entry) === says(entry) ? kept.delivery : Promise.resolve(CONFLICT)
-    return early.size < MAX_EARLY ? keep(entry, context) : Promise.resolve(TOO_MANY)
+    return keep(entry, context)
   }
 
   function keep(entry: ResumeEntry, context: AnswerContext | undefined): Promise<Delivery> {
+    const size = JSON.stringify(entry).length
+    const fits = early.size < MAX_EARLY && earlySize + size <= MAX_EARLY_SIZE
+    const giveBack = fits ? reserve(size) : undefined
+    if (giveBack === undefined) return Promise.resolve(TOO_MANY)
     let timer: ReturnType<typeof setTimeout> | undefined
     let resolve: (delivery: Delivery) => void = () => {}
     const delivery = new Promise<Delivery>((done) => {
@@ -98,17 +111,19 @@ export function answerQueue({ keepEarly }: AnswerQueueOptions = {}): AnswerQueue
     })
     const settle = (delivery: Delivery) => {
       clearTimeout(timer)
-      early.delete(entry.interruptId)
+      if (early.delete(entry.interruptId)) earlySize -= size
+      giveBack()
       resolve(delivery)
     }
     if (keepEarly !== undefined) timer = setTimeout(settle, keepEarly, NOT_ASKED)
+    earlySize += size
     early.set(entry.interruptId, { entry, context, delivery, settle })
     return delivery
   }
 
   function give(take: Take, entry: ResumeEntry, context: AnswerContext | undefined): void {
     forget(entry.interruptId, take)
-    taken.set(entry.interruptId, entry)
+    taken.set(entry.interruptId, fingerprint(says(entry)))
     take(entry, context)
   }
 
@@ -159,8 +174,19 @@ function refusal(code: DeliveryCode, message: string): Delivery {
   return { status: 'refused', code, message }
 }
 
-function repeated(first: ResumeEntry, second: ResumeEntry): Delivery {
-  return says(first) === says(second) ? TAKEN : CONFLICT
+function repeated(first: string, second: ResumeEntry): Delivery {
+  return first === fingerprint(says(second)) ? TAKEN : CONFLICT
+}
+
+/**
+ * What is kept of an answer that was taken: a run of many questions must not hold each of their answers. Two answers that share one are of
+ * one person, who would deceive nobody else.
+ */
+function fingerprint(text: string): string {
+  if (text.length <= 256) return text
+  let hash = 0
+  for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0
+  return `${text.length}:${hash}`
 }
 
 /** What an answer says, without what came along with it. */

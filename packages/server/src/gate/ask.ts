@@ -7,7 +7,13 @@ import {
   type ToolFailure,
 } from '@countersign/core'
 import { bindingText, canonicalJson } from '../encoding/canonical.js'
-import type { ApprovalEdits, ApprovalRecord, ApprovalScope, ShownTerms } from '../ledger/ledger.js'
+import {
+  type ApprovalEdits,
+  type ApprovalRecord,
+  type ApprovalScope,
+  NEVER,
+  type ShownTerms,
+} from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
 import type { ApprovalRequest } from '../scope/confirm.js'
 import type { RunScope } from '../scope/scope.js'
@@ -41,9 +47,6 @@ export interface OwnTerms {
 export type Asking =
   | { readonly ok: true; readonly request: ApprovalRequest }
   | { readonly ok: false; readonly failure: ToolFailure }
-
-/** The end of time for a Date: stands for "never" in a record. */
-const NEVER = 8_640_000_000_000_000
 
 /**
  * Makes a request for a call **that the model produced in this run**, and no other: nothing out of a request body is ever signed.

@@ -9,8 +9,6 @@ import {
 import { isId } from '../encoding/ids.js'
 import { MAX_CALLS } from '../limits.js'
 
-/** Bytes of a request's body. */
-export const MAX_BODY_BYTES = 4 * 1024 * 1024
 const MAX_DEPTH = 64
 const MAX_MESSAGES = 20_000
 const MAX_RESUME = 256
@@ -46,6 +44,12 @@ export function parseBody(text: string): unknown {
 export function checkId(name: string, id: unknown): string {
   if (typeof id === 'string' && isId(id)) return id
   throw invalid(`${name} must be text of 1 to 256 characters without control characters.`)
+}
+
+/** The query of a URL or a path, whatever the rest of it is: `new URL` throws at what any caller can send (`//`). */
+export function queryOf(url: string): URLSearchParams {
+  const [, query = ''] = /^[^?#]*\?([^#]*)/.exec(url) ?? []
+  return new URLSearchParams(query)
 }
 
 /**
@@ -125,6 +129,10 @@ function checkValue(body: unknown): void {
 
 export function invalid(message: string, status = 400): CountersignError {
   return new CountersignError('invalid-request', message, { status })
+}
+
+export function tooMany(code: 'too-many-runs' | 'too-many-requests', message: string): CountersignError {
+  return new CountersignError(code, message, { status: 429 })
 }
 
 export function tooLarge(message: string): CountersignError {

@@ -296,6 +296,12 @@ export const MAX_OUTCOME_BYTES = 256 * 1024
 /** Longer reasons are cut, in characters. */
 export const MAX_REASON_LENGTH = 4096
 
+/** The end of time for a `Date`: `expiresAt` of a record that never expires. */
+export const NEVER = 8_640_000_000_000_000
+
+/** How long the record of a question that never expires is kept after its answer, in milliseconds: seven days. */
+export const ANSWERED_KEPT_MS = 7 * 24 * 60 * 60 * 1000
+
 /** How long records outlive their expiry, for clocks that differ, in milliseconds. */
 export const CLOCK_SKEW_MS = 60_000
 

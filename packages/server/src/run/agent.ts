@@ -10,6 +10,7 @@ import {
 } from '@countersign/core'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { type SessionGrants, sessionGrants } from '../gate/session-grants.js'
+import type { FullLimits } from '../limits.js'
 import type { RunLog } from '../run-log/run-log.js'
 import { createChannel, type Outlet } from '../scope/channel.js'
 import { eventSize } from '../scope/event-size.js'
@@ -42,6 +43,8 @@ export interface Agent {
   readonly runLog: RunLog
   /** Where answers for its open runs are delivered. */
   readonly answerChannel: AnswerChannel
+  /** What callers may hold in memory, with the defaults filled in. */
+  readonly limits: FullLimits
 }
 
 /** What a run added to a conversation. */
@@ -80,7 +83,7 @@ export function createAgent(options: AgentOptions): Agent {
     }
     return opened.read(createChannel(write, { sizeOf: eventSize, lastWords: runErrorEvent }))
   }
-  const { runLog, answerChannel } = settings
+  const { runLog, answerChannel, limits } = settings
   return {
     run: (input, runOptions) => start({ method: 'stream' }, input, runOptions),
     generate: (input, runOptions) => {
@@ -94,6 +97,7 @@ export function createAgent(options: AgentOptions): Agent {
     grants: sessionGrants(settings),
     runLog,
     answerChannel,
+    limits,
   }
 }
 

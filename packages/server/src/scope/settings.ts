@@ -6,6 +6,7 @@ import { warnOnce } from '../encoding/warn-once.js'
 import { defaultLedger } from '../ledger/approval-cache.js'
 import type { AuditEntry, Ledger } from '../ledger/ledger.js'
 import { memoryLedger } from '../ledger/memory-ledger.js'
+import { type FullLimits, type Limits, readLimits } from '../limits.js'
 import type { Model } from '../model/model.js'
 import { carefulRunLog } from '../run-log/careful-run-log.js'
 import { defaultRunLog } from '../run-log/memory-run-log.js'
@@ -87,6 +88,8 @@ export interface AgentOptions {
   readonly runLog?: RunLog | undefined
   /** Brings answers to runs that stay open. Default: one for the whole process; runs on several machines need a shared one. */
   readonly answerChannel?: AnswerChannel | undefined
+  /** What callers may hold in memory. Each limit has a default. */
+  readonly limits?: Limits | undefined
   /** `false` returns the model's calls untouched: nothing is asked and nothing runs. Default `true`. */
   readonly runTools?: boolean | undefined
   /** Keep `system` and `developer` messages that a client sends. Default: they are left out with a warning. */
@@ -111,6 +114,7 @@ export interface AgentSettings {
   readonly runTools: boolean
   readonly runLog: RunLog
   readonly answerChannel: AnswerChannel
+  readonly limits: FullLimits
   readonly keeps: (message: Message) => boolean
   readonly approvals: ApprovalSettings
   readonly now: () => number
@@ -158,6 +162,7 @@ export function readSettings(options: AgentOptions): AgentSettings {
     runTools: options.runTools ?? true,
     runLog: carefulRunLog(options.runLog ?? defaultRunLog(), warn),
     answerChannel: carefulAnswerChannel(options.answerChannel ?? defaultAnswerChannel(), warn),
+    limits: readLimits(options.limits),
     keeps: options.trustSystemMessages ? () => true : ({ role }) => role !== 'system' && role !== 'developer',
     approvals: readApprovals(options.approvals ?? {}, now, warn),
     now,
