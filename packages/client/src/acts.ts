@@ -57,8 +57,10 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
   /** The person gave something that the server has to have. */
   function give(answered: Answered, act: LocalAct): Promise<AnswerResult> {
     runner.personActs()
-    dispatch(act)
-    return runner.sendAnswer(answered)
+    return session.store.batch(() => {
+      dispatch(act)
+      return runner.sendAnswer(answered)
+    })
   }
 
   return {
@@ -250,7 +252,8 @@ function forbiddenEdits(allowed: ToolCallApproval['allowEdits'], asked: unknown,
 
 async function sendResult({ done }: Run): Promise<SendResult> {
   const end = await done
-  return end.type === 'failed' ? { status: 'failed', error: end.error } : { status: 'sent' }
+  if (end.type === 'failed') return { status: 'failed', error: end.error }
+  return { status: end.type === 'aborted' ? 'stopped' : 'sent' }
 }
 
 function pendingError(pending: readonly string[]): CountersignError {

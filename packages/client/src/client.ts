@@ -2,6 +2,7 @@ import {
   type ChatSnapshot,
   CountersignError,
   type FilePart,
+  isRecord,
   type SessionGrant,
   type ToolMap,
   type UIMessage,
@@ -17,7 +18,7 @@ import {
 } from './acts.js'
 import { createExpiry } from './expiry.js'
 import type { Observer } from './observation.js'
-import type { ChatClientOptions } from './options.js'
+import { areMessages, type ChatClientOptions, messageList } from './options.js'
 import type { KeptThread } from './persistence/persistence.js'
 import type { AnswerResult, SendResult } from './results.js'
 import { createRunner, type Runner } from './runner.js'
@@ -67,7 +68,8 @@ type FixedOption = 'threadId' | 'initialMessages' | 'statePatch' | 'persistence'
  * The constructor does nothing that could be observed from outside. All methods may be passed around without their object.
  */
 export class ChatClient<Tools extends ToolMap = ToolMap> {
-  readonly threadId: string
+  /** The option, or a random id: made when a request or whoever reads this first needs it, never by the constructor or a snapshot. */
+  declare readonly threadId: string
   readonly #session: Session<Tools>
   readonly #kept: KeptThread | undefined
   readonly #runner: Runner
@@ -81,7 +83,8 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   constructor(options: ChatClientOptions<Tools>) {
     const session = new Session(options)
     this.#session = session
-    this.threadId = session.threadId
+    // No getter of the class: a framework may read it from a proxy, which has no private members.
+    Object.defineProperty(this, 'threadId', { get: () => session.threadId, enumerable: true })
     this.#initial = session.store.getSnapshot()
     this.#kept = options.persistence?.open(session, {
       isUnused: (underWay) => {
@@ -166,8 +169,13 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   /** Empties the conversation and voids what is under way. */
   clear = (): void => this.setMessages([])
 
-  /** Replaces the conversation and voids what is under way: the open run, the queue, answers not yet sent. */
-  setMessages = (messages: readonly UIMessage<Tools>[]): void => {
+  /**
+   * Replaces the conversation and voids what is under way: the open run, the queue, answers not yet sent. Takes a list, no function. Throws
+   * `invalid-argument` and changes nothing where a message is none.
+   */
+  setMessages = (messages: readonly UIMessage<Tools>[] | readonly UIMessage[]): void => {
+    if (!areMessages(messages))
+      throw new CountersignError('invalid-argument', `setMessages takes ${messageList}. Nothing was changed.`)
     this.#kept?.replace()
     void this.#act('setMessages', typed(messages))
   }
@@ -211,12 +219,17 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     }
   }
 
-  /** A page is gone. What runs goes on; nothing is lost or cancelled. */
+  /** A page is gone. What runs goes on, unless `onDetach` says otherwise; nothing is lost or cancelled. */
   detach = (): void => {
     if (this.#attached === 0 || --this.#attached > 0) return
     this.#unwatch?.()
     this.#expiry.stop()
     this.#kept?.leaveIfUnused()
+    // Not at once: a page may be taken away and put back in one turn.
+    if (this.#session.options.onDetach === 'stop')
+      queueMicrotask(() => {
+        if (this.#attached === 0) this.stop()
+      })
   }
 
   /** Ends everything for good. */
@@ -258,11 +271,25 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   #userMessage(input: SendInput): UIMessage | CountersignError {
     if (this.#runner.disposed) return disposedError()
-    const { text, files = [], metadata } = typeof input === 'string' ? { text: input } : input
-    const parts = [...(text ? [{ type: 'text' as const, text }] : []), ...files]
-    if (parts.length === 0)
-      return new CountersignError('invalid-argument', 'A message needs a text or a file.')
+    const given: Record<string, unknown> = isRecord(input) ? input : { text: input }
+    const { text = '', files = [], metadata } = given
+    const fits =
+      typeof text === 'string' &&
+      Array.isArray(files) &&
+      files.every(isFile) &&
+      (text.trim() || files.length > 0) &&
+      (metadata === undefined || isRecord(metadata))
+    if (!fits) return new CountersignError('invalid-argument', noMessage)
+    const parts = [...(text.trim() ? [{ type: 'text' as const, text }] : []), ...files]
     const id = this.#session.newId()
     return { id, role: 'user', parts, createdAt: this.#session.now(), ...(metadata && { metadata }) }
   }
+}
+
+const noMessage =
+  'sendMessage takes a text that is not blank, or `{ text, files, metadata }`. A file is `{ type: "file", media, source }`: read a File into the `source` of one first.'
+
+/** A `File` of the platform is none: its bytes would stay behind. */
+function isFile(value: unknown): value is FilePart {
+  return isRecord(value) && value.type === 'file' && isRecord(value.source)
 }

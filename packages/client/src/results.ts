@@ -1,8 +1,11 @@
 import type { ApprovalErrorCode, CallCell, CountersignError, InterruptCell, RunEnd } from '@countersign/core'
 
-/** What became of a message. `refused`: it was not taken, the text is still the caller's. `failed`: its run failed. */
+/**
+ * What became of a message. `refused`: it was not taken, the text is still the caller's. `failed`: its run failed. `stopped`: its run was
+ * ended here, by `stop()` or something else that voids it; the message stays in the conversation.
+ */
 export type SendResult =
-  | { readonly status: 'sent' }
+  | { readonly status: 'sent' | 'stopped' }
   | { readonly status: 'queued'; readonly id: string }
   | { readonly status: 'refused' | 'failed'; readonly error: CountersignError }
 
