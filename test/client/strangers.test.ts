@@ -8,8 +8,10 @@ import {
 import { persistent } from '@countersign/client/persistence'
 import type { AnyClientTool } from '@countersign/core'
 import {
+  ask,
   byHand,
   call,
+  event,
   finish,
   gated,
   hold,
@@ -456,4 +458,29 @@ test('F35 a chat that says so is stopped when no page shows it any more', async 
   again()
   expect(await sent).toEqual({ status: 'stopped' })
   expect(await client.sendMessage('two')).toEqual({ status: 'sent' })
+})
+
+test('F54 a person hears that the edit does not fit, and answers the same request again', async () => {
+  const asked = gated(1)
+  const server = scriptedConnection([
+    asked,
+    [
+      event({
+        type: 'CUSTOM',
+        name: 'approval-refused',
+        value: { approvalId: 'a1', toolCallId: 'c1', code: 'approval-edit-invalid', message: 'n: at most 5' },
+      }),
+      ask('a1', 'c1'),
+    ],
+    [resolve(), text('Done.')],
+  ])
+  const client = open({ connection: server })
+  await client.sendMessage('go')
+  const refused = await client.addToolApprovalResponse({ id: 'a1', approved: true })
+  expect(refused).toEqual({ status: 'refused', code: 'approval-edit-invalid', reason: 'n: at most 5' })
+  expect(client.getSnapshot().pendingApprovals.map(({ approval }) => approval.id)).toEqual(['a1'])
+  expect([statusOf(client), callOf(client, 'c1').error?.message]).toEqual(['awaiting-approval', 'n: at most 5'])
+  expect(await client.addToolApprovalResponse({ id: 'a1', approved: true })).toEqual({ status: 'sent' })
+  expect(callOf(client, 'c1')).toMatchObject({ state: 'complete' })
+  expect(callOf(client, 'c1').error).toBeUndefined()
 })

@@ -1,4 +1,5 @@
 import { type AnyClientTool, CountersignError, type ToolOutput } from '@countersign/core'
+import { copyJson } from './json.js'
 
 /** Runs one client tool. Whatever goes wrong is its result: a tool never breaks the chat. */
 export async function runClientTool(
@@ -15,7 +16,9 @@ export async function runClientTool(
     const output = tool.output
       ? await validate(tool.output, given, `The result of "${tool.name}" is not valid`)
       : given
-    return { output: output === undefined ? null : output }
+    const { value = null, fault } = copyJson(output)
+    if (fault !== undefined) throw new CountersignError('tool-failed', `The result of "${tool.name}": ${fault}`)
+    return { output: value }
   } catch (error) {
     return { error: { message: error instanceof Error ? error.message : String(error) } }
   }

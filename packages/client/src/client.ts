@@ -17,6 +17,7 @@ import {
   type ToolResult,
 } from './acts.js'
 import { createExpiry } from './expiry.js'
+import { copyJson } from './json.js'
 import type { Observer } from './observation.js'
 import { areMessages, type ChatClientOptions, messageList } from './options.js'
 import type { KeptThread } from './persistence/persistence.js'
@@ -105,7 +106,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   }
 
   /** Calls `listener` after every change; returns how to leave. */
-  subscribe = (listener: () => void): (() => void) => this.#session.store.subscribe(listener)
+  subscribe = (listener: () => void): (() => void) => this.#session.store.subscribe(called(listener))
 
   /** Everything there is to show. The same object until something changes. */
   getSnapshot = (): ChatSnapshot<Tools> => typed(this.#session.store.getSnapshot())
@@ -121,7 +122,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   /** Calls `listener` when that one message changes. */
   subscribeMessage = (id: string, listener: () => void): (() => void) =>
-    this.#session.store.subscribeMessage(id, listener)
+    this.#session.store.subscribeMessage(id, called(listener))
 
   /**
    * Sends what a person says. While a run is open it is queued; while approvals are pending `onPendingMessage` decides. Never rejects;
@@ -145,13 +146,13 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * that carried the answer has ended, or at once where none can go out yet.
    */
   addToolApprovalResponse = (response: ApprovalResponse): Promise<AnswerResult> =>
-    this.#act('answer', response)
+    this.#act('answer', record(response))
 
   /** Gives the result of a client tool that the application runs itself. */
-  addToolResult = (result: ToolResult): Promise<AnswerResult> => this.#act('giveResult', result)
+  addToolResult = (result: ToolResult): Promise<AnswerResult> => this.#act('giveResult', record(result))
 
   /** Answers a question of the agent that concerns no tool call, or declines to. */
-  respondToInterrupt = (response: InterruptResponse): Promise<AnswerResult> => this.#act('respond', response)
+  respondToInterrupt = (response: InterruptResponse): Promise<AnswerResult> => this.#act('respond', record(response))
 
   /** Ends the open run and holds the queue. Answers that were not sent are kept for the next request. */
   stop = (): void => void this.#act('stop', undefined)
@@ -163,8 +164,8 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   resume = (): Promise<void> => this.#act('resume', undefined)
 
   /** Drops the last answer (or everything after the user message that `messageId` answers) and asks for it again. */
-  regenerate = ({ messageId }: { readonly messageId?: string } = {}): Promise<SendResult> =>
-    this.#act('regenerate', messageId)
+  regenerate = (from: { readonly messageId?: string } = {}): Promise<SendResult> =>
+    this.#act('regenerate', record(from).messageId)
 
   /** Empties the conversation and voids what is under way. */
   clear = (): void => this.setMessages([])
@@ -191,6 +192,9 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   /** Ends one of them by its id, or all: the next call asks again. Resolves with how many there were; rejects as `grants` does. */
   revokeGrant = async (id?: string): Promise<number> => {
+    // Whatever is handed over by mistake, as an event is to a click handler, must not end them all.
+    if (id !== undefined && typeof id !== 'string')
+      throw new CountersignError('invalid-argument', 'revokeGrant takes the id of a grant, or nothing for all.')
     const { connection, headers = {} } = this.#session.options
     return (await connection.revokeGrant?.({ threadId: this.threadId, id }, { headers })) ?? 0
   }
@@ -246,7 +250,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * Tells `observer` every request, act and step of this client, in order, each before it takes effect; returns how to leave. For
    * devtools and logs: an observer must not act. Costs nothing while there is none.
    */
-  observe = (observer: Observer): (() => void) => this.#session.observe(observer)
+  observe = (observer: Observer): (() => void) => this.#session.observe(called(observer))
 
   /** What a person can do, in one object that stays the same: bindings hand it out as it is. */
   readonly actions: ChatActions<Tools> = {
@@ -271,8 +275,9 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   #userMessage(input: SendInput): UIMessage | CountersignError {
     if (this.#runner.disposed) return disposedError()
-    const given: Record<string, unknown> = isRecord(input) ? input : { text: input }
-    const { text = '', files = [], metadata } = given
+    const { text = '', files = [], metadata } = record(
+      copyJson(typeof input === 'string' ? { text: input } : input).value,
+    )
     const fits =
       typeof text === 'string' &&
       Array.isArray(files) &&
@@ -288,6 +293,17 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
 const noMessage =
   'sendMessage takes a text that is not blank, or `{ text, files, metadata }`. A file is `{ type: "file", media, source }`: read a File into the `source` of one first.'
+
+/** What is none holds nothing: an act that gets it finds nothing to do, and says so. */
+function record<T>(value: T): T & Record<string, unknown> {
+  return typed(isRecord(value) ? value : {})
+}
+
+/** A listener that is none would throw at every change, far from whoever gave it. */
+function called<T>(listener: T): T {
+  if (typeof listener === 'function') return listener
+  throw new CountersignError('invalid-argument', 'A listener has to be a function.')
+}
 
 /** A `File` of the platform is none: its bytes would stay behind. */
 function isFile(value: unknown): value is FilePart {

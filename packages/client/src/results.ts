@@ -11,7 +11,8 @@ export type SendResult =
 
 /**
  * What became of an answer. `sent`: the server has it. `waiting`: it is kept and goes out with the next request (siblings are
- * unanswered, or the run was stopped). `refused`: the server did not take it. `failed`: its request failed; `retry()` repeats it.
+ * unanswered, or the run was stopped). `refused`: the server did not take it; with the code `approval-edit-invalid` the request is still open,
+ * to be answered with other arguments. `failed`: its request failed; `retry()` repeats it.
  */
 export type AnswerResult =
   | { readonly status: 'sent' | 'waiting' | 'already-answered' | 'not-found' | 'expired' }
@@ -29,6 +30,8 @@ export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
       return { status: 'refused', code: 'approval-malformed', reason: answered.problem }
   } else {
     const { approval, error } = answered
+    if (error?.code === 'approval-edit-invalid')
+      return { status: 'refused', code: 'approval-edit-invalid', reason: error.message }
     if (approval?.problem === 'approval-expired') return { status: 'expired' }
     if (approval?.problem)
       return { status: 'refused', code: approval.problem, ...(error && { reason: error.message }) }

@@ -47,12 +47,21 @@ export class Session<Tools extends ToolMap> {
     return this.#threadId
   }
 
+  /** What the application's own function gives, if that is a new id: a message under an old one would be taken for that message. */
   newId(): string {
-    return (this.options.generateId ?? randomId)()
+    let id: unknown
+    this.callBack(() => {
+      id = this.options.generateId?.()
+    })
+    return typeof id === 'string' && id && !this.state.messages.has(id) ? id : randomId()
   }
 
   now(): number {
-    return (this.options.now ?? Date.now)()
+    let time: unknown
+    this.callBack(() => {
+      time = this.options.now?.()
+    })
+    return typeof time === 'number' && time >= 0 ? time : Date.now()
   }
 
   setOptions(options: Partial<ChatClientOptions<Tools>>): void {
