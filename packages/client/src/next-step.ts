@@ -47,6 +47,12 @@ const steps: Readonly<Record<ApprovalErrorCode, NextStep>> = {
       'The server could not accept this answer: the changed arguments do not fit the tool, or the answer was malformed. Ask again.',
     next: 'ask-again',
   },
+  'approval-edit-invalid': {
+    state: 'unused',
+    message:
+      'The changed arguments do not fit the tool. Nothing was run. Correct them, or answer without changes.',
+    next: 'none',
+  },
   'approval-not-found': {
     state: 'unused',
     message: 'The server does not know this request any more, perhaps because it was restarted. Ask again.',

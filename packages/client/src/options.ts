@@ -5,6 +5,8 @@ import {
   CountersignError,
   type FinishedRun,
   type Interrupt,
+  isRecord,
+  isThreadRecord,
   type ToolCallApproval,
   type ToolCallPart,
   type ToolMap,
@@ -48,10 +50,11 @@ export type CheckResponse = (payload: unknown, interrupt: Interrupt) => string |
 export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   /** How to reach the agent: `fetchServerSentEvents(url)`, `fetchHttpStream(url)`, `stream(fn)` or your own. */
   connection: Connection
-  /** Default: a new random id. */
+  /** Default: a random id, made with the first request or when somebody asks for it, so that nothing random happens while a server renders. */
   threadId?: string | undefined
-  initialMessages?: readonly UIMessage<Tools>[] | undefined
-  /** Tools that run here. Tools the application answers itself (`addToolResult`) need not be named. */
+  /** Checked: each needs an `id`, a `role` and `parts`. */
+  initialMessages?: readonly UIMessage<Tools>[] | readonly UIMessage[] | undefined
+  /** Tools that run here, each of another name. Tools the application answers itself (`addToolResult`) need not be named. */
   tools?: readonly AnyClientTool[] | undefined
   /** Applies AG-UI state and activity deltas: `statePatch` of `@countersign/client/state-patch`. */
   statePatch?: ApplyPatch | undefined
@@ -90,7 +93,15 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   onEvent?: ((event: AGUIEvent | UnknownEvent) => void) | undefined
   /** Something odd that did no harm. Default: `console.warn`, outside production. */
   onWarning?: ((message: string) => void) | undefined
-  /** Ids of messages, runs and threads. Default: random UUIDs. */
+  /**
+   * What becomes of the open run and the tools at work when the last page that shows the chat is gone: they go on (`continue`, the
+   * default), and whoever holds the client reaches them; or they are stopped, as by `stop()`.
+   */
+  onDetach?: 'continue' | 'stop' | undefined
+  /**
+   * Ids of messages, runs and threads. Default: random UUIDs. Where the platform has no `crypto` (React Native) they come from
+   * `Math.random`: give your own there if ids must not be guessed.
+   */
   generateId?: (() => string) | undefined
   /** Milliseconds since the epoch. Default: `Date.now`. */
   now?: (() => number) | undefined
@@ -116,6 +127,7 @@ const kinds: { readonly [Name in keyof ChatClientOptions]?: string } = {
   tabs: 'object',
   headers: 'object',
   onPendingMessage: 'cancel | queue | reject',
+  onDetach: 'continue | stop',
   checkResponse: callback,
   onApprovalRequest: callback,
   onToolCall: callback,
@@ -146,6 +158,11 @@ export function checkOptions<Tools extends ToolMap>(
   for (const [name, kind] of Object.entries(kinds)) {
     if (given[name] !== undefined && !fits(given[name], kind)) fail(name, `of the kind ${kind}`)
   }
+  const { tools = [], initialMessages = [] } = options
+  if (!tools.every((tool) => isRecord(tool) && isRecord(tool.input) && typeof tool.execute === 'function'))
+    fail('tools', 'a list of what `clientTool(...)` or `toolDefinition(...).client(...)` gives')
+  if (new Set(tools.map(({ name }) => name)).size < tools.length) fail('tools', 'of different names')
+  if (!areMessages(initialMessages)) fail('initialMessages', messageList)
   if (options.persistence && typeof options.persistence.open !== 'function')
     fail('persistence', '`webStorage()`, `indexedDb()` or your own storage in `persistent(...)`')
   if (options.tabs && !options.persistence)
@@ -153,6 +170,13 @@ export function checkOptions<Tools extends ToolMap>(
   if (options.persistence && options.threadId === undefined) {
     fail('threadId', 'given where `persistence` is: a conversation under a random one is never found again')
   }
+}
+
+export const messageList = 'a list of UI messages, each with an `id`, a `role` and `parts`'
+
+/** Half a message would stop the machine half-way, with what was there before already gone. */
+export function areMessages(messages: unknown): messages is readonly UIMessage[] {
+  return isThreadRecord({ version: 1, messages, unsentOutputs: [], ready: [], interrupts: [], queue: [] })
 }
 
 function fail(option: string, expected: string): never {

@@ -126,7 +126,13 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       if (kind === 'retry') dispatch({ type: 'drop-unfinished' })
       const { threadId } = session
       const runId = rejoin?.cursor.runId ?? session.newId()
-      const input = createRequest(state, { ...session.options, threadId, runId, again: kind === 'retry' })
+      const input = createRequest(state, {
+        ...session.options,
+        threadId,
+        runId,
+        again: kind === 'retry',
+        warn: (message) => session.warn(message),
+      })
       session.seen?.({ type: 'request', input, rejoin: rejoin?.cursor })
       const opened = new StreamRun(session, kind, input, rejoin, closed)
       run = opened
@@ -212,8 +218,11 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     const context = { toolCallId: call.id, signal: toolsAbort.signal }
     const result = stored ? await runClientTool(tool, call.input, context) : notStored
     if (before !== generation) return
-    giveOutput(call.id, result)
-    check()
+    // One round, as for a person's answer: nobody sees the state between the result and its request.
+    store.batch(() => {
+      giveOutput(call.id, result)
+      check()
+    })
     rest()
   }
 

@@ -44,6 +44,7 @@ export type ErrorCode =
 /** Why an answer to an approval request was refused, or why the request can no longer be answered. */
 export type ApprovalErrorCode =
   | 'approval-malformed'
+  | 'approval-edit-invalid'
   | 'approval-not-found'
   | 'approval-not-yours'
   | 'approval-tampered'

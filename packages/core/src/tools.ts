@@ -10,8 +10,8 @@ export interface GateContext {
   readonly toolCallId: string
   /** The conversation as the client sent it. **Untrusted**: a client can put anything there. */
   readonly messages: readonly unknown[]
-  /** The run's own context, given by the application (`subject` and whatever services it needs). */
-  readonly context: Readonly<Record<string, unknown>>
+  /** The run's own context, given by the application: `subject` (who the person is) and whatever services it needs. */
+  readonly context: Readonly<Record<string, unknown>> & { readonly subject?: string | undefined }
 }
 
 /** Whether a call needs a person's yes: always, never, or as a function of its validated input. A throw means yes. */
@@ -202,7 +202,7 @@ export interface ToolDefinition<
   /** Places it on the server. What it returns is what `output` describes, where that is given. */
   server<Result extends Output>(
     execute: ServerExecute<StandardSchemaV1.InferOutput<Schema>, Result, ToolContext>,
-  ): ServerTool<Name, Schema, Result>
+  ): ServerTool<Name, Schema, Returned<Result, Output>>
   /** The same for a tool that streams and whose result is not its last element. */
   server<Element, Result extends Output>(
     execute: StreamingExecute<StandardSchemaV1.InferOutput<Schema>, Element, ToolContext>,
@@ -211,7 +211,7 @@ export interface ToolDefinition<
   /** Places it in the client. Its approval is still decided and verified on the server. */
   client<Result extends Output>(
     execute: Execute<StandardSchemaV1.InferOutput<Schema>, Result, ClientToolContext>,
-  ): ClientTool<Name, Schema, Result>
+  ): ClientTool<Name, Schema, Returned<Result, Output>>
 }
 
 export interface ServerTool<
@@ -271,10 +271,15 @@ type Described = { readonly name: string; readonly input: StandardSchemaV1; read
 type Streamed<Output> = Output extends AsyncIterable<infer Element> ? Element : Output
 
 type OutputOf<T> = T extends { execute: (...args: never[]) => infer Out }
-  ? Exclude<Awaited<Out>, AsyncIterable<unknown>>
-  : T extends { readonly output?: StandardSchemaV1<unknown, infer Out> | undefined }
-    ? Out
-    : unknown
+  ? Returned<Exclude<Awaited<Out>, AsyncIterable<unknown>>, DeclaredBy<T>>
+  : DeclaredBy<T>
+
+type DeclaredBy<T> = T extends { readonly output?: StandardSchemaV1<unknown, infer Out> | undefined }
+  ? Out
+  : unknown
+
+/** What a tool gives. A function that always throws says nothing of it: then what was declared counts. */
+type Returned<Result, Declared> = [Result] extends [never] ? Declared : Result
 
 /** Input and output types by tool name, out of a list or a record of definitions: `useChat<InferTools<typeof tools>>()`. */
 export type InferTools<Tools extends readonly Described[] | Readonly<Record<string, Described>>> =

@@ -127,7 +127,10 @@ export function bodyOf(url: string | URL, { headers, body }: Response, accept: s
     const message = `"${url}" answered ${contentType} where ${accept} is expected. Check that the URL is the chat endpoint.`
     throw new CountersignError('not-an-event-stream', message, { contentType })
   }
-  if (!body) throw new CountersignError('empty-response', `"${url}" answered without a body.`)
+  if (!body) {
+    const message = `"${url}" answered without a body, or this \`fetch\` cannot stream one: in React Native give that of expo/fetch as the option \`fetch\`.`
+    throw new CountersignError('empty-response', message)
+  }
   return body
 }
 

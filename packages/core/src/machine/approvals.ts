@@ -24,6 +24,8 @@ export const approvalSteps = {
     const found = findAnswerable(state, approvalId)
     if (found.status === 'not-found') return 'unknown-id'
     if (found.status !== 'open' || !moveCall(state, found.call, 'approval-responded')) return undefined
+    // What was wrong with an earlier answer.
+    found.call.error = undefined
     const edits: Pick<Answer, 'scope' | 'input'> = approved ? { scope, input } : {}
     const given = { approved, delivery: 'waiting' as const, reason, scope: edits.scope, input: edits.input }
     setApproval(state, found.call, known(given))
@@ -262,6 +264,7 @@ export function readRefusal(value: unknown): ApprovalErrorCode | undefined {
   return oneOf(
     value,
     'approval-malformed',
+    'approval-edit-invalid',
     'approval-not-found',
     'approval-not-yours',
     'approval-tampered',
@@ -285,12 +288,20 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
   const call = state.approvals.get(string(refused.approvalId) ?? '')
   if (!call) return 'unknown-id'
   const problem = readRefusal(refused.code) ?? 'approval-malformed'
-  if (problem === 'ledger-unavailable') {
+  const error = { message: string(refused.message) ?? 'The answer was refused.', code: problem }
+  if (problem === 'approval-edit-invalid') {
+    // The question is not used up: it is as it was, and says what is wrong with the answer.
+    if (!call.approval || !moveCall(state, call, 'approval-requested')) return undefined
+    const { approved, reason, scope, input, delivery, ...asked } = call.approval
+    call.approval = asked
+    call.error = error
+    state.unsent.delete(call)
+  } else if (problem === 'ledger-unavailable') {
     if (call.state !== 'approval-responded') return undefined
     setApproval(state, call, { problem, delivery: 'waiting' })
     state.unsent.add(call)
   } else if (mayHaveRun(problem) ? call.state === 'approval-responded' : moveCall(state, call, 'cancelled')) {
-    call.error = { message: string(refused.message) ?? 'The answer was refused.', code: problem }
+    call.error = error
     setApproval(state, call, { problem, delivery: 'settled' })
     state.unsent.delete(call)
   }

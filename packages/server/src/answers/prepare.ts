@@ -112,6 +112,8 @@ async function prepareVerdict(
     return refuse(verdict, 'approval-stale', 'What the approval was given for has changed; ask again.')
   }
   const edited = await readEdits(scope, verdict)
+  // A slip of the person's hand: nothing has run, so the question stands and can be answered again.
+  if (!edited.ok && edited.unfit) return refuse(verdict, 'approval-edit-invalid', edited.reason, 'open')
   if (!edited.ok) return refuse(verdict, 'approval-malformed', edited.reason)
   const call = edited.call ?? asked.call
   const { approvals, warn } = scope.settings
@@ -197,7 +199,8 @@ export async function isStillBound(
 
 type Edits =
   | { readonly ok: true; readonly call?: ReadyCall | undefined }
-  | { readonly ok: false; readonly reason: string }
+  /** `unfit`: they may be edited, but the tool does not take them so. */
+  | { readonly ok: false; readonly reason: string; readonly unfit?: boolean }
 
 /** Edited arguments: allowed by the token, read strictly, other keys as they were, and fitting the schema. */
 async function readEdits(scope: RunScope, verdict: VerifiedVerdict): Promise<Edits> {
@@ -220,7 +223,7 @@ async function readEdits(scope: RunScope, verdict: VerifiedVerdict): Promise<Edi
   const checked = await readCall(scope.toolkit, proposed(verdict, read.canonical))
   return checked.ok
     ? checked
-    : { ok: false, reason: checked.failure.reason ?? 'The edited arguments do not fit.' }
+    : { ok: false, reason: checked.failure.reason ?? 'The edited arguments do not fit.', unfit: true }
 }
 
 function changedKeys(before: unknown, after: unknown): readonly string[] {
