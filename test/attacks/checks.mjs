@@ -54,8 +54,8 @@ export const checks = {
   },
   'no fallback for a wrong token': {
     file: verdicts,
-    find: 'const token = answer.token ?? readOwn(site.call.metadata).token ?? fallbackToken(scope, answer, entry)',
-    put: 'const token = readOwn(site.call.metadata).token ?? fallbackToken(scope, answer, entry)',
+    find: 'const sent = answer.token === undefined ? readOwn(site.call.metadata).token : answer.token',
+    put: 'const sent = readOwn(site.call.metadata).token',
   },
   'fallback for answers of this request only': {
     file: verdicts,
@@ -324,12 +324,12 @@ export const checks = {
     find: 'const subject = holder?.id',
     put: "const subject = query.get('subject') ?? holder?.id",
   },
-  'grant owner': grantKey("{ owner: 'everybody', threadId, toolName: name,"),
-  'grant thread': grantKey("{ owner, threadId: 'every thread', toolName: name,"),
-  'grant tool': grantKey("{ owner, threadId, toolName: 'every tool',"),
+  'grant owner': grantKey("owner: 'everybody',\n    threadId,\n    toolName: name,"),
+  'grant thread': grantKey("owner,\n    threadId: 'every thread',\n    toolName: name,"),
+  'grant tool': grantKey("owner,\n    threadId,\n    toolName: 'every tool',"),
   'grant scope key': {
     file: server('gate/grants.ts'),
-    find: 'scopeKey: scopeKey?.(input as never) ?? name',
+    find: 'scopeKey: scopeKey ? keyText(name, scopeKey(input as never)) : name',
     put: 'scopeKey: name',
   },
   revocation: {
@@ -344,7 +344,7 @@ export const checks = {
 }
 
 function grantKey(put) {
-  return { file: server('gate/grants.ts'), find: '{ owner, threadId, toolName: name,', put }
+  return { file: server('gate/grants.ts'), find: 'owner,\n    threadId,\n    toolName: name,', put }
 }
 
 /** The edits of a check's mutation. */
