@@ -153,7 +153,7 @@ export const models = [
   },
   {
     name: 'one run is posted twice',
-    points: ['slow', 'read'],
+    points: ['made', 'slow', 'read'],
     actors: [
       { name: 'one', kind: 'speak', turn: { calls: [['s', 'slow', {}]] } },
       { name: 'one again', kind: 'speak', runId: 'run_one' },

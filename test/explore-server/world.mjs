@@ -239,6 +239,7 @@ export class World {
       if (error.code !== 'run-open') throw error
       return
     }
+    if (this.#model.points.includes('made')) await scheduler.point('made')
     for await (const event of run) {
       // to be read is to have ended, however slowly the reader then goes on
       if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#ended.add(actor)
