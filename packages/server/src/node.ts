@@ -7,6 +7,7 @@ import { subjectOf } from './http/holder.js'
 import {
   type Arrival,
   type BodySource,
+  bodyTooLarge,
   type ChatOptions,
   chatFrames,
   checkRequest,
@@ -216,7 +217,10 @@ function hostOf({ headers }: IncomingMessage): string | undefined {
 async function readBody(request: NodeRequest, arrival: Arrival): Promise<unknown> {
   const { body } = request
   if (typeof body === 'string') return parseBody(body)
-  if (body instanceof Uint8Array) return parseBody(decode(body))
+  if (body instanceof Uint8Array) {
+    if (body.byteLength > MAX_BODY_BYTES) throw bodyTooLarge()
+    return parseBody(decode(body))
+  }
   if (body !== undefined) return body
   // giving up a body that is too large must not take the socket away from the answer
   const chunks = request.iterator({ destroyOnReturn: false })

@@ -124,9 +124,8 @@ function joined(chunks: readonly Uint8Array[], size: number): Uint8Array {
   return bytes
 }
 
-/** @throws CountersignError `invalid-request`, `request-too-large` */
+/** @throws CountersignError `invalid-request` */
 export function decode(bytes: Uint8Array): string {
-  if (bytes.byteLength > MAX_BODY_BYTES) throw bodyTooLarge()
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
@@ -138,7 +137,7 @@ export function tooManyBodies() {
   return tooMany('too-many-requests', 'Too many requests are being read. Send it again later.')
 }
 
-function bodyTooLarge() {
+export function bodyTooLarge() {
   return tooLarge(`The body has more than ${MAX_BODY_BYTES} bytes.`)
 }
 
