@@ -176,8 +176,11 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   #breakOff(error: CountersignError): RunEnd {
     const between = error.code === 'connection-failed' || error.code === 'truncated-stream'
     const { run } = this.#session.state
-    // The server has said why it failed; what comes after that tells nothing more.
-    if (run.phase !== 'idle' && run.failure) return { type: 'failed', error: run.failure }
+    // The server has said why it failed, and that stays the reason; what was wrong after it is the cause beside it.
+    if (run.phase !== 'idle' && run.failure) {
+      const { code, message, data } = run.failure
+      return { type: 'failed', error: new CountersignError(code, message, data, error) }
+    }
     // All was said before it broke: asking again would be answered twice.
     if (between && run.phase === 'streaming' && run.finish) return { type: 'success' }
     if (!between || !this.connection.rejoin || run.phase !== 'streaming') return { type: 'failed', error }

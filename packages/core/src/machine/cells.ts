@@ -99,6 +99,7 @@ export function dropUnfinished(state: ChatState, [count, from]: End): void {
       dropped.add(cell)
       continue
     }
+    if (kept === cell.parts.length) break
     for (const part of cell.parts.slice(kept)) dropPart(state, part)
     keepParts(state, cell, cell.parts.slice(0, kept))
     Object.assign(cell, { text: undefined, streaming: false })

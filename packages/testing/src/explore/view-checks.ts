@@ -39,12 +39,16 @@ export function createViewCheck(facts: Facts): () => void {
       violate(facts, 'quiet', 'The messages changed after stop() without an act.')
     for (const message of messages) compare(facts, before.get(message.id), message)
     for (const [id, { parts }] of before) {
-      // A retry takes back what the failed run left unfinished, which is never a call.
-      const isRetold = facts.acting === 'retry' && parts.every(({ type }) => type === 'text')
+      const isRetold = facts.acting === 'retry' && parts.every(isUnfinished)
       if (!isRetold && !messages.some((message) => message.id === id))
         violate(facts, 'forward', `The message ${id} is gone.`)
     }
   }
+}
+
+/** What a retry takes back of the run that failed: never a call that may have run. */
+function isUnfinished(part: MessagePart): boolean {
+  return part.type === 'text' || (part.type === 'tool-call' && part.error?.code === 'incomplete-arguments')
 }
 
 function noteStart(facts: Facts, status: string): void {
