@@ -141,8 +141,9 @@ describe('careless use of every public command', () => {
     let [tried, refused] = [0, 0]
     for (const command of commands) {
       for (const [place, put] of Object.entries(wrap)) {
-        const { client, server } = await everythingOpen()
+        let opened = await everythingOpen()
         for (const [what, mistake] of Object.entries(mistakes)) {
+          const { client, server } = opened
           const before = snapshotOf(client)
           const requests = server.requests.length
           const name = `${command}(${place}: ${what})`
@@ -151,9 +152,10 @@ describe('careless use of every public command', () => {
           })
           tried++
           if (result === 'taken') {
-            // It was something that could be meant: the next mistake meets a chat in which all is open again.
-            client.stop()
-            break
+            // It was something that could be meant: the next mistake meets a chat in which all is open.
+            client.dispose()
+            opened = await everythingOpen()
+            continue
           }
           refused++
           expect([name, snapshotOf(client), server.requests.length]).toEqual([name, before, requests])

@@ -108,6 +108,11 @@ function approve(client: ChatClient, input?: unknown) {
 const provoked: Readonly<Record<ApprovalErrorCode, (world: World) => Promise<ChatClient>>> = {
   'approval-malformed': async (world) => {
     const client = await asked(world)
+    await approve(client, ['no object'])
+    return client
+  },
+  'approval-edit-invalid': async (world) => {
+    const client = await asked(world)
     await approve(client, { to: ['not', 'a', 'text'] })
     return client
   },
@@ -199,6 +204,9 @@ test.each(Object.entries(provoked))(
         expect(lastCall(client)).toMatchObject({ state: 'complete', output: 'sent' })
         expect(nextStep(lastCall(client))).toBeUndefined()
         return expect(world.runs).toEqual(['team'])
+      case 'correct':
+        expect(await approve(client, { to: 'them' })).toEqual({ status: 'sent' })
+        return expect(world.runs).toEqual(['them'])
       case 'ask-again':
       case 'check':
         await client.sendMessage('again')

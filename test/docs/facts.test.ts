@@ -57,6 +57,7 @@ test('what helps with a refused answer is what `nextStep` says', () => {
     'sign-in': 'sign in',
     reload: 'reload',
     check: 'look',
+    correct: 'answer again',
     retry: 'retry()',
     none: 'nothing',
   }

@@ -88,7 +88,7 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
     async answer(response: ApprovalResponse): Promise<AnswerResult> {
       const { id, approved, reason, scope } = response
       const found = findAnswerable(state, id)
-      if (found.status === 'not-found') session.warn(`There is no approval "${id}" to answer.`)
+      if (found.status === 'not-found') session.warn(`There is no approval "${String(id)}" to answer.`)
       if (found.status !== 'open') return found
       const { call, approval } = found
       if (expiryOf(approval) <= session.now()) {

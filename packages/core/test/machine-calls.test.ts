@@ -272,7 +272,7 @@ const forward: Record<ToolCallState, readonly ToolCallState[]> = {
   'input-streaming': ['input-complete', ...terminal],
   'input-complete': ['input-streaming', 'approval-requested', 'executing', ...terminal],
   'approval-requested': ['approval-responded', ...terminal],
-  'approval-responded': ['executing', ...terminal],
+  'approval-responded': ['approval-requested', 'executing', ...terminal],
   executing: ['complete', 'error'],
   complete: [],
   error: [],
@@ -280,7 +280,7 @@ const forward: Record<ToolCallState, readonly ToolCallState[]> = {
   cancelled: [],
 }
 
-test('S4.38 the table of transitions: forward only, terminal is terminal, one reopening', () => {
+test('S4.38 the table of transitions: forward only, terminal is terminal, two reopenings', () => {
   for (const from of all) {
     for (const to of all)
       expect([from, to, canMove(from, to)]).toEqual([from, to, forward[from].includes(to)])
@@ -314,6 +314,14 @@ const legalSteps: Record<string, { step: Step; to: Partial<Record<ToolCallState,
   refusal: {
     step: custom('approval-refused', { approvalId: 'approval_c1', toolCallId: 'c1', code: 'approval-stale' }),
     to: { 'approval-requested': 'cancelled', 'approval-responded': 'cancelled' },
+  },
+  'F54 refusal of an edit': {
+    step: custom('approval-refused', {
+      approvalId: 'approval_c1',
+      toolCallId: 'c1',
+      code: 'approval-edit-invalid',
+    }),
+    to: { 'approval-responded': 'approval-requested' },
   },
   'moving on': {
     step: { type: 'close', ids: ['approval_c1'], because: 'moved-on' },

@@ -109,13 +109,12 @@ test('F54 an edit that does not fit leaves the question open, says what is wrong
     expect(client.calls()).toMatchObject([
       { state: 'approval-requested', error: { message: reason, code: 'approval-edit-invalid' } },
     ])
-    expect(client.calls()[0]?.approval).not.toHaveProperty('approved')
   }
   expect([send.runs, model.requests.length]).toEqual([[], 1])
   client.act({ type: 'answer', approvalId, approved: true, input: { n: 5 } })
   expect(await client.run()).toBe('success')
   expect(client.calls()).toMatchObject([{ state: 'complete' }])
-  expect(client.calls()[0]).not.toHaveProperty('error')
+  expect(client.calls()[0]?.error).toBeUndefined()
   expect([send.runs, client.texts().at(-1), client.warnings]).toEqual([[{ n: 5 }], 'done', []])
 })
 
