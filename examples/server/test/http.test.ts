@@ -84,7 +84,9 @@ test('takes the next free port where it may', async () => {
 test.each(['//', '///', '//:', '//[', '//@', '//?', '/\\', 'http://', 'http://['])(
   'F12 GET %s is answered, and the server goes on',
   async (target) => {
-    const answer = await sendRaw(`GET ${target} HTTP/1.1\r\nhost: localhost:${port}\r\nconnection: close\r\n\r\n`)
+    const answer = await sendRaw(
+      `GET ${target} HTTP/1.1\r\nhost: localhost:${port}\r\nconnection: close\r\n\r\n`,
+    )
     expect(answer).toMatch(/^HTTP\/1.1 (200|400|404) /)
     expect((await get('/')).status).toBe(200)
   },

@@ -156,7 +156,12 @@ test('help says that it is not a language model', () => {
 })
 
 test('F12 a pattern of many stars is matched name by name', () => {
-  const files = done({ files: [{ path: `logs/${'a'.repeat(60)}.log`, bytes: 1, daysOld: 1 }, { path: 'logs/b.log', bytes: 1, daysOld: 1 }] })
+  const files = done({
+    files: [
+      { path: `logs/${'a'.repeat(60)}.log`, bytes: 1, daysOld: 1 },
+      { path: 'logs/b.log', bytes: 1, daysOld: 1 },
+    ],
+  })
   const asked = (request: string) => lastOf(play(request, [[files]])).calls.map(({ input }) => input.path)
   expect(asked(`delete logs/${'*a'.repeat(40)}*b`)).toEqual([])
   expect(asked('delete logs/*.log')).toHaveLength(2)

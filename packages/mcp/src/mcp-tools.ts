@@ -99,13 +99,16 @@ export async function mcpTools(source: McpSource, options: McpToolsOptions): Pro
   checkServerName(server)
   checkTimes({ timeout, maxTimeout, connectTimeout })
 
-  const catalogue = createCatalogue({ ...options, bounded, connectTimeout, warn }, async (tool, input, context) => {
-    const client = await connection.ready()
-    const named = { server, tool: tool.name }
-    if (!catalogue.holds(tool)) throw toolChanged(named)
-    const call = { context, clock: startClock({ timeout, maxTimeout }) }
-    return calls.during(call, () => callTool(client, named, input, call))
-  })
+  const catalogue = createCatalogue(
+    { ...options, bounded, connectTimeout, warn },
+    async (tool, input, context) => {
+      const client = await connection.ready()
+      const named = { server, tool: tool.name }
+      if (!catalogue.holds(tool)) throw toolChanged(named)
+      const call = { context, clock: startClock({ timeout, maxTimeout }) }
+      return calls.during(call, () => callTool(client, named, input, call))
+    },
+  )
   const about: ConnectionOptions = {
     ...{ server, connectTimeout },
     asked: (question, signal) =>

@@ -114,7 +114,10 @@ test('F10 no schema of a server holds this thread: a check that takes too long i
   )
   expect(byOutput).toMatchObject({ calls: [{ name: 't' }], said: [{ content: stopped }] })
   const inputSchema = { type: 'object' as const, $ref: '#/$defs/level0', $defs: doubling }
-  expect(await run(described('t', { inputSchema }), {})).toMatchObject({ calls: [], said: [{ content: stopped }] })
+  expect(await run(described('t', { inputSchema }), {})).toMatchObject({
+    calls: [],
+    said: [{ content: stopped }],
+  })
 })
 
 test('F10 a list of tools has a limit, and one that ends below it is read', async () => {

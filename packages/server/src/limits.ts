@@ -95,3 +95,9 @@ function positive(option: string, value: number): number {
     value,
   })
 }
+
+/** Answers in one request, by each door: entries of `resume`, decisions in the history, results of the approval tool. */
+export const MAX_ANSWERS = 256
+
+/** Calls of one request's history that have no result. Each is looked up and closed, asked again or left to the client. */
+export const MAX_OPEN_CALLS = 1024

@@ -15,12 +15,13 @@ export function readProjected(
   sites: readonly CallSite[],
   { settings: { warn }, context }: Pick<RunScope, 'settings' | 'context'>,
 ): readonly Answer[] {
+  const isApproval = ({ call }: CallSite) => call.function.name === APPROVAL_TOOL
+  const calls = new Map<unknown, CallSite>()
+  for (const site of sites) if (!isApproval(site)) calls.set(site.call.id, site)
   return sites.flatMap((site) => {
-    if (site.call.function.name !== APPROVAL_TOOL || site.result === undefined) return []
+    if (!isApproval(site) || site.result === undefined) return []
     const asked = parseObject(site.call.function.arguments)
-    const about = sites.findLast(
-      ({ call }) => call.id === asked?.toolCallId && call.function.name !== APPROVAL_TOOL,
-    )
+    const about = calls.get(asked?.toolCallId)
     // a call that has its result was answered before; what closed the question itself is no answer to it
     if (about?.result !== undefined || readOwn(site.result.metadata).outcome !== undefined) return []
     const payload = readPayload(site, about, warn)

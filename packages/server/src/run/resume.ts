@@ -1,6 +1,6 @@
 import {
   type ApprovalDecided,
-  type CountersignError,
+  CountersignError,
   failed,
   type Message,
   type ResumeEntry,
@@ -28,6 +28,7 @@ import {
   providerApprovalOf,
   resultMessage,
 } from '../history/history.js'
+import { MAX_ANSWERS } from '../limits.js'
 import { planApprovals } from '../plan/plan.js'
 import type { RunScope } from '../scope/scope.js'
 import { emitQuestion, emitRequest } from './emit-request.js'
@@ -57,6 +58,7 @@ export async function resumeConversation(
 ): Promise<Resumed> {
   const read = await correctResults(scope, await readHistory(scope, history))
   const projected = scope.settings.approvals.askAsTool ? readProjected(read.sites, scope) : []
+  if (projected.length > MAX_ANSWERS) throw tooManyResults(projected.length)
   const answers = [...readAnswers(resume, read.sites, scope.context), ...projected]
   const { verdicts, refusals } = await verifyAnswers(scope, answers, read.issued)
   const progress = new Progress(scope, read)
@@ -68,6 +70,14 @@ export async function resumeConversation(
   await progress.closeAbandoned()
   await progress.answered()
   return { ...progress.resumed(), hadNoEffect: answers.length > 0 && !progress.hasNews }
+}
+
+function tooManyResults(count: number): CountersignError {
+  return new CountersignError(
+    'request-too-large',
+    `A request has at most ${MAX_ANSWERS} results of ${APPROVAL_TOOL} for calls that are open, this one has ${count}. Send them in several requests.`,
+    { count },
+  )
 }
 
 /** The planner sorts verified verdicts into the order of their calls; what has none is decided afterwards. */
@@ -94,6 +104,7 @@ function isProvidersOwn(call: ToolCall): boolean {
 class Progress {
   readonly #scope: RunScope
   readonly #read: ReadHistory
+  readonly #callIds: ReadonlySet<string>
   readonly #refusals = new Map<CallSite, Refusal>()
   readonly #settled = new Set<CallSite>()
   readonly #results = new Map<ToolCall, ToolMessage>()
@@ -108,6 +119,7 @@ class Progress {
   constructor(scope: RunScope, read: ReadHistory) {
     this.#scope = scope
     this.#read = read
+    this.#callIds = new Set(read.sites.map(({ call }) => call.id))
   }
 
   async refuse(refusal: Refusal): Promise<void> {
@@ -200,8 +212,7 @@ class Progress {
   async #ask(site: CallSite, request: ApprovalRequest): Promise<void> {
     const { answers, stop } = this.#scope
     this.#asked.add(request.approval.id)
-    if (this.#read.sites.some(({ call }) => call.id === request.approval.id))
-      await emitQuestion(this.#scope, request)
+    if (this.#callIds.has(request.approval.id)) await emitQuestion(this.#scope, request)
     else await emitRequest(this.#scope, request, site.message.id)
     if (answers === undefined) {
       this.#open.push(request)
