@@ -1,4 +1,5 @@
 import { createContext, Script } from 'node:vm'
+import { ToolError } from '@countersign/server'
 
 /** Milliseconds that one piece of work may take. */
 const MOST_AT_ONCE = 500
@@ -45,5 +46,5 @@ function isTimeout(error: unknown): boolean {
 }
 
 function tooSlow(why: string): Error {
-  return new Error(`the check by this schema was stopped, since ${why}`)
+  return new ToolError(`the check by this schema was stopped, since ${why}`)
 }
