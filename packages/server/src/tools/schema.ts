@@ -1,5 +1,6 @@
 import { CountersignError, type JsonSchema } from '@countersign/core'
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+import { isToolError } from './tool-errors.js'
 
 export type Validation =
   | { readonly ok: true; readonly value: unknown }
@@ -16,7 +17,7 @@ export async function validate(schema: StandardSchemaV1, value: unknown): Promis
       ? { ok: true, value: result.value }
       : { ok: false, reason: result.issues.map(describeIssue).join('; ') || 'it does not fit the schema' }
   } catch (error) {
-    return { ok: false, reason: 'the schema failed', error }
+    return { ok: false, reason: isToolError(error) ? error.message : 'the schema failed', error }
   }
 }
 

@@ -39,7 +39,7 @@ export class ToolError extends CountersignError {
 }
 
 /** Whether the constructor of {@link ToolError} made a value, also that of a second copy of this package. */
-function isToolError(value: unknown): value is ToolError {
+export function isToolError(value: unknown): value is ToolError {
   return value instanceof Error && Object.hasOwn(value, mark)
 }
 
