@@ -34,7 +34,7 @@ export async function bundleForNode(entry, folder) {
     platform: 'node',
     target: 'node20',
     // binaries, and packages with parts in CommonJS: these stay imports
-    external: ['@photostructure/sqlite', 'redis', '@modelcontextprotocol/sdk'],
+    external: ['@photostructure/sqlite', 'redis', '@modelcontextprotocol/sdk', 'ws'],
     logLevel: 'error',
     plugins: [fromSources],
   })

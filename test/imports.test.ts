@@ -28,8 +28,8 @@ const packageRule: Record<string, readonly string[]> = {
  */
 const folderRules: Record<string, Record<string, readonly string[]>> = {
   core: {
-    outcome: [],
     value: [],
+    outcome: ['value'],
     json: [],
     protocol: ['value'],
     bytes: ['protocol'],
@@ -54,7 +54,7 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
     history: ['tools', 'model'],
     channel: [],
     'run-log': [],
-    scope: ['run-log', 'channel', 'tokens', 'ledger', 'tools', 'model', 'encoding'],
+    scope: ['run-log', 'channel', 'tokens', 'ledger', 'tools', 'model', 'limits', 'encoding'],
     plan: ['scope', 'channel', 'history', 'tools', 'encoding'],
     gate: ['scope', 'tokens', 'ledger', 'tools', 'encoding'],
     answers: ['gate', 'plan', 'scope', 'history', 'tokens', 'ledger', 'tools', 'encoding'],

@@ -4,6 +4,7 @@ const server = (path) => `server/src/${path}`
 const token = server('tokens/token.ts')
 const verdicts = server('answers/verdicts.ts')
 const prepare = server('answers/prepare.ts')
+const start = server('answers/start.ts')
 const abandoned = server('answers/abandoned.ts')
 const input = server('http/run-input.ts')
 const strict = 'core/src/json/strict.ts'
@@ -53,8 +54,8 @@ export const checks = {
   },
   'no fallback for a wrong token': {
     file: verdicts,
-    find: 'const token = answer.token ?? readOwn(site.call.metadata).token ?? fallbackToken(scope, answer, entry)',
-    put: 'const token = readOwn(site.call.metadata).token ?? fallbackToken(scope, answer, entry)',
+    find: 'const sent = answer.token === undefined ? readOwn(site.call.metadata).token : answer.token',
+    put: 'const sent = readOwn(site.call.metadata).token',
   },
   'fallback for answers of this request only': {
     file: verdicts,
@@ -73,14 +74,14 @@ export const checks = {
   },
   'first verdict': gone(verdicts, 'if (verdicts.has(answer.approvalId)) continue'),
   'scope was offered': {
-    file: verdicts,
-    find: 'return verdict.claims.scopes.includes(verdict.scope)',
+    file: prepare,
+    find: "return decision !== 'approve' || reach === 'once' || scope.owner === null || claims.scopes.includes(reach)",
     put: 'return true',
   },
   confirm: {
-    file: verdicts,
-    find: '(await approvals.confirm(asked, { context: scope.context })) === true',
-    put: '(await approvals.confirm(asked, { context: scope.context })) !== undefined',
+    file: server('answers/confirm.ts'),
+    find: '(await approvals.confirm(answered, { context, request })) === true',
+    put: '(await approvals.confirm(answered, { context, request })) !== undefined',
   },
   'approved is a boolean': {
     file: server('plan/read-decision.ts'),
@@ -96,8 +97,11 @@ export const checks = {
     server('answers/collect.ts'),
     "state === 'cancelled' || !isRecord(approval) || approval.approved === undefined",
   ),
-  'still bound': never(prepare, '!(await isStillBound(scope, verdict, asked.call, gate))'),
-  policy: never(prepare, "policy.decision === 'block'"),
+  'still bound': [
+    never(prepare, '!(await isStillBound(scope, verdict, asked.call, gate))'),
+    never(start, '!(await isStillBound(scope, verdict, asked, gate))'),
+  ],
+  policy: [never(prepare, "policy.decision === 'block'"), never(start, "decision === 'block'")],
   'edits allowed': never(prepare, 'forbidden.length > 0'),
   'edits are an object': never(prepare, '!isRecord(edits.value)'),
   schema: { file: server('tools/schema.ts'), find: 'return result.issues === undefined', put: 'return true' },
@@ -109,19 +113,22 @@ export const checks = {
   },
 
   // the ledger
-  'settled once': {
-    file: server('ledger/ledger-row.ts'),
-    find: "const current = stateAt(state, lease.now)\n  switch (current.phase) {\n    case 'issued': {",
-    put: "const current = { phase: 'issued' }\n  switch (current.phase) {\n    case 'issued': {",
-  },
-  'row expiry': never(
-    server('ledger/ledger-row.ts'),
-    "lease.now >= record.expiresAt && answer.decision !== 'expire'",
-  ),
+  'settled once': [
+    {
+      file: server('ledger/ledger-row.ts'),
+      find: "const current = stateAt(state, lease.now)\n  switch (current.phase) {\n    case 'issued': {",
+      put: "const current = { phase: 'issued' }\n  switch (current.phase) {\n    case 'issued': {",
+    },
+    never(start, '!(await holdsLease(scope, claim))'),
+  ],
+  'row expiry': [
+    never(server('ledger/ledger-row.ts'), "lease.now >= record.expiresAt && answer.decision !== 'expire'"),
+    { file: start, find: 'now() < verdict.claims.expiresAt', put: 'true' },
+  ],
   'taken up before': {
     file: prepare,
-    find: "if (entry === undefined || entry.state.phase === 'issued') return 'fresh'",
-    put: "return 'fresh'",
+    find: "return isFresh ? { kind: 'fresh', shown: record?.shown } : { kind: 'taken-up' }",
+    put: "return { kind: 'fresh', shown: record?.shown }",
   },
   issued: {
     file: server('ledger/memory-ledger.ts'),
@@ -177,7 +184,7 @@ export const checks = {
   },
   'asked again as signed': {
     file: abandoned,
-    find: 'if (!verified.ok) return close(refusal?.code ?? verified.code, undefined, entry !== undefined)',
+    find: 'return close(refusal?.code ?? verified.code, undefined, isKnown)',
     put: "if (!verified.ok) Object.assign(verified, { claims: { kid: '', approvalId, scopes: ['once'], edits: false, expiresAt: Date.now() + 60_000 } })",
   },
   'asked once': never(server('run/resume.ts'), 'this.#asked.has(fate.request.approval.id)'),
@@ -223,8 +230,8 @@ export const checks = {
   // the question as a client tool
   'askAsTool is off': {
     file: server('run/resume.ts'),
-    find: 'approvals.askAsTool ? readProjected(read.sites, warn) : []',
-    put: 'readProjected(read.sites, warn)',
+    find: 'scope.settings.approvals.askAsTool ? readProjected(read.sites, scope) : []',
+    put: 'readProjected(read.sites, scope)',
   },
   'only the approval tool': {
     file: server('answers/projected.ts'),
@@ -317,12 +324,12 @@ export const checks = {
     find: 'const subject = holder?.id',
     put: "const subject = query.get('subject') ?? holder?.id",
   },
-  'grant owner': grantKey("{ owner: 'everybody', threadId, toolName: name,"),
-  'grant thread': grantKey("{ owner, threadId: 'every thread', toolName: name,"),
-  'grant tool': grantKey("{ owner, threadId, toolName: 'every tool',"),
+  'grant owner': grantKey("owner: 'everybody',\n    threadId,\n    toolName: name,"),
+  'grant thread': grantKey("owner,\n    threadId: 'every thread',\n    toolName: name,"),
+  'grant tool': grantKey("owner,\n    threadId,\n    toolName: 'every tool',"),
   'grant scope key': {
     file: server('gate/grants.ts'),
-    find: 'scopeKey: scopeKey?.(input as never) ?? name',
+    find: 'scopeKey: scopeKey ? keyText(name, scopeKey(input as never)) : name',
     put: 'scopeKey: name',
   },
   revocation: {
@@ -337,7 +344,7 @@ export const checks = {
 }
 
 function grantKey(put) {
-  return { file: server('gate/grants.ts'), find: '{ owner, threadId, toolName: name,', put }
+  return { file: server('gate/grants.ts'), find: 'owner,\n    threadId,\n    toolName: name,', put }
 }
 
 /** The edits of a check's mutation. */

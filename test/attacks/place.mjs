@@ -105,7 +105,7 @@ export async function openPlace(server, record, { ledger, clock = Date.now, port
       response.destroy()
     })
   })
-  const sockets = new WebSocketServer({ server: http })
+  const sockets = new WebSocketServer({ server: http, ...server.socketServerLimits })
   sockets.on('connection', server.toSocketHandler(agent, { context }))
   await new Promise((resolve) => http.listen(port, '127.0.0.1', resolve))
   return {

@@ -61,7 +61,7 @@ describe.each(wires)('%s', (wire) => {
     expect(ran).toHaveBeenCalledTimes(1)
     expect(callOf(client, 'c1')).toMatchObject({ state: 'complete', output: 'Lisbon' })
     expect(toolMessages(server.requests[1]?.messages)).toMatchObject([
-      { toolCallId: 'c1', content: '"Lisbon"' },
+      { toolCallId: 'c1', content: 'Lisbon' },
     ])
     expect(server.requests[0]?.tools).toMatchObject([{ name: 'locate', description: 'Where the person is' }])
     expect(saidBy(client)).toBe('You are in Lisbon.')
@@ -94,8 +94,8 @@ describe.each(wires)('%s', (wire) => {
     expect(ran).toHaveBeenCalledTimes(2)
     expect(server.requests).toHaveLength(2)
     expect(toolMessages(server.requests[1]?.messages)).toMatchObject([
-      { content: '"in Rome"' },
-      { content: '"in Oslo"' },
+      { content: 'in Rome' },
+      { content: 'in Oslo' },
     ])
   })
 
@@ -348,7 +348,7 @@ describe.each(wires)('%s', (wire) => {
     })
     expect(server.requests).toHaveLength(2)
     expect(toolMessages(server.requests[1]?.messages)).toMatchObject([
-      { toolCallId: 'c1', content: '"a.txt"' },
+      { toolCallId: 'c1', content: 'a.txt' },
       { toolCallId: 'c2', error: 'The dialog was closed.' },
     ])
     expect(callOf(client, 'c2')).toMatchObject({

@@ -150,9 +150,13 @@ class FakeChannel extends EventTarget implements BroadcastChannel {
     for (const other of this.#all) if (other !== this && other.name === this.name) other.hear(message)
   }
 
+  /** What is said to a tab while it is frozen. */
+  frozen: unknown[] | undefined
+
   hear(data: unknown): void {
     setImmediate(() => {
-      if (this.#all.has(this)) this.onmessage?.(new MessageEvent('message', { data }))
+      if (this.frozen) this.frozen.push(data)
+      else if (this.#all.has(this)) this.onmessage?.(new MessageEvent('message', { data }))
     })
   }
 
@@ -205,6 +209,20 @@ export class FakeTab {
       }),
     })
     this.client.attach()
+  }
+
+  /** The browser freezes the tab: it hears nothing, and keeps its lock. */
+  freeze(): void {
+    for (const channel of this.#channels) channel.frozen ??= []
+  }
+
+  /** It hears everything that was said meanwhile. */
+  thaw(): void {
+    for (const channel of this.#channels) {
+      const said = channel.frozen ?? []
+      channel.frozen = undefined
+      for (const data of said) channel.hear(data)
+    }
   }
 
   /** The browser closes the tab: it says and saves nothing any more, its lock is free, its connection is cut. */

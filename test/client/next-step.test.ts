@@ -108,6 +108,11 @@ function approve(client: ChatClient, input?: unknown) {
 const provoked: Readonly<Record<ApprovalErrorCode, (world: World) => Promise<ChatClient>>> = {
   'approval-malformed': async (world) => {
     const client = await asked(world)
+    await approve(client, ['no object'])
+    return client
+  },
+  'approval-edit-invalid': async (world) => {
+    const client = await asked(world)
     await approve(client, { to: ['not', 'a', 'text'] })
     return client
   },
@@ -199,13 +204,18 @@ test.each(Object.entries(provoked))(
         expect(lastCall(client)).toMatchObject({ state: 'complete', output: 'sent' })
         expect(nextStep(lastCall(client))).toBeUndefined()
         return expect(world.runs).toEqual(['team'])
+      case 'correct':
+        expect(await approve(client, { to: 'them' })).toEqual({ status: 'sent' })
+        return expect(world.runs).toEqual(['them'])
       case 'ask-again':
       case 'check':
         await client.sendMessage('again')
         return expect(client.getSnapshot().pendingApprovals).toHaveLength(1)
       case 'sign-in':
-      case 'reload':
         return expect(lastCall(client).state).toBe('cancelled')
+      case 'reload':
+        // What the answer that stands led to (F52).
+        return expect(lastCall(client).state).toBe('denied')
       default:
         return expect.fail(`${code} leads nowhere`)
     }

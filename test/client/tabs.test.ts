@@ -166,7 +166,7 @@ test('every act of a tab that follows is done by the one that leads', async () =
   await quiet()
   expect(client.getSnapshot().queue).toEqual([])
   client.stop()
-  expect(await stopped).toEqual({ status: 'sent' })
+  expect(await stopped).toEqual({ status: 'stopped' })
   await quiet()
   expect(client.getSnapshot().status).toBe('ready')
   expect(await client.sendMessage('go on')).toEqual({ status: 'sent' })

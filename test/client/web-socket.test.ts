@@ -345,9 +345,12 @@ describe('one socket for many', () => {
   test('the same run id twice at once is an error that says so', async () => {
     const server = await openServer([[started(), hold()]])
     const connection = webSocket(server.url, { WebSocket: CountedSocket })
-    const generateId = () => 'same'
-    const one = openClient(server, connection, { threadId: 'x', generateId })
-    const two = openClient(server, connection, { threadId: 'y', generateId })
+    const counting = () => {
+      let count = 0
+      return () => `same-${++count}`
+    }
+    const one = openClient(server, connection, { threadId: 'x', generateId: counting() })
+    const two = openClient(server, connection, { threadId: 'y', generateId: counting() })
     void one.person.sendMessage('go')
     await until(one.client, ({ status }) => status === 'streaming')
     const sent = await two.person.sendMessage('go')

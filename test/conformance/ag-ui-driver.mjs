@@ -37,7 +37,9 @@ export async function runFixture(fixture) {
   })
   const { status, error } = await client.sendMessage('Go on.')
   const { messages, state } = client.getSnapshot()
-  const rejected = status === 'failed' && error.code !== 'run-error' ? error : undefined
+  // What comes after a RUN_ERROR is rejected beside the reason that the server gave: it is the cause of the error.
+  const fault = status === 'failed' ? error : undefined
+  const rejected = fault?.code === 'run-error' ? fault.cause : fault
   client.dispose()
   return {
     verdict: rejected ? 'failed' : 'completed',

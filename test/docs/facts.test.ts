@@ -57,6 +57,7 @@ test('what helps with a refused answer is what `nextStep` says', () => {
     'sign-in': 'sign in',
     reload: 'reload',
     check: 'look',
+    correct: 'answer again',
     retry: 'retry()',
     none: 'nothing',
   }
@@ -165,7 +166,7 @@ const numbers: readonly (readonly [page: string, told: RegExp, source: string, s
   [
     'docs/security.md',
     /at most (\d+) MiB/,
-    'packages/server/src/http/run-input.ts',
+    'packages/server/src/limits.ts',
     /MAX_BODY_BYTES = (\d+) \* 1024 \* 1024/,
   ],
   [
@@ -217,4 +218,11 @@ test('every package that is published is in the changeset of the first release a
     expect(changeset).toContain(`'${name}': minor`)
     expect(readme).toContain(name.slice('@countersign'.length))
   }
+})
+
+test('F49 the page about security cites sections that AISVS 1.0 has', () => {
+  const page = readFileSync(join(root, 'docs/security.md'), 'utf8')
+  const sections = [...page.matchAll(/^\| ([\d.]+) \| /gm)].map(([, section]) => section)
+  expect([...new Set(sections)]).toEqual(['9.2', '9.6.2', '12.4.2'])
+  expect(page).not.toMatch(/\bC14\b/)
 })

@@ -3,7 +3,7 @@ import type { SessionGrant, ToolCallPart } from '@countersign/core'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { announcement, type Heard } from '../../examples/page/src/announce.js'
-import { beginningsOf, hiddenIn, showArguments, summaryOf } from '../../examples/page/src/arguments.js'
+import { beginningsOf, cardOf, summaryOf } from '../../examples/page/src/arguments.js'
 import { applyDraft, fieldsOf } from '../../examples/page/src/edit.js'
 import { grantedSince, grantName } from '../../examples/page/src/grant-words.js'
 import { type Block, parseBlocks, parseInline } from '../../examples/page/src/markdown.js'
@@ -85,13 +85,15 @@ test('edit: a key named like a member of every object is a key like any other', 
 
 test('arguments: a long value is cut, says how much is hidden, and can be shown whole', () => {
   const input = { body: 'x'.repeat(1000), list: ['y'.repeat(1000)] }
-  expect(hiddenIn(showArguments(input))).toBeGreaterThan(700)
-  expect(hiddenIn(showArguments(input, Number.POSITIVE_INFINITY))).toBe(0)
+  const long = { ...asked('p1'), input }
+  expect(cardOf(long, false, false)?.hidden).toBeGreaterThan(700)
+  expect(cardOf(long, true, false)?.hidden).toBe(0)
 })
 
 test('arguments: an invisible character is written out', () => {
   expect(summaryOf(part({ input: { path: 'a\u202Etxt.exe' } }))).toBe('a⟨U+202E⟩txt.exe')
-  expect(showArguments({ path: 'a\u200Bb' })[0]?.shown.suspicious).toBe(true)
+  const hiding = { ...asked('p1'), input: { path: 'a\u200Bb' } }
+  expect(cardOf(hiding, false, false)?.arguments?.fields[0]?.value.suspicious).toBe(true)
 })
 
 test('arguments: while they arrive, a long text is cut and counted', () => {

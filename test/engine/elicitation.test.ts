@@ -20,7 +20,7 @@ const script = await scriptOf('packages/mcp/test/odd-server.process.ts')
 /** An agent whose model has the server ask once, and then asks for approval of the same. */
 async function agentThatAsks() {
   const source = { command: process.execPath, args: [script, join(await workspace(), 'log')] }
-  const mcp = await mcpTools(source, { server: 'odd' })
+  const mcp = await mcpTools(source, { server: 'odd', trustAnnotations: ['ask'] })
   afterwards(mcp.dispose)
   const model = scriptedModel([calls(call('c1', 'mcp__odd__ask', {})), says('Thank you.')])
   const secret = 'countersign-test-secret-0123456789abcdef'

@@ -4,7 +4,7 @@ import { ChatClient, fetchServerSentEvents, postAnswers } from '@countersign/cli
 import { webSocket } from '@countersign/client/web-socket'
 import type { ClientFrame, ServerFrame } from '@countersign/core'
 import { type AgentOptions, createAgent, memoryLedger } from '@countersign/server'
-import { toNodeAnswerHandler, toSocketHandler } from '@countersign/server/node'
+import { socketServerLimits, toNodeAnswerHandler, toSocketHandler } from '@countersign/server/node'
 import { until } from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
@@ -35,7 +35,7 @@ type SocketOptions = Parameters<typeof toSocketHandler>[1]
 async function openSocket(options: SocketOptions = {}, origin?: string) {
   const { agent, sent, model } = mailAgent()
   const server = createServer()
-  const sockets = new WebSocketServer({ server })
+  const sockets = new WebSocketServer({ server, ...socketServerLimits })
   const context = (_: unknown, { user }: Readonly<Record<string, string>>) => ({
     ...(user !== undefined && { subject: user }),
   })

@@ -2,7 +2,12 @@ import { createServer } from 'node:http'
 import { type Connection, fetchServerSentEvents, postAnswers, stream } from '@countersign/client'
 import { webSocket } from '@countersign/client/web-socket'
 import { type Agent, type AnswerQueue, answerQueue } from '@countersign/server'
-import { toNodeAnswerHandler, toNodeHandler, toSocketHandler } from '@countersign/server/node'
+import {
+  socketServerLimits,
+  toNodeAnswerHandler,
+  toNodeHandler,
+  toSocketHandler,
+} from '@countersign/server/node'
 import { onTestFinished } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { listening } from './listening.js'
@@ -53,7 +58,7 @@ export async function serve(agent: Agent, live: boolean, goOnFor = 0) {
   const server = createServer((request, response) =>
     request.url?.startsWith('/answers') ? answers(request, response) : chat(request, response),
   )
-  const sockets = new WebSocketServer({ server })
+  const sockets = new WebSocketServer({ server, ...socketServerLimits })
   sockets.on('connection', toSocketHandler(agent, { context, goOnFor }))
   const url = `http://${await listening(server)}/`
   onTestFinished(() => {

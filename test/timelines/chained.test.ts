@@ -275,7 +275,7 @@ describe.each(named)('%s', (_, wire) => {
     expect(ran).toBe(1)
     expect(answersOf(server)).toEqual([[], ['aA yes']])
     const results = server.requests[1]?.messages.filter((message) => message.role === 'tool')
-    expect(results).toMatchObject([{ toolCallId: 'cL', content: '"Lisbon"' }])
+    expect(results).toMatchObject([{ toolCallId: 'cL', content: 'Lisbon' }])
     expect(server.requests).toHaveLength(2)
   })
 
@@ -309,7 +309,7 @@ describe.each(named)('%s', (_, wire) => {
     await server.request(3)
     expect(inputs).toEqual([{ url: 'b' }])
     expect(server.requests[2]?.messages.filter(({ role }) => role === 'tool')).toMatchObject([
-      { content: '"opened"' },
+      { content: 'opened' },
     ])
     expect(answersOf(server)).toEqual([[], ['a1 yes'], []])
   })

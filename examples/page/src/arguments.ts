@@ -1,44 +1,29 @@
-import { type DisplayText, displayJson, displayText, type ToolCallPart } from '@countersign/core'
+import { type ApprovalView, approvalView, argumentFields } from '@countersign/client'
+import type { DisplayLimits, ToolCallPart } from '@countersign/core'
 
-/** Values longer than this are cut until the person asks for all of them. */
+/** Texts that still arrive are cut after so many characters. */
 const CUT_AFTER = 600
 
-/** One argument as shown. */
-export interface ShownArgument {
-  /** `undefined` where the arguments are no object. */
-  key: string | undefined
-  shown: DisplayText
-  /** A text is shown as it is, any other value as JSON. */
-  isText: boolean
+/** What is shown of a call until the person asks for all of it: what fits on a screen. */
+const firstLook: DisplayLimits = { maxLength: 1200, maxLines: 32, columns: 64 }
+
+/** How much of the arguments is shown. `expanded`: the person has asked for all of them. */
+export function limitsOf(expanded: boolean): DisplayLimits {
+  return expanded ? {} : firstLook
 }
 
-/** The arguments of a call as they may be shown, each cut after `maxLength` characters. */
-export function showArguments(input: unknown, maxLength = CUT_AFTER): ShownArgument[] {
-  if (input === undefined) return []
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-    return [{ key: undefined, ...showValue(input, maxLength) }]
-  }
-  return Object.entries(input).map(([key, value]) => ({ key, ...showValue(value, maxLength) }))
+/** A request as its card shows it. `exact`: the arguments as the tool gets them, not as the server shows them. */
+export function cardOf(part: ToolCallPart, expanded: boolean, exact: boolean): ApprovalView | undefined {
+  return approvalView(part, { ...limitsOf(expanded), exact, fields: true })
 }
 
-function showValue(value: unknown, maxLength: number): Omit<ShownArgument, 'key'> {
-  const options = { maxLength }
-  return typeof value === 'string'
-    ? { shown: displayText(value, options), isText: true }
-    : { shown: displayJson(value, options), isText: false }
-}
-
-/** How many characters are cut off in all. */
-export function hiddenIn(shown: readonly ShownArgument[]): number {
-  return shown.reduce((sum, argument) => sum + argument.shown.hidden, 0)
-}
-
-/** Characters, shown or not, of the arguments that are cut. */
-export function lengthOfCut(shown: readonly ShownArgument[]): number {
-  const cut = shown.filter((argument) => argument.shown.hidden > 0)
-  const pieces = cut.flatMap((argument) => argument.shown.segments)
-  const visible = pieces.map((piece) => (piece.type === 'escaped' ? 1 : [...piece.text].length))
-  return visible.reduce((sum, length) => sum + length, hiddenIn(cut))
+/** A request as the dialog shows it. */
+export function dialogViewOf(
+  part: ToolCallPart,
+  expanded: boolean,
+  exact: boolean,
+): ApprovalView | undefined {
+  return approvalView(part, { ...limitsOf(expanded), exact })
 }
 
 /** The arguments a call runs with: as the person changed them, or else as they came. */
@@ -48,8 +33,8 @@ export function effectiveInput({ approval, input }: ToolCallPart): unknown {
 
 /** The arguments a call runs with in a few words, for one line. */
 export function summaryOf(part: ToolCallPart): string {
-  const shown = showArguments(effectiveInput(part), 60)
-  return shown.map(({ shown }) => `${shown.text}${shown.hidden > 0 ? '…' : ''}`).join(', ')
+  const { fields } = argumentFields(effectiveInput(part), { maxLength: 160 })
+  return fields.map(({ value }) => `${value.text}${value.hidden > 0 ? '…' : ''}`).join(', ')
 }
 
 /**

@@ -3,9 +3,6 @@ import { client } from './chat.js'
 import { focusComposer } from './focus.js'
 import { lateOf } from './words.js'
 
-/** Arguments longer than this are cut until the person asks for all of them. */
-export const CUT_AFTER = 600
-
 export const DIALOG_TITLE_ID = 'approval-dialog-title'
 
 /** The requests of the conversation, one at a time. */

@@ -7,6 +7,8 @@ export function markOf(segment: DisplayText['segments'][number]): string | undef
       return undefined
     case 'escaped':
       return 'An invisible character, written out'
+    case 'blank':
+      return 'A long run of blanks, counted'
     case 'mixed-script':
       return `This word mixes ${segment.scripts.join(' and ')} letters`
     default:

@@ -26,6 +26,8 @@ function actionOf({ next }: NextStep): Help['action'] {
     // the one user of this demo is always signed in
     case 'sign-in':
     case 'check':
+    // the card of the request is still there
+    case 'correct':
     case 'none':
       return undefined
     default:

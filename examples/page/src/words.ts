@@ -154,6 +154,11 @@ function countOf(count: number, thing: string): string[] {
   return [count === 1 ? thing : `${count} ${thing}s`]
 }
 
+/** Why nothing can be approved yet. */
+export function heldWords(hidden: number): string {
+  return `${hidden.toLocaleString('en')} characters are not shown. Show all of them before you approve.`
+}
+
 /** The text of a message that waits its turn. */
 export function queuedText({ message }: QueuedMessage): string {
   return message.parts.map((part) => (part.type === 'text' ? part.text : '')).join(' ')

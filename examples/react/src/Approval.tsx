@@ -1,9 +1,10 @@
-import { displayText, type ToolCallPart } from '@countersign/core'
+import type { ApprovalView } from '@countersign/client'
+import type { ToolCallPart } from '@countersign/core'
 import { type Answer, approvalOf, denial, giveAnswer } from '@countersign/example-page/answer'
-import { hiddenIn, showArguments } from '@countersign/example-page/arguments'
-import { askersOf } from '@countersign/example-page/asked-by'
+import { cardOf } from '@countersign/example-page/arguments'
 import type { Draft } from '@countersign/example-page/edit'
 import { focusCard } from '@countersign/example-page/focus'
+import { heldWords } from '@countersign/example-page/words'
 import { useState } from 'react'
 import { Arguments } from './Arguments.js'
 import { AskedBy } from './AskedBy.js'
@@ -34,14 +35,21 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
     setMode('choose')
   }
   const { approval } = part
-  if (!approval) return null
-  const input = approval.display === undefined || exact ? part.input : approval.display
-  const hidden = expanded ? 0 : hiddenIn(showArguments(input))
+  const view = cardOf(part, expanded, exact)
+  if (!approval || !view) return null
   return (
     <div className="approval">
-      <AskedBy askers={askersOf(part.metadata)} />
-      {approval.message && <ServerWords message={displayText(approval.message)} />}
-      {mode !== 'edit' && <Arguments input={input} expanded={expanded} onExpand={() => setExpanded(true)} />}
+      <AskedBy askers={view.askedBy} />
+      {view.message && <ServerWords message={view.message} />}
+      {mode !== 'edit' && (
+        <Arguments
+          fields={view.arguments?.fields ?? []}
+          hidden={view.hidden}
+          suspicious={view.suspicious}
+          expanded={expanded}
+          onExpand={() => setExpanded(true)}
+        />
+      )}
       {approval.display !== undefined && <MaskedNote exact={exact} onToggle={() => setExact(!exact)} />}
       {approval.problem ? (
         <Help part={part} />
@@ -56,18 +64,14 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
         <EditForm
           input={part.input}
           allowEdits={approval.allowEdits ?? false}
+          disabled={view.edit.status !== 'offered' || view.edit.disabled}
           draft={draft}
           onChange={setDraft}
           onApprove={(edited) => void answer(approvalOf(edited))}
           onBack={back}
         />
       ) : (
-        <Choices
-          part={part}
-          hidden={hidden}
-          onMode={setMode}
-          onApprove={(scope) => void answer({ approved: true, scope })}
-        />
+        <Choices view={view} onMode={setMode} onApprove={(scope) => void answer({ approved: true, scope })} />
       )}
       {approval.expiresAt && <Expiry at={approval.expiresAt} />}
     </div>
@@ -75,36 +79,55 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
 }
 
 interface ChoicesProps {
-  part: ToolCallPart
-  hidden: number
+  view: ApprovalView
   onMode: (mode: Mode) => void
   onApprove: (scope: 'once' | 'session') => void
 }
 
-function Choices({ part, hidden, onMode, onApprove }: ChoicesProps) {
-  const noteId = `${part.approval?.id}-note`
-  const options = part.approval?.options ?? []
-  const gate = hidden > 0 ? { disabled: true, 'aria-describedby': noteId } : {}
+function Choices({ view: { id, hidden, choices, edit }, onMode, onApprove }: ChoicesProps) {
+  const noteId = `${id}-note`
+  const describedBy = hidden > 0 ? noteId : undefined
+  const [once, session, deny] = (['once', 'session', 'deny'] as const).map((option) =>
+    choices.find((choice) => choice.option === option),
+  )
   return (
     <>
       <fieldset className="approval-choices">
         <legend className="visually-hidden">Your answer</legend>
-        {options.includes('once') && (
-          <button type="button" className="button approve" onClick={() => onApprove('once')} {...gate}>
+        {once && (
+          <button
+            type="button"
+            className="button approve"
+            disabled={once.disabled}
+            aria-describedby={describedBy}
+            onClick={() => onApprove('once')}
+          >
             Approve once
           </button>
         )}
-        {part.approval?.allowEdits && (
-          <button type="button" className="button" onClick={() => onMode('edit')}>
+        {edit.status === 'offered' && (
+          <button
+            type="button"
+            className="button"
+            disabled={edit.disabled}
+            aria-describedby={describedBy}
+            onClick={() => onMode('edit')}
+          >
             Edit…
           </button>
         )}
-        {options.includes('session') && (
-          <button type="button" className="button" onClick={() => onApprove('session')} {...gate}>
+        {session && (
+          <button
+            type="button"
+            className="button"
+            disabled={session.disabled}
+            aria-describedby={describedBy}
+            onClick={() => onApprove('session')}
+          >
             Always (this session)
           </button>
         )}
-        {options.includes('deny') && (
+        {deny && (
           <button type="button" className="button deny" onClick={() => onMode('deny')}>
             Deny…
           </button>
@@ -112,7 +135,7 @@ function Choices({ part, hidden, onMode, onApprove }: ChoicesProps) {
       </fieldset>
       {hidden > 0 && (
         <p className="approval-note" id={noteId}>
-          {hidden.toLocaleString('en')} characters are not shown. Show all of them before you approve.
+          {heldWords(hidden)}
         </p>
       )}
     </>

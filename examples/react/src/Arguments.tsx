@@ -1,32 +1,35 @@
-import { hiddenIn, lengthOfCut, type ShownArgument, showArguments } from '@countersign/example-page/arguments'
-import { SafeText, Segments } from './SafeText.js'
+import type { ArgumentField } from '@countersign/client'
+import { Segments } from './SafeText.js'
 
 interface ArgumentsProps {
-  input: unknown
-  /** Show everything, however long. */
+  fields: readonly ArgumentField[]
+  /** How many characters are not shown. */
+  hidden: number
+  /** Something hides or resembles something else. */
+  suspicious: boolean
+  /** The person has asked for everything, however long. */
   expanded?: boolean
   /** Without it nothing can be expanded, as while the arguments still arrive. */
   onExpand?: () => void
 }
 
 /** The arguments of a call, as the person must see them before saying yes. Renders nothing where there are none. */
-export function Arguments({ input, expanded = false, onExpand }: ArgumentsProps) {
-  const shown = showArguments(input, expanded ? Number.POSITIVE_INFINITY : undefined)
-  const hidden = hiddenIn(shown)
-  if (shown.length === 0) return null
+export function Arguments({ fields, hidden, suspicious, expanded = false, onExpand }: ArgumentsProps) {
+  if (fields.length === 0 && hidden === 0 && !suspicious) return null
   return (
-    <div className="arguments">
+    <div className="arguments" data-whole={expanded || undefined}>
       <dl className="arguments-list">
-        {shown.map((argument) => (
-          <Argument key={argument.key ?? ''} argument={argument} />
+        {fields.map((field, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the fields of one call stay in their order
+          <Argument key={index} field={field} />
         ))}
       </dl>
       {hidden > 0 && onExpand && (
         <button type="button" className="button link" onClick={onExpand}>
-          Show all {lengthOfCut(shown).toLocaleString('en')} characters
+          Show all: {hidden.toLocaleString('en')} more characters
         </button>
       )}
-      {shown.some((argument) => argument.shown.suspicious) && (
+      {suspicious && (
         <p className="arguments-warning">
           Careful: some characters here are invisible or look like others. They are written out or underlined.
         </p>
@@ -35,18 +38,18 @@ export function Arguments({ input, expanded = false, onExpand }: ArgumentsProps)
   )
 }
 
-function Argument({ argument: { key, shown, isText } }: { argument: ShownArgument }) {
+function Argument({ field: { key, value, isText } }: { field: ArgumentField }) {
   return (
     <>
-      <dt className="argument-key">{key === undefined ? 'value' : <SafeText text={key} />}</dt>
+      <dt className="argument-key">{key === undefined ? 'value' : <Segments shown={key} />}</dt>
       <dd className={isText ? 'argument-value' : 'argument-value is-json'}>
-        {shown.segments.length === 0 && shown.hidden === 0 ? (
+        {value.segments.length === 0 && value.hidden === 0 ? (
           <span className="argument-empty">empty</span>
         ) : (
-          <Segments shown={shown} />
+          <Segments shown={value} />
         )}
-        {shown.hidden > 0 && (
-          <span className="argument-more">… {shown.hidden.toLocaleString('en')} more</span>
+        {value.hidden > 0 && (
+          <span className="argument-more">… {value.hidden.toLocaleString('en')} more</span>
         )}
       </dd>
     </>

@@ -3,7 +3,13 @@ import { MaskedNote } from './MaskedNote.js'
 import { Segments } from './SafeText.js'
 
 interface DialogArgumentsProps {
-  shown: ApprovalArguments
+  shown: ApprovalArguments | undefined
+  /** How many characters of the request are not shown. */
+  hidden: number
+  /** Something of it hides or resembles something else. */
+  suspicious: boolean
+  /** The person has asked for everything, however long. */
+  expanded: boolean
   exact: boolean
   onExpand: () => void
   onExact: () => void
@@ -11,29 +17,34 @@ interface DialogArgumentsProps {
 
 /** The arguments as the person must see them before saying yes. */
 export function DialogArguments({
-  shown: { text, revealable },
+  shown,
+  hidden,
+  suspicious,
+  expanded,
   exact,
   onExpand,
   onExact,
 }: DialogArgumentsProps) {
   return (
-    <div className="dialog-arguments">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-      <pre className="code-block" tabIndex={0}>
-        <Segments shown={text} />
-        {text.hidden > 0 && <span className="argument-more">…</span>}
-      </pre>
-      {text.hidden > 0 && (
+    <div className="dialog-arguments" data-whole={expanded || undefined}>
+      {shown && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+        <pre className="code-block" tabIndex={0}>
+          <Segments shown={shown.text} />
+          {shown.text.hidden > 0 && <span className="argument-more">…</span>}
+        </pre>
+      )}
+      {hidden > 0 && (
         <button type="button" className="button link" onClick={onExpand}>
           Show all
         </button>
       )}
-      {text.suspicious && (
+      {suspicious && (
         <p className="arguments-warning">
           Careful: some characters here are invisible or look like others. They are written out or underlined.
         </p>
       )}
-      {revealable && <MaskedNote exact={exact} onToggle={onExact} />}
+      {shown?.revealable && <MaskedNote exact={exact} onToggle={onExact} />}
     </div>
   )
 }

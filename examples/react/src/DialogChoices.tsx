@@ -1,5 +1,6 @@
 import type { ApprovalResponse, ApprovalView } from '@countersign/client'
 import { choiceClass } from '@countersign/example-page/dialog'
+import { heldWords } from '@countersign/example-page/words'
 
 const NOTE_ID = 'dialog-hidden'
 
@@ -11,7 +12,7 @@ interface DialogChoicesProps {
 
 /** What the server lets the person answer, and nothing else. */
 export function DialogChoices({ view, isSending, onAnswer }: DialogChoicesProps) {
-  const hidden = view.arguments?.text.hidden ?? 0
+  const { hidden } = view
   return (
     <>
       <fieldset className="approval-choices" aria-describedby={hidden > 0 ? NOTE_ID : undefined}>
@@ -30,7 +31,7 @@ export function DialogChoices({ view, isSending, onAnswer }: DialogChoicesProps)
       </fieldset>
       {hidden > 0 && (
         <p className="approval-note" id={NOTE_ID}>
-          {hidden.toLocaleString('en')} characters are not shown. Show all of them before you approve.
+          {heldWords(hidden)}
         </p>
       )}
     </>

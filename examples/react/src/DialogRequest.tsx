@@ -1,12 +1,7 @@
-import { type ApprovalResponse, approvalView } from '@countersign/client'
+import type { ApprovalResponse } from '@countersign/client'
 import type { ToolCallPart } from '@countersign/core'
-import {
-  answerInDialog,
-  CUT_AFTER,
-  DIALOG_TITLE_ID,
-  focusTitle,
-  queue,
-} from '@countersign/example-page/dialog'
+import { dialogViewOf } from '@countersign/example-page/arguments'
+import { answerInDialog, DIALOG_TITLE_ID, focusTitle, queue } from '@countersign/example-page/dialog'
 import { useEffect, useState } from 'react'
 import { AskedBy } from './AskedBy.js'
 import { DialogArguments } from './DialogArguments.js'
@@ -32,7 +27,7 @@ export function DialogRequest({ part, place, onLate }: DialogRequestProps) {
     onLate(await answerInDialog(response))
     setIsSending(false)
   }
-  const view = approvalView(part, { maxLength: expanded ? undefined : CUT_AFTER, exact })
+  const view = dialogViewOf(part, expanded, exact)
   if (!view) return null
   return (
     <>
@@ -44,9 +39,12 @@ export function DialogRequest({ part, place, onLate }: DialogRequestProps) {
       </header>
       <AskedBy askers={view.askedBy} />
       {view.message && <ServerWords message={view.message} />}
-      {view.arguments && (
+      {(view.arguments || view.hidden > 0 || view.suspicious) && (
         <DialogArguments
           shown={view.arguments}
+          hidden={view.hidden}
+          suspicious={view.suspicious}
+          expanded={expanded}
           exact={exact}
           onExpand={() => setExpanded(true)}
           onExact={() => setExact(!exact)}

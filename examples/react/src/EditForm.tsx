@@ -6,6 +6,8 @@ import { SafeText } from './SafeText.js'
 interface EditFormProps {
   input: unknown
   allowEdits: boolean | readonly string[]
+  /** Nothing can be approved yet, edited or not. */
+  disabled: boolean
   draft: Draft
   onChange: (draft: Draft) => void
   /** With the whole changed arguments; with nothing where nothing was changed. */
@@ -14,7 +16,7 @@ interface EditFormProps {
 }
 
 /** The arguments field by field. What may not be changed is shown but fixed. Escape goes back and keeps the draft. */
-export function EditForm({ input, allowEdits, draft, onChange, onApprove, onBack }: EditFormProps) {
+export function EditForm({ input, allowEdits, disabled, draft, onChange, onApprove, onBack }: EditFormProps) {
   const [tried, setTried] = useState(false)
   const fields = fieldsOf(input, allowEdits)
   const edited = applyDraft(fields, draft)
@@ -44,7 +46,7 @@ export function EditForm({ input, allowEdits, draft, onChange, onApprove, onBack
         />
       ))}
       <div className="approval-choices">
-        <button type="submit" className="button approve">
+        <button type="submit" className="button approve" disabled={disabled}>
           {edited.ok && !edited.changed ? 'Approve unchanged' : 'Approve with changes'}
         </button>
         <button type="button" className="button" onClick={onBack}>

@@ -8,6 +8,7 @@ export function ServerWords({ message }: { message: DisplayText }) {
       <span className="server-words-source">The server says</span>
       <span>
         <Segments shown={message} />
+        {message.hidden > 0 && '…'}
       </span>
     </blockquote>
   )

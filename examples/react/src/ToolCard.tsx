@@ -1,5 +1,6 @@
+import { argumentFields } from '@countersign/client'
 import { displayJson, type ToolCallPart } from '@countersign/core'
-import { beginningsOf, effectiveInput, summaryOf } from '@countersign/example-page/arguments'
+import { beginningsOf, effectiveInput, limitsOf, summaryOf } from '@countersign/example-page/arguments'
 import { cardHeadingId } from '@countersign/example-page/focus'
 import { phaseOf } from '@countersign/example-page/phase'
 import type { DemoTools } from '@countersign/example-page/tools'
@@ -65,7 +66,7 @@ function ToolBody({ part, onLate }: { part: ToolCallPart<DemoTools>; onLate: (to
 function LiveArguments({ input }: { input: unknown }) {
   return (
     <div className="tool-live" aria-busy="true">
-      <Arguments input={beginningsOf(input)} />
+      <Arguments {...argumentFields(beginningsOf(input), limitsOf(false))} />
     </div>
   )
 }
@@ -103,7 +104,11 @@ function Details({ part }: { part: ToolCallPart<DemoTools> }) {
   return (
     <details className="tool-details">
       <summary>{part.output === undefined ? 'Arguments' : 'Arguments and result'}</summary>
-      <Arguments input={effectiveInput(part)} expanded={expanded} onExpand={() => setExpanded(true)} />
+      <Arguments
+        {...argumentFields(effectiveInput(part), limitsOf(expanded))}
+        expanded={expanded}
+        onExpand={() => setExpanded(true)}
+      />
       <Result part={part} />
     </details>
   )

@@ -1,32 +1,40 @@
 import { createChatState, type Message, readMessages, step, toAGUIMessages } from '@countersign/core'
 import { type Agent, cancelAllPending, handleChat, withResults } from '@countersign/server'
 
-/** Where an application keeps its conversations. */
+/**
+ * Where an application keeps its conversations: by the person and the thread, both in the key. A thread id comes from the request, so alone
+ * it would open the conversation of whoever has that id.
+ */
 export interface ConversationStore {
-  load(threadId: string): Promise<readonly Message[]>
-  save(threadId: string, messages: readonly Message[]): Promise<void>
+  load(subject: string, threadId: string): Promise<readonly Message[]>
+  save(subject: string, threadId: string, messages: readonly Message[]): Promise<void>
 }
 
 /**
  * A route that keeps the history itself and takes only the person's new words from a request. A call that was never answered, as
  * after a crash, an abort, or a question that the person passed over, is closed before they are added: what the model reads is
- * whole. Answers to approvals come by a route of their own, or with `resume`.
+ * whole. Answers to approvals come by a route of their own, or with `resume`. `subjectOf` is the application's own authentication; whom it
+ * does not know is turned away.
  */
 export function storedHistoryRoute(
   agent: Agent,
   store: ConversationStore,
+  subjectOf: (request: Request) => Promise<string | undefined>,
 ): (request: Request) => Promise<Response> {
-  const recorded = recordRuns(agent, store)
-  return (request) =>
-    handleChat(recorded, request, {
+  return async (request) => {
+    const subject = await subjectOf(request)
+    if (subject === undefined) return new Response(null, { status: 401 })
+    return handleChat(recordRuns(agent, store, subject), request, {
+      context: { subject },
       prepare: async (input) => {
-        const stored = await store.load(input.threadId)
+        const stored = await store.load(subject, input.threadId)
         const words = input.messages.at(-1)
         const messages = words?.role === 'user' ? [...closeOpenCalls(stored), words] : [...stored]
-        await store.save(input.threadId, messages)
+        await store.save(subject, input.threadId, messages)
         return { ...input, messages }
       },
     })
+  }
 }
 
 function closeOpenCalls(history: readonly Message[]): readonly Message[] {
@@ -34,7 +42,7 @@ function closeOpenCalls(history: readonly Message[]): readonly Message[] {
 }
 
 /** The same agent, whose runs are added to the store when they end, however they end. */
-function recordRuns(agent: Agent, store: ConversationStore): Agent {
+function recordRuns(agent: Agent, store: ConversationStore, subject: string): Agent {
   return {
     ...agent,
     async *run(input, options) {
@@ -46,7 +54,7 @@ function recordRuns(agent: Agent, store: ConversationStore): Agent {
           yield event
         }
       } finally {
-        await store.save(input.threadId, toAGUIMessages(readMessages(state)))
+        await store.save(subject, input.threadId, toAGUIMessages(readMessages(state)))
       }
     },
   }

@@ -88,21 +88,23 @@ test('a map cannot let a call run that nobody was asked about, nor one whose arg
   expect(files.size).toBe(2)
 })
 
+const ann = async () => 'ann'
+
 function memoryStore(): ConversationStore & { readonly kept: Map<string, readonly Message[]> } {
   const kept = new Map<string, readonly Message[]>()
   return {
     kept,
-    load: async (threadId) => kept.get(threadId) ?? [],
-    save: async (threadId, messages) => void kept.set(threadId, messages),
+    load: async (subject, threadId) => kept.get(`${subject}/${threadId}`) ?? [],
+    save: async (subject, threadId, messages) => void kept.set(`${subject}/${threadId}`, messages),
   }
 }
 
 test('S2.62 a route that keeps the history: open calls are closed, the new words added, the model input is whole', async () => {
   const { files, model, agent } = office([both(), says('As you wish.')])
   const store = memoryStore()
-  const route = storedHistoryRoute(agent, store)
+  const route = storedHistoryRoute(agent, store, ann)
   await post(route, inputOf('t', [user('u1', 'Tidy up.')]))
-  expect(isReconciled(store.kept.get('t') ?? [])).toBe(false)
+  expect(isReconciled(store.kept.get('ann/t') ?? [])).toBe(false)
   await post(route, inputOf('t', [user('u2', 'Forget it. What is in the report?')]))
   expect(files.size).toBe(2)
   expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
@@ -111,7 +113,7 @@ test('S2.62 a route that keeps the history: open calls are closed, the new words
     { toolCallId: 'c2', outcome: { kind: 'cancelled', reason: 'user moved on' } },
     { toolCallId: 'c3', outcome: { kind: 'cancelled', reason: 'user moved on' } },
   ])
-  const kept = store.kept.get('t') ?? []
+  const kept = store.kept.get('ann/t') ?? []
   expect(isReconciled(kept)).toBe(true)
   expect(kept.at(-1)).toMatchObject({ role: 'assistant', content: 'As you wish.' })
 })
@@ -119,7 +121,7 @@ test('S2.62 a route that keeps the history: open calls are closed, the new words
 test('S2.62 only the words of the person are taken from a request; the rest of its history is not', async () => {
   const { model, agent } = office([says('one'), says('two')])
   const store = memoryStore()
-  const route = storedHistoryRoute(agent, store)
+  const route = storedHistoryRoute(agent, store, ann)
   await post(route, inputOf('t', [user('u1', 'First.')]))
   await post(
     route,
@@ -130,4 +132,20 @@ test('S2.62 only the words of the person are taken from a request; the rest of i
     ]),
   )
   expect(JSON.stringify(model.requests[1])).not.toMatch(/Forged|agree/)
+})
+
+test('F23 a conversation is loaded and saved by its person and its thread: whoever knows a thread id gets nothing of another', async () => {
+  const { model, agent } = office([says('Your pin is 1234.'), says('Hello.'), says('Again.')])
+  const store = memoryStore()
+  const routeOf = (subject: string | undefined) => storedHistoryRoute(agent, store, async () => subject)
+  await post(routeOf('ann'), inputOf('t', [user('u1', 'What is my pin?')]))
+  const kept = store.kept.get('ann/t')
+  await post(routeOf('bob'), inputOf('t', [user('u2', 'What did I say?')]))
+  expect(JSON.stringify(model.requests[1])).not.toMatch(/pin/)
+  expect(store.kept.get('ann/t')).toBe(kept)
+  expect([...store.kept.keys()]).toEqual(['ann/t', 'bob/t'])
+  await expect(post(routeOf(undefined), inputOf('t', [user('u3', 'And I?')]))).rejects.toThrow(/^401/)
+  expect([model.requests.length, store.kept.size]).toEqual([2, 2])
+  await post(routeOf('ann'), inputOf('t', [user('u4', 'And now?')]))
+  expect(JSON.stringify(model.requests[2])).toMatch(/pin/)
 })

@@ -19,6 +19,8 @@ export function openFileServer(
     { command: process.execPath, args: [script, workspace, ...more] },
     {
       server: 'files',
+      // it is ours: what it says of these two is believed, and they run unasked
+      trustAnnotations: ['measure_files', 'find_duplicates'],
       // it destroys nothing, and so would run unasked; but in this demo whatever changes a file is asked about
       configure: ({ name }) =>
         name === 'append_line'

@@ -31,6 +31,7 @@ export function pageServer(pageFolder: string, api: Readonly<Record<`/${string}`
   return createServer((request, response) => {
     if (!isLocal(request)) return refuse(response, 403, 'This server answers only on localhost.')
     const path = pathOf(request)
+    if (path === undefined) return refuse(response, 400, 'A path begins with a slash.')
     const listener = api[path]
     if (listener) return listener(request, response)
     if (request.method !== 'GET' && request.method !== 'HEAD')
@@ -71,9 +72,10 @@ function isLocal({ headers }: IncomingMessage): boolean {
   return isOurs(headers.host ?? '') && (headers.origin === undefined || origin === headers.host)
 }
 
-function pathOf(request: IncomingMessage): `/${string}` {
-  const { pathname } = new URL(request.url ?? '/', 'http://localhost')
-  return `/${pathname.slice(1)}`
+/** As it was sent: `new URL` takes what follows two slashes for a host, and throws at one that is none. */
+function pathOf({ url = '/' }: IncomingMessage): `/${string}` | undefined {
+  const [path = ''] = url.split(/[?#]/, 1)
+  return path.startsWith('/') ? `/${path.slice(1)}` : undefined
 }
 
 async function servePage(folder: string, path: string, response: ServerResponse): Promise<void> {

@@ -46,7 +46,12 @@ export function formatMail(mail: Mail, now: Date, id: string): string {
 }
 
 function oneLine(text: string): string {
-  return text.replace(/\s*[\r\n]+\s*/g, ' ')
+  const lines = text.split(/[\r\n]+/)
+  const trimmed = lines.map((line, index) => {
+    const begun = index === 0 ? line : line.trimStart()
+    return index === lines.length - 1 ? begun : begun.trimEnd()
+  })
+  return trimmed.join(' ')
 }
 
 function slug(text: string): string {

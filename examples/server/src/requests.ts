@@ -43,8 +43,12 @@ export const exampleRequests: readonly string[] = [
   'Restore the sample files',
 ]
 
+/** Longer texts are not read, in characters: the patterns below try some of them again from each of their characters on. */
+const MAX_LENGTH = 2000
+
 /** Reads what a person wrote as one request or several joined by "then", in order. Never empty. */
 export function parseRequests(text: string): Request[] {
+  if (text.length > MAX_LENGTH) return [{ kind: 'unknown', text: `${text.slice(0, 100).trim()}...` }]
   return splitAtThen(text).map(parseRequest)
 }
 

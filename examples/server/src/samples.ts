@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { lutimes, mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { openWorkspace } from './workspace.js'
 
 interface Sample {
   path: string
@@ -104,17 +105,21 @@ export async function fillOnce(root: string, now: number): Promise<void> {
   if ((await readdir(root)).length === 0) await restoreSamples(root, now)
 }
 
-/** Puts back every sample file that is missing or was changed, and touches nothing else. Resolves to the paths put back. */
+/**
+ * Puts back every sample file that is missing or was changed, and touches nothing else. Resolves to the paths put back.
+ *
+ * @throws WorkspaceError where a symbolic link, or a folder, has the place of a sample.
+ */
 export async function restoreSamples(root: string, now: number): Promise<string[]> {
   const restored: string[] = []
+  // as the other tools do it, so that no symbolic link leads out of the folder
+  const workspace = openWorkspace(root)
   for (const sample of samples) {
-    const file = join(root, sample.path)
     const content = contentOf(sample)
-    if ((await readFile(file, 'utf8').catch(() => undefined)) === content) continue
-    await mkdir(dirname(file), { recursive: true })
-    await writeFile(file, content)
+    if ((await workspace.read(sample.path).catch(() => undefined)) === content) continue
+    await workspace.write(sample.path, content)
     const modified = new Date(now - sample.daysOld * 24 * 60 * 60 * 1000)
-    await utimes(file, modified, modified)
+    await lutimes(join(root, sample.path), modified, modified)
     restored.push(sample.path)
   }
   return restored

@@ -1,6 +1,7 @@
 import type { Stats } from 'node:fs'
 import { lstat, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
+import { ToolError } from '@countersign/server'
 
 /** What a listing says about one file. `path` is relative to the workspace, with forward slashes. */
 interface FileEntry {
@@ -30,9 +31,7 @@ export interface Workspace {
 }
 
 /** Says in words a person can use why something could not be done to a file. */
-export class WorkspaceError extends Error {
-  override readonly name = 'WorkspaceError'
-}
+export class WorkspaceError extends ToolError {}
 
 const MAX_READ_BYTES = 256 * 1024
 const MAX_HITS = 50

@@ -1,5 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { request as httpRequest, type Server } from 'node:http'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -79,3 +80,27 @@ test('takes the next free port where it may', async () => {
   second.close()
   await expect(listen(pageServer(folder, {}), port)).rejects.toThrow('EADDRINUSE')
 })
+
+test.each(['//', '///', '//:', '//[', '//@', '//?', '/\\', 'http://', 'http://['])(
+  'F12 GET %s is answered, and the server goes on',
+  async (target) => {
+    const answer = await sendRaw(
+      `GET ${target} HTTP/1.1\r\nhost: localhost:${port}\r\nconnection: close\r\n\r\n`,
+    )
+    expect(answer).toMatch(/^HTTP\/1.1 (200|400|404) /)
+    expect((await get('/')).status).toBe(200)
+  },
+)
+
+/** What the server says to these bytes; clients of HTTP tidy such targets. */
+function sendRaw(bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let said = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+    socket.on('data', (data) => {
+      said += data.toString()
+    })
+    socket.on('error', reject)
+    socket.on('end', () => resolve(said))
+  })
+}

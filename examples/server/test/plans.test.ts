@@ -154,3 +154,18 @@ test('an unknown request gets examples and no call', () => {
 test('help says that it is not a language model', () => {
   expect(planNext([{ request: 'help', steps: [], isAnswered: false }]).text).toContain('not a language model')
 })
+
+test('F12 a pattern of many stars is matched name by name', () => {
+  const files = done({
+    files: [
+      { path: `logs/${'a'.repeat(60)}.log`, bytes: 1, daysOld: 1 },
+      { path: 'logs/b.log', bytes: 1, daysOld: 1 },
+    ],
+  })
+  const asked = (request: string) => lastOf(play(request, [[files]])).calls.map(({ input }) => input.path)
+  expect(asked(`delete logs/${'*a'.repeat(40)}*b`)).toEqual([])
+  expect(asked('delete logs/*.log')).toHaveLength(2)
+  expect(asked('delete logs/*a*a.log')).toEqual([`logs/${'a'.repeat(60)}.log`])
+  expect(asked('delete *.log')).toEqual([])
+  expect(asked('delete logs/b.log*b.log')).toEqual([])
+})

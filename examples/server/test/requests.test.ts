@@ -102,3 +102,12 @@ test('the examples cover every kind of request that does something', () => {
     ].sort(),
   )
 })
+
+test('F12 a text that is too long for the patterns is not read by them', () => {
+  for (const unit of [' ', ', ', 'to ', 'please ', '"', '.', 'show me the ', 'then ']) {
+    const [request, ...others] = parseRequests(`write ${unit.repeat(60_000)}x`)
+    expect(request).toMatchObject({ kind: 'unknown' })
+    expect(others).toEqual([])
+    expect(JSON.stringify(request).length).toBeLessThan(300)
+  }
+})

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, realpath, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -99,4 +99,15 @@ test('the sample files are put into an empty folder once and restored on request
   await expect(open().read('notes.txt')).rejects.toThrow('There is no notes.txt')
   expect(await restoreSamples(root, now)).toEqual(['notes.txt'])
   expect(await open().read('own.txt')).toBe('mine')
+})
+
+test('F12 restoring the samples follows no symbolic link out of the folder', async () => {
+  await symlink(join(outside, 'secret.txt'), join(root, 'notes.txt'))
+  await expect(restoreSamples(root, now)).rejects.toThrow(WorkspaceError)
+  expect(await readFile(join(outside, 'secret.txt'), 'utf8')).toBe('secret')
+  await rm(join(root, 'notes.txt'))
+  await mkdir(join(outside, 'elsewhere'))
+  await symlink(join(outside, 'elsewhere'), join(root, 'logs'))
+  await expect(restoreSamples(root, now)).rejects.toThrow(WorkspaceError)
+  expect(await readdir(join(outside, 'elsewhere'))).toEqual([])
 })

@@ -1,10 +1,10 @@
-import { displayText, type ToolCallApproval, type ToolCallPart } from '@countersign/core'
+import type { ApprovalView } from '@countersign/client'
+import type { ToolCallApproval, ToolCallPart } from '@countersign/core'
 import { type Answer, approvalOf, denial, giveAnswer } from '@countersign/example-page/answer'
-import { hiddenIn, showArguments } from '@countersign/example-page/arguments'
-import { askersOf } from '@countersign/example-page/asked-by'
+import { cardOf } from '@countersign/example-page/arguments'
 import type { Draft } from '@countersign/example-page/edit'
 import { focusCard } from '@countersign/example-page/focus'
-import { createSignal, Match, Show, Switch } from 'solid-js'
+import { createMemo, createSignal, Match, Show, Switch } from 'solid-js'
 import { ApprovalChoices } from './ApprovalChoices.js'
 import { Arguments } from './Arguments.js'
 import { AskedBy } from './AskedBy.js'
@@ -31,8 +31,7 @@ export function Approval(props: ApprovalProps) {
   const [draft, setDraft] = createSignal<Draft>({})
 
   const isMasked = () => props.approval.display !== undefined
-  const input = () => (isMasked() && !exact() ? props.approval.display : props.part.input)
-  const hidden = () => (expanded() ? 0 : hiddenIn(showArguments(input())))
+  const view = createMemo(() => cardOf(props.part, expanded(), exact()))
 
   async function answer(given: Answer) {
     const { onLate } = props
@@ -47,51 +46,63 @@ export function Approval(props: ApprovalProps) {
   }
 
   return (
-    <div class="approval">
-      <AskedBy askers={askersOf(props.part.metadata)} />
-      <Show when={props.approval.message}>
-        {(message) => <ServerWords message={displayText(message())} />}
-      </Show>
-      <Show when={mode() !== 'edit'}>
-        <Arguments input={input()} expanded={expanded()} onExpand={() => setExpanded(true)} />
-      </Show>
-      <Show when={isMasked()}>
-        <MaskedNote exact={exact()} onToggle={() => setExact(!exact())} />
-      </Show>
-      <Switch
-        fallback={
-          <ApprovalChoices
-            approval={props.approval}
-            hidden={hidden()}
-            onApprove={(scope) => void answer({ approved: true, scope })}
-            onEdit={() => setMode('edit')}
-            onDeny={() => setMode('deny')}
-          />
-        }
-      >
-        <Match when={props.approval.problem}>
-          <Help part={props.part} />
-        </Match>
-        <Match when={mode() === 'deny'}>
-          <DenyForm
-            reason={reason()}
-            onChange={setReason}
-            onDeny={() => void answer(denial(reason()))}
-            onBack={back}
-          />
-        </Match>
-        <Match when={mode() === 'edit'}>
-          <EditForm
-            input={props.part.input}
-            allowEdits={props.approval.allowEdits ?? false}
-            draft={draft()}
-            onChange={setDraft}
-            onApprove={(edited) => void answer(approvalOf(edited))}
-            onBack={back}
-          />
-        </Match>
-      </Switch>
-      <Show when={props.approval.expiresAt}>{(at) => <Expiry at={at()} />}</Show>
-    </div>
+    <Show when={view()}>
+      {(view) => (
+        <div class="approval">
+          <AskedBy askers={view().askedBy} />
+          <Show when={view().message}>{(message) => <ServerWords message={message()} />}</Show>
+          <Show when={mode() !== 'edit'}>
+            <Arguments
+              fields={view().arguments?.fields ?? []}
+              hidden={view().hidden}
+              suspicious={view().suspicious}
+              expanded={expanded()}
+              onExpand={() => setExpanded(true)}
+            />
+          </Show>
+          <Show when={isMasked()}>
+            <MaskedNote exact={exact()} onToggle={() => setExact(!exact())} />
+          </Show>
+          <Switch
+            fallback={
+              <ApprovalChoices
+                view={view()}
+                onApprove={(scope) => void answer({ approved: true, scope })}
+                onEdit={() => setMode('edit')}
+                onDeny={() => setMode('deny')}
+              />
+            }
+          >
+            <Match when={props.approval.problem}>
+              <Help part={props.part} />
+            </Match>
+            <Match when={mode() === 'deny'}>
+              <DenyForm
+                reason={reason()}
+                onChange={setReason}
+                onDeny={() => void answer(denial(reason()))}
+                onBack={back}
+              />
+            </Match>
+            <Match when={mode() === 'edit'}>
+              <EditForm
+                input={props.part.input}
+                allowEdits={props.approval.allowEdits ?? false}
+                disabled={!canEdit(view())}
+                draft={draft()}
+                onChange={setDraft}
+                onApprove={(edited) => void answer(approvalOf(edited))}
+                onBack={back}
+              />
+            </Match>
+          </Switch>
+          <Show when={props.approval.expiresAt}>{(at) => <Expiry at={at()} />}</Show>
+        </div>
+      )}
+    </Show>
   )
+}
+
+function canEdit({ edit }: ApprovalView): boolean {
+  return edit.status === 'offered' && !edit.disabled
 }

@@ -1,52 +1,58 @@
-import type { ToolCallApproval } from '@countersign/core'
+import type { ApprovalChoice, ApprovalView } from '@countersign/client'
+import { heldWords } from '@countersign/example-page/words'
 import { Show } from 'solid-js'
 
 interface ApprovalChoicesProps {
-  approval: ToolCallApproval
-  /** How many characters of the arguments are not shown. Until all are, nothing can be approved. */
-  hidden: number
+  view: ApprovalView
   onApprove: (scope: 'once' | 'session') => void
   onEdit: () => void
   onDeny: () => void
 }
 
 export function ApprovalChoices(props: ApprovalChoicesProps) {
-  const offers = (option: ToolCallApproval['options'][number]) => props.approval.options.includes(option)
-  const isHeld = () => props.hidden > 0
-  const noteId = () => `${props.approval.id}-note`
+  const choice = (option: ApprovalChoice['option']) => props.view.choices.find((one) => one.option === option)
+  const edit = () => (props.view.edit.status === 'offered' ? props.view.edit : undefined)
+  const isHeld = () => props.view.hidden > 0
+  const noteId = () => `${props.view.id}-note`
   const describedBy = () => (isHeld() ? noteId() : undefined)
   return (
     <>
       <fieldset class="approval-choices">
         <legend class="visually-hidden">Your answer</legend>
-        <Show when={offers('once')}>
+        <Show when={choice('once')}>
           <button
             type="button"
             class="button approve"
-            disabled={isHeld()}
+            disabled={choice('once')?.disabled}
             aria-describedby={describedBy()}
             onClick={() => props.onApprove('once')}
           >
             Approve once
           </button>
         </Show>
-        <Show when={props.approval.allowEdits}>
-          <button type="button" class="button" onClick={() => props.onEdit()}>
-            Edit…
-          </button>
-        </Show>
-        <Show when={offers('session')}>
+        <Show when={edit()}>
           <button
             type="button"
             class="button"
-            disabled={isHeld()}
+            disabled={edit()?.disabled}
+            aria-describedby={describedBy()}
+            onClick={() => props.onEdit()}
+          >
+            Edit…
+          </button>
+        </Show>
+        <Show when={choice('session')}>
+          <button
+            type="button"
+            class="button"
+            disabled={choice('session')?.disabled}
             aria-describedby={describedBy()}
             onClick={() => props.onApprove('session')}
           >
             Always (this session)
           </button>
         </Show>
-        <Show when={offers('deny')}>
+        <Show when={choice('deny')}>
           <button type="button" class="button deny" onClick={() => props.onDeny()}>
             Deny…
           </button>
@@ -54,7 +60,7 @@ export function ApprovalChoices(props: ApprovalChoicesProps) {
       </fieldset>
       <Show when={isHeld()}>
         <p class="approval-note" id={noteId()}>
-          {props.hidden.toLocaleString('en')} characters are not shown. Show all of them before you approve.
+          {heldWords(props.view.hidden)}
         </p>
       </Show>
     </>

@@ -1,10 +1,14 @@
-import { hiddenIn, lengthOfCut, type ShownArgument, showArguments } from '@countersign/example-page/arguments'
-import { createMemo, Index, Show } from 'solid-js'
-import { SafeText, Segments } from './SafeText.js'
+import type { ArgumentField } from '@countersign/client'
+import { Index, Show } from 'solid-js'
+import { Segments } from './SafeText.js'
 
 interface ArgumentsProps {
-  input: unknown
-  /** Show everything, however long. */
+  fields: readonly ArgumentField[]
+  /** How many characters are not shown. */
+  hidden: number
+  /** Something hides or resembles something else. */
+  suspicious: boolean
+  /** The person has asked for everything, however long. */
   expanded?: boolean
   /** Without it nothing can be expanded, as while the arguments still arrive. */
   onExpand?: () => void
@@ -12,21 +16,18 @@ interface ArgumentsProps {
 
 /** The arguments of a call, as the person must see them before saying yes. Renders nothing where there are none. */
 export function Arguments(props: ArgumentsProps) {
-  const shown = createMemo(() =>
-    showArguments(props.input, props.expanded ? Number.POSITIVE_INFINITY : undefined),
-  )
   return (
-    <Show when={shown().length > 0}>
-      <div class="arguments">
+    <Show when={props.fields.length > 0 || props.hidden > 0 || props.suspicious}>
+      <div class="arguments" data-whole={props.expanded || undefined}>
         <dl class="arguments-list">
-          <Index each={shown()}>{(argument) => <Argument argument={argument()} />}</Index>
+          <Index each={props.fields}>{(field) => <Argument field={field()} />}</Index>
         </dl>
-        <Show when={props.onExpand && hiddenIn(shown()) > 0}>
+        <Show when={props.onExpand && props.hidden > 0}>
           <button type="button" class="button link" onClick={() => props.onExpand?.()}>
-            Show all {lengthOfCut(shown()).toLocaleString('en')} characters
+            Show all: {props.hidden.toLocaleString('en')} more characters
           </button>
         </Show>
-        <Show when={shown().some((argument) => argument.shown.suspicious)}>
+        <Show when={props.suspicious}>
           <p class="arguments-warning">
             Careful: some characters here are invisible or look like others. They are written out or
             underlined.
@@ -37,16 +38,16 @@ export function Arguments(props: ArgumentsProps) {
   )
 }
 
-function Argument(props: { argument: ShownArgument }) {
-  const shown = () => props.argument.shown
+function Argument(props: { field: ArgumentField }) {
+  const shown = () => props.field.value
   return (
     <>
       <dt class="argument-key">
-        <Show when={props.argument.key !== undefined} fallback="value">
-          <SafeText text={props.argument.key ?? ''} />
+        <Show when={props.field.key} fallback="value">
+          {(key) => <Segments shown={key()} />}
         </Show>
       </dt>
-      <dd class="argument-value" classList={{ 'is-json': !props.argument.isText }}>
+      <dd class="argument-value" classList={{ 'is-json': !props.field.isText }}>
         <Show
           when={shown().segments.length > 0 || shown().hidden > 0}
           fallback={<span class="argument-empty">empty</span>}

@@ -4,7 +4,13 @@ import { MaskedNote } from './MaskedNote.js'
 import { Segments } from './SafeText.js'
 
 interface DialogArgumentsProps {
-  shown: ApprovalArguments
+  shown: ApprovalArguments | undefined
+  /** How many characters of the request are not shown. */
+  hidden: number
+  /** Something of it hides or resembles something else. */
+  suspicious: boolean
+  /** The person has asked for everything, however long. */
+  expanded: boolean
   exact: boolean
   onExpand: () => void
   onExact: () => void
@@ -12,27 +18,30 @@ interface DialogArgumentsProps {
 
 /** The arguments as the person must see them before saying yes. */
 export function DialogArguments(props: DialogArgumentsProps) {
-  const text = () => props.shown.text
   return (
-    <div class="dialog-arguments">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-      <pre class="code-block" tabIndex={0}>
-        <Segments shown={text()} />
-        <Show when={text().hidden > 0}>
-          <span class="argument-more">…</span>
-        </Show>
-      </pre>
-      <Show when={text().hidden > 0}>
+    <div class="dialog-arguments" data-whole={props.expanded || undefined}>
+      <Show when={props.shown?.text}>
+        {(text) => (
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+          <pre class="code-block" tabIndex={0}>
+            <Segments shown={text()} />
+            <Show when={text().hidden > 0}>
+              <span class="argument-more">…</span>
+            </Show>
+          </pre>
+        )}
+      </Show>
+      <Show when={props.hidden > 0}>
         <button type="button" class="button link" onClick={() => props.onExpand()}>
           Show all
         </button>
       </Show>
-      <Show when={text().suspicious}>
+      <Show when={props.suspicious}>
         <p class="arguments-warning">
           Careful: some characters here are invisible or look like others. They are written out or underlined.
         </p>
       </Show>
-      <Show when={props.shown.revealable}>
+      <Show when={props.shown?.revealable}>
         <MaskedNote exact={props.exact} onToggle={() => props.onExact()} />
       </Show>
     </div>

@@ -1,5 +1,6 @@
 import type { ApprovalResponse, ApprovalView } from '@countersign/client'
 import { choiceClass } from '@countersign/example-page/dialog'
+import { heldWords } from '@countersign/example-page/words'
 import { Index, Show } from 'solid-js'
 
 const NOTE_ID = 'dialog-hidden'
@@ -12,7 +13,7 @@ interface DialogChoicesProps {
 
 /** What the server lets the person answer, and nothing else. */
 export function DialogChoices(props: DialogChoicesProps) {
-  const hidden = () => props.view.arguments?.text.hidden ?? 0
+  const hidden = () => props.view.hidden
   return (
     <>
       <fieldset class="approval-choices" aria-describedby={hidden() > 0 ? NOTE_ID : undefined}>
@@ -32,7 +33,7 @@ export function DialogChoices(props: DialogChoicesProps) {
       </fieldset>
       <Show when={hidden() > 0}>
         <p class="approval-note" id={NOTE_ID}>
-          {hidden().toLocaleString('en')} characters are not shown. Show all of them before you approve.
+          {heldWords(hidden())}
         </p>
       </Show>
     </>

@@ -1,12 +1,7 @@
-import { type ApprovalResponse, approvalView } from '@countersign/client'
+import type { ApprovalResponse } from '@countersign/client'
 import type { ToolCallPart } from '@countersign/core'
-import {
-  answerInDialog,
-  CUT_AFTER,
-  DIALOG_TITLE_ID,
-  focusTitle,
-  queue,
-} from '@countersign/example-page/dialog'
+import { dialogViewOf } from '@countersign/example-page/arguments'
+import { answerInDialog, DIALOG_TITLE_ID, focusTitle, queue } from '@countersign/example-page/dialog'
 import { createMemo, createSignal, onMount, Show } from 'solid-js'
 import { AskedBy } from './AskedBy.js'
 import { DialogArguments } from './DialogArguments.js'
@@ -26,11 +21,7 @@ export function DialogRequest(props: DialogRequestProps) {
   const [expanded, setExpanded] = createSignal(false)
   const [exact, setExact] = createSignal(false)
   const [isSending, setIsSending] = createSignal(false)
-  const view = createMemo(
-    () =>
-      props.part &&
-      approvalView(props.part, { maxLength: expanded() ? undefined : CUT_AFTER, exact: exact() }),
-  )
+  const view = createMemo(() => props.part && dialogViewOf(props.part, expanded(), exact()))
   onMount(focusTitle)
 
   async function answer(response: ApprovalResponse) {
@@ -54,15 +45,16 @@ export function DialogRequest(props: DialogRequestProps) {
           </header>
           <AskedBy askers={shown().askedBy} />
           <Show when={shown().message}>{(message) => <ServerWords message={message()} />}</Show>
-          <Show when={shown().arguments}>
-            {(args) => (
-              <DialogArguments
-                shown={args()}
-                exact={exact()}
-                onExpand={() => setExpanded(true)}
-                onExact={() => setExact(!exact())}
-              />
-            )}
+          <Show when={shown().arguments || shown().hidden > 0 || shown().suspicious}>
+            <DialogArguments
+              shown={shown().arguments}
+              hidden={shown().hidden}
+              suspicious={shown().suspicious}
+              expanded={expanded()}
+              exact={exact()}
+              onExpand={() => setExpanded(true)}
+              onExact={() => setExact(!exact())}
+            />
           </Show>
           <DialogChoices
             view={shown()}

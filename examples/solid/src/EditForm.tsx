@@ -5,6 +5,8 @@ import { EditField } from './EditField.js'
 interface EditFormProps {
   input: unknown
   allowEdits: boolean | readonly string[]
+  /** Nothing can be approved yet, edited or not. */
+  disabled: boolean
   draft: Draft
   onChange: (draft: Draft) => void
   /** With the whole changed arguments; with nothing where nothing was changed. */
@@ -57,7 +59,7 @@ export function EditForm(props: EditFormProps) {
         )}
       </Index>
       <div class="approval-choices">
-        <button type="submit" class="button approve">
+        <button type="submit" class="button approve" disabled={props.disabled}>
           {isUnchanged() ? 'Approve unchanged' : 'Approve with changes'}
         </button>
         <button type="button" class="button" onClick={() => props.onBack()}>

@@ -8,6 +8,7 @@ export function ServerWords(props: { message: DisplayText }) {
       <span class="server-words-source">The server says</span>
       <span>
         <Segments shown={props.message} />
+        {props.message.hidden > 0 && '…'}
       </span>
     </blockquote>
   )

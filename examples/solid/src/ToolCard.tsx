@@ -1,5 +1,6 @@
+import { argumentFields } from '@countersign/client'
 import type { ToolCallPart } from '@countersign/core'
-import { beginningsOf, summaryOf } from '@countersign/example-page/arguments'
+import { beginningsOf, limitsOf, summaryOf } from '@countersign/example-page/arguments'
 import { cardHeadingId } from '@countersign/example-page/focus'
 import { phaseOf } from '@countersign/example-page/phase'
 import type { DemoTools } from '@countersign/example-page/tools'
@@ -38,7 +39,7 @@ export function ToolCard(props: { part: ToolCallPart<DemoTools> }) {
       <Switch>
         <Match when={phase() === 'arriving'}>
           <div class="tool-live" aria-busy="true">
-            <Arguments input={beginningsOf(props.part.input)} />
+            <Arguments {...argumentFields(beginningsOf(props.part.input), limitsOf(false))} />
           </div>
         </Match>
         <Match when={phase() === 'asked' && props.part.approval}>

@@ -1,5 +1,6 @@
+import { argumentFields } from '@countersign/client'
 import { displayJson, type ToolCallPart } from '@countersign/core'
-import { effectiveInput } from '@countersign/example-page/arguments'
+import { effectiveInput, limitsOf } from '@countersign/example-page/arguments'
 import type { DemoTools } from '@countersign/example-page/tools'
 import { createMemo, createSignal, Show } from 'solid-js'
 import { Arguments } from './Arguments.js'
@@ -14,7 +15,7 @@ export function ToolDetails(props: { part: ToolCallPart<DemoTools> }) {
     <details class="tool-details">
       <summary>{hasOutput() ? 'Arguments and result' : 'Arguments'}</summary>
       <Arguments
-        input={effectiveInput(props.part)}
+        {...argumentFields(effectiveInput(props.part), limitsOf(expanded()))}
         expanded={expanded()}
         onExpand={() => setExpanded(true)}
       />

@@ -7,7 +7,7 @@ export type Typed =
 
 /** What the person wants. `because` says it where nobody typed `n`. */
 export type Answer =
-  | { readonly kind: 'once' | 'session' | 'edit' }
+  | { readonly kind: 'once' | 'session' | 'edit' | 'more' }
   | { readonly kind: 'deny'; readonly because?: string }
 
 /** What can be answered to one request. */
@@ -15,22 +15,25 @@ export interface Offer {
   readonly once: boolean
   readonly session: boolean
   readonly edit: boolean
+  /** Something of the request is not shown. Until it is, nothing else is offered but a no. */
+  readonly more: boolean
 }
 
 /** What a request offers. One that may not be approved once offers no edit either. */
-export function offerOf({ choices, edit }: ApprovalView): Offer {
+export function offerOf({ choices, edit, hidden }: ApprovalView): Offer {
   const allowed = choices.filter((choice) => !choice.disabled).map((choice) => choice.option)
   const once = allowed.includes('once')
-  return { once, session: allowed.includes('session'), edit: once && edit.status === 'offered' }
+  const editable = edit.status === 'offered' && !edit.disabled
+  return { once, session: allowed.includes('session'), edit: once && editable, more: hidden > 0 }
 }
 
 /** The question itself: what may be typed. */
-export function questionOf({ once, session, edit }: Offer): string {
-  const words = [once && '[y]es', session && '[s]ession', '[n]o', edit && '[e]dit']
+export function questionOf({ once, session, edit, more }: Offer): string {
+  const words = [more && '[m]ore', once && '[y]es', session && '[s]ession', '[n]o', edit && '[e]dit']
   return words.filter((word) => word !== false).join(' / ')
 }
 
-/** Reads an answer. Only a letter that is offered approves; whatever else was typed, or nothing, denies. */
+/** Reads an answer. Only a word that is offered, or its letter, approves; whatever else was typed, or nothing, denies. */
 export function parseAnswer(typed: Typed, offer: Offer): Answer {
   switch (typed.kind) {
     case 'line':
@@ -46,10 +49,25 @@ export function parseAnswer(typed: Typed, offer: Offer): Answer {
   }
 }
 
-function parseLine(letter: string, { once, session, edit }: Offer): Answer {
-  if (letter === 'y' && once) return { kind: 'once' }
-  if (letter === 's' && session) return { kind: 'session' }
-  if (letter === 'e' && edit) return { kind: 'edit' }
-  if (letter === 'n') return { kind: 'deny' }
-  return { kind: 'deny', because: letter === '' ? 'an empty line' : 'not one of the answers' }
+/** The words of the question, each with the letter in brackets. */
+const words = new Map<string, Answer['kind']>([
+  ['y', 'once'],
+  ['yes', 'once'],
+  ['s', 'session'],
+  ['session', 'session'],
+  ['n', 'deny'],
+  ['no', 'deny'],
+  ['e', 'edit'],
+  ['edit', 'edit'],
+  ['m', 'more'],
+  ['more', 'more'],
+])
+
+function parseLine(typed: string, offer: Offer): Answer {
+  const word = words.get(typed)
+  if (word === 'deny') return { kind: 'deny' }
+  if (word !== undefined && offer[word]) return { kind: word }
+  // A yes to what was not all shown is no answer yet.
+  if (word !== undefined && offer.more) return { kind: 'more' }
+  return { kind: 'deny', because: typed === '' ? 'an empty line' : 'not one of the answers' }
 }

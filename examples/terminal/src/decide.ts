@@ -1,4 +1,4 @@
-import type { ApprovalResponse, ApprovalView } from '@countersign/client'
+import type { ApprovalResponse, ApprovalView, DisplayLimits } from '@countersign/client'
 
 /** What was decided about one request, and the line that says so. */
 export interface Decision {
@@ -11,10 +11,10 @@ export interface Decision {
 /** Whoever decides: the person, or the rule for where there is none. It shows the request before it does. */
 export type Decide = (request: Request) => Promise<Decision>
 
-/** One request as whoever decides gets it. `viewOf` is how it would be with edited arguments. */
+/** One request as whoever decides gets it: whole, and as it fits on a screen, with the edited arguments where there are any. */
 export interface Request {
   readonly view: ApprovalView
-  readonly viewOf: (input: unknown) => ApprovalView
+  readonly viewOf: (edited: { input: unknown } | undefined, limits: DisplayLimits) => ApprovalView
   readonly toolName: string
   /** How many requests wait after this one. */
   readonly more: number

@@ -3,17 +3,19 @@ import { approve, type Decision, deny, type Request } from './decide.js'
 import { editorText, readEdited } from './edit.js'
 import { openEditor } from './editor.js'
 import { dropTypedAhead, prompt } from './prompt.js'
-import { renderRequest } from './request-card.js'
+import { renderRequest, screenLimits } from './request-card.js'
 
-/** Asks the person at the terminal about one request, again after each edit with what was edited. */
+/** Asks the person at the terminal about one request, again with all of it where it was not all shown, and after each edit. */
 export async function askPerson(request: Request, write: (text: string) => void): Promise<Decision> {
   const { id } = request.view
   let edited: { input: unknown } | undefined
+  let expanded = false
   for (;;) {
-    const view = edited ? request.viewOf(edited.input) : request.view
+    const { columns, rows } = process.stdout
+    const view = request.viewOf(edited, expanded ? {} : screenLimits(columns, rows))
     const offer = offerOf(view)
     await dropTypedAhead()
-    write(renderRequest(view, { more: request.more, edited: edited !== undefined }, process.stdout.columns))
+    write(renderRequest(view, { more: request.more, edited: edited !== undefined }, columns))
     const answer = parseAnswer(await prompt(questionOf(offer)), offer)
     switch (answer.kind) {
       case 'once':
@@ -21,6 +23,9 @@ export async function askPerson(request: Request, write: (text: string) => void)
         return approve(id, answer.kind, edited)
       case 'deny':
         return deny(id, answer.because)
+      case 'more':
+        expanded = true
+        break
       case 'edit':
         edited = (await edit(request, edited, write)) ?? edited
         break

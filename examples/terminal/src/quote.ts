@@ -3,32 +3,41 @@ import { type DisplayText, displayJson } from '@countersign/core'
 const FIRST_STRONG_ISOLATE = '\u2068'
 const POP_ISOLATE = '\u2069'
 
+const MARK = '   | '
+
 /**
  * Lines of others behind a mark, broken so that none runs into the first column: what an argument says cannot be taken for a line of
  * this program. `columns` is the width of the terminal.
  */
-export function quote(text: string, columns: number, mark = '   | '): string {
-  const room = Math.max(20, columns - mark.length - 1)
-  const rows = text.split('\n').flatMap((line) => breakLine(line.replaceAll('\t', '    '), room))
+export function quote(text: string, columns: number, mark = MARK): string {
+  const rows = text
+    .split('\n')
+    .flatMap((line) => rowsOf(line.replaceAll('\t', '    '), roomIn(columns, mark)))
   return rows.map((row) => `${mark}${row}\n`).join('')
 }
 
-/** A line between isolates stays between them in every row. */
-function breakLine(line: string, room: number): string[] {
-  if (!line.startsWith(FIRST_STRONG_ISOLATE)) return rowsOf(line, room)
-  return rowsOf(line.slice(1, -1), room).map((row) => `${FIRST_STRONG_ISOLATE}${row}${POP_ISOLATE}`)
+/** How many columns a row has behind the mark. */
+export function roomIn(columns: number, mark = MARK): number {
+  return Math.max(20, columns - mark.length - 1)
 }
 
+/** What stands between isolates stays between them in every row. */
 function rowsOf(line: string, room: number): string[] {
   const rows: string[] = []
   let row = ''
   let width = 0
+  let isolated = false
   for (const { segment } of new Intl.Segmenter().segment(line)) {
+    if (segment === FIRST_STRONG_ISOLATE || segment === POP_ISOLATE) {
+      isolated = segment === FIRST_STRONG_ISOLATE
+      row += segment
+      continue
+    }
     // rather too wide than too narrow: nothing beyond ASCII is taken to be one column
     const columns = /^[ -~]$/.test(segment) ? 1 : 2
     if (width + columns > room) {
-      rows.push(row)
-      row = ''
+      rows.push(isolated ? `${row}${POP_ISOLATE}` : row)
+      row = isolated ? FIRST_STRONG_ISOLATE : ''
       width = 0
     }
     row += segment

@@ -1,6 +1,6 @@
-import type { ApprovalView } from '@countersign/client'
-import { displayText } from '@countersign/core'
-import { quote } from './quote.js'
+import type { ApprovalView, DisplayLimits } from '@countersign/client'
+import { type DisplayText, displayText } from '@countersign/core'
+import { quote, roomIn } from './quote.js'
 
 /** What is to be seen beside the request itself. */
 export interface RequestNotes {
@@ -10,14 +10,22 @@ export interface RequestNotes {
   readonly edited?: boolean
 }
 
+/** The card's own lines, and those of the question below it. */
+const OWN_ROWS = 13
+
+/** How much of a request fits on a screen with all that is around it. */
+export function screenLimits(columns: number, rows: number): DisplayLimits {
+  return { maxLines: Math.max(4, rows - OWN_ROWS), columns: roomIn(columns) }
+}
+
 /** What a person reads before answering: warning, tool, arguments, message. `columns` is the width of the terminal. */
 export function renderRequest(view: ApprovalView, notes: RequestNotes, columns: number): string {
   const { more, edited = false } = notes
   const after = more > 0 ? ` (${more} more after this)` : ''
-  const args = view.arguments ? quote(view.arguments.text.text, columns) : '   | none\n'
+  const args = view.arguments ? quoteShown(view.arguments.text, columns) : '   | none\n'
   return [
     `\n!! Your approval is needed${after}: nothing runs unless you say yes.\n`,
-    `   Tool\n${quote(view.title.text, columns)}`,
+    `   Tool\n${quoteShown(view.title, columns)}`,
     `   Arguments${edited ? ', with your changes' : ''}\n${args}`,
     messageOf(view, edited, columns),
     ...warningsOf(view).map((warning) => `!! ${warning}\n`),
@@ -26,20 +34,33 @@ export function renderRequest(view: ApprovalView, notes: RequestNotes, columns: 
 
 function messageOf({ message }: ApprovalView, edited: boolean, columns: number): string {
   if (!message) return ''
-  return `   Message of the server${edited ? ', before your changes' : ''}\n${quote(message.text, columns)}`
+  return `   Message of the server${edited ? ', before your changes' : ''}\n${quoteShown(message, columns)}`
+}
+
+function quoteShown({ text, hidden }: DisplayText, columns: number): string {
+  return quote(hidden > 0 ? `${text}…` : text, columns)
 }
 
 function warningsOf(view: ApprovalView): string[] {
   const warnings: string[] = []
-  const texts = [view.title, view.arguments?.text, view.message]
-  if (texts.some((text) => text?.suspicious))
+  if (view.suspicious)
     warnings.push(
       'It contains characters that hide or resemble others. Hidden ones are written out: ⟨U+202E⟩.',
     )
   const masked = view.arguments?.masked ?? []
   if (masked.length > 0) {
-    const where = masked.map((pointer) => (pointer === '' ? 'all' : displayText(pointer).text)).join(', ')
+    const names = masked.slice(0, MOST_NAMES).map((pointer) => (pointer === '' ? 'all' : nameOf(pointer)))
+    const rest = masked.length - names.length
+    const where = `${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
     warnings.push(`The server shows some arguments otherwise than the tool gets them: ${where}`)
   }
+  if (view.hidden > 0)
+    warnings.push(
+      `${view.hidden.toLocaleString('en')} characters are not shown. Read all of it with m: before that it cannot be approved.`,
+    )
   return warnings
 }
+
+/** A pointer has the keys of the arguments in it, so it is somebody else's text too. */
+const nameOf = (pointer: string): string => displayText(pointer, { multiline: false, maxLength: 40 }).text
+const MOST_NAMES = 3

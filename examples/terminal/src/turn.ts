@@ -1,4 +1,10 @@
-import { approvalView, type ChatClient, type ChatSnapshot, type ToolCallPart } from '@countersign/client'
+import {
+  approvalView,
+  type ChatClient,
+  type ChatSnapshot,
+  type DisplayLimits,
+  type ToolCallPart,
+} from '@countersign/client'
 import { displayText } from '@countersign/core'
 import { renderAnswerResult } from './answered.js'
 import type { Decide, Request } from './decide.js'
@@ -18,17 +24,17 @@ function nextRequest(
     const view = approvalView(part)
     if (view?.status !== 'open' || asked.has(view.id)) continue
     const more = pendingApprovals.length - at - 1
-    return { view, viewOf: (input) => viewWith(part, input) ?? view, toolName: part.name, more }
+    const viewOf: Request['viewOf'] = (edited, limits) => viewWith(part, edited, limits) ?? view
+    return { view, viewOf, toolName: part.name, more }
   }
   return undefined
 }
 
 /** The request as it would be with other arguments. */
-function viewWith(part: ToolCallPart, input: unknown) {
-  const { approval } = part
-  if (!approval) return undefined
-  const { display: _, ...rest } = approval
-  return approvalView({ ...part, input, approval: rest })
+function viewWith(part: ToolCallPart, edited: { input: unknown } | undefined, limits: DisplayLimits) {
+  if (!part.approval || !edited) return approvalView(part, limits)
+  const { display: _, ...approval } = part.approval
+  return approvalView({ ...part, ...edited, approval }, limits)
 }
 
 /**

@@ -55,9 +55,11 @@ test('S3.106 where nobody can be asked a request is denied, but for a tool that 
     status: 'open',
     askedBy: [],
     disabled: false,
-    title: { segments: [], text: '', hidden: 0, suspicious: false },
+    title: { segments: [], text: '', hidden: 0, lines: 0, suspicious: false },
     message: undefined,
     arguments: undefined,
+    hidden: 0,
+    suspicious: false,
     choices: [
       { ...choice, option: 'once' },
       { ...choice, option: 'session' },

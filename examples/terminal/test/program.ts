@@ -30,9 +30,13 @@ export async function buildProgram() {
       await writeFile(file, lines.join('\n'))
       return `"${process.execPath}" "${file}"`
     },
-    /** In a pseudo-terminal of 100 columns. */
-    open(folder: string, args: readonly string[] = [], env: Record<string, string> = {}): Terminal {
-      const all = [script.file, '--folder', folder, ...args]
+    /** In a pseudo-terminal of 100 columns. Without a folder, `args` have to name the agent. */
+    open(
+      folder: string | undefined,
+      args: readonly string[] = [],
+      env: Record<string, string> = {},
+    ): Terminal {
+      const all = [script.file, ...(folder === undefined ? [] : ['--folder', folder]), ...args]
       const { PATH = '' } = process.env
       const pty = spawn(process.execPath, all, {
         name: 'xterm-256color',

@@ -91,7 +91,7 @@ const denials = [
   ['E.14 S3.103 Ctrl-C', ctrlC, 'Denied: Ctrl-C.'],
   ['S3.103 Escape', keys.escape, 'Denied: Escape.'],
   ['S3.103 an empty line', enter, 'Denied: an empty line.'],
-  ['S3.103 a word that is no answer', `yes${enter}`, 'Denied: not one of the answers.'],
+  ['S3.103 a word that is no answer', `ok${enter}`, 'Denied: not one of the answers.'],
   ['S3.103 s where it is not offered', `s${enter}`, 'Denied: not one of the answers.'],
 ] as const
 

@@ -2,6 +2,7 @@ import {
   areAllToolsComplete,
   CountersignError,
   findAnswerable,
+  findLeftHere,
   hasDeferredAnswer,
   isLeftHere,
   isRecord,
@@ -13,6 +14,7 @@ import {
   visibleRequests,
 } from '@countersign/core'
 import { expiryOf } from './expiry.js'
+import { copyJson } from './json.js'
 import type { Observation } from './observation.js'
 import type { CheckResponse } from './options.js'
 import type { Answered, AnswerResult, SendResult } from './results.js'
@@ -57,8 +59,10 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
   /** The person gave something that the server has to have. */
   function give(answered: Answered, act: LocalAct): Promise<AnswerResult> {
     runner.personActs()
-    dispatch(act)
-    return runner.sendAnswer(answered)
+    return session.store.batch(() => {
+      dispatch(act)
+      return runner.sendAnswer(answered)
+    })
   }
 
   return {
@@ -85,7 +89,7 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
     async answer(response: ApprovalResponse): Promise<AnswerResult> {
       const { id, approved, reason, scope } = response
       const found = findAnswerable(state, id)
-      if (found.status === 'not-found') session.warn(`There is no approval "${id}" to answer.`)
+      if (found.status === 'not-found') session.warn(`There is no approval "${String(id)}" to answer.`)
       if (found.status !== 'open') return found
       const { call, approval } = found
       if (expiryOf(approval) <= session.now()) {
@@ -100,11 +104,14 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
 
     async giveResult(result: ToolResult): Promise<AnswerResult> {
       const { toolCallId } = result
-      const call = state.calls.get(toolCallId)
+      const call = findLeftHere(state, toolCallId) ?? state.calls.get(toolCallId)
       if (!call) return { status: 'not-found' }
       if (!isLeftHere(call)) return { status: 'closed', reason: call.state }
-      const outcome =
-        'error' in result ? { error: { message: result.error } } : { output: result.output ?? null }
+      const { value: output = null, fault } = copyJson('error' in result ? undefined : result.output)
+      const reason =
+        'error' in result && typeof result.error !== 'string' ? '`error` has to be a text.' : fault
+      if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
+      const outcome = 'error' in result ? { error: { message: result.error } } : { output }
       return give(call, { type: 'tool-output', toolCallId, messageId: session.newId(), ...outcome })
     },
 
@@ -126,7 +133,11 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
       if (expiryOf(cell.interrupt) <= session.now()) return { status: 'expired' }
       const { value: payload, fault } = copyJson(response.payload)
       const { checkResponse = refuseUnchecked } = session.options
-      const reason = fault ?? checkResponse(payload, cell.interrupt)
+      let reason: string | undefined = fault ?? '`checkResponse` threw an error.'
+      if (fault === undefined)
+        session.callBack(() => {
+          reason = checkResponse(payload, cell.interrupt)
+        })
       if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
       return give(cell, { type: 'respond', interruptId, response: { payload } })
     },
@@ -208,12 +219,13 @@ export function disposedError(): CountersignError {
 
 /** What makes an answer one that the server could not take. It is told before the request is used up. */
 function faultOf(
-  { approved, scope }: ApprovalResponse,
+  { approved, scope, reason }: ApprovalResponse,
   input: unknown,
   approval: ToolCallApproval,
   asked: unknown,
 ): string | undefined {
   if (typeof approved !== 'boolean') return '`approved` has to be true or false.'
+  if (reason !== undefined && typeof reason !== 'string') return '`reason` has to be a text.'
   if (!approved) return undefined
   if (input !== undefined && !approval.allowEdits) {
     return 'The arguments of this call may not be edited; leave `input` out.'
@@ -221,7 +233,7 @@ function faultOf(
   const forbidden = input === undefined ? [] : forbiddenEdits(approval.allowEdits, asked, input)
   if (forbidden.length > 0) return `These arguments may not be edited: ${forbidden.join(', ')}.`
   if (scope !== undefined && !approval.options.includes(scope)) {
-    return `The scope "${scope}" is not offered for this call.`
+    return `The scope "${String(scope)}" is not offered for this call.`
   }
   return undefined
 }
@@ -230,16 +242,6 @@ function faultOf(
 const refuseUnchecked: CheckResponse = (_, { responseSchema }) =>
   responseSchema &&
   'Nothing checks answers by a schema: give the option `checkResponse`, as from "@countersign/client/response-schema".'
-
-/** Arguments as they are at this moment: what the page does with its object afterwards changes no answer. */
-function copyJson(value: unknown): { readonly value?: unknown; readonly fault?: string } {
-  if (value === undefined) return {}
-  try {
-    return { value: JSON.parse(JSON.stringify(value)) as unknown }
-  } catch {
-    return { fault: 'What was given has no JSON form.' }
-  }
-}
 
 /** Keys at the top that differ although only others may. */
 function forbiddenEdits(allowed: ToolCallApproval['allowEdits'], asked: unknown, input: unknown): string[] {
@@ -250,7 +252,8 @@ function forbiddenEdits(allowed: ToolCallApproval['allowEdits'], asked: unknown,
 
 async function sendResult({ done }: Run): Promise<SendResult> {
   const end = await done
-  return end.type === 'failed' ? { status: 'failed', error: end.error } : { status: 'sent' }
+  if (end.type === 'failed') return { status: 'failed', error: end.error }
+  return { status: end.type === 'aborted' ? 'stopped' : 'sent' }
 }
 
 function pendingError(pending: readonly string[]): CountersignError {

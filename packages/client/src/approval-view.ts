@@ -2,6 +2,7 @@ import {
   type ApprovalErrorCode,
   type ApprovalOption,
   type Delivery,
+  type DisplayLimits,
   type DisplayText,
   displayJson,
   displayText,
@@ -23,16 +24,27 @@ export type ApprovalStatus = 'open' | 'responded' | 'settled' | 'unanswerable'
 export interface ApprovalChoice {
   readonly option: ApprovalOption
   readonly label: string
-  /** The request is not open; or it would be approved while some of its arguments are not shown. */
+  /** The request is not open; or it would be approved while something of it is not shown. */
   readonly disabled: boolean
   /** For `addToolApprovalResponse`, to which a page may add a `reason` or the edited `input`. */
   readonly response: ApprovalResponse
 }
 
+/** One argument as it is to be shown. */
+export interface ArgumentField {
+  /** `undefined` where the arguments are no object. */
+  readonly key: DisplayText | undefined
+  readonly value: DisplayText
+  /** A text is shown as it is, any other value as JSON. */
+  readonly isText: boolean
+}
+
 /** The arguments as they are to be shown. */
 export interface ApprovalArguments {
-  /** Indented JSON, safe to show; its `hidden` says how many characters `maxLength` left out. */
+  /** All of them as indented JSON; empty where `fields` were asked for. */
   readonly text: DisplayText
+  /** One by one, where `fields` were asked for: as many as there is room for. */
+  readonly fields: readonly ArgumentField[]
   /** JSON Pointers (RFC 6901) to the values that are shown otherwise than the tool will get them; `''` is the whole. */
   readonly masked: readonly string[]
   /** The server shows them otherwise than they are: the option `exact` shows them as they are. */
@@ -45,7 +57,13 @@ export interface ApprovalArguments {
  */
 export type ApprovalEdit =
   | { readonly status: 'none' }
-  | { readonly status: 'offered'; readonly keys: 'all' | readonly string[]; readonly input: unknown }
+  | {
+      readonly status: 'offered'
+      readonly keys: 'all' | readonly string[]
+      readonly input: unknown
+      /** As of a choice that approves: nothing can be edited now, and nothing edited can be approved. */
+      readonly disabled: boolean
+    }
   | { readonly status: 'edited'; readonly input: unknown }
 
 /** A request for approval as plain data, for whatever markup. All texts are safe to show as texts, never as markup. */
@@ -64,6 +82,10 @@ export interface ApprovalView {
   readonly message: DisplayText | undefined
   /** Absent where the call has no arguments. */
   readonly arguments: ApprovalArguments | undefined
+  /** How many characters of all that are not shown. While there are any, nothing can be approved, edited or not. */
+  readonly hidden: number
+  /** Something of all that, shown or not, hides or resembles something else: the person is to be warned. */
+  readonly suspicious: boolean
   /** What is offered, in this order: deny, once, session. */
   readonly choices: readonly ApprovalChoice[]
   readonly edit: ApprovalEdit
@@ -76,13 +98,17 @@ export interface ApprovalView {
   readonly problem: ApprovalErrorCode | undefined
 }
 
-export interface ApprovalViewOptions {
+/**
+ * `maxLength`, `maxLines` and `columns` limit what is shown of title, message and arguments together, the message and each field to half of
+ * it. While something is not shown, nothing can be approved. Show it all (no limits) when the person asks for it. Default: no limits.
+ */
+export interface ApprovalViewOptions extends DisplayLimits {
   /** Default: the tool's name. */
   readonly title?: string | undefined
   /** Default: `Cancel`, `Approve Once`, `Always (This Session)`. */
   readonly labels?: { readonly [Option in ApprovalOption]?: string | undefined } | undefined
-  /** How many characters of the arguments are shown. While some are not, nothing can be approved. Default: all. */
-  readonly maxLength?: number | undefined
+  /** Give the arguments one by one, as `arguments.fields`. Default false: as one text of JSON, `arguments.text`. */
+  readonly fields?: boolean | undefined
   /** Show the arguments as the tool will get them, also where the server masks some. Default false. */
   readonly exact?: boolean | undefined
 }
@@ -96,10 +122,11 @@ const labels: { readonly [Option in ApprovalOption]: string } = {
 const order = ['deny', 'once', 'session'] as const satisfies readonly ApprovalOption[]
 
 /**
- * What a page shows of a request for approval; `undefined` for a call that nobody was asked about. Computed from the part alone.
+ * What a page shows of a request for approval, and whether it can be approved yet; `undefined` for a call that nobody was asked about.
+ * Computed from the part alone.
  *
  * @example
- * const view = approvalView(part, { maxLength: expanded ? undefined : 2000 })
+ * const view = approvalView(part, expanded ? {} : { maxLength: 2000, maxLines: 32 })
  * view.choices.map(({ label, disabled, response }) => button(label, disabled, () => client.addToolApprovalResponse(response)))
  */
 export function approvalView(
@@ -110,19 +137,28 @@ export function approvalView(
   if (!approval) return undefined
   const { id, message, approved, delivery, problem } = approval
   const status = statusOf(part, approval)
-  const shown = showArguments(part, approval, options)
+  const room = createRoom(options)
+  const inOneLine = (text: string) =>
+    room.take(0.25, (limits) => displayText(text, { ...limits, multiline: false }))
+  // In this order: what is shown first has its room first.
+  const title = inOneLine(options.title ?? part.name)
+  const askedBy = askersOf(part).map(inOneLine)
+  const said = message ? room.take(0.5, (limits) => displayText(message, limits)) : undefined
+  const shown = showArguments(part, approval, options, room)
+  const held = status !== 'open' || room.found().hidden > 0
   const expiresAt = expiryOf(approval)
   return {
     id,
     toolCallId: part.id,
     status,
     disabled: status !== 'open',
-    askedBy: askersOf(part),
-    title: displayText(options.title ?? part.name, { multiline: false }),
-    message: message ? displayText(message) : undefined,
+    askedBy,
+    title,
+    message: said,
     arguments: shown,
-    choices: choicesOf(approval, options, status === 'open', (shown?.text.hidden ?? 0) > 0),
-    edit: editOf(part, approval),
+    ...room.found(),
+    choices: choicesOf(approval, options, status !== 'open', held),
+    edit: editOf(part, approval, held),
     expiresAt: Number.isFinite(expiresAt) ? expiresAt : undefined,
     approved,
     delivery,
@@ -130,13 +166,56 @@ export function approvalView(
   }
 }
 
+/** The arguments of any call one by one, as a request for approval shows them; `hidden` and `suspicious` are as there. */
+export function argumentFields(
+  input: unknown,
+  limits: DisplayLimits = {},
+): {
+  readonly fields: readonly ArgumentField[]
+  readonly hidden: number
+  readonly suspicious: boolean
+} {
+  const room = createRoom(limits)
+  const fields = showFields(input, room)
+  return { fields, ...room.found() }
+}
+
+/** What is left of the limits, and what was found so far. */
+interface Room {
+  /** Shows something in what is left, and in at most that share of the whole. `beside`: its first line is one that is counted already. */
+  take(share: number, show: (limits: DisplayLimits) => DisplayText, beside?: 'beside'): DisplayText
+  isFull(): boolean
+  found(): { hidden: number; suspicious: boolean }
+}
+
+function createRoom({ maxLength = Infinity, maxLines = Infinity, columns }: DisplayLimits): Room {
+  let [length, lines, hidden] = [maxLength, maxLines, 0]
+  let suspicious = false
+  return {
+    take(share, show, beside) {
+      const free = beside ? 1 : 0
+      const shown = show({
+        maxLength: Math.min(length, Math.ceil(maxLength * share)),
+        maxLines: Math.min(lines + free, Math.ceil(maxLines * share)),
+        columns,
+      })
+      if (length < Infinity) length -= [...shown.text].length
+      // What is empty stands in a line too.
+      lines -= Math.max(1, shown.lines) - free
+      hidden += shown.hidden
+      suspicious ||= shown.suspicious
+      return shown
+    },
+    isFull: () => length <= 0 || lines <= 0,
+    found: () => ({ hidden, suspicious }),
+  }
+}
+
 /** One that was never announced has no other name than its id. */
-function askersOf({ metadata }: ToolCallPart): readonly DisplayText[] {
+function askersOf({ metadata }: ToolCallPart): readonly string[] {
   const asker = readSubagent(metadata)
   if (!asker) return []
-  return [...(asker.parents ?? []), asker].map(({ id, name }) =>
-    displayText(name ?? id, { multiline: false }),
-  )
+  return [...(asker.parents ?? []), asker].map(({ id, name }) => name ?? id)
 }
 
 function statusOf({ state }: ToolCallPart, { approved, problem }: ToolCallApproval): ApprovalStatus {
@@ -163,41 +242,68 @@ function statusOf({ state }: ToolCallPart, { approved, problem }: ToolCallApprov
 function choicesOf(
   { id, options: offered }: ToolCallApproval,
   options: ApprovalViewOptions,
-  open: boolean,
-  partlyHidden: boolean,
+  closed: boolean,
+  held: boolean,
 ): readonly ApprovalChoice[] {
   return order
     .filter((option) => offered.includes(option))
     .map((option) => ({
       option,
       label: options.labels?.[option] ?? labels[option],
-      disabled: !open || (partlyHidden && option !== 'deny'),
+      disabled: option === 'deny' ? closed : held,
       response: option === 'deny' ? { id, approved: false } : { id, approved: true, scope: option },
     }))
 }
 
-function editOf({ input }: ToolCallPart, approval: ToolCallApproval): ApprovalEdit {
+function editOf({ input }: ToolCallPart, approval: ToolCallApproval, disabled: boolean): ApprovalEdit {
   if (approval.input !== undefined) return { status: 'edited', input: approval.input }
   const { allowEdits, approved } = approval
   if (!allowEdits || approved !== undefined) return { status: 'none' }
-  if (allowEdits === true) return { status: 'offered', keys: 'all', input }
-  return allowEdits.length > 0 ? { status: 'offered', keys: allowEdits, input } : { status: 'none' }
+  if (allowEdits === true) return { status: 'offered', keys: 'all', input, disabled }
+  if (allowEdits.length === 0) return { status: 'none' }
+  return { status: 'offered', keys: allowEdits, input, disabled }
 }
 
 function showArguments(
   { input }: ToolCallPart,
   { display }: ToolCallApproval,
-  { exact = false, maxLength }: ApprovalViewOptions,
+  { exact = false, fields = false }: ApprovalViewOptions,
+  room: Room,
 ): ApprovalArguments | undefined {
   const differing = display === undefined ? [] : findDifferences(display, input)
   const shown = exact || display === undefined ? input : display
   // A server that shows nothing of arguments that are there hides them: then it is to be seen that they are.
   if (isEmpty(shown) && isEmpty(input)) return undefined
   return {
-    text: displayJson(shown, { maxLength }),
+    text: fields ? displayText('') : room.take(1, (limits) => displayJson(shown, limits)),
+    fields: fields ? showFields(shown, room) : [],
     masked: exact ? [] : differing,
     revealable: differing.length > 0,
   }
+}
+
+/** As many as there is room for, each in at most half of it, so that a long one does not crowd out the others. */
+function showFields(input: unknown, room: Room): readonly ArgumentField[] {
+  if (input === undefined) return []
+  if (!isRecord(input)) return [{ key: undefined, ...showValue(input, room) }]
+  const fields: ArgumentField[] = []
+  const entries = Object.entries(input)
+  for (const [at, [key, value]] of entries.entries()) {
+    if (room.isFull()) {
+      const rest = Object.fromEntries(entries.slice(at))
+      room.take(1, (limits) => displayJson(rest, limits))
+      break
+    }
+    const label = room.take(0.5, (limits) => displayText(key, { ...limits, multiline: false }))
+    fields.push({ key: label, ...showValue(value, room) })
+  }
+  return fields
+}
+
+function showValue(value: unknown, room: Room): Omit<ArgumentField, 'key'> {
+  const isText = typeof value === 'string'
+  const show = (limits: DisplayLimits) => (isText ? displayText(value, limits) : displayJson(value, limits))
+  return { value: room.take(0.5, show, 'beside'), isText }
 }
 
 function isEmpty(value: unknown): boolean {

@@ -1,4 +1,5 @@
 import { type AnyClientTool, CountersignError, type ToolOutput } from '@countersign/core'
+import { copyJson } from './json.js'
 
 /** Runs one client tool. Whatever goes wrong is its result: a tool never breaks the chat. */
 export async function runClientTool(
@@ -7,26 +8,31 @@ export async function runClientTool(
   context: { readonly toolCallId: string; readonly signal: AbortSignal },
 ): Promise<ToolOutput> {
   try {
-    const checked = await tool.input['~standard'].validate(input)
-    if (checked.issues) throw new CountersignError('tool-failed', describe(tool.name, checked.issues))
+    const args = await validate(tool.input, input, `The arguments of "${tool.name}" are not valid`)
     // Stopped while the arguments were checked: it does not start any more.
-    context.signal.throwIfAborted()
+    if (context.signal.aborted) throw context.signal.reason
     // The schema has just said that this is the tool's own input type.
-    const output: unknown = await tool.execute(checked.value as never, context)
-    return { output: output === undefined ? null : output }
+    const given: unknown = await tool.execute(args as never, context)
+    const output = tool.output
+      ? await validate(tool.output, given, `The result of "${tool.name}" is not valid`)
+      : given
+    const { value = null, fault } = copyJson(output)
+    if (fault !== undefined)
+      throw new CountersignError('tool-failed', `The result of "${tool.name}": ${fault}`)
+    return { output: value }
   } catch (error) {
     return { error: { message: error instanceof Error ? error.message : String(error) } }
   }
 }
 
-function describe(
-  name: string,
-  issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[],
-): string {
-  const list = issues.map(({ path, message }) =>
+/** What the schema makes of the value. Throws, naming every fault, where it does not fit. */
+async function validate(schema: AnyClientTool['input'], value: unknown, problem: string): Promise<unknown> {
+  const checked = await schema['~standard'].validate(value)
+  if (!checked.issues) return checked.value
+  const list = checked.issues.map(({ path, message }) =>
     path?.length ? `${path.map(key).join('.')}: ${message}` : message,
   )
-  return `The arguments of "${name}" are not valid: ${list.join('; ')}`
+  throw new CountersignError('tool-failed', `${problem}: ${list.join('; ')}`)
 }
 
 function key(segment: unknown): string {

@@ -2,6 +2,7 @@ import {
   type ChatSnapshot,
   CountersignError,
   type FilePart,
+  isRecord,
   type SessionGrant,
   type ToolMap,
   type UIMessage,
@@ -16,8 +17,9 @@ import {
   type ToolResult,
 } from './acts.js'
 import { createExpiry } from './expiry.js'
+import { copyJson } from './json.js'
 import type { Observer } from './observation.js'
-import type { ChatClientOptions } from './options.js'
+import { areMessages, type ChatClientOptions, messageList } from './options.js'
 import type { KeptThread } from './persistence/persistence.js'
 import type { AnswerResult, SendResult } from './results.js'
 import { createRunner, type Runner } from './runner.js'
@@ -67,7 +69,8 @@ type FixedOption = 'threadId' | 'initialMessages' | 'statePatch' | 'persistence'
  * The constructor does nothing that could be observed from outside. All methods may be passed around without their object.
  */
 export class ChatClient<Tools extends ToolMap = ToolMap> {
-  readonly threadId: string
+  /** The option, or a random id: made when a request or whoever reads this first needs it, never by the constructor or a snapshot. */
+  declare readonly threadId: string
   readonly #session: Session<Tools>
   readonly #kept: KeptThread | undefined
   readonly #runner: Runner
@@ -81,7 +84,8 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   constructor(options: ChatClientOptions<Tools>) {
     const session = new Session(options)
     this.#session = session
-    this.threadId = session.threadId
+    // No getter of the class: a framework may read it from a proxy, which has no private members.
+    Object.defineProperty(this, 'threadId', { get: () => session.threadId, enumerable: true })
     this.#initial = session.store.getSnapshot()
     this.#kept = options.persistence?.open(session, {
       isUnused: (underWay) => {
@@ -102,7 +106,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   }
 
   /** Calls `listener` after every change; returns how to leave. */
-  subscribe = (listener: () => void): (() => void) => this.#session.store.subscribe(listener)
+  subscribe = (listener: () => void): (() => void) => this.#session.store.subscribe(called(listener))
 
   /** Everything there is to show. The same object until something changes. */
   getSnapshot = (): ChatSnapshot<Tools> => typed(this.#session.store.getSnapshot())
@@ -118,7 +122,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   /** Calls `listener` when that one message changes. */
   subscribeMessage = (id: string, listener: () => void): (() => void) =>
-    this.#session.store.subscribeMessage(id, listener)
+    this.#session.store.subscribeMessage(id, called(listener))
 
   /**
    * Sends what a person says. While a run is open it is queued; while approvals are pending `onPendingMessage` decides. Never rejects;
@@ -142,13 +146,14 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * that carried the answer has ended, or at once where none can go out yet.
    */
   addToolApprovalResponse = (response: ApprovalResponse): Promise<AnswerResult> =>
-    this.#act('answer', response)
+    this.#act('answer', record(response))
 
   /** Gives the result of a client tool that the application runs itself. */
-  addToolResult = (result: ToolResult): Promise<AnswerResult> => this.#act('giveResult', result)
+  addToolResult = (result: ToolResult): Promise<AnswerResult> => this.#act('giveResult', record(result))
 
   /** Answers a question of the agent that concerns no tool call, or declines to. */
-  respondToInterrupt = (response: InterruptResponse): Promise<AnswerResult> => this.#act('respond', response)
+  respondToInterrupt = (response: InterruptResponse): Promise<AnswerResult> =>
+    this.#act('respond', record(response))
 
   /** Ends the open run and holds the queue. Answers that were not sent are kept for the next request. */
   stop = (): void => void this.#act('stop', undefined)
@@ -160,14 +165,19 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   resume = (): Promise<void> => this.#act('resume', undefined)
 
   /** Drops the last answer (or everything after the user message that `messageId` answers) and asks for it again. */
-  regenerate = ({ messageId }: { readonly messageId?: string } = {}): Promise<SendResult> =>
-    this.#act('regenerate', messageId)
+  regenerate = (from: { readonly messageId?: string } = {}): Promise<SendResult> =>
+    this.#act('regenerate', record(from).messageId)
 
   /** Empties the conversation and voids what is under way. */
   clear = (): void => this.setMessages([])
 
-  /** Replaces the conversation and voids what is under way: the open run, the queue, answers not yet sent. */
-  setMessages = (messages: readonly UIMessage<Tools>[]): void => {
+  /**
+   * Replaces the conversation and voids what is under way: the open run, the queue, answers not yet sent. Takes a list, no function. Throws
+   * `invalid-argument` and changes nothing where a message is none.
+   */
+  setMessages = (messages: readonly UIMessage<Tools>[] | readonly UIMessage[]): void => {
+    if (!areMessages(messages))
+      throw new CountersignError('invalid-argument', `setMessages takes ${messageList}. Nothing was changed.`)
     this.#kept?.replace()
     void this.#act('setMessages', typed(messages))
   }
@@ -177,14 +187,20 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * CountersignError where it cannot be asked.
    */
   grants = async (): Promise<readonly SessionGrant[]> => {
-    const { connection, headers = {} } = this.#session.options
-    return (await connection.grants?.({ threadId: this.threadId }, { headers })) ?? []
+    const { headers, options } = this.#session
+    return (await options.connection.grants?.({ threadId: this.threadId }, { headers })) ?? []
   }
 
   /** Ends one of them by its id, or all: the next call asks again. Resolves with how many there were; rejects as `grants` does. */
   revokeGrant = async (id?: string): Promise<number> => {
-    const { connection, headers = {} } = this.#session.options
-    return (await connection.revokeGrant?.({ threadId: this.threadId, id }, { headers })) ?? 0
+    // Whatever is handed over by mistake, as an event is to a click handler, must not end them all.
+    if (id !== undefined && typeof id !== 'string')
+      throw new CountersignError(
+        'invalid-argument',
+        'revokeGrant takes the id of a grant, or nothing for all.',
+      )
+    const { headers, options } = this.#session
+    return (await options.connection.revokeGrant?.({ threadId: this.threadId, id }, { headers })) ?? 0
   }
 
   /** Changes options. They count from their next use on; an open run keeps the connection it has. */
@@ -211,12 +227,17 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     }
   }
 
-  /** A page is gone. What runs goes on; nothing is lost or cancelled. */
+  /** A page is gone. What runs goes on, unless `onDetach` says otherwise; nothing is lost or cancelled. */
   detach = (): void => {
     if (this.#attached === 0 || --this.#attached > 0) return
     this.#unwatch?.()
     this.#expiry.stop()
     this.#kept?.leaveIfUnused()
+    // Not at once: a page may be taken away and put back in one turn.
+    if (this.#session.options.onDetach === 'stop')
+      queueMicrotask(() => {
+        if (this.#attached === 0) this.stop()
+      })
   }
 
   /** Ends everything for good. */
@@ -233,7 +254,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * Tells `observer` every request, act and step of this client, in order, each before it takes effect; returns how to leave. For
    * devtools and logs: an observer must not act. Costs nothing while there is none.
    */
-  observe = (observer: Observer): (() => void) => this.#session.observe(observer)
+  observe = (observer: Observer): (() => void) => this.#session.observe(called(observer))
 
   /** What a person can do, in one object that stays the same: bindings hand it out as it is. */
   readonly actions: ChatActions<Tools> = {
@@ -258,11 +279,39 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   #userMessage(input: SendInput): UIMessage | CountersignError {
     if (this.#runner.disposed) return disposedError()
-    const { text, files = [], metadata } = typeof input === 'string' ? { text: input } : input
-    const parts = [...(text ? [{ type: 'text' as const, text }] : []), ...files]
-    if (parts.length === 0)
-      return new CountersignError('invalid-argument', 'A message needs a text or a file.')
+    const {
+      text = '',
+      files = [],
+      metadata,
+    } = record(copyJson(typeof input === 'string' ? { text: input } : input).value)
+    const fits =
+      typeof text === 'string' &&
+      Array.isArray(files) &&
+      files.every(isFile) &&
+      (text.trim() || files.length > 0) &&
+      (metadata === undefined || isRecord(metadata))
+    if (!fits) return new CountersignError('invalid-argument', noMessage)
+    const parts = [...(text.trim() ? [{ type: 'text' as const, text }] : []), ...files]
     const id = this.#session.newId()
     return { id, role: 'user', parts, createdAt: this.#session.now(), ...(metadata && { metadata }) }
   }
+}
+
+const noMessage =
+  'sendMessage takes a text that is not blank, or `{ text, files, metadata }`. A file is `{ type: "file", media, source }`: read a File into the `source` of one first.'
+
+/** What is none holds nothing: an act that gets it finds nothing to do, and says so. */
+function record<T>(value: T): T & Record<string, unknown> {
+  return typed(isRecord(value) ? value : {})
+}
+
+/** A listener that is none would throw at every change, far from whoever gave it. */
+function called<T>(listener: T): T {
+  if (typeof listener === 'function') return listener
+  throw new CountersignError('invalid-argument', 'A listener has to be a function.')
+}
+
+/** A `File` of the platform is none: its bytes would stay behind. */
+function isFile(value: unknown): value is FilePart {
+  return isRecord(value) && value.type === 'file' && isRecord(value.source)
 }

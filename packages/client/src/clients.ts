@@ -6,7 +6,8 @@ type Given<Tools extends ToolMap> = Partial<ChatClientOptions<Tools>>
 
 /**
  * The clients of one provider, by thread: whoever asks for a thread gets the same client. A new thread is another client, never a
- * reset, so that what runs in the old one goes on. All of it is memory only: a registry that is never used needs no end.
+ * reset, so that what runs in the old one goes on, and coming back finds it. No thread is one chat, too. All of it is memory only, and kept
+ * as long as the registry is: one that is never used needs no end.
  */
 export interface ChatClients<Tools extends ToolMap = ToolMap> {
   /** The client of the provider itself. */
@@ -26,11 +27,12 @@ export function createChatClients<Tools extends ToolMap>(
   source: ChatClient<Tools> | Given<Tools>,
 ): ChatClients<Tools> {
   let base: Given<Tools> = source instanceof ChatClient ? {} : present(source)
+  /** By the thread each was asked for; `''` is the chat of no thread. To ask a client for its own would give it a random one. */
   const byThread = new Map<string, ChatClient<Tools>>()
   /** What pages gave to each client, over what the provider gives to all it made. */
   const overrides = new WeakMap<ChatClient<Tools>, Given<Tools>>()
-  /** A client that came from outside has options of its own. */
-  const made = new WeakSet<ChatClient<Tools>>()
+  /** The clients made here, and the thread each was made for. One that came from outside has options of its own. */
+  const made = new WeakMap<ChatClient<Tools>, string>()
 
   function change(client: ChatClient<Tools>, before: Given<Tools>, now: Given<Tools>): void {
     const changes = changed(before, now)
@@ -38,10 +40,12 @@ export function createChatClients<Tools extends ToolMap>(
   }
 
   function find(options: Given<Tools>): ChatClient<Tools> {
-    const known = options.threadId === undefined ? undefined : byThread.get(options.threadId)
+    const { threadId = '' } = options
+    const unnamed = byThread.get('')
+    const known = unnamed?.getSnapshot().threadId === threadId ? unnamed : byThread.get(threadId)
     if (known) return known
     const client = new ChatClient<Tools>(complete(options))
-    made.add(client)
+    made.set(client, threadId)
     return client
   }
 
@@ -49,9 +53,9 @@ export function createChatClients<Tools extends ToolMap>(
     return {
       main,
       get(own) {
-        if (own.threadId === undefined || own.threadId === main.threadId) return main
+        if (own.threadId === undefined || own.threadId === main.getSnapshot().threadId) return main
         const client = find({ ...base, ...present(own) })
-        byThread.set(client.threadId, client)
+        byThread.set(own.threadId, client)
         return client
       },
       turnTo: (next) => around(next instanceof ChatClient ? next : find(present(next))),
@@ -59,8 +63,9 @@ export function createChatClients<Tools extends ToolMap>(
         const before = base
         base = present(options)
         // Only now, so that a main client of a render that came to nothing is kept by nobody.
-        byThread.set(main.threadId, main)
-        for (const client of byThread.values()) {
+        const name = made.get(main) ?? main.getSnapshot().threadId
+        if (name || made.has(main)) byThread.set(name, main)
+        for (const client of new Set(byThread.values())) {
           if (!made.has(client)) continue
           const own = overrides.get(client)
           change(client, { ...before, ...own }, { ...base, ...own })

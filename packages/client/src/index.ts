@@ -3,6 +3,7 @@ export {
   type ChatStatus,
   CountersignError,
   clientTool,
+  type DisplayLimits,
   type DisplayText,
   displayJson,
   displayText,
@@ -34,7 +35,9 @@ export {
   type ApprovalStatus,
   type ApprovalView,
   type ApprovalViewOptions,
+  type ArgumentField,
   approvalView,
+  argumentFields,
 } from './approval-view.js'
 export {
   type ChatActions,

@@ -13,6 +13,8 @@ export interface IndexedDbOptions {
   name?: string | undefined
   /** Reads what an older version of this package stored. */
   migrate?: MigrateRecord | undefined
+  /** While texts grow the record is saved no more often than this, in milliseconds. Default 250. */
+  saveEvery?: number | undefined
 }
 
 /**
@@ -35,11 +37,10 @@ export interface IndexedDbOptions {
  * @example new ChatClient({ connection, threadId, persistence: indexedDb() })
  */
 export function indexedDb(options: IndexedDbOptions = {}): Persistent {
-  const { name = 'countersign', migrate } = options
+  const { name = 'countersign', migrate, saveEvery = 250 } = options
   if (typeof name !== 'string' || name === '') throw invalid('name', 'the name of a database')
-  return persistent(
-    textPersistence(textsOf(createStore(name, 'threads')), { prefix: '', migrate, instead: '' }),
-  )
+  const texts = textsOf(createStore(name, 'threads'))
+  return persistent(textPersistence(texts, { prefix: '', migrate, instead: '' }), { saveEvery })
 }
 
 function textsOf(store: UseStore): TextStore {

@@ -12,7 +12,7 @@ export function createLiveChannel<Tools extends ToolMap>(
   session: Session<Tools>,
   runner: { isOpen(run: Run): boolean; check(): void },
 ) {
-  const { state, dispatch, threadId } = session
+  const { state, dispatch } = session
   /** The channel broke under them: nobody knows whether the server has them, and the end of the run decides. */
   const lost = new Set<Answered>()
 
@@ -58,7 +58,7 @@ export function createLiveChannel<Tools extends ToolMap>(
     /** Sends an answer into the run. Gives whether it is on its way: what is not goes out as it would over any connection. */
     send(run: Run, answered: Answered): boolean {
       const { connection } = run
-      const { headers = {} } = session.options
+      const { headers } = session
       const approvalId = idIn(run, answered)
       if (!connection.answer || state.run.phase !== 'streaming') return false
       const resume = resumeEntries(state, false).filter(({ interruptId }) => interruptId === approvalId)
@@ -67,7 +67,7 @@ export function createLiveChannel<Tools extends ToolMap>(
       run.carried.add(answered)
       const answer = connection.answer.bind(connection)
       void deliver(run, answered, () =>
-        answer({ threadId, runId: run.id, resume }, { signal: run.signal, headers }),
+        answer({ threadId: session.threadId, runId: run.id, resume }, { signal: run.signal, headers }),
       )
       return true
     },

@@ -9,7 +9,7 @@ import type { AnswerResult } from './results.js'
 /** What became of an answer that did not simply have its effect, and what helps. */
 export interface NextStep {
   /**
-   * `kept`: it is kept here and counts once it has arrived. `unused`: it did not count, and its request is closed or cannot be answered.
+   * `kept`: it is kept here and counts once it has arrived. `unused`: it did not count; its request is closed or cannot be answered, unless `next` is `correct`.
    * `unclear`: it counted, and its call may or may not have run.
    */
   readonly state: 'kept' | 'unused' | 'unclear'
@@ -19,9 +19,9 @@ export interface NextStep {
    * `retry`: `client.retry()` sends the same answer again, and nothing runs twice. `ask-again`: the person says what they want once more,
    * and the agent can ask anew. `sign-in`: as the person who was asked; what is `kept` goes out with `client.retry()` then. `reload`: the
    * page is behind what the server knows. `check`: the person looks at what the call was to change, before asking for it again.
-   * `none`: there is nothing to do.
+   * `correct`: the request is still open, and is answered again with other arguments. `none`: there is nothing to do.
    */
-  readonly next: 'retry' | 'ask-again' | 'sign-in' | 'reload' | 'check' | 'none'
+  readonly next: 'retry' | 'ask-again' | 'sign-in' | 'reload' | 'check' | 'correct' | 'none'
 }
 
 /**
@@ -46,6 +46,12 @@ const steps: Readonly<Record<ApprovalErrorCode, NextStep>> = {
     message:
       'The server could not accept this answer: the changed arguments do not fit the tool, or the answer was malformed. Ask again.',
     next: 'ask-again',
+  },
+  'approval-edit-invalid': {
+    state: 'unused',
+    message:
+      'The changed arguments do not fit the tool. Nothing was run. Correct them, or answer without changes.',
+    next: 'correct',
   },
   'approval-not-found': {
     state: 'unused',
@@ -127,6 +133,7 @@ const refusedRequest: NextStep = {
 
 function ofCall({ approval, error }: ToolCallPart): NextStep | undefined {
   if (approval?.problem) return steps[approval.problem]
+  if (error?.code === 'approval-edit-invalid') return steps[error.code]
   return error?.code === 'interrupted' ? steps['approval-interrupted'] : undefined
 }
 

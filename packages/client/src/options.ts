@@ -5,13 +5,17 @@ import {
   CountersignError,
   type FinishedRun,
   type Interrupt,
+  isRecord,
+  isThreadRecord,
   type ToolCallApproval,
   type ToolCallPart,
   type ToolMap,
   type UIMessage,
+  type UnknownEvent,
 } from '@countersign/core'
 import type { Compat } from './compat.js'
 import type { Connection } from './connections/connection.js'
+import type { HeadersGiven } from './connections/fetch.js'
 import type { Persistent } from './persistence/persistence.js'
 import type { Notify } from './schedule.js'
 import type { Tabs } from './tabs/link.js'
@@ -46,10 +50,11 @@ export type CheckResponse = (payload: unknown, interrupt: Interrupt) => string |
 export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   /** How to reach the agent: `fetchServerSentEvents(url)`, `fetchHttpStream(url)`, `stream(fn)` or your own. */
   connection: Connection
-  /** Default: a new random id. */
+  /** Default: a random id, made with the first request or when somebody asks for it, so that nothing random happens while a server renders. */
   threadId?: string | undefined
-  initialMessages?: readonly UIMessage<Tools>[] | undefined
-  /** Tools that run here. Tools the application answers itself (`addToolResult`) need not be named. */
+  /** Checked: each needs an `id`, a `role` and `parts`. */
+  initialMessages?: readonly UIMessage<Tools>[] | readonly UIMessage[] | undefined
+  /** Tools that run here, each of another name. Tools the application answers itself (`addToolResult`) need not be named. */
   tools?: readonly AnyClientTool[] | undefined
   /** Applies AG-UI state and activity deltas: `statePatch` of `@countersign/client/state-patch`. */
   statePatch?: ApplyPatch | undefined
@@ -65,7 +70,7 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   /** Sent with every request, for the agent. */
   forwardedProps?: unknown
   /** Sent with every request, by connections that have headers. */
-  headers?: Readonly<Record<string, string>> | undefined
+  headers?: HeadersGiven | undefined
   /**
    * The person speaks while approvals are pending: `cancel` them (default), `queue` the message until they are answered, or `reject` it
    * (the text stays with the caller).
@@ -81,11 +86,22 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   onToolCall?: ((call: Pick<ToolCallPart<Tools>, 'id' | 'name' | 'input'>) => void) | undefined
   onFinish?: ((info: FinishedInfo<Tools>) => void) | undefined
   onError?: ((error: CountersignError) => void) | undefined
-  /** Events of the agent that are the application's own: custom, raw, steps, unknown types. */
-  onEvent?: ((event: AGUIEvent | { readonly type: string }) => void) | undefined
+  /**
+   * Events of the agent that are the application's own: custom, raw, steps, and those of types that AG-UI does not have. `event.type`
+   * narrows: `if (event.type === 'CUSTOM' && event.name === 'chart') draw(event.value)`.
+   */
+  onEvent?: ((event: AGUIEvent | UnknownEvent) => void) | undefined
   /** Something odd that did no harm. Default: `console.warn`, outside production. */
   onWarning?: ((message: string) => void) | undefined
-  /** Ids of messages, runs and threads. Default: random UUIDs. */
+  /**
+   * What becomes of the open run and the tools at work when the last page that shows the chat is gone: they go on (`continue`, the
+   * default), and whoever holds the client reaches them; or they are stopped, as by `stop()`.
+   */
+  onDetach?: 'continue' | 'stop' | undefined
+  /**
+   * Ids of messages, runs and threads. Default: random UUIDs. Where the platform has no `crypto` (React Native) they come from
+   * `Math.random`: give your own there if ids must not be guessed.
+   */
   generateId?: (() => string) | undefined
   /** Milliseconds since the epoch. Default: `Date.now`. */
   now?: (() => number) | undefined
@@ -111,6 +127,7 @@ const kinds: { readonly [Name in keyof ChatClientOptions]?: string } = {
   tabs: 'object',
   headers: 'object',
   onPendingMessage: 'cancel | queue | reject',
+  onDetach: 'continue | stop',
   checkResponse: callback,
   onApprovalRequest: callback,
   onToolCall: callback,
@@ -141,6 +158,11 @@ export function checkOptions<Tools extends ToolMap>(
   for (const [name, kind] of Object.entries(kinds)) {
     if (given[name] !== undefined && !fits(given[name], kind)) fail(name, `of the kind ${kind}`)
   }
+  const { tools = [], initialMessages = [] } = options
+  if (!tools.every((tool) => isRecord(tool) && isRecord(tool.input) && typeof tool.execute === 'function'))
+    fail('tools', 'a list of what `clientTool(...)` or `toolDefinition(...).client(...)` gives')
+  if (new Set(tools.map(({ name }) => name)).size < tools.length) fail('tools', 'of different names')
+  if (!areMessages(initialMessages)) fail('initialMessages', messageList)
   if (options.persistence && typeof options.persistence.open !== 'function')
     fail('persistence', '`webStorage()`, `indexedDb()` or your own storage in `persistent(...)`')
   if (options.tabs && !options.persistence)
@@ -148,6 +170,13 @@ export function checkOptions<Tools extends ToolMap>(
   if (options.persistence && options.threadId === undefined) {
     fail('threadId', 'given where `persistence` is: a conversation under a random one is never found again')
   }
+}
+
+export const messageList = 'a list of UI messages, each with an `id`, a `role` and `parts`'
+
+/** Half a message would stop the machine half-way, with what was there before already gone. */
+export function areMessages(messages: unknown): messages is readonly UIMessage[] {
+  return isThreadRecord({ version: 1, messages, unsentOutputs: [], ready: [], interrupts: [], queue: [] })
 }
 
 function fail(option: string, expected: string): never {

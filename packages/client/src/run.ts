@@ -12,7 +12,7 @@ import {
 import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
 import { Pace } from './pace.js'
 import type { Answered } from './results.js'
-import type { Session } from './session.js'
+import { type Session, typed } from './session.js'
 
 /** `message`: the person spoke. `continuation`: their answers go out. `retry`: the person asked for it again.
  * `rejoin`: the same, of a run that goes on where its stream broke off. */
@@ -20,6 +20,8 @@ export type RunKind = 'message' | 'continuation' | 'retry' | 'rejoin'
 
 /** A run that broke off: how far it was read, and the reader that knows what was open. */
 export interface BrokenRun {
+  /** The one it was opened with: another, though made alike, may know nothing of it. */
+  readonly connection: Connection
   readonly cursor: RunCursor
   readonly reader: EventReader
 }
@@ -71,14 +73,15 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     onEnd: (run: Run, end: RunEnd) => void,
   ) {
     const { state, options } = session
-    const { connection, compat, headers = {} } = options
+    const { connection, compat } = options
     this.#session = session
     this.kind = kind
     this.carried = new Set(state.unsent)
     this.#input = input
-    this.connection = compat?.(connection, (message) => session.warn(message)) ?? connection
+    this.connection =
+      rejoin?.connection ?? compat?.(connection, (message) => session.warn(message)) ?? connection
     this.#messages = session.store.getSnapshot().messages
-    this.#headers = headers
+    this.#headers = session.headers
     this.#rejoin = rejoin
     this.#onEnd = onEnd
     this.#lastEventId = rejoin?.cursor.lastEventId
@@ -87,7 +90,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
       createEventReader({
         threadId: input.threadId,
         runId: input.runId,
-        onUnknown: (event) => session.callBack(() => session.options.onEvent?.(event)),
+        onUnknown: (event) => session.callBack(() => session.options.onEvent?.(typed(event))),
         onWarning: ({ message }) => session.warn(message),
       })
     this.done = new Promise((resolve) => {
@@ -139,7 +142,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
       for await (const batch of this.#events()) {
         const together: readonly unknown[] = Array.isArray(batch) ? batch : [batch]
         empty &&= together.length === 0
-        for (let at = 0; at < together.length; ) {
+        for (let at = 0; at < together.length && !this.#ended; ) {
           let isOver = false
           const take = () => {
             while (at < together.length && !isOver && !this.#ended) {
@@ -149,9 +152,10 @@ export class StreamRun<Tools extends ToolMap> implements Run {
           }
           if (together.length > 1) this.#session.together(take)
           else take()
-          if (this.#ended) return { type: 'aborted' }
-          if (isOver) await this.#pace.nextSlice()
+          if (isOver && !this.#ended) await this.#pace.nextSlice()
         }
+        // Stopped: the source is not asked for more.
+        if (this.#ended) return { type: 'aborted' }
       }
       if (empty) throw emptyResponse()
       this.#reader.end()
@@ -172,12 +176,18 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   #breakOff(error: CountersignError): RunEnd {
     const between = error.code === 'connection-failed' || error.code === 'truncated-stream'
     const { run } = this.#session.state
+    // The server has said why it failed, and that stays the reason; what was wrong after it is the cause beside it.
+    if (run.phase !== 'idle' && run.failure) {
+      const { code, message, data } = run.failure
+      return { type: 'failed', error: new CountersignError(code, message, data, error) }
+    }
     // All was said before it broke: asking again would be answered twice.
     if (between && run.phase === 'streaming' && run.finish) return { type: 'success' }
     if (!between || !this.connection.rejoin || run.phase !== 'streaming') return { type: 'failed', error }
     const { threadId, runId } = this.#input
     const lastEventId = this.#lastEventId
     this.broken = {
+      connection: this.connection,
       reader: this.#reader,
       cursor: { threadId, runId, ...(lastEventId !== undefined && { lastEventId }) },
     }

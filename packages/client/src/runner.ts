@@ -110,7 +110,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   /** The person wants the last request again: its broken run goes on where it can, else it is repeated from the present state. */
   async function again(): Promise<void> {
     personActs()
-    if (broken && session.options.connection.rejoin) {
+    if (broken) {
       const before = generation
       const end = await open('rejoin', undefined, broken).done
       const nothingThere = end.type === 'failed' && end.error.code === 'empty-response'
@@ -123,9 +123,16 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   function open(kind: RunKind, before?: () => void, rejoin?: BrokenRun): Run {
     return store.batch(() => {
       before?.()
+      if (kind === 'retry') dispatch({ type: 'drop-unfinished' })
       const { threadId } = session
       const runId = rejoin?.cursor.runId ?? session.newId()
-      const input = createRequest(state, { ...session.options, threadId, runId, again: kind === 'retry' })
+      const input = createRequest(state, {
+        ...session.options,
+        threadId,
+        runId,
+        again: kind === 'retry',
+        warn: (message) => session.warn(message),
+      })
       session.seen?.({ type: 'request', input, rejoin: rejoin?.cursor })
       const opened = new StreamRun(session, kind, input, rejoin, closed)
       run = opened
@@ -158,7 +165,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     if (end.type !== 'aborted') {
       if (end.type === 'failed') session.failed(end.error)
       else session.callBack(() => session.options.onFinish?.(typed(info)))
-      for (const job of jobs) void runTool(job, before)
+      runTools(jobs, before)
       // A listener or callback may have acted meanwhile.
       if (before === generation && !run && !held) {
         if (!(owed && end.type === 'success' && goOn())) sendQueued()
@@ -191,6 +198,16 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     })
   }
 
+  /** Side by side, but for calls with one id, whose outputs are told apart by their order. */
+  function runTools(jobs: readonly ToolJob[], before: number): void {
+    const running = new Map<string, Promise<void>>()
+    for (const job of jobs) {
+      const work = () => runTool(job, before)
+      const { id } = job.call
+      running.set(id, running.get(id)?.then(work) ?? work())
+    }
+  }
+
   async function runTool({ call, tool }: ToolJob, before: number): Promise<void> {
     // Whoever heard of the end of the run may have stopped the chat, and so may whoever hears of this call.
     if (before !== generation) return
@@ -201,8 +218,11 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     const context = { toolCallId: call.id, signal: toolsAbort.signal }
     const result = stored ? await runClientTool(tool, call.input, context) : notStored
     if (before !== generation) return
-    giveOutput(call.id, result)
-    check()
+    // One round, as for a person's answer: nobody sees the state between the result and its request.
+    store.batch(() => {
+      giveOutput(call.id, result)
+      check()
+    })
     rest()
   }
 
@@ -251,7 +271,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     /** Runs what the last run left to this client, where nothing runs: after a reload. Gives whether nothing stopped it meanwhile. */
     startTools(): boolean {
       const before = generation
-      for (const job of store.batch(claimTools)) void runTool(job, before)
+      runTools(store.batch(claimTools), before)
       return before === generation
     },
 

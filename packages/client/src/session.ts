@@ -8,6 +8,7 @@ import {
   type LocalAct,
   type ToolMap,
 } from '@countersign/core'
+import { headersByName } from './connections/fetch.js'
 import type { Observation, Observer } from './observation.js'
 import { type ChatClientOptions, checkOptions } from './options.js'
 import { scheduleBy } from './schedule.js'
@@ -17,18 +18,22 @@ import { scheduleBy } from './schedule.js'
  * that changes the state goes through `dispatch`.
  */
 export class Session<Tools extends ToolMap> {
-  readonly threadId: string
   readonly store: ChatStore
   readonly state: ChatState
   options: ChatClientOptions<Tools>
+  #threadId: string
 
   constructor(options: ChatClientOptions<Tools>) {
     checkOptions(options)
-    this.options = options
-    this.threadId = options.threadId ?? this.newId()
+    const { initialMessages, ...kept } = options
+    this.options = kept
+    this.#threadId = options.threadId ?? ''
+    const threadIdOf = () => this.#threadId
     this.store = createChatStore({
-      threadId: this.threadId,
-      messages: typed(options.initialMessages),
+      get threadId() {
+        return threadIdOf()
+      },
+      messages: typed(initialMessages),
       applyPatch: options.statePatch,
       moreSteps: options.persistence?.steps,
       schedule: scheduleBy(() => this.options.notify),
@@ -37,12 +42,32 @@ export class Session<Tools extends ToolMap> {
     this.state = this.store.state
   }
 
+  /** A random one is made when it is first needed: a server and the page that hydrates what it rendered know none yet. */
+  get threadId(): string {
+    this.#threadId ||= this.newId()
+    return this.#threadId
+  }
+
+  /** What the application's own function gives, if that is a new id: a message under an old one would be taken for that message. */
   newId(): string {
-    return (this.options.generateId ?? randomId)()
+    let id: unknown
+    this.callBack(() => {
+      id = this.options.generateId?.()
+    })
+    return typeof id === 'string' && id && !this.state.messages.has(id) ? id : randomId()
+  }
+
+  /** The `headers` option, as connections take them. */
+  get headers(): Readonly<Record<string, string>> {
+    return headersByName(this.options.headers)
   }
 
   now(): number {
-    return (this.options.now ?? Date.now)()
+    let time: unknown
+    this.callBack(() => {
+      time = this.options.now?.()
+    })
+    return typeof time === 'number' && time >= 0 ? time : Date.now()
   }
 
   setOptions(options: Partial<ChatClientOptions<Tools>>): void {
@@ -141,10 +166,12 @@ function report(error: unknown): void {
   else console.error(error)
 }
 
-/** `crypto.randomUUID` is missing on pages that are not secure contexts; the bytes are not. */
+/** `crypto.randomUUID` is missing on pages that are not secure contexts, and all of `crypto` in React Native. */
 function randomId(): string {
-  if (typeof crypto.randomUUID === 'function') return crypto.randomUUID()
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+  const { crypto }: { crypto?: Crypto } = globalThis
+  if (typeof crypto?.randomUUID === 'function') return crypto.randomUUID()
+  const bytes = Uint8Array.from({ length: 16 }, () => Math.random() * 256)
+  return Array.from(crypto?.getRandomValues(bytes) ?? bytes, (byte) =>
     byte.toString(16).padStart(2, '0'),
   ).join('')
 }

@@ -1,3 +1,4 @@
+import { CountersignError } from '@countersign/core'
 import type { Tabs } from './tabs/link.js'
 import { joinTabs } from './tabs/member.js'
 
@@ -9,6 +10,11 @@ export interface TabsOptions {
   prefix?: string | undefined
   locks?: Pick<LockManager, 'request'> | undefined
   BroadcastChannel?: typeof globalThis.BroadcastChannel | undefined
+  /**
+   * How long, in milliseconds, the leading tab may take to show itself to a new one and to begin an act it is asked for: a browser may have
+   * frozen it. After that a new tab shows what is stored; an act fails, for good, and `onError` hears `connection-failed`. Default 5,000.
+   */
+  timeout?: number | undefined
 }
 
 /**
@@ -19,6 +25,11 @@ export interface TabsOptions {
  * @example new ChatClient({ connection, threadId, persistence: indexedDb(), tabs: tabs() })
  */
 export function tabs(options: TabsOptions = {}): Tabs {
+  const { timeout = 5000 } = options
+  if (!Number.isFinite(timeout) || timeout < 0)
+    throw new CountersignError('invalid-option', '`timeout` must be a number of milliseconds.', {
+      option: 'timeout',
+    })
   return {
     join(host) {
       const locks = options.locks ?? globalThis.navigator?.locks
@@ -26,7 +37,7 @@ export function tabs(options: TabsOptions = {}): Tabs {
       if (!locks || !Channel) return undefined
       const name = `${options.prefix ?? 'countersign:'}${host.threadId}`
       const channel = open(Channel, name)
-      return channel && joinTabs(host, channel, locks, name)
+      return channel && joinTabs(host, channel, locks, name, timeout)
     },
   }
 }

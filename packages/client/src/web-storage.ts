@@ -14,6 +14,8 @@ export interface WebStorageOptions {
   prefix?: string | undefined
   /** Reads what an older version of this package stored. */
   migrate?: MigrateRecord | undefined
+  /** While texts grow the record is saved no more often than this, in milliseconds. Default 250. */
+  saveEvery?: number | undefined
 }
 
 /**
@@ -36,11 +38,11 @@ export interface WebStorageOptions {
  * @example new ChatClient({ connection, threadId, persistence: webStorage() })
  */
 export function webStorage(options: WebStorageOptions = {}): Persistent {
-  const { storage, prefix = 'countersign:', migrate } = options
+  const { storage, prefix = 'countersign:', migrate, saveEvery = 250 } = options
   if (storage !== undefined && typeof storage?.getItem !== 'function') throw invalid('storage', 'a Storage')
   const instead = ', keep files out of the messages, or use `indexedDb()`, which holds far more'
   const texts = textsOf(() => storage ?? localStorageHere())
-  return persistent(textPersistence(texts, { prefix, migrate, instead }))
+  return persistent(textPersistence(texts, { prefix, migrate, instead }), { saveEvery })
 }
 
 /** `null` or `undefined` outside browsers and in some web views; the getter throws where the browser blocks it. */

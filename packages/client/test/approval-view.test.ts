@@ -164,8 +164,8 @@ test('edits: none, all, certain keys, and what was edited', () => {
     { status: 'none' },
     { status: 'none' },
   ])
-  expect(edit(true)).toEqual({ status: 'offered', keys: 'all', input })
-  expect(edit(['path'])).toEqual({ status: 'offered', keys: ['path'], input })
+  expect(edit(true)).toEqual({ status: 'offered', keys: 'all', input, disabled: false })
+  expect(edit(['path'])).toEqual({ status: 'offered', keys: ['path'], input, disabled: false })
   const answered = { allowEdits: true, approved: true } as const
   const responded = { state: 'approval-responded' } as const
   expect(view(call(answered, responded)).edit).toEqual({ status: 'none' })

@@ -355,3 +355,38 @@ test('the state of the graph comes along where it is asked for, without what is 
   expect(bodies()[0]?.stream_mode).toEqual(['messages-tuple', 'updates', 'values'])
   expect(client.getSnapshot().state).toEqual({ todos: ['mail'] })
 })
+
+test('F26 an id that a later message of the model uses again is a call of its own, in the same turn and in the next', async () => {
+  const asks = (message: string, to: string, interrupt: string): Sse[] => [
+    spoken('', { tool_calls: [call('x:0', to)] }, message),
+    asking({ action_requests: [request(to)], review_configs: [review('approve', 'reject')] }, interrupt),
+  ]
+  const told = (message: string, id: string): Sse => [
+    'updates',
+    { tools: { messages: [{ type: 'tool', id, tool_call_id: 'x:0', content: message, status: 'success' }] } },
+  ]
+  const { client } = chat([
+    asks('m1', 'ann', 'i1'),
+    [told('one', 'r1'), ...asks('m2', 'bob', 'i2')],
+    [told('two', 'r2'), spoken('Sent.', {}, 'm3')],
+    asks('m4', 'cid', 'i3'),
+  ])
+  const waiting = () => client.getSnapshot().pendingApprovals.map(({ input }) => input)
+  const approve = async () => {
+    const id = client.getSnapshot().pendingApprovals[0]?.approval.id ?? ''
+    await client.addToolApprovalResponse({ id, approved: true })
+  }
+  await client.sendMessage('go')
+  expect(waiting()).toEqual([{ to: 'ann' }])
+  await approve()
+  expect(waiting()).toEqual([{ to: 'bob' }])
+  await approve()
+  await client.sendMessage('again')
+  expect(waiting()).toEqual([{ to: 'cid' }])
+  const outputs = client
+    .getSnapshot()
+    .messages.flatMap(({ parts }) =>
+      parts.flatMap((part) => (part.type === 'tool-call' ? [part.output] : [])),
+    )
+  expect(outputs).toEqual(['one', 'two', undefined])
+})

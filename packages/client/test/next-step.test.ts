@@ -11,6 +11,7 @@ import { expect, test } from 'vitest'
 /** Every code, and what it leads to. */
 const expected: Readonly<Record<ApprovalErrorCode, Pick<NextStep, 'state' | 'next'>>> = {
   'approval-malformed': { state: 'unused', next: 'ask-again' },
+  'approval-edit-invalid': { state: 'unused', next: 'correct' },
   'approval-not-found': { state: 'unused', next: 'ask-again' },
   'approval-not-yours': { state: 'unused', next: 'sign-in' },
   'approval-tampered': { state: 'unused', next: 'ask-again' },

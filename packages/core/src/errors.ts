@@ -5,8 +5,8 @@
  * `truncated-stream`, `protocol-violation`, `empty-response`. A run the server ended with RUN_ERROR: `run-error`.
  * Client: `invalid-option`, `invalid-argument`, `disposed`, `too-many-continuations`, `tool-failed`, `pending-approvals`.
  * Persistence: `persistence-corrupt`, `persistence-full`, `persistence-unavailable`.
- * Server: `invalid-request`, `request-too-large`, `invalid-tool`, `tool-not-found`, `toolkit-required`, `approval-required`, `model-failed`,
- * `unreconciled-history`. Approvals: the codes of {@link ApprovalErrorCode}.
+ * Server: `invalid-request`, `request-too-large`, `too-many-requests`, `too-many-runs`, `invalid-tool`, `tool-not-found`, `toolkit-required`,
+ * `approval-required`, `model-failed`, `run-open`, `unreconciled-history`, `reader-too-slow`. Approvals: the codes of {@link ApprovalErrorCode}.
  */
 export type ErrorCode =
   | 'http-status'
@@ -29,17 +29,22 @@ export type ErrorCode =
   | 'persistence-unavailable'
   | 'invalid-request'
   | 'request-too-large'
+  | 'too-many-requests'
+  | 'too-many-runs'
   | 'invalid-tool'
   | 'tool-not-found'
   | 'toolkit-required'
   | 'approval-required'
   | 'model-failed'
+  | 'run-open'
   | 'unreconciled-history'
+  | 'reader-too-slow'
   | ApprovalErrorCode
 
 /** Why an answer to an approval request was refused, or why the request can no longer be answered. */
 export type ApprovalErrorCode =
   | 'approval-malformed'
+  | 'approval-edit-invalid'
   | 'approval-not-found'
   | 'approval-not-yours'
   | 'approval-tampered'

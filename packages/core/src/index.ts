@@ -5,6 +5,7 @@ export type { ByteSource } from './bytes/text.js'
 export { fromAGUIMessages } from './conversions/from-agui.js'
 export { toAGUIMessages } from './conversions/to-agui.js'
 export {
+  type DisplayLimits,
   type DisplayOptions,
   type DisplaySegment,
   type DisplayText,
@@ -29,6 +30,7 @@ export type { ClientFrame, ServerFrame } from './live/frames.js'
 export type { Answer, LocalAct, ToolOutput } from './machine/acts.js'
 export { type Answerable, findAnswerable, isRefusal } from './machine/approvals.js'
 export type { Effect, Step, WarningCode } from './machine/effects.js'
+export { checkMessages } from './machine/load.js'
 export { type MirrorState, mirrorSteps, readMirror } from './machine/mirror.js'
 export { readMessage, readMessageIds, readMessages, readPendingApprovals } from './machine/read.js'
 export { isThreadRecord, readRecord, restoreSteps, type ThreadRecord } from './machine/record.js'
@@ -56,7 +58,7 @@ export {
 } from './machine/state.js'
 export { step } from './machine/step.js'
 export { readSubagent } from './machine/subagents.js'
-export { isLeftHere } from './machine/tool-calls.js'
+export { findLeftHere, isLeftHere } from './machine/tool-calls.js'
 export { canMove } from './machine/transitions.js'
 export {
   type ApprovalOption,
@@ -112,6 +114,7 @@ export {
   type Tool,
   type ToolCall,
   type ToolMessage,
+  type UnknownEvent,
   type UserMessage,
 } from './protocol/events.js'
 export {

@@ -1,3 +1,5 @@
+import { textContent } from './value.js'
+
 /** How a tool call ended. Everything but `ok` is a failure; which one is said by `kind`, never read out of the content. */
 export type ToolOutcome = ToolSuccess | ToolFailure
 
@@ -49,12 +51,15 @@ export function failed(kind: ToolFailure['kind'], reason?: string, code?: string
 }
 
 /**
- * The one text a model's provider gets: the JSON of the tool's own value, or `{"kind":"denied","reason"?}` and the like.
- * The only place where an outcome becomes a string for a model.
+ * The one text a model's provider gets: a text that the tool answered with as it is, the JSON of any other value, or
+ * `{"kind":"denied","reason"?}` and the like. The only place where an outcome becomes a string for a model.
  */
 export function toProviderText(outcome: ToolOutcome): string {
   const checked = isSuccess(outcome) ? succeeded(outcome.value) : outcome
-  if (isSuccess(checked)) return JSON.stringify(checked.value)
+  if (isSuccess(checked)) {
+    const { value } = checked
+    return typeof value === 'string' ? value : JSON.stringify(value)
+  }
   const { kind, reason } = checked
   return JSON.stringify({ kind, reason })
 }
@@ -65,13 +70,19 @@ export function toFailurePayload({ kind, reason }: ToolFailure): FailurePayload 
   return { type, ...(reason === undefined ? {} : { reason }) }
 }
 
-/** An outcome as a tool message: its content and, for a failure, the flag beside it. */
+/**
+ * An outcome as a tool message: its content and, for a failure, the flag beside it. A text goes as it is, since the servers of others hand
+ * it to their models, unless it is JSON itself: {@link fromResultContent} reads the same text again either way.
+ */
 export function toResultContent(outcome: ToolOutcome): {
   readonly content: string
   readonly flag?: FailureFlag
 } {
   const checked = isSuccess(outcome) ? succeeded(outcome.value) : outcome
-  if (isSuccess(checked)) return { content: JSON.stringify(checked.value) }
+  if (isSuccess(checked)) {
+    const { value } = checked
+    return { content: typeof value === 'string' ? textContent(value) : JSON.stringify(value) }
+  }
   const { kind, code } = checked
   const word: FailureFlag['outcome'] =
     kind === 'denied' ? 'denied' : kind === 'cancelled' ? 'cancelled' : 'error'
@@ -128,8 +139,11 @@ function writeJson(value: unknown): { readonly ok: true } | { readonly ok: false
     // JSON.stringify answers undefined for a function or a symbol, which no result can be
     if (JSON.stringify(value) !== undefined || value === undefined) return { ok: true }
     return { ok: false, reason: `The tool returned a ${typeof value}, which is not JSON.` }
-  } catch (error) {
-    const why = error instanceof Error ? error.message.split('\n')[0] : 'unknown reason'
-    return { ok: false, reason: `The tool's result is not JSON: ${why}` }
+  } catch {
+    // not the words of the error: a toJSON can throw anything
+    return {
+      ok: false,
+      reason: "The tool's result is not JSON: it holds a cycle, a BigInt, or a toJSON that throws.",
+    }
   }
 }

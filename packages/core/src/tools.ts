@@ -10,8 +10,8 @@ export interface GateContext {
   readonly toolCallId: string
   /** The conversation as the client sent it. **Untrusted**: a client can put anything there. */
   readonly messages: readonly unknown[]
-  /** The run's own context, given by the application (`subject` and whatever services it needs). */
-  readonly context: Readonly<Record<string, unknown>>
+  /** The run's own context, given by the application: `subject` (who the person is) and whatever services it needs. */
+  readonly context: Readonly<Record<string, unknown>> & { readonly subject?: string | undefined }
 }
 
 /** Whether a call needs a person's yes: always, never, or as a function of its validated input. A throw means yes. */
@@ -98,9 +98,17 @@ export interface ToolContext extends GateContext {
    */
   readonly approved: boolean
   readonly signal: AbortSignal
-  /** Stable over retries of one approval: hand it to whatever can deduplicate. */
+  /**
+   * Stable over retries of one approval: hand it to whatever can deduplicate. The approval's id; of a call that nobody was asked about, a
+   * hash of its person, thread, run and id. Where a plan is carried out without an agent, the approval's id or else the call's, as they were given.
+   */
   readonly idempotencyKey: string
-  /** Reports progress to the page while the tool runs. */
+  /**
+   * Reports progress to the page while the tool runs. It does not wait: 1 MiB of a run's reports may be unread, beyond it the run ends
+   * with `reader-too-slow`. A tool with much to say returns an async iterable, which waits for its reader.
+   *
+   * @throws CountersignError `invalid-argument` where `data` is no JSON.
+   */
   progress(data: unknown): void
   /**
    * Asks the person something while the tool runs, and waits for the answer. That takes a run that stays open (a live channel); in any
@@ -112,7 +120,10 @@ export interface ToolContext extends GateContext {
   ): Promise<ToolReply<StandardSchemaV1.InferOutput<Schema>>>
 }
 
-/** Runs a tool. A throw is the tool's failure and reaches the model as such. */
+/**
+ * Runs a tool. A throw is the tool's failure. Of what a tool on the server throws, only the message of a `ToolError` reaches the model and the
+ * page; of anything else they are told that the tool failed, and the server's log gets the error.
+ */
 export type Execute<Input, Output, Context> = (input: Input, context: Context) => Output | Promise<Output>
 
 /**
@@ -161,8 +172,11 @@ export interface ToolOptions<Name extends string, Schema extends StandardSchemaV
   allowEdits?: boolean | readonly string[] | undefined
   /** What the person may choose beside no. Default `['once']`. */
   scopes?: readonly ApprovalScope[] | undefined
-  /** Narrows a session grant: calls with another key ask again. Default: the tool's name alone. */
-  scopeKey?: ((input: StandardSchemaV1.InferOutput<Schema>) => string) | undefined
+  /**
+   * Narrows a session grant: calls with another key ask again. Where it answers anything but text, a finite number or a boolean there is no
+   * key, and each call is asked about. Default: the tool's name alone.
+   */
+  scopeKey?: ((input: StandardSchemaV1.InferOutput<Schema>) => string | number | boolean) | undefined
   /** Further facts an approval is bound to (a file's hash, a list of recipients): read at asking and again at running. */
   bind?: ((input: StandardSchemaV1.InferOutput<Schema>, context: GateContext) => unknown) | undefined
   /** Seconds until a request expires, or `'never'`. Default: the agent's, 24 hours. */
@@ -188,7 +202,7 @@ export interface ToolDefinition<
   /** Places it on the server. What it returns is what `output` describes, where that is given. */
   server<Result extends Output>(
     execute: ServerExecute<StandardSchemaV1.InferOutput<Schema>, Result, ToolContext>,
-  ): ServerTool<Name, Schema, Result>
+  ): ServerTool<Name, Schema, Returned<Result, Output>>
   /** The same for a tool that streams and whose result is not its last element. */
   server<Element, Result extends Output>(
     execute: StreamingExecute<StandardSchemaV1.InferOutput<Schema>, Element, ToolContext>,
@@ -197,7 +211,7 @@ export interface ToolDefinition<
   /** Places it in the client. Its approval is still decided and verified on the server. */
   client<Result extends Output>(
     execute: Execute<StandardSchemaV1.InferOutput<Schema>, Result, ClientToolContext>,
-  ): ClientTool<Name, Schema, Result>
+  ): ClientTool<Name, Schema, Returned<Result, Output>>
 }
 
 export interface ServerTool<
@@ -244,7 +258,7 @@ interface AnyToolMembers {
     | boolean
     | ((input: never, context: GateContext) => boolean | Promise<boolean>)
     | undefined
-  readonly scopeKey?: ((input: never) => string) | undefined
+  readonly scopeKey?: ((input: never) => string | number | boolean) | undefined
   readonly bind?: ((input: never, context: GateContext) => unknown) | undefined
   readonly redact?: ((input: never) => unknown) | undefined
   readonly message?: string | ((input: never) => string) | undefined
@@ -257,10 +271,15 @@ type Described = { readonly name: string; readonly input: StandardSchemaV1; read
 type Streamed<Output> = Output extends AsyncIterable<infer Element> ? Element : Output
 
 type OutputOf<T> = T extends { execute: (...args: never[]) => infer Out }
-  ? Exclude<Awaited<Out>, AsyncIterable<unknown>>
-  : T extends { readonly output?: StandardSchemaV1<unknown, infer Out> | undefined }
-    ? Out
-    : unknown
+  ? Returned<Exclude<Awaited<Out>, AsyncIterable<unknown>>, DeclaredBy<T>>
+  : DeclaredBy<T>
+
+type DeclaredBy<T> = T extends { readonly output?: StandardSchemaV1<unknown, infer Out> | undefined }
+  ? Out
+  : unknown
+
+/** What a tool gives. A function that always throws says nothing of it: then what was declared counts. */
+type Returned<Result, Declared> = [Result] extends [never] ? Declared : Result
 
 /** Input and output types by tool name, out of a list or a record of definitions: `useChat<InferTools<typeof tools>>()`. */
 export type InferTools<Tools extends readonly Described[] | Readonly<Record<string, Described>>> =

@@ -24,6 +24,34 @@ export function changed<T extends object>(value: T, change: Partial<T>): T {
   return Object.assign({}, value, change)
 }
 
+/** A copy of plain objects and lists, whatever their depth; anything else in them is the same. */
+export function copied<T>(value: T): T {
+  const copy = { value }
+  const made = new Map<unknown, object>()
+  const rest: Record<string, unknown>[] = [copy]
+  for (let into = rest.pop(); into; into = rest.pop()) {
+    for (const name in into) {
+      const inner = into[name]
+      if (!isPlain(inner)) continue
+      let own = made.get(inner)
+      if (!own) {
+        own = Array.isArray(inner) ? [...inner] : { ...inner }
+        made.set(inner, own)
+        rest.push(own as Record<string, unknown>)
+      }
+      into[name] = own
+    }
+  }
+  return copy.value
+}
+
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // Not compared with `Object.prototype`: a plain object may come from another window.
+  return Array.isArray(value) || prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
 /** `undefined` for an object without members. */
 function filled<T extends object>(value: T): T | undefined {
   for (const _ in value) return value
@@ -95,4 +123,9 @@ export function sameJson(left: unknown, right: unknown): boolean {
     }
   }
   return true
+}
+
+/** A text as the content of a tool message: as it is, unless a reader would take it for JSON. Every reader gets the same text back. */
+export function textContent(text: string): string {
+  return text !== '' && parseJson(text, text) === text ? text : JSON.stringify(text)
 }

@@ -350,3 +350,43 @@ test('a run that was stopped is an abort, and one that failed an error', () => {
   ])
   expect(write([{ type: 'RUN_ERROR', message: 'No.' }])).toEqual([{ type: 'error', errorText: 'No.' }])
 })
+
+test('F26 calls of one id, in one step and in the next, have their own arguments, questions and outputs', () => {
+  const other = { ...available, input: { path: 'b' } }
+  const output = (value: string): Chunk => ({
+    type: 'tool-output-available',
+    toolCallId: 'c1',
+    output: value,
+  })
+  const both = read([start, startStep, available, other, asked, { ...asked, approvalId: 'a2' }, finish])
+  expect(calls(both.messages).map(({ input, approval }) => [input, approval?.id, approval?.problem])).toEqual(
+    [
+      [{ path: 'a' }, 'a1', undefined],
+      [{ path: 'b' }, 'a2', undefined],
+    ],
+  )
+  const rounds = [
+    start,
+    startStep,
+    available,
+    output('one'),
+    startStep,
+    available,
+    output('two'),
+    startStep,
+    other,
+    asked,
+    finish,
+  ]
+  const { messages } = read(rounds)
+  const shown = calls(messages).map((call) => [call.input, call.output ?? call.approval?.id])
+  expect(shown).toEqual([
+    [{ path: 'a' }, 'one'],
+    [{ path: 'a' }, 'two'],
+    [{ path: 'b' }, 'a1'],
+  ])
+  const sent = toAiSdkMessages(messages).flatMap(({ parts }) =>
+    parts.flatMap((part) => ('output' in part ? [part.output] : [])),
+  )
+  expect(sent).toEqual(['one', 'two'])
+})

@@ -220,7 +220,8 @@ for (const [what, steps] of Object.entries(frozen)) {
     chat.do(...pending('c1', shown))
     const before = chat.call('c1')
     chat.do(...steps)
-    expect(chat.call('c1')).toEqual({
+    // What was streamed again as something else is a call of its own (F26).
+    expect(chat.calls('c1')[0]).toEqual({
       ...before,
       approval: { ...before.approval, problem: 'approval-changed' },
     })
@@ -406,12 +407,14 @@ for (const code of codes) {
   test(`a refusal with ${code} sets the problem and cancels the call`, () => {
     const chat = new Chat()
     chat.do(...pending('c1'), answer('approval_c1'), opened(), runStarted(), refuse('approval_c1', code))
-    expect(chat.call('c1')).toMatchObject({
-      state: 'cancelled',
-      error: { message: 'No.', code },
-      approval: { approved: true, problem: code, delivery: 'settled' },
-    })
+    // Of a call that may have run the outcome may follow in the same run (F52).
+    const mayHaveRun = code === 'approval-conflict' || code === 'approval-interrupted'
+    const approval = { approved: true, problem: code, delivery: 'settled' }
+    const error = { message: 'No.', code }
+    const state = mayHaveRun ? 'approval-responded' : 'cancelled'
+    expect(chat.call('c1')).toMatchObject({ state, error, approval })
     chat.do(runFinished(), closed)
+    expect(chat.call('c1')).toMatchObject({ state: 'cancelled', error, approval })
     expect([hasUnsentAnswer(chat.state), resumeEntries(chat.state, true)]).toEqual([false, []])
   })
 }
@@ -498,7 +501,10 @@ test('U.15 truncating drops answers that lived in the removed part, and cancels 
   chat.do(interrupted({ id: 'int-1', reason: 'confirmation' }))
   chat.do({ type: 'truncate', messageId: 'u1' })
   expect(hasUnsentAnswer(chat.state)).toBe(true)
-  expect(resumeEntries(chat.state, true)).toEqual([{ interruptId: 'int-1', status: 'cancelled' }])
+  expect(resumeEntries(chat.state, true)).toEqual([
+    { interruptId: 'approval_c1', status: 'cancelled' },
+    { interruptId: 'int-1', status: 'cancelled' },
+  ])
   expect(chat.messages.map(({ id }) => id)).toEqual(['u1'])
 })
 

@@ -170,10 +170,15 @@ const piece: fc.Arbitrary<Piece> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ plan, later: fc.nat(3) }) },
 )
 
-const assistantMessage = fc.tuple(about, fc.array(piece, { maxLength: 5 })).map(
-  ([more, pieces]) =>
-    (id: number): UIMessage => ({ id: `m${id}`, role: 'assistant', parts: assemble(id, pieces), ...more }),
-)
+/** A message of the application's own that shows one thing: what a page makes of an activity (F56). */
+const dataAlone = dataPart.map((part): Piece[] => [{ part }])
+
+const assistantMessage = fc
+  .tuple(about, fc.oneof({ weight: 6, arbitrary: fc.array(piece, { maxLength: 5 }) }, dataAlone))
+  .map(
+    ([more, pieces]) =>
+      (id: number): UIMessage => ({ id: `m${id}`, role: 'assistant', parts: assemble(id, pieces), ...more }),
+  )
 
 /** The parts of a message: each result somewhere behind its call. */
 function assemble(id: number, pieces: readonly Piece[]): MessagePart[] {
@@ -204,11 +209,7 @@ function assemble(id: number, pieces: readonly Piece[]): MessagePart[] {
   return parts
 }
 
-/** AG-UI 1.0 leaves activities with the client: a message that is one data part is not sent. */
-const isActivity = ({ role, parts: [first, ...rest] }: UIMessage) =>
-  role === 'assistant' && first?.type === 'data' && rest.length === 0
-
 /** A conversation with everything a peer can have in its view. */
 export const conversation = fc
   .array(fc.oneof({ weight: 3, arbitrary: assistantMessage }, userMessage, systemMessage), { maxLength: 6 })
-  .map((makers) => makers.map((make, id) => make(id)).filter((message) => !isActivity(message)))
+  .map((makers) => makers.map((make, id) => make(id)))

@@ -19,12 +19,13 @@ test('ordinary text is one segment and stays as it is', () => {
       segments: [{ type: 'text', text }],
       text,
       hidden: 0,
+      lines: text.split('\n').length,
       suspicious: false,
     })
 })
 
 test('the empty text has no segments', () => {
-  expect(displayText('')).toEqual({ segments: [], text: '', hidden: 0, suspicious: false })
+  expect(displayText('')).toEqual({ segments: [], text: '', hidden: 0, lines: 0, suspicious: false })
 })
 
 const hiddenCharacters: Record<string, string> = {
@@ -41,6 +42,8 @@ const hiddenCharacters: Record<string, string> = {
   'tag characters': '\u{e0000}\u{e0001}\u{e0020}\u{e0041}\u{e007f}',
   fillers: '\u115f\u1160\u3164\uffa0\u17b4',
   'blanks that are no ordinary space': '\u2003\u2009\u200a\u205f\u1680\u2800',
+  'F24 blanks of ordinary text': '\u00a0\u202f\u3000',
+  'characters that are drawn as nothing': '\ufffc\u{1d159}',
   'private use': '\ue000\uf8ff\u{f0000}\u{10fffd}',
   'no characters': '\ufdd0\uffff\u{1ffff}',
   'halves of surrogate pairs': '\udc00 \ud83d',
@@ -135,11 +138,82 @@ test('a hidden character divides a word and does not hide that the rest mixes sc
   ])
 })
 
-test('lines with right-to-left letters are isolated in the text, and only those', () => {
+test('right-to-left words are isolated in the text, and only those', () => {
   expect(displayText('to: שלום\nfrom: me\nعربي').text).toBe(
-    '\u2068to: שלום\u2069\nfrom: me\n\u2068عربي\u2069',
+    'to: \u2068שלום\u2069\nfrom: me\n\u2068عربي\u2069',
   )
   expect(displayText('שלום').segments).toEqual([{ type: 'text', text: 'שלום' }])
+})
+
+test('F24 every blank of Unicode but space, tab and line end is written out', () => {
+  const blanks = Array.from({ length: 0x11_0000 }, (_, code) => String.fromCodePoint(code)).filter((char) =>
+    /[\p{White_Space}\p{Zs}\p{Default_Ignorable_Code_Point}]/u.test(char),
+  )
+  const silent = blanks.filter((char) => !displayText(`a${char}b`).suspicious)
+  expect(silent).toEqual(['\t', '\n', ' '])
+})
+
+test('F24 long runs of blanks are counted: more than 32 columns of spaces and tabs, more than 8 line ends', () => {
+  const shown = (blanks: string) => displayText(`a${blanks}b`).text
+  expect(shown(' '.repeat(32))).toBe(`a${' '.repeat(32)}b`)
+  expect(shown(' '.repeat(5000))).toBe('a⟨5000 spaces⟩b')
+  expect(shown('\t'.repeat(8))).toBe(`a${'\t'.repeat(8)}b`)
+  expect(shown('\t'.repeat(9))).toBe('a⟨9 spaces and tabs⟩b')
+  expect(shown(' \t'.repeat(20))).toBe('a⟨40 spaces and tabs⟩b')
+  expect(shown('\n'.repeat(8))).toBe(`a${'\n'.repeat(8)}b`)
+  expect(shown('\n'.repeat(80))).toBe('a⟨80 line ends⟩\nb')
+  expect(shown(`${'  \n'.repeat(80)}  `)).toBe('a⟨80 line ends⟩\n  b')
+  expect(displayText(`a${'\n'.repeat(80)}b`).segments[1]).toEqual({
+    type: 'blank',
+    text: '⟨80 line ends⟩\n',
+    source: '\n'.repeat(80),
+  })
+  expect(displayText(' '.repeat(33)).suspicious).toBe(true)
+  expect(displayText(`a\n${' '.repeat(40)}\n`, { multiline: false }).text).toBe(
+    'a⟨U+000A⟩⟨40 spaces⟩⟨U+000A⟩',
+  )
+  expect(displayText('\n'.repeat(9), { multiline: false }).segments).toHaveLength(9)
+})
+
+test('F24 a right-to-left letter reorders nothing but its own phrase: every other character stays in its place', () => {
+  const pieces = (text: string) => displayText(text).segments.map((segment) => segment.text)
+  expect(pieces('א; rm -rf / # ok')).toEqual(['א', '; rm -rf / # ok'])
+  expect(pieces('rm א/1/ב x')).toEqual(['rm ', 'א', '/1/', 'ב', ' x'])
+  expect(pieces('say "שלום, עולם" twice')).toEqual(['say "', 'שלום, עולם', '" twice'])
+  expect(pieces('{"א": "ב"}\nx')).toEqual(['{"א": "ב"}', '\nx'])
+  expect(pieces('  שלום 100, (עולם)\nok')).toEqual(['  שלום 100, (עולם)', '\nok'])
+  const letters = fc.constantFrom('א', 'ع', 'a', 'Z', ' ', ';', '/', '1', '"', ',', '\n')
+  const property = fc.property(fc.string({ unit: letters }), (text) => {
+    for (const piece of pieces(text)) expect(/[אع]/.test(piece) && /[aZ]/.test(piece)).toBe(false)
+  })
+  fc.assert(property, { seed, numRuns: 1000 })
+})
+
+test('F24 more than four accents on one letter are written out, and an accent on a blank', () => {
+  expect(displayText(`e${'\u0301'.repeat(6)}x`).text).toBe(`e${'\u0301'.repeat(4)}⟨U+0301⟩⟨U+0301⟩x`)
+  expect(displayText('a \u0301b').text).toBe('a ⟨U+0301⟩b')
+  expect(displayText('a=\u0338b').suspicious).toBe(false)
+  for (const text of [
+    'Việt Nam'.normalize('NFD'),
+    'שָׁלוֹם',
+    'हिन्दी क्ष्म्य',
+    'မြွှေး',
+    'བསྒྲུབས',
+    'ภาษาไทย',
+    '1\u20e3',
+  ])
+    expect(displayText(text).suspicious, text).toBe(false)
+})
+
+test('F37 lines are counted, and cut, with what is written out and, in columns, with the rows of a long line', () => {
+  expect(displayText('a\nb\nc', { maxLines: 2 })).toMatchObject({ text: 'a\nb', hidden: 2, lines: 2 })
+  expect(displayText('a\nb', { maxLines: 2 })).toMatchObject({ hidden: 0, lines: 2 })
+  expect(displayText('x'.repeat(100), { columns: 30 })).toMatchObject({ hidden: 0, lines: 4 })
+  expect(displayText('x'.repeat(100), { maxLines: 3, columns: 30 })).toMatchObject({ hidden: 10, lines: 3 })
+  expect(displayText('漢'.repeat(30), { maxLines: 1, columns: 30 })).toMatchObject({ hidden: 15, lines: 1 })
+  expect(displayText(`a${'\n'.repeat(80)}b`, { maxLines: 1 })).toMatchObject({ text: 'a', hidden: 81 })
+  expect(displayText('\u200b'.repeat(10), { maxLength: 20 })).toMatchObject({ hidden: 8 })
+  expect(displayText('abc', { maxLines: 0 })).toMatchObject({ text: '', hidden: 3, lines: 0 })
 })
 
 test('truncation tells how many characters are hidden', () => {
@@ -180,6 +254,9 @@ test('the segments put together are the text, nothing invisible is left, nothing
           ...'aя ο1-\n\t\r\u202e\u200d\ufe0f\u{1f600}\u{1f3fd}e\u0301\u00ad東',
           '\ud83d',
           '\ude00',
+          ' '.repeat(20),
+          '\n\n\n\n',
+          'א',
         ),
       )
       .map((parts) => parts.join('')),
@@ -187,12 +264,17 @@ test('the segments put together are the text, nothing invisible is left, nothing
   const property = fc.property(texts, fc.boolean(), (text, multiline) => {
     const { segments } = displayText(text, { multiline })
     const source = segments.map((segment) =>
-      segment.type === 'escaped' ? String.fromCodePoint(segment.codePoint) : segment.text,
+      segment.type === 'escaped'
+        ? String.fromCodePoint(segment.codePoint)
+        : segment.type === 'blank'
+          ? segment.source
+          : segment.text,
     )
     expect(source.join('')).toBe(text)
     for (const segment of segments) {
-      if (segment.type === 'escaped') continue
+      if (segment.type === 'escaped' || segment.type === 'blank') continue
       expect(segment.text).not.toBe('')
+      expect(segment.text).not.toMatch(/ {33}|\n{9}/)
       expect(segment.text.replace(/\n|\t|\u200d|\ufe0e|\ufe0f/gu, '')).not.toMatch(
         /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u,
       )
@@ -276,7 +358,7 @@ test('displayJson in one line and truncated', () => {
 })
 
 test('displayJson of nothing yet is empty', () => {
-  expect(displayJson(undefined)).toEqual({ segments: [], text: '', hidden: 0, suspicious: false })
+  expect(displayJson(undefined)).toEqual({ segments: [], text: '', hidden: 0, lines: 0, suspicious: false })
 })
 
 test('displayJson of a very deep or very wide value is bounded', () => {

@@ -272,7 +272,7 @@ const forward: Record<ToolCallState, readonly ToolCallState[]> = {
   'input-streaming': ['input-complete', ...terminal],
   'input-complete': ['input-streaming', 'approval-requested', 'executing', ...terminal],
   'approval-requested': ['approval-responded', ...terminal],
-  'approval-responded': ['executing', ...terminal],
+  'approval-responded': ['approval-requested', 'executing', ...terminal],
   executing: ['complete', 'error'],
   complete: [],
   error: [],
@@ -280,7 +280,7 @@ const forward: Record<ToolCallState, readonly ToolCallState[]> = {
   cancelled: [],
 }
 
-test('S4.38 the table of transitions: forward only, terminal is terminal, one reopening', () => {
+test('S4.38 the table of transitions: forward only, terminal is terminal, two reopenings', () => {
   for (const from of all) {
     for (const to of all)
       expect([from, to, canMove(from, to)]).toEqual([from, to, forward[from].includes(to)])
@@ -303,7 +303,6 @@ const into: Record<ToolCallState, (chat: Chat) => unknown> = {
 
 /** What each step leads to where it is legal; everywhere else it changes nothing. */
 const legalSteps: Record<string, { step: Step; to: Partial<Record<ToolCallState, ToolCallState>> }> = {
-  START: { step: start('c1'), to: { 'input-complete': 'input-streaming' } },
   ARGS: {
     step: args('c1', '1}'),
     to: { 'awaiting-input': 'input-streaming', 'input-streaming': 'input-streaming' },
@@ -314,6 +313,14 @@ const legalSteps: Record<string, { step: Step; to: Partial<Record<ToolCallState,
   refusal: {
     step: custom('approval-refused', { approvalId: 'approval_c1', toolCallId: 'c1', code: 'approval-stale' }),
     to: { 'approval-requested': 'cancelled', 'approval-responded': 'cancelled' },
+  },
+  'F54 refusal of an edit': {
+    step: custom('approval-refused', {
+      approvalId: 'approval_c1',
+      toolCallId: 'c1',
+      code: 'approval-edit-invalid',
+    }),
+    to: { 'approval-responded': 'approval-requested' },
   },
   'moving on': {
     step: { type: 'close', ids: ['approval_c1'], because: 'moved-on' },
@@ -351,6 +358,21 @@ for (const [name, { step, to }] of Object.entries(legalSteps)) {
   })
 }
 
+test('S4.38 F26 START goes on with what is under way, and else begins a call of its own', () => {
+  for (const from of all) {
+    const chat = new Chat()
+    into[from](chat)
+    const before = chat.messages
+    chat.do(start('c1'))
+    const isAnother = from === 'input-complete' || terminal.includes(from)
+    expect([from, chat.calls('c1').map(({ state }) => state)]).toEqual([
+      from,
+      isAnother ? [from, 'awaiting-input'] : [from],
+    ])
+    if (!isAnother) expect([from, chat.messages === before]).toEqual([from, true])
+  }
+})
+
 test('S4.38 an illegal step says so in a warning', () => {
   const chat = new Chat()
   chat.do(...call('c1'))
@@ -359,7 +381,6 @@ test('S4.38 an illegal step says so in a warning', () => {
   expect(warnings(chat.do(answer('approval_c1')))).toEqual(['unknown-id'])
   chat.do(result('c1'))
   expect(warnings(chat.do(ask('c1')))).toEqual(['illegal-step'])
-  expect(warnings(chat.do(start('c1')))).toEqual(['illegal-step'])
   for (const step of [
     args('nobody', 'x'),
     end('nobody'),
@@ -402,11 +423,9 @@ test('a call that is only input-complete may be reopened: arguments append, anot
   const chat = new Chat()
   chat.do(start('c1'), args('c1', '{"a":1'), end('c1'), start('c1'), args('c1', ',"b":2}'), end('c1'))
   expect(chat.call('c1')).toMatchObject({ state: 'input-complete', input: { a: 1, b: 2 } })
-  const before = chat.messages
-  expect(warnings(chat.do(start('c1', { toolCallName: 'other', parentMessageId: 'a1' })))).toEqual([
-    'illegal-step',
-  ])
-  expect(chat.messages).toBe(before)
+  const [before] = chat.calls('c1')
+  chat.do(start('c1', { toolCallName: 'other', parentMessageId: 'a1' }))
+  expect(chat.calls('c1')).toMatchObject([before, { name: 'other', state: 'awaiting-input' }])
 })
 
 test('text, call, text keep their order', () => {

@@ -231,11 +231,10 @@ const load = (messages: readonly UIMessage[]) => {
 }
 const question1 = { id: 'approval_c1', needsApproval: true, options: ['deny', 'once'], token: 'T' } as const
 
-test('U.14 stored messages with a pending request show it again, keep their identity and cause nothing', () => {
+test('U.14 stored messages with a pending request show it again and cause nothing', () => {
   const messages = stored({ state: 'approval-requested', approval: question1 })
   const chat = load(messages)
   expect(chat.messages).toEqual(messages)
-  expect(chat.messages.map((message, i) => message === messages[i])).toEqual([true, true])
   expect(chat.effects).toEqual([])
   expect([hasUnsentAnswer(chat.state), findAnswerable(chat.state, 'approval_c1').status]).toEqual([
     false,
@@ -265,8 +264,8 @@ test('stored half arguments are cancelled; a stored tool at work has failed, and
   const messages = stored({ state: 'executing' })
   const running = load(messages)
   expect(running.call('c1')).toMatchObject({ state: 'error', error: { code: 'interrupted' } })
-  expect(running.messages[0]).toBe(messages[0])
-  expect(running.parts('a1')[0]).toBe(messages[1]?.parts[0])
+  expect(running.messages[0]).toEqual(messages[0])
+  expect(running.parts('a1')[0]).toEqual(messages[1]?.parts[0])
   expect(running.parts('a1')[2]).toMatchObject({
     type: 'tool-result',
     toolCallId: 'c1',
@@ -286,8 +285,9 @@ test('loading the same id twice keeps the first; frozen messages can be loaded',
   const messages = [user('u1', 'one'), user('u1', 'two')].map((message) => Object.freeze(message))
   const chat = load(messages)
   expect(chat.messages).toEqual([messages[0]])
+  const [before] = chat.messages
   chat.do(...text('a1', 'hi'))
-  expect(chat.messages[0]).toBe(messages[0])
+  expect(chat.messages[0]).toBe(before)
 })
 
 test('a stream goes on after loading: repeated call ids, growth, results', () => {

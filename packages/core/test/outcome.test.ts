@@ -17,7 +17,7 @@ const roundTrip = (outcome: ToolOutcome) => {
 
 test("S2.45 a success is the JSON of the tool's own value", () => {
   expect(toProviderText(succeeded({ temp: 72 }))).toBe('{"temp":72}')
-  expect(toResultContent(succeeded('plain'))).toEqual({ content: '"plain"' })
+  expect(toResultContent(succeeded('plain'))).toEqual({ content: 'plain' })
 })
 
 test('S2.46 a denial reads {"kind":"denied"}, with its reason where there is one', () => {
@@ -94,4 +94,36 @@ test('text that is not JSON and the error of a foreign tool message read as what
     kind: 'execution_error',
     reason: 'declined',
   })
+})
+
+test('F61 a text goes to a model as it is, without quotes, and other values as JSON', () => {
+  const texts = ['a plain string', '', '123', '"quoted"', '{"a":1}', 'two\nlines']
+  for (const text of texts) expect(toProviderText(succeeded(text))).toBe(text)
+  expect([7, true, null, ['a'], { a: 'b' }].map((value) => toProviderText(succeeded(value)))).toEqual([
+    '7',
+    'true',
+    'null',
+    '["a"]',
+    '{"a":"b"}',
+  ])
+})
+
+test('F61 the content of a tool message is the plain text where that cannot be taken for JSON, and is read again as the same value', () => {
+  expect(toResultContent(succeeded('a plain string')).content).toBe('a plain string')
+  const values = [
+    'a plain string',
+    '',
+    '123',
+    'true',
+    'null',
+    '"quoted"',
+    '{"a":1}',
+    'two\nlines',
+    123,
+    null,
+    [''],
+    {},
+  ]
+  for (const value of values)
+    expect(fromResultContent(toResultContent(succeeded(value)).content, undefined)).toEqual(succeeded(value))
 })

@@ -120,3 +120,37 @@ export function readOnly(message: UIMessage, part: ToolCallPart): void {
 
 // U.18 the name a reader of the seed looks for
 expectTypeOf(areAllToolsComplete).toEqualTypeOf<(state: ChatState) => boolean>()
+
+// F55 a client tool that only throws, as where another program runs it, gives what it was declared to give.
+const chosen = toolDefinition({
+  name: 'choose',
+  description: 'Lets the person choose.',
+  input: z.object({ from: z.array(z.string()) }),
+  output: z.object({ index: z.number() }),
+})
+const elsewhere = () => {
+  throw new Error('This runs in the page.')
+}
+type Thrown = InferTools<{
+  client: ReturnType<typeof placedInClient>
+  later: ReturnType<typeof placedLater>
+  server: ReturnType<typeof placedOnServer>
+}>
+export const placedInClient = () => chosen.client(elsewhere)
+export const placedLater = () => chosen.client(async () => elsewhere())
+export const placedOnServer = () => chosen.server(elsewhere)
+expectTypeOf<Thrown['choose']>().toEqualTypeOf<{ input: { from: string[] }; output: { index: number } }>()
+const bare = clientTool({ name: 'bare', description: 'x', input: z.object({}), execute: elsewhere })
+expectTypeOf<InferTools<[typeof bare]>['bare']['output']>().toEqualTypeOf<unknown>()
+// What a function returns still counts for more than what was declared, and is still checked by it.
+const narrower = chosen.client(() => ({ index: 1 as const }))
+expectTypeOf<InferTools<[typeof narrower]>['choose']['output']>().toEqualTypeOf<{ index: 1 }>()
+// @ts-expect-error it does not give what was declared
+chosen.client(() => 'first')
+
+// F55 a tool knows who the person is without a cast.
+export const mine = chosen.server((_, { context }) => {
+  expectTypeOf(context.subject).toEqualTypeOf<string | undefined>()
+  expectTypeOf(context['database']).toEqualTypeOf<unknown>()
+  return { index: 0 }
+})

@@ -55,7 +55,10 @@ async function* answer(
 ): AsyncGenerator<ModelEvent> {
   // whoever stops listening ends the request: the SDK only lets go of it
   const closing = new AbortController()
-  const asked = toRequest(request, options, AbortSignal.any([signal, closing.signal]))
+  const close = () => closing.abort(signal.reason)
+  signal.addEventListener('abort', close, { once: true })
+  if (signal.aborted) close()
+  const asked = toRequest(request, options, closing.signal)
   try {
     yield* contentEvents(
       options.stream === false
@@ -63,6 +66,7 @@ async function* answer(
         : await client.models.generateContentStream(asked),
     )
   } finally {
+    signal.removeEventListener('abort', close)
     closing.abort()
   }
 }

@@ -92,7 +92,9 @@ function resultPart(
 ): readonly Part[] {
   if (answer.type !== 'tool-result' || provided.has(answer.toolCallId)) return []
   const { toolCallId: id, toolName: name, outcome } = answer
-  const value = parseJson(toProviderText(outcome)) ?? null
+  const text = toProviderText(outcome)
+  const isText = isSuccess(outcome) && typeof outcome.value === 'string'
+  const value = isText ? text : (parseJson(text) ?? null)
   return [
     { functionResponse: { id, name, response: isSuccess(outcome) ? { output: value } : { error: value } } },
   ]

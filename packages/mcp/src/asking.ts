@@ -3,7 +3,7 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import { quoted } from './quoted.js'
 
 /**
- * Whether a person is asked, by what a tool says of itself. A hint that is absent counts as the worst that it could say, as the
+ * Whether a person is asked about a tool whose annotations the application trusts, by what the tool says of itself. A hint that is absent counts as the worst that it could say, as the
  * MCP specification has it: not read-only, destructive, in touch with the outside. So only what says that it stays inside, and that it
  * reads or at least destroys nothing, runs unasked.
  */

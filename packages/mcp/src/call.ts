@@ -1,4 +1,4 @@
-import { CountersignError } from '@countersign/core'
+import { ToolError } from '@countersign/server'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { type CallToolResult, CallToolResultSchema, type Progress } from '@modelcontextprotocol/sdk/types.js'
 import { callFailed, type NamedTool } from './failure.js'
@@ -12,7 +12,7 @@ const NEVER = 2 ** 31 - 1
 /**
  * One call, sent once.
  *
- * @throws CountersignError `tool-failed`, saying what is known: the tool's own failure, a refusal, or that it may have had an effect.
+ * @throws ToolError `tool-failed`, saying what is known: the tool's own failure, a refusal, or that it may have had an effect.
  */
 export async function callTool(
   client: Client,
@@ -22,7 +22,7 @@ export async function callTool(
 ): Promise<McpResult> {
   const result = await request()
   if (!result.isError) return readResult(result)
-  throw new CountersignError('tool-failed', readFailure(result), { ...named })
+  throw new ToolError(readFailure(result), { data: { ...named } })
 
   async function request(): Promise<CallToolResult> {
     try {

@@ -1,8 +1,7 @@
 import type { ElicitRequestFormParams, ElicitResult } from '@modelcontextprotocol/sdk/types.js'
-import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation'
 import type { OpenCall, OpenCalls } from './open-calls.js'
 import { quoted } from './quoted.js'
-import { answerSchemaOf } from './schemas.js'
+import { answerSchemaOf, type SchemaOptions } from './schemas.js'
 
 /** A question of the server to the person, in the middle of a call: its words and the schema of what it wants to know. */
 export type McpElicitation = Pick<ElicitRequestFormParams, 'message' | 'requestedSchema'>
@@ -17,11 +16,10 @@ export type Elicit = (
 ) => McpElicitationAnswer | Promise<McpElicitationAnswer>
 
 /** How a server's questions are put to somebody. */
-export interface ElicitationOptions {
+export interface ElicitationOptions extends SchemaOptions {
   readonly server: string
   readonly calls: OpenCalls
   readonly elicit: Elicit | undefined
-  readonly validator: jsonSchemaValidator | undefined
   readonly warn: (message: string, error?: unknown) => void
 }
 
@@ -52,11 +50,11 @@ async function askIn(
   { context }: OpenCall,
   { message, requestedSchema }: McpElicitation,
   signal: AbortSignal,
-  { server, validator }: ElicitationOptions,
+  options: ElicitationOptions,
 ): Promise<McpElicitationAnswer> {
   const reply = await context.ask({
-    message: `The MCP server ${server} asks, and gets your answer: ${quoted(message)}`,
-    answer: answerSchemaOf(requestedSchema, validator),
+    message: `The MCP server ${options.server} asks, and gets your answer: ${quoted(message)}`,
+    answer: answerSchemaOf(requestedSchema, options),
     responseSchema: requestedSchema,
     signal,
   })

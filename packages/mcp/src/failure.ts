@@ -1,4 +1,4 @@
-import { CountersignError } from '@countersign/core'
+import { ToolError } from '@countersign/server'
 import { ErrorCode, type McpError } from '@modelcontextprotocol/sdk/types.js'
 
 /** A tool as failures name it. */
@@ -16,14 +16,12 @@ export function isMcpError(error: unknown): error is McpError {
 const UNKNOWN_EFFECT = 'It may or may not have had an effect, and was not run again.'
 
 /** A call that was sent and has no result. What the server refused was not done; about anything else nothing is known. */
-export function callFailed(error: unknown, { server, tool }: NamedTool): CountersignError {
-  const why = reasonOf(error)
-  const failed = (message: string) => new CountersignError('tool-failed', message, { server, tool }, error)
+export function callFailed(error: unknown, { server, tool }: NamedTool): ToolError {
+  const failed = (message: string) => new ToolError(message, { data: { server, tool }, cause: error })
   if (!isMcpError(error)) {
-    return failed(
-      `${tool} was called, and the MCP server ${server} gave no result: ${why}. ${UNKNOWN_EFFECT}`,
-    )
+    return failed(`${tool} was called, and the MCP server ${server} gave no result. ${UNKNOWN_EFFECT}`)
   }
+  const why = error.message
   switch (error.code) {
     case ErrorCode.ConnectionClosed:
       return failed(`The MCP server ${server} went away while ${tool} ran (${why}). ${UNKNOWN_EFFECT}`)
@@ -36,35 +34,28 @@ export function callFailed(error: unknown, { server, tool }: NamedTool): Counter
   }
 }
 
-/** The server could not be reached, so nothing ran. */
-export function unreachable(error: unknown, server: string): CountersignError {
-  return new CountersignError(
-    'connection-failed',
-    `The MCP server ${server} could not be reached, and nothing ran: ${reasonOf(error)}`,
-    { server },
-    error,
-  )
+/** The server could not be reached, so nothing ran. Why, is in `cause` and not in the message, which a model and a page may get. */
+export function unreachable(error: unknown, server: string): ToolError {
+  const why = typeof error === 'string' ? `: ${error}` : '.'
+  return new ToolError(`The MCP server ${server} could not be reached, and nothing ran${why}`, {
+    code: 'connection-failed',
+    data: { server },
+    cause: error,
+  })
 }
 
 /** The server describes the tool otherwise than it did, or no more; nothing ran. */
-export function toolChanged({ server, tool }: NamedTool): CountersignError {
-  return new CountersignError(
-    'tool-failed',
+export function toolChanged({ server, tool }: NamedTool): ToolError {
+  return new ToolError(
     `The MCP server ${server} has changed or removed ${tool} since its tools were read, so it did not run. Build the agent again with the present \`tools\` (option \`onToolsChanged\`).`,
-    { server, tool },
+    { data: { server, tool } },
   )
 }
 
 /** Used after `dispose()`; nothing ran. */
-export function disposed(server: string): CountersignError {
-  return new CountersignError(
-    'disposed',
+export function disposed(server: string): ToolError {
+  return new ToolError(
     `The tools of the MCP server ${server} were disposed of, and nothing ran: call mcpTools() again.`,
-    { server },
+    { code: 'disposed', data: { server } },
   )
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
 }

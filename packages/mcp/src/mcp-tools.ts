@@ -1,4 +1,5 @@
 import { CountersignError } from '@countersign/core'
+import { createBounded } from './bounded.js'
 import { callTool } from './call.js'
 import { startClock } from './call-clock.js'
 import { createCatalogue } from './catalogue.js'
@@ -11,7 +12,7 @@ import { checkServerName } from './tool-name.js'
 import type { ConversionOptions, McpTool } from './tools.js'
 
 /** Options of {@link mcpTools}. */
-export interface McpToolsOptions extends ConversionOptions {
+export interface McpToolsOptions extends Omit<ConversionOptions, 'bounded'> {
   /**
    * The application's name for the server: letters, digits, `-` and single `_`. Tools are named `mcp__server__tool`, so approvals
    * and grants of two servers never meet. What a server calls itself counts for nothing.
@@ -24,13 +25,20 @@ export interface McpToolsOptions extends ConversionOptions {
   /** The application's own terms for a tool; they beat what its annotations lead to. */
   readonly configure?: ConversionOptions['configure']
   /**
-   * Whether the server's annotations count. A server can lie in them: `false` asks about every call, and hides them from policies.
-   * Default `true`.
+   * What the server's annotations are good for. A server can lie in them, so of themselves they let nothing run: every call is asked
+   * about, unless a list names the tool (as the server calls it) and its annotations say that it stays inside (`openWorldHint: false`) and
+   * only reads, or destroys nothing. `true` shows annotations to policies and pages; so does a list, for all tools. `false` hides
+   * them. Default `true`.
+   *
+   * @example trustAnnotations: ['measure_files', 'find_duplicates']
    */
-  readonly trustAnnotations?: boolean | undefined
+  readonly trustAnnotations?: boolean | readonly string[] | undefined
   /** What the model and the page get of a result. Default: the result's content parts as they are. */
   readonly result?: ConversionOptions['result']
-  /** Checks arguments against a tool's JSON Schema. Default: the SDK's Ajv, a separate one for each tool. */
+  /**
+   * Checks arguments and results against a tool's JSON Schema. Default: the SDK's Ajv, a separate one for each tool. A check is stopped
+   * after 500 ms, and refuses then; all of a server have 5 s together, and a tenth of the time for long.
+   */
   readonly validator?: ConversionOptions['validator']
   /** Milliseconds that a call may take without progress. Default 60,000. */
   readonly timeout?: number | undefined
@@ -66,8 +74,8 @@ export interface McpTools {
 }
 
 /**
- * The tools of an MCP server as tools for `createAgent`. Which calls are asked about follows from the tools' annotations; one that
- * says nothing is asked about. Where the server went away, a call connects again first; a call that was under way then has failed.
+ * The tools of an MCP server as tools for `createAgent`. Every call is asked about, but for tools that `trustAnnotations` names or
+ * `configure` says otherwise of. Where the server went away, a call connects again first; a call that was under way then has failed.
  *
  * @throws CountersignError `invalid-option`; `connection-failed` where the server cannot be reached; `invalid-tool` for a tool whose
  * name or schema cannot be used.
@@ -87,20 +95,24 @@ export async function mcpTools(source: McpSource, options: McpToolsOptions): Pro
     warn = console.warn,
   } = options
   const calls = createOpenCalls()
+  const bounded = createBounded()
   checkServerName(server)
   checkTimes({ timeout, maxTimeout, connectTimeout })
 
-  const catalogue = createCatalogue({ ...options, connectTimeout, warn }, async (tool, input, context) => {
-    const client = await connection.ready()
-    const named = { server, tool: tool.name }
-    if (!catalogue.holds(tool)) throw toolChanged(named)
-    const call = { context, clock: startClock({ timeout, maxTimeout }) }
-    return calls.during(call, () => callTool(client, named, input, call))
-  })
+  const catalogue = createCatalogue(
+    { ...options, bounded, connectTimeout, warn },
+    async (tool, input, context) => {
+      const client = await connection.ready()
+      const named = { server, tool: tool.name }
+      if (!catalogue.holds(tool)) throw toolChanged(named)
+      const call = { context, clock: startClock({ timeout, maxTimeout }) }
+      return calls.during(call, () => callTool(client, named, input, call))
+    },
+  )
   const about: ConnectionOptions = {
     ...{ server, connectTimeout },
     asked: (question, signal) =>
-      answerElicitation(question, signal, { server, calls, elicit, validator, warn }),
+      answerElicitation(question, signal, { server, calls, elicit, validator, bounded, warn }),
     opened: catalogue.read,
     changed: (client) => {
       catalogue

@@ -2,6 +2,7 @@ import { CountersignError } from '@countersign/core'
 import type { ElicitRequestFormParams, ElicitResult, Tool } from '@modelcontextprotocol/sdk/types.js'
 import type { JsonSchemaType, jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
+import type { Bounded } from './bounded.js'
 import type { McpResult } from './result.js'
 
 /** The arguments of a call. */
@@ -22,11 +23,16 @@ interface CheckingSchema<Input, Output> {
 /** The JSON Schema of a tool's arguments. The server gets the arguments that were asked about. */
 export type McpInputSchema = CheckingSchema<McpInput, McpInput>
 
+/** How schemas of a server are read and used. */
+export interface SchemaOptions {
+  readonly validator?: jsonSchemaValidator | undefined
+  readonly bounded: Bounded
+}
+
 /** A tool whose schemas are read. */
-interface Described {
+interface Described extends SchemaOptions {
   readonly server: string
   readonly tool: Tool
-  readonly validator: jsonSchemaValidator | undefined
 }
 
 /** @throws CountersignError `invalid-tool` where the validator cannot read the schema. */
@@ -52,9 +58,9 @@ type Answer = NonNullable<ElicitResult['content']>
 /** @throws whatever the validator throws where it cannot read the schema. */
 export function answerSchemaOf(
   requested: ElicitRequestFormParams['requestedSchema'],
-  validator: jsonSchemaValidator | undefined,
+  options: SchemaOptions,
 ): CheckingSchema<Answer, Answer> {
-  return checkedBy<Answer>(checker(requested, validator), (value) => value)
+  return checkedBy<Answer>(checker(requested, options), (value) => value)
 }
 
 function checkedBy<T>(check: Check, part: (value: unknown) => unknown): CheckingSchema<T, T> {
@@ -76,15 +82,16 @@ type Check = (value: unknown) => string | undefined
 function checker(
   schema: object,
   // one for each schema: a validator keeps schemas by `$id`, and one tool must not be checked by the schema of another
-  validator: jsonSchemaValidator = new AjvJsonSchemaValidator(),
+  { validator = new AjvJsonSchemaValidator(), bounded }: SchemaOptions,
 ): Check {
-  const check = validator.getValidator(schema as JsonSchemaType)
-  return (value) => check(value).errorMessage
+  const check = bounded(() => validator.getValidator(schema as JsonSchemaType))
+  return (value) => bounded(() => check(value).errorMessage)
 }
 
-function compile(which: 'input' | 'output', schema: object, { server, tool, validator }: Described): Check {
+function compile(which: 'input' | 'output', schema: object, described: Described): Check {
+  const { server, tool } = described
   try {
-    return checker(schema, validator)
+    return checker(schema, described)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     throw new CountersignError(

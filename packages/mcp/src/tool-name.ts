@@ -32,7 +32,8 @@ export function namespaced(server: string, name: string, renamed: string = name)
 
 /** @throws CountersignError `invalid-tool` where two tools of one server have the same name. */
 export function checkCollisions(server: string, names: readonly string[]): void {
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  const seen = new Set<string>()
+  const twice = names.find((name) => seen.has(name) || !seen.add(name))
   if (twice === undefined) return
   throw new CountersignError(
     'invalid-tool',

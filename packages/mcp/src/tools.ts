@@ -1,10 +1,15 @@
 import { CountersignError, type JsonSchema, type ServerTool, type ToolContext } from '@countersign/core'
 import { tool as serverTool } from '@countersign/server'
 import type { Tool } from '@modelcontextprotocol/sdk/types.js'
-import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation'
 import { approvalOf, asksByAnnotations } from './asking.js'
 import type { McpResult } from './result.js'
-import { inputSchemaOf, type McpInput, type McpInputSchema, outputSchemaOf } from './schemas.js'
+import {
+  inputSchemaOf,
+  type McpInput,
+  type McpInputSchema,
+  outputSchemaOf,
+  type SchemaOptions,
+} from './schemas.js'
 import { checkCollisions, namespaced } from './tool-name.js'
 
 /** A tool of an MCP server as a server tool. */
@@ -26,14 +31,13 @@ export type McpToolTerms = Pick<
 >
 
 /** How the tools of a server become tools of an agent. */
-export interface ConversionOptions {
+export interface ConversionOptions extends SchemaOptions {
   readonly server: string
   readonly include?: ((tool: Tool) => boolean) | undefined
   readonly rename?: ((toolName: string) => string) | undefined
   readonly configure?: ((tool: Tool) => McpToolTerms | undefined) | undefined
-  readonly trustAnnotations?: boolean | undefined
+  readonly trustAnnotations?: boolean | readonly string[] | undefined
   readonly result?: ((result: McpResult, tool: Tool) => unknown) | undefined
-  readonly validator?: jsonSchemaValidator | undefined
 }
 
 /** Carries a call out. */
@@ -67,11 +71,12 @@ export function convertTools(
 }
 
 function convertTool(tool: Tool, options: ConversionOptions, run: Run): McpTool {
-  const { server, rename = (name) => name, configure, trustAnnotations = true, result, validator } = options
+  const { server, rename = (name) => name, configure, trustAnnotations = true, result } = options
   if (tool.execution?.taskSupport === 'required') throw needsTasks(tool, server)
   const name = namespaced(server, tool.name, rename(tool.name))
-  const described = { server, tool, validator }
-  const asks = !trustAnnotations || asksByAnnotations(tool)
+  const described = { ...options, tool }
+  const isTrusted = Array.isArray(trustAnnotations) && trustAnnotations.includes(tool.name)
+  const asks = !isTrusted || asksByAnnotations(tool)
   return serverTool<string, McpInputSchema, unknown>({
     name,
     description: tool.description ?? tool.title ?? tool.name,

@@ -5,12 +5,14 @@ import { expect, test, vi } from 'vitest'
 import { call, collect, input, results, say, testAgent, user } from '../../server/test/support.js'
 import { afterwards, errorOf, overHttp, scriptOf, workspace } from './support.js'
 
+const trusted = ['hang', 'work', 'die', 'change', 'ask']
+
 const script = await scriptOf('packages/mcp/test/odd-server.process.ts')
 
 async function connect(options: Partial<McpToolsOptions> = {}) {
   const log = join(await workspace(), 'log')
   const source = { command: process.execPath, args: [script, log] }
-  const mcp = await mcpTools(source, { server: 'odd', ...options })
+  const mcp = await mcpTools(source, { server: 'odd', trustAnnotations: trusted, ...options })
   afterwards(mcp.dispose)
   const logged = async () => (await readFile(log, 'utf8')).trim().split('\n')
   return { mcp, logged }
@@ -51,7 +53,7 @@ test('a server that ends in the middle of a call is started again for the next o
 test('a stream that could be taken up again, on a server that is gone, is an honest failure too', async () => {
   const log = join(await workspace(), 'log')
   const server = await overHttp(script, log)
-  const mcp = await mcpTools(server.source, { server: 'odd' })
+  const mcp = await mcpTools(server.source, { server: 'odd', trustAnnotations: trusted })
   afterwards(mcp.dispose)
   const calling = outcome(mcp.tools, 'hang')
   await vi.waitFor(async () => expect(await readFile(log, 'utf8')).toBe('hang\n'))

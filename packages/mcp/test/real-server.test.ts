@@ -44,7 +44,10 @@ describe.each([
   async function connect(...more: string[]) {
     const folder = await workspace()
     const server: Started = await start(script, folder, ...more)
-    const mcp = await mcpTools(server.source, { server: 'files' })
+    const mcp = await mcpTools(server.source, {
+      server: 'files',
+      trustAnnotations: ['measure_files', 'find_duplicates', 'append_line'],
+    })
     afterwards(mcp.dispose)
     return { folder, server, mcp, tool: (name: string) => mcp.tools.find((one) => one.name === name) }
   }

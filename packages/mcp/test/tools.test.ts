@@ -59,7 +59,7 @@ async function toolsOf(tools: Tool[], options: Partial<McpToolsOptions> = {}) {
 test('S3.51 absent hints count as the worst: only what stays inside and destroys nothing runs unasked', async () => {
   const inside = { openWorldHint: false }
   const asked = async (annotations?: Tool['annotations']) => {
-    const [tool] = await toolsOf([described('t', { annotations })])
+    const [tool] = await toolsOf([described('t', { annotations })], { trustAnnotations: ['t'] })
     return tool?.approval?.required ?? false
   }
   expect(await asked()).toBe(true)
@@ -72,6 +72,58 @@ test('S3.51 absent hints count as the worst: only what stays inside and destroys
   expect(await asked({ ...inside, readOnlyHint: true, destructiveHint: true })).toBe(true)
   expect(await asked({ ...inside, readOnlyHint: true })).toBe(false)
   expect(await asked({ ...inside, destructiveHint: false })).toBe(false)
+})
+
+test('F10 of itself a server lets nothing run: whatever it says of wire_money, the person is asked', async () => {
+  const harmless = { readOnlyHint: true, openWorldHint: false, destructiveHint: false }
+  const money = described('wire_money', { annotations: harmless })
+  for (const trustAnnotations of [undefined, true, false, [], ['measure_files']]) {
+    const { client, calls } = await serving([money])
+    const { tools } = await mcpTools(client, { server: 's', trustAnnotations })
+    const { agent } = testAgent([call(['c1', 'mcp__s__wire_money', { amount: 1 }]), say('ok')], { tools })
+    const events = await collect(agent, input([user('go')]))
+    expect(requests(events)).toMatchObject([{ toolCallId: 'c1' }])
+    expect(calls).toEqual([])
+  }
+})
+
+test('F10 no schema of a server holds this thread: a check that takes too long is stopped, and refuses', async () => {
+  const slow = 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!'
+  const properties = { text: { type: 'string', pattern: '^(a+)+$' } }
+  const doubling = Object.fromEntries(
+    Array.from({ length: 40 }, (_, level) => {
+      const next = { $ref: `#/$defs/level${level + 1}` }
+      return [`level${level}`, level === 39 ? {} : { allOf: [next, next] }]
+    }),
+  )
+  const configure = () => ({ needsApproval: false })
+  const run = async (tool: Tool, args: unknown, result: CallToolResult = { content: [] }) => {
+    const { client, calls } = await serving([tool], result)
+    const { tools } = await mcpTools(client, { server: 's', configure })
+    const { agent } = testAgent([call(['c1', 'mcp__s__t', args]), say('ok')], { tools })
+    return { calls, said: results(await collect(agent, input([user('go')]))) }
+  }
+  const stopped = { reason: expect.stringContaining('the check by this schema was stopped') }
+
+  const byInput = await run(described('t', { inputSchema: { type: 'object', properties } }), { text: slow })
+  expect(byInput).toMatchObject({ calls: [], said: [{ content: stopped }] })
+  const byOutput = await run(
+    described('t', { outputSchema: { type: 'object', properties } }),
+    {},
+    { content: [], structuredContent: { text: slow } },
+  )
+  expect(byOutput).toMatchObject({ calls: [{ name: 't' }], said: [{ content: stopped }] })
+  const inputSchema = { type: 'object' as const, $ref: '#/$defs/level0', $defs: doubling }
+  expect(await run(described('t', { inputSchema }), {})).toMatchObject({
+    calls: [],
+    said: [{ content: stopped }],
+  })
+})
+
+test('F10 a list of tools has a limit, and one that ends below it is read', async () => {
+  const long = described('t', { description: 'x'.repeat(1024 * 1024) })
+  expect(await errorOf(toolsOf([long]))).toMatchObject({ code: 'connection-failed' })
+  expect(await toolsOf([described('t', { description: 'x'.repeat(1000 * 1000) })])).toHaveLength(1)
 })
 
 test('annotations that are not trusted neither spare the question nor reach a policy', async () => {
@@ -241,7 +293,7 @@ test('structured content that does not keep what the tool promised is a failure 
   ] as const) {
     const result = { content: [], ...(structuredContent && { structuredContent }) }
     const { client } = await serving([described('t', { outputSchema, annotations: inside })], result)
-    const { tools } = await mcpTools(client, { server: 's' })
+    const { tools } = await mcpTools(client, { server: 's', trustAnnotations: ['t'] })
     const { agent } = testAgent([call(['c1', 'mcp__s__t', {}]), say('ok')], { tools })
     expect(results(await collect(agent, input([user('go')])))).toMatchObject([{ content: expected }])
   }

@@ -2,6 +2,7 @@ import {
   type ChatActions,
   type ChatClient,
   type ChatClientOptions,
+  type ChatClients,
   type ChatSnapshot,
   createChatClients,
   type ToolMap,
@@ -23,7 +24,8 @@ export type UseChatOptions<Tools extends ToolMap = ToolMap> =
 /**
  * The chat of this component. `useChat()` reads the provider; `useChat({ client })` shares a client; `useChat(options)` makes one per
  * mount, or, under a provider, takes the provider's client of that `threadId`, and follows the options. Another `threadId` is another
- * client, never a reset. Unmounting leaves the run alone.
+ * client, never a reset, and going back finds the first. Unmounting leaves the run alone, and what this returned still reaches it; the
+ * option `onDetach: 'stop'` ends it.
  */
 export function useChat<Tools extends ToolMap = ToolMap>(options?: UseChatOptions<Tools>): UseChat<Tools> {
   const client = useChatClient(options)
@@ -41,14 +43,15 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
   const provided = useClients<Tools>()
   const { client: shared, ...own }: Settings<Tools> & { client?: ChatClient<Tools> | undefined } = options
   const { threadId } = own
-  const find = () => {
-    const clients = provided && !shared ? provided : createChatClients<Tools>(shared ?? own)
-    return { provided, shared, threadId, clients, client: clients.get(own) }
+  const find = (mine?: ChatClients<Tools>) => {
+    const other = shared ? createChatClients<Tools>(shared) : provided
+    const clients = other ?? mine?.turnTo(own) ?? createChatClients<Tools>(own)
+    return { provided, shared, threadId, clients, mine: other ? mine : clients, client: clients.get(own) }
   }
   // A client holds nothing until it is used, so one that is found in a render that comes to nothing needs no end.
-  const [found, refind] = useState(find)
+  const [found, refind] = useState(() => find())
   const stale = found.provided !== provided || found.shared !== shared || found.threadId !== threadId
-  const current = stale ? find() : found
+  const current = stale ? find(found.mine) : found
   if (stale) refind(current)
   const { clients, client } = current
   const last = useRef<{ client: ChatClient<Tools>; own: Settings<Tools> }>({ client, own: {} })

@@ -1,4 +1,5 @@
 import { ChatClient, type Connection, clientTool, type InferTools, toolDefinition } from '@countersign/client'
+import { fromAGUIMessages, type Message } from '@countersign/core'
 import { ChatProvider, useChat, useChatSelector, useMessage, usePendingApprovals } from '@countersign/react'
 import { createElement } from 'react'
 import { expectTypeOf } from 'vitest'
@@ -69,4 +70,14 @@ export function Typed() {
     // @ts-expect-error not both
     createElement(ChatProvider<Tools>, { client: shared, options: { connection } }),
   ]
+}
+
+// F55 what is stored in the form of AG-UI is not typed by the tools, and goes in all the same.
+export function Stored({ messages }: { messages: readonly Message[] }) {
+  const chat = useChat<Tools>({ connection, initialMessages: fromAGUIMessages(messages) })
+  chat.setMessages(fromAGUIMessages(messages))
+  chat.setMessages(chat.messages)
+  new ChatClient<Tools>({ connection, initialMessages: fromAGUIMessages(messages) })
+  // @ts-expect-error a list of messages, no function
+  chat.setMessages((before) => before)
 }

@@ -42,7 +42,7 @@ if row[1] and ARGV[1] ~= '' then
 end
 return { row[1], row[2], revision, time[1], time[2] }`
 
-/** KEYS: row, the thread's open rows. ARGV: record, state, lifetime, the row's name in the thread. Answers a record that is there. */
+/** KEYS: row, the thread's open rows, the call's row. ARGV: record, state, lifetime, the row's name. Answers a record that is there. */
 const ISSUE = `
 local known = redis.call('HGET', KEYS[1], 'record')
 if known then return known end
@@ -50,6 +50,7 @@ redis.call('HSET', KEYS[1], 'record', ARGV[1], 'state', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 redis.call('RPUSH', KEYS[2], ARGV[4])
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
+redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[3])
 return false`
 
 /** KEYS: row, the thread's open rows. ARGV: the state to replace, the new one, lifetime, the row's name, how its being open changes. */
@@ -72,12 +73,27 @@ end
 local time = redis.call('TIME')
 return { time[1], time[2], rows }`
 
+/** KEYS: of calls. ARGV: what the keys of rows begin with. */
+const SETTLED = `
+local rows = {}
+for _, key in ipairs(KEYS) do
+  local name = redis.call('GET', key)
+  local row = name and redis.call('HMGET', ARGV[1] .. name, 'record', 'state')
+  if row and row[1] then rows[#rows + 1] = row end
+end
+return rows`
+
+/** Calls that one script looks up: Redis answers nobody else meanwhile. */
+const CALLS_AT_ONCE = 500
+
 /** The approvals of a Redis ledger: each a hash of its record and its state, which expires with it. */
 export function redisApprovals(redis: Redis) {
   const { prefix, timeOf } = redis
   const nameOf = ({ threadId, approvalId }: ApprovalRef) => digest(threadId, approvalId)
   const rowKey = (ref: ApprovalRef) => ownerKey(prefix, ref.owner, 'row', nameOf(ref))
   const openKey = (owner: Owner, threadId: string) => ownerKey(prefix, owner, 'open', digest(threadId))
+  const callKey = (owner: Owner, threadId: string, toolCallId: string) =>
+    ownerKey(prefix, owner, 'call', digest(threadId, toolCallId))
 
   async function read(ask: Ask, ref: ApprovalRef, wantsRevision: boolean): Promise<RowNow | undefined> {
     const keys = [rowKey(ref), revisionKey(prefix, ref.owner)]
@@ -141,7 +157,8 @@ export function redisApprovals(redis: Redis) {
     insert: (record: ApprovalRecord, now: number): Promise<ApprovalRecord | undefined> =>
       redis.within(async (ask) => {
         const entry: LedgerEntry = { record, state: { phase: 'issued' } }
-        const keys = [rowKey(record), openKey(record.owner, record.threadId)]
+        const { owner, threadId, toolCallId } = record
+        const keys = [rowKey(record), openKey(owner, threadId), callKey(owner, threadId, toolCallId)]
         const values = [
           JSON.stringify(record),
           JSON.stringify(entry.state),
@@ -150,6 +167,19 @@ export function redisApprovals(redis: Redis) {
         ]
         const known = textOf(await ask(ISSUE, keys, values))
         return known === undefined ? undefined : JSON.parse(known)
+      }),
+    settled: (owner: Owner, threadId: string, toolCallIds: readonly string[]): Promise<LedgerEntry[]> =>
+      redis.within(async (ask) => {
+        const entries: LedgerEntry[] = []
+        for (let from = 0; from < toolCallIds.length; from += CALLS_AT_ONCE) {
+          const ids = toolCallIds.slice(from, from + CALLS_AT_ONCE)
+          const keys = ids.map((id) => callKey(owner, threadId, id))
+          for (const row of itemsOf(await ask(SETTLED, keys, [ownerKey(prefix, owner, 'row', '')]))) {
+            const [record, state] = itemsOf(row)
+            entries.push({ record: JSON.parse(String(record)), state: JSON.parse(String(state)) })
+          }
+        }
+        return entries.filter(({ state }) => state.phase === 'done')
       }),
     unsettled: (owner: Owner, threadId: string): Promise<LedgerEntry[]> =>
       redis.within(async (ask) => {

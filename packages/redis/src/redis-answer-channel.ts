@@ -1,5 +1,5 @@
 import type { ResumeEntry } from '@countersign/core'
-import type { AnswerChannel, Delivery, Receive } from '@countersign/server'
+import type { AnswerChannel, AnswerContext, Delivery, Receive } from '@countersign/server'
 import { digest, itemsOf, openRedis, type RedisOptions, textOf, unguessable } from './redis.js'
 import { type SubscribableClient, subscriptions } from './subscriptions.js'
 
@@ -47,11 +47,17 @@ interface Parcel {
   /** Names the reply. */
   readonly id: string
   readonly entries: readonly ResumeEntry[]
+  readonly context: AnswerContext
 }
+
+/** Characters of JSON that one member of a context may have on its way. */
+const MAX_MEMBER = 16 * 1024
 
 /**
  * An answer channel in Redis: an answer that comes to one server reaches the run that another one has open. A run whose server was
- * killed is noticed at once, because nobody listens any more.
+ * killed is noticed at once, because nobody listens any more. Of the context of whoever answers, `approvals.confirm` gets what is plain
+ * data: texts, numbers, booleans, null, and plain objects and lists, up to 16 Ki characters of JSON for each member. It passes Redis as it
+ * is, so keep secrets out of it.
  *
  * @throws CountersignError `invalid-option`
  */
@@ -89,9 +95,9 @@ export function redisAnswerChannel(
     async open(runKey, receive) {
       const channel = `${redis.prefix}listening:${unguessable()}`
       const stop = await messages.listen(channel, (message) => {
-        const { id, entries }: Parcel = JSON.parse(message)
+        const { id, entries, context }: Parcel = JSON.parse(message)
         // a reply that cannot be sent is one that was not given: whoever waits asks again
-        void received(receive, entries)
+        void received(receive, entries, context)
           .then((delivery) => reply(id, delivery))
           .catch(() => {})
       })
@@ -102,7 +108,7 @@ export function redisAnswerChannel(
       }
     },
 
-    async deliver(runKey, entries) {
+    async deliver(runKey, entries, context = {}) {
       const id = unguessable()
       let hear: (text: string) => void = () => {}
       const came = new Promise<string>((resolve) => {
@@ -110,7 +116,7 @@ export function redisAnswerChannel(
       })
       const stop = await messages.listen(replyName(id), hear)
       try {
-        const parcel: Parcel = { id, entries }
+        const parcel: Parcel = { id, entries, context: plainMembers(context) }
         const channel = textOf(await ask(DELIVER, runName(runKey), [JSON.stringify(parcel)]))
         return channel === undefined ? ENDED : await replyTo(id, channel, came)
       } finally {
@@ -122,9 +128,13 @@ export function redisAnswerChannel(
   }
 }
 
-async function received(receive: Receive, entries: readonly ResumeEntry[]): Promise<Delivery> {
+async function received(
+  receive: Receive,
+  entries: readonly ResumeEntry[],
+  context: AnswerContext,
+): Promise<Delivery> {
   try {
-    return await receive(entries)
+    return await receive(entries, context)
   } catch {
     return ENDED
   }
@@ -132,4 +142,22 @@ async function received(receive: Receive, entries: readonly ResumeEntry[]): Prom
 
 function sleep(ms: number): Promise<undefined> {
   return new Promise((resolve) => setTimeout(() => resolve(undefined), ms))
+}
+
+/** The members of a context that can be sent. Services of the application, such as a database, stay where they are. */
+function plainMembers(context: AnswerContext): AnswerContext {
+  return Object.fromEntries(Object.entries(context).filter(([, value]) => isPlain(value)))
+}
+
+function isPlain(value: unknown): boolean {
+  if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') return false
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    const prototype: unknown = Object.getPrototypeOf(value)
+    if (prototype !== Object.prototype && prototype !== null) return false
+  }
+  try {
+    return (JSON.stringify(value)?.length ?? MAX_MEMBER + 1) <= MAX_MEMBER
+  } catch {
+    return false
+  }
 }

@@ -66,6 +66,7 @@ export function redisLedger(client: RedisClient, options: RedisLedgerOptions = {
     },
     lookup: approvals.lookup,
     unsettled: approvals.unsettled,
+    settled: approvals.settled,
     claim: (ref, answer, holder, leaseMs) =>
       approvals.change(
         ref,

@@ -8,11 +8,14 @@ export {
 export { resumeFromMap } from './answers/resume-from-map.js'
 export { type AnswerChannel, memoryAnswerChannel, type Receive } from './channel/answer-channel.js'
 export {
+  type AnswerContext,
   type AnswerQueue,
+  type AnswerQueueOptions,
   type AnswerSource,
   answerQueue,
   type Delivery,
   type DeliveryCode,
+  type Take,
 } from './channel/answer-queue.js'
 export {
   ApprovalRequiredError,
@@ -76,6 +79,7 @@ export type {
 export { ledgerKey } from './ledger/ledger.js'
 export { type MemoryLedgerOptions, memoryLedger } from './ledger/memory-ledger.js'
 export { type StatelessLedgerOptions, statelessLedger } from './ledger/stateless-ledger.js'
+export type { FullLimits, FullShare, Limits, Share } from './limits.js'
 export type {
   FinishReason,
   Model,
@@ -128,16 +132,16 @@ export { appendTurn } from './plan/turn.js'
 export { planFromMap, readVerdictMap, type VerdictEntry, type VerdictMap } from './plan/verdict-map.js'
 export { type Agent, createAgent, type GenerateResult } from './run/agent.js'
 export { executeApprovedToolCalls } from './run/execute-approved.js'
-export type { RunOptions } from './run/run.js'
+export type { RunInput, RunOptions } from './run/run.js'
 export { type MemoryRunLogOptions, memoryRunLog } from './run-log/memory-run-log.js'
 export type { LoggedEvent, RunLog, RunWriter } from './run-log/run-log.js'
+export type { ApprovalRequest, Confirm, ConfirmDetails, ConfirmedVerdict } from './scope/confirm.js'
 export type { PermissionLevel, Policy, PolicyCall, PolicyDecision } from './scope/policy.js'
 export type {
   AgentOptions,
   ApprovalOptions,
-  ConfirmedVerdict,
   RunContext,
 } from './scope/settings.js'
 export type { Secret } from './tokens/keys.js'
-export { type AgentMethod, ToolkitRequiredError, ToolNotFoundError } from './tools/tool-errors.js'
+export { type AgentMethod, ToolError, ToolkitRequiredError, ToolNotFoundError } from './tools/tool-errors.js'
 export type { AgentTool } from './tools/toolkit.js'

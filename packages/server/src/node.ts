@@ -1,21 +1,29 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isRecord, type ServerFrame } from '@countersign/core'
 import { type AnswerOptions, answerRequest } from './http/answer.js'
 import { grantsRequest } from './http/grants.js'
+import { subjectOf } from './http/holder.js'
 import {
+  type Arrival,
+  type BodySource,
+  bodyTooLarge,
   type ChatOptions,
   chatFrames,
   checkRequest,
+  decode,
   type Rejection,
   readText,
   rejection,
 } from './http/http.js'
 import type { OriginRule } from './http/origin.js'
 import { readRejoin, restFrames } from './http/rejoin.js'
-import { parseBody, readParsedInput } from './http/run-input.js'
+import { parseBody, queryOf, readParsedInput } from './http/run-input.js'
 import { openSocket, type ServerSocket, type SocketOptions } from './http/socket.js'
 import { SSE_HEADERS, type SseFrames } from './http/sse.js'
+import { MAX_BODY_BYTES } from './limits.js'
 import type { Agent } from './run/agent.js'
+import { MAX_STALL, readerTooSlow } from './scope/channel.js'
 import type { RunContext } from './scope/settings.js'
 
 export type { ServerSocket } from './http/socket.js'
@@ -60,6 +68,8 @@ export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
     const gone = new AbortController()
     response.on('close', () => gone.abort())
     response.on('error', () => gone.abort())
+    // it may have gone while the application looked who it is
+    if (response.destroyed) gone.abort()
     let frames: SseFrames | undefined
     try {
       frames =
@@ -81,8 +91,11 @@ async function chat<Req extends NodeRequest>(
   gone: AbortController,
 ): Promise<SseFrames> {
   checkRequest(request.method, request.headers['content-type'], request.headers['content-length'])
-  const input = readParsedInput(await readBody(request))
-  return chatFrames(agent, input, { ...options, context: await context?.(request) }, gone.signal)
+  // who it is comes first: nobody unknown fills memory with a body
+  const known = await context?.(request)
+  const arrival = { owner: subjectOf(known)?.id, limits: agent.limits }
+  const input = readParsedInput(await readBody(request, arrival))
+  return chatFrames(agent, input, { ...options, context: known }, gone.signal)
 }
 
 async function rejoin<Req extends NodeRequest>(
@@ -91,17 +104,13 @@ async function rejoin<Req extends NodeRequest>(
   options: NodeChatOptions<Req>,
   gone: AbortController,
 ): Promise<SseFrames | undefined> {
-  const query = queryOf(request)
+  const query = queryOf(request.url ?? '')
   const asked = readRejoin(query.get('threadId'), query.get('runId'), request.headers['last-event-id'])
   return restFrames(agent, await options.context?.(request), asked, gone.signal, options.keepAlive)
 }
 
-function queryOf({ url }: NodeRequest): URLSearchParams {
-  return new URL(url ?? '/', 'http://localhost').searchParams
-}
-
-function isRejoin(request: NodeRequest): boolean {
-  return queryOf(request).has('runId')
+function isRejoin({ url = '' }: NodeRequest): boolean {
+  return queryOf(url).has('runId')
 }
 
 /** A handler for node:http and Express that takes answers into runs that are open. The same as `answerResponse`. */
@@ -121,7 +130,7 @@ export function toNodeAnswerHandler<Req extends NodeRequest = NodeRequest>(
     let answered: Rejection
     try {
       const known: AnswerOptions = { origins: options.origins, context: await options.context?.(request) }
-      answered = await answerRequest(agent, head, () => readBody(request), known)
+      answered = await answerRequest(agent, head, (arrival) => readBody(request, arrival), known)
     } catch (error) {
       answered = rejection(error)
     }
@@ -153,23 +162,50 @@ export function toNodeGrantsHandler<Req extends NodeRequest = NodeRequest>(
 }
 
 /**
+ * What a `WebSocketServer` of the package `ws` has to know: it reads a message whole before anybody sees it, and by itself takes 100 MiB.
+ * In bytes, pieces of a message, and reads of a connection.
+ */
+export const socketServerLimits = {
+  maxPayload: MAX_BODY_BYTES,
+  maxFragments: 1024,
+  maxBufferedChunks: 8192,
+} as const
+
+/**
  * Serves runs over WebSockets: for the `connection` event of a server of the package `ws`, or anything that hands out a socket and the
- * request that opened it. The same as `serveSocket`.
+ * request that opened it. The same as `serveSocket`. A server of `ws` needs {@link socketServerLimits}; sockets of one that takes larger
+ * messages are closed with 1011.
  *
- * @example new WebSocketServer({ server }).on('connection', toSocketHandler(agent, { context: (request) => ({ subject: userOf(request) }) }))
+ * @example
+ * const sockets = new WebSocketServer({ server, ...socketServerLimits })
+ * sockets.on('connection', toSocketHandler(agent, { context: (request) => ({ subject: userOf(request) }) }))
  */
 export function toSocketHandler(
   agent: Agent,
   { context, ...options }: NodeSocketOptions = {},
 ): (socket: ServerSocket, request: IncomingMessage) => void {
-  return (socket, request) => {
+  return function (this: unknown, socket, request) {
+    if (takesTooMuch(this)) {
+      socket.addEventListener('error', () => {})
+      const message = `The WebSocketServer takes messages of more than ${MAX_BODY_BYTES} bytes: give it ...socketServerLimits.`
+      socket.send(JSON.stringify({ type: 'error', code: 'invalid-option', message } satisfies ServerFrame))
+      socket.close(1011, 'invalid-option')
+      return
+    }
     const { origin } = request.headers
     const known: SocketOptions = {
       ...options,
       ...(context && { context: (headers) => context(request, headers) }),
     }
-    openSocket(agent, socket, { origin, host: hostOf(request) }, known)
+    openSocket(agent, socket, { origin, host: hostOf(request) }, known, request.socket)
   }
+}
+
+/** An emitter calls its listeners as its own methods, so a server of `ws` is `this`. 0 is no limit. */
+function takesTooMuch(server: unknown): boolean {
+  if (!isRecord(server) || !isRecord(server.options)) return false
+  const { maxPayload } = server.options
+  return typeof maxPayload === 'number' && (maxPayload < 1 || maxPayload > MAX_BODY_BYTES)
 }
 
 /** HTTP/2 names the host in a header of its own. */
@@ -178,13 +214,21 @@ function hostOf({ headers }: IncomingMessage): string | undefined {
   return headers.host ?? (typeof authority === 'string' ? authority : undefined)
 }
 
-async function readBody(request: NodeRequest): Promise<unknown> {
+async function readBody(request: NodeRequest, arrival: Arrival): Promise<unknown> {
   const { body } = request
   if (typeof body === 'string') return parseBody(body)
-  if (body instanceof Uint8Array) return parseBody(await readText([body]))
+  if (body instanceof Uint8Array) {
+    if (body.byteLength > MAX_BODY_BYTES) throw bodyTooLarge()
+    return parseBody(decode(body))
+  }
   if (body !== undefined) return body
   // giving up a body that is too large must not take the socket away from the answer
-  return parseBody(await readText(request.iterator({ destroyOnReturn: false })))
+  const chunks = request.iterator({ destroyOnReturn: false })
+  const source: BodySource = {
+    read: () => chunks.next(),
+    cancel: async () => chunks.return?.(),
+  }
+  return parseBody(await readText(source, arrival))
 }
 
 /** The rest of a body that is not read would be taken for the next request, so the connection ends with the answer. */
@@ -192,6 +236,20 @@ function reject(response: ServerResponse, { status, headers, body }: Rejection):
   response.writeHead(status, { ...headers, connection: 'close' }).end(body)
 }
 
+/** Until the response takes more. */
+async function drained(response: ServerResponse, gone: AbortSignal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const stalled = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(readerTooSlow('its connection took nothing for a minute')), MAX_STALL)
+  })
+  try {
+    await Promise.race([once(response, 'drain', { signal: gone }), stalled])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** A reader that takes nothing for a minute is cut off: it can take the run up again. */
 async function pipe(frames: SseFrames, response: ServerResponse, gone: AbortSignal): Promise<void> {
   response.writeHead(200, SSE_HEADERS)
   response.flushHeaders()
@@ -200,7 +258,7 @@ async function pipe(frames: SseFrames, response: ServerResponse, gone: AbortSign
     for (;;) {
       const frame = gone.aborted ? undefined : await frames.next()
       if (frame === undefined) break
-      if (!response.write(frame)) await once(response, 'drain', { signal: gone })
+      if (!response.write(frame)) await drained(response, gone)
     }
   } catch (error) {
     if (!gone.aborted) response.destroy(error instanceof Error ? error : undefined)

@@ -121,13 +121,14 @@ test('a request that was answered elsewhere in the meantime gets its result from
 test('a pending request of a client that lost its metadata is asked again with its own token', async () => {
   const tool = weather()
   const { agent } = testAgent([call(['call_1', 'GetWeather', {}])], { tools: [tool.tool] })
-  const { history, first } = await ask(agent)
+  const context = { subject: 'ann' }
+  const { history, first } = await ask(agent, {}, { context })
   const bare = history.map((message) =>
     message.role === 'assistant'
       ? { ...message, toolCalls: message.toolCalls?.map(({ metadata: _, ...rest }) => rest) ?? [] }
       : message,
   )
-  expect(requests(await collect(agent, input(bare)))).toEqual([first])
+  expect(requests(await collect(agent, input(bare), { context }))).toEqual([first])
 })
 
 test('a history that holds a pending request twice gets it asked once', async () => {

@@ -33,7 +33,7 @@ test('a run goes out as SSE with LF framing, numbered ids and no caching, and wi
   const response = await handleChat(agent, post(JSON.stringify(given)))
   expect(response.status).toBe(200)
   expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/)
-  expect(response.headers.get('cache-control')).toBe('no-store')
+  expect(response.headers.get('cache-control')).toBe('no-store, no-transform')
   expect(response.headers.get('x-accel-buffering')).toBe('no')
   expect(response.headers.has('access-control-allow-origin')).toBe(false)
   const text = await response.text()

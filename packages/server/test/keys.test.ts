@@ -1,5 +1,5 @@
 import { isCountersignError } from '@countersign/core'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import vectors from '../../../docs/token-vectors.json' with { type: 'json' }
 import { decodeBase64url, encodeBase64url } from '../src/encoding/base64url.js'
 import { createKeyring, keyedHash } from '../src/tokens/keys.js'
@@ -52,6 +52,9 @@ test('32 bytes are counted in UTF-8', () => {
 })
 
 test('without a secret a random one is used for this process, with one warning that names the cost', async () => {
+  // another test of this process may have been warned
+  vi.resetModules()
+  const { createKeyring } = await import('../src/tokens/keys.js')
   const warnings: string[] = []
   const keyring = createKeyring({ warn: (message) => warnings.push(message) })
   await keyring.current()

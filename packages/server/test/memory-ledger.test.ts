@@ -44,7 +44,7 @@ test('a new ledger refuses what another one issued', async () => {
 
 test('when full it refuses to issue, and evicts nothing that is live', async () => {
   let now = 0
-  const ledger = memoryLedger({ maxRecords: 3, now: () => now })
+  const ledger = memoryLedger({ maxRecords: 3, maxRecordsPerOwner: 3, now: () => now })
   for (const id of ['a', 'b', 'c']) expect(await ledger.issue(record(id))).toEqual({ status: 'issued' })
   await run(ledger, record('a'), 'done')
   expect(await ledger.issue(record('d'))).toEqual({ status: 'full' })
@@ -70,7 +70,7 @@ test('a claim whose lease holds outlives its expiry', async () => {
 })
 
 test('when its size is reached, stored outcomes go first, oldest first, and leave hash and size', async () => {
-  const ledger = memoryLedger({ maxSize: 10_000, now: () => 0 })
+  const ledger = memoryLedger({ maxSize: 10_000, maxSizePerOwner: 10_000, now: () => 0 })
   const outcomeOf = async (id: string) => {
     const result = await ledger.claim(record(id), approve, 'h', 1000)
     return result.status === 'repeat' ? result.outcome : expect.unreachable(result.status)
@@ -92,7 +92,7 @@ test('when its size is reached, stored outcomes go first, oldest first, and leav
 })
 
 test('an outcome for which there is no room is kept as hash and size', async () => {
-  const ledger = memoryLedger({ maxSize: 5000, now: () => 0 })
+  const ledger = memoryLedger({ maxSize: 5000, maxSizePerOwner: 5000, now: () => 0 })
   await ledger.issue(record('a', { arguments: 'x'.repeat(3000) }))
   expect(await run(ledger, record('a'), 'y'.repeat(3000))).toEqual({ status: 'recorded', late: false })
   const repeat = await ledger.claim(record('a'), approve, 'h', 1000)
@@ -100,7 +100,7 @@ test('an outcome for which there is no room is kept as hash and size', async () 
 })
 
 test('edited arguments for which there is no room change nothing', async () => {
-  const ledger = memoryLedger({ maxSize: 2000, now: () => 0 })
+  const ledger = memoryLedger({ maxSize: 2000, maxSizePerOwner: 2000, now: () => 0 })
   await ledger.issue(record('a'))
   const edited = { ...approve, arguments: 'x'.repeat(3000) }
   await expect(ledger.claim(record('a'), edited, 'h', 1000)).rejects.toMatchObject({
@@ -119,7 +119,7 @@ test('a long reason is cut', async () => {
 
 test('two thousand expired records make room for as many again', async () => {
   let now = 0
-  const ledger = memoryLedger({ maxRecords: 2000, now: () => now })
+  const ledger = memoryLedger({ maxRecords: 2000, maxRecordsPerOwner: 2000, now: () => now })
   for (let round = 0; round < 3; round++) {
     for (let index = 0; index < 2000; index++) {
       const { status } = await ledger.issue(record(`${round}-${index}`, { expiresAt: now + EXPIRY }))

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { failed, toProviderText, toResultContent } from '@countersign/core'
-import { drainOutputs, planFromMap, runPlan, type scriptedModel } from '@countersign/server'
+import { drainOutputs, planFromMap, runPlan, type scriptedModel, ToolError } from '@countersign/server'
 import { expect, test } from 'vitest'
 import { answer, ask, call, collect, counted, input, results, say, testAgent, user } from './support.js'
 
 const boom = () =>
   counted('boom', {
     execute: () => {
-      throw new Error('disk full')
+      throw new ToolError('disk full')
     },
   })
 

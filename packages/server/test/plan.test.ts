@@ -244,7 +244,9 @@ test('S2.2 whatever the verdicts of a map, every call has exactly one output and
       const calls = mix.map(([name], n) => planned(`c${n}`, name))
       const entries = mix.flatMap(([, entry], n) => (entry === undefined ? [] : [[`c${n}`, entry] as const]))
       const plan = planFromMap((call) => call.toolName !== 'read', new Map(entries))(calls)
-      const outputs = await drainOutputs(runPlan(plan, { tools: tools.map(({ tool }) => tool) }))
+      const outputs = await drainOutputs(
+        runPlan(plan, { tools: tools.map(({ tool }) => tool), warn: () => {} }),
+      )
       expect(outputs.map(({ toolCallId }) => toolCallId).sort()).toEqual(
         calls.map((call) => call.toolCallId).sort(),
       )

@@ -162,47 +162,43 @@ test('S3.4 ApprovalRequiredError carries what the person is shown, and survives 
   expect(new ApprovalRequiredError({ toolName: 'pay' })).toMatchObject({ options: ['deny', 'once'] })
 })
 
-const limit = (thrown: (error: ApprovalRequiredError) => unknown = (error) => error) =>
+const limit = () =>
   counted('pay', {
-    execute: ({ amount }, { approved }) => {
+    scopes: ['once', 'session'],
+    execute: (args, { approved }) => {
+      const { amount } = args
       if (Number(amount) <= 10 || approved) return { paid: amount }
-      throw thrown(
-        new ApprovalRequiredError({
-          toolName: 'pay',
-          message: `Pay ${amount}?`,
-          args: { amount, pin: '1', token: 't' },
-          options: ['deny', 'once', 'session'],
-        }),
-      )
+      throw new ApprovalRequiredError({
+        toolName: 'pay',
+        message: `Pay ${amount}?`,
+        args,
+        options: ['deny', 'once', 'session'],
+      })
     },
   })
 
 test('S3.5 S3.67 a tool that throws it is asked about like any other and runs after the yes', async () => {
-  for (const thrown of [
-    (error: ApprovalRequiredError) => error,
-    (error: ApprovalRequiredError) => structuredClone(error.toJSON()),
-  ]) {
-    const pay = limit(thrown)
-    const turns = [call(['c1', 'pay', { amount: 5 }], ['c2', 'pay', { amount: 100 }]), say('done')]
-    const { agent } = testAgent(turns, { tools: [pay.tool] })
-    const context = { subject: 'ann' }
-    const { events, history, first, asked } = await ask(agent, {}, { context })
-    expect(asked.length).toBe(1)
-    expect(first).toMatchObject({ toolCallId: 'c2', input: { amount: 100 } })
-    expect(first.approval).toMatchObject({
-      message: 'Pay 100?',
-      display: { amount: 100, pin: '1', token: '[REDACTED]' },
-      options: ['deny', 'once', 'session'],
-    })
-    expect(results(events)).toMatchObject([{ id: 'c1', content: { paid: 5 } }])
-    expect(last(events)).toMatchObject({ outcome: { type: 'interrupt' } })
-    const again = await collect(agent, input(history), { context })
-    expect(requests(again)[0]?.approval).toEqual(first.approval)
-    const resume = [answer(first, { approved: true })]
-    const done = await collect(agent, input(history, { resume }), { context })
-    expect(results(done)).toMatchObject([{ id: 'c2', content: { paid: 100 } }])
-    expect(pay.runs.length).toBe(3)
-  }
+  const pay = limit()
+  const asks = { amount: 100, pin: '1', token: 't' }
+  const turns = [call(['c1', 'pay', { amount: 5 }], ['c2', 'pay', asks]), say('done')]
+  const { agent } = testAgent(turns, { tools: [pay.tool] })
+  const context = { subject: 'ann' }
+  const { events, history, first, asked } = await ask(agent, {}, { context })
+  expect(asked.length).toBe(1)
+  expect(first).toMatchObject({ toolCallId: 'c2', input: asks })
+  expect(first.approval).toMatchObject({
+    message: 'Pay 100?',
+    display: { amount: 100, pin: '1', token: '[REDACTED]' },
+    options: ['deny', 'once', 'session'],
+  })
+  expect(results(events)).toMatchObject([{ id: 'c1', content: { paid: 5 } }])
+  expect(last(events)).toMatchObject({ outcome: { type: 'interrupt' } })
+  const again = await collect(agent, input(history), { context })
+  expect(requests(again)[0]?.approval).toEqual(first.approval)
+  const resume = [answer(first, { approved: true })]
+  const done = await collect(agent, input(history, { resume }), { context })
+  expect(results(done)).toMatchObject([{ id: 'c2', content: { paid: 100 } }])
+  expect(pay.runs.length).toBe(3)
 })
 
 test('S3.5 a grant for the session lets it run again at once, and throwing in spite of a yes is an ordinary failure', async () => {

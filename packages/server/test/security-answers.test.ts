@@ -57,19 +57,23 @@ test('an edit runs as edited; of a key that is not listed, or against the schema
     outcome: { outcome: 'cancelled', code: 'approval-malformed' },
   }
   expect(await edit({ to: 'all', n: 2 })).toMatchObject(closed)
-  expect(await edit({ to: 'team', n: 9 })).toMatchObject(closed)
+  // F54 a slip in what may be edited uses nothing up.
+  expect(await edit({ to: 'team', n: 9 })).toEqual({
+    runs: [],
+    codes: ['approval-edit-invalid'],
+    outcome: undefined,
+  })
   expect(await edit({ n: 2 })).toMatchObject(closed)
   expect(await edit({ to: 'team', n: 2, extra: true })).toMatchObject(closed)
 })
 
 test('a refused answer closes its call with what was wrong, for the model and for a repeat of the answer', async () => {
-  const schema = z.looseObject({ to: z.string(), n: z.number().max(5, 'at most 5') })
-  const { send, model, post, question } = await serve({}, { allowEdits: true, input: schema })
+  const { send, model, post, question } = await serve({}, { allowEdits: ['n'] })
   const { first, history } = await question()
-  const resume = [answer(first, { ...yes, editedArgs: { to: 'team', n: 9 } })]
+  const resume = [answer(first, { ...yes, editedArgs: { to: 'all', n: 1 } })]
   const events = await post(input(history, { resume }))
   const [refusal] = refusals(events)
-  expect(refusal?.message).toContain('n: at most 5')
+  expect(refusal?.message).toContain('may not be edited: to')
   const closed = { type: 'execution-cancelled', reason: refusal?.message }
   expect(results(events)).toMatchObject([{ content: closed, own: { code: 'approval-malformed' } }])
   const told = model.requests.at(-1)?.messages.at(-1)

@@ -85,7 +85,7 @@ test('S1.11 S2.40 a stream that breaks off is an execution_error, whatever it sa
   )
   expect(progress(events)).toEqual(['half'])
   expect(results(events)).toMatchObject([
-    { content: { reason: 'the line went dead' }, own: { outcome: 'error' } },
+    { content: { reason: expect.stringContaining('failed') }, own: { outcome: 'error' } },
   ])
 })
 

@@ -184,12 +184,21 @@ export function results(events: readonly AGUIEvent[]) {
       ? [
           {
             id: event.toolCallId,
-            content: JSON.parse(String(event.content)),
+            content: contentOf(String(event.content)),
             own: withoutDecided(event.metadata?.countersign),
           },
         ]
       : [],
   )
+}
+
+/** JSON, or a text as it is. */
+function contentOf(text: string) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
 }
 
 /** What a result says of itself. Who decided and when has tests of its own. */

@@ -95,29 +95,27 @@ test('a chained approval through core: ask, approve with an edit, ask again, den
   expect(client.pending()).toEqual([])
 })
 
-test('an edit that does not fit through core: the call says what was wrong, and so does the next request', async () => {
+test('F54 an edit that does not fit leaves the question open, says what is wrong, and can be corrected', async () => {
   const schema = z.looseObject({ n: z.number().max(5, 'at most 5') })
   const send = counted('send', { needsApproval: true, allowEdits: true, input: schema })
-  const { client, model } = open([call(['c1', 'send', { n: 1 }]), say('sorry'), say('yes?')], [send.tool])
+  const { client, model } = open([call(['c1', 'send', { n: 1 }]), say('done')], [send.tool])
   await client.say('go')
   const [approvalId = ''] = client.pending()
-  client.act({ type: 'answer', approvalId, approved: true, input: { n: 9 } })
-  expect(await client.run()).toBe('success')
-  await client.say('and?')
   const reason = 'The arguments for send do not fit: n: at most 5'
-  expect(client.calls()).toMatchObject([
-    { state: 'cancelled', error: { message: reason, code: 'approval-malformed' } },
-  ])
-  for (const { messages } of model.requests.slice(1)) {
-    expect(messages).toContainEqual(
-      expect.objectContaining({
-        content: [
-          expect.objectContaining({ outcome: expect.objectContaining({ kind: 'cancelled', reason }) }),
-        ],
-      }),
-    )
+  for (const n of [9, 8]) {
+    client.act({ type: 'answer', approvalId, approved: true, input: { n } })
+    expect(await client.run()).toBe('interrupt')
+    expect(client.pending()).toEqual([approvalId])
+    expect(client.calls()).toMatchObject([
+      { state: 'approval-requested', error: { message: reason, code: 'approval-edit-invalid' } },
+    ])
   }
-  expect(send.runs).toEqual([])
+  expect([send.runs, model.requests.length]).toEqual([[], 1])
+  client.act({ type: 'answer', approvalId, approved: true, input: { n: 5 } })
+  expect(await client.run()).toBe('success')
+  expect(client.calls()).toMatchObject([{ state: 'complete' }])
+  expect(client.calls()[0]?.error).toBeUndefined()
+  expect([send.runs, client.texts().at(-1), client.warnings]).toEqual([[{ n: 5 }], 'done', []])
 })
 
 test('several requests beside a safe call, answered differently, in one continuation', async () => {

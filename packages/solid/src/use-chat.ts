@@ -2,6 +2,7 @@ import {
   type ChatActions,
   type ChatClient,
   type ChatClientOptions,
+  type ChatClients,
   type ChatSnapshot,
   createActions,
   createChatClients,
@@ -39,7 +40,8 @@ export type UseChatOptions<Tools extends ToolMap = ToolMap> =
 /**
  * The chat of this component. `useChat()` reads the provider; `useChat({ client })` shares a client; `useChat(options)` makes one, or,
  * under a provider, takes the provider's client of that `threadId`, and follows the options, which may be an accessor or an object with
- * getters. Another `threadId` is another client, never a reset. The end of the component leaves the run alone.
+ * getters. Another `threadId` is another client, never a reset, and going back finds the first. The end of the component leaves the run
+ * alone, and what this returned still reaches it; the option `onDetach: 'stop'` ends it.
  */
 export function useChat<Tools extends ToolMap = ToolMap>(
   options?: MaybeAccessor<UseChatOptions<Tools>>,
@@ -69,12 +71,15 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
     return rest
   }
   const threadId = createMemo(() => own().threadId)
+  let mine: ChatClients<Tools> | undefined
   const found = createMemo(() => {
     threadId()
     const given = shared()
     const registry = given ? undefined : provided?.()
     return untrack(() => {
-      const clients = registry ?? createChatClients<Tools>(given ?? own())
+      const other = given ? createChatClients<Tools>(given) : registry
+      const clients = other ?? mine?.turnTo(own()) ?? createChatClients<Tools>(own())
+      if (!other) mine = clients
       return { registry, clients, client: clients.get(own()) }
     })
   })

@@ -6,7 +6,8 @@ import { createFinding, type Reading, toReading } from './reading.js'
 /**
  * The chat of a component, or of a module that components share. `createChat()` reads `setChat`; `createChat({ client })` shares a client;
  * `createChat(options)` makes one or, below `setChat`, takes the provided client of that `threadId`. Options are followed where they are
- * `$state` or a function. Another `threadId` is another client, never a reset. When no effect reads it any more its run goes on.
+ * `$state` or a function. Another `threadId` is another client, never a reset, and going back finds the first. When no effect reads it any
+ * more its run goes on, and what this returned still reaches it; the option `onDetach: 'stop'` ends it.
  */
 export function createChat<Tools extends ToolMap = ToolMap>(options?: Given<Tools>): UseChat<Tools> {
   const provided = getProvided<Tools>()

@@ -56,6 +56,17 @@ export function describeAnswerChannel(
     },
   )
 
+  spec('what the application knows of whoever answers comes along, as plain data', async (here, there) => {
+    const got: unknown[] = []
+    await here.open('run', async (_, context) => {
+      got.push(context)
+      return taken
+    })
+    const context = { subject: 'ann', factors: { second: true, at: 1 } }
+    await there.deliver('run', [entry('a')], context)
+    expect(got).toEqual([context])
+  })
+
   spec('where no such run is open, answers are refused', async (here, there) => {
     expect(await statusOf(there, 'run')).toEqual('refused run-ended')
     const close = await here.open('run', async () => taken)

@@ -27,7 +27,8 @@ export type UseChatOptions<Tools extends ToolMap = ToolMap> =
 /**
  * The chat of this component or effect scope. `useChat()` reads the provider; `useChat({ client })` shares a client; `useChat(options)`
  * makes one, or, under a provider, takes the provider's client of that `threadId`, and follows the options. Another `threadId` is
- * another client, never a reset. The end of the scope leaves the run alone.
+ * another client, never a reset, and going back finds the first. The end of the scope leaves the run alone, and what this returned still
+ * reaches it; the option `onDetach: 'stop'` ends it.
  */
 export function useChat<Tools extends ToolMap = ToolMap>(
   options?: MaybeRefOrGetter<UseChatOptions<Tools> | undefined>,
@@ -55,6 +56,7 @@ export function useFoundClient<Tools extends ToolMap = ToolMap>(
 ): ComputedRef<ChatClient<Tools>> {
   const provided = useClients<Tools>()
   let found: Found<Tools> | undefined
+  let mine: ChatClients<Tools> | undefined
   // Found when somebody asks and at the latest with the next flush, so that options which change one after the other, as props do,
   // are taken together. A client holds nothing until it is used.
   return computed(() => {
@@ -62,7 +64,9 @@ export function useFoundClient<Tools extends ToolMap = ToolMap>(
     const from = shared ? undefined : provided?.value
     const isSame = found?.from === from && found?.shared === shared && found?.own.threadId === own.threadId
     const same = isSame ? found : undefined
-    const clients = same?.clients ?? from ?? createChatClients<Tools>(shared ?? own)
+    const other = same?.clients ?? (shared ? createChatClients<Tools>(shared) : from)
+    const clients = other ?? mine?.turnTo(own) ?? createChatClients<Tools>(own)
+    if (!other) mine = clients
     const client = same?.client ?? clients.get(own)
     if (from) from.follow(client, own, found?.client === client ? found.own : {})
     else clients.setOptions(own)

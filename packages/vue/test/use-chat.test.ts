@@ -84,7 +84,7 @@ test('S4.84 the refs are what the client holds, neither copied nor made reactive
 
 test('each ref changes only when its field does, also for a watcher that runs at once', async () => {
   const server = scriptedConnection([byHand])
-  const client = chatOn({ connection: server })
+  const client = chatOn({ connection: server, threadId: 't' })
   const changes = new Map<string, number>()
   const { result } = withSetup(() => {
     const { messages, status, isLoading, pendingApprovals, queue, threadId } = useChat({ client })

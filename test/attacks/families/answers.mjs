@@ -219,7 +219,7 @@ export const answers = [
   {
     name: 'an edit against the schema',
     sends: 'a yes with a note that is no text',
-    code: 'approval-malformed',
+    code: 'approval-edit-invalid',
     check: 'schema',
     play: withPayload('pay', { ...yes, editedArgs: { amount: 1, note: [1] } }, { amount: 1 }),
   },

@@ -7,13 +7,13 @@ import {
 } from '@countersign/core'
 import type { Connection, ConnectOptions } from './connection.js'
 
+/** Headers by name, or as the platform has them. */
+export type HeadersGiven = Readonly<Record<string, string>> | Headers
+
 /** Options of the connections over `fetch`. */
 export interface FetchOptions {
   /** Headers of each request, or a function that is asked each time (for a token that expires). */
-  headers?:
-    | Readonly<Record<string, string>>
-    | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>)
-    | undefined
+  headers?: HeadersGiven | (() => HeadersGiven | Promise<HeadersGiven>) | undefined
   /** As in `RequestInit`. Default: the platform's, `same-origin`. */
   credentials?: RequestCredentials | undefined
   /** Instead of the global `fetch`. */
@@ -59,9 +59,10 @@ async function* readEvents(
   { maxEventBytes }: FetchOptions,
   { signal, onEventId }: ConnectOptions,
 ) {
-  for await (const batch of readServerSentEvents(body, { maxEventBytes, signal })) {
+  for await (const batch of readServerSentEvents(body, { maxEventBytes, signal, done: '[DONE]' })) {
     yield batch.map((event) => event.data)
-    const id = batch.at(-1)?.id
+    // The last id there was counts on where later events have none.
+    const id = batch.findLast((event) => event.id !== undefined)?.id
     if (id !== undefined) onEventId?.(id)
   }
 }
@@ -100,7 +101,11 @@ export async function ask(
   asked: Asked,
 ): Promise<Response> {
   const own = typeof headers === 'function' ? await headers() : headers
-  const init = { ...asked, headers: { ...own, ...asked.headers }, ...(credentials && { credentials }) }
+  const init = {
+    ...asked,
+    headers: { ...headersByName(own), ...asked.headers },
+    ...(credentials && { credentials }),
+  }
   const place = `[${asked.method}] "${url}"`
   const response = await fetch(url, init).catch((cause: unknown) => {
     const message = `${place}: the server could not be reached. Try again.`
@@ -110,14 +115,22 @@ export async function ask(
   return response
 }
 
+/** Headers by name. A `Headers` object has no members of its own, and spread out it would be none. */
+export function headersByName(headers: HeadersGiven = {}): Readonly<Record<string, string>> {
+  return Symbol.iterator in headers ? Object.fromEntries(headers) : headers
+}
+
 /** The body of an answer of that type. Throws `not-an-event-stream` or `empty-response`. */
 export function bodyOf(url: string | URL, { headers, body }: Response, accept: string): ByteSource {
   const contentType = headers.get('content-type') ?? 'no content type'
-  if (!contentType.startsWith(accept)) {
+  if (!contentType.toLowerCase().startsWith(accept)) {
     const message = `"${url}" answered ${contentType} where ${accept} is expected. Check that the URL is the chat endpoint.`
     throw new CountersignError('not-an-event-stream', message, { contentType })
   }
-  if (!body) throw new CountersignError('empty-response', `"${url}" answered without a body.`)
+  if (!body) {
+    const message = `"${url}" answered without a body, or this \`fetch\` cannot stream one: in React Native give that of expo/fetch as the option \`fetch\`.`
+    throw new CountersignError('empty-response', message)
+  }
   return body
 }
 

@@ -1,5 +1,5 @@
 import type { AGUIEvent } from '@countersign/core'
-import type { Shown } from './shown.js'
+import { callKey, type Shown } from './shown.js'
 import type { LangGraphCall, LangGraphCallChunk, LangGraphMessage } from './wire.js'
 
 type AiMessage = Extract<LangGraphMessage, { type: 'ai' }>
@@ -30,6 +30,9 @@ export function createMessageReader(
   const made = new Map<string, readonly string[]>(shown.open)
   const begun = new Set(shown.calls)
   const answered = new Set(shown.answered)
+  /** Which message made the last call with an id: providers repeat ids. */
+  const makers = new Map(shown.makers)
+  const keyOf = (toolCallId: string) => callKey(makers.get(toolCallId), toolCallId)
   let { lastCalls } = shown
 
   function messageOf(id: string): OpenMessage {
@@ -75,7 +78,8 @@ export function createMessageReader(
   function beginCall(message: OpenMessage, place: unknown, toolCallId: string, toolCallName: string): void {
     endThought(message)
     message.calls.set(place, { id: toolCallId, isOpen: true })
-    begun.add(toolCallId)
+    makers.set(toolCallId, message.id)
+    begun.add(keyOf(toolCallId))
     made.set(message.id, [...(made.get(message.id) ?? []), toolCallId])
     // not to be waited for: it is the server's to run, with the answers to the others
     const isServers = !clientTools.has(toolCallName)
@@ -88,7 +92,8 @@ export function createMessageReader(
   }
 
   function growCall(message: OpenMessage, { index, id, name, args }: LangGraphCallChunk): void {
-    if (id !== undefined && name !== undefined && !begun.has(id)) beginCall(message, index, id, name)
+    if (id !== undefined && name !== undefined && !begun.has(callKey(message.id, id)))
+      beginCall(message, index, id, name)
     const call = message.calls.get(index)
     if (call) addArguments(call.id, args)
   }
@@ -108,7 +113,8 @@ export function createMessageReader(
     if (isNew) addThought(message, thought)
     if (text.startsWith(message.text)) addText(message, text.slice(message.text.length))
     for (const call of calls) {
-      if (begun.has(call.id)) continue
+      makers.set(call.id, id)
+      if (begun.has(keyOf(call.id))) continue
       beginCall(message, call.id, call.id, call.name)
       addArguments(call.id, JSON.stringify(call.args))
     }
@@ -120,7 +126,7 @@ export function createMessageReader(
   function dropCalls({ id, calls }: AiMessage): void {
     const kept = new Set(calls.map((call) => call.id))
     for (const toolCallId of made.get(id) ?? [])
-      if (!kept.has(toolCallId))
+      if (!kept.has(toolCallId) && makers.get(toolCallId) === id)
         result(`${toolCallId}-dropped`, toolCallId, JSON.stringify({ reason: dropped }), 'cancelled')
   }
 
@@ -130,8 +136,9 @@ export function createMessageReader(
     content: string,
     outcome?: 'error' | 'cancelled',
   ): void {
-    if (answered.has(toolCallId) || !begun.has(toolCallId)) return
-    answered.add(toolCallId)
+    const key = keyOf(toolCallId)
+    if (answered.has(key) || !begun.has(key)) return
+    answered.add(key)
     const metadata = outcome ? { metadata: { countersign: { outcome } } } : {}
     emit({ type: 'TOOL_CALL_RESULT', messageId, toolCallId, role: 'tool', content, ...metadata })
   }
@@ -148,7 +155,7 @@ export function createMessageReader(
     },
     /** Those of them without a result. */
     get openCalls(): readonly string[] {
-      return lastCalls.flatMap(({ id }) => (answered.has(id) ? [] : [id]))
+      return lastCalls.flatMap(({ id }) => (answered.has(keyOf(id)) ? [] : [id]))
     },
     /** A chunk of a message of the model, or any other message as a whole. `denied`: calls that the person said no to. */
     grow(message: LangGraphMessage, denied: ReadonlySet<string>): void {
@@ -170,7 +177,7 @@ export function createMessageReader(
     },
     /** Calls whose question the person left behind: those of them that have no result. */
     abandon(toolCallIds: readonly string[]): readonly string[] {
-      const ids = toolCallIds.filter((id) => !answered.has(id))
+      const ids = toolCallIds.filter((id) => !answered.has(keyOf(id)))
       for (const id of ids) result(`${id}-abandoned`, id, '', 'cancelled')
       return ids
     },

@@ -7,29 +7,41 @@ export interface Shown {
   readonly texts: ReadonlyMap<string, string>
   /** The calls that a message made and that have no result yet. */
   readonly open: ReadonlyMap<string, readonly string[]>
+  /** By {@link callKey}. */
   readonly calls: ReadonlySet<string>
-  /** Calls with a result. */
+  /** Which message made the last call with an id. */
+  readonly makers: ReadonlyMap<string, string>
+  /** Calls with a result, by {@link callKey}. */
   readonly answered: ReadonlySet<string>
   /** The calls of the assistant's last message. */
   readonly lastCalls: readonly LangGraphCall[]
 }
 
 export function shownIn(messages: readonly Message[]): Shown {
-  const answered = new Set(messages.flatMap((one) => (one.role === 'tool' ? [one.toolCallId] : [])))
+  const answered = new Set<string>()
   const texts = new Map<string, string>()
-  const open = new Map<string, readonly string[]>()
   const calls = new Set<string>()
+  const makers = new Map<string, string>()
   for (const message of messages) {
+    if (message.role === 'tool') answered.add(callKey(makers.get(message.toolCallId), message.toolCallId))
     if (message.role !== 'assistant') continue
-    const made = (message.toolCalls ?? []).map(({ id }) => id)
-    for (const id of made) calls.add(id)
+    for (const { id } of message.toolCalls ?? []) {
+      makers.set(id, message.id)
+      calls.add(callKey(message.id, id))
+    }
     texts.set(message.id, typeof message.content === 'string' ? message.content : '')
-    open.set(
-      message.id,
-      made.filter((id) => !answered.has(id)),
-    )
   }
-  return { texts, open, calls, answered, lastCalls: lastCallsOf(messages) }
+  const open = messages.flatMap((message): [string, string[]][] => {
+    if (message.role !== 'assistant') return []
+    const made = (message.toolCalls ?? []).map(({ id }) => id)
+    return [[message.id, made.filter((id) => !answered.has(callKey(message.id, id)))]]
+  })
+  return { texts, open: new Map(open), calls, makers, answered, lastCalls: lastCallsOf(messages) }
+}
+
+/** What tells a call from others with its id: the message that made it. */
+export function callKey(messageId: string | undefined, toolCallId: string): string {
+  return JSON.stringify([messageId, toolCallId])
 }
 
 function lastCallsOf(messages: readonly Message[]): readonly LangGraphCall[] {

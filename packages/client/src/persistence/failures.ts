@@ -41,6 +41,13 @@ export function storageFailure(error: unknown, threadId: string, instead: string
   return new CountersignError('persistence-unavailable', message, { threadId }, error)
 }
 
+export function tooSlow(timeout: number): CountersignError {
+  const message =
+    `The storage did not answer within ${timeout} ms, so the conversation is not kept meanwhile; what is stored was left as it is. ` +
+    'Reload to try again, or give `persistent` a longer `timeout`.'
+  return new CountersignError('persistence-unavailable', message, { timeout })
+}
+
 function isQuotaError(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || !('name' in error)) return false
   return error.name === 'QuotaExceededError' || error.name === 'NS_ERROR_DOM_QUOTA_REACHED'

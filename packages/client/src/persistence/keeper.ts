@@ -1,8 +1,9 @@
 import { CountersignError, isCountersignError, readRecord } from '@countersign/core'
-import type { KeptSession, Persistence } from './persistence.js'
+import { tooSlow } from './failures.js'
+import type { KeptSession, Limits, Persistence } from './persistence.js'
 
-/** How long changes are collected before they are saved, in milliseconds. What may not be lost is saved at once. */
-const saveDelay = 250
+/** The longest delay (ms) a timer takes. */
+const longest = 2 ** 31 - 1
 
 /**
  * Keeps one conversation in a {@link Persistence}: loads it once, then saves what changed, one save at a time and the newest state
@@ -18,6 +19,7 @@ export class Keeper {
   #subscribed = false
   readonly #session: KeptSession
   readonly #persistence: Persistence
+  readonly #limits: Limits
   #loading: Promise<void> | undefined
   #saving: Promise<boolean> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -26,7 +28,8 @@ export class Keeper {
   #saved = 0
   #failing = false
 
-  constructor(session: KeptSession, persistence: Persistence) {
+  constructor(session: KeptSession, persistence: Persistence, limits: Limits) {
+    this.#limits = limits
     this.#session = session
     this.#persistence = persistence
   }
@@ -45,7 +48,7 @@ export class Keeper {
 
   async #load(): Promise<void> {
     try {
-      const record = await this.#persistence.load(this.#session.threadId)
+      const record = await this.#inTime(this.#persistence.load(this.#session.threadId))
       this.#unreadable = false
       if (record && !this.ready) this.#session.dispatch({ type: 'restore', record })
     } catch (cause) {
@@ -72,7 +75,7 @@ export class Keeper {
   }
 
   #changed(): void {
-    if (this.#mark()) this.#timer ??= setTimeout(() => void this.flush(), saveDelay)
+    if (this.#mark()) this.#timer ??= setTimeout(() => void this.flush(), this.#limits.saveEvery)
   }
 
   #mark(): boolean {
@@ -102,9 +105,29 @@ export class Keeper {
       this.#saving ??= this.#save().finally(() => {
         this.#saving = undefined
       })
-      if (!(await this.#saving)) return false
+      if (!(await this.#isSaved(this.#saving))) return false
     }
     return true
+  }
+
+  /** Only one save is under way at a time, so what a slow one holds up is saved once it has settled. */
+  async #isSaved(saving: Promise<boolean>): Promise<boolean> {
+    try {
+      return await this.#inTime(saving)
+    } catch (cause) {
+      void saving.then(() => this.flush())
+      return this.#fail(cause)
+    }
+  }
+
+  /** A storage that does not answer must not hold up the chat. */
+  #inTime<T>(work: Promise<T>): Promise<T> {
+    const { timeout } = this.#limits
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(tooSlow(timeout)), Math.min(timeout, longest))
+    })
+    return Promise.race([work, late]).finally(() => clearTimeout(timer))
   }
 
   async #save(): Promise<boolean> {
@@ -115,11 +138,15 @@ export class Keeper {
       this.#failing = false
       return true
     } catch (cause) {
-      // Once, not with every change: what helps is the same until a save succeeds.
-      if (!this.#failing) this.#session.failed(toError(cause, notSaved))
-      this.#failing = true
-      return false
+      return this.#fail(cause)
     }
+  }
+
+  /** Told once, not with every change: what helps is the same until a save succeeds. */
+  #fail(cause: unknown): false {
+    if (!this.#failing) this.#session.failed(toError(cause, notSaved))
+    this.#failing = true
+    return false
   }
 }
 

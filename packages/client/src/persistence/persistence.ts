@@ -21,6 +21,24 @@ export interface Persistence {
   remove(threadId: string): Promise<void>
 }
 
+/** How often a client saves, and how long it waits, in milliseconds. */
+export interface Limits {
+  readonly saveEvery: number
+  readonly timeout: number
+}
+
+/** How patient a client is with a {@link Persistence}. */
+export interface PersistentOptions {
+  /** While texts grow the record is saved no more often than this, in milliseconds. A reload in between loses that much. Default 2,000. */
+  saveEvery?: number | undefined
+  /**
+   * How long a `load` or `save` may take, in milliseconds, before the chat goes on without it; `onError` hears `persistence-unavailable`.
+   * After such a load the conversation is not saved, so that what is stored is not overwritten; after such a save the next is tried once it has settled.
+   * Default 10,000; `Infinity` waits for ever.
+   */
+  timeout?: number | undefined
+}
+
 /** A {@link Persistence} with what a client needs to use it: what `webStorage()`, `indexedDb()` and `persistent(...)` give. */
 export interface Persistent extends Persistence {
   /** The steps of the machine that it takes. Like `open` it is for the client alone. */

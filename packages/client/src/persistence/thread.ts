@@ -1,7 +1,7 @@
 import { readMirror } from '@countersign/core'
 import type { TabHost, TabLink } from '../tabs/link.js'
 import { Keeper } from './keeper.js'
-import type { KeptSession, KeptThread, Persistence, ThreadHost } from './persistence.js'
+import type { KeptSession, KeptThread, Limits, Persistence, ThreadHost } from './persistence.js'
 
 /** One client's conversation, kept in a {@link Persistence} and, where there are tabs, shared with them. */
 export class Thread implements KeptThread {
@@ -17,10 +17,10 @@ export class Thread implements KeptThread {
   /** The platform has no tabs to share with. */
   #isAlone = false
 
-  constructor(session: KeptSession, host: ThreadHost, persistence: Persistence) {
+  constructor(session: KeptSession, host: ThreadHost, persistence: Persistence, limits: Limits) {
     this.#session = session
     this.#host = host
-    this.#keeper = new Keeper(session, persistence)
+    this.#keeper = new Keeper(session, persistence, limits)
   }
 
   act(name: string, value: unknown, here: () => unknown): unknown {
@@ -92,6 +92,7 @@ export class Thread implements KeptThread {
       follow: (steps) => session.follow(steps),
       perform: (name, value) => this.#host.perform(name, value),
       load: () => this.#keeper.restore(),
+      failed: (error) => session.failed(error),
       takeOver: (error) => {
         this.#keeper.takeOver()
         this.#host.takeOver(error)

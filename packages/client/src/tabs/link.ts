@@ -11,7 +11,7 @@ export interface TabLink {
   /** Resolves when it is known who leads, and what there is to show is here. Never rejects. */
   readonly ready: Promise<void>
   readonly leads: boolean
-  /** Has the leading tab perform an act; resolves to its result. Never rejects. */
+  /** Has the leading tab perform an act; resolves to its result, or to an error where that tab does not begin it in time. Never rejects. */
   forward(act: string, value: unknown): Promise<unknown>
   /** A step is taken here; the other tabs take it too. */
   stepped(step: AGUIEvent | LocalAct): void
@@ -29,8 +29,9 @@ export interface TabHost {
   follow(steps: readonly (AGUIEvent | LocalAct)[]): void
   /** Performs an act that a person made in another tab. */
   perform(act: string, value: unknown): Promise<unknown>
-  /** This tab leads, and no other has shown it what there is: it loads what is stored. */
+  /** No other tab has shown this one what there is: it loads what is stored. */
   load(): Promise<void>
   /** The tab that led is gone, with whatever it had under way: this one leads now. */
   takeOver(error: CountersignError): void
+  failed(error: CountersignError): void
 }

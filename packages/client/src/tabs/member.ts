@@ -16,6 +16,8 @@ type Role =
 interface Forwarded {
   readonly act: string
   readonly value: unknown
+  /** Gives it up, where no tab has begun it. */
+  timer?: ReturnType<typeof setTimeout>
   resolve(result: unknown): void
 }
 
@@ -25,6 +27,7 @@ export function joinTabs(
   channel: BroadcastChannel,
   locks: Pick<LockManager, 'request'>,
   name: string,
+  timeout: number,
 ): TabLink {
   const self = crypto.getRandomValues(new Uint32Array(4)).join('-')
   const leaving = new AbortController()
@@ -43,6 +46,11 @@ export function joinTabs(
   const ready = new Promise<void>((resolve) => {
     becomeReady = resolve
   })
+  /** The leading tab is known not to answer: told once, until it is heard of again. */
+  let silent = false
+  // The tab that leads may be frozen: then this one shows what is stored.
+  const waiting = setTimeout(() => void host.load().then(becomeReady), timeout)
+  void ready.then(() => clearTimeout(waiting))
 
   function post(message: Post): void {
     if (role.as !== 'gone') channel.postMessage(writePost(message))
@@ -54,6 +62,7 @@ export function joinTabs(
   }
 
   function receive(message: Post): void {
+    if (message.type !== 'hello' && message.type !== 'act') silent = false
     switch (message.type) {
       case 'hello':
         if (role.as === 'leader') welcome(message.from)
@@ -99,9 +108,23 @@ export function joinTabs(
   function turnTo(begun: ReadonlySet<string>): void {
     for (const id of taken) if (!begun.has(id)) finish(id, closedResult())
     for (const id of begun) taken.add(id)
-    for (const [id, { act, value }] of forwarded) {
-      if (!taken.has(id)) post({ type: 'act', from: self, id, act, value })
-    }
+    for (const [id, asked] of forwarded) if (!taken.has(id)) ask(id, asked)
+  }
+
+  /** A tab that was frozen meanwhile must not begin what was given up: it may begin it in the first half of the time only. */
+  function ask(id: string, asked: Forwarded): void {
+    const { act, value } = asked
+    clearTimeout(asked.timer)
+    asked.timer = setTimeout(() => giveUp(id, act), timeout)
+    post({ type: 'act', from: self, id, act, value, until: Math.ceil(Date.now() + timeout / 2) })
+  }
+
+  function giveUp(id: string, act: string): void {
+    if (taken.has(id)) return
+    const error = silentError()
+    if (!silent) host.failed(error)
+    silent = true
+    finish(id, { status: act === 'send' || act === 'regenerate' ? 'refused' : 'failed', error })
   }
 
   function follow(message: Extract<Post, { type: 'steps' }>, last: number): void {
@@ -120,8 +143,8 @@ export function joinTabs(
   }
 
   /** An act is begun once, however often it is asked for: its tab asks again when another tab leads. */
-  async function perform({ id, act, value }: Extract<Post, { type: 'act' }>): Promise<void> {
-    if (taken.has(id)) return
+  async function perform({ id, act, value, until }: Extract<Post, { type: 'act' }>): Promise<void> {
+    if (taken.has(id) || (until !== undefined && Date.now() > until)) return
     if (broken.has(id)) {
       post({ type: 'done', from: self, id, result: closedResult() })
       return
@@ -137,7 +160,9 @@ export function joinTabs(
 
   function finish(id: string, result: unknown): void {
     taken.delete(id)
-    forwarded.get(id)?.resolve(result)
+    const asked = forwarded.get(id)
+    clearTimeout(asked?.timer)
+    asked?.resolve(result)
     forwarded.delete(id)
   }
 
@@ -165,7 +190,13 @@ export function joinTabs(
       finish(id, closedResult())
     }
     becomeReady()
-    for (const [id, { act, value }] of [...forwarded]) {
+    performOwn()
+  }
+
+  /** Nobody else is asked any more. */
+  function performOwn(): void {
+    for (const [id, { act, value, timer }] of [...forwarded]) {
+      clearTimeout(timer)
       void host.perform(act, value).then((result) => finish(id, result))
     }
   }
@@ -194,8 +225,9 @@ export function joinTabs(
       new Promise((resolve) => {
         if (role.as === 'gone') return resolve(host.perform(act, value))
         const id = `${self}:${++count}`
-        forwarded.set(id, { act, value, resolve })
-        post({ type: 'act', from: self, id, act, value })
+        const asked = { act, value, resolve }
+        forwarded.set(id, asked)
+        ask(id, asked)
       }),
     stepped(step) {
       if (role.as !== 'leader') return
@@ -208,15 +240,19 @@ export function joinTabs(
       channel.close()
       becomeReady()
       // Whoever still waits belongs to a client that was disposed of, and hears so from it.
-      for (const [id, { act, value }] of [...forwarded]) {
-        void host.perform(act, value).then((result) => finish(id, result))
-      }
+      performOwn()
     },
   }
 }
 
 function closedError(): CountersignError {
   const message = 'The tab that ran this conversation was closed. Try again to go on.'
+  return new CountersignError('connection-failed', message)
+}
+
+function silentError(): CountersignError {
+  const message =
+    'The tab that runs this conversation does not answer; perhaps the browser has frozen it. Nothing was done. Bring that tab to the front or close it, then try again.'
   return new CountersignError('connection-failed', message)
 }
 

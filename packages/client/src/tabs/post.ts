@@ -6,7 +6,7 @@ import {
   type LocalAct,
   type MirrorState,
 } from '@countersign/core'
-import { type Check, count, list, shape, text } from './checks.js'
+import { type Check, count, list, optional, shape, text } from './checks.js'
 import { isAct, isMirror, isStep } from './forms.js'
 
 export type Step = AGUIEvent | LocalAct
@@ -39,6 +39,8 @@ export type Post =
       readonly id: string
       readonly act: string
       readonly value?: unknown
+      /** Until when (ms since the epoch) it may be begun: whoever asked has given it up later. */
+      readonly until?: number | undefined
     }
   | { readonly type: 'done'; readonly from: string; readonly id: string; readonly result?: unknown }
 
@@ -67,7 +69,11 @@ const forms: Readonly<Record<string, Check>> = {
   state: shape({ to: text, at: count, state: isMirror, taken: list(text) }),
   steps: shape({ at: count, steps: list(isStep), taken: list(text) }),
   act: (value) =>
-    isRecord(value) && text(value.id) && text(value.act) && isAct(String(value.act), value.value),
+    isRecord(value) &&
+    text(value.id) &&
+    text(value.act) &&
+    optional(count)(value.until) &&
+    isAct(String(value.act), value.value),
   done: shape({ id: text }),
 }
 

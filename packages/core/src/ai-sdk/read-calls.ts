@@ -1,5 +1,5 @@
 import type { AGUIEvent, Interrupt } from '../protocol/events.js'
-import { known, parseJson, string } from '../value.js'
+import { known, parseJson, sameJson, string } from '../value.js'
 import { field, type RawChunk, unknownId } from './fields.js'
 import { aiSdkMetadata } from './mark.js'
 import {
@@ -26,6 +26,8 @@ interface Call {
   display: { readonly value: unknown } | undefined
   /** A request that the server answers itself. */
   automatic: AiSdkApproval | undefined
+  /** The arguments as they were told whole. */
+  given: unknown
   readonly isFreeText: boolean
 }
 
@@ -39,8 +41,12 @@ export function createCallReader(
   message: StepReader,
   continued: AiSdkMessage | undefined,
 ) {
+  /** The last call with each id. */
   const calls = new Map<string, Call>()
-  const interrupts = new Map<string, Interrupt>()
+  /** Those before it with the same id that had not ended when it began: providers repeat ids. */
+  const earlier: Call[] = []
+  const everyCall = () => [...earlier, ...calls.values()]
+  const interrupts = new Map<Call, Interrupt>()
   const outcomes = new Map<string, AiSdkOutcome>()
   for (const [step, parts] of (continued ? stepsOf(continued) : []).entries())
     for (const part of parts) if (isToolPart(part)) calls.set(part.toolCallId, knownCall(part, step))
@@ -52,6 +58,19 @@ export function createCallReader(
     return call
   }
 
+  /** What has not ended yet: of several with that id the last. */
+  function foundOpen(chunk: RawChunk): Call {
+    const call = found(chunk)
+    if (call.state !== 'ended') return call
+    return earlier.findLast(({ id, state }) => id === call.id && state !== 'ended') ?? call
+  }
+
+  /** Requests come in the order of the calls. */
+  function foundUnasked(chunk: RawChunk): Call {
+    const call = found(chunk)
+    return earlier.find(({ id, state }) => id === call.id && state === 'available') ?? call
+  }
+
   function start(chunk: RawChunk): Call {
     const id = field(chunk, 'toolCallId')
     const name = field(chunk, 'toolName')
@@ -60,8 +79,10 @@ export function createCallReader(
     const extras = extrasOf(chunk)
     const { number: step } = message
     const isFreeText = chunk.inputEncoding === 'text'
-    const none = { text: '', display: undefined, automatic: undefined }
+    const none = { text: '', display: undefined, automatic: undefined, given: undefined }
     const call: Call = { id, name, step, providerExecuted, isFreeText, state: 'input', extras, ...none }
+    const before = calls.get(id)
+    if (before && before.state !== 'ended') earlier.push(before)
     calls.set(id, call)
     const own = { ...(providerExecuted && { countersign: { providerExecuted } }), ...aiSdkMetadata(extras) }
     const metadata = Object.keys(own).length > 0 ? { metadata: own } : {}
@@ -69,10 +90,14 @@ export function createCallReader(
     return call
   }
 
-  /** A call of an earlier step may have the same id. */
+  /** A call of an earlier step may have the same id, and so may one of this step: one that starts anew, or has other arguments. */
   function openCall(chunk: RawChunk): Call | undefined {
     const call = calls.get(field(chunk, 'toolCallId'))
-    return call?.step === message.number ? call : undefined
+    if (call?.step !== message.number) return undefined
+    const isWhole = call.state === 'available' || call.state === 'asked'
+    if (isWhole && chunk.type === 'tool-input-start') return undefined
+    const { input = call.given } = chunk
+    return isWhole && !sameJson(input, call.given) ? undefined : call
   }
 
   function grow(call: Call, delta: string): void {
@@ -83,6 +108,7 @@ export function createCallReader(
   /** The arguments are complete. Where the server made something else of what was streamed, that is what it will run. */
   function complete(call: Call, chunk: RawChunk): void {
     const { input } = chunk
+    call.given = input
     if (call.text === '' && input !== undefined) grow(call, JSON.stringify(input))
     call.display = differing(call.text, input)
     call.extras = { ...call.extras, ...extrasOf(chunk), ...known({ input: call.display?.value }) }
@@ -147,7 +173,7 @@ export function createCallReader(
     const request = requestOf(approval, call.display)
     emit({ type: 'CUSTOM', name: 'approval-requested', value: { toolCallId, toolName, approval: request } })
     interrupts.set(
-      toolCallId,
+      call,
       known({
         id: approval.id,
         reason: 'tool_call',
@@ -161,7 +187,7 @@ export function createCallReader(
   /** The server's own answer. No stream says yes for the person, so one to a request of theirs is left out. */
   function takeResponse(chunk: RawChunk): void {
     const id = field(chunk, 'approvalId')
-    for (const call of calls.values()) {
+    for (const call of everyCall()) {
       if (call.automatic?.id !== id) continue
       const { approved, reason } = chunk
       call.automatic = {
@@ -180,7 +206,7 @@ export function createCallReader(
   ): void {
     if (call.state === 'ended') return
     call.state = 'ended'
-    interrupts.delete(call.id)
+    interrupts.delete(call)
     message.interrupt()
     const { resultProviderMetadata } = outcome
     outcomes.set(call.id, outcome)
@@ -205,7 +231,7 @@ export function createCallReader(
   }
 
   function readOutput(chunk: RawChunk): void {
-    const call = found(chunk)
+    const call = foundOpen(chunk)
     if (chunk.type === 'tool-output-error') fail(call, chunk)
     else if (chunk.type === 'tool-output-denied') deny(call)
     else if (chunk.preliminary === true) report(call, chunk.output)
@@ -229,7 +255,7 @@ export function createCallReader(
 
   /** Calls that will get no more arguments, or no result: nobody is to wait for them. */
   function giveUp(isMeant: (call: Call) => boolean): void {
-    for (const call of calls.values()) {
+    for (const call of everyCall()) {
       if (!isMeant(call)) continue
       const isWhole = call.state !== 'input'
       if (!isWhole) emit({ type: 'TOOL_CALL_END', toolCallId: call.id })
@@ -244,7 +270,7 @@ export function createCallReader(
     readInput,
     readOutput,
     takeResponse,
-    readRequest: (chunk: RawChunk) => ask(found(chunk), chunk),
+    readRequest: (chunk: RawChunk) => ask(foundUnasked(chunk), chunk),
     /** The step that they belong to was taken back. */
     dropStep: (step: number) => giveUp((call) => call.step === step && call.state !== 'ended'),
     /** What the finished stream leaves to the person and to this client. */
@@ -256,7 +282,7 @@ export function createCallReader(
         ({ state, providerExecuted }) =>
           state === 'input' || (isStopped && state === 'available' && !providerExecuted),
       )
-      const left = [...calls.values()].filter(
+      const left = everyCall().filter(
         ({ state, providerExecuted }) => state === 'available' && !providerExecuted,
       )
       return { interrupts: [...interrupts.values()], pending: left.map(({ id }) => id) }
@@ -292,6 +318,7 @@ function knownCall(part: AiSdkTool, step: number): Call {
     extras: {},
     display: undefined,
     automatic: part.approval?.isAutomatic ? part.approval : undefined,
+    given: undefined,
     isFreeText: false,
   }
 }

@@ -113,13 +113,24 @@ function dataType(name: string): `data-${string}` {
 }
 
 function writeParts({ parts }: UIMessage, layout: StepMark['layout'], isPast: boolean): AiSdkPart[] {
-  const results = new Map<string, ToolResultPart>()
-  for (const part of parts) if (part.type === 'tool-result') results.set(part.toolCallId, part)
+  const results = resultsOf(parts)
   const write = (part: MessagePart): AiSdkPart[] => writeAssistantPart(part, results, isPast)
   const isWhole = parts.every((part) => part.type !== 'tool-call' || write(part).length > 0)
   const arranged = isWhole ? arrange(textOf(parts), parts.flatMap(write), layout) : undefined
   const done = (part: AiSdkPart): AiSdkPart => (part.type === 'text' ? { ...part, state: 'done' } : part)
   return (arranged ?? parts.flatMap(writeInOrder(write))).map(done)
+}
+
+/** The result of each call. One answers the nearest call with its id that has none yet. */
+function resultsOf(parts: readonly MessagePart[]): ReadonlyMap<MessagePart, ToolResultPart> {
+  const results = new Map<MessagePart, ToolResultPart>()
+  const open = new Map<string, MessagePart[]>()
+  for (const part of parts) {
+    if (part.type === 'tool-call') open.set(part.id, [...(open.get(part.id) ?? []), part])
+    const call = part.type === 'tool-result' && open.get(part.toolCallId)?.pop()
+    if (call && part.type === 'tool-result') results.set(call, part)
+  }
+  return results
 }
 
 /** The text cut as the layout has it, with the other parts between; nothing where it is not that of these parts. */
@@ -147,14 +158,14 @@ function arrange(
 /** Everything but text. */
 function writeAssistantPart(
   part: MessagePart,
-  results: ReadonlyMap<string, ToolResultPart>,
+  results: ReadonlyMap<MessagePart, ToolResultPart>,
   isPast: boolean,
 ): AiSdkPart[] {
   switch (part.type) {
     case 'reasoning':
       return [writeReasoning(part)]
     case 'tool-call': {
-      const written = writeToolPart(part as ToolCallPart, results.get(part.id), isPast)
+      const written = writeToolPart(part as ToolCallPart, results.get(part), isPast)
       return written ? [written] : []
     }
     case 'source':

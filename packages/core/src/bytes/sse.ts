@@ -27,8 +27,8 @@ export interface SseOptions {
 const FIELD_NAME_LENGTH = 6
 
 /**
- * Reads an event stream (HTML standard, section 9.2) whose events are JSON. Lines may end in LF, CRLF or CR; comments
- * and unknown fields are skipped; an event without its closing blank line is not delivered. Stopping early cancels the
+ * Reads an event stream (HTML standard, section 9.2) whose events are JSON. Lines may end in LF, CRLF or CR; comments,
+ * unknown fields and events without data or with blank data are skipped; an event without its closing blank line is not delivered. Stopping early cancels the
  * body; to stop while a read is under way, abort `signal`.
  *
  * @throws CountersignError, after the events completed before the fault: `malformed-event` (not JSON, not UTF-8),
@@ -61,7 +61,7 @@ export function readServerSentEvents(
     const event = { data, id, type }
     inEvent = false
     data = id = type = undefined
-    if (event.data === undefined) return false
+    if (!event.data?.trim()) return false
     if (event.data === done) return true
     batch.push({
       data: parseEvent(event.data, limit),

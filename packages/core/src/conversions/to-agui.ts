@@ -2,6 +2,7 @@ import type { OrderStep } from '../machine/fold.js'
 import { sealOf, unsealed } from '../machine/seal.js'
 import { subagentIdOf } from '../machine/subagents.js'
 import type {
+  DataPart,
   FilePart,
   MessagePart,
   ReasoningPart,
@@ -13,8 +14,9 @@ import type { ContentPart, Message, ToolCall } from '../protocol/events.js'
 import { isRecord, known, oneOf, ours, readCallMetadata, string, withOwn } from '../value.js'
 
 /**
- * The conversation as AG-UI messages, for a request. `fromAGUIMessages` gives back the same UI messages: the order of parts, the
- * questions asked of the person and the answers travel in `metadata.countersign`. Calls whose arguments never became complete stay out.
+ * The conversation as AG-UI messages, to be stored or sent. `fromAGUIMessages` gives back the same UI messages: the order of parts, the
+ * questions asked of the person and the answers travel in `metadata.countersign`. Calls whose arguments never became complete stay out. A
+ * message that is one data part is an activity, which AG-UI 1.0 leaves with the client: keep the role `activity` out of a request.
  */
 export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
   return messages.flatMap((message) => {
@@ -52,8 +54,7 @@ function unfoldAssistant(message: UIMessage): Message[] {
   const thoughts = parts.filter(isType('reasoning')).map((part) => unfoldReasoning(part, subagentRunId))
   const bare = unfoldBare(message)
   if (bare) return bare
-  // AG-UI 1.0: a client keeps activities to itself.
-  if (first?.type === 'data' && parts.length === 1) return []
+  if (first?.type === 'data' && parts.length === 1) return [unfoldActivity(message, first, subagentRunId)]
   const all = parts.filter(isType('tool-call'))
   const calls = all.filter(isSendable)
   const kept = new Set(calls.map((call) => call.id))
@@ -74,6 +75,24 @@ function unfoldAssistant(message: UIMessage): Message[] {
     }),
     ...results.map((result) => known({ ...unfoldResult(result), subagentRunId })),
   ]
+}
+
+/** The content of an activity is an object; anything else is put into one. */
+function unfoldActivity(
+  message: UIMessage,
+  { name: activityType, data }: DataPart,
+  subagentRunId: string | undefined,
+): Message {
+  const metadata = metadataOf(message, undefined)
+  const isWrapped = !isRecord(data)
+  return known({
+    id: message.id,
+    role: 'activity' as const,
+    activityType,
+    content: isWrapped ? { value: data } : data,
+    subagentRunId,
+    metadata: isWrapped ? withOwn(metadata, { ...ours(metadata), isWrapped }) : metadata,
+  })
 }
 
 function isType<Type extends MessagePart['type']>(type: Type) {

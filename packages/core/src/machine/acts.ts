@@ -1,9 +1,9 @@
 import type { CountersignError } from '../errors.js'
-import type { UIMessage } from '../messages.js'
-import { retainMessages } from './cells.js'
+import { isTerminal, type UIMessage } from '../messages.js'
+import { dropUnfinished, retainMessages } from './cells.js'
 import type { StepTable } from './effects.js'
-import { setResponse } from './interrupts.js'
-import { loadMessages } from './load.js'
+import { setResponse, withdraw } from './interrupts.js'
+import { checkMessages, loadMessages } from './load.js'
 import type { MirrorState } from './mirror.js'
 import type { ThreadRecord } from './record.js'
 import type { RunEnd } from './runs.js'
@@ -24,6 +24,8 @@ export type LocalAct =
     }
   | { readonly type: 'tool-started'; readonly toolCallId: string }
   | ({ readonly type: 'tool-output'; readonly toolCallId: string; readonly messageId: string } & ToolOutput)
+  /** The last run failed and is to be repeated: what it left unfinished will be said anew. */
+  | { readonly type: 'drop-unfinished' }
   | { readonly type: 'run-opened'; readonly runId: string }
   | { readonly type: 'run-rejoined'; readonly runId: string }
   | { readonly type: 'run-closed'; readonly end: RunEnd }
@@ -54,6 +56,7 @@ export type ToolOutput =
 export const actSteps = {
   /** The person speaks again: what they see now no longer holds back what they said before. */
   queue(state, { item }) {
+    checkMessages([item.message])
     const released = state.queue.map((waiting) => ({
       ...waiting,
       visible: [...new Set([...waiting.visible, ...item.visible])],
@@ -69,6 +72,7 @@ export const actSteps = {
     return undefined
   },
   'set-messages'(state, { messages }) {
+    const own = checkMessages(messages)
     retainMessages(state, () => false)
     state.turn = 0
     state.interrupts.clear()
@@ -76,8 +80,12 @@ export const actSteps = {
     state.unsent.clear()
     state.error = undefined
     if (state.run.phase === 'idle') state.run = { phase: 'idle' }
-    loadMessages(state, messages)
+    loadMessages(state, own)
     setQueue(state, [])
+    return undefined
+  },
+  'drop-unfinished'(state) {
+    if (state.run.phase === 'idle' && state.run.from) dropUnfinished(state, state.run.from)
     return undefined
   },
   failed(state, { error }) {
@@ -88,8 +96,13 @@ export const actSteps = {
   truncate(state, { messageId }) {
     const last = state.messages.get(messageId)
     if (!last) return 'unknown-id'
-    retainMessages(state, (cell) => cell.position <= last.position)
     // Questions of the dropped part are not silently forgotten: AG-UI wants each one answered or cancelled.
+    for (const call of new Set([...state.unsent, ...state.open])) {
+      if (call.kind !== 'call' || call.owner.position <= last.position || !call.approval) continue
+      const isOver = isTerminal(call.state) && call.state !== 'cancelled'
+      if (!isOver && call.approval.delivery !== 'settled') withdraw(state, call.approval)
+    }
+    retainMessages(state, (cell) => cell.position <= last.position)
     for (const cell of state.interrupts.values()) setResponse(state, cell, { cancel: true })
     return undefined
   },

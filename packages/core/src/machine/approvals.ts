@@ -1,9 +1,9 @@
 import type { ApprovalErrorCode } from '../errors.js'
-import type { ToolCallApproval } from '../messages.js'
+import { isTerminal, type ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { changed, isRecord, known, oneOf, ours, sameJson, string } from '../value.js'
 import type { Answer } from './acts.js'
-import { moveCall, touch } from './cells.js'
+import { findCall, isReleased, moveCall, takeRepeat, touch } from './cells.js'
 import type { Outcome, StepTable } from './effects.js'
 import { setResponse } from './interrupts.js'
 import type { CallCell, ChatState } from './state.js'
@@ -24,6 +24,8 @@ export const approvalSteps = {
     const found = findAnswerable(state, approvalId)
     if (found.status === 'not-found') return 'unknown-id'
     if (found.status !== 'open' || !moveCall(state, found.call, 'approval-responded')) return undefined
+    // What was wrong with an earlier answer.
+    found.call.error = undefined
     const edits: Pick<Answer, 'scope' | 'input'> = approved ? { scope, input } : {}
     const given = { approved, delivery: 'waiting' as const, reason, scope: edits.scope, input: edits.input }
     setApproval(state, found.call, known(given))
@@ -140,16 +142,23 @@ function isOption(value: unknown): value is ToolCallApproval['options'][number] 
 export function askApproval(
   state: ChatState,
   asked: AskedApproval,
-  call = state.calls.get(asked.toolCallId),
+  call = callAskedAbout(state, asked),
 ): Outcome {
   const { approval } = asked
   if (!call) return 'unknown-id'
-  if ((state.approvals.get(approval.id) ?? call) !== call) return 'illegal-step'
+  const holder = state.approvals.get(approval.id)
+  if (holder !== call && !isReleased(holder, call)) return 'illegal-step'
   if (call.approval) return isRepeated(call, call.approval, asked) ? undefined : markChanged(state, call)
   if (!moveCall(state, call, 'approval-requested')) return 'illegal-step'
   call.approval = call.token === undefined ? approval : changed(approval, { token: call.token })
   state.approvals.set(approval.id, call)
+  // What was still to be said of an earlier question with that id would be taken for this one.
+  if (holder) state.unsent.delete(holder)
   if (differs(call, asked)) return markChanged(state, call)
+  const { input } = call
+  const mayMeanAnother = (other: CallCell) => isUnasked(other) && !sameJson(other.input, input)
+  if (!asked.input && findCall(state, call.id, mayMeanAnother)) doubt(state, call)
+  else clearDoubt(state, call)
   return [
     {
       type: 'approval-requested',
@@ -160,6 +169,51 @@ export function askApproval(
       approval: call.approval,
     },
   ]
+}
+
+/**
+ * The call that a question is about. Where several have its id: the one that has the question already, the first that has none and is what
+ * the question says it is, else the last.
+ */
+function callAskedAbout(state: ChatState, asked: AskedApproval): CallCell | undefined {
+  const { toolCallId: id, approval } = asked
+  const holder = state.approvals.get(approval.id)
+  if (holder?.id === id && !isTerminal(holder.state)) return holder
+  const latest = state.calls.get(id)
+  const isMeant = (call: CallCell) => isUnasked(call) && !differs(call, asked)
+  return (
+    findCall(state, id, isMeant, true) ??
+    findCall(state, id, isUnasked) ??
+    (holder?.id === id ? holder : undefined) ??
+    (latest?.approval && takeRepeat(state, id)) ??
+    latest
+  )
+}
+
+function isUnasked({ state, approval, interrupted }: CallCell): boolean {
+  return state === 'input-complete' && !approval && !interrupted
+}
+
+/** A question that may be about a later call with the same id cannot be answered, until that one has a question or an outcome of its own. */
+export function doubt(state: ChatState, call: CallCell): Outcome {
+  const { doubted } = call
+  const outcome = markChanged(state, call)
+  call.doubted = doubted || outcome !== undefined
+  return outcome
+}
+
+export function clearDoubt(state: ChatState, { id }: CallCell): void {
+  for (;;) {
+    const call = findCall(state, id, ({ doubted }) => doubted)
+    if (!call?.approval) return
+    call.doubted = false
+    call.approval = withoutProblem(call.approval)
+    touch(state, call)
+  }
+}
+
+export function withoutProblem({ problem: _, ...approval }: ToolCallApproval): ToolCallApproval {
+  return approval
 }
 
 /**
@@ -191,7 +245,8 @@ function differs(call: CallCell, { toolName = call.name, input, approval }: Aske
 }
 
 /** Makes a pending request unanswerable, because what it asks is no longer what was shown. */
-export function markChanged(state: ChatState, call: CallCell): Outcome {
+function markChanged(state: ChatState, call: CallCell): Outcome {
+  call.doubted = false
   if (call.state !== 'approval-requested' || call.approval?.problem) return undefined
   setApproval(state, call, { problem: 'approval-changed' })
   const message = `The request for "${call.id}" changed after it was shown; it cannot be answered.`
@@ -209,6 +264,7 @@ export function readRefusal(value: unknown): ApprovalErrorCode | undefined {
   return oneOf(
     value,
     'approval-malformed',
+    'approval-edit-invalid',
     'approval-not-found',
     'approval-not-yours',
     'approval-tampered',
@@ -232,16 +288,29 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
   const call = state.approvals.get(string(refused.approvalId) ?? '')
   if (!call) return 'unknown-id'
   const problem = readRefusal(refused.code) ?? 'approval-malformed'
-  if (problem === 'ledger-unavailable') {
+  const error = { message: string(refused.message) ?? 'The answer was refused.', code: problem }
+  if (problem === 'approval-edit-invalid') {
+    // The question is not used up: it is as it was, and says what is wrong with the answer.
+    if (!call.approval || !moveCall(state, call, 'approval-requested')) return undefined
+    const { approved, reason, scope, input, delivery, ...asked } = call.approval
+    call.approval = asked
+    call.error = error
+    state.unsent.delete(call)
+  } else if (problem === 'ledger-unavailable') {
     if (call.state !== 'approval-responded') return undefined
     setApproval(state, call, { problem, delivery: 'waiting' })
     state.unsent.add(call)
-  } else if (moveCall(state, call, 'cancelled')) {
-    call.error = { message: string(refused.message) ?? 'The answer was refused.', code: problem }
+  } else if (mayHaveRun(problem) ? call.state === 'approval-responded' : moveCall(state, call, 'cancelled')) {
+    call.error = error
     setApproval(state, call, { problem, delivery: 'settled' })
     state.unsent.delete(call)
   }
   return undefined
+}
+
+/** Another answer was first, or the call was begun: its outcome may follow, and counts. */
+function mayHaveRun(problem: ApprovalErrorCode): boolean {
+  return problem === 'approval-conflict' || problem === 'approval-interrupted'
 }
 
 /** Whether an answer may be given now, and if not, why. A closed request tells its reason. */

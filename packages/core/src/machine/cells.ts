@@ -7,9 +7,11 @@ import {
   type ToolCallState,
   type UIMessage,
 } from '../messages.js'
+import { setPublished } from './read.js'
 import type {
   CallCell,
   ChatState,
+  End,
   FixedCell,
   MessageCell,
   PartCell,
@@ -76,6 +78,51 @@ export function retainMessages(state: ChatState, keep: (cell: MessageCell) => bo
   setOrder(state, kept)
 }
 
+/** Where the conversation ends now; a text that is being written is not its end yet. */
+export function endOf({ order }: ChatState): End {
+  const last = order.at(-1)
+  const open = last?.streaming ? last.text : undefined
+  return [order.length, open?.index ?? last?.parts.length ?? 0]
+}
+
+/**
+ * Drops what was said since then, back to the last call or result: a run that failed left it unfinished, and the one that repeats it says
+ * it anew. Calls stay, since they may have run.
+ */
+export function dropUnfinished(state: ChatState, [count, from]: End): void {
+  const dropped = new Set<MessageCell>()
+  for (let at = state.order.length - 1; at >= Math.max(count - 1, 0); at--) {
+    const cell = state.order[at]
+    if (cell?.role !== 'assistant') break
+    const kept = Math.max(at < count ? from : 0, cell.parts.findLastIndex(isLasting) + 1)
+    if (kept === 0 && at >= count) {
+      dropped.add(cell)
+      continue
+    }
+    if (kept === cell.parts.length) break
+    for (const part of cell.parts.slice(kept)) dropPart(state, part)
+    keepParts(state, cell, cell.parts.slice(0, kept))
+    Object.assign(cell, { text: undefined, streaming: false })
+    break
+  }
+  retainMessages(state, (cell) => !dropped.has(cell))
+}
+
+function isLasting(part: PartCell): boolean {
+  if (part.kind === 'call') return !part.reader && part.error?.code !== 'incomplete-arguments'
+  return part.kind === 'fixed' && part.part.type === 'tool-result'
+}
+
+/** Leaves a message no other parts than these. */
+export function keepParts(state: ChatState, cell: MessageCell, parts: PartCell[]): void {
+  setPublished(cell, undefined)
+  cell.parts = parts
+  parts.forEach((part, index) => {
+    part.index = index
+  })
+  touchMessage(state, cell)
+}
+
 /** Puts messages into a new order. */
 function setOrder(state: ChatState, order: MessageCell[]): void {
   let turn = 0
@@ -96,7 +143,9 @@ export function dropPart(state: ChatState, part: PartCell): void {
   leaveAsked(state, part)
   state.open.delete(part)
   state.unsent.delete(part)
-  dropFrom(state.calls, part.id, part)
+  const earlier = earlierOpen(state, part)
+  if (earlier && state.calls.get(part.id) === part) state.calls.set(part.id, earlier)
+  else dropFrom(state.calls, part.id, part)
   if (part.approval) dropFrom(state.approvals, part.approval.id, part)
 }
 
@@ -178,6 +227,9 @@ export function addCall(
     token: undefined,
     ready: undefined,
     replay: undefined,
+    repeats: 0,
+    earlier: state.calls.get(init.id),
+    doubted: false,
     interrupted: false,
     answered: false,
     outputSent: undefined,
@@ -186,10 +238,56 @@ export function addCall(
   }
   const { id, approval } = addPart(state, call)
   state.calls.set(id, call)
-  if (approval && !state.approvals.has(approval.id)) state.approvals.set(approval.id, call)
+  if (approval && isReleased(state.approvals.get(approval.id), call)) state.approvals.set(approval.id, call)
   if (!isTerminal(call.state)) state.open.add(call)
   enterAsked(state, call)
   return call
+}
+
+/** Whether the id of an approval may become that of another call's: nobody has it, or it has had its day. */
+export function isReleased(holder: CallCell | undefined, { owner }: CallCell): boolean {
+  if (!holder || isTerminal(holder.state)) return true
+  return holder.owner.turn < owner.turn && !isAsked(holder)
+}
+
+function earlierOpen(state: ChatState, call: CallCell): CallCell | undefined {
+  while (call.earlier && !state.open.has(call.earlier)) call.earlier = call.earlier.earlier
+  return call.earlier
+}
+
+/**
+ * The call that is meant by its id: of those that have no outcome yet, and the latest, the last one that fits. `oldest`: of several in one
+ * turn the first, for what comes in the order of the calls.
+ */
+export function findCall(
+  state: ChatState,
+  id: string,
+  fits: (call: CallCell) => boolean,
+  oldest?: true,
+): CallCell | undefined {
+  let found: CallCell | undefined
+  for (let call = state.calls.get(id); call; call = earlierOpen(state, call)) {
+    if (!fits(call)) continue
+    if (found && found.owner.turn !== call.owner.turn) break
+    found = call
+    if (!oldest) break
+  }
+  return found
+}
+
+/** A call that was streamed again unchanged turns out to be one of its own: something is said of it that the first has had already. */
+export function takeRepeat(state: ChatState, toolCallId: string): CallCell | undefined {
+  const before = state.calls.get(toolCallId)
+  if (!before?.repeats) return undefined
+  const { id, name, input, arguments: told, owner } = before
+  return addCall(state, owner, {
+    id,
+    name,
+    input,
+    arguments: told,
+    state: 'input-complete',
+    repeats: before.repeats - 1,
+  })
 }
 
 /** Moves a call to another state if the table allows it; says whether it did. */

@@ -105,10 +105,15 @@ function foldPlain(message: Exclude<Message, { role: 'assistant' | 'tool' | 'rea
   const as = (role: UIMessage['role'], speaker: Speaker = {}) =>
     known({ id: message.id, role, metadata: withSpeaker(withSubagent(message.metadata, message), speaker) })
   switch (message.role) {
-    case 'activity':
-      return draft(as('assistant'), {
-        p: [{ type: 'data', name: message.activityType, data: message.content }],
+    case 'activity': {
+      const { id, activityType: name, content, metadata } = message
+      const { isWrapped, ...own } = ours(metadata)
+      const kept = withSubagent(withOwn(metadata, own), message)
+      const data: unknown = isWrapped ? content.value : content
+      return draft(known({ id, role: 'assistant' as const, metadata: kept }), {
+        p: [{ type: 'data', name, data }],
       })
+    }
     case 'user':
       return draft(
         as('user', known({ ...sealOf(message), name: message.name, list: isList(message.content) })),

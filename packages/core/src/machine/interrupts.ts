@@ -1,3 +1,4 @@
+import type { ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { isRecord, known, ours, string } from '../value.js'
 import type { Outcome } from './effects.js'
@@ -16,6 +17,13 @@ export function setResponse(
   cell.response = response
   state.unsent.add(cell)
   state.owed = 'change'
+}
+
+/** The call that a question is about is gone: the server is told that nobody will answer. */
+export function withdraw(state: ChatState, { id, token }: ToolCallApproval): void {
+  const metadata = token === undefined ? undefined : { countersign: { resume: { countersign: { token } } } }
+  put(state, { interrupt: known({ id, reason: 'tool_call', metadata }), liveIn: undefined })
+  setResponse(state, state.interrupts.get(id), { cancel: true })
 }
 
 /** An interrupt of a run that has ended. One that was answered and is asked again wants another answer. */

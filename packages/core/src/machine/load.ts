@@ -1,9 +1,50 @@
+import { CountersignError } from '../errors.js'
 import { isTerminal, type ToolCallPart, type UIMessage } from '../messages.js'
+import { isRecord } from '../value.js'
 import { addCall, addDone, addMessage } from './cells.js'
 import { setPublished } from './read.js'
 import { incomplete } from './runs.js'
 import type { CallCell, ChatState, MessageCell } from './state.js'
 import { answerHere } from './tool-calls.js'
+import { isToolCallState } from './transitions.js'
+
+/**
+ * The messages, if that is what they are. For what an application hands in: a mistake is told before anything changes.
+ *
+ * @throws CountersignError `invalid-argument` for anything else than a list of UI messages, each with `id`, `role` and `parts`.
+ */
+export function checkMessages(messages: readonly UIMessage[]): readonly UIMessage[] {
+  const at = Array.isArray(messages) ? messages.findIndex((message) => !isMessage(message)) : 0
+  if (at < 0) return messages
+  const message = `messages[${at}]: not a list of messages, each with id, role and parts. Nothing was changed.`
+  throw new CountersignError('invalid-argument', message, { at })
+}
+
+/** Whether a value has the form of a message. */
+export function isMessage(value: unknown): value is UIMessage {
+  if (!isRecord(value) || typeof value.id !== 'string' || !Array.isArray(value.parts)) return false
+  const { role, parts } = value
+  if (role !== 'user' && role !== 'assistant' && role !== 'system') return false
+  return parts.every((part) => isRecord(part) && typeof part.type === 'string' && hasItsText(part))
+}
+
+function hasItsText(part: Record<string, unknown>): boolean {
+  if (part.type === 'text' || part.type === 'reasoning') return typeof part.text === 'string'
+  if (part.type !== 'tool-call') return true
+  const { id, name, state, approval } = part
+  const named = [id, name, part.arguments].every((member) => typeof member === 'string')
+  return named && isToolCallState(state) && (approval === undefined || isApproval(approval))
+}
+
+function isApproval(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { id, options, approved } = value
+  return (
+    typeof id === 'string' &&
+    Array.isArray(options) &&
+    (approved === undefined || typeof approved === 'boolean')
+  )
+}
 
 /** Takes over finished messages; of two with one id the first counts. */
 export function loadMessages(state: ChatState, messages: readonly UIMessage[]): void {

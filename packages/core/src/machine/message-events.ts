@@ -13,18 +13,21 @@ import {
   touchMessage,
 } from './cells.js'
 import type { Outcome, StepTable } from './effects.js'
+import { checkMessages } from './load.js'
 import { patched } from './patch.js'
 import { sealed, withSealType } from './seal.js'
 import type { ChatState, MessageCell, ReasoningCell } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
 
-interface Attributed {
+/** Says whose it is, where it is not the agent's own. */
+export interface Attributed {
   readonly subagentRunId?: string
 }
 
 /** The steps that build what is said: texts, reasoning, activities. */
 export const messageSteps = {
   'user-message'(state, { message }) {
+    checkMessages([message])
     if (state.messages.has(message.id)) return 'illegal-step'
     const cell = addMessage(state, message)
     for (const part of message.parts) addDone(state, cell, { ...part })

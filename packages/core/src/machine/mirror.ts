@@ -6,11 +6,13 @@ import { readMessages } from './read.js'
 import type {
   CallCell,
   ChatState,
+  End,
   FinishedRun,
   InterruptCell,
   MessageCell,
   MoreSteps,
   QueuedMessage,
+  RunState,
   Subagent,
 } from './state.js'
 import { reopen } from './tool-calls.js'
@@ -49,17 +51,20 @@ interface LiveCall {
   readonly interrupted: boolean
   readonly token?: string | undefined
   readonly ready?: { readonly input: unknown } | undefined
-  readonly replay?: string | undefined
+  readonly replay?: number | undefined
+  readonly repeats: number
+  readonly doubted: boolean
   readonly outputSent?: boolean | undefined
   readonly inDoubt?: boolean | undefined
 }
 
 type MirrorRun =
-  | { readonly phase: 'idle'; readonly last?: FinishedRun; readonly brokenOff?: boolean }
+  | Extract<RunState, { phase: 'idle' }>
   | {
       readonly phase: 'submitted' | 'streaming'
       readonly runId: string
       readonly carried: readonly Place[]
+      readonly from: End
       readonly finish?: FinishedRun
       readonly failure?: CountersignError
     }
@@ -90,8 +95,19 @@ function readLive({ position, text, streaming, provisional }: MessageCell): Live
 }
 
 function readCall(call: CallCell): LiveCall {
-  const { answered, interrupted, token, ready, replay, outputSent, inDoubt } = call
-  return { at: placeOf(call), answered, interrupted, token, ready, replay, outputSent, inDoubt }
+  const { answered, interrupted, token, ready, replay, repeats, doubted, outputSent, inDoubt } = call
+  return {
+    at: placeOf(call),
+    answered,
+    interrupted,
+    token,
+    ready,
+    replay,
+    repeats,
+    doubted,
+    outputSent,
+    inDoubt,
+  }
 }
 
 function placeOf(item: CallCell | InterruptCell): Place {
@@ -137,8 +153,18 @@ function reviveMessage(state: ChatState, { at, text, streaming, provisional }: L
 function reviveCall(state: ChatState, live: LiveCall): void {
   const call = found(state, live.at)
   if (call?.kind !== 'call') return
-  const { answered, interrupted, token, ready, replay, outputSent, inDoubt } = live
-  Object.assign(call, { answered, interrupted, token, ready, replay, outputSent, inDoubt })
+  const { answered, interrupted, token, ready, replay, repeats, doubted, outputSent, inDoubt } = live
+  Object.assign(call, {
+    answered,
+    interrupted,
+    token,
+    ready,
+    replay,
+    repeats,
+    doubted,
+    outputSent,
+    inDoubt,
+  })
 }
 
 function findAll(state: ChatState, places: readonly Place[]): (CallCell | InterruptCell)[] {

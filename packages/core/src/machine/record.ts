@@ -1,10 +1,9 @@
 import { isTerminal, type UIMessage } from '../messages.js'
 import { isRecord, known } from '../value.js'
 import { retainMessages } from './cells.js'
-import { loadMessages } from './load.js'
+import { isMessage, loadMessages } from './load.js'
 import { readMessages } from './read.js'
 import type { CallCell, ChatState, FinishedRun, InterruptCell, MoreSteps, QueuedMessage } from './state.js'
-import { isToolCallState } from './transitions.js'
 
 /**
  * What is kept of a conversation: what was said, what was answered and how far each answer got (in the messages' approvals), which
@@ -27,16 +26,16 @@ export interface ThreadRecord {
 }
 
 export function readRecord(state: ChatState): ThreadRecord {
-  const calls = [...state.calls.values()]
   // Loaded again, an open run is one that broke: what went with it may not have arrived.
-  const carried = new Set<unknown>(state.run.phase === 'idle' ? [] : state.run.carried)
+  const carried = state.run.phase === 'idle' ? [] : state.run.carried
+  const inDoubt = new Set([...carried, ...state.unsent])
   return {
     version: 1,
     messages: readMessages(state),
-    unsentOutputs: calls.filter((call) => isOutputInDoubt(call, carried)).map(({ id }) => id),
-    ready: calls.flatMap(({ id, ready, state }) =>
-      ready && !isTerminal(state) ? [{ id, input: ready.input }] : [],
+    unsentOutputs: [...inDoubt].flatMap((item) =>
+      item.kind === 'call' && item.outputSent !== undefined ? [item.id] : [],
     ),
+    ready: [...state.open].flatMap(({ id, ready }) => (ready ? [{ id, input: ready.input }] : [])),
     interrupts: [...state.interrupts.values()]
       .filter(({ liveIn }) => liveIn === undefined)
       .map(({ kind: _, ...cell }) => cell),
@@ -44,10 +43,6 @@ export function readRecord(state: ChatState): ThreadRecord {
     ...(state.run.phase === 'idle' && state.run.last && { run: state.run.last }),
     ...(state.shared !== undefined && { state: state.shared }),
   }
-}
-
-function isOutputInDoubt(call: CallCell, carried: ReadonlySet<unknown>): boolean {
-  return call.outputSent === false || (call.outputSent === true && carried.has(call))
 }
 
 /** Whether a stored value has the form of a record. What a message holds is as trustworthy as where it was stored. */
@@ -63,31 +58,6 @@ export function isThreadRecord(value: unknown): value is ThreadRecord {
   return Array.isArray(messages) && messages.every(isMessage)
 }
 
-function isMessage(value: unknown): value is UIMessage {
-  if (!isRecord(value) || typeof value.id !== 'string' || !Array.isArray(value.parts)) return false
-  const { role, parts } = value
-  if (role !== 'user' && role !== 'assistant' && role !== 'system') return false
-  return parts.every((part) => isRecord(part) && typeof part.type === 'string' && hasItsText(part))
-}
-
-function hasItsText(part: Record<string, unknown>): boolean {
-  if (part.type === 'text' || part.type === 'reasoning') return typeof part.text === 'string'
-  if (part.type !== 'tool-call') return true
-  const { id, name, state, approval } = part
-  const named = [id, name, part.arguments].every((member) => typeof member === 'string')
-  return named && isToolCallState(state) && (approval === undefined || isApproval(approval))
-}
-
-function isApproval(value: unknown): boolean {
-  if (!isRecord(value)) return false
-  const { id, options, approved } = value
-  return (
-    typeof id === 'string' &&
-    Array.isArray(options) &&
-    (approved === undefined || typeof approved === 'boolean')
-  )
-}
-
 /** The step that takes a record over in the place of what is there. Nothing runs and nothing is sent because of it. */
 export const restoreSteps = {
   restore(state, { record }) {
@@ -95,14 +65,20 @@ export const restoreSteps = {
     state.unsent.clear()
     if (state.run.phase === 'idle') state.run = known({ phase: 'idle' as const, last: record.run })
     loadMessages(state, record.messages)
-    const outputs = new Set(record.unsentOutputs)
-    const ready = new Map(record.ready.map(({ id, input }) => [id, { input }]))
-    for (const call of state.calls.values()) {
-      call.ready = ready.get(call.id)
+    const outputs = [...record.unsentOutputs]
+    const ready = [...record.ready]
+    // Ids may repeat: the latest calls are those that are not done with.
+    for (const call of state.order.flatMap(({ parts }) => parts).reverse()) {
+      if (call.kind !== 'call') continue
       call.interrupted = call.state === 'input-complete' && !isLeftToClient(call, record.run)
-      if (!outputs.has(call.id)) continue
-      call.outputSent = false
-      state.unsent.add(call)
+      if (isTerminal(call.state)) {
+        if (takeOne(outputs, (id) => id === call.id) === undefined) continue
+        call.outputSent = false
+        state.unsent.add(call)
+      } else {
+        const handedOut = takeOne(ready, ({ id }) => id === call.id)
+        call.ready = handedOut && { input: handedOut.input }
+      }
     }
     state.interrupts.clear()
     for (const kept of record.interrupts) {
@@ -116,6 +92,11 @@ export const restoreSteps = {
     return undefined
   },
 } satisfies MoreSteps
+
+function takeOne<T>(items: T[], fits: (item: T) => boolean): T | undefined {
+  const at = items.findLastIndex(fits)
+  return at < 0 ? undefined : items.splice(at, 1)[0]
+}
 
 /** Whether the last run left the call to the client; what it did not is a call of the server whose result will not come any more. */
 function isLeftToClient(call: CallCell, run: FinishedRun | undefined): boolean {

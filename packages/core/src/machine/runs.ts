@@ -1,9 +1,9 @@
 import { CountersignError } from '../errors.js'
-import { isTerminal, type ToolCallApproval } from '../messages.js'
+import { isTerminal } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { changed, known, ours, string } from '../value.js'
-import { askApproval, readApprovalInterrupt } from './approvals.js'
-import { moveCall, touch } from './cells.js'
+import { askApproval, readApprovalInterrupt, withoutProblem } from './approvals.js'
+import { endOf, moveCall, touch } from './cells.js'
 import { effectsOf, type StepTable } from './effects.js'
 import { askInterrupt, closeLiveInterrupts, reopenLiveInterrupts } from './interrupts.js'
 import type { CallCell, ChatState, FinishedRun, InterruptCell, RunState } from './state.js'
@@ -25,8 +25,9 @@ export const incomplete = {
 export const runSteps = {
   /** A request goes out: what the server did not have yet goes with it. A run that broke off will not be taken up again. */
   'run-opened'(state, { runId }) {
-    if (state.run.phase === 'idle' && state.run.brokenOff) interruptCalls(state)
-    open(state, { phase: 'submitted', runId, carried: [...state.unsent] })
+    const { run } = state
+    if (run.phase === 'idle' && run.brokenOff) settleCalls(state, true)
+    open(state, { phase: 'submitted', runId, carried: [...state.unsent], from: endOf(state) })
     state.unsent.clear()
     return undefined
   },
@@ -35,12 +36,13 @@ export const runSteps = {
     const carried = [...state.unsent].filter((item) =>
       item.kind === 'interrupt' ? item.sent : item.approval?.delivery === 'unknown',
     )
-    open(state, { phase: 'streaming', runId, carried })
+    open(state, { phase: 'streaming', runId, carried, from: state.run.from ?? endOf(state) })
     for (const item of carried) state.unsent.delete(item)
     return undefined
   },
   RUN_STARTED(state, { runId }) {
-    setRun(state, { phase: 'streaming', runId, carried: state.run.phase === 'idle' ? [] : state.run.carried })
+    const carried = state.run.phase === 'idle' ? [] : state.run.carried
+    setRun(state, { phase: 'streaming', runId, carried, from: endOf(state) })
     return undefined
   },
   RUN_FINISHED(state, event) {
@@ -78,15 +80,15 @@ export const runSteps = {
     if (brokenOff) reopenLiveInterrupts(state)
     else closeLiveInterrupts(state)
     const carried = run.carried.filter((item) => isAttached(state, item))
+    if (!brokenOff) settleCalls(state, end.type !== 'success')
     if (end.type === 'success') {
       setRun(state, known({ phase: 'idle' as const, last: run.finish }))
       for (const item of carried) if (item.kind === 'interrupt') state.interrupts.delete(item.interrupt.id)
       return undefined
     }
-    setRun(state, { phase: 'idle', brokenOff })
+    setRun(state, { phase: 'idle', brokenOff, ...(end.type === 'failed' && { from: run.from }) })
     state.error = end.type === 'failed' ? end.error : undefined
     for (const item of carried) returnUnsettled(state, item, run.phase === 'streaming')
-    if (!brokenOff) interruptCalls(state)
     return undefined
   },
 } satisfies Partial<StepTable>
@@ -124,10 +126,6 @@ function markSent(state: ChatState, item: CallCell | InterruptCell): void {
   }
 }
 
-function withoutProblem({ problem: _, ...approval }: ToolCallApproval): ToolCallApproval {
-  return approval
-}
-
 /** Whether it is still part of the conversation: messages may have been replaced while the run was open. */
 function isAttached(state: ChatState, item: CallCell | InterruptCell): boolean {
   if (item.kind === 'interrupt') return state.interrupts.get(item.interrupt.id) === item
@@ -151,9 +149,16 @@ function returnUnsettled(state: ChatState, item: CallCell | InterruptCell, ackno
   state.unsent.add(item)
 }
 
-/** Calls whose run broke: half of their arguments will never come, and their results may never come. */
-function interruptCalls(state: ChatState): void {
+/**
+ * No result comes any more for an answer that was refused. Where the run broke, half of the arguments of a call will never come, and its
+ * result may never come.
+ */
+function settleCalls(state: ChatState, broke: boolean): void {
   for (const call of state.open) {
+    const { problem, delivery } = call.approval ?? {}
+    if (call.state === 'approval-responded' && problem && delivery === 'settled')
+      moveCall(state, call, 'cancelled')
+    if (!broke) continue
     if (call.state === 'input-complete') call.interrupted = true
     else if (call.reader) {
       call.reader = undefined

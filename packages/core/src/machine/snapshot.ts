@@ -1,11 +1,19 @@
-import { isTerminal, type ToolCallApproval, type ToolCallPart, type UIMessage } from '../messages.js'
+import {
+  isTerminal,
+  type MessagePart,
+  type ToolCallApproval,
+  type ToolCallPart,
+  type UIMessage,
+} from '../messages.js'
 import type { MessagesSnapshotEvent } from '../protocol/events.js'
-import { sameJson } from '../value.js'
+import { changed, sameJson } from '../value.js'
 import { askApproval, readApproval } from './approvals.js'
 import {
   addDone,
   addMessage,
   dropPart,
+  endOf,
+  keepParts,
   markStale,
   renameMessage,
   retainMessages,
@@ -26,12 +34,27 @@ export function applySnapshot(state: ChatState, event: MessagesSnapshotEvent): r
   const messages = foldMessages(event.messages)
   const carries = new Set(event.messages.map((message) => message.role))
   const ids = new Set(messages.map((message) => message.id))
-  const adrift = takeAsked(state, ids)
+  const isRunning = state.run.phase !== 'idle'
+  const calls = new Set(
+    messages.flatMap(({ parts }) => parts.map((part) => part.type === 'tool-call' && part.id)),
+  )
+  /** While its run is open a snapshot may be older than the stream: what is still under way is not dropped. */
+  const isUnderWay = (cell: MessageCell) =>
+    isRunning &&
+    cell.turn === state.turn &&
+    (cell.streaming || cell.parts.some((part) => isOpen(state, part) && !calls.has(part.id)))
+  const underWay = new Set(state.order.filter((cell) => !ids.has(cell.id) && isUnderWay(cell)))
+  const adrift = takeOpen(
+    state,
+    (call) => !ids.has(call.owner.id) && calls.has(call.id) && (isRunning || call.approval),
+  )
   const keepsThoughts = !carries.has('reasoning')
-  if (keepsThoughts) for (const cell of state.order) if (!ids.has(cell.id)) leaveThoughts(state, cell)
-  retainMessages(state, (cell) => ids.has(cell.id) || keptWithout(cell, carries))
+  const isGone = (cell: MessageCell) => !ids.has(cell.id) && !underWay.has(cell)
+  if (keepsThoughts) for (const cell of state.order) if (isGone(cell)) leaveThoughts(state, cell)
+  retainMessages(state, (cell) => !isGone(cell) || keptWithout(cell, carries))
   const outcomes = messages.flatMap((message) => mergeMessage(state, message, adrift, keepsThoughts))
   for (const call of left(adrift)) dropPart(state, call)
+  if (state.run.phase !== 'idle') state.run = changed(state.run, { from: endOf(state) })
   return outcomes.flatMap((outcome) => effectsOf(event, outcome))
 }
 
@@ -52,26 +75,22 @@ function left(calls: Calls): CallCell[] {
   return [...calls.values()].flat()
 }
 
-/** Open questions in messages the snapshot does not have: a server may give the message of a call another id than its stream did. */
-function takeAsked(state: ChatState, ids: ReadonlySet<string>): Calls {
-  const calls = [...state.open].filter((call) => call.approval && !ids.has(call.owner.id))
+function isOpen(state: ChatState, part: PartCell): part is CallCell {
+  return part.kind === 'call' && state.open.has(part)
+}
+
+/** Open calls of messages the snapshot does not have: a server may give the message of a call another id than its stream did. */
+function takeOpen(state: ChatState, isTold: (call: CallCell) => unknown): Calls {
+  const calls = [...state.open].filter(isTold)
   const taken = new Set<PartCell>(calls)
   for (const owner of new Set(calls.map((call) => call.owner))) {
     keepParts(
+      state,
       owner,
       owner.parts.filter((part) => !taken.has(part)),
     )
-    touchMessage(state, owner)
   }
   return byId(calls)
-}
-
-function keepParts(cell: MessageCell, parts: PartCell[]): void {
-  setPublished(cell, undefined)
-  cell.parts = parts
-  parts.forEach((part, index) => {
-    part.index = index
-  })
 }
 
 /** Activities and bare reasoning stay unless the snapshot tells of that kind at all. */
@@ -91,7 +110,7 @@ function leaveThoughts(state: ChatState, cell: MessageCell): void {
   const [first] = thoughts
   if (first?.kind !== 'reasoning' || state.messages.has(first.id)) return
   for (const part of cell.parts) if (!isThought(part)) dropPart(state, part)
-  keepParts(cell, thoughts)
+  keepParts(state, cell, thoughts)
   const subagent = cell.metadata?.subagent
   Object.assign(cell, { text: undefined, streaming: false })
   cell.metadata = subagent === undefined ? undefined : { subagent }
@@ -103,7 +122,7 @@ function mergeMessage(state: ChatState, told: UIMessage, adrift: Calls, keepsTho
   if (!cell) return fillMessage(state, addMessage(state, told), told, adrift)
   const before = publishMessage(cell)
   const thoughts = keepsThoughts ? before.parts.filter(({ type }) => type === 'reasoning') : []
-  const message = thoughts.length > 0 ? { ...told, parts: [...thoughts, ...told.parts] } : told
+  const message = { ...told, parts: [...thoughts, ...withOpenText(cell, told.parts)] }
   if (sameJson(before, message)) return []
   const textOpen = cell.text !== undefined
   const calls = byId(cell.parts.filter((part) => part.kind === 'call'))
@@ -115,13 +134,27 @@ function mergeMessage(state: ChatState, told: UIMessage, adrift: Calls, keepsTho
   const outcomes = fillMessage(state, cell, message, adrift, calls)
   // A call the snapshot no longer knows keeps its place at the end while a person's answer hangs on it.
   for (const call of left(calls)) {
-    if (call.approval && !isTerminal(call.state)) keepCall(cell, call)
+    if ((call.approval || state.run.phase !== 'idle') && !isTerminal(call.state)) keepCall(cell, call)
     else dropPart(state, call)
   }
   const last = cell.parts.at(-1)
   cell.text = textOpen && last?.kind === 'text' ? last : undefined
   publishRebuilt(cell, before)
   return outcomes
+}
+
+/** The parts that a snapshot has of a message, with what it does not have yet of a text that is being written. */
+function withOpenText(cell: MessageCell, told: readonly MessagePart[]): readonly MessagePart[] {
+  const tail = textOf(cell.parts).slice(textOf(told).length)
+  if (!cell.streaming || !cell.text || tail === '' || textOf(told) + tail !== textOf(cell.parts)) return told
+  const last = told.at(-1)
+  return last?.type === 'text'
+    ? [...told.slice(0, -1), { ...last, text: last.text + tail }]
+    : [...told, { type: 'text', text: tail }]
+}
+
+function textOf(parts: readonly (PartCell | MessagePart)[]): string {
+  return parts.map((part) => ('text' in part && !('id' in part) ? part.text : '')).join('')
 }
 
 function fillMessage(

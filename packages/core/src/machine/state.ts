@@ -21,7 +21,7 @@ import type { StepTable } from './effects.js'
 export interface ChatState {
   order: MessageCell[]
   readonly messages: Map<string, MessageCell>
-  /** The latest call with that id; earlier turns may hold another with the same id. */
+  /** The latest call with that id. Some providers repeat ids: those before it are found through `earlier`. */
   readonly calls: Map<string, CallCell>
   readonly approvals: Map<string, CallCell>
   /** Calls without an outcome, in order. An index, so that asking what is pending does not scan the history. */
@@ -69,15 +69,23 @@ export interface Subagent {
   readonly parents?: readonly Pick<Subagent, 'id' | 'name'>[]
 }
 
+/** Where the conversation ended: how many messages there were, and how many parts the last one had. */
+export type End = readonly [messages: number, parts: number]
+
 /** The run that streams now, if any, and how the last one ended. */
 export type RunState =
-  /** `brokenOff`: the last run's stream broke and may yet go on where it stopped. */
-  | { readonly phase: 'idle'; readonly last?: FinishedRun; readonly brokenOff?: boolean }
+  /**
+   * `brokenOff`: the last run's stream broke and may yet go on where it stopped. `from`: the last run failed, and this is where what it
+   * said begins.
+   */
+  | { readonly phase: 'idle'; readonly last?: FinishedRun; readonly brokenOff?: boolean; readonly from?: End }
   | {
       readonly phase: 'submitted' | 'streaming'
       readonly runId: string
       /** What the request took along. */
       readonly carried: readonly (CallCell | InterruptCell)[]
+      /** Where what this run says begins. */
+      readonly from: End
       readonly finish?: FinishedRun
       readonly failure?: CountersignError
     }
@@ -165,8 +173,14 @@ export interface CallCell extends Placed {
   token: string | undefined
   /** The server handed an approved client tool out, with this input. */
   ready: { readonly input: unknown } | undefined
-  /** Arguments of a call that is streamed again after it was complete, to compare with what the person was shown. */
-  replay: string | undefined
+  /** It is streamed again after the person was asked: how many characters of its arguments came again so far. */
+  replay: number | undefined
+  /** How often it was streamed again unchanged. Each time may be a call of its own, which shows once more is said of it. */
+  repeats: number
+  /** The call before it with the same id. */
+  earlier: CallCell | undefined
+  /** Its question is `approval-changed` only because it may be about a later call with the same id. */
+  doubted: boolean
   /** Its run broke: the server's own call may never get a result, so the turn does not wait for one. */
   interrupted: boolean
   /** Its result is in the conversation. A call that was cancelled here may still get one. */

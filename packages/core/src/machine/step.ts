@@ -1,4 +1,5 @@
 import type { AGUIEvent, EventOf } from '../protocol/events.js'
+import { copied } from '../value.js'
 import { actSteps } from './acts.js'
 import { approvalSteps, askApproval, readApprovalEvent, refuseApproval } from './approvals.js'
 import { type Effect, effectsOf, type Outcome, type Step, type StepTable } from './effects.js'
@@ -49,9 +50,12 @@ const base = /* @__PURE__ */ stepsByType()
  * The machine: the only place that changes a conversation. Synchronous and deterministic: the same events and acts, in the same order,
  * give the same state; no clock, no ids of its own, no I/O. A step that is not legal changes nothing and says so in a warning.
  */
-export function step(state: ChatState, event: Step): readonly Effect[] {
-  const { type } = event
+export function step(state: ChatState, given: Step): readonly Effect[] {
+  const { type } = given
   const isMore = type === 'restore' || type === 'mirror'
+  // What others do with their objects afterwards must change nothing here. A delta holds none, and a record is nobody else's.
+  const isDelta = 'delta' in given && typeof given.delta === 'string' && !given.metadata
+  const event = isMore || isDelta ? given : copied(given)
   const apply = isMore ? (state.moreSteps[type] ?? illegal) : base.get(type)
   // The entry of a type takes the steps of that type: the table's own type says so, but not of two lookups.
   return effectsOf(event, apply ? apply(state, event as never) : unhandled(event))

@@ -1,13 +1,23 @@
 import { createJsonReader } from '../json/partial.js'
 import { isTerminal, type ToolCallPart, type ToolResultPart } from '../messages.js'
 import type { ToolCallStartEvent } from '../protocol/events.js'
-import { isRecord, known, oneOf, ours, parseJson, readCallMetadata, string, withOwn } from '../value.js'
+import {
+  isRecord,
+  known,
+  oneOf,
+  ours,
+  parseJson,
+  readCallMetadata,
+  string,
+  textContent,
+  withOwn,
+} from '../value.js'
 import type { ToolOutput } from './acts.js'
-import { markChanged, setApproval } from './approvals.js'
-import { addCall, addDone, grow, moveCall, touch } from './cells.js'
+import { clearDoubt, doubt, setApproval } from './approvals.js'
+import { addCall, addDone, findCall, grow, moveCall, takeRepeat, touch } from './cells.js'
 import { effectsOf, type Outcome, type StepTable } from './effects.js'
-import { assistantMessage } from './message-events.js'
-import type { CallCell, ChatState } from './state.js'
+import { type Attributed, assistantMessage } from './message-events.js'
+import type { CallCell, ChatState, MessageCell } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
 /** The steps of a tool call: its arguments, and its result, from the server or from here. */
@@ -16,19 +26,21 @@ export const callSteps = {
     const { toolCallId: id, toolCallName: name, metadata } = event
     const before = state.calls.get(id)
     const parent = parentOf(state, event)
-    if (before && isSameCall(state, before, parent)) return startAgain(state, before, name)
-    const owner = assistantMessage(state, parent ?? id, event)
-    if (!owner) return 'illegal-step'
+    const isSame = before && isSameCall(state, before, parent)
+    if (isSame && goesOn(state, before, name)) return undefined
+    const owner = placeOf(state, parent ?? id, event, parent !== undefined)
     const call = addCall(state, owner, { id, name, metadata: subagentMetadata(state, event) })
     call.reader = createJsonReader()
     describeCall(call, metadata)
-    return undefined
+    return isSame ? doubt(state, before) : undefined
   },
   TOOL_CALL_ARGS(state, { toolCallId, delta, metadata }) {
     const call = state.calls.get(toolCallId)
     if (!call) return 'unknown-id'
-    if (call.replay !== undefined) call.replay += delta
-    else if (!call.reader) return 'illegal-step'
+    if (call.replay !== undefined) {
+      if (!call.arguments.startsWith(delta, call.replay)) return branchOff(state, call, delta)
+      call.replay += delta.length
+    } else if (!call.reader) return 'illegal-step'
     else {
       if (call.state === 'awaiting-input') moveCall(state, call, 'input-streaming')
       if (metadata) {
@@ -43,22 +55,29 @@ export const callSteps = {
     return undefined
   },
   TOOL_CALL_END(state, { toolCallId, metadata }) {
-    const call = state.calls.get(toolCallId)
+    let call = state.calls.get(toolCallId)
+    let outcome: Outcome
     if (!call) return 'unknown-id'
-    const { replay } = call
-    if (replay !== undefined) {
-      call.replay = undefined
-      return replay === '' || replay === call.arguments ? undefined : markChanged(state, call)
+    if (call.replay !== undefined) {
+      const isWhole = call.replay === call.arguments.length
+      if (isWhole) call.repeats++
+      if (isWhole || call.replay === 0) {
+        call.replay = undefined
+        return undefined
+      }
+      outcome = branchOff(state, call, '')
+      call = state.calls.get(toolCallId) ?? call
     }
     if (!call.reader) return 'illegal-step'
     describeCall(call, metadata)
     completeArguments(call)
     moveCall(state, call, 'input-complete')
-    return undefined
+    return outcome
   },
   TOOL_CALL_RESULT(state, event) {
     const { messageId: id, toolCallId, content, metadata } = event
-    const call = findUnanswered(state, toolCallId)
+    // A result answers the nearest call with that id that has none yet.
+    const call = findCall(state, toolCallId, ({ answered }) => !answered) ?? takeRepeat(state, toolCallId)
     if (!call) {
       const code = state.calls.has(toolCallId) ? 'illegal-step' : 'unknown-id'
       return [...effectsOf(event, code), { type: 'unhandled', event }]
@@ -69,14 +88,15 @@ export const callSteps = {
     return undefined
   },
   'tool-started'(state, { toolCallId }) {
-    const call = state.calls.get(toolCallId)
-    if (!call || !isLeftHere(call) || !moveCall(state, call, 'executing')) return 'illegal-step'
+    const call = findLeftHere(state, toolCallId)
+    if (!call || !moveCall(state, call, 'executing')) return 'illegal-step'
     if (call.ready) call.input = call.ready.input
     return undefined
   },
   'tool-output'(state, { toolCallId, messageId, ...result }) {
-    const call = state.calls.get(toolCallId)
-    if (!call || !(call.state === 'executing' || isLeftHere(call))) return 'illegal-step'
+    const isRunning = (call: CallCell) => call.state === 'executing'
+    const call = findCall(state, toolCallId, isRunning, true) ?? findLeftHere(state, toolCallId)
+    if (!call) return 'illegal-step'
     if (!moveCall(state, call, 'error' in result ? 'error' : 'complete')) return 'illegal-step'
     if ('error' in result) call.error = result.error
     else call.output = result.output
@@ -100,22 +120,54 @@ function describeCall(call: CallCell, metadata: Record<string, unknown> | undefi
   call.metadata = withOwn({ ...call.metadata, ...kept }, { ...ours(call.metadata), ...ours(kept) })
 }
 
-/** Some models repeat ids from turn to turn: the same id under another message, or in a later turn, is another call. */
-function isSameCall(state: ChatState, { owner }: CallCell, parentMessageId: string | undefined): boolean {
-  return parentMessageId === undefined ? owner.turn === state.turn : owner.id === parentMessageId
+/**
+ * Some providers repeat ids, from turn to turn and within one. The same id under another message, or in a later turn, is another call; so
+ * is one whose call has ended.
+ */
+function isSameCall(state: ChatState, call: CallCell, parentMessageId: string | undefined): boolean {
+  const { owner } = call
+  const isHere = parentMessageId === undefined || owner.id === parentMessageId
+  return isHere && owner.turn === state.turn && !isTerminal(call.state)
 }
 
-/** A known call is streamed again: more arguments if it only has those so far, else a repetition that may not differ. */
-function startAgain(state: ChatState, call: CallCell, name: string): Outcome {
-  const same = name === call.name
-  if (same && call.reader) return undefined
-  if (same && moveCall(state, call, 'input-streaming')) {
-    reopen(call)
-    return undefined
+/**
+ * Whether a call that starts anew is the one with its id that is here. More arguments may follow what is no whole object yet (AG-UI 1.0,
+ * tool calls); what the person was asked about may be told again, as long as it says the same.
+ */
+function goesOn(state: ChatState, call: CallCell, name: string): boolean {
+  if (name !== call.name) return false
+  if (call.reader) return true
+  if (call.state !== 'input-complete') {
+    call.replay = 0
+    return true
   }
-  if (!call.reader) call.replay = ''
-  if (!same) markChanged(state, call)
-  return 'illegal-step'
+  if (call.arguments !== '' && isRecord(call.input)) return false
+  moveCall(state, call, 'input-streaming')
+  reopen(call)
+  return true
+}
+
+/** What was streamed again is not the call with its id: it is another one, of which this much was told. */
+function branchOff(state: ChatState, before: CallCell, delta: string): Outcome {
+  const { id, name, owner } = before
+  const told = before.arguments.slice(0, before.replay) + delta
+  before.replay = undefined
+  const place = placeOf(state, owner.id, {}, false)
+  const call = addCall(state, place, { id, name, arguments: told, state: 'input-streaming' })
+  reopen(call)
+  return doubt(state, before)
+}
+
+/** The message for a new call: the one with that id, if it can be it. One that nobody named has to be the last. */
+function placeOf(state: ChatState, id: string, event: Attributed, isNamed: boolean): MessageCell {
+  const last = state.order.at(-1)
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? id : `${id}-${n}`
+    const found = state.messages.get(name)
+    const isUsable = !found || (found.turn === state.turn && (isNamed || found === last))
+    const place = isUsable && assistantMessage(state, name, event)
+    if (place) return place
+  }
 }
 
 /** Arguments go on where they stopped. */
@@ -130,12 +182,6 @@ function completeArguments(call: CallCell): void {
   if (call.arguments === '') call.input = {}
   else call.input = call.reader?.status === 'complete' ? call.reader.value : undefined
   call.reader = undefined
-}
-
-/** A result answers the nearest call with that id that has none yet. */
-function findUnanswered(state: ChatState, id: string): CallCell | undefined {
-  const latest = state.calls.get(id)
-  return latest?.answered ? [...state.open].findLast((call) => call.id === id) : latest
 }
 
 /** How a call ended, as far as its result tells. */
@@ -156,7 +202,9 @@ export function readResult(
     'cancelled',
     'error',
   )
-  if (!flag) return call.approval?.approved === false ? { state: 'denied' } : { state: 'complete', output }
+  const { approved, problem } = call.approval ?? {}
+  // A no that the server did not take was not what decided.
+  if (!flag) return approved === false && !problem ? { state: 'denied' } : { state: 'complete', output }
   const reason = (isRecord(output) && string(output.reason)) || failure
   const message = reason ?? (flag === 'error' ? 'The tool failed.' : undefined)
   const error = message === undefined ? undefined : known({ message, code: string(own.code) })
@@ -174,7 +222,14 @@ export function settle(state: ChatState, call: CallCell, { state: to, output, er
   const { approved, delivery } = call.approval ?? {}
   if (approved !== undefined || delivery !== undefined) setApproval(state, call, { delivery: 'settled' })
   state.unsent.delete(call)
+  clearDoubt(state, call)
   return true
+}
+
+/** The call with that id that may run here: of several in one turn the first. */
+export function findLeftHere(state: ChatState, id: string): CallCell | undefined {
+  const isMeant = (call: CallCell) => isLeftHere(call) && !call.interrupted
+  return findCall(state, id, isMeant, true) ?? findCall(state, id, isLeftHere)
 }
 
 /** Whether a call may run here: nobody had to be asked, or the server took the answer and handed the call out. */
@@ -207,6 +262,7 @@ export function answerHere(state: ChatState, call: CallCell, id: string, result:
 
 /** AG-UI results are text. What has no JSON form is said to have none, so that the model is not left without a result. */
 function toJson(output: unknown): string {
+  if (typeof output === 'string') return textContent(output)
   try {
     return JSON.stringify(output) ?? 'null'
   } catch {
@@ -217,10 +273,15 @@ function toJson(output: unknown): string {
 /** `CUSTOM client-tool-ready`: the server took the approval of a client tool and hands the call out to run here. */
 export function readyClientTool(state: ChatState, value: unknown): Outcome {
   const { toolCallId, input, decided } = isRecord(value) ? value : {}
-  const call = state.calls.get(string(toolCallId) ?? '')
-  if (!call) return 'unknown-id'
-  if (call.ready) return undefined
-  if (call.state !== 'approval-responded' || !call.approval?.approved) return 'illegal-step'
+  const id = string(toolCallId) ?? ''
+  const isMeant = (call: CallCell) =>
+    call.state === 'approval-responded' && call.approval?.approved === true && !call.ready
+  const call = findCall(state, id, isMeant, true)
+  if (!call) {
+    const latest = state.calls.get(id)
+    if (latest?.ready) return undefined
+    return latest ? 'illegal-step' : 'unknown-id'
+  }
   call.ready = { input }
   if (decided) call.metadata = withOwn(call.metadata, { ...ours(call.metadata), decided })
   setApproval(state, call, { delivery: 'settled' })

@@ -2,14 +2,15 @@ import { outcomes, type ToolCallState } from '../messages.js'
 
 /**
  * Every legal step of a tool call. Whatever is not in the table does not happen: the machine ignores it with a warning.
- * A call whose input is complete may be reopened for more arguments (AG-UI 1.0, tool calls); nothing later goes back.
+ * A call whose input is complete may be reopened for more arguments (AG-UI 1.0, tool calls), and a question whose answer did not fit the tool
+ * is open again; nothing later goes back.
  */
 const legal: Readonly<Record<ToolCallState, readonly ToolCallState[]>> = {
   'awaiting-input': ['input-streaming', 'input-complete', ...outcomes],
   'input-streaming': ['input-complete', ...outcomes],
   'input-complete': ['input-streaming', 'approval-requested', 'executing', ...outcomes],
   'approval-requested': ['approval-responded', ...outcomes],
-  'approval-responded': ['executing', ...outcomes],
+  'approval-responded': ['approval-requested', 'executing', ...outcomes],
   executing: ['complete', 'error'],
   complete: [],
   error: [],

@@ -39,6 +39,16 @@ type RunFinishedEvent = Extract<Described, { type: 'RUN_FINISHED' }> & { finishR
 /** Every event of AG-UI 1.0, discriminated by a string literal `type`. */
 export type AGUIEvent = Exclude<Described, { type: 'RUN_FINISHED' }> | RunFinishedEvent
 
+/** Stands for every text that is no `type` of AG-UI 1.0. There is none in the code: as a kind of text of its own it lets types narrow. */
+declare enum OtherType {
+  any = 'a type that AG-UI 1.0 does not have',
+}
+
+/** An event of a type that AG-UI 1.0 does not have, as it came: a text in `type`, and whatever else it holds. */
+export interface UnknownEvent {
+  readonly type: OtherType
+}
+
 /** The `type` of every event of AG-UI 1.0. */
 export type EventType = AGUIEvent['type']
 

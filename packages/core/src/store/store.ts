@@ -7,6 +7,7 @@ import {
   readMessages,
   readPendingApprovals,
 } from '../machine/read.js'
+import { executingCalls } from '../machine/select.js'
 import {
   type ChatState,
   type ChatStateOptions,
@@ -23,9 +24,12 @@ export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
   readonly messages: readonly UIMessage<Tools>[]
   /** The AG-UI shared state, where the agent keeps one. */
   readonly state: unknown
-  /** `awaiting-approval`: nothing runs and at least one call waits for the person. `error`: the last run failed. */
+  /**
+   * `submitted`: a request was sent and nothing has come yet, or a client tool is at work. `awaiting-approval`: nothing runs and at least
+   * one call waits for the person. `error`: the last run failed.
+   */
   readonly status: ChatStatus
-  /** Whether a run is open. */
+  /** Whether there is something to stop: an open run, or a client tool at work. */
   readonly isLoading: boolean
   readonly error: CountersignError | undefined
   /** The calls that wait for the person, in order. */
@@ -34,12 +38,14 @@ export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
   readonly interrupts: readonly Interrupt[]
   /** Messages that wait for the open run to end. */
   readonly queue: readonly QueuedMessage[]
+  /** `''` until a chat without the option `threadId` needs one: with its first request. */
   readonly threadId: string
 }
 
 export type ChatStatus = 'ready' | 'submitted' | 'streaming' | 'awaiting-approval' | 'error'
 
 export interface StoreOptions extends ChatStateOptions {
+  /** Read with each snapshot: a getter may give `''` until the thread has its id. */
   threadId: string
   messages?: readonly UIMessage[] | undefined
   /**
@@ -133,7 +139,9 @@ class Store implements ChatStore {
   readonly subscribe = (listener: () => void): (() => void) => this.#listeners.join(listener)
 
   readonly getSnapshot = (): ChatSnapshot => {
-    this.#snapshot ??= readSnapshot(this.state, this.#options.threadId)
+    const { threadId } = this.#options
+    if (this.#snapshot?.threadId === threadId) return this.#snapshot
+    this.#snapshot = readSnapshot(this.state, threadId)
     return this.#snapshot
   }
 
@@ -258,7 +266,7 @@ function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
     messages: readMessages(state),
     state: state.shared,
     status: readStatus(state, pendingApprovals.length > 0),
-    isLoading: state.run.phase !== 'idle',
+    isLoading: isAtWork(state),
     error: state.error,
     pendingApprovals,
     interrupts: readInterrupts(state),
@@ -267,8 +275,13 @@ function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
   }
 }
 
+function isAtWork(state: ChatState): boolean {
+  return state.run.phase !== 'idle' || executingCalls(state).length > 0
+}
+
 function readStatus(state: ChatState, pending: boolean): ChatStatus {
   if (state.run.phase !== 'idle') return state.run.phase
+  if (isAtWork(state)) return 'submitted'
   if (state.error) return 'error'
   return pending ? 'awaiting-approval' : 'ready'
 }

@@ -1,7 +1,7 @@
 import { isRecord, PROTOCOL_VERSION, type RunAgentInput } from '@countersign/core'
 import { type AiSdkMessage, type AiSdkPart, isToolPart } from '@countersign/core/ai-sdk'
 import { randomId } from '../encoding/ids.js'
-import { checkRequest, readText } from '../http/http.js'
+import { type Arrival, checkRequest, readText, unknownCaller } from '../http/http.js'
 import { checkId, invalid, parseBody, readParsedInput } from '../http/run-input.js'
 import { answersOf, historyOf } from './history.js'
 
@@ -16,11 +16,18 @@ export interface AiSdkRequest {
 /**
  * Reads a chat request of the AI SDK (`DefaultChatTransport`): POST, `application/json` only, within the limits of any other request.
  *
- * @throws CountersignError `invalid-request`, `request-too-large`; `data.status` is the HTTP status: 400, 405, 413 or 415.
+ * Authenticate before you call it: whoever sends the body is as yet unknown here.
+ *
+ * @throws CountersignError `invalid-request`, `request-too-large`, `too-many-requests`; `data.status` is the HTTP status: 400, 405, 408,
+ * 413, 415 or 429.
  */
 export async function readAiSdkRequest(request: Request): Promise<AiSdkRequest> {
+  return readFrom(request, unknownCaller)
+}
+
+export async function readFrom(request: Request, arrival: Arrival): Promise<AiSdkRequest> {
   checkRequest(request.method, request.headers.get('content-type'), request.headers.get('content-length'))
-  return readAiSdkBody(parseBody(await readText(request.body ?? [])))
+  return readAiSdkBody(parseBody(await readText(request.body?.getReader(), arrival)))
 }
 
 /**

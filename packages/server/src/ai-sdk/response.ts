@@ -1,10 +1,12 @@
 import type { AGUIEvent } from '@countersign/core'
 import { type AiSdkMessage, createAiSdkWriter } from '@countersign/core/ai-sdk'
 import { randomId } from '../encoding/ids.js'
+import { subjectOf } from '../http/holder.js'
 import { type ChatOptions, KEEP_ALIVE_MS, rejection } from '../http/http.js'
+import { takeRun } from '../http/quota.js'
 import { framesOf, SSE_HEADERS, type SseFrames, sseBody } from '../http/sse.js'
 import type { Agent } from '../run/agent.js'
-import { readAiSdkRequest } from './request.js'
+import { readFrom } from './request.js'
 
 /** Headers of a UI message stream, as the AI SDK sends them. */
 const HEADERS = { ...SSE_HEADERS, 'x-vercel-ai-ui-message-stream': 'v1' } as const
@@ -30,13 +32,46 @@ export async function handleAiSdkChat(
   { context, keepAlive, prepare }: AiSdkChatOptions = {},
 ): Promise<Response> {
   try {
-    const { input, continued } = await readAiSdkRequest(request)
-    const run = agent.run((await prepare?.(input)) ?? input, { context })
-    return toAiSdkResponse(run, { continued, keepAlive }, request.signal)
+    const owner = subjectOf(context)?.id
+    const { input, continued } = await readFrom(request, { owner, limits: agent.limits })
+    const held = takeRun(owner, agent.limits, input)
+    try {
+      const run = agent.run((await prepare?.(input)) ?? input, { context })
+      return toAiSdkResponse(whileHeld(run, held.release), { continued, keepAlive }, request.signal)
+    } catch (error) {
+      held.release()
+      throw error
+    }
   } catch (error) {
     const { body, ...init } = rejection(error)
     return new Response(body, init)
   }
+}
+
+/** The same events; `release` is called once, when they end or their reader leaves. */
+function whileHeld(
+  events: AsyncIterableIterator<AGUIEvent>,
+  release: () => void,
+): AsyncIterableIterator<AGUIEvent> {
+  const held: AsyncIterableIterator<AGUIEvent> = {
+    async next() {
+      try {
+        const result = await events.next()
+        if (result.done) release()
+        return result
+      } catch (error) {
+        release()
+        throw error
+      }
+    },
+    async return() {
+      release()
+      await events.return?.()
+      return { done: true, value: undefined }
+    },
+    [Symbol.asyncIterator]: () => held,
+  }
+  return held
 }
 
 /**

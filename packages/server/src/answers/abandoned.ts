@@ -54,8 +54,10 @@ export async function decideFate(
   messages: readonly Message[],
 ): Promise<Fate> {
   const own = readOwn(site.call.metadata)
-  const entry = issued.entryOf(site)
-  const token = own.token ?? entry?.record.token
+  const known = issued.entryOf(site)
+  // without a subject everybody is the same owner: only the id of the approval shows whose question it is
+  const entry = scope.owner === null && known?.record.approvalId !== approvalIdOf(site) ? undefined : known
+  const token = own.token === undefined ? entry?.record.token : own.token
   const approvalId = entry?.record.approvalId ?? approvalIdOf(site)
   if (token === undefined || approvalId === undefined) return decideUnasked(scope, site, refusal, messages)
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
@@ -70,7 +72,11 @@ export async function decideFate(
   const read = readArguments(called.arguments)
   if (!read.ok) return close('approval-tampered', undefined, entry !== undefined)
   const verified = await verifyCallToken(scope, token, ref, site, read.canonical)
-  if (!verified.ok) return close(refusal?.code ?? verified.code, undefined, entry !== undefined)
+  if (!verified.ok) {
+    // a token whose time is over is genuine otherwise: what became of its question is told, also long after
+    const isKnown = entry !== undefined || verified.code === 'approval-expired'
+    return close(refusal?.code ?? verified.code, undefined, isKnown)
+  }
   // what was wrong with the answer is what the model is told
   if (refusal?.fate === 'close') return close(refusal.code, refusal.message)
   if (refusal === undefined && (site.movedOn || own.state === 'cancelled')) return close(undefined, MOVED_ON)
@@ -109,7 +115,7 @@ export async function closeCall(scope: RunScope, question: Question, closing: Le
   const answer = given(scope, closing, 'server')
   const settled = await closeInLedger(scope, ref, answer)
   if (settled?.status === 'claimed') await auditClosing(scope, question, answer)
-  if (settled?.status === 'repeat' || settled?.status === 'conflict') {
+  if (settled?.status === 'repeat' || settled?.status === 'conflict' || settled?.status === 'expired') {
     const stored = await storedResult(scope, question)
     if (stored !== undefined) return stored
     if (settled.status === 'conflict') return { kind: 'result', site, outcome: interruptedOutcome() }

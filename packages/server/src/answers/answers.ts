@@ -1,6 +1,7 @@
 import { isRecord, type ResumeEntry } from '@countersign/core'
 import type { CallSite } from '../history/history.js'
 import { asString, readOwn } from '../history/metadata.js'
+import type { RunContext } from '../scope/settings.js'
 import { peekApprovalId } from '../tokens/token.js'
 import { type RecordedDecision, readDecisions } from './collect.js'
 
@@ -14,36 +15,42 @@ export interface Answer {
   readonly payload: unknown
   /** The token that came with the answer itself. */
   readonly token: unknown
+  /** Of the request that brought it. */
+  readonly context: RunContext
   /** The call it seems to be for. */
   readonly site: CallSite | undefined
 }
 
 /** Every answer of a request, in door order. A decision in history whose call has its result is a record, not an answer. */
-export function readAnswers(resume: readonly ResumeEntry[], sites: readonly CallSite[]): readonly Answer[] {
+export function readAnswers(
+  resume: readonly ResumeEntry[],
+  sites: readonly CallSite[],
+  context: RunContext,
+): readonly Answer[] {
   const byApproval = sitesByApproval(sites)
-  const resumed = resume.map((entry) => answerOf(entry, 'resume', byApproval.get(entry.interruptId)))
+  const resumed = resume.map((entry) => answerOf(entry, 'resume', byApproval.get(entry.interruptId), context))
   const recorded = readDecisions(sites.filter(({ result }) => result === undefined))
-  return [...resumed, ...recorded.map(answerInHistory)]
+  return [...resumed, ...recorded.map((decision) => answerInHistory(decision, context))]
 }
 
 /** An entry of `resume` as an answer. */
-export function answerOf(entry: ResumeEntry, via: 'live' | 'resume', site: CallSite | undefined): Answer {
+export function answerOf(
+  entry: ResumeEntry,
+  via: 'live' | 'resume',
+  site: CallSite | undefined,
+  context: RunContext,
+): Answer {
   const { token } = readOwn(entry.metadata)
   const { interruptId: approvalId, status, payload } = entry
-  return { via, approvalId, status, payload, token, site }
+  return { via, approvalId, status, payload, token, site, context }
 }
 
-function answerInHistory({
-  approvalId,
-  approved,
-  reason,
-  scope,
-  edits,
-  token,
-  site,
-}: RecordedDecision): Answer {
+function answerInHistory(
+  { approvalId, approved, reason, scope, edits, token, site }: RecordedDecision,
+  context: RunContext,
+): Answer {
   const payload = { approved, reason, scope, editedArgs: edits }
-  return { via: 'history', approvalId, status: 'resolved', payload, token, site }
+  return { via: 'history', approvalId, status: 'resolved', payload, token, site, context }
 }
 
 /** The last call of each approval, as its metadata has it: by the approval's id or by what its token says of itself. */

@@ -25,30 +25,56 @@ export function keepLease(scope: RunScope, { ref, holder }: Claim): () => void {
   return () => clearInterval(timer)
 }
 
-/** Ends a claim: the outcome goes into the ledger and the audit trail. */
-export async function complete(scope: RunScope, claim: Claim, outcome: ToolOutcome): Promise<void> {
-  await record(scope, claim, outcome)
+/**
+ * Whether the lease is held at this moment: the ledger has just renewed it, and its word is not older than the lease. A ledger that cannot
+ * say means no.
+ */
+export async function holdsLease({ settings }: RunScope, { ref, holder, call }: Claim): Promise<boolean> {
+  const { approvals, now, warn } = settings
+  const { ledger, leaseMs } = approvals
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const asked = now()
+    try {
+      if ((await ledger.renew(ref, holder, leaseMs)).status === 'lost') return false
+      // the ledger counts from when it was asked, or later
+      if (now() < asked + leaseMs) return true
+    } catch (error) {
+      warn(`The lease of ${call.function.name} could not be renewed (attempt ${attempt}).`, error)
+    }
+  }
+  return false
+}
+
+/** Ends a claim: the outcome goes into the ledger and the audit trail. Whether it was recorded while the lease was held. */
+export async function complete(scope: RunScope, claim: Claim, outcome: ToolOutcome): Promise<boolean> {
+  const isHeld = await record(scope, claim, outcome)
   await audit(scope, { event: 'completed', ...auditNames(claim), outcome: outcome.type })
+  return isHeld
 }
 
 const ATTEMPTS = 3
 
-/** Records an outcome. It is told to the person even where it cannot be recorded; the row then lapses to interrupted. */
+/**
+ * Records an outcome. What has run is told to the person even where it cannot be recorded; the row then lapses to interrupted. Whether it
+ * was recorded while the lease was held.
+ */
 export async function record(
   { settings: { approvals, warn } }: RunScope,
   { ref, holder, call }: Claim,
   outcome: ToolOutcome,
-): Promise<void> {
+): Promise<boolean> {
   const { name } = call.function
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     try {
-      const { status } = await approvals.ledger.complete(ref, holder, outcome)
-      if (status !== 'recorded') warn(`The outcome of ${name} was not recorded: ${status}.`)
-      return
+      const result = await approvals.ledger.complete(ref, holder, outcome)
+      if (result.status === 'recorded') return !result.late
+      warn(`The outcome of ${name} was not recorded: ${result.status}.`)
+      return false
     } catch (error) {
       warn(`The outcome of ${name} could not be recorded (attempt ${attempt}).`, error)
     }
   }
+  return false
 }
 
 /** What the audit trail calls a claim by. */

@@ -1,6 +1,6 @@
 import { isRecord, type Message, type ToolCall } from '@countersign/core'
 import { type PromptToolResult, toolResult } from '@countersign/core/prompt'
-import { type CallSite, isProviderExecuted, readCalls } from '../history/history.js'
+import { type CallSite, isDecided, isProviderExecuted, readCalls } from '../history/history.js'
 import { asString, readOwn } from '../history/metadata.js'
 import { rejection } from './stored-outcome.js'
 
@@ -19,9 +19,8 @@ export interface RecordedDecision {
 /** Every decision that a history keeps, in the order of the calls. */
 export function readDecisions(sites: readonly CallSite[]): readonly RecordedDecision[] {
   return sites.flatMap((site) => {
-    const { approval, token, state } = readOwn(site.call.metadata)
-    // what the client shows as cancelled is no yes any more
-    if (state === 'cancelled' || !isRecord(approval) || approval.approved === undefined) return []
+    const { approval, token } = readOwn(site.call.metadata)
+    if (!isDecided(site.call) || !isRecord(approval)) return []
     const approvalId = asString(approval.id)
     if (approvalId === undefined) return []
     const { approved, reason, scope, input: edits } = approval

@@ -28,12 +28,15 @@ export interface ReadHistory {
  * a result (one deployed client appends the answer's payload before it resumes), so it is taken out.
  */
 export async function readHistory(scope: RunScope, given: readonly Message[]): Promise<ReadHistory> {
-  const open = await readOpen(scope)
+  // without calls there is nothing to match, and a ledger may hold many open questions
+  const hasCalls = given.some((message) => message.role === 'assistant' && message.toolCalls?.length)
+  const open = hasCalls ? await readOpen(scope) : []
   const history = withProviderCalls(open, withoutClaims(given))
   const before = readCalls(history)
+  const siteOf = siteFinder(before)
   const claimed = new Set<Message>()
   for (const entry of open) {
-    const site = findSite(entry, before)
+    const site = siteOf(entry)
     if (site?.result === undefined || !isAbout(entry, site)) continue
     if (!saysInterrupted(entry, site.result)) claimed.add(site.result)
   }
@@ -63,10 +66,10 @@ function withoutClaims(history: readonly Message[]): readonly Message[] {
 function withProviderCalls(open: readonly LedgerEntry[], history: readonly Message[]): readonly Message[] {
   const entries = open.filter(({ record }) => record.providerExecuted)
   if (entries.length === 0) return history
-  const sites = readCalls(history)
+  const siteOf = siteFinder(readCalls(history))
   const marked = new Map<ToolCall, ToolCall>()
   for (const entry of entries) {
-    const call = findSite(entry, sites)?.call
+    const call = siteOf(entry)?.call
     if (call === undefined || isProviderExecuted(call)) continue
     const own = {
       ...readOwn(call.metadata),
@@ -109,30 +112,76 @@ function indexRecords(
   sites: readonly CallSite[],
 ): IssuedRecords {
   const { settings, owner, threadId } = scope
+  const siteOf = siteFinder(sites)
   const bySite = new Map<CallSite, LedgerEntry>()
   for (const entry of open) {
-    const site = findSite(entry, sites)
+    const site = siteOf(entry)
     if (site !== undefined) bySite.set(site, entry)
   }
   return {
     entryOf: (site) => bySite.get(site),
-    siteOf: (entry) => findSite(entry, sites),
+    siteOf,
     lookup: (approvalId) => settings.approvals.ledger.lookup({ owner, threadId, approvalId }),
   }
 }
 
-/** By the approval that the call names, else by the call's id: the one whose arguments fit, or the last. */
-function findSite(entry: LedgerEntry, sites: readonly CallSite[]): CallSite | undefined {
-  const { approvalId, toolCallId } = entry.record
-  const same = sites.filter((site) => site.call.id === toolCallId)
-  return (
-    same.findLast((site) => approvalIdOf(site) === approvalId) ??
-    same.findLast((site) => approvalIdOf(site) === undefined && isAbout(entry, site)) ??
-    same.findLast((site) => approvalIdOf(site) === undefined)
-  )
+/** The calls of a history that share an id; of several that fit a record alike, the last. */
+interface SameId {
+  readonly byApproval: ReadonlyMap<string, CallSite>
+  /** Of those that name no approval: by tool and arguments, and the last of all. */
+  readonly byWords: ReadonlyMap<string, CallSite>
+  readonly last: CallSite | undefined
 }
 
-function isAbout({ record }: LedgerEntry, { call }: CallSite): boolean {
+/**
+ * Finds the call of a record: by the approval that the call names, else by the call's id: the one whose arguments fit, or the last.
+ * Each call is read once, however many records there are: a client decides how many calls have one id.
+ */
+function siteFinder(sites: readonly CallSite[]): (entry: LedgerEntry) => CallSite | undefined {
+  const byId = new Map<string, CallSite[]>()
+  for (const site of sites) {
+    const same = byId.get(site.call.id)
+    if (same === undefined) byId.set(site.call.id, [site])
+    else same.push(site)
+  }
+  const read = new Map<string, SameId>()
+  return ({ record }) => {
+    const { approvalId, toolCallId, toolName } = record
+    const same = byId.get(toolCallId)
+    if (same === undefined) return undefined
+    const known = read.get(toolCallId) ?? readSameId(same)
+    read.set(toolCallId, known)
+    return (
+      known.byApproval.get(approvalId) ?? known.byWords.get(wordsOf(toolName, record.arguments)) ?? known.last
+    )
+  }
+}
+
+function readSameId(sites: readonly CallSite[]): SameId {
+  const byApproval = new Map<string, CallSite>()
+  const byWords = new Map<string, CallSite>()
+  let last: CallSite | undefined
+  for (const site of sites) {
+    const approvalId = approvalIdOf(site)
+    if (approvalId !== undefined) {
+      byApproval.set(approvalId, site)
+      continue
+    }
+    const { name, arguments: text } = site.call.function
+    const read = readArguments(text)
+    if (read.ok) byWords.set(wordsOf(name, read.canonical), site)
+    last = site
+  }
+  return { byApproval, byWords, last }
+}
+
+/** Of a tool's name and canonical arguments: only one pair of them has it. */
+function wordsOf(toolName: string, canonical: string): string {
+  return `${toolName.length}:${toolName}${canonical}`
+}
+
+/** Whether a record is about this call: the same tool, the same arguments. */
+export function isAbout({ record }: LedgerEntry, { call }: CallSite): boolean {
   if (record.toolName !== call.function.name) return false
   const read = readArguments(call.function.arguments)
   return read.ok && read.canonical === record.arguments

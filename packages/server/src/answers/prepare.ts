@@ -3,7 +3,7 @@ import { readArguments } from '../encoding/canonical.js'
 import { bindingOf } from '../gate/ask.js'
 import { askPolicy } from '../gate/gate.js'
 import { isProviderExecuted, MOVED_ON } from '../history/history.js'
-import type { LedgerAnswer } from '../ledger/ledger.js'
+import type { LedgerAnswer, ShownTerms } from '../ledger/ledger.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { bindingMatches } from '../tokens/token.js'
 import { type ReadyCall, readCall } from '../tools/call.js'
@@ -19,11 +19,25 @@ export type Settlement =
   | {
       readonly kind: 'run'
       readonly verdict: VerifiedVerdict
+      /** The call that runs, with the arguments as the person left them. */
       readonly call: ReadyCall
+      /** The call as it was asked about. */
+      readonly asked: ReadyCall
       readonly answer: LedgerAnswer
+      readonly shown?: ShownTerms | undefined
     }
-  | { readonly kind: 'reject'; readonly verdict: VerifiedVerdict; readonly answer: LedgerAnswer }
-  | { readonly kind: 'refuse'; readonly verdict: VerifiedVerdict; readonly refusal: Refusal }
+  | {
+      readonly kind: 'reject'
+      readonly verdict: VerifiedVerdict
+      readonly answer: LedgerAnswer
+      readonly shown?: ShownTerms | undefined
+    }
+  | {
+      readonly kind: 'refuse'
+      readonly verdict: VerifiedVerdict
+      readonly refusal: Refusal
+      readonly shown?: ShownTerms | undefined
+    }
 
 /**
  * Looks at every verified verdict before anything runs: tools, edits, schema, what the call was bound to, and policy.
@@ -36,15 +50,16 @@ export async function prepareVerdicts(
   messages: readonly Message[],
 ): Promise<readonly Settlement[]> {
   const known = await Promise.all(verdicts.map((verdict) => readStanding(scope, verdict)))
-  const fresh = verdicts.filter((_, index) => known[index] === 'fresh')
+  const fresh = verdicts.filter((_, index) => known[index]?.kind === 'fresh')
   checkTools(scope, fresh)
   return Promise.all(
     verdicts.map(async (verdict, index): Promise<Settlement> => {
-      switch (known[index]) {
+      const standing = known[index]
+      switch (standing?.kind) {
         case 'taken-up':
           return { kind: 'repeat', verdict, answer: answerOf(scope, verdict, editedText(verdict)) }
         case 'fresh':
-          return prepareVerdict(scope, verdict, messages)
+          return { ...(await prepareVerdict(scope, verdict, messages)), shown: standing.shown }
         default:
           return refuse(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
       }
@@ -52,17 +67,19 @@ export async function prepareVerdicts(
   )
 }
 
-async function readStanding(
-  scope: RunScope,
-  { ref }: VerifiedVerdict,
-): Promise<'fresh' | 'taken-up' | 'unavailable'> {
+type Standing =
+  | { readonly kind: 'fresh'; readonly shown?: ShownTerms | undefined }
+  | { readonly kind: 'taken-up' | 'unavailable' }
+
+async function readStanding(scope: RunScope, { ref }: VerifiedVerdict): Promise<Standing> {
   try {
-    const entry = await scope.settings.approvals.ledger.lookup(ref)
-    if (entry === undefined || entry.state.phase === 'issued') return 'fresh'
-    return entry.state.phase === 'interrupted' && entry.record.idempotent ? 'fresh' : 'taken-up'
+    const { record, state } = (await scope.settings.approvals.ledger.lookup(ref)) ?? {}
+    const again = state?.phase === 'interrupted' && record?.idempotent
+    const isFresh = state === undefined || state.phase === 'issued' || again
+    return isFresh ? { kind: 'fresh', shown: record?.shown } : { kind: 'taken-up' }
   } catch (error) {
     scope.settings.warn('The ledger could not be read.', error)
-    return 'unavailable'
+    return { kind: 'unavailable' }
   }
 }
 
@@ -83,7 +100,10 @@ async function prepareVerdict(
   scope: RunScope,
   verdict: VerifiedVerdict,
   messages: readonly Message[],
-): Promise<Settlement> {
+): Promise<Exclude<Settlement, { kind: 'repeat' }>> {
+  if (!isOffered(scope, verdict)) {
+    return refuse(verdict, 'approval-malformed', 'The answer has a scope that was not offered.')
+  }
   if (verdict.decision !== 'approve') return { kind: 'reject', verdict, answer: answerOf(scope, verdict) }
   const gate = gateContext(scope, verdict.site.call.id, messages)
   const asked = await readCall(scope.toolkit, proposed(verdict, verdict.canonical))
@@ -92,6 +112,8 @@ async function prepareVerdict(
     return refuse(verdict, 'approval-stale', 'What the approval was given for has changed; ask again.')
   }
   const edited = await readEdits(scope, verdict)
+  // A slip of the person's hand: nothing has run, so the question stands and can be answered again.
+  if (!edited.ok && edited.unfit) return refuse(verdict, 'approval-edit-invalid', edited.reason, 'open')
   if (!edited.ok) return refuse(verdict, 'approval-malformed', edited.reason)
   const call = edited.call ?? asked.call
   const { approvals, warn } = scope.settings
@@ -102,7 +124,13 @@ async function prepareVerdict(
       verdict,
       answer: given(scope, { decision: 'deny', reason: policy.reason }, 'policy'),
     }
-  return { kind: 'run', verdict, call, answer: answerOf(scope, verdict, edited.call?.canonical) }
+  return {
+    kind: 'run',
+    verdict,
+    call,
+    asked: asked.call,
+    answer: answerOf(scope, verdict, edited.call?.canonical),
+  }
 }
 
 function answerOf(scope: RunScope, verdict: VerifiedVerdict, edited?: string): LedgerAnswer {
@@ -129,13 +157,18 @@ function readAnswer(scope: RunScope, verdict: VerifiedVerdict, edited: string | 
 }
 
 function refuse(
-  { approvalId, site, ...verdict }: VerifiedVerdict,
+  verdict: VerifiedVerdict,
   code: Refusal['code'],
   message: string,
   fate: Refusal['fate'] = 'close',
-): Settlement {
-  const refusal = { approvalId, site, code, message, fate }
-  return { kind: 'refuse', verdict: { approvalId, site, ...verdict }, refusal }
+): Extract<Settlement, { kind: 'refuse' }> {
+  const { approvalId, site } = verdict
+  return { kind: 'refuse', verdict, refusal: { approvalId, site, code, message, fate } }
+}
+
+/** Without a subject nobody owns a session, so it counts as `once` and needs no offer. */
+function isOffered(scope: RunScope, { decision, scope: reach, claims }: VerifiedVerdict): boolean {
+  return decision !== 'approve' || reach === 'once' || scope.owner === null || claims.scopes.includes(reach)
 }
 
 /** The edited arguments as the ledger compares them; nothing where they are none, or unreadable. */
@@ -149,7 +182,8 @@ function proposed({ site }: VerifiedVerdict, text: string) {
   return { id, name: called.name, arguments: text, providerExecuted: isProviderExecuted(site.call) }
 }
 
-async function isStillBound(
+/** Whether what a request was bound to beside its arguments is as it was. */
+export async function isStillBound(
   scope: RunScope,
   verdict: VerifiedVerdict,
   call: ReadyCall,
@@ -165,7 +199,8 @@ async function isStillBound(
 
 type Edits =
   | { readonly ok: true; readonly call?: ReadyCall | undefined }
-  | { readonly ok: false; readonly reason: string }
+  /** `unfit`: they may be edited, but the tool does not take them so. */
+  | { readonly ok: false; readonly reason: string; readonly unfit?: boolean }
 
 /** Edited arguments: allowed by the token, read strictly, other keys as they were, and fitting the schema. */
 async function readEdits(scope: RunScope, verdict: VerifiedVerdict): Promise<Edits> {
@@ -175,8 +210,11 @@ async function readEdits(scope: RunScope, verdict: VerifiedVerdict): Promise<Edi
   const read = readArguments(JSON.stringify(edits.value))
   if (!read.ok) return { ok: false, reason: `The edited arguments are not acceptable: ${read.reason}` }
   if (read.canonical === canonical) return { ok: true }
-  const changed = changedKeys(JSON.parse(canonical), read.value)
   const { edits: allowed } = claims
+  const asked: unknown = JSON.parse(canonical)
+  // arguments without keys are edited as a whole or not at all
+  if (allowed !== true && !isRecord(asked)) return { ok: false, reason: 'The arguments may not be edited.' }
+  const changed = changedKeys(asked, read.value)
   const forbidden = changed.filter(
     (key) => !(allowed === true || (allowed !== false && allowed.includes(key))),
   )
@@ -185,7 +223,7 @@ async function readEdits(scope: RunScope, verdict: VerifiedVerdict): Promise<Edi
   const checked = await readCall(scope.toolkit, proposed(verdict, read.canonical))
   return checked.ok
     ? checked
-    : { ok: false, reason: checked.failure.reason ?? 'The edited arguments do not fit.' }
+    : { ok: false, reason: checked.failure.reason ?? 'The edited arguments do not fit.', unfit: true }
 }
 
 function changedKeys(before: unknown, after: unknown): readonly string[] {

@@ -2,6 +2,7 @@ import { isRecord } from '@countersign/core'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { CallSite } from '../history/history.js'
 import { readOwn } from '../history/metadata.js'
+import type { RunScope } from '../scope/scope.js'
 import type { Warn } from '../scope/settings.js'
 import type { Answer } from './answers.js'
 
@@ -10,19 +11,24 @@ import type { Answer } from './answers.js'
  * the token in the call's own arguments: neither an id that looks like one nor the ledger stands in for it. What is no decision is left
  * alone with a warning; one that names another tool than the call is about is refused.
  */
-export function readProjected(sites: readonly CallSite[], warn: Warn): readonly Answer[] {
+export function readProjected(
+  sites: readonly CallSite[],
+  { settings: { warn }, context }: Pick<RunScope, 'settings' | 'context'>,
+): readonly Answer[] {
+  const isApproval = ({ call }: CallSite) => call.function.name === APPROVAL_TOOL
+  const calls = new Map<unknown, CallSite>()
+  for (const site of sites) if (!isApproval(site)) calls.set(site.call.id, site)
   return sites.flatMap((site) => {
-    if (site.call.function.name !== APPROVAL_TOOL || site.result === undefined) return []
+    if (!isApproval(site) || site.result === undefined) return []
     const asked = parseObject(site.call.function.arguments)
-    const about = sites.findLast(
-      ({ call }) => call.id === asked?.toolCallId && call.function.name !== APPROVAL_TOOL,
-    )
+    const about = calls.get(asked?.toolCallId)
     // a call that has its result was answered before; what closed the question itself is no answer to it
     if (about?.result !== undefined || readOwn(site.result.metadata).outcome !== undefined) return []
     const payload = readPayload(site, about, warn)
     if (payload === undefined) return []
     const token = typeof asked?.token === 'string' ? asked.token : ''
-    return [{ via: 'projection', approvalId: site.call.id, status: 'resolved', payload, token, site: about }]
+    const said = { via: 'projection', approvalId: site.call.id, status: 'resolved' } as const
+    return [{ ...said, payload, token, site: about, context }]
   })
 }
 

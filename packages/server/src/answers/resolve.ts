@@ -5,6 +5,7 @@ import { claimAndWait } from '../ledger/claim-and-wait.js'
 import type { ClaimResult, LedgerAnswer, LedgerEntry } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
+import { isConfirmed } from './confirm.js'
 import { decidedFor } from './decided.js'
 import { prepareVerdicts, type Settlement } from './prepare.js'
 import type { Refusal } from './refusals.js'
@@ -41,28 +42,33 @@ async function settle(
 ): Promise<Resolution> {
   const { verdict } = settlement
   const { site } = verdict
+  // what nobody can check now settles nothing; what would settle the question, be it by its mistakes, has to be confirmed
+  if (settlement.kind === 'refuse' && settlement.refusal.fate === 'open')
+    return { kind: 'refused', site, refusal: settlement.refusal }
+  if (scope.stop.aborted && settlement.kind !== 'refuse') return stopped(verdict)
+  if (settlement.kind !== 'repeat' && !(await isConfirmed(scope, settlement)))
+    return refused(verdict, 'approval-not-yours', 'The answer was not confirmed.', 'as-found')
   if (settlement.kind === 'refuse') return { kind: 'refused', site, refusal: settlement.refusal }
-  // a stop before the claim leaves the answer unused: it can be sent again
-  if (scope.stop.aborted)
-    return refused(verdict, 'ledger-unavailable', 'The run was stopped before the answer was used.', 'open')
+  if (scope.stop.aborted) return stopped(verdict)
   const holder = randomId('holder_')
   const { answer } = settlement
   const claim = await claimVerdict(scope, verdict, answer, holder)
   if (claim.status === 'claimed') {
-    await audit(scope, {
-      event: 'claimed',
-      ...auditNames(verdict),
-      ...auditAnswer(settlement),
-      via: verdict.via,
-    })
+    const told = { ...auditNames(verdict), ...auditAnswer(settlement), via: verdict.via }
     if (settlement.kind === 'run')
-      return runClaimed(scope, { ...settlement, holder, revision: claim.revision, messages })
+      return runClaimed(scope, { ...settlement, holder, revision: claim.revision, messages, told })
+    await audit(scope, { event: 'claimed', ...told })
     await audit(scope, { event: 'completed', ...auditNames(verdict), outcome: rejectedAs(answer) })
     return { kind: 'result', site, outcome: rejection(answer), decided: decidedFor(scope, verdict, answer) }
   }
   if (claim.status === 'interrupted' && settlement.kind === 'run')
     return reclaim(scope, settlement, holder, messages)
   return unclaimed(scope, verdict, claim)
+}
+
+/** A stop before the claim leaves the answer unused: it can be sent again. */
+function stopped(verdict: VerifiedVerdict): Resolution {
+  return refused(verdict, 'ledger-unavailable', 'The run was stopped before the answer was used.', 'open')
 }
 
 function auditNames({ approvalId, site }: VerifiedVerdict) {

@@ -2,58 +2,87 @@ import type { Message, ToolOutcome } from '@countersign/core'
 import { grantSession } from '../gate/grants.js'
 import type { LedgerAnswer } from '../ledger/ledger.js'
 import { askPerson } from '../scope/ask-person.js'
-import { audit } from '../scope/audit.js'
+import { type AuditStep, audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
 import type { ReadyCall } from '../tools/call.js'
 import { type Execution, executeTool } from '../tools/execute.js'
 import { progressEvent } from '../tools/progress.js'
-import { toolFailed } from '../tools/tool-errors.js'
+import { logThrown, toolFailed } from '../tools/tool-errors.js'
 import type { AgentTool } from '../tools/toolkit.js'
 import { auditNames, type Claim, complete, keepLease, record } from './claim.js'
 import { decidedFor } from './decided.js'
 import type { Resolution } from './resolution.js'
-import { interruptedOutcome, toStored } from './stored-outcome.js'
+import { reasonNotToStart } from './start.js'
+import { interruptedOutcome, toStored, type Unstarted, unstartedOutcome } from './stored-outcome.js'
 import type { VerifiedVerdict } from './verdicts.js'
 
 /** An approved call that this run has claimed. */
 export interface ClaimedCall {
   readonly verdict: VerifiedVerdict
   readonly call: ReadyCall
+  /** The call as it was asked about. */
+  readonly asked: ReadyCall
   readonly answer: LedgerAnswer
   readonly holder: string
   /** The ledger's, from the claim; for the grant it may lead to. */
   readonly revision: number
   readonly messages: readonly Message[]
+  /** What the audit trail is told of the claim; nothing where it was told before. */
+  readonly told?: Omit<AuditStep, 'event'> | undefined
 }
 
 function claimOf({ verdict: { ref, site }, holder }: ClaimedCall): Claim {
   return { ref, holder, call: site.call }
 }
 
-/** Runs a claimed call to its end, whatever becomes of the client, and records the outcome. */
+/**
+ * Runs a claimed call to its end, whatever becomes of the client, and records the outcome. The lease is kept from here on, and a call that
+ * may not start after all ends with the reason.
+ */
 export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise<Resolution> {
-  const { call, verdict } = claimed
+  const { call, told } = claimed
+  const { tool } = call
   const claim = claimOf(claimed)
-  await grantSession(scope, claimed)
-  if (call.tool.location === 'client') {
-    await complete(scope, claim, { type: 'handed-out', arguments: call.canonical })
-    const decided = decidedFor(scope, verdict, claimed.answer)
-    return { kind: 'handed-out', site: verdict.site, input: call.args, decided }
-  }
-  if (call.tool.location === 'provider') {
-    // the request that tells the provider claims it again, and records what came of it
-    await record(scope, claim, { type: 'handed-out', arguments: call.canonical })
-    return { kind: 'forwarded', site: verdict.site, decided: decidedFor(scope, verdict, claimed.answer) }
-  }
   const stopRenewing = keepLease(scope, claim)
   let execution: Execution
   try {
-    await audit(scope, { event: 'started', ...auditNames(claim) })
-    execution = await execute(scope, claimed, call.tool)
+    if (told !== undefined) await audit(scope, { event: 'claimed', ...told })
+    await grantSession(scope, claimed)
+    if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })
+    const reason = await reasonNotToStart(scope, claim, claimed)
+    if (reason !== undefined) return unstarted(scope, claimed, reason)
+    if (tool.location !== 'server') return handOut(scope, claimed)
+    execution = await execute(scope, claimed, tool)
   } finally {
     stopRenewing()
   }
   return conclude(scope, claimed, execution)
+}
+
+/** Ends a claim whose call must not start. */
+async function unstarted(scope: RunScope, claimed: ClaimedCall, reason: Unstarted): Promise<Resolution> {
+  const { verdict, answer } = claimed
+  await complete(scope, claimOf(claimed), reason)
+  const outcome = unstartedOutcome(reason)
+  return { kind: 'result', site: verdict.site, outcome, decided: decidedFor(scope, verdict, answer) }
+}
+
+/** Leaves a call to its client or its provider, which is its start: only where the ledger has it while the claim is held. */
+async function handOut(scope: RunScope, claimed: ClaimedCall): Promise<Resolution> {
+  const { call, verdict, answer } = claimed
+  const { site } = verdict
+  const decided = decidedFor(scope, verdict, answer)
+  const claim = claimOf(claimed)
+  const isHeld = await record(scope, claim, { type: 'handed-out', arguments: call.canonical })
+  const end = { event: 'completed', ...auditNames(claim) } as const
+  if (!isHeld) {
+    await audit(scope, { ...end, outcome: 'interrupted' })
+    return { kind: 'result', site, outcome: interruptedOutcome(), decided }
+  }
+  // the request that tells a provider claims the call again, and records what came of it
+  if (call.tool.location === 'provider') return { kind: 'forwarded', site, decided }
+  await audit(scope, { ...end, outcome: 'handed-out' })
+  return { kind: 'handed-out', site, input: call.args, decided }
 }
 
 function execute(
@@ -76,7 +105,8 @@ function execute(
       approved: true,
       idempotencyKey: verdict.approvalId,
     },
-    report: (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
+    stream: (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
+    report: (data) => scope.report(progressEvent(toolCallId, toolName, data)),
     ask: (question, over) => askPerson(scope, call, question, over),
   })
 }
@@ -96,6 +126,7 @@ async function conclude(scope: RunScope, claimed: ClaimedCall, execution: Execut
     case 'threw': {
       const { name, tool } = claimed.call
       if (tool.failureMode !== 'throw') {
+        logThrown(scope.settings.warn, execution.error, name, claim.call.id)
         await complete(scope, claim, toStored(execution.failure))
         return result(execution.failure)
       }

@@ -1,10 +1,4 @@
-import {
-  type ApprovalErrorCode,
-  failed,
-  isSuccess,
-  type ToolOutcome,
-  toResultContent,
-} from '@countersign/core'
+import { type ApprovalErrorCode, failed, isSuccess, type ToolOutcome } from '@countersign/core'
 import {
   type LedgerAnswer,
   MAX_REASON_LENGTH,
@@ -25,12 +19,8 @@ export function restoreOutcome(stored: StoredOutcome): Restored {
     case 'error':
       return { kind: 'outcome', outcome: failed('execution_error', stored.message, stored.code) }
     case 'denied':
-      return { kind: 'outcome', outcome: failed('denied', stored.reason) }
     case 'cancelled':
-      return {
-        kind: 'outcome',
-        outcome: failed('cancelled', stored.reason ?? reasonOf(stored.code), stored.code),
-      }
+      return { kind: 'outcome', outcome: unstartedOutcome(stored) }
     case 'handed-out':
       return { kind: 'handed-out', arguments: stored.arguments }
     case 'unavailable': {
@@ -44,13 +34,30 @@ export function restoreOutcome(stored: StoredOutcome): Restored {
 
 /** An outcome as the ledger keeps it. */
 export function toStored(outcome: ToolOutcome): RanOutcome {
-  if (isSuccess(outcome)) return { type: 'result', content: toResultContent(outcome).content }
+  if (isSuccess(outcome)) return { type: 'result', content: JSON.stringify(outcome.value ?? null) }
   return { type: 'error', message: outcome.reason ?? 'The tool failed.', code: outcome.code }
 }
 
 /** The outcome of a call whose runner was lost. */
 export function interruptedOutcome(reason?: string): ToolOutcome {
   return failed('execution_error', reason ?? 'It was interrupted; it may or may not have run.', 'interrupted')
+}
+
+/** Why an approved call was not started after all; `interrupted` where its claim was lost, and nobody can say more. */
+export type Unstarted = Extract<RanOutcome, { type: 'denied' | 'cancelled' | 'interrupted' }>
+
+/** The outcome of such a call: the same that a repeat of its answer gets from the ledger. */
+export function unstartedOutcome(why: Unstarted): ToolOutcome {
+  switch (why.type) {
+    case 'denied':
+      return failed('denied', why.reason)
+    case 'cancelled':
+      return failed('cancelled', why.reason ?? reasonOf(why.code), why.code)
+    case 'interrupted':
+      return interruptedOutcome()
+    default:
+      return why satisfies never
+  }
 }
 
 /** The outcome of an answer that lets nothing run: the same that a repeat of it gets from the ledger. */

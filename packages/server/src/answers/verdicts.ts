@@ -6,6 +6,7 @@ import type { ApprovalRef, ApprovalScope, LedgerEntry } from '../ledger/ledger.j
 import type { Verdict } from '../plan/plan.js'
 import { readDecision } from '../plan/read-decision.js'
 import type { RunScope } from '../scope/scope.js'
+import type { RunContext } from '../scope/settings.js'
 import { type TokenClaims, type TokenVerdict, verifyToken } from '../tokens/token.js'
 import { boundName } from '../tools/provider-tool.js'
 import type { Answer } from './answers.js'
@@ -24,6 +25,11 @@ export interface VerifiedVerdict {
   readonly decision: Verdict['decision']
   readonly reason?: string | undefined
   readonly scope: ApprovalScope
+  /** The answer as it was sent. */
+  readonly payload: unknown
+  /** Of the request that brought the answer. */
+  readonly context: RunContext
+  readonly token: string
   /** As sent; neither read strictly nor allowed yet. */
   readonly edits?: { readonly value: unknown } | undefined
 }
@@ -68,12 +74,9 @@ async function verifyAnswer(scope: RunScope, answer: Answer, issued: IssuedRecor
   const decision = readDecision(answer)
   if (decision === undefined) return refuse('approval-malformed', MALFORMED)
   const { claims } = verified
-  const verdict = { ref, approvalId, via, site, claims, canonical: read.canonical, ...decision }
-  if (!isOffered(scope, verdict)) {
-    return refuse('approval-malformed', 'The answer has a scope that was not offered.', 'close')
-  }
-  const confirmed = await isConfirmed(scope, verdict)
-  return confirmed ? { ok: true, verdict } : refuse('approval-not-yours', 'The answer was not confirmed.')
+  const answered = { ref, approvalId, via, payload: answer.payload, context: answer.context }
+  const verdict = { ...answered, site, claims, token: String(token), canonical: read.canonical, ...decision }
+  return { ok: true, verdict }
 }
 
 function refused(
@@ -108,7 +111,9 @@ async function locate(scope: RunScope, answer: Answer, issued: IssuedRecords): P
       'This conversation holds no call that the answer is for.',
     )
   }
-  const token = answer.token ?? readOwn(site.call.metadata).token ?? fallbackToken(scope, answer, entry)
+  // `null` is a token that is there, and wrong
+  const sent = answer.token === undefined ? readOwn(site.call.metadata).token : answer.token
+  const token = sent === undefined ? fallbackToken(scope, answer, entry) : sent
   return token === undefined
     ? refused(answer, site, 'approval-not-found', 'This server asked no such question.')
     : { ok: true, site, token }
@@ -122,7 +127,7 @@ export const LEDGER_UNAVAILABLE = 'Approvals cannot be checked at the moment; se
 function needsRecord({ settings }: RunScope, { via, site, token }: Answer): boolean {
   if (!isOfRequest(via)) return false
   if (site === undefined) return true
-  const known = token ?? readOwn(site.call.metadata).token
+  const known = token === undefined ? readOwn(site.call.metadata).token : token
   return known === undefined && !settings.approvals.requireToken
 }
 
@@ -157,7 +162,8 @@ export async function verifyCallToken(
     arguments: canonical,
   }
   const verified = await verifyToken(token, expected, { keyring: approvals.keyring, now })
-  return !verified.ok && verified.check === 'aud' && !approvals.ledger.durable ? FORGOTTEN : verified
+  if (verified.ok) return verified.claims.issuedAt < approvals.epoch ? BEFORE_EPOCH : verified
+  return verified.check === 'aud' && !approvals.ledger.durable ? FORGOTTEN : verified
 }
 
 /** A ledger that ends with its process has a new name in the next: what another one issued is most likely what it has lost itself. */
@@ -168,29 +174,16 @@ const FORGOTTEN: TokenVerdict = {
   message: 'This server has forgotten the question, as it does when it is restarted; ask again.',
 }
 
+const BEFORE_EPOCH: TokenVerdict = {
+  ok: false,
+  code: 'approval-not-found',
+  check: 'iat',
+  message: 'This server takes no answers to what it asked before it was set up anew; ask again.',
+}
+
 const OTHER_APPROVAL: TokenVerdict = {
   ok: false,
   code: 'approval-tampered',
   check: 'ap',
   message: 'The call names another approval of its provider than the person was asked about.',
-}
-
-/** Without a subject nobody owns a session, so it counts as `once` and needs no offer. */
-function isOffered(scope: RunScope, verdict: VerifiedVerdict): boolean {
-  if (verdict.decision !== 'approve' || verdict.scope === 'once' || scope.owner === null) return true
-  return verdict.claims.scopes.includes(verdict.scope)
-}
-
-async function isConfirmed(scope: RunScope, verdict: VerifiedVerdict): Promise<boolean> {
-  const { approvals, warn } = scope.settings
-  if (approvals.confirm === undefined) return true
-  const { approvalId, site, decision } = verdict
-  const { id: toolCallId, function: called } = site.call
-  const asked = { approvalId, toolCallId, toolName: called.name, decision, scope: verdict.scope }
-  try {
-    return (await approvals.confirm(asked, { context: scope.context })) === true
-  } catch (error) {
-    warn(`confirm failed for ${called.name}; the answer is refused.`, error)
-    return false
-  }
 }

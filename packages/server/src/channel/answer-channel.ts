@@ -1,8 +1,8 @@
 import type { ResumeEntry } from '@countersign/core'
-import { type Delivery, runEnded } from './answer-queue.js'
+import { type AnswerContext, type Delivery, runEnded } from './answer-queue.js'
 
-/** Takes what was delivered for a run. */
-export type Receive = (entries: readonly ResumeEntry[]) => Promise<Delivery>
+/** Takes what was delivered for a run, with the context of whoever answers. */
+export type Receive = (entries: readonly ResumeEntry[], context?: AnswerContext) => Promise<Delivery>
 
 /**
  * Brings answers to the run that waits for them. The request that carries an answer and the run need not be in one process: what is
@@ -14,8 +14,11 @@ export interface AnswerChannel {
    * key takes its place.
    */
   open(runKey: string, receive: Receive): Promise<() => Promise<void>>
-  /** Resolves once the run has said what becomes of the answers; `refused` with `run-ended` where no such run is open. */
-  deliver(runKey: string, entries: readonly ResumeEntry[]): Promise<Delivery>
+  /**
+   * Resolves once the run has said what becomes of the answers; `refused` with `run-ended` where no such run is open. `context` is that of
+   * the request that brought them, for `approvals.confirm`: a channel between processes carries what of it is plain data.
+   */
+  deliver(runKey: string, entries: readonly ResumeEntry[], context?: AnswerContext): Promise<Delivery>
 }
 
 /** Runs and answers of one process. Holds nothing but the runs that are open. */
@@ -28,8 +31,8 @@ export function memoryAnswerChannel(): AnswerChannel {
         if (runs.get(runKey) === receive) runs.delete(runKey)
       }
     },
-    async deliver(runKey, entries) {
-      return runs.get(runKey)?.(entries) ?? runEnded
+    async deliver(runKey, entries, context) {
+      return runs.get(runKey)?.(entries, context) ?? runEnded
     },
   }
 }

@@ -1,9 +1,9 @@
 import type { ResumeEntry } from '@countersign/core'
-import type { AnswerSource } from './answer-queue.js'
+import type { AnswerContext, AnswerSource } from './answer-queue.js'
 
 /** How the waiting for one answer ended. */
 export type Arrival =
-  | { readonly kind: 'answer'; readonly entry: ResumeEntry }
+  | { readonly kind: 'answer'; readonly entry: ResumeEntry; readonly context: AnswerContext }
   | { readonly kind: 'expired' | 'closed' | 'stopped' }
 
 /** How long an answer is waited for. */
@@ -26,8 +26,10 @@ export function nextArrival(
 ): Promise<Arrival> {
   return new Promise((resolve) => {
     let leave = () => {}
+    let arrived = false
     let timer: ReturnType<typeof setTimeout> | undefined
     const arrive = (arrival: Arrival) => {
+      arrived = true
       clearTimeout(timer)
       patience.removeEventListener('abort', onStop)
       leave()
@@ -40,10 +42,13 @@ export function nextArrival(
       else timer = setTimeout(watch, Math.min(left, MAX_DELAY), end)
     }
     if (patience.aborted) return onStop()
-    patience.addEventListener('abort', onStop)
     if (expiresAt !== undefined) watch(expiresAt)
-    leave = answers.take(id, (entry) =>
-      arrive(entry === undefined ? { kind: 'closed' } : { kind: 'answer', entry }),
+    // whose time is over takes no answer: it would be lost
+    if (arrived) return
+    patience.addEventListener('abort', onStop)
+    leave = answers.take(id, (entry, context = {}) =>
+      arrive(entry === undefined ? { kind: 'closed' } : { kind: 'answer', entry, context }),
     )
+    if (arrived) leave()
   })
 }

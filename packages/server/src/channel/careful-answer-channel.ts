@@ -20,9 +20,9 @@ export function carefulAnswerChannel(
         throw error
       }
     },
-    async deliver(runKey, entries) {
+    async deliver(runKey, entries, context) {
       try {
-        return await channel.deliver(runKey, entries)
+        return await channel.deliver(runKey, entries, context)
       } catch (error) {
         warn('The answer channel could not be reached; an answer was not delivered.', error)
         const message = 'Answers cannot be taken at the moment; send it again.'

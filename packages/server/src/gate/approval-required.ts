@@ -1,15 +1,20 @@
-import { type ApprovalOption, CountersignError, sanitizeArgs } from '@countersign/core'
+import { type ApprovalOption, CountersignError, isRecord, REDACTED, sanitizeArgs } from '@countersign/core'
 
 /** What a tool that asks by itself says. */
 export interface RequiredApproval {
   readonly toolName: string
   /** What the person is told. Default: that the tool needs an approval. */
   readonly message?: string | undefined
-  /** The arguments as shown; values under keys that name secrets are masked here. Default: what the gate shows. */
+  /**
+   * The arguments of the call as shown: the same, with values masked as `[REDACTED]` where the person must not read them. Values under
+   * keys that name secrets are masked here. Arguments that differ otherwise are not shown. Default: what the gate shows.
+   */
   readonly args?: unknown
-  /** Default `['deny', 'once']`. */
+  /** Default `['deny', 'once']`. Of these, the person is offered what the tool's `scopes` allow. */
   readonly options?: readonly ApprovalOption[] | undefined
 }
+
+const mark = Symbol.for('countersign.approval-required')
 
 /**
  * Thrown by a tool that finds out while it runs that somebody has to say yes: the call becomes a request like any other, and after
@@ -25,7 +30,7 @@ export class ApprovalRequiredError extends CountersignError {
   readonly options: readonly ApprovalOption[]
 
   constructor({ toolName, message, args, options = ['deny', 'once'] }: RequiredApproval) {
-    const shown = sanitizeArgs(args)
+    const shown = sanitizeArgs(args, { maxLength: Number.POSITIVE_INFINITY })
     super('approval-required', message ?? `${toolName} needs your approval.`, {
       toolName,
       options,
@@ -34,9 +39,10 @@ export class ApprovalRequiredError extends CountersignError {
     this.toolName = toolName
     this.args = shown
     this.options = options
+    Object.defineProperty(this, mark, { value: true })
   }
 
-  /** Plain JSON that {@link readApprovalRequired} reads again, also in another process. */
+  /** Plain JSON, for a log. To throw it on in another process, make a new error of it. */
   toJSON(): {
     readonly code: string
     readonly message: string
@@ -47,24 +53,29 @@ export class ApprovalRequiredError extends CountersignError {
   }
 }
 
-/** What a thrown value asks for: an {@link ApprovalRequiredError}, one of another copy of this package, or the JSON of one. */
-export function readApprovalRequired(
-  value: unknown,
-):
-  | { readonly message: string; readonly args: unknown; readonly options: readonly ApprovalOption[] }
-  | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const { code, message, data }: { code?: unknown; message?: unknown; data?: unknown } = value
-  if (code !== 'approval-required' || typeof message !== 'string') return undefined
-  const { args, options }: { args?: unknown; options?: unknown } = Object(data)
-  // it may come from anybody's throw: what is shown is masked and plain JSON either way
-  return {
-    message,
-    args: sanitizeArgs(args),
-    options: Array.isArray(options) ? options.filter(isOption) : [],
-  }
+/**
+ * Whether the constructor of {@link ApprovalRequiredError} made a value, also that of a second copy of this package. A code says nothing:
+ * an error that came from another service, and that a tool throws on, may have any.
+ */
+export function isApprovalRequired(value: unknown): value is ApprovalRequiredError {
+  return value instanceof Error && Object.hasOwn(value, mark)
 }
 
-function isOption(value: unknown): value is ApprovalOption {
-  return value === 'deny' || value === 'once' || value === 'session'
+/** Whether one value is another with some of its parts masked, and nothing else changed. Both are plain JSON. */
+export function isMaskOf(shown: unknown, real: unknown): boolean {
+  if (shown === REDACTED) return true
+  if (Array.isArray(shown) || Array.isArray(real)) {
+    return (
+      Array.isArray(shown) &&
+      Array.isArray(real) &&
+      shown.length === real.length &&
+      shown.every((item, index) => isMaskOf(item, real[index]))
+    )
+  }
+  if (!isRecord(shown) || !isRecord(real)) return shown === real
+  const keys = Object.keys(shown)
+  return (
+    keys.length === Object.keys(real).length &&
+    keys.every((key) => Object.hasOwn(real, key) && isMaskOf(shown[key], real[key]))
+  )
 }

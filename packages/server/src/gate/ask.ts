@@ -7,8 +7,15 @@ import {
   type ToolFailure,
 } from '@countersign/core'
 import { bindingText, canonicalJson } from '../encoding/canonical.js'
-import type { ApprovalEdits, ApprovalRecord, ApprovalScope, ShownTerms } from '../ledger/ledger.js'
+import {
+  type ApprovalEdits,
+  type ApprovalRecord,
+  type ApprovalScope,
+  NEVER,
+  type ShownTerms,
+} from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
+import type { ApprovalRequest } from '../scope/confirm.js'
 import type { RunScope } from '../scope/scope.js'
 import { signToken } from '../tokens/token.js'
 import type { ReadyCall } from '../tools/call.js'
@@ -16,24 +23,7 @@ import { boundName } from '../tools/provider-tool.js'
 import type { AgentTool } from '../tools/toolkit.js'
 import { termsOf } from './terms.js'
 
-/** What the person is asked: the value of `CUSTOM approval-requested`. */
-export interface ApprovalRequest {
-  readonly toolCallId: string
-  readonly toolName: string
-  /** The model's arguments, exact. */
-  readonly input: unknown
-  readonly approval: {
-    readonly id: string
-    readonly needsApproval: true
-    readonly options: readonly ApprovalOption[]
-    readonly allowEdits?: true | readonly string[]
-    readonly message?: string
-    /** ISO 8601. */
-    readonly expiresAt?: string
-    readonly display?: unknown
-    readonly token: string
-  }
-}
+export type { ApprovalRequest } from '../scope/confirm.js'
 
 /** What a request and its token have in common. */
 export interface AskedTerms {
@@ -57,9 +47,6 @@ export interface OwnTerms {
 export type Asking =
   | { readonly ok: true; readonly request: ApprovalRequest }
   | { readonly ok: false; readonly failure: ToolFailure }
-
-/** The end of time for a Date: stands for "never" in a record. */
-const NEVER = 8_640_000_000_000_000
 
 /**
  * Makes a request for a call **that the model produced in this run**, and no other: nothing out of a request body is ever signed.
@@ -177,7 +164,16 @@ function otherThanAsked(call: ReadyCall, value: unknown): { readonly value: unkn
 
 /** A request in words for the person, also when it is asked again: the same terms give the same request. */
 export function describeRequest(scope: RunScope, call: ReadyCall, terms: AskedTerms): ApprovalRequest {
-  const { message, display } = terms.shown ?? shownTerms(scope, call)
+  return requestOf(scope, call, terms, terms.shown ?? shownTerms(scope, call))
+}
+
+/** The same for a call whose tool has nothing to say about it. */
+export function requestOf(
+  scope: RunScope,
+  call: Pick<ReadyCall, 'id' | 'name' | 'args'>,
+  terms: AskedTerms,
+  { message, display }: ShownTerms,
+): ApprovalRequest {
   return {
     toolCallId: call.id,
     toolName: call.name,

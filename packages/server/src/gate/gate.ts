@@ -20,7 +20,12 @@ export type GateDecision =
 export async function decideGate(
   call: ReadyCall,
   context: GateContext,
-  options: { readonly policy?: Policy | undefined; readonly warn: Warn },
+  options: {
+    readonly policy?: Policy | undefined
+    readonly warn: Warn
+    /** What the tool's own rule has said before: it is asked once. */
+    readonly needed?: boolean | undefined
+  },
 ): Promise<GateDecision> {
   const policy = await askPolicy(call, context, options)
   const isProviders = call.tool.location === 'provider'
@@ -32,7 +37,8 @@ export async function decideGate(
     case 'ask':
       return { kind: 'ask' }
     case undefined: {
-      const asks = isProviders || (await needsApproval(call.tool, call.input, context, options.warn))
+      const { needed, warn } = options
+      const asks = isProviders || (needed ?? (await needsApproval(call.tool, call.input, context, warn)))
       return asks ? { kind: 'ask' } : { kind: 'run', approved: false }
     }
     default:

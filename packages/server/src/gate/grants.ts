@@ -1,25 +1,46 @@
+import { CountersignError } from '@countersign/core'
 import type { GrantRequest } from '../ledger/grant.js'
-import type { LedgerAnswer } from '../ledger/ledger.js'
+import type { Ledger, LedgerAnswer } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
 import type { ReadyCall } from '../tools/call.js'
 
-/** Takes one use of a session grant, where the person gave one. A ledger that cannot say means asking. */
-export async function useGrant(scope: RunScope, call: ReadyCall): Promise<boolean> {
+/**
+ * Whether a session grant stands that lets a call run. `use` takes one use of it, and is the last thing before the start: a revocation that
+ * the ledger has before that wins, and so does one that this process has ended while the ledger's word was on its way. A ledger that
+ * cannot say means no.
+ */
+export async function hasGrant(scope: RunScope, call: ReadyCall, purpose: 'look' | 'use'): Promise<boolean> {
   // a provider asks about each call anew
   if (scope.owner === null || call.tool.location === 'provider') return false
-  const { approvals, warn } = scope.settings
+  const { ledger } = scope.settings.approvals
   try {
-    const grant = await approvals.ledger.findGrant(grantKey(scope, scope.owner, call), 'use')
-    if (grant === undefined) return false
+    const { epoch } = scope.settings.approvals
+    const before = revocationsOf(ledger)
+    const grant = await ledger.findGrant(grantKey(scope, scope.owner, call), purpose)
+    return grant?.approved === true && grant.grantedAt >= epoch && revocationsOf(ledger) === before
   } catch (error) {
-    warn(`Session grants could not be read for ${call.name}; the person is asked.`, error)
+    scope.settings.warn(`Session grants could not be read for ${call.name}; the person is asked.`, error)
     return false
   }
-  const { id: toolCallId, name: toolName, canonical } = call
+}
+
+/** Tells the audit trail that a session grant speaks for a call. */
+export async function auditGrant(scope: RunScope, { id: toolCallId, name: toolName, canonical }: ReadyCall) {
   const said = { decision: 'approve', scope: 'session', via: 'grant' } as const
   await audit(scope, { event: 'claimed', toolCallId, toolName, arguments: canonical, ...said })
-  return true
+}
+
+const revocations = new WeakMap<Ledger, number>()
+
+/** How often session grants of a ledger were ended by this process. */
+function revocationsOf(ledger: Ledger): number {
+  return revocations.get(ledger) ?? 0
+}
+
+/** Counts a revocation that the ledger has taken. */
+export function countRevocation(ledger: Ledger): void {
+  revocations.set(ledger, revocationsOf(ledger) + 1)
 }
 
 /** A claimed answer and the call it let run. */
@@ -46,8 +67,28 @@ export async function grantSession(
   }
 }
 
-/** What a grant for this call covers. */
+/**
+ * What a grant for this call covers.
+ *
+ * @throws CountersignError `invalid-tool` where the tool's `scopeKey` answers something that is no key: it would stand for every other such.
+ */
 function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: ReadyCall) {
   const { toolServer, scopeKey } = tool
-  return { owner, threadId, toolName: name, toolServer, scopeKey: scopeKey?.(input as never) ?? name }
+  return {
+    owner,
+    threadId,
+    toolName: name,
+    toolServer,
+    scopeKey: scopeKey ? keyText(name, scopeKey(input as never)) : name,
+  }
+}
+
+function keyText(tool: string, key: unknown): string {
+  if (typeof key === 'string') return key
+  if (typeof key === 'boolean' || Number.isFinite(key)) return String(key)
+  throw new CountersignError(
+    'invalid-tool',
+    `scopeKey of the tool ${tool} must answer text, a number or a boolean, not ${Array.isArray(key) ? 'an array' : typeof key}: its calls are asked about one by one.`,
+    { tool },
+  )
 }

@@ -2,6 +2,7 @@ import { CountersignError } from '@countersign/core'
 import type { Grant } from '../ledger/grant.js'
 import { audit } from '../scope/audit.js'
 import type { AgentSettings } from '../scope/settings.js'
+import { countRevocation } from './grants.js'
 
 /**
  * The standing session approvals, by the person they belong to: what a settings page shows and ends. Rejects with `ledger-unavailable`
@@ -10,12 +11,16 @@ import type { AgentSettings } from '../scope/settings.js'
 export interface SessionGrants {
   /** Those that let calls run, of one thread where given, oldest first. */
   list(subject: string, threadId?: string): Promise<readonly Grant[]>
-  /** Ends one, or all of a thread, or all; the next call asks again. Resolves with how many there were. */
+  /**
+   * Ends one, or all of a thread, or all. Once it resolves, no call that has not started starts by them, not even one that the gate has let
+   * through already: it asks again. What this process does not know of yet is a use that another one took before. Resolves with how many
+   * there were.
+   */
   revoke(subject: string, which?: { readonly threadId?: string; readonly id?: string }): Promise<number>
 }
 
 export function sessionGrants(settings: AgentSettings): SessionGrants {
-  const { ledger } = settings.approvals
+  const { epoch, ledger } = settings.approvals
   const reached = <Result>(work: Promise<Result>): Promise<Result> =>
     work.catch((error: unknown) => {
       settings.warn('The ledger could not be reached for session approvals.', error)
@@ -24,13 +29,14 @@ export function sessionGrants(settings: AgentSettings): SessionGrants {
     })
   const list: SessionGrants['list'] = async (subject, threadId) => {
     const grants = await reached(ledger.list(subject, threadId))
-    return grants.filter((grant) => grant.approved)
+    return grants.filter((grant) => grant.approved && grant.grantedAt >= epoch)
   }
   return {
     list,
     async revoke(subject, { threadId, id } = {}) {
       const ended = (await list(subject, threadId)).filter((grant) => id === undefined || grant.id === id)
       await reached(ledger.revoke({ owner: subject, threadId, id }))
+      countRevocation(ledger)
       for (const grant of ended) {
         const scope = { settings, owner: subject, threadId: grant.threadId }
         await audit(scope, { event: 'revoked', toolName: grant.toolName })

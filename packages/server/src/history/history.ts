@@ -1,5 +1,6 @@
 import {
   failed,
+  isRecord,
   type Message,
   type ToolCall,
   type ToolMessage,
@@ -132,6 +133,13 @@ export function resultMessage(
   return { id, role: 'tool', toolCallId, content, error, ...ownMetadata({ ...own, ...flag }) }
 }
 
+/** Whether the history keeps a person's decision on a call that has not been taken back. Nothing about it is checked. */
+export function isDecided(call: ToolCall): boolean {
+  const { approval, state } = readOwn(call.metadata)
+  // what the client shows as cancelled is no yes any more
+  return state !== 'cancelled' && isRecord(approval) && approval.approved !== undefined
+}
+
 /** Whether the model's provider runs a call itself. */
 export function isProviderExecuted(call: ToolCall): boolean {
   return readOwn(call.metadata).providerExecuted === true
@@ -187,11 +195,8 @@ function withCalls(message: AssistantMessage, calls: readonly ToolCall[]): Assis
   const kept = { ...rest, toolCalls: calls.map(withoutApproval) }
   const own = readOwn(message.metadata)
   if (own.order === undefined || calls.length === toolCalls.length) return kept
-  return withOwn(kept, { ...own, order: orderWithout(own.order, (nth) => !includes(calls, toolCalls[nth])) })
-}
-
-function includes(calls: readonly ToolCall[], call: ToolCall | undefined): boolean {
-  return call !== undefined && calls.includes(call)
+  const left = new Set<ToolCall | undefined>(calls)
+  return withOwn(kept, { ...own, order: orderWithout(own.order, (nth) => !left.has(toolCalls[nth])) })
 }
 
 /** A call as a model may see it; the same object where nothing had to go. */

@@ -88,7 +88,9 @@ function reasoningByOwner(messages: readonly Message[]): ReadonlyMap<string, rea
   const byOwner = new Map<string, ReasoningMessage[]>()
   let unowned: ReasoningMessage[] = []
   const give = (owner: string, given: readonly ReasoningMessage[]) => {
-    byOwner.set(owner, [...(byOwner.get(owner) ?? []), ...given])
+    const known = byOwner.get(owner)
+    if (known === undefined) byOwner.set(owner, [...given])
+    else for (const message of given) known.push(message)
   }
   for (const message of messages) {
     if (message.role === 'reasoning') {
@@ -200,7 +202,8 @@ function toolAnswer(
   }
 }
 
-function outcomeOf({ metadata, content, error }: ToolMessage): ToolOutcome {
+/** The outcome that a tool message holds. */
+export function outcomeOf({ metadata, content, error }: ToolMessage): ToolOutcome {
   const { outcome, code } = readOwn(metadata)
   const failure: FailureFlag | undefined =
     outcome === 'denied' || outcome === 'cancelled' || outcome === 'error'

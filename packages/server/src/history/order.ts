@@ -39,43 +39,43 @@ export function arrangeParts(
 ): readonly AssistantPart[] {
   const usual = [...reasoning, ...texts.map(textPart), ...calls]
   if (!Array.isArray(order)) return usual
-  const thoughts = [...reasoning]
-  const asked = [...calls]
-  let left = [...texts]
+  // by position: a client writes both the order and what it takes apart, and each piece is touched once
+  const thoughts = reasoning.values()
+  const asked = calls.values()
+  const text = textReader(texts)
   const parts: AssistantPart[] = []
   for (const step of order) {
-    if (typeof step === 'number') {
-      const [taken, rest] = takeText(left, step)
-      parts.push(...taken.map(textPart))
-      left = rest
-    }
-    const part = step === 'r' ? thoughts.shift() : step === 'c' ? asked.shift() : undefined
+    if (typeof step === 'number') for (const piece of text.take(step)) parts.push(textPart(piece))
+    const part = step === 'r' ? thoughts.next().value : step === 'c' ? asked.next().value : undefined
     if (part !== undefined) parts.push(part)
   }
-  return thoughts.length + asked.length + left.length === 0 ? parts : usual
+  return thoughts.next().done && asked.next().done && text.isRead() ? parts : usual
 }
 
 function textPart({ text, metadata }: TextPiece): ModelText {
   return { type: 'text', text, ...(metadata !== undefined && { metadata }) }
 }
 
-/** The pieces of the first `length` units, and what is left of them. A piece that is divided keeps its metadata in its first half. */
-function takeText(pieces: readonly TextPiece[], length: number): [TextPiece[], TextPiece[]] {
-  const taken: TextPiece[] = []
-  let open = length
-  for (const [i, piece] of pieces.entries()) {
-    if (!(open > 0)) return [taken, pieces.slice(i)]
-    if (piece.text.length > open) {
-      const rest = { text: piece.text.slice(open) }
-      return [
-        [...taken, { ...piece, text: piece.text.slice(0, open) }],
-        [rest, ...pieces.slice(i + 1)],
-      ]
-    }
-    taken.push(piece)
-    open -= piece.text.length
+/** Takes texts from their beginning. A piece that is divided keeps its metadata in its first part. */
+function textReader(pieces: readonly TextPiece[]) {
+  let at = 0
+  let from = 0
+  return {
+    *take(length: number): Generator<TextPiece> {
+      for (let open = Math.floor(length); open > 0; ) {
+        const piece = pieces[at]
+        if (piece === undefined) return
+        const text = piece.text.slice(from, from + open)
+        yield from === 0 ? { ...piece, text } : { text }
+        open -= text.length
+        from += text.length
+        if (from < piece.text.length) return
+        at++
+        from = 0
+      }
+    },
+    isRead: () => at >= pieces.length,
   }
-  return [taken, []]
 }
 
 /**

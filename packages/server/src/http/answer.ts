@@ -3,12 +3,21 @@ import type { Delivery } from '../channel/answer-queue.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/settings.js'
 import { type Holder, runKey, subjectOf } from './holder.js'
-import { checkRequest, type Rejection, readText, rejection, rejectionOf } from './http.js'
+import {
+  type Arrival,
+  checkRequest,
+  type Rejection,
+  readText,
+  rejection,
+  rejectionOf,
+  tooManyBodies,
+} from './http.js'
 import { checkOrigin, type OriginRule } from './origin.js'
+import { bytesHeldBy, takeArriving } from './quota.js'
 import { invalid, parseBody, readParsedInput } from './run-input.js'
 
 export interface AnswerOptions extends OriginRule {
-  /** What the application knows of this request: the same `subject` as for the run. */
+  /** What the application knows of this request: the same `subject` as for the run. `approvals.confirm` gets it. */
   readonly context?: RunContext | undefined
 }
 
@@ -37,8 +46,9 @@ export function deliverAnswers(
   agent: Agent,
   holder: Holder,
   { threadId, runId, resume }: LiveAnswers,
+  context: RunContext | undefined,
 ): Promise<Delivery> {
-  return agent.answerChannel.deliver(runKey(holder, threadId, runId), resume)
+  return agent.answerChannel.deliver(runKey(holder, threadId, runId), resume, context)
 }
 
 /** Who asks, in the words of HTTP. */
@@ -50,23 +60,26 @@ interface AnswerHead {
   readonly host: string | null | undefined
 }
 
-/** Answers in the body of a request, to the open run of its person. 200 once the run has them, 409 where none took them, 503 where nobody
- * can say. */
+/** Answers in the body of a request, to the open run of its person. 200 once the run has them, 409 where none took them, 429 where too many
+ * wait already, 503 where nobody can say. */
 export async function answerRequest(
   agent: Agent,
   head: AnswerHead,
-  readBody: () => Promise<unknown>,
+  readBody: (arrival: Arrival) => Promise<unknown>,
   options: AnswerOptions,
 ): Promise<Rejection> {
   try {
     checkOrigin(head.origin, head.host, options)
     checkRequest(head.method, head.type, head.length)
-    const answers = readLiveAnswers(await readBody())
     const holder = subjectOf(options.context)
     if (holder === undefined)
       throw invalid('A live answer needs a person, and the server names none (context.subject).', 403)
-    const delivery = await deliverAnswers(agent, holder, answers)
-    if (delivery.status === 'refused') return rejectionOf(409, delivery)
+    const answers = readLiveAnswers(await readBody({ owner: holder.id, limits: agent.limits }))
+    const held = takeArriving(holder.id, bytesHeldBy(answers), agent.limits)
+    if (held === undefined) throw tooManyBodies()
+    const delivery = await deliverAnswers(agent, holder, answers, options.context).finally(held.release)
+    if (delivery.status === 'refused')
+      return rejectionOf(delivery.code === 'too-many-answers' ? 429 : 409, delivery)
     const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
     return { status: 200, body: JSON.stringify(delivery), headers }
   } catch (error) {
@@ -77,7 +90,8 @@ export async function answerRequest(
 /**
  * Takes the answers that a client posts into a run that is open (`live`), for servers that speak the Fetch API. The body is
  * `{ threadId, runId, resume }`, with entries as in the `resume` of a chat request. 200 once the run has them; 409 where no such run of
- * this person is open, or the question was answered otherwise: such an answer goes out with the client's next request. 503 with
+ * this person is open, or the question was answered otherwise, and 429 with `too-many-answers` where too many of this person's wait for
+ * questions that were not asked: such an answer goes out with the client's next request. 503 with
  * `ledger-unavailable` where the answer channel cannot be reached: the client sends it again.
  *
  * @example export const POST = (request) => answerResponse(agent, request, { context: { subject: await userId(request) } })
@@ -95,7 +109,7 @@ export async function answerResponse(
     origin: headers.get('origin'),
     host: headers.get('host') ?? new URL(request.url).host,
   }
-  const readBody = async () => parseBody(await readText(request.body ?? []))
+  const readBody = async (arrival: Arrival) => parseBody(await readText(request.body?.getReader(), arrival))
   const { body, ...init } = await answerRequest(agent, head, readBody, options)
   return new Response(body, init)
 }

@@ -5,7 +5,7 @@ import type { RunContext } from '../scope/settings.js'
 import { subjectOf } from './holder.js'
 import { type Rejection, rejection } from './http.js'
 import { checkOrigin, type OriginRule } from './origin.js'
-import { checkId, invalid } from './run-input.js'
+import { checkId, invalid, queryOf } from './run-input.js'
 
 export interface GrantsOptions extends OriginRule {
   /** What the application knows of this request: the same `subject` as for the run. */
@@ -29,7 +29,7 @@ export async function grantsRequest(
 ): Promise<Rejection> {
   try {
     checkOrigin(origin, host, options)
-    const query = new URL(url, 'http://localhost').searchParams
+    const query = queryOf(url)
     const threadId = checkId('threadId', query.get('threadId'))
     const holder = subjectOf(options.context)
     // without a person there is nobody whose session could have been approved

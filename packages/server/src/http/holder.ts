@@ -16,6 +16,11 @@ export function subjectOf(context: RunContext | undefined): Holder | undefined {
   return typeof subject === 'string' && subject !== '' ? { kind: 'subject', id: subject } : undefined
 }
 
+/** Whose share of the process's memory it counts in; nobody's where the application named no person. */
+export function ownerOf(holder: Holder | undefined): string | undefined {
+  return holder?.kind === 'subject' ? holder.id : undefined
+}
+
 /** A name that only this process knows, for one socket. */
 export function newSocket(): Holder {
   return { kind: 'socket', id: randomId('socket_') }

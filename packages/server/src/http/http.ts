@@ -1,8 +1,11 @@
 import { isCountersignError, type RunAgentInput } from '@countersign/core'
+import { DEFAULT_LIMITS, type FullLimits, MAX_BODY_BYTES } from '../limits.js'
 import type { Agent } from '../run/agent.js'
+import type { LoggedEvent } from '../run-log/run-log.js'
 import type { RunContext } from '../scope/settings.js'
-import { subjectOf } from './holder.js'
-import { invalid, MAX_BODY_BYTES, parseRunInput, tooLarge } from './run-input.js'
+import { ownerOf, subjectOf } from './holder.js'
+import { type QuotaOwner, takeArriving, takeRun } from './quota.js'
+import { invalid, parseRunInput, tooLarge, tooMany } from './run-input.js'
 import { serveRun } from './serve-run.js'
 import { SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
 
@@ -34,11 +37,18 @@ export const KEEP_ALIVE_MS = 15_000
 /**
  * Reads the AG-UI input of a chat request: POST, `application/json` only (so that no other site's form can send it), within limits.
  *
- * @throws CountersignError `invalid-request`, `request-too-large`; `data.status` is the HTTP status: 400, 405, 413 or 415.
+ * Authenticate before you call it: whoever sends the body is as yet unknown here.
+ *
+ * @throws CountersignError `invalid-request`, `request-too-large`, `too-many-requests`; `data.status` is the HTTP status: 400, 405, 408,
+ * 413, 415 or 429.
  */
 export async function readRunInput(request: Request): Promise<RunAgentInput> {
+  return readRequest(request, unknownCaller)
+}
+
+async function readRequest(request: Request, arrival: Arrival): Promise<RunAgentInput> {
   checkRequest(request.method, request.headers.get('content-type'), request.headers.get('content-length'))
-  return parseRunInput(await readText(request.body ?? []))
+  return parseRunInput(await readText(request.body?.getReader(), arrival))
 }
 
 /** Method, type and announced size of a request. */
@@ -53,21 +63,69 @@ export function checkRequest(
   if (Number(length ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge()
 }
 
-/** The text of a body, given up as soon as it is too large. */
-export async function readText(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of body) {
-    size += chunk.byteLength
-    if (size > MAX_BODY_BYTES) throw bodyTooLarge()
-    chunks.push(chunk)
+/** Whose a body is, and the limits that it is read within. */
+export interface Arrival {
+  readonly owner: QuotaOwner
+  readonly limits: FullLimits
+}
+
+/** A body whose sender nobody has told us. */
+export const unknownCaller: Arrival = { owner: undefined, limits: DEFAULT_LIMITS }
+
+/** What a body comes by; the reader of a `ReadableStream` is one. */
+export interface BodySource {
+  read(): Promise<{ readonly done?: boolean | undefined; readonly value?: Uint8Array | undefined }>
+  /** No more is wanted. */
+  cancel(): Promise<unknown>
+}
+
+/** A chunk costs so much, however small it is. */
+const CHUNK_BYTES = 256
+
+/** The text of a body, given up as soon as it is too large, takes too long, or its sender has too much under way. */
+export async function readText(body: BodySource | undefined, { owner, limits }: Arrival): Promise<string> {
+  if (body === undefined) return ''
+  const held = takeArriving(owner, 0, limits)
+  let timer: ReturnType<typeof setTimeout> | undefined
+  try {
+    if (held === undefined) throw tooManyBodies()
+    const late = new Promise<never>((_, reject) => {
+      const message = `The body did not arrive within ${limits.arrivalTime} ms.`
+      timer = setTimeout(() => reject(invalid(message, 408)), limits.arrivalTime)
+    })
+    const chunks: Uint8Array[] = []
+    let size = 0
+    for (;;) {
+      const { done, value } = await Promise.race([body.read(), late])
+      if (done || value === undefined) break
+      size += value.byteLength
+      if (size > MAX_BODY_BYTES) throw bodyTooLarge()
+      if (!held.grow(Math.max(value.byteLength, CHUNK_BYTES))) throw tooManyBodies()
+      chunks.push(value)
+    }
+    return decode(joined(chunks, size))
+  } catch (error) {
+    // not awaited: a read that is under way may last as long as its sender likes
+    body.cancel().catch(() => {})
+    throw error
+  } finally {
+    clearTimeout(timer)
+    held?.release()
   }
+}
+
+function joined(chunks: readonly Uint8Array[], size: number): Uint8Array {
   const bytes = new Uint8Array(size)
   let at = 0
   for (const chunk of chunks) {
     bytes.set(chunk, at)
     at += chunk.byteLength
   }
+  return bytes
+}
+
+/** @throws CountersignError `invalid-request` */
+export function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
@@ -75,7 +133,11 @@ export async function readText(body: AsyncIterable<Uint8Array> | Iterable<Uint8A
   }
 }
 
-function bodyTooLarge() {
+export function tooManyBodies() {
+  return tooMany('too-many-requests', 'Too many requests are being read. Send it again later.')
+}
+
+export function bodyTooLarge() {
   return tooLarge(`The body has more than ${MAX_BODY_BYTES} bytes.`)
 }
 
@@ -119,7 +181,8 @@ export function describeRejection(error: unknown): {
 
 /**
  * Answers a chat request with its run as an event stream: for servers that speak the Fetch API. A client that goes away stops the
- * model; a call that was claimed runs to its end. A bad request is answered with 400, 405, 413 or 415 and `{ error: { code, message } }`.
+ * model; a call that was claimed runs to its end. A request that is not served is answered with 400, 405, 408, 413, 415 or 429 and
+ * `{ error: { code, message } }`. Authenticate before you call it: the body is read only here.
  */
 export async function handleChat(
   agent: Agent,
@@ -128,7 +191,8 @@ export async function handleChat(
 ): Promise<Response> {
   let frames: SseFrames
   try {
-    const input = await readRunInput(request)
+    const arrival = { owner: subjectOf(options.context)?.id, limits: agent.limits }
+    const input = await readRequest(request, arrival)
     frames = await chatFrames(agent, input, options, request.signal)
   } catch (error) {
     const { body, ...init } = rejection(error)
@@ -140,7 +204,7 @@ export async function handleChat(
 /**
  * The run of a request as frames; `gone` is its reader.
  *
- * @throws CountersignError `invalid-option` where `context.subject` is no name.
+ * @throws CountersignError `invalid-option` where `context.subject` is no name, `too-many-runs`.
  */
 export async function chatFrames(
   agent: Agent,
@@ -148,8 +212,21 @@ export async function chatFrames(
   { context, prepare, live = false, goOnFor = 0, keepAlive = KEEP_ALIVE_MS }: ChatOptions,
   gone: AbortSignal,
 ): Promise<SseFrames> {
-  const input = (await prepare?.(given)) ?? given
-  const { events } = serveRun(agent, input, { context, holder: subjectOf(context), live, goOnFor })
+  const holder = subjectOf(context)
+  let held = takeRun(ownerOf(holder), agent.limits, given)
+  let input = given
+  let events: AsyncIterableIterator<LoggedEvent>
+  try {
+    input = (await prepare?.(given)) ?? given
+    if (input !== given) {
+      held.release()
+      held = takeRun(ownerOf(holder), agent.limits, input)
+    }
+    events = serveRun(agent, input, { context, holder, live, goOnFor, held }).events
+  } catch (error) {
+    held.release()
+    throw error
+  }
   const frames = sseFrames(events, input.runId, keepAlive)
   if (gone.aborted) frames.cancel()
   else gone.addEventListener('abort', frames.cancel, { once: true })

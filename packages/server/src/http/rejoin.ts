@@ -1,9 +1,10 @@
 import type { Agent } from '../run/agent.js'
 import { eventNumber, type LoggedEvent } from '../run-log/run-log.js'
 import type { RunContext } from '../scope/settings.js'
-import { type Holder, runKey, subjectOf } from './holder.js'
+import { type Holder, ownerOf, runKey, subjectOf } from './holder.js'
 import { type ChatOptions, KEEP_ALIVE_MS, rejection } from './http.js'
-import { checkId, invalid } from './run-input.js'
+import { type Held, takeRun } from './quota.js'
+import { checkId, invalid, queryOf } from './run-input.js'
 import { SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
 
 /** Which run is to be taken up, and after which of its events. */
@@ -34,13 +35,27 @@ export async function openRest(
   { threadId, runId, after }: RejoinRequest,
   signal: AbortSignal,
 ): Promise<AsyncGenerator<LoggedEvent> | undefined> {
-  if (holder === undefined) return undefined
-  const batches = await agent.runLog.read(runKey(holder, threadId, runId), after, signal)
-  return batches && eachOf(batches)
+  if (holder === undefined || signal.aborted) return undefined
+  const held = takeRun(ownerOf(holder), agent.limits)
+  signal.addEventListener('abort', held.release, { once: true })
+  let batches: AsyncIterable<readonly LoggedEvent[]> | undefined
+  try {
+    batches = await agent.runLog.read(runKey(holder, threadId, runId), after, signal)
+  } finally {
+    if (batches === undefined) held.release()
+  }
+  return batches && eachOf(batches, held)
 }
 
-async function* eachOf(batches: AsyncIterable<readonly LoggedEvent[]>): AsyncGenerator<LoggedEvent> {
-  for await (const batch of batches) yield* batch
+async function* eachOf(
+  batches: AsyncIterable<readonly LoggedEvent[]>,
+  held: Held,
+): AsyncGenerator<LoggedEvent> {
+  try {
+    for await (const batch of batches) yield* batch
+  } finally {
+    held.release()
+  }
 }
 
 /** The frames of the rest of a run, until `gone` is aborted. */
@@ -64,7 +79,7 @@ export async function restFrames(
 /**
  * Answers a GET with `threadId` and `runId` in the query, and `Last-Event-ID` where there is one, with the rest of that run, for
  * servers that speak the Fetch API. 204 where there is nothing to take up: the run is unknown, forgotten, another person's, or was read
- * to its end; the client then sends its request again. Needs `context.subject`, since runs are kept by their owner.
+ * to its end; the client then sends its request again. 429 where this person has too many runs open. Needs `context.subject`, since runs are kept by their owner.
  *
  * @example export const GET = (request) => rejoinResponse(agent, request, { context: { subject: await userId(request) } })
  */
@@ -75,7 +90,7 @@ export async function rejoinResponse(
 ): Promise<Response> {
   try {
     if (request.method !== 'GET') throw invalid('Send a GET request.', 405)
-    const query = new URL(request.url).searchParams
+    const query = queryOf(request.url)
     const rejoin = readRejoin(query.get('threadId'), query.get('runId'), request.headers.get('last-event-id'))
     const frames = await restFrames(agent, options.context, rejoin, request.signal, options.keepAlive)
     if (frames === undefined)

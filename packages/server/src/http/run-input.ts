@@ -4,16 +4,15 @@ import {
   isCountersignError,
   isRecord,
   jsonDepthExceeds,
+  type Message,
   type RunAgentInput,
 } from '@countersign/core'
 import { isId } from '../encoding/ids.js'
-import { MAX_CALLS } from '../limits.js'
+import { isDecided, readCalls } from '../history/history.js'
+import { MAX_ANSWERS, MAX_CALLS, MAX_OPEN_CALLS } from '../limits.js'
 
-/** Bytes of a request's body. */
-export const MAX_BODY_BYTES = 4 * 1024 * 1024
 const MAX_DEPTH = 64
 const MAX_MESSAGES = 20_000
-const MAX_RESUME = 256
 
 /**
  * The body of a chat request. Its depth is bounded before it is parsed.
@@ -46,6 +45,12 @@ export function parseBody(text: string): unknown {
 export function checkId(name: string, id: unknown): string {
   if (typeof id === 'string' && isId(id)) return id
   throw invalid(`${name} must be text of 1 to 256 characters without control characters.`)
+}
+
+/** The query of a URL or a path, whatever the rest of it is: `new URL` throws at what any caller can send (`//`). */
+export function queryOf(url: string): URLSearchParams {
+  const [, query = ''] = /^[^?#]*\?([^#]*)/.exec(url) ?? []
+  return new URLSearchParams(query)
 }
 
 /**
@@ -89,11 +94,28 @@ function readShape(body: unknown): RunAgentInput {
 
 function checkCounts({ messages, resume = [] }: RunAgentInput): void {
   if (messages.length > MAX_MESSAGES) throw tooLarge(`A request has at most ${MAX_MESSAGES} messages.`)
-  if (resume.length > MAX_RESUME) throw tooLarge(`A request has at most ${MAX_RESUME} resume entries.`)
+  if (resume.length > MAX_ANSWERS) throw tooLarge(`A request has at most ${MAX_ANSWERS} resume entries.`)
   for (const message of messages) {
     if (message.role === 'assistant' && (message.toolCalls?.length ?? 0) > MAX_CALLS) {
       throw tooLarge(`A message has at most ${MAX_CALLS} tool calls.`)
     }
+  }
+  checkOpenCalls(messages)
+}
+
+/** Each call without a result costs a look into the ledger, and each decision on one the check of a signature. */
+function checkOpenCalls(messages: readonly Message[]): void {
+  const open = readCalls(messages).filter(({ result }) => result === undefined)
+  if (open.length > MAX_OPEN_CALLS) {
+    throw tooLarge(
+      `A history has at most ${MAX_OPEN_CALLS} tool calls without a result, this one has ${open.length}. Close old ones with cancelAllPending() of @countersign/server.`,
+    )
+  }
+  const decisions = open.filter(({ call }) => isDecided(call)).length
+  if (decisions > MAX_ANSWERS) {
+    throw tooLarge(
+      `A history has at most ${MAX_ANSWERS} decisions on calls without a result, this one has ${decisions}. Send them in several requests.`,
+    )
   }
 }
 
@@ -125,6 +147,10 @@ function checkValue(body: unknown): void {
 
 export function invalid(message: string, status = 400): CountersignError {
   return new CountersignError('invalid-request', message, { status })
+}
+
+export function tooMany(code: 'too-many-runs' | 'too-many-requests', message: string): CountersignError {
+  return new CountersignError(code, message, { status: 429 })
 }
 
 export function tooLarge(message: string): CountersignError {

@@ -2,9 +2,13 @@ import type { RunAgentInput } from '@countersign/core'
 import { type AnswerQueue, answerQueue, putAll } from '../channel/answer-queue.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
-import { createChannel } from '../scope/channel.js'
+import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
 import type { RunContext } from '../scope/settings.js'
-import { type Holder, runKey } from './holder.js'
+import { type Holder, ownerOf, runKey } from './holder.js'
+import { type Held, takeEarlyAnswer } from './quota.js'
+
+/** How long a request waits that brings an answer to a question that was not asked yet. */
+const EARLY_MS = 10_000
 
 interface ServeOptions {
   readonly context: RunContext | undefined
@@ -14,6 +18,8 @@ interface ServeOptions {
   readonly live: boolean
   /** Milliseconds that the run goes on after its reader has gone. */
   readonly goOnFor: number
+  /** The run's room; given back by its end, or by a reader that leaves before it began. */
+  readonly held: Held
 }
 
 /** A run as transports send it. */
@@ -30,16 +36,20 @@ interface ServedRun {
  * @throws CountersignError `invalid-option` where `context.subject` is no name.
  */
 export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptions): ServedRun {
-  const { context, holder, goOnFor } = options
+  const { context, holder, goOnFor, held } = options
   const key = holder && runKey(holder, input.threadId, input.runId)
-  const answers = options.live && key !== undefined ? answerQueue() : undefined
+  const reserve = (size: number) => takeEarlyAnswer(ownerOf(holder), size, agent.limits)?.release
+  const isOpen = options.live && key !== undefined
+  const answers = isOpen ? answerQueue({ keepEarly: EARLY_MS, reserve }) : undefined
   // nobody can come back for a run that belongs to one socket
   const kept = holder?.kind === 'subject'
   const stopping = new AbortController()
   const stop = () => stopping.abort()
   const known = { context, disconnected: stopping.signal }
   const run = agent.run(input, { ...known, answers })
-  const events = createChannel<LoggedEvent>(async (emit, gone) => {
+  let began = false
+  const write = async ({ emit, gone }: Outlet<LoggedEvent>) => {
+    began = true
     const stay = stopAfter(gone, kept ? goOnFor : 0, stop)
     const close = answers && key !== undefined ? await openToAnswers(agent, key, answers) : undefined
     // no answer would ever reach it: it ends with its questions, and their answers come with a later request
@@ -55,10 +65,21 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     } finally {
       stay()
       await record?.end()
+      held.release()
       if (close) await close()
     }
-  })
-  return { events, stop }
+  }
+  const events = createChannel(write, { sizeOf: ({ data }) => jsonSize(data) })
+  const served: AsyncIterableIterator<LoggedEvent> = {
+    next: () => events.next(),
+    async return() {
+      if (!began) held.release()
+      await events.return?.()
+      return { done: true, value: undefined }
+    },
+    [Symbol.asyncIterator]: () => served,
+  }
+  return { events: served, stop }
 }
 
 /** The way of answers into an open run, and how it is closed; nothing where the channel fails. */
@@ -68,7 +89,7 @@ async function openToAnswers(
   answers: AnswerQueue,
 ): Promise<(() => Promise<void>) | undefined> {
   try {
-    return await agent.answerChannel.open(key, (entries) => putAll(answers, entries))
+    return await agent.answerChannel.open(key, (entries, context) => putAll(answers, entries, context))
   } catch {
     return undefined
   }

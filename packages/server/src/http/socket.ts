@@ -1,13 +1,17 @@
 import { isRecord, type ServerFrame } from '@countersign/core'
+import { MAX_BODY_BYTES } from '../limits.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
+import { MAX_STALL, readerTooSlow } from '../scope/channel.js'
 import type { RunContext } from '../scope/settings.js'
 import { deliverAnswers, readLiveAnswers } from './answer.js'
-import { type Holder, newSocket, subjectOf } from './holder.js'
+import { Arriving, type Wire } from './arriving.js'
+import { type Holder, newSocket, ownerOf, subjectOf } from './holder.js'
 import { describeRejection } from './http.js'
 import { checkOrigin, type OriginRule } from './origin.js'
+import { bytesHeldBy, takeRun } from './quota.js'
 import { openRest, readRejoin } from './rejoin.js'
-import { invalid, MAX_BODY_BYTES, parseBody, readParsedInput, tooLarge } from './run-input.js'
+import { checkId, invalid, parseBody, readParsedInput, tooLarge, tooMany } from './run-input.js'
 import { serveRun } from './serve-run.js'
 
 /** What is used of a `WebSocket`; those of the platforms, and that of the package `ws`, fit as they are. */
@@ -19,12 +23,15 @@ export interface ServerSocket {
   close(code?: number, reason?: string): void
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void
   addEventListener(type: 'close' | 'error', listener: () => void): void
+  /** Tells of control frames, where the socket does. */
+  on?(type: 'ping' | 'pong', listener: (data: { readonly length: number }) => void): unknown
 }
 
 export interface SocketOptions extends OriginRule {
   /**
-   * What the application knows of the speaker: `subject`, and services for tools. Asked for every frame that wants something, with the
-   * headers the client sent in it; what the socket itself was opened with (a cookie) the application has already.
+   * What the application knows of the speaker: `subject`, and services for tools. Asked once when the socket opens, without headers, so
+   * that what arrives counts as this person's from the start; then for every frame that wants something, with the headers the client
+   * sent in it. What the socket itself was opened with (a cookie) the application has already.
    */
   readonly context?:
     | ((headers: Readonly<Record<string, string>>) => RunContext | Promise<RunContext>)
@@ -37,14 +44,23 @@ export interface SocketOptions extends OriginRule {
 
 const OPEN = 1
 const POLICY_VIOLATION = 1008
+const TRY_AGAIN_LATER = 1013
 /** Bytes that may wait in the socket before the run is asked to wait. */
 const HIGH_WATER = 1024 * 1024
+/** Milliseconds between two looks at what waits in the socket. */
+const POLL_MS = 20
+/** Bytes of replies, and of messages, for a reader that has more than {@link HIGH_WATER} unread. Then its socket is closed. */
+const MAX_UNREAD = 1024 * 1024
 
 /**
  * Serves runs over a WebSocket that is open, as `webSocket` of `@countersign/client/web-socket` asks for them; the frames are
  * `ClientFrame` and `ServerFrame` of core. A run stays open while a person decides and takes the answers that come meanwhile. `stop`
  * ends it at once, a socket that breaks after `goOnFor`. Pages of another origin are turned away unless `origins` names them. Without a
  * subject, runs belong to their socket: no other takes them up or answers.
+ *
+ * Closes with 1008 what breaks the rules (the reason is a code: `origin`, `invalid-request`, `request-too-large`; `too-many-requests` for a
+ * reader that takes nothing and goes on asking), with 1013 where there is no room for what arrives (`too-many-requests`). Until a
+ * message is complete only the platform's socket can bound it: set its limit for a message to 4 MiB.
  *
  * @param opened The request that opened the socket.
  */
@@ -58,26 +74,34 @@ export function serveSocket(
   openSocket(agent, socket, { origin: opened.headers.get('origin'), host }, options)
 }
 
+/** What is told of the request that opened a socket. */
+interface Opened {
+  readonly origin: string | null | undefined
+  readonly host: string | null | undefined
+}
+
 /** {@link serveSocket}, for requests of any kind. */
 export function openSocket(
   agent: Agent,
   socket: ServerSocket,
-  opened: { readonly origin: string | null | undefined; readonly host: string | null | undefined },
+  opened: Opened,
   options: SocketOptions,
+  wire?: Wire,
 ): void {
-  try {
-    checkOrigin(opened.origin, opened.host, options)
-  } catch (error) {
-    const { code, message } = describeRejection(error)
-    socket.send(JSON.stringify({ type: 'error', code, message } satisfies ServerFrame))
-    socket.close(POLICY_VIOLATION, 'origin')
-    return
-  }
-  const peer = new Peer(agent, socket, options)
-  socket.addEventListener('message', ({ data }) => void peer.receive(data))
-  socket.addEventListener('close', () => peer.gone())
+  const peer = new Peer(agent, socket, options, wire)
+  // first of all, also for a socket that is refused: an error that nobody hears ends the process
   socket.addEventListener('error', () => peer.gone())
+  socket.addEventListener('close', () => peer.gone())
+  socket.addEventListener('message', ({ data }) => void peer.receive(data))
+  for (const type of ['ping', 'pong'] as const) socket.on?.(type, ({ length }) => peer.control(length))
+  peer.open(opened)
 }
+
+/** Bytes that a socket may send after it was told to go. */
+const MAX_IGNORED = 64 * 1024
+
+const NO_ROOM = 'Too much is arriving at once. Open the socket again later.'
+const NOT_READ = 'Replies are not read.'
 
 /** A run on a socket. */
 interface OpenRun {
@@ -94,23 +118,64 @@ class Peer {
   readonly #agent: Agent
   readonly #socket: ServerSocket
   readonly #options: SocketOptions
+  readonly #wire: Wire | undefined
   readonly #self = newSocket()
   readonly #runs = new Map<string, OpenRun>()
+  readonly #arriving: Arriving
+  /** Nothing more is taken from this socket. */
+  #closed = false
+  /** Bytes that came since then. */
+  #ignored = 0
+  /** Bytes of replies and messages since its reader has had too much unread. */
+  #unread = 0
 
-  constructor(agent: Agent, socket: ServerSocket, options: SocketOptions) {
+  constructor(agent: Agent, socket: ServerSocket, options: SocketOptions, wire: Wire | undefined) {
     this.#agent = agent
     this.#socket = socket
     this.#options = options
+    this.#wire = wire
+    this.#arriving = new Arriving(agent.limits, (why) =>
+      why === 'late'
+        ? this.#refuse(invalid(`A message did not arrive within ${agent.limits.arrivalTime} ms.`))
+        : this.#refuse(tooMany('too-many-requests', NO_ROOM), TRY_AGAIN_LATER),
+    )
+  }
+
+  /** The socket was opened by this request. */
+  open({ origin, host }: Opened): void {
+    this.#wire?.prependListener('data', (chunk) => this.#hear(chunk.length))
+    try {
+      checkOrigin(origin, host, this.#options)
+    } catch (error) {
+      this.#refuse(error, POLICY_VIOLATION, 'origin')
+      return
+    }
+    if (!this.#arriving.admitted) {
+      this.#refuse(tooMany('too-many-requests', NO_ROOM), TRY_AGAIN_LATER)
+      return
+    }
+    // who cannot be told by the opening alone will be told by the frames
+    this.#context({}).catch(() => {})
+  }
+
+  /** A ping or a pong came. */
+  control(payload: number): void {
+    this.#arriving.control(payload)
   }
 
   /** One message. What is no frame ends the socket: its sender speaks something else. */
   async receive(data: unknown): Promise<void> {
+    this.#arriving.complete()
+    if (this.#closed) return
+    let done: (() => void) | undefined
     try {
       const frame = readFrame(data)
+      done = this.#arriving.work(bytesHeldBy(frame))
+      if (done === undefined) return
       switch (frame.type) {
         case 'run':
         case 'rejoin':
-          return await this.#open(frame)
+          return await this.#open(frame, done)
         case 'answer':
           return await this.#answer(frame)
         case 'stop':
@@ -120,14 +185,53 @@ class Peer {
           return
       }
     } catch (error) {
-      const { code, message } = describeRejection(error)
-      this.#send({ type: 'error', code, message })
-      this.#socket.close(POLICY_VIOLATION, code)
+      this.#refuse(error)
+    } finally {
+      done?.()
     }
   }
 
   /** The socket has gone. */
   gone(): void {
+    this.#closed = true
+    this.#arriving.end()
+    for (const run of this.#runs.values()) this.#leave(run)
+  }
+
+  /** Bytes came, whatever they are. */
+  #hear(length: number): void {
+    if (!this.#closed) {
+      this.#arriving.chunk(length)
+      this.#owe(length)
+      return
+    }
+    // it was told to go, and sends more than a farewell: nobody keeps that, and the connection ends with the socket's patience. To end it
+    // here would take away what the peer has not read, the reason of its end among it
+    this.#ignored += length
+    if (this.#ignored < MAX_IGNORED) return
+    this.#wire?.removeAllListeners('data')
+    this.#wire?.resume()
+  }
+
+  /** What this socket is sent for what it said. It need not read, but then it may not go on asking. */
+  #owe(length: number): void {
+    if ((this.#socket.bufferedAmount ?? 0) <= HIGH_WATER) this.#unread = 0
+    else this.#unread += length
+    if (this.#unread > MAX_UNREAD) this.#refuse(tooMany('too-many-requests', NOT_READ))
+  }
+
+  /** Says why, and ends the socket. */
+  #refuse(error: unknown, closeCode = POLICY_VIOLATION, reason?: string): void {
+    if (this.#closed) return
+    this.#closed = true
+    const { code, message } = describeRejection(error)
+    const frame: ServerFrame = { type: 'error', code, message }
+    try {
+      if (this.#socket.readyState === OPEN) this.#socket.send(JSON.stringify(frame))
+      this.#socket.close(closeCode, reason ?? code)
+    } catch {
+      // it has gone already
+    }
     for (const run of this.#runs.values()) this.#leave(run)
   }
 
@@ -136,10 +240,11 @@ class Peer {
     run.gone.abort()
   }
 
-  async #open(frame: Untrusted): Promise<void> {
+  async #open(frame: Untrusted, begun: () => void): Promise<void> {
     const { input } = frame
-    const id = frame.type === 'run' && isRecord(input) ? input.runId : frame.runId
-    if (typeof id !== 'string' || this.#runs.has(id)) throw invalid('A run needs an id that no other has.')
+    // replies repeat it, so it has the length of an id
+    const id = checkId('runId', frame.type === 'run' && isRecord(input) ? input.runId : frame.runId)
+    if (this.#runs.has(id)) throw invalid('A run needs an id that no other has.')
     const { maxRuns = 16 } = this.#options
     if (this.#runs.size >= maxRuns) {
       const message = `A socket has at most ${maxRuns} runs at a time.`
@@ -148,7 +253,7 @@ class Peer {
     const run: OpenRun = { id, gone: new AbortController(), replies: new Set(), stop: () => {} }
     this.#runs.set(id, run)
     try {
-      await (frame.type === 'run' ? this.#run(run, frame) : this.#rejoin(run, frame))
+      await (frame.type === 'run' ? this.#run(run, frame, begun) : this.#rejoin(run, frame, begun))
       // what the run has taken is confirmed before its end
       await Promise.all(run.replies)
       if (!run.gone.signal.aborted) this.#send({ type: 'end', runId: id })
@@ -160,21 +265,29 @@ class Peer {
     }
   }
 
-  async #run(run: OpenRun, frame: Untrusted): Promise<void> {
+  async #run(run: OpenRun, frame: Untrusted, begun: () => void): Promise<void> {
     const input = readParsedInput(frame.input)
     const context = await this.#context(frame)
+    begun()
     if (run.gone.signal.aborted) return
     const { goOnFor = 0 } = this.#options
     const holder = this.#holder(context)
-    const { events, stop } = serveRun(this.#agent, input, { context, holder, live: true, goOnFor })
-    run.stop = stop
-    run.gone.signal.addEventListener('abort', () => void events.return?.(), { once: true })
-    await this.#write(run, events)
+    const held = takeRun(ownerOf(holder), this.#agent.limits, frame)
+    try {
+      const { events, stop } = serveRun(this.#agent, input, { context, holder, live: true, goOnFor, held })
+      run.stop = stop
+      run.gone.signal.addEventListener('abort', () => void events.return?.(), { once: true })
+      await this.#write(run, events)
+    } catch (error) {
+      held.release()
+      throw error
+    }
   }
 
-  async #rejoin(run: OpenRun, frame: Untrusted): Promise<void> {
+  async #rejoin(run: OpenRun, frame: Untrusted, begun: () => void): Promise<void> {
     const request = readRejoin(frame.threadId, run.id, frame.lastEventId)
     const holder = this.#holder(await this.#context(frame))
+    begun()
     const events = await openRest(this.#agent, holder, request, run.gone.signal)
     if (events !== undefined) await this.#write(run, events)
   }
@@ -187,8 +300,7 @@ class Peer {
   }
 
   async #answer(frame: Untrusted): Promise<void> {
-    const { id } = frame
-    if (typeof id !== 'string') throw invalid('An answer needs an id.')
+    const id = checkId('The id of an answer', frame.id)
     const reply = this.#deliver(id, frame)
     const replies = this.#runs.get(String(frame.runId))?.replies
     replies?.add(reply)
@@ -199,8 +311,8 @@ class Peer {
   async #deliver(id: string, frame: Untrusted): Promise<void> {
     try {
       const answers = readLiveAnswers(frame)
-      const holder = this.#holder(await this.#context(frame))
-      const delivery = await deliverAnswers(this.#agent, holder, answers)
+      const context = await this.#context(frame)
+      const delivery = await deliverAnswers(this.#agent, this.#holder(context), answers, context)
       if (delivery.status === 'taken') return this.#send({ type: 'answered', id })
       this.#send({ type: 'refused', id, code: delivery.code, message: delivery.message })
     } catch (error) {
@@ -215,12 +327,32 @@ class Peer {
       if (gone.signal.aborted) return
       const last = JSON.stringify(`${id}:${n}`)
       this.#socket.send(`{"type":"events","runId":${runId},"events":[${data}],"id":${last}}`)
-      while ((this.#socket.bufferedAmount ?? 0) > HIGH_WATER && !gone.signal.aborted) await soon()
+      await this.#untilSent(gone.signal)
+    }
+  }
+
+  /** Waits while too much is in the socket. A peer that takes nothing of it for a minute loses the socket, and with it all of its runs. */
+  async #untilSent(gone: AbortSignal): Promise<void> {
+    let least = Number.POSITIVE_INFINITY
+    for (let waited = 0; !gone.aborted; waited += POLL_MS) {
+      const amount = this.#socket.bufferedAmount ?? 0
+      if (amount <= HIGH_WATER) return
+      if (amount < least) waited = 0
+      if (waited > MAX_STALL) {
+        this.#socket.close(POLICY_VIOLATION, 'reader-too-slow')
+        this.gone()
+        throw readerTooSlow('its socket took nothing for a minute')
+      }
+      least = Math.min(least, amount)
+      await soon()
     }
   }
 
   #send(frame: ServerFrame): void {
-    if (this.#socket.readyState === OPEN) this.#socket.send(JSON.stringify(frame))
+    if (this.#socket.readyState !== OPEN) return
+    const text = JSON.stringify(frame)
+    this.#owe(text.length)
+    if (!this.#closed) this.#socket.send(text)
   }
 
   async #context({ headers }: { readonly headers?: unknown }): Promise<RunContext | undefined> {
@@ -228,7 +360,9 @@ class Peer {
     const texts = given.flatMap(([name, value]) =>
       typeof value === 'string' ? [[name.toLowerCase(), value] as const] : [],
     )
-    return this.#options.context?.(Object.fromEntries(texts))
+    const context = await this.#options.context?.(Object.fromEntries(texts))
+    this.#arriving.known(subjectOf(context)?.id)
+    return context
   }
 
   #holder(context: RunContext | undefined): Holder {
@@ -255,12 +389,14 @@ function readFrame(data: unknown): Untrusted {
   const frame = parseBody(data)
   if (!isRecord(frame) || typeof frame.type !== 'string')
     throw invalid('A message must be a frame with a type.')
-  return { ...frame, type: frame.type }
+  // what else there is must not be held for as long as a run is open
+  const { type, input, id, threadId, runId, lastEventId, resume, headers } = frame
+  return { type, input, id, threadId, runId, lastEventId, resume, headers }
 }
 
 /** Browsers' sockets tell nobody when they have sent what was waiting. */
 function soon(): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, 20)
+    setTimeout(resolve, POLL_MS)
   })
 }

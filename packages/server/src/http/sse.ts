@@ -3,7 +3,8 @@ import type { LoggedEvent } from '../run-log/run-log.js'
 /** Headers of an event stream. No CORS: which origins may read it is the application's to say. */
 export const SSE_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-store',
+  // compression would hold events back until a block of it is full
+  'cache-control': 'no-store, no-transform',
   'x-accel-buffering': 'no',
 } as const
 
@@ -46,7 +47,8 @@ export function framesOf<T>(
       }
     },
     cancel() {
-      void items.return?.()
+      // an iterator of the application may throw as it is closed; nobody is left to hear it
+      Promise.resolve(items.return?.()).catch(() => {})
     },
   }
 }

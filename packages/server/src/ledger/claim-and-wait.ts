@@ -1,3 +1,4 @@
+import { anySignal } from '../encoding/signals.js'
 import type { ApprovalRef, ClaimResult, Ledger, LedgerAnswer } from './ledger.js'
 
 export interface ClaimOptions {
@@ -23,15 +24,15 @@ export async function claimAndWait(
   options: ClaimOptions,
 ): Promise<ClaimResult> {
   const deadline = AbortSignal.timeout(options.waitMs)
-  const stop = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal])
+  const stop = anySignal([deadline, options.signal])
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     const round = new AbortController()
     // listening begins before the claim, so that a change in between is not missed
-    const woken = wakeUp(ledger, ref, AbortSignal.any([stop, round.signal]))
+    const woken = wakeUp(ledger, ref, anySignal([stop, round.signal]))
     try {
       const result = await ledger.claim(ref, answer, holder, options.leaseMs)
       if (result.status !== 'in-progress' || stop.aborted) return result
-      await Promise.race([woken, sleep(pause, AbortSignal.any([stop, round.signal]))])
+      await Promise.race([woken, sleep(pause, anySignal([stop, round.signal]))])
     } finally {
       round.abort()
     }

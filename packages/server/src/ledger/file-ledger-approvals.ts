@@ -1,3 +1,4 @@
+import { CALL_OF_RECORD } from './file-ledger-schema.js'
 import { column, type Database, type SqliteStatement } from './file-ledger-sqlite.js'
 import type { ApprovalRecord, ApprovalRef, ApprovalState, LedgerEntry, Owner } from './ledger.js'
 import { keptUntil } from './ledger-row.js'
@@ -11,6 +12,7 @@ export class FileApprovals {
   readonly #insert: SqliteStatement
   readonly #update: SqliteStatement
   readonly #unsettled: SqliteStatement
+  readonly #settled: SqliteStatement
   readonly #sweep: SqliteStatement
   readonly #sizes: SqliteStatement
 
@@ -25,6 +27,10 @@ export class FileApprovals {
     this.#update = database.prepare('update approvals set state = ?, open = ?, kept_until = ? where key = ?')
     this.#unsettled = database.prepare(
       'select record, state from approvals where thread = ? and open = 1 order by seq',
+    )
+    this.#settled = database.prepare(
+      `select max(seq), record, state, open from approvals
+       where thread = ? and ${CALL_OF_RECORD} in (select value from json_each(?)) group by ${CALL_OF_RECORD}`,
     )
     this.#sweep = database.prepare(
       'delete from approvals where seq in (select seq from approvals where kept_until <= ? limit ?)',
@@ -41,6 +47,11 @@ export class FileApprovals {
 
   unsettled(owner: Owner, threadId: string): LedgerEntry[] {
     return this.#unsettled.all(threadKey(owner, threadId)).map(entryOf)
+  }
+
+  settled(owner: Owner, threadId: string, toolCallIds: readonly string[]): LedgerEntry[] {
+    const rows = this.#settled.all(threadKey(owner, threadId), JSON.stringify(toolCallIds))
+    return rows.filter((row) => Number(column(row, 'open')) === 0).map(entryOf)
   }
 
   /** Whether there was room for it. Only what has outlived its time makes room. */

@@ -23,6 +23,9 @@ const TABLES = [
   'create table audit (seq integer primary key, entry text not null)',
 ]
 
+/** The call that a record is about. */
+export const CALL_OF_RECORD = `json_extract(record, '$.toolCallId')`
+
 /** Makes the tables of a new file. Answers the ledger's id, which lives in the file. */
 export function prepareTables(database: Database, id: string | undefined): string {
   const version = () => Number(column(database.prepare('pragma user_version').get(), 'user_version'))
@@ -31,6 +34,10 @@ export function prepareTables(database: Database, id: string | undefined): strin
       throw new Error('a newer version of Countersign has written it. Update this one, or use another file.')
     }
     if (version() === 0) create(database, id ?? randomId('file_'))
+    // later than the tables: a file that has none gets it now
+    database
+      .prepare(`create index if not exists approvals_of_call on approvals (thread, ${CALL_OF_RECORD})`)
+      .run()
     return String(column(database.prepare(`select value from meta where name = 'id'`).get(), 'value'))
   })
 }

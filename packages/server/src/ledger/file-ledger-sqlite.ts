@@ -1,4 +1,4 @@
-import { mkdir, open } from 'node:fs/promises'
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CountersignError } from '@countersign/core'
@@ -35,7 +35,7 @@ export interface Database {
 }
 
 /**
- * Opens the file, which only its own user may read, and makes it if there is none.
+ * Opens the file, which only its own user may read from now on, and makes it if there is none.
  *
  * @throws CountersignError `ledger-unavailable` where no SQLite can be had, or the file cannot be used; the message says why.
  */
@@ -45,13 +45,32 @@ export async function openDatabase(path: string, given: SqliteModule | undefined
   try {
     await mkdir(dirname(path), { recursive: true })
     // SQLite gives its journals the mode of the file, so they are as private
-    await (await open(path, 'a', 0o600)).close()
+    for (const file of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`])
+      await keepPrivate(file, file === path)
     connection = new DatabaseSync(path)
     connection.exec(`pragma busy_timeout = ${BUSY_MS}`)
     return database(path, connection, await settle(connection))
   } catch (error) {
     connection?.close()
     throw unavailable(path, error)
+  }
+}
+
+/** Makes a file that is missing where it is to be made, and closes one to others that they could read until now. */
+async function keepPrivate(path: string, make: boolean): Promise<void> {
+  let file: FileHandle
+  try {
+    file = await open(path, make ? 'a' : 'r', 0o600)
+  } catch (error) {
+    if (make) throw error
+    return
+  }
+  try {
+    const { mode } = await file.stat()
+    // Windows has no such modes
+    if ((mode & 0o077) !== 0 && process.platform !== 'win32') await file.chmod(0o600)
+  } finally {
+    await file.close()
   }
 }
 

@@ -102,6 +102,10 @@ export async function fileLedger(path: string, options: FileLedgerOptions = {}):
       return database.read(() => approvals.unsettled(owner, threadId)).map((row) => entryAt(row, at))
     },
 
+    async settled(owner, threadId, toolCallIds) {
+      return database.read(() => approvals.settled(owner, threadId, toolCallIds))
+    },
+
     async claim(ref, answer, holder, leaseMs) {
       return change(ref, { status: 'not-issued' }, (row) =>
         claimRow(row, answer, holder, { now: now(), leaseMs, revision: grants.revision() }),

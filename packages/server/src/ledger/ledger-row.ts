@@ -1,4 +1,5 @@
 import {
+  ANSWERED_KEPT_MS,
   type ApprovalRecord,
   type ApprovalState,
   CLOCK_SKEW_MS,
@@ -7,6 +8,7 @@ import {
   type LedgerAnswer,
   type LedgerEntry,
   MAX_REASON_LENGTH,
+  NEVER,
   type ReclaimResult,
   type RenewResult,
   type StoredOutcome,
@@ -26,9 +28,14 @@ export function stateAt(state: ApprovalState, now: number): ApprovalState {
   return { phase: 'interrupted', answer, holder, revision }
 }
 
-/** Until when a row must be kept. A call at work is kept past its expiry, for as long as its lease holds. */
+/**
+ * Until when a row must be kept. A call at work is kept past its expiry, for as long as its lease holds. One that never expires is let go
+ * {@link ANSWERED_KEPT_MS} after its answer: a repeat is then refused, as of any question that the ledger does not know.
+ */
 export function keptUntil({ record, state }: LedgerEntry): number {
-  const until = record.expiresAt + CLOCK_SKEW_MS
+  const answeredAt = state.phase === 'issued' ? undefined : state.answer.at
+  const letGo = record.expiresAt >= NEVER && answeredAt !== undefined
+  const until = letGo ? answeredAt + ANSWERED_KEPT_MS : record.expiresAt + CLOCK_SKEW_MS
   return state.phase === 'claimed' ? Math.max(until, state.leaseUntil) : until
 }
 
@@ -101,6 +108,8 @@ export function completeRow(
     case 'interrupted': {
       if (current.holder !== holder) return { result: { status: 'fenced' } }
       const late = current.phase === 'interrupted'
+      // handing out is the start of a call, and of this one others may have been told that it will not start any more
+      if (late && outcome.type === 'handed-out') return { result: { status: 'fenced' } }
       const { answer, revision } = current
       return {
         result: { status: 'recorded', late },

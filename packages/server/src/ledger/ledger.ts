@@ -1,4 +1,4 @@
-import type { ApprovalErrorCode, ApprovalScope } from '@countersign/core'
+import { type ApprovalErrorCode, type ApprovalScope, CountersignError } from '@countersign/core'
 import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from './grant.js'
 
 export type { ApprovalScope } from '@countersign/core'
@@ -90,20 +90,22 @@ export type ToolOutcome =
   | { readonly type: 'handed-out'; readonly arguments: string }
   /** It may or may not have run (an abort or a timeout after the start). The row becomes `interrupted`, not `done`. */
   | { readonly type: 'interrupted'; readonly message?: string | undefined }
-
-/** How a settled question ended; a repeat of the same answer returns it. */
-export type StoredOutcome =
-  | Exclude<ToolOutcome, { type: 'interrupted' }>
+  /** It was approved and has not started: the policy forbids it by now. */
   | { readonly type: 'denied'; readonly reason?: string | undefined }
+  /** It was approved and has not started: its time was over, or what it was bound to has changed. */
   | {
       readonly type: 'cancelled'
       readonly reason?: string | undefined
       readonly code?: ApprovalErrorCode | undefined
     }
+
+/** How a settled question ended; a repeat of the same answer returns it. */
+export type StoredOutcome =
+  | Exclude<ToolOutcome, { type: 'interrupted' }>
   /** Too large to keep, or dropped before its record: SHA-256 (base64url) and size of the outcome's JSON. */
   | {
       readonly type: 'unavailable'
-      readonly of: 'result' | 'error' | 'handed-out'
+      readonly of: Exclude<ToolOutcome['type'], 'interrupted'>
       readonly hash: string
       readonly bytes: number
     }
@@ -232,6 +234,14 @@ export interface Ledger {
   unsettled(owner: Owner, threadId: string): Promise<readonly LedgerEntry[]>
 
   /**
+   * Of each of these calls the approval that was issued last, where it is `done`; in any order. A run asks once, for all calls of its history.
+   * Optional: without it, what a client says of a settled call is checked only where the call still names its approval.
+   */
+  readonly settled?:
+    | ((owner: Owner, threadId: string, toolCallIds: readonly string[]) => Promise<readonly LedgerEntry[]>)
+    | undefined
+
+  /**
    * Takes up an answer. An approval becomes `claimed` by `holder` for `leaseMs`; deny, cancel and expire are `done` in this step.
    * The same answer again (same decision, scope and arguments; `reason` is ignored) never succeeds twice. `holder` is new for
    * every attempt, as `randomId` makes it: it is what fences an attempt that was given up.
@@ -241,7 +251,10 @@ export interface Ledger {
   /** Extends the lease. A lapsed lease stays lost, also when nobody took the claim over. */
   renew(ref: ApprovalRef, holder: string, leaseMs: number): Promise<RenewResult>
 
-  /** Records the outcome, by the holder of the claim only; up to {@link MAX_OUTCOME_BYTES}, beyond it hash and size. */
+  /**
+   * Records the outcome, by the holder of the claim only; up to {@link MAX_OUTCOME_BYTES}, beyond it hash and size. `handed-out` is refused
+   * (`fenced`) once the lease was lost: the call has not started, and others may have been told that it was interrupted.
+   */
   complete(ref: ApprovalRef, holder: string, outcome: ToolOutcome): Promise<CompleteResult>
 
   /**
@@ -283,13 +296,27 @@ export const MAX_OUTCOME_BYTES = 256 * 1024
 /** Longer reasons are cut, in characters. */
 export const MAX_REASON_LENGTH = 4096
 
+/** The end of time for a `Date`: `expiresAt` of a record that never expires. */
+export const NEVER = 8_640_000_000_000_000
+
+/** How long the record of a question that never expires is kept after its answer, in milliseconds: seven days. */
+export const ANSWERED_KEPT_MS = 7 * 24 * 60 * 60 * 1000
+
 /** How long records outlive their expiry, for clocks that differ, in milliseconds. */
 export const CLOCK_SKEW_MS = 60_000
 
 /**
  * One key out of several parts, so that no two lists of parts share a key: each is preceded by its length.
  * `null` (no owner) differs from every string.
+ *
+ * @throws CountersignError `invalid-argument` for a part that is no text: its length and its words say nothing of what it holds.
  */
 export function ledgerKey(...parts: readonly (string | null | undefined)[]): string {
-  return parts.map((part) => (part == null ? '-' : `${part.length}:${part}`)).join('')
+  return parts
+    .map((part) => {
+      if (part == null) return '-'
+      if (typeof part === 'string') return `${part.length}:${part}`
+      throw new CountersignError('invalid-argument', `A key of the ledger must be text, not ${typeof part}.`)
+    })
+    .join('')
 }

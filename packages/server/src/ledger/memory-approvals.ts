@@ -14,23 +14,45 @@ interface Row extends LedgerEntry {
   readonly size: number
 }
 
+/** What the rows of one owner take. */
+interface OwnerUse {
+  rows: number
+  size: number
+  /** Keys of this owner's outcomes that may be dropped, oldest first. */
+  readonly droppable: Set<string>
+}
+
+interface ApprovalLimits {
+  readonly maxRecords: number
+  readonly maxSize: number
+  readonly maxRecordsPerOwner: number
+  readonly maxSizePerOwner: number
+}
+
 /**
- * The approvals of a memory ledger: rows by owner, thread and id, within a number of rows and a number of characters. Stored
- * outcomes give way to records, oldest first; a record that has not outlived its expiry gives way to nothing.
+ * The approvals of a memory ledger: rows by owner, thread and id, within a number of rows and a number of characters, of each owner and of
+ * all. Stored outcomes give way to records, the owner's own first, then the oldest; a record that has not outlived its time gives way to
+ * nothing.
  */
 export class MemoryApprovals {
   readonly #rows = new Map<string, Row>()
   /** Keys of the rows of each thread that are not done. */
   readonly #unsettled = new Map<string, Set<string>>()
+  /** The key of the row that was issued last for a call. */
+  readonly #ofCall = new Map<string, string>()
   /** Outcomes that may be dropped, oldest first, with what is then kept of them. */
-  readonly #droppable = new Map<string, { readonly size: number; readonly trace: UnavailableOutcome }>()
+  readonly #droppable = new Map<
+    string,
+    { readonly owner: Owner; readonly size: number; readonly trace: UnavailableOutcome }
+  >()
+  readonly #owners = new Map<Owner, OwnerUse>()
   #size = 0
   /** Nothing can be swept before this time, milliseconds since the epoch. */
   #sweepFrom = Number.POSITIVE_INFINITY
   /** Sweeping waits until this many rows, so that its cost stays constant per row. */
   #sweepAt = 1024
 
-  constructor(private readonly limits: { readonly maxRecords: number; readonly maxSize: number }) {}
+  constructor(private readonly limits: ApprovalLimits) {}
 
   get(ref: ApprovalRef): Row | undefined {
     return this.#rows.get(rowKey(ref))
@@ -41,14 +63,23 @@ export class MemoryApprovals {
     return [...keys].flatMap((key) => this.#rows.get(key) ?? [])
   }
 
+  settled(owner: Owner, threadId: string, toolCallIds: readonly string[]): LedgerEntry[] {
+    return toolCallIds.flatMap((toolCallId) => {
+      const key = this.#ofCall.get(ledgerKey(owner, threadId, toolCallId))
+      const row = key === undefined ? undefined : this.#rows.get(key)
+      return row?.state.phase === 'done' ? [row] : []
+    })
+  }
+
   /** Whether there was room for it. */
   insert(record: ApprovalRecord, now: number): boolean {
     const size = JSON.stringify(record).length
     if (this.#rows.size >= this.#sweepAt) this.#sweep(now)
-    if (!this.#hasRoom(1, size)) this.#sweep(now)
-    if (!this.#makeRoom(1, size)) return false
-    this.#size += size
+    if (!this.#hasRoom(record.owner, 1, size)) this.#sweep(now)
+    if (!this.#makeRoom(record.owner, 1, size)) return false
+    this.#use(record.owner, 1, size)
     this.#put({ record, state: { phase: 'issued' }, size })
+    this.#ofCall.set(callKey(record), rowKey(record))
     return true
   }
 
@@ -61,9 +92,14 @@ export class MemoryApprovals {
     this.#forgetOutcome(rowKey(row.record))
     const size = row.size - editSize(row.state) + editSize(state)
     const outcomeSize = trace?.bytes ?? 0
-    if (!this.#makeRoom(0, size - row.size + outcomeSize)) return false
-    this.#size += size - row.size + outcomeSize
-    if (trace !== undefined) this.#droppable.set(rowKey(row.record), { size: outcomeSize, trace })
+    const { owner } = row.record
+    const key = rowKey(row.record)
+    if (!this.#makeRoom(owner, 0, size - row.size + outcomeSize)) return false
+    const use = this.#use(owner, 0, size - row.size + outcomeSize)
+    if (trace !== undefined) {
+      this.#droppable.set(key, { owner, size: outcomeSize, trace })
+      use.droppable.add(key)
+    }
     this.#put({ record: row.record, state, size })
     return true
   }
@@ -74,24 +110,54 @@ export class MemoryApprovals {
     this.#index(row.record, row.state)
   }
 
-  #hasRoom(rows: number, size: number): boolean {
-    return this.#rows.size + rows <= this.limits.maxRecords && this.#size + size <= this.limits.maxSize
+  /** Counts what an owner takes, or gives back. Whoever has nothing is forgotten. */
+  #use(owner: Owner, rows: number, size: number): OwnerUse {
+    const use = this.#owners.get(owner) ?? { rows: 0, size: 0, droppable: new Set<string>() }
+    this.#size += size
+    use.rows += rows
+    use.size += size
+    if (use.rows > 0) this.#owners.set(owner, use)
+    else this.#owners.delete(owner)
+    return use
   }
 
-  #makeRoom(rows: number, size: number): boolean {
+  /** What one owner may take. Who has no name shares with all who have none, and leaves room for the others. */
+  #share(owner: Owner): { readonly rows: number; readonly size: number } {
+    const { maxRecords, maxSize, maxRecordsPerOwner, maxSizePerOwner } = this.limits
+    if (owner === null) return { rows: Math.ceil(maxRecords / 2), size: Math.ceil(maxSize / 2) }
+    return { rows: maxRecordsPerOwner, size: maxSizePerOwner }
+  }
+
+  #hasRoom(owner: Owner, rows: number, size: number): boolean {
+    const own = this.#owners.get(owner)
+    const share = this.#share(owner)
+    return (
+      this.#rows.size + rows <= this.limits.maxRecords &&
+      this.#size + size <= this.limits.maxSize &&
+      (own?.rows ?? 0) + rows <= share.rows &&
+      (own?.size ?? 0) + size <= share.size
+    )
+  }
+
+  #makeRoom(owner: Owner, rows: number, size: number): boolean {
     if (size <= 0 && rows === 0) return true
+    const own = this.#owners.get(owner)
+    for (const key of own?.droppable ?? []) {
+      if ((own?.size ?? 0) + size <= this.#share(owner).size) break
+      this.#dropOutcome(key)
+    }
     for (const key of this.#droppable.keys()) {
       if (this.#size + size <= this.limits.maxSize) break
       this.#dropOutcome(key)
     }
-    return this.#hasRoom(rows, size)
+    return this.#hasRoom(owner, rows, size)
   }
 
   #forgetOutcome(key: string): UnavailableOutcome | undefined {
     const dropped = this.#droppable.get(key)
     if (dropped === undefined) return undefined
     this.#droppable.delete(key)
-    this.#size -= dropped.size
+    this.#use(dropped.owner, 0, -dropped.size).droppable.delete(key)
     return dropped.trace
   }
 
@@ -117,8 +183,9 @@ export class MemoryApprovals {
   #remove(key: string, row: Row): void {
     this.#dropOutcome(key)
     this.#rows.delete(key)
-    this.#size -= row.size
+    this.#use(row.record.owner, -1, -row.size)
     this.#unindex(row.record)
+    if (this.#ofCall.get(callKey(row.record)) === key) this.#ofCall.delete(callKey(row.record))
   }
 
   #index(record: ApprovalRecord, state: ApprovalState): void {
@@ -143,6 +210,10 @@ export class MemoryApprovals {
 /** The key of an approval in a map. */
 export function rowKey({ owner, threadId, approvalId }: ApprovalRef): string {
   return ledgerKey(owner, threadId, approvalId)
+}
+
+function callKey({ owner, threadId, toolCallId }: ApprovalRecord): string {
+  return ledgerKey(owner, threadId, toolCallId)
 }
 
 function editSize(state: ApprovalState): number {

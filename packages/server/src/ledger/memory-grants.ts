@@ -2,11 +2,11 @@ import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from '
 import { isLive, matches, newGrant, takeGrant } from './grant-row.js'
 import { ledgerKey } from './ledger.js'
 
-/** The grants of a memory ledger, by owner and thread. What does not fit is evicted, oldest first: it is asked again. */
+/** The grants of a memory ledger, by owner and thread. What does not fit is evicted, of the owner who has the most: it is asked again. */
 export class MemoryGrants {
   /** By owner and thread, in the order of the last grant made there. */
   readonly #threads = new Map<string, Map<string, Grant>>()
-  /** The keys of an owner's threads. */
+  /** The keys of an owner's threads, in the same order. */
   readonly #owners = new Map<string, Set<string>>()
   /** The revision of each owner's last revocation; an owner not in it counts as revoked at the floor. */
   readonly #revoked = new Map<string, number>()
@@ -77,17 +77,20 @@ export class MemoryGrants {
     this.#threads.set(key, grants)
     const threads = this.#owners.get(owner)
     if (threads === undefined) this.#owners.set(owner, new Set([key]))
-    else threads.add(key)
+    else {
+      threads.delete(key)
+      threads.add(key)
+    }
     this.#evictThreads()
     return grants
   }
 
   #evictThreads(): void {
-    for (const [key, grants] of this.#threads) {
-      if (this.#threads.size <= this.limits.maxThreads) return
-      const [grant] = grants.values()
-      if (grant === undefined) this.#threads.delete(key)
-      else this.#forget(grant.owner, key)
+    while (this.#threads.size > this.limits.maxThreads) {
+      const [most] = [...this.#owners].reduce((one, other) => (other[1].size > one[1].size ? other : one))
+      const [oldest] = this.#owners.get(most) ?? []
+      if (oldest === undefined) return
+      this.#forget(most, oldest)
     }
   }
 

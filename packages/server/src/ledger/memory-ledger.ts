@@ -15,13 +15,23 @@ export interface MemoryLedgerOptions {
   readonly maxRecords?: number | undefined
   /** Characters of arguments and outcomes kept at once. Default 256 Mi. */
   readonly maxSize?: number | undefined
-  /** Threads with grants kept at once; the one with the oldest grant goes first. Default 10,000. */
+  /**
+   * Approvals kept for one person; beyond it none is issued to this person. Default a tenth of `maxRecords`. Requests without a subject
+   * together get half of `maxRecords`.
+   */
+  readonly maxRecordsPerOwner?: number | undefined
+  /**
+   * Characters of arguments and outcomes kept for one person, whose stored outcomes go before others'. Default a tenth of `maxSize`.
+   * Requests without a subject together get half of `maxSize`.
+   */
+  readonly maxSizePerOwner?: number | undefined
+  /** Threads with grants kept at once; of the person who has the most, the one with the oldest grant goes first. Default 10,000. */
   readonly maxGrantThreads?: number | undefined
   /** Grants kept for one thread; the oldest goes first. Default 256. */
   readonly maxGrantsPerThread?: number | undefined
   /** Lifetime of a grant that names none, in milliseconds. Default seven days. */
   readonly grantTtl?: number | undefined
-  /** Lines of the audit trail kept; the oldest go first. Default 10,000. */
+  /** Lines of the audit trail kept; of the persons who have the most, the oldest go first. Default 10,000. */
   readonly maxAuditEntries?: number | undefined
 }
 
@@ -32,10 +42,15 @@ export interface MemoryLedgerOptions {
  * @throws CountersignError `invalid-option` when a limit is not a positive integer.
  */
 export function memoryLedger(options: MemoryLedgerOptions = {}): Ledger {
-  const { id = randomId('memory_'), now = Date.now } = options
+  const { now = Date.now } = options
+  let { id } = options
+  const maxRecords = limit('maxRecords', options.maxRecords, 100_000)
+  const maxSize = limit('maxSize', options.maxSize, 256 * 1024 * 1024)
   const approvals = new MemoryApprovals({
-    maxRecords: limit('maxRecords', options.maxRecords, 100_000),
-    maxSize: limit('maxSize', options.maxSize, 256 * 1024 * 1024),
+    maxRecords,
+    maxSize,
+    maxRecordsPerOwner: limit('maxRecordsPerOwner', options.maxRecordsPerOwner, Math.ceil(maxRecords / 10)),
+    maxSizePerOwner: limit('maxSizePerOwner', options.maxSizePerOwner, Math.ceil(maxSize / 10)),
   })
   const grants = new MemoryGrants({
     maxThreads: limit('maxGrantThreads', options.maxGrantThreads, 10_000),
@@ -47,7 +62,11 @@ export function memoryLedger(options: MemoryLedgerOptions = {}): Ledger {
 
   // Between reading a row and writing it nothing is awaited: that is what makes each operation atomic.
   return {
-    id,
+    // made when it is first needed: where modules are evaluated, workers have no random values
+    get id() {
+      id ??= randomId('memory_')
+      return id
+    },
     durable: false,
 
     async issue(record) {
@@ -66,6 +85,10 @@ export function memoryLedger(options: MemoryLedgerOptions = {}): Ledger {
     async unsettled(owner, threadId) {
       const at = now()
       return approvals.unsettled(owner, threadId).map((entry) => entryAt(entry, at))
+    },
+
+    async settled(owner, threadId, toolCallIds) {
+      return approvals.settled(owner, threadId, toolCallIds)
     },
 
     async claim(ref, answer, holder, leaseMs) {
@@ -151,17 +174,42 @@ function limit(option: keyof MemoryLedgerOptions, value: number | undefined, fal
 }
 
 function auditRing(capacity: number) {
-  const entries: AuditEntry[] = []
+  let entries: readonly AuditEntry[] = []
+  let fresh: AuditEntry[] = []
   return {
     append(entry: AuditEntry): void {
-      entries.push(entry)
+      fresh.push(entry)
       // in halves, so that an append costs the same however long the trail is
-      if (entries.length >= 2 * capacity) entries.splice(0, entries.length - capacity)
+      if (fresh.length < capacity) return
+      entries = newest([...entries, ...fresh], capacity)
+      fresh = []
     },
     async *entries(): AsyncIterable<AuditEntry> {
-      yield* entries.slice(-capacity)
+      yield* newest([...entries, ...fresh], capacity)
     },
   }
+}
+
+/** The newest lines of each owner, so many that all fit: nobody pushes out the lines of those who have fewer. */
+function newest(entries: readonly AuditEntry[], capacity: number): readonly AuditEntry[] {
+  if (entries.length <= capacity) return entries
+  const counts = new Map<string, number>()
+  for (const { ownerHash } of entries) counts.set(ownerHash, (counts.get(ownerHash) ?? 0) + 1)
+  // whoever has fewer lines than an equal share leaves the rest to the others
+  let [left, owners, share] = [capacity, counts.size, 0]
+  for (const count of [...counts.values()].sort((a, b) => a - b)) {
+    share = Math.max(1, Math.floor(left / owners))
+    if (count > share) break
+    left -= count
+    owners -= 1
+  }
+  const seen = new Map<string, number>()
+  const kept = entries.toReversed().filter(({ ownerHash }) => {
+    const newer = seen.get(ownerHash) ?? 0
+    seen.set(ownerHash, newer + 1)
+    return newer < share
+  })
+  return kept.slice(0, capacity).reverse()
 }
 
 function waitingRoom() {

@@ -1,4 +1,4 @@
-import { encodeBase64url } from '../encoding/base64url.js'
+import { sha256 } from '../encoding/digest.js'
 import { MAX_OUTCOME_BYTES, type StoredOutcome, type ToolOutcome } from './ledger.js'
 
 /** An outcome as a row may hold it: never larger than {@link MAX_OUTCOME_BYTES}. */
@@ -22,9 +22,8 @@ export function outcomeSize(outcome: ToolOutcome | StoredOutcome): number {
 export async function unavailable(
   outcome: Exclude<ToolOutcome, { type: 'interrupted' }>,
 ): Promise<UnavailableOutcome> {
-  const bytes = utf8.encode(JSON.stringify(outcome))
-  const hash = new Uint8Array(await globalThis.crypto.subtle.digest('SHA-256', bytes))
-  return { type: 'unavailable', of: outcome.type, hash: encodeBase64url(hash), bytes: bytes.length }
+  const hash = await sha256(JSON.stringify(outcome))
+  return { type: 'unavailable', of: outcome.type, hash, bytes: outcomeSize(outcome) }
 }
 
 const utf8 = new TextEncoder()

@@ -1,7 +1,7 @@
 import { failed } from '@countersign/core'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import { newApprovalId } from '../encoding/ids.js'
-import { createChannel, type Emit } from '../scope/channel.js'
+import { createChannel, type Outlet } from '../scope/channel.js'
 import type { PlannedCall } from './calls.js'
 import type { ApprovalRequestedEvent } from './events.js'
 import { type ApprovedCall, planApprovals, type RejectedCall, type Verdict } from './plan.js'
@@ -58,7 +58,7 @@ export function planFromQueue<Call extends PlannedCall = PlannedCall>(
       approved: sorted.approved,
       pending,
       approvalRequests: inTurn(pending.map(requestOf)),
-      decisions: createChannel((emit, gone) => decideAll(pending, answers, options, emit, gone)),
+      decisions: createChannel((outlet) => decideAll(pending, answers, options, outlet)),
     }
   }
 }
@@ -75,8 +75,7 @@ async function decideAll<Call extends PlannedCall>(
   calls: readonly AskedCall<Call>[],
   answers: AnswerSource,
   { signal, reason }: LivePlanOptions,
-  emit: Emit<DecidedCall<Call>>,
-  gone: AbortSignal,
+  { emit, gone }: Outlet<DecidedCall<Call>>,
 ): Promise<void> {
   const stop = new AbortController()
   const stops = [gone, signal].filter((one) => one !== undefined)

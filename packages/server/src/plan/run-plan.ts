@@ -5,10 +5,13 @@ import {
   type Message,
   type ToolOutcome,
 } from '@countersign/core'
-import { createChannel, type Emit } from '../scope/channel.js'
+import { anySignal } from '../encoding/signals.js'
+import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
 import { readCall } from '../tools/call.js'
 import { executeTool, outcomeOf } from '../tools/execute.js'
 import { createLimiter, type Limiter } from '../tools/limiter.js'
+import { reportedData } from '../tools/progress.js'
+import { logThrown } from '../tools/tool-errors.js'
 import { createToolkit, type Toolkit } from '../tools/toolkit.js'
 import type { PlannedCall } from './calls.js'
 import type { PlanEvent } from './events.js'
@@ -25,6 +28,8 @@ export interface RunPlanOptions {
   readonly context?: Readonly<Record<string, unknown>> | undefined
   /** The conversation so far, for its tools. */
   readonly messages?: readonly Message[] | undefined
+  /** Gets what a tool threw; its output says only that it failed, unless it is a `ToolError`. Default `console.warn`. */
+  readonly warn?: ((message: string, error?: unknown) => void) | undefined
 }
 
 /** What {@link runPlan} carries out: a plan that is decided, or one that is decided as it goes. */
@@ -43,11 +48,17 @@ export type RunnablePlan = Pick<ApprovalPlan<PlannedCall>, 'approved' | 'rejecte
 export function runPlan(plan: RunnablePlan, options: RunPlanOptions): AsyncIterableIterator<PlanEvent> {
   const toolkit = createToolkit(options.tools)
   const limit = createLimiter(mostAtOnce(options.concurrency ?? 'unbounded'))
-  return createChannel(async (emit, gone) => {
-    const stop = AbortSignal.any([gone, options.signal].filter((signal) => signal !== undefined))
-    const run = new PlanRun({ toolkit, limit, stop, emit, options })
+  const write = async (outlet: Outlet<PlanEvent>) => {
+    const stop = anySignal([outlet.gone, options.signal])
+    const run = new PlanRun({ toolkit, limit, stop, outlet, options })
     await Promise.all('decisions' in plan ? run.live(plan) : run.decided(plan))
-  })
+  }
+  return createChannel(write, { sizeOf })
+}
+
+/** Reports are JSON. Requests and outputs are the application's own values, one of each for a call. */
+function sizeOf(event: PlanEvent): number {
+  return jsonSize(event.type === 'progress' ? JSON.stringify(event.data) : '')
 }
 
 function mostAtOnce(concurrency: number | 'unbounded'): number {
@@ -64,7 +75,7 @@ interface PlanScope {
   readonly toolkit: Toolkit
   readonly limit: Limiter
   readonly stop: AbortSignal
-  readonly emit: Emit<PlanEvent>
+  readonly outlet: Outlet<PlanEvent>
   readonly options: RunPlanOptions
 }
 
@@ -84,7 +95,7 @@ class PlanRun {
   }
 
   async #ask({ approvalRequests }: LivePlan<PlannedCall>): Promise<void> {
-    for await (const request of approvalRequests) await this.#scope.emit(request)
+    for await (const request of approvalRequests) await this.#scope.outlet.emit(request)
   }
 
   async #follow({ pending, decisions }: LivePlan<PlannedCall>): Promise<void> {
@@ -112,13 +123,19 @@ class PlanRun {
   }
 
   async #execute({ call, verdict }: ApprovedCall<PlannedCall>): Promise<ToolOutcome> {
-    const { toolkit, stop, emit, options } = this.#scope
+    const { toolkit, stop, outlet, options } = this.#scope
     const { toolCallId, toolName } = call
     const read = await readCall(toolkit, { id: toolCallId, name: toolName, arguments: call.arguments })
     if (!read.ok) return read.failure
     const { tool, input } = read.call
     if (tool.location !== 'server') return failed('execution_error', `${toolName} runs in the client only.`)
     const { messages = [], context = {} } = options
+    const reported = (data: unknown): PlanEvent => ({
+      type: 'progress',
+      toolCallId,
+      toolName,
+      data: reportedData(toolName, data),
+    })
     const execution = await executeTool({
       tool,
       input,
@@ -131,13 +148,16 @@ class PlanRun {
         approved: verdict !== undefined,
         idempotencyKey: call.approvalId ?? toolCallId,
       },
-      report: (data) => emit({ type: 'progress', toolCallId, toolName, data }),
+      stream: (data) => outlet.emit(reported(data)),
+      report: (data) => outlet.report(reported(data)),
       ask: async () => ({ action: 'decline', reason: 'Nobody was asked: there is no run here.' }),
     })
+    if (execution.kind === 'threw')
+      logThrown(options.warn ?? console.warn, execution.error, toolName, toolCallId)
     return outcomeOf(execution)
   }
 
   #output({ toolCallId, toolName }: PlannedCall, outcome: ToolOutcome): Promise<void> {
-    return this.#scope.emit({ type: 'output', toolCallId, toolName, outcome })
+    return this.#scope.outlet.emit({ type: 'output', toolCallId, toolName, outcome })
   }
 }

@@ -14,6 +14,9 @@ export interface MemoryRunLogOptions {
   readonly now?: (() => number) | undefined
 }
 
+/** Events that one reader is handed at once: one that stalls holds no more than these. */
+const MAX_BATCH = 64
+
 interface KeptRun {
   readonly events: string[]
   readonly readers: Set<() => void>
@@ -105,7 +108,9 @@ async function* follow(
   let read = after
   while (!signal.aborted && record.state !== 'dropped') {
     const from = read
-    const batch = record.events.slice(from).map((data, index) => ({ n: from + index + 1, data }))
+    const batch = record.events
+      .slice(from, from + MAX_BATCH)
+      .map((data, index) => ({ n: from + index + 1, data }))
     read += batch.length
     if (batch.length > 0) yield batch
     else if (record.state === 'open') await woken(record, signal)

@@ -3,7 +3,6 @@ import {
   CountersignError,
   createChatState,
   type Interrupt,
-  type RunAgentInput,
   readMessages,
   step,
   type TokenUsage,
@@ -11,32 +10,41 @@ import {
 } from '@countersign/core'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { type SessionGrants, sessionGrants } from '../gate/session-grants.js'
+import type { FullLimits } from '../limits.js'
 import type { RunLog } from '../run-log/run-log.js'
-import { createChannel } from '../scope/channel.js'
+import { createChannel, type Outlet } from '../scope/channel.js'
+import { eventSize } from '../scope/event-size.js'
 import { type AgentOptions, readSettings } from '../scope/settings.js'
-import { driveRun, type RunOptions, type RunOrigin } from './run.js'
+import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
+import { driveRun, type RunInput, type RunOptions, type RunOrigin } from './run.js'
+import { runErrorEvent } from './run-error.js'
 
 /** A model with its tools, and the approvals between them. Holds nothing of a conversation. */
 export interface Agent {
   /**
-   * One request's run, as AG-UI events. It starts when it is first read; a reader that stops early stops the run.
+   * One request's run, as AG-UI events. It starts when it is first read; a reader that stops early stops the run. A run is known by its
+   * subject, thread and `runId`, and is open in this process once at most: a second one that was made before the first was read ends with
+   * RUN_ERROR `run-open`. Once its end was read, or its reader has gone and it has ended, the id may be used again.
    *
-   * @throws CountersignError `invalid-option` when `context.subject` is given and not a non-empty string.
+   * @throws CountersignError `invalid-option` when `context.subject` is given and not a non-empty string; `run-open` where a run of this
+   * name is open (`data.status` 409).
    */
-  run(input: RunAgentInput, options?: RunOptions): AsyncIterableIterator<AGUIEvent>
+  run(input: RunInput, options?: RunOptions): AsyncIterableIterator<AGUIEvent>
   /**
    * The same run, awaited.
    *
    * @throws CountersignError `run-error` where the run ended with RUN_ERROR; `data.code` is its code, `data.messages` what was said
-   * until then, `cause` the error itself.
+   * until then, `data.usage` what the model has used, `cause` the error itself.
    */
-  generate(input: RunAgentInput, options?: RunOptions): Promise<GenerateResult>
+  generate(input: RunInput, options?: RunOptions): Promise<GenerateResult>
   /** The standing session approvals, for the application's own server code; `grantsResponse` is their route. */
   readonly grants: SessionGrants
   /** What its runs have said, where a transport keeps it. */
   readonly runLog: RunLog
   /** Where answers for its open runs are delivered. */
   readonly answerChannel: AnswerChannel
+  /** What callers may hold in memory, with the defaults filled in. */
+  readonly limits: FullLimits
 }
 
 /** What a run added to a conversation. */
@@ -62,12 +70,20 @@ export interface GenerateResult {
  */
 export function createAgent(options: AgentOptions): Agent {
   const settings = readSettings(options)
-  const start = (origin: RunOrigin, input: RunAgentInput, runOptions: RunOptions = {}) => {
-    checkSubject(runOptions.context?.subject)
-    checkSteps(runOptions.maxSteps)
-    return createChannel<AGUIEvent>((emit, gone) => driveRun(settings, input, runOptions, origin, emit, gone))
+  const start = (origin: RunOrigin, input: RunInput, runOptions: RunOptions = {}) => {
+    const { context, maxSteps } = runOptions
+    checkSubject(context?.subject)
+    checkSteps(maxSteps)
+    const name = { owner: context?.subject ?? null, threadId: input.threadId, runId: input.runId }
+    if (isRunOpen(settings.approvals.ledger, name)) throw runIsOpen(name)
+    const opened = openingOf(settings.approvals.ledger, name)
+    const write = (outlet: Outlet<AGUIEvent>) => {
+      const isTwice = !opened.start()
+      return driveRun(settings, input, runOptions, { ...origin, isTwice }, outlet).finally(opened.end)
+    }
+    return opened.read(createChannel(write, { sizeOf: eventSize, lastWords: runErrorEvent }))
   }
-  const { runLog, answerChannel } = settings
+  const { runLog, answerChannel, limits } = settings
   return {
     run: (input, runOptions) => start({ method: 'stream' }, input, runOptions),
     generate: (input, runOptions) => {
@@ -81,6 +97,7 @@ export function createAgent(options: AgentOptions): Agent {
     grants: sessionGrants(settings),
     runLog,
     answerChannel,
+    limits,
   }
 }
 
@@ -102,7 +119,7 @@ function checkSteps(maxSteps: number | undefined): void {
 }
 
 async function generate(
-  input: RunAgentInput,
+  input: RunInput,
   run: AsyncIterable<AGUIEvent>,
   failure: () => unknown,
 ): Promise<GenerateResult> {
@@ -116,12 +133,14 @@ async function generate(
   const messages = readMessages(state)
   const last = events.at(-1)
   if (last?.type !== 'RUN_FINISHED') {
-    const { message, code } =
-      last?.type === 'RUN_ERROR' ? last : { message: 'The run did not finish.', code: undefined }
+    const { message, code, usage } =
+      last?.type === 'RUN_ERROR'
+        ? last
+        : { message: 'The run did not finish.', code: undefined, usage: undefined }
     throw new CountersignError(
       'run-error',
       message,
-      { code, method: 'generate', messages, events },
+      { code, method: 'generate', messages, events, usage: usage ?? [] },
       failure(),
     )
   }

@@ -1,7 +1,7 @@
-import { isCountersignError, type RunAgentInput } from '@countersign/core'
+import { isCountersignError } from '@countersign/core'
 import { createPartReader, type PromptToolResult, promptFromAGUI } from '@countersign/core/prompt'
 import type { Agent } from './agent.js'
-import type { RunOptions } from './run.js'
+import type { RunInput, RunOptions } from './run.js'
 
 /**
  * Carries out the answers of a request and closes what was abandoned, without calling the model: the first half of a run, by the
@@ -11,7 +11,7 @@ import type { RunOptions } from './run.js'
  */
 export async function executeApprovedToolCalls(
   agent: Agent,
-  input: RunAgentInput,
+  input: RunInput,
   options: Omit<RunOptions, 'maxSteps'> = {},
 ): Promise<readonly PromptToolResult[]> {
   const read = createPartReader({ history: promptFromAGUI(input.messages) })

@@ -2,34 +2,40 @@ import {
   type AnyServerTool,
   type CountersignError,
   failed,
+  type GateContext,
   type Message,
   type ToolFailure,
   type ToolOutcome,
 } from '@countersign/core'
 import { toStored } from '../answers/stored-outcome.js'
-import { readApprovalRequired } from '../gate/approval-required.js'
+import { sha256 } from '../encoding/digest.js'
+import { type ApprovalRequiredError, isApprovalRequired, isMaskOf } from '../gate/approval-required.js'
 import { type ApprovalRequest, requestApproval } from '../gate/ask.js'
 import { decideGate } from '../gate/gate.js'
-import { useGrant } from '../gate/grants.js'
-import type { AuditEntry } from '../ledger/ledger.js'
+import { auditGrant, hasGrant } from '../gate/grants.js'
+import { termsOf } from '../gate/terms.js'
+import { type AuditEntry, ledgerKey } from '../ledger/ledger.js'
 import { askPerson } from '../scope/ask-person.js'
 import { audit } from '../scope/audit.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { type ProposedCall, type ReadyCall, readCall } from '../tools/call.js'
 import { type Execution, executeTool, outcomeOf } from '../tools/execute.js'
 import { progressEvent } from '../tools/progress.js'
-import { toolFailed } from '../tools/tool-errors.js'
+import { logThrown, toolFailed } from '../tools/tool-errors.js'
 
 /** What is to happen with a call that the model has just made. */
 export type FreshDecision =
   | { readonly kind: 'refused'; readonly outcome: ToolOutcome }
-  /** `approved`: by the application's policy or, `granted`, by a standing session approval. */
+  /** `granted`: by a standing session approval, which is used when the call starts. */
   | {
       readonly kind: 'run'
       readonly call: ReadyCall
       readonly tool: AnyServerTool
-      readonly approved: boolean
       readonly granted: boolean
+      /** What the tool's own rule said; nothing where the policy spoke for it. */
+      readonly needed: boolean | undefined
+      /** What the tool itself wants a yes for, found when it was run without one. */
+      readonly required?: ApprovalRequiredError | undefined
     }
   | { readonly kind: 'client'; readonly call: ReadyCall }
   | { readonly kind: 'ask'; readonly request: ApprovalRequest }
@@ -41,7 +47,10 @@ export async function decideFresh(
   messages: readonly Message[],
 ): Promise<FreshDecision> {
   const read = await readCall(scope.toolkit, proposed)
-  if (!read.ok) return refused(proposed, read.failure)
+  if (!read.ok) {
+    if ('error' in read) logThrown(scope.settings.warn, read.error, proposed.name, proposed.id)
+    return refused(proposed, read.failure)
+  }
   const { call } = read
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, call.id, messages)
@@ -50,9 +59,14 @@ export async function decideFresh(
     case 'block':
       return refused(proposed, failed('denied', gate.reason))
     case 'run':
-      return cleared(call, gate.approved)
+      return cleared(call, false, gate.approved ? undefined : false)
     case 'ask': {
-      if (await useGrant(scope, call)) return cleared(call, true, true)
+      // what the client runs starts when it is left to it; what runs here takes its use when it starts
+      const isClients = call.tool.location === 'client'
+      if (await hasGrant(scope, call, isClients ? 'use' : 'look')) {
+        if (isClients) await auditGrant(scope, call)
+        return cleared(call, true, true)
+      }
       const { approvalId } = proposed
       const own = approvalId === undefined ? {} : { approvalId, scopes: ['once' as const] }
       const asking = await requestApproval(scope, call, context, own)
@@ -69,11 +83,9 @@ function refused({ providerExecuted }: ProposedCall, failure: ToolFailure): Fres
   return { kind: 'refused', outcome: failed('cancelled', failure.reason, failure.code) }
 }
 
-function cleared(call: ReadyCall, approved: boolean, granted = false): FreshDecision {
+function cleared(call: ReadyCall, granted: boolean, needed: boolean | undefined): FreshDecision {
   const { tool } = call
-  return tool.location === 'server'
-    ? { kind: 'run', call, tool, approved, granted }
-    : { kind: 'client', call }
+  return tool.location === 'server' ? { kind: 'run', call, tool, granted, needed } : { kind: 'client', call }
 }
 
 /** How a call that needed nobody's yes ended. */
@@ -83,16 +95,33 @@ export type FreshResult =
   | { readonly kind: 'ask'; readonly request: ApprovalRequest }
   | { readonly kind: 'threw'; readonly error: CountersignError }
 
-/** Runs a call that needs nobody's yes. It stops with the run. */
+/**
+ * Runs a call that needs nobody's yes. It stops with the run. The policy is asked once more, since the call may have waited for its turn or for
+ * the reader, and a session approval is used last: nothing is waited for between that and the start.
+ */
 export async function runFresh(
   scope: RunScope,
   decision: Extract<FreshDecision, { kind: 'run' }>,
   messages: readonly Message[],
 ): Promise<FreshResult> {
-  const { call, tool, approved, granted } = decision
+  const { call, tool, granted, needed } = decision
   const { id: toolCallId, name } = call
   const told = { toolCallId, toolName: name, via: 'grant' }
-  if (granted) await audit(scope, { event: 'started', ...told })
+  if (granted) {
+    await auditGrant(scope, call)
+    await audit(scope, { event: 'started', ...told })
+  }
+  const { approvals, warn } = scope.settings
+  const context = gateContext(scope, toolCallId, messages)
+  const gate = await decideGate(call, context, { policy: approvals.policy, warn, needed })
+  const asks = gate.kind === 'ask' || decision.required !== undefined
+  const mayStart = gate.kind !== 'block' && (!asks || (granted && (await hasGrant(scope, call, 'use'))))
+  if (!mayStart) {
+    if (granted) await audit(scope, { event: 'completed', ...told, outcome: 'cancelled' })
+    if (gate.kind === 'block') return { kind: 'outcome', outcome: failed('denied', gate.reason) }
+    return askNow(scope, call, context, decision.required)
+  }
+  const approved = asks || (gate.kind === 'run' && gate.approved)
   const execution = await executeTool({
     tool,
     input: call.input,
@@ -105,18 +134,27 @@ export async function runFresh(
       messages,
       context: scope.context,
       approved,
-      idempotencyKey: `${scope.runId}:${toolCallId}`,
+      idempotencyKey: await freshKey(scope, toolCallId),
     },
-    report: (data) => scope.emit(progressEvent(toolCallId, name, data)),
+    stream: (data) => scope.emit(progressEvent(toolCallId, name, data)),
+    report: (data) => scope.report(progressEvent(toolCallId, name, data)),
     ask: (question, over) => askPerson(scope, call, question, over),
   })
   if (granted) await audit(scope, { event: 'completed', ...told, outcome: endOf(execution) })
   if (execution.kind === 'threw') {
-    const required = approved ? undefined : readApprovalRequired(execution.error)
-    if (required !== undefined) return askAfterAll(scope, decision, messages, required)
+    if (!approved && isApprovalRequired(execution.error)) {
+      const again = { ...decision, granted: await hasGrant(scope, call, 'look'), required: execution.error }
+      return again.granted ? runFresh(scope, again, messages) : askNow(scope, call, context, execution.error)
+    }
     if (tool.failureMode === 'throw') return { kind: 'threw', error: toolFailed(name, execution.error) }
+    logThrown(scope.settings.warn, execution.error, name, toolCallId)
   }
   return { kind: 'outcome', outcome: outcomeOf(execution) }
+}
+
+/** The same for the same call of the same run, and for no other of any person: ids of threads, runs and calls are not ours to choose. */
+async function freshKey({ owner, threadId, runId }: RunScope, toolCallId: string): Promise<string> {
+  return `call_${await sha256(ledgerKey(owner, threadId, runId, toolCallId))}`
 }
 
 /** How an execution ended, in the word of the audit trail. */
@@ -133,19 +171,27 @@ function endOf(execution: Execution): AuditEntry['outcome'] {
   }
 }
 
-/** A tool that threw an `ApprovalRequiredError`: a grant lets it run again, else the person is asked. */
-async function askAfterAll(
+/** Asks about a call that was to run: its session approval or the policy's word has ended, or the tool itself found that it needs a yes. */
+async function askNow(
   scope: RunScope,
-  decision: Extract<FreshDecision, { kind: 'run' }>,
-  messages: readonly Message[],
-  { message, args, options }: NonNullable<ReturnType<typeof readApprovalRequired>>,
+  call: ReadyCall,
+  context: GateContext,
+  required: ApprovalRequiredError | undefined,
 ): Promise<FreshResult> {
-  const { call } = decision
-  if (await useGrant(scope, call))
-    return runFresh(scope, { ...decision, approved: true, granted: true }, messages)
-  const asking = await requestApproval(scope, call, gateContext(scope, call.id, messages), {
-    scopes: options.filter((option) => option !== 'deny'),
-    shown: { message, ...(args !== undefined && { display: args }) },
-  })
+  const own = required && termsOfError(scope, call, required)
+  const asking = await requestApproval(scope, call, context, own)
   return asking.ok ? { kind: 'ask', request: asking.request } : { kind: 'outcome', outcome: asking.failure }
+}
+
+/** What a tool that asks by itself may say: no scope that it does not offer, and no arguments but those of its call, masked at most. */
+function termsOfError(scope: RunScope, call: ReadyCall, { message, args, options }: ApprovalRequiredError) {
+  const isShown = [call.args, call.input].some((real) => args !== undefined && isMaskOf(args, real))
+  if (args !== undefined && !isShown)
+    scope.settings.warn(
+      `The arguments that ${call.name} wants shown are not those of its call, which are shown.`,
+    )
+  return {
+    scopes: termsOf(call.tool).scopes.filter((option) => options.includes(option)),
+    shown: { message, ...(isShown && { display: args }) },
+  }
 }

@@ -1,4 +1,4 @@
-import type { ApprovalDecided, CountersignError, Message, ResumeEntry, ToolOutcome } from '@countersign/core'
+import type { ApprovalDecided, CountersignError, Message, ToolOutcome } from '@countersign/core'
 import { closeCall, decideFate, type Fate } from '../answers/abandoned.js'
 import { answerOf } from '../answers/answers.js'
 import type { IssuedRecords } from '../answers/issued.js'
@@ -6,7 +6,7 @@ import type { Refusal } from '../answers/refusals.js'
 import { resolveVerdicts } from '../answers/resolve.js'
 import { verifyAnswers } from '../answers/verdicts.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
-import { nextArrival } from '../channel/arrival.js'
+import { type Arrival, nextArrival } from '../channel/arrival.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import type { CallSite } from '../history/history.js'
 import type { LedgerAnswer } from '../ledger/ledger.js'
@@ -62,7 +62,7 @@ export async function awaitAnswer(
   })
   switch (arrival.kind) {
     case 'answer':
-      return carryOut(scope, asked, arrival.entry, messages)
+      return carryOut(scope, asked, arrival, messages)
     case 'expired':
       return close(scope, asked, { decision: 'expire' })
     case 'closed':
@@ -80,11 +80,12 @@ export async function awaitAnswer(
 async function carryOut(
   scope: RunScope,
   asked: AskedCall,
-  entry: ResumeEntry,
+  { entry, context }: Extract<Arrival, { kind: 'answer' }>,
   messages: readonly Message[],
 ): Promise<LiveEnding> {
   const { site, issued } = asked
-  const { verdicts, refusals } = await verifyAnswers(scope, [answerOf(entry, 'live', site)], issued)
+  const answer = answerOf(entry, 'live', site, context)
+  const { verdicts, refusals } = await verifyAnswers(scope, [answer], issued)
   for await (const resolution of resolveVerdicts(scope, verdicts, messages)) {
     if (resolution.kind !== 'refused') return resolution
     return refused(scope, asked, resolution.refusal, messages)

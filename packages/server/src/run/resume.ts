@@ -1,6 +1,6 @@
 import {
   type ApprovalDecided,
-  type CountersignError,
+  CountersignError,
   failed,
   type Message,
   type ResumeEntry,
@@ -15,6 +15,7 @@ import { readProjected } from '../answers/projected.js'
 import type { Refusal } from '../answers/refusals.js'
 import type { Resolution } from '../answers/resolution.js'
 import { resolveVerdicts } from '../answers/resolve.js'
+import { correctResults } from '../answers/settled.js'
 import { type VerifiedVerdict, verifyAnswers } from '../answers/verdicts.js'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { ApprovalRequest } from '../gate/ask.js'
@@ -27,6 +28,7 @@ import {
   providerApprovalOf,
   resultMessage,
 } from '../history/history.js'
+import { MAX_ANSWERS } from '../limits.js'
 import { planApprovals } from '../plan/plan.js'
 import type { RunScope } from '../scope/scope.js'
 import { emitQuestion, emitRequest } from './emit-request.js'
@@ -39,6 +41,8 @@ export interface Resumed extends ForwardedHistory {
   readonly open: readonly ApprovalRequest[]
   /** Calls that wait for the client. */
   readonly clientCalls: readonly string[]
+  /** The request brought answers, and none of them told this conversation anything new: each was late, or a repeat. */
+  readonly hadNoEffect: boolean
   /** A tool that threw and wants the run to end with it. */
   readonly error?: CountersignError | undefined
 }
@@ -52,19 +56,28 @@ export async function resumeConversation(
   history: readonly Message[],
   resume: readonly ResumeEntry[],
 ): Promise<Resumed> {
-  const read = await readHistory(scope, history)
-  const { approvals, warn } = scope.settings
-  const projected = approvals.askAsTool ? readProjected(read.sites, warn) : []
-  const answers = [...readAnswers(resume, read.sites), ...projected]
+  const read = await correctResults(scope, await readHistory(scope, history))
+  const projected = scope.settings.approvals.askAsTool ? readProjected(read.sites, scope) : []
+  if (projected.length > MAX_ANSWERS) throw tooManyResults(projected.length)
+  const answers = [...readAnswers(resume, read.sites, scope.context), ...projected]
   const { verdicts, refusals } = await verifyAnswers(scope, answers, read.issued)
   const progress = new Progress(scope, read)
+  for (const message of read.corrected) await emitResult(scope, message)
   for (const refusal of refusals) await progress.refuse(refusal)
   const ordered = inCallOrder(verdicts, read.sites)
   for await (const resolution of resolveVerdicts(scope, ordered, read.messages))
     await progress.take(resolution)
   await progress.closeAbandoned()
   await progress.answered()
-  return progress.resumed()
+  return { ...progress.resumed(), hadNoEffect: answers.length > 0 && !progress.hasNews }
+}
+
+function tooManyResults(count: number): CountersignError {
+  return new CountersignError(
+    'request-too-large',
+    `A request has at most ${MAX_ANSWERS} results of ${APPROVAL_TOOL} for calls that are open, this one has ${count}. Send them in several requests.`,
+    { count },
+  )
 }
 
 /** The planner sorts verified verdicts into the order of their calls; what has none is decided afterwards. */
@@ -91,6 +104,7 @@ function isProvidersOwn(call: ToolCall): boolean {
 class Progress {
   readonly #scope: RunScope
   readonly #read: ReadHistory
+  readonly #callIds: ReadonlySet<string>
   readonly #refusals = new Map<CallSite, Refusal>()
   readonly #settled = new Set<CallSite>()
   readonly #results = new Map<ToolCall, ToolMessage>()
@@ -105,6 +119,7 @@ class Progress {
   constructor(scope: RunScope, read: ReadHistory) {
     this.#scope = scope
     this.#read = read
+    this.#callIds = new Set(read.sites.map(({ call }) => call.id))
   }
 
   async refuse(refusal: Refusal): Promise<void> {
@@ -154,7 +169,12 @@ class Progress {
     await Promise.all(this.#waiting)
   }
 
-  resumed(): Resumed {
+  /** Whether anything became of a call that the history does not have. */
+  get hasNews(): boolean {
+    return this.#results.size + this.#replaced.size + this.#clientCalls.length + this.#forwarded.size > 0
+  }
+
+  resumed(): Omit<Resumed, 'hadNoEffect'> {
     const replaced = this.#read.messages.map((message) => this.#replaced.get(message) ?? message)
     const placed = placeResults(replaced, this.#results)
     return {
@@ -192,8 +212,7 @@ class Progress {
   async #ask(site: CallSite, request: ApprovalRequest): Promise<void> {
     const { answers, stop } = this.#scope
     this.#asked.add(request.approval.id)
-    if (this.#read.sites.some(({ call }) => call.id === request.approval.id))
-      await emitQuestion(this.#scope, request)
+    if (this.#callIds.has(request.approval.id)) await emitQuestion(this.#scope, request)
     else await emitRequest(this.#scope, request, site.message.id)
     if (answers === undefined) {
       this.#open.push(request)

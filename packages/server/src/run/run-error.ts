@@ -21,6 +21,8 @@ const PUBLIC: ReadonlySet<ErrorCode> = new Set([
   'invalid-request',
   'request-too-large',
   'model-failed',
+  'reader-too-slow',
+  'run-open',
   'tool-failed',
   'tool-not-found',
   'toolkit-required',

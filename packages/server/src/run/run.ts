@@ -9,18 +9,24 @@ import {
   type ToolMessage,
 } from '@countersign/core'
 import type { AnswerSource } from '../channel/answer-queue.js'
+import { anySignal } from '../encoding/signals.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
 import { placeResults, readCalls } from '../history/history.js'
-import type { Emit } from '../scope/channel.js'
+import type { Outlet } from '../scope/channel.js'
 import type { RunScope } from '../scope/scope.js'
 import type { AgentSettings, RunContext } from '../scope/settings.js'
 import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
+import { runIsOpen } from './open-runs.js'
 import { resumeConversation } from './resume.js'
 import { runErrorEvent } from './run-error.js'
 import { runStep, type StepResult } from './step.js'
+
+/** What a run is given: `RunAgentInput`, of which the tools and the context of a client may be left out where there is no client. */
+export type RunInput = Omit<RunAgentInput, 'tools' | 'context'> &
+  Partial<Pick<RunAgentInput, 'tools' | 'context'>>
 
 export interface RunOptions {
   /** Stops the run: the model, whatever has not started, and every running tool gets it. A claimed tool is waited for. */
@@ -40,41 +46,48 @@ export interface RunOptions {
 /** Who drives a run, and where its error goes beside the events. */
 export interface RunOrigin {
   readonly method: AgentMethod
+  /** A run of this name is open already: this one does nothing but say so. */
+  readonly isTwice?: boolean | undefined
   readonly onFailure?: ((error: unknown) => void) | undefined
 }
 
 /** Runs the whole pipeline of one request (design: section 6) and says everything by events. Never throws. */
 export async function driveRun(
   settings: AgentSettings,
-  input: RunAgentInput,
+  input: RunInput,
   options: RunOptions,
   origin: RunOrigin,
-  emit: Emit<AGUIEvent>,
-  gone: AbortSignal,
+  outlet: Outlet<AGUIEvent>,
 ): Promise<void> {
-  const scope = openScope(settings, input, options, origin, emit, gone)
-  const { threadId, runId, modern } = scope
-  await emit({ type: 'RUN_STARTED', threadId, runId, ...(modern && { protocolVersion: PROTOCOL_VERSION }) })
+  const { emit } = outlet
+  const { threadId, runId } = input
+  const usage: TokenUsage[] = []
+  const version = speaksModern(input) && { protocolVersion: PROTOCOL_VERSION }
+  await emit({ type: 'RUN_STARTED', threadId, runId, ...version })
   try {
-    await emit(await converse(scope, input))
+    if (origin.isTwice) throw runIsOpen({ owner: options.context?.subject ?? null, threadId, runId })
+    const scope = openScope(settings, input, options, origin, outlet)
+    await emit(await converse(scope, input, usage))
   } catch (error) {
     settings.onError(error)
     origin.onFailure?.(error)
-    await emit(runErrorEvent(error))
+    await emit({ ...runErrorEvent(error), ...(usage.length > 0 && { usage }) })
   } finally {
     options.answers?.close()
   }
 }
 
+function speaksModern({ protocolVersion }: RunInput): boolean {
+  return protocolVersion !== undefined
+}
+
 function openScope(
   settings: AgentSettings,
-  input: RunAgentInput,
+  input: RunInput,
   { signal, disconnected, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
-  emit: Emit<AGUIEvent>,
-  gone: AbortSignal,
+  { emit, report, gone }: Outlet<AGUIEvent>,
 ): RunScope {
-  const stops = [gone, signal, disconnected].filter((one) => one !== undefined)
   return {
     settings: { ...settings, maxSteps },
     threadId: input.threadId,
@@ -82,18 +95,19 @@ function openScope(
     owner: context.subject ?? null,
     context,
     toolkit: withClientTools(settings.toolkit, input.tools ?? [], settings.warn),
-    modern: input.protocolVersion !== undefined,
-    stop: AbortSignal.any(stops),
+    modern: speaksModern(input),
+    stop: anySignal([gone, signal, disconnected]),
     callerSignal: signal,
     limit: createLimiter(settings.concurrency),
     method,
     answers,
     emit,
+    report,
   }
 }
 
 /** The conversation's next part; answers its last event. */
-async function converse(scope: RunScope, input: RunAgentInput): Promise<AGUIEvent> {
+async function converse(scope: RunScope, input: RunInput, usage: TokenUsage[]): Promise<AGUIEvent> {
   const history = trusted(scope, input.messages)
   const resumed = await resumeConversation(scope, history, input.resume ?? [])
   if (resumed.error !== undefined) throw resumed.error
@@ -103,7 +117,15 @@ async function converse(scope: RunScope, input: RunAgentInput): Promise<AGUIEven
     return stoppedEvent(scope, [])
   if (waits(waiting)) return finishedEvent(scope, 'tool_calls', waiting, [])
   if (scope.settings.maxSteps === 0) return finishedEvent(scope, 'max_steps', waiting, [])
-  return loop(scope, resumed)
+  if (resumed.hadNoEffect && isAtRest(resumed.messages))
+    return finishedEvent(scope, 'nothing-to-do', waiting, [])
+  return loop(scope, resumed, usage)
+}
+
+/** Whether the model has spoken last, with nothing that it has not seen: then no turn of it is due. */
+function isAtRest(messages: readonly Message[]): boolean {
+  const last = messages.findLast(({ role }) => role === 'user' || role === 'assistant' || role === 'tool')
+  return last?.role === 'assistant'
 }
 
 /** Only the server speaks as the system. */
@@ -115,8 +137,8 @@ function trusted({ settings }: RunScope, messages: readonly Message[]): readonly
   return kept
 }
 
-async function loop(scope: RunScope, start: ForwardedHistory): Promise<AGUIEvent> {
-  const usage: TokenUsage[] = []
+/** `usage` is added to as it comes in, so that it is known however the run ends. */
+async function loop(scope: RunScope, start: ForwardedHistory, usage: TokenUsage[]): Promise<AGUIEvent> {
   const usedIds = new Set(readCalls(start.messages).map(({ call }) => call.id))
   let metadata: Readonly<Record<string, unknown>> = {}
   let history = start

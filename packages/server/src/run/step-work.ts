@@ -1,5 +1,6 @@
 import type { ApprovalDecided, Message, ToolMessage, ToolOutcome } from '@countersign/core'
 import { recordsOf } from '../answers/issued.js'
+import { anySignal } from '../encoding/signals.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import type { Forwarded } from '../history/forwarded.js'
 import { resultMessage } from '../history/history.js'
@@ -31,7 +32,7 @@ export class StepWork {
     this.#scope = scope
     this.#writer = writer
     this.#history = history
-    this.#patience = AbortSignal.any([scope.stop, this.#failed.signal])
+    this.#patience = anySignal([scope.stop, this.#failed.signal])
   }
 
   /** The first error that the run is to end with. */

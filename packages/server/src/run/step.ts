@@ -63,8 +63,8 @@ export async function runStep(
     const known = await tellKnown(scope, history.forwarded, taken)
     const prepared = prepareMessagesForModel(placeResults(history.messages, known))
     assertReconciled(prepared)
-    const { open } = taken.claims
-    const forwarded = new Map([...history.forwarded].filter(([call]) => open.includes(call)))
+    const open = new Set(taken.claims.open)
+    const forwarded = new Map([...history.forwarded].filter(([call]) => open.has(call)))
     const step = new Step(scope, { messages: prepared, forwarded }, taken.claims, usedIds)
     const result = await step.run()
     return { ...result, results: [...known.values(), ...result.results] }

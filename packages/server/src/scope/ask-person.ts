@@ -9,6 +9,7 @@ import type {
 import type { AnswerSource } from '../channel/answer-queue.js'
 import { nextArrival } from '../channel/arrival.js'
 import { randomId } from '../encoding/ids.js'
+import { anySignal } from '../encoding/signals.js'
 import { jsonSchemaOf, validate } from '../tools/schema.js'
 import type { RunScope } from './scope.js'
 
@@ -38,7 +39,7 @@ export async function askPerson(
     return { action: 'decline', reason: `Nobody was asked: ${NO_CHANNEL}` }
   }
   const stops = [scope.stop, over, question.signal].filter((signal) => signal !== undefined)
-  const patience = AbortSignal.any(stops)
+  const patience = anySignal(stops)
   if (patience.aborted) return NOBODY_WAITS
   const interrupt = interruptOf(call, question.message, responseSchema)
   // told at once: the next turn of the loop may be the one in which the run finishes

@@ -1,87 +1,182 @@
-/** Hands a value over. Resolves when the reader keeps up, at once after it has gone. */
+import { CountersignError } from '@countersign/core'
+
+/** Bytes that may wait for the reader before writers wait too. Beyond it each writer may have one value here. */
+const MAX_WAITING = 64 * 1024
+/** Bytes of values from writers that cannot wait, such as the reports of tools. Beyond it, and one value more, the reader counts as gone. */
+const MAX_REPORTED = 1024 * 1024
+/** Milliseconds of waiting for a reader that takes nothing, before it counts as gone; at most twice as long. */
+export const MAX_STALL = 60_000
+
+/** Hands a value over. Resolves when there is room for more, at once after the reader has gone. Never rejects, throws what `sizeOf` throws. */
 export type Emit<T> = (value: T) => Promise<void>
 
-/** How many values may wait for the reader before the writer is asked to. */
-const HIGH_WATER = 64
+/** What a writer has of the channel. Several parts of a program may write at once. */
+export interface Outlet<T> {
+  readonly emit: Emit<T>
+  /** As `emit`, for writers that cannot wait: when too much of theirs is unread, the reader counts as gone. */
+  readonly report: (value: T) => void
+  /** Aborted once nobody reads any more. */
+  readonly gone: AbortSignal
+}
+
+export interface ChannelOptions<T> {
+  /** Bytes of a value. Default: each counts as a full buffer, so that a second one waits. */
+  readonly sizeOf?: ((value: T) => number) | undefined
+  /** What a reader gets as the last value that was too slow. Default: its next read rejects with `reader-too-slow`. */
+  readonly lastWords?: ((error: CountersignError) => T) | undefined
+}
+
+interface Waiting<T> {
+  readonly value: T
+  readonly size: number
+  /** Its part of what writers reported that cannot wait. */
+  readonly reported: number
+}
+
+interface Reader<T> {
+  resolve(result: IteratorResult<T>): void
+  reject(error: unknown): void
+}
 
 /**
- * The values that `write` emits, as they are read. `write` starts with the first read. A reader that stops early aborts `gone`;
- * `write` then goes on to its own end, unheard: a claimed tool must not be torn down because a browser tab was closed.
+ * The values that `write` hands over, as they are read: one queue of values, one list of the writers that wait for room, one list of the
+ * readers that wait for a value. Every read that leaves room lets all writers go on; no wait depends on who asked last.
+ *
+ * `write` starts with the first read. A reader that stops early, or takes nothing for a minute or two while a writer waits, aborts
+ * `gone`; `write` then goes on to its own end, unheard: a claimed tool must not be torn down because a browser tab was closed.
  */
 export function createChannel<T>(
-  write: (emit: Emit<T>, gone: AbortSignal) => Promise<void>,
+  write: (outlet: Outlet<T>) => Promise<void>,
+  { sizeOf = () => MAX_WAITING, lastWords }: ChannelOptions<T> = {},
 ): AsyncIterableIterator<T> {
-  const waiting: T[] = []
   const gone = new AbortController()
-  let ended: { readonly error?: unknown } | undefined
+  let values: Waiting<T>[] = []
+  let writers: (() => void)[] = []
+  let readers: Reader<T>[] = []
+  let [waiting, reported, reads] = [0, 0, 0]
   let started = false
-  let wakeReader = () => {}
-  let wakeWriter = () => {}
-  let room = Promise.resolve()
+  let ended: { readonly error?: unknown } | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
 
-  const emit: Emit<T> = (value) => {
-    if (gone.signal.aborted) return Promise.resolve()
-    waiting.push(value)
-    wakeReader()
-    if (waiting.length === HIGH_WATER) {
-      room = new Promise((resolve) => {
-        wakeWriter = resolve
-      })
+  /** Takes a value in; says whether the writer may go on at once. */
+  function add(value: T, waits: boolean): boolean {
+    if (ended !== undefined) return true
+    const size = sizeOf(value)
+    const reader = readers.shift()
+    if (reader !== undefined) {
+      reader.resolve({ done: false, value })
+      return true
     }
-    return room
+    if (!waits && reported > MAX_REPORTED) {
+      lose('tools reported more than it took')
+      return true
+    }
+    values.push({ value, size, reported: waits ? 0 : size })
+    waiting += size
+    if (!waits) reported += size
+    return waiting <= MAX_WAITING
   }
 
-  const start = () => {
+  const emit: Emit<T> = (value) => {
+    if (add(value, true)) return Promise.resolve()
+    timer ??= setTimeout(look, MAX_STALL, reads)
+    return new Promise((resolve) => writers.push(resolve))
+  }
+
+  /** The next value, where one waits. */
+  function take(): Waiting<T> | undefined {
+    const next = values.shift()
+    if (next === undefined) return undefined
+    reads++
+    waiting -= next.size
+    reported -= next.reported
+    if (waiting <= MAX_WAITING) releaseWriters()
+    return next
+  }
+
+  function releaseWriters(): void {
+    const released = writers
+    writers = []
+    for (const goOn of released) goOn()
+  }
+
+  /** Whether the reader has taken anything since `before`. */
+  function look(before: number): void {
+    timer = undefined
+    if (writers.length === 0) return
+    if (reads === before) lose('it took nothing for a minute')
+    else timer = setTimeout(look, MAX_STALL, reads)
+  }
+
+  /** Nobody reads any more, and nobody waits. */
+  function leave(): void {
+    values = []
+    waiting = 0
+    reported = 0
+    end({})
+    gone.abort()
+  }
+
+  function lose(why: string): void {
+    const error = readerTooSlow(why)
+    if (lastWords === undefined) ended ??= { error }
+    leave()
+    if (lastWords !== undefined) values.push({ value: lastWords(error), size: 0, reported: 0 })
+  }
+
+  /** Nothing more comes: nobody waits for room, and readers get the end. */
+  function end(how: { readonly error?: unknown }): void {
+    ended ??= how
+    clearTimeout(timer)
+    releaseWriters()
+    const left = readers
+    readers = []
+    for (const reader of left) read(reader)
+  }
+
+  function read(reader: Reader<T>): void {
+    const next = take()
+    if (next !== undefined) reader.resolve({ done: false, value: next.value })
+    else if (ended === undefined) readers.push(reader)
+    else {
+      const { error } = ended
+      ended = {}
+      if (error === undefined) reader.resolve({ done: true, value: undefined })
+      else reader.reject(error)
+    }
+  }
+
+  function start(): void {
     started = true
-    write(emit, gone.signal).then(
-      () => {
-        ended ??= {}
-        wakeReader()
-      },
-      (error: unknown) => {
-        ended ??= { error }
-        wakeReader()
-      },
+    const outlet: Outlet<T> = { emit, report: (value) => void add(value, false), gone: gone.signal }
+    write(outlet).then(
+      () => end({}),
+      (error: unknown) => end({ error }),
     )
   }
 
-  const pull = async (): Promise<IteratorResult<T>> => {
-    if (!started) start()
-    for (;;) {
-      if (gone.signal.aborted) return { done: true, value: undefined }
-      const value = waiting.shift()
-      if (value !== undefined) {
-        if (waiting.length < HIGH_WATER / 2) wakeWriter()
-        return { done: false, value }
-      }
-      if (ended !== undefined) {
-        const { error } = ended
-        ended = {}
-        if (error !== undefined) throw error
-        return { done: true, value: undefined }
-      }
-      await new Promise<void>((resolve) => {
-        wakeReader = resolve
-      })
-    }
-  }
-
-  // one read after another: a reader may ask again before it was answered
-  let turn: Promise<unknown> = Promise.resolve()
   return {
     next() {
-      const result = turn.then(pull)
-      turn = result.catch(() => {})
-      return result
+      if (!started && ended === undefined) start()
+      return new Promise((resolve, reject) => read({ resolve, reject }))
     },
     async return() {
-      gone.abort()
-      wakeWriter()
-      wakeReader()
+      leave()
       return { done: true, value: undefined }
     },
     [Symbol.asyncIterator]() {
       return this
     },
   }
+}
+
+/** Why a reader is not waited for any longer. */
+export function readerTooSlow(why: string): CountersignError {
+  const message = `The reader of the run was too slow: ${why}. Read on while the run is open, or take the run up again.`
+  return new CountersignError('reader-too-slow', message, { status: 503 })
+}
+
+/** Bytes that a value takes as JSON while it waits, at most: two for each UTF-16 unit, and something for the value itself. */
+export function jsonSize(text: string): number {
+  return 256 + 2 * text.length
 }

@@ -4,10 +4,10 @@ import type { Owner } from '../ledger/ledger.js'
 import type { Limiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import type { Toolkit } from '../tools/toolkit.js'
-import type { Emit } from './channel.js'
+import type { Outlet } from './channel.js'
 import type { AgentSettings, RunContext } from './settings.js'
 
-/** What the parts of one run share. Only `emit` has an effect. */
+/** What the parts of one run share. Only `emit` and `report` have an effect. */
 export interface RunScope {
   readonly settings: AgentSettings
   readonly threadId: string
@@ -26,7 +26,8 @@ export interface RunScope {
   readonly method: AgentMethod
   /** The live channel, where there is one: a question then waits for its answer in the open run. */
   readonly answers: AnswerSource | undefined
-  readonly emit: Emit<AGUIEvent>
+  readonly emit: Outlet<AGUIEvent>['emit']
+  readonly report: Outlet<AGUIEvent>['report']
 }
 
 /** What decisions about a call may look at. */

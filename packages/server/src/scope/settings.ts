@@ -2,30 +2,24 @@ import { CountersignError, type Message } from '@countersign/core'
 import { type AnswerChannel, defaultAnswerChannel } from '../channel/answer-channel.js'
 import { carefulAnswerChannel } from '../channel/careful-answer-channel.js'
 import { newApprovalId, randomId } from '../encoding/ids.js'
+import { warnOnce } from '../encoding/warn-once.js'
 import { defaultLedger } from '../ledger/approval-cache.js'
 import type { AuditEntry, Ledger } from '../ledger/ledger.js'
 import { memoryLedger } from '../ledger/memory-ledger.js'
+import { type FullLimits, type Limits, readLimits } from '../limits.js'
 import type { Model } from '../model/model.js'
 import { carefulRunLog } from '../run-log/careful-run-log.js'
 import { defaultRunLog } from '../run-log/memory-run-log.js'
 import type { RunLog } from '../run-log/run-log.js'
 import { createKeyring, type Keyring, type Secret, secretFromEnvironment } from '../tokens/keys.js'
 import { type AgentTool, createToolkit, type Toolkit } from '../tools/toolkit.js'
+import type { Confirm } from './confirm.js'
 import { type PermissionLevel, type Policy, withPermission } from './policy.js'
 
 /** What the application says about a run; handed to tools and decisions as it is. */
 export type RunContext = Readonly<Record<string, unknown>> & {
   /** Who is speaking, from the application's own authentication, never from the request's body. */
   readonly subject?: string | undefined
-}
-
-/** A person's answer as `confirm` sees it, verified already. */
-export interface ConfirmedVerdict {
-  readonly approvalId: string
-  readonly toolCallId: string
-  readonly toolName: string
-  readonly decision: 'approve' | 'deny' | 'cancel'
-  readonly scope?: 'once' | 'session' | undefined
 }
 
 /** Where warnings go. */
@@ -38,17 +32,29 @@ export interface ApprovalOptions {
   readonly secret?: Secret | readonly Secret[] | undefined
   /** Default: one `memoryLedger()` for the whole process. */
   readonly ledger?: Ledger | undefined
+  /**
+   * What was asked, and what was approved for a session, before this moment is void: an answer is refused as `approval-not-found`. To be
+   * set to the present after a ledger was put back from a copy, which does not know what was carried out since the copy was made. A
+   * fixed moment, not `new Date()`: that would void everything with each start. Default: nothing is void.
+   */
+  readonly epoch?: Date | undefined
   /** Seconds until a request expires. Default: 24 hours. A tool's own `expiresIn` beats it. */
   readonly expiresIn?: number | 'never' | undefined
+  /**
+   * Lets a call run unasked, asks the person, or forbids it. It is asked when the model makes a call and again right before the call
+   * starts, so it should have no effects of its own.
+   */
   readonly policy?: Policy | undefined
   /** How much the agent may do by itself. Default: what the policy and the tools say. */
   readonly permission?: PermissionLevel | undefined
   /** Masks arguments for display where a tool has no `redact` of its own; {@link sanitizeArgs} is one. Default: none is masked. */
   readonly redact?: ((input: unknown) => unknown) | undefined
-  /** Asks for more proof than the session gives. `false` or a throw refuses the answer and leaves the request open. */
-  readonly confirm?:
-    | ((verdict: ConfirmedVerdict, run: { readonly context: RunContext }) => boolean | Promise<boolean>)
-    | undefined
+  /**
+   * Asks for more proof than the session gives: once for each answer that is about to be carried out, right before the ledger takes it.
+   * Anything but `true`, or a throw, refuses the answer and leaves the request open. A repeat of an answer that was carried out before
+   * only tells the stored outcome, and is not asked about.
+   */
+  readonly confirm?: Confirm | undefined
   /**
    * Asks also by a call of the client tool `client.requestApproval`, for clients that know approvals only so, and takes its result
    * (`{ decision: 'approve' | 'deny', scope?, reason? }`) for an answer. Default `false`.
@@ -82,6 +88,8 @@ export interface AgentOptions {
   readonly runLog?: RunLog | undefined
   /** Brings answers to runs that stay open. Default: one for the whole process; runs on several machines need a shared one. */
   readonly answerChannel?: AnswerChannel | undefined
+  /** What callers may hold in memory. Each limit has a default. */
+  readonly limits?: Limits | undefined
   /** `false` returns the model's calls untouched: nothing is asked and nothing runs. Default `true`. */
   readonly runTools?: boolean | undefined
   /** Keep `system` and `developer` messages that a client sends. Default: they are left out with a warning. */
@@ -106,6 +114,7 @@ export interface AgentSettings {
   readonly runTools: boolean
   readonly runLog: RunLog
   readonly answerChannel: AnswerChannel
+  readonly limits: FullLimits
   readonly keeps: (message: Message) => boolean
   readonly approvals: ApprovalSettings
   readonly now: () => number
@@ -117,6 +126,8 @@ export interface AgentSettings {
 interface ApprovalSettings extends Pick<ApprovalOptions, 'policy' | 'confirm' | 'redact' | 'onAudit'> {
   readonly keyring: Keyring
   readonly ledger: Ledger
+  /** Milliseconds since 1970. */
+  readonly epoch: number
   readonly expiresIn: number | 'never'
   readonly askAsTool: boolean
   readonly requireToken: boolean
@@ -151,6 +162,7 @@ export function readSettings(options: AgentOptions): AgentSettings {
     runTools: options.runTools ?? true,
     runLog: carefulRunLog(options.runLog ?? defaultRunLog(), warn),
     answerChannel: carefulAnswerChannel(options.answerChannel ?? defaultAnswerChannel(), warn),
+    limits: readLimits(options.limits),
     keeps: options.trustSystemMessages ? () => true : ({ role }) => role !== 'system' && role !== 'developer',
     approvals: readApprovals(options.approvals ?? {}, now, warn),
     now,
@@ -165,7 +177,8 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
   // one ledger for this process, which approvalCache shows, unless the clock is the application's own
   const ledger = options.ledger ?? (now === Date.now ? defaultLedger() : memoryLedger({ now }))
   if (keyring.durable && !ledger.durable) {
-    warn(
+    warnOnce(
+      warn,
       'countersign: the secret outlives this process but the ledger does not: approvals asked before a restart, or by another process, are refused. Give approvals.ledger a durable one.',
     )
   }
@@ -173,6 +186,7 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
   return {
     keyring,
     ledger,
+    epoch: options.epoch === undefined ? Number.NEGATIVE_INFINITY : momentOf(options.epoch),
     expiresIn: expiresIn === 'never' ? expiresIn : positive('approvals.expiresIn', expiresIn),
     policy: withPermission(options.permission, options.policy),
     confirm: options.confirm,
@@ -184,6 +198,16 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
     leaseMs: positive('approvals.lease', options.lease ?? 30_000),
     waitMs: positive('approvals.wait', options.wait ?? 30_000),
   }
+}
+
+function momentOf(epoch: unknown): number {
+  const moment = epoch instanceof Date ? epoch.getTime() : Number.NaN
+  if (!Number.isNaN(moment)) return moment
+  throw new CountersignError(
+    'invalid-option',
+    'approvals.epoch must be a Date, such as new Date("2026-01-31T12:00:00Z"), or be left out.',
+    { option: 'approvals.epoch' },
+  )
 }
 
 function positive(option: string, value: number): number {

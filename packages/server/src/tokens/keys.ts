@@ -1,5 +1,6 @@
 import { CountersignError } from '@countersign/core'
 import { encodeBase64url } from '../encoding/base64url.js'
+import { warnOnce } from '../encoding/warn-once.js'
 
 /** A secret of at least 32 bytes: raw bytes, or text taken as UTF-8. */
 export type Secret = string | Uint8Array
@@ -25,7 +26,7 @@ export interface Keyring {
 export interface KeyringOptions {
   /**
    * One secret, or a list for rotation: the first signs, the others still verify. Default: a random one that lives as long
-   * as this process, with one warning.
+   * as this process, with one warning in it.
    */
   readonly secret?: Secret | readonly Secret[] | undefined
   readonly warn?: ((message: string) => void) | undefined
@@ -41,10 +42,11 @@ const utf8 = new TextEncoder()
  */
 export function createKeyring(options: KeyringOptions = {}): Keyring {
   const { secret, warn = console.warn } = options
-  if (secret === undefined) warn(RANDOM_SECRET_WARNING)
-  const [first, ...others] = secret === undefined ? [secretOfThisProcess()] : readSecrets(secret)
+  if (secret === undefined) warnOnce(warn, RANDOM_SECRET_WARNING)
+  const given = secret === undefined ? undefined : readSecrets(secret)
   let ring: Promise<readonly [DerivedKeys, ...DerivedKeys[]]> | undefined
   const derived = () => {
+    const [first, ...others] = given ?? [secretOfThisProcess()]
     ring ??= Promise.all([deriveKeys(first), ...others.map(deriveKeys)])
     return ring
   }
@@ -117,7 +119,8 @@ function readSecret(secret: Secret, index: number): Uint8Array {
 
 let processSecret: Uint8Array | undefined
 
-// One for the whole process: agents made anew for each request would otherwise refuse each other's tokens.
+// One for the whole process: agents made anew for each request would otherwise refuse each other's tokens. Made when it is first
+// needed: where modules are evaluated, workers have no random values.
 function secretOfThisProcess(): Uint8Array {
   processSecret ??= globalThis.crypto.getRandomValues(new Uint8Array(MIN_SECRET_BYTES))
   return processSecret

@@ -28,7 +28,8 @@ export interface ReadyCall extends ProposedCall {
 
 export type CallReading =
   | { readonly ok: true; readonly call: ReadyCall }
-  | { readonly ok: false; readonly failure: ToolFailure }
+  /** `error`: what its schema threw, for a log only. */
+  | { readonly ok: false; readonly failure: ToolFailure; readonly error?: unknown }
 
 /** Reads a call strictly and validates it. What does not pass is neither asked about nor run. */
 export async function readCall(toolkit: Toolkit, call: ProposedCall): Promise<CallReading> {
@@ -40,12 +41,14 @@ export async function readCall(toolkit: Toolkit, call: ProposedCall): Promise<Ca
   if (!read.ok)
     return refuse('execution_error', `The arguments for ${call.name} are not acceptable: ${read.reason}`)
   const checked = await validate(tool.input, read.value)
-  if (!checked.ok)
-    return refuse('execution_error', `The arguments for ${call.name} do not fit: ${checked.reason}`)
+  if (!checked.ok) {
+    const refused = refuse('execution_error', `The arguments for ${call.name} do not fit: ${checked.reason}`)
+    return 'error' in checked ? { ...refused, error: checked.error } : refused
+  }
   const { canonical, value: args } = read
   return { ok: true, call: { ...call, tool, canonical, args, input: checked.value } }
 }
 
-function refuse(kind: ToolFailure['kind'], reason: string): CallReading {
+function refuse(kind: ToolFailure['kind'], reason: string): Extract<CallReading, { ok: false }> {
   return { ok: false, failure: failed(kind, reason) }
 }

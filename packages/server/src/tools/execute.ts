@@ -7,7 +7,9 @@ import {
   type ToolQuestion,
   type ToolReply,
 } from '@countersign/core'
+import { anySignal } from '../encoding/signals.js'
 import { validate } from './schema.js'
+import { toldOf } from './tool-errors.js'
 
 /** How running a tool ended. */
 export type Execution =
@@ -23,8 +25,10 @@ export interface ToolRun {
   /** Validated. */
   readonly input: unknown
   readonly context: Omit<ToolContext, 'signal' | 'progress' | 'ask'>
-  /** Hands on what the tool reports or streams; resolves when there is room for more. */
-  readonly report: (data: unknown) => Promise<void>
+  /** Hands on what the tool streams; resolves when there is room for more. Throws where it is no JSON. */
+  readonly stream: (data: unknown) => Promise<void>
+  /** Hands on what the tool reports and does not wait for. Throws where it is no JSON. */
+  readonly report: (data: unknown) => void
   /** Asks the person. `over` is aborted once the tool has ended or was left. */
   readonly ask: (question: ToolQuestion, over: AbortSignal) => Promise<ToolReply>
   /** Reaches the tool; together with the tool's own timeout. */
@@ -37,7 +41,7 @@ export interface ToolRun {
 export async function executeTool(run: ToolRun): Promise<Execution> {
   const { tool, onAbort } = run
   const timeout = tool.timeout === undefined ? undefined : AbortSignal.timeout(tool.timeout)
-  const signal = AbortSignal.any([run.signal, timeout].filter((one) => one !== undefined))
+  const signal = anySignal([run.signal, timeout])
   if (run.signal?.aborted) return { kind: 'finished', outcome: failed('cancelled', 'aborted', 'aborted') }
   const left = onAbort === 'leave' ? signal : timeout
   const over = new AbortController()
@@ -46,7 +50,8 @@ export async function executeTool(run: ToolRun): Promise<Execution> {
     return ended.left ? interrupted(timeout?.aborted) : { kind: 'finished', outcome: ended.value }
   } catch (error) {
     if (signal.aborted) return interrupted(timeout?.aborted)
-    return { kind: 'threw', error, failure: failed('execution_error', describe(error)) }
+    const told = toldOf(error, tool.name, run.context.toolCallId)
+    return { kind: 'threw', error, failure: failed('execution_error', told) }
   } finally {
     over.abort()
   }
@@ -67,15 +72,14 @@ export function outcomeOf(execution: Execution): ToolOutcome {
 }
 
 async function runOnce(run: ToolRun, signal: AbortSignal, over: AbortSignal): Promise<ToolOutcome> {
-  const report = async (data: unknown) => {
-    if (!over.aborted) await run.report(data)
+  const progress = (data: unknown) => {
+    if (!over.aborted) run.report(data)
   }
-  const progress = (data: unknown) => void report(data)
-  const stops = AbortSignal.any([signal, over])
+  const stops = anySignal([signal, over])
   // what the question's schema made of an answer is of the schema's type
   const ask = (question: ToolQuestion) => run.ask(question, stops) as Promise<ToolReply<never>>
   const value = await run.tool.execute(run.input as never, { ...run.context, signal, progress, ask })
-  return isAsyncIterable(value) ? streamed(run.tool, value, report, over) : answered(run.tool, value)
+  return isAsyncIterable(value) ? streamed(run, value, over) : answered(run.tool, value)
 }
 
 /** What the tool's `output` makes of what it answered. It has run: what does not fit is told as that, and is not run again. */
@@ -83,23 +87,25 @@ async function answered({ name, output }: AnyServerTool, value: unknown): Promis
   if (output === undefined) return succeeded(value)
   const checked = await validate(output, value)
   if (checked.ok) return succeeded(checked.value)
+  if ('error' in checked) throw checked.error
   const reason = `The tool ${name} ran, but its result does not fit its output schema: ${checked.reason}`
   return failed('execution_error', reason, 'invalid-output')
 }
 
 /** Every element is progress; the last is the result, unless the tool builds it from all of them. */
 async function streamed(
-  tool: AnyServerTool,
+  { tool, stream: handOn }: ToolRun,
   stream: AsyncIterable<unknown>,
-  report: ToolRun['report'],
   over: AbortSignal,
 ): Promise<ToolOutcome> {
   const elements: unknown[] = []
   for await (const element of stream) {
     // nobody waits any more: to leave the loop ends the stream, and so the tool
     if (over.aborted) return failed('cancelled', 'aborted', 'aborted')
+    // without `finalize` only the last one is needed
+    if (tool.finalize === undefined) elements.pop()
     elements.push(element)
-    await report(element)
+    await handOn(element)
   }
   const value = tool.finalize === undefined ? elements.at(-1) : await tool.finalize(elements as never[])
   return value === undefined
@@ -132,8 +138,4 @@ async function untilAborted<T>(
   } finally {
     signal.removeEventListener('abort', leave)
   }
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -5,17 +5,16 @@ export type Limiter = <T>(task: () => Promise<T>) => Promise<T>
 export function createLimiter(most: number): Limiter {
   const waiting: (() => void)[] = []
   let running = 0
-  const leave = () => {
-    running--
-    waiting.shift()?.()
-  }
   return async (task) => {
+    // a task that leaves hands its place to the next one: nobody who comes in between can take it
     if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve))
-    running++
+    else running++
     try {
       return await task()
     } finally {
-      leave()
+      const next = waiting.shift()
+      if (next === undefined) running--
+      else next()
     }
   }
 }

@@ -1,10 +1,13 @@
 import { CountersignError, type JsonSchema } from '@countersign/core'
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+import { isToolError } from './tool-errors.js'
 
 export type Validation =
   | { readonly ok: true; readonly value: unknown }
   /** Names what is wrong and where. */
   | { readonly ok: false; readonly reason: string }
+  /** The schema threw: what, is for a log only. */
+  | { readonly ok: false; readonly reason: string; readonly error: unknown }
 
 /** Validates a value by any Standard Schema, sync or async. A schema that throws counts as refusing. */
 export async function validate(schema: StandardSchemaV1, value: unknown): Promise<Validation> {
@@ -14,7 +17,7 @@ export async function validate(schema: StandardSchemaV1, value: unknown): Promis
       ? { ok: true, value: result.value }
       : { ok: false, reason: result.issues.map(describeIssue).join('; ') || 'it does not fit the schema' }
   } catch (error) {
-    return { ok: false, reason: error instanceof Error ? error.message : 'the schema failed' }
+    return { ok: false, reason: isToolError(error) ? error.message : 'the schema failed', error }
   }
 }
 

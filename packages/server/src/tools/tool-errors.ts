@@ -1,4 +1,4 @@
-import { CountersignError } from '@countersign/core'
+import { CountersignError, type ErrorCode } from '@countersign/core'
 
 /** The method of an agent in which an error came up. */
 export type AgentMethod = 'generate' | 'stream'
@@ -6,6 +6,58 @@ export type AgentMethod = 'generate' | 'stream'
 interface ErrorOrigin {
   readonly method?: AgentMethod | undefined
   readonly description?: string | undefined
+}
+
+const mark = Symbol.for('countersign.tool-error')
+
+/**
+ * Thrown by a tool whose words may be told: the model and the person read its message. Of anything else that a tool throws they are told only
+ * that the tool failed, since such texts name hosts, paths and secrets; the log of the server has it. Code `tool-failed`.
+ *
+ * @example
+ * if (account === undefined) throw new ToolError('There is no account of that name.')
+ */
+export class ToolError extends CountersignError {
+  constructor(
+    message: string,
+    {
+      code = 'tool-failed',
+      data,
+      cause,
+    }: {
+      /** Default `tool-failed`. */
+      readonly code?: ErrorCode | undefined
+      /** For the application; told to nobody. */
+      readonly data?: Readonly<Record<string, unknown>> | undefined
+      /** For the application; told to nobody. */
+      readonly cause?: unknown
+    } = {},
+  ) {
+    super(code, message, data, cause)
+    Object.defineProperty(this, mark, { value: true })
+  }
+}
+
+/** Whether the constructor of {@link ToolError} made a value, also that of a second copy of this package. */
+export function isToolError(value: unknown): value is ToolError {
+  return value instanceof Error && Object.hasOwn(value, mark)
+}
+
+/** What the model and the person are told of whatever a tool threw. */
+export function toldOf(error: unknown, toolName: string, toolCallId: string): string {
+  return isToolError(error)
+    ? error.message
+    : `The tool ${toolName} failed. The log of the server has the cause, under ${toolCallId}.`
+}
+
+/** Writes down what nobody is told. */
+export function logThrown(
+  warn: (message: string, error?: unknown) => void,
+  error: unknown,
+  toolName: string,
+  toolCallId: string,
+): void {
+  if (!isToolError(error)) warn(`The tool ${toolName} threw in the call ${toolCallId}.`, error)
 }
 
 /** A tool threw and wants the run to end with it (`failureMode: 'throw'`). Code `tool-failed`. */

@@ -78,6 +78,39 @@ export function mounting(spec: Spec, expect: Expect): void {
     },
   )
 
+  spec(
+    'F35 unmounted while it streams: what useChat returned still reaches the run of a chat that it made',
+    async (bench) => {
+      const server = scriptedConnection([byHand])
+      const page = await bench.open({ options: { connection: server, notify: 'sync' } })
+      await bench.after(() => page.press('send', undefined, { text: 'hello' }))
+      const run = await server.request(1)
+      await bench.after(() => run.emit(textStart(), textDelta('Good')))
+      const chat = page.mounted.chat()
+      await bench.close(page)
+      await bench.after(() => run.emit(textDelta(' day')))
+      expect(server.openStreams).toEqual(1)
+      await bench.after(() => chat.stop())
+      expect(await run.closed).toEqual('aborted')
+    },
+  )
+
+  for (const strict of [false, true])
+    spec(
+      `F35 unmounted with \`onDetach: 'stop'\`: its run is stopped${strict ? ', in the strict mode too' : ''}`,
+      async (bench) => {
+        const server = scriptedConnection([byHand])
+        const options = { connection: server, notify: 'sync' as const, onDetach: 'stop' as const }
+        const page = await bench.open({ options }, { strict })
+        await bench.after(() => page.press('send', undefined, { text: 'hello' }))
+        const run = await server.request(1)
+        await bench.after(() => run.emit(textStart(), textDelta('Good')))
+        expect([page.status(), server.openStreams]).toEqual(['streaming', 1])
+        await bench.close(page)
+        expect(await run.closed).toEqual('aborted')
+      },
+    )
+
   spec('S4.90 unmounted with an answer under way: the answer arrives', async (bench) => {
     const server = scriptedConnection([gated(1), byHand])
     const client = chat({ connection: server })

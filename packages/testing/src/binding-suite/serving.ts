@@ -88,6 +88,24 @@ export function serving(spec: Spec, expect: Expect): void {
     ])
     expect(page.texts()).toEqual(['tidy <up> & "away"', 'Shall I?', 'Already here.'])
   })
+
+  for (const kind of ['options', 'a provider with options'] as const)
+    spec(
+      `F51 without a threadId a server and the page agree, and nothing random is made while rendering: ${kind}`,
+      async (bench) => {
+        const server = scriptedConnection([[text('Yes.')]])
+        const options = { connection: server, notify: 'sync' as const }
+        const use = kind === 'options' ? { options } : { options: {}, provider: { options } }
+        // What a framework loads the first time is not what is looked at.
+        await bench.harness.renderToString(use)
+        const random = watchRandom()
+        const html = await withoutDocument(() => bench.harness.renderToString(use))
+        const { page } = await bench.hydrate(html, use).finally(random.stop)
+        expect(random.seen).toEqual([])
+        await bench.after(() => page.press('send', undefined, { text: 'hello' }))
+        expect([page.texts(), server.requests[0]?.threadId !== '']).toEqual([['hello', 'Yes.'], true])
+      },
+    )
 }
 
 function optionsFor() {
@@ -107,23 +125,49 @@ function texts(html: string): string[] {
   ]
 }
 
-const watched = ['fetch', 'setTimeout', 'setInterval', 'requestAnimationFrame'] as const
+const watched = [
+  [globalThis, 'fetch'],
+  [globalThis, 'setTimeout'],
+  [globalThis, 'setInterval'],
+  [globalThis, 'requestAnimationFrame'],
+] as const
 
-/** Notes who calls out or starts a timer; what is called still does what it does. */
-function watchGlobals(): { readonly seen: readonly string[]; readonly stop: () => void } {
+const randomness = [
+  [Math, 'random'],
+  [crypto, 'randomUUID'],
+  [crypto, 'getRandomValues'],
+] as const
+
+interface Watch {
+  readonly seen: readonly string[]
+  readonly stop: () => void
+}
+
+/** Notes who calls out or starts a timer. */
+function watchGlobals(): Watch {
+  return watchCalls(watched)
+}
+
+/** Notes who makes something that a server and a page would not make alike. */
+function watchRandom(): Watch {
+  return watchCalls(randomness)
+}
+
+/** What is called still does what it does. */
+function watchCalls(functions: readonly (readonly [object, string])[]): Watch {
   const seen: string[] = []
-  const before = watched.map((name) => [name, Reflect.get(globalThis, name)] as const)
-  for (const [name, original] of before) {
+  const before = functions.map(([owner, name]) => [owner, name, Reflect.get(owner, name)] as const)
+  for (const [owner, name, original] of before) {
     const noted = (...args: unknown[]): unknown => {
       seen.push(`${name} ${new Error().stack}`)
-      return Reflect.apply(original, globalThis, args)
+      return Reflect.apply(original, owner, args)
     }
-    Reflect.set(globalThis, name, noted)
+    Reflect.set(owner, name, noted)
   }
   return {
     seen,
     stop: () => {
-      for (const [name, original] of before) Reflect.set(globalThis, name, original)
+      for (const [owner, name, original] of before) Reflect.set(owner, name, original)
     },
   }
 }

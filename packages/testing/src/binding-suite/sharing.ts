@@ -87,6 +87,70 @@ export function sharing(spec: Spec, expect: Expect): void {
   })
 
   spec(
+    'F35 without a provider, switching back to a thread finds its run and its pending approval',
+    async (bench) => {
+      const server = scriptedConnection([byHand, [text('In b.')], gated(1), [resolve(), text('Done.')]])
+      const use = (threadId: string | undefined) => ({
+        options: { connection: server, notify: 'sync' as const, threadId },
+      })
+      const page = await bench.open(use('a'))
+      await bench.after(() => page.press('send', undefined, { text: 'in a' }))
+      const run = await server.request(1)
+      await bench.after(() => run.emit(textStart(), textDelta('slow')))
+      await bench.update(page, use('b'))
+      await bench.after(() => page.press('send', undefined, { text: 'in b' }))
+      expect(page.texts()).toEqual(['in b', 'In b.'])
+      await bench.update(page, use('a'))
+      expect([page.status(), page.texts()]).toEqual(['streaming', ['in a', 'slow']])
+      await bench.after(() => run.emit(textDelta(' but sure'), textEnd(), finish()))
+      expect([page.status(), page.texts()]).toEqual(['ready', ['in a', 'slow but sure']])
+      await bench.after(() => page.press('send', undefined, { text: 'tidy up' }))
+      expect(page.approvals()).toEqual(['a1'])
+      await bench.update(page, use('b'))
+      expect([page.texts(), page.approvals()]).toEqual([['in b', 'In b.'], []])
+      await bench.update(page, use('a'))
+      expect([page.status(), page.approvals()]).toEqual(['awaiting-approval', ['a1']])
+      await bench.after(() => page.press('approve', 'a1'))
+      expect([page.status(), page.texts()]).toEqual(['ready', ['in a', 'slow but sure', 'tidy up', 'Done.']])
+      expect(server.requests.map(({ threadId }) => threadId)).toEqual(['a', 'b', 'a', 'a'])
+    },
+  )
+
+  spec('F35 options that change count for the threads that a page has left, too', async (bench) => {
+    const server = scriptedConnection([], { otherwise: [text('Yes.')] })
+    const use = (threadId: string, user: string) => ({
+      options: { connection: server, notify: 'sync' as const, threadId, forwardedProps: { user } },
+    })
+    const page = await bench.open(use('a', 'ann'))
+    await bench.update(page, use('b', 'ann'))
+    await bench.update(page, use('b', 'ben'))
+    await bench.update(page, use('a', 'ben'))
+    await bench.after(() => page.press('send', undefined, { text: 'in a' }))
+    expect(server.requests.map(({ forwardedProps }) => forwardedProps)).toEqual([{ user: 'ben' }])
+  })
+
+  for (const kind of ['without', 'below'] as const)
+    spec(`F35 ${kind} a provider, no threadId is one chat too: coming back finds it`, async (bench) => {
+      const server = scriptedConnection([], { otherwise: [text('Yes.')] })
+      const options = { connection: server, notify: 'sync' as const }
+      const use = (threadId: string | undefined) =>
+        kind === 'without'
+          ? { options: { ...options, threadId } }
+          : { options: {}, provider: { options: { ...options, threadId } } }
+      const page = await bench.open(use(undefined))
+      await bench.after(() => page.press('send', undefined, { text: 'nameless' }))
+      await bench.update(page, use('b'))
+      await bench.after(() => page.press('send', undefined, { text: 'in b' }))
+      await bench.update(page, use(undefined))
+      expect(page.texts()).toEqual(['nameless', 'Yes.'])
+      // It has a name by now, and is found by it as well.
+      const [first] = server.requests
+      await bench.update(page, use('b'))
+      await bench.update(page, use(first?.threadId))
+      expect([page.texts(), first?.threadId === '']).toEqual([['nameless', 'Yes.'], false])
+    })
+
+  spec(
     'S3.96 below a provider, switching back to a thread shows its pending approval again',
     async (bench) => {
       const server = scriptedConnection([gated(1), [text('In b.')], [resolve(), text('Done.')]])

@@ -6,7 +6,8 @@ export const invariants = {
   something: '3. No automatic request without something new.',
   sibling: '4. No continuation while an approval of that turn is unanswered.',
   consistent: '5. What was sent equals what the view shows and never changes afterwards.',
-  forward: '6. Tool states only move forward; text only grows.',
+  forward:
+    '6. Tool states only move forward; text only grows, until a retry takes back what the failed run left unfinished.',
   quiet: '7. After stop() nothing is sent and nothing late is applied until the person acts.',
   messages: '8. Every user message reaches the server once, in order, or is visibly refused.',
   settles: '9. It settles; the status ends ready, awaiting-approval or error.',

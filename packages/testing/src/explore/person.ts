@@ -179,6 +179,8 @@ function sendProblem(facts: Facts, text: string, refused: boolean, told: SendRes
       return refused ? undefined : 'nothing speaks against it'
     case 'sent':
       return runs.length > 0 && !refused ? undefined : 'no request has it'
+    case 'stopped':
+      return runs.some(({ end }) => end === 'stopped') ? undefined : 'no request that has it was stopped'
     case 'failed':
       return runs.some(({ end }) => end === 'failed') ? undefined : 'no request that has it failed'
     case 'queued':

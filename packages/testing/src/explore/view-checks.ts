@@ -38,11 +38,17 @@ export function createViewCheck(facts: Facts): () => void {
     if (facts.held && facts.held.messages !== messages && facts.acting === undefined)
       violate(facts, 'quiet', 'The messages changed after stop() without an act.')
     for (const message of messages) compare(facts, before.get(message.id), message)
-    for (const id of before.keys()) {
-      if (!messages.some((message) => message.id === id))
+    for (const [id, { parts }] of before) {
+      const isRetold = facts.acting === 'retry' && parts.every(isUnfinished)
+      if (!isRetold && !messages.some((message) => message.id === id))
         violate(facts, 'forward', `The message ${id} is gone.`)
     }
   }
+}
+
+/** What a retry takes back of the run that failed: never a call that may have run. */
+function isUnfinished(part: MessagePart): boolean {
+  return part.type === 'text' || (part.type === 'tool-call' && part.error?.code === 'incomplete-arguments')
 }
 
 function noteStart(facts: Facts, status: string): void {
@@ -54,7 +60,7 @@ function compare(facts: Facts, before: UIMessage | undefined, after: UIMessage):
   if (before === after) return
   if (before && keyOf(before) === keyOf(after))
     violate(facts, 'identity', `The message ${after.id} did not change and is another object.`)
-  if (before && !textOf(after).startsWith(textOf(before)))
+  if (before && facts.acting !== 'retry' && !textOf(after).startsWith(textOf(before)))
     violate(facts, 'forward', `The text of ${after.id} shrank.`)
   const parts = new Map(before?.parts.map((part) => [idOf(part), part]))
   for (const part of after.parts) if (part.type === 'tool-call') compareCall(facts, parts.get(part.id), part)

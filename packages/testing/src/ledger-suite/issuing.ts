@@ -68,6 +68,31 @@ export function issuing(spec: Spec, expect: Expect): void {
     },
   )
 
+  spec(
+    'F18 of each call the approval that was issued last is told, once it is done',
+    async ({ ledger, record }) => {
+      if (ledger.settled === undefined) return
+      const { settled } = ledger
+      const second = { ...record, approvalId: 'approval_2' }
+      const other = { ...record, approvalId: 'approval_3', toolCallId: 'call_3' }
+      const ids = [record.toolCallId, 'call_3', 'nobody']
+      const told = async (owner: string | null = 'alice', threadId = 'thread') =>
+        (await settled(owner, threadId, ids)).map((entry) => entry.record.approvalId).sort()
+      for (const one of [record, other]) await ledger.issue(one)
+      expect(await told()).toEqual([])
+      for (const one of [record, other]) await ledger.claim(one, deny, 'h1', LEASE)
+      expect(await told()).toEqual(['approval_1', 'approval_3'])
+      expect(await told('bob')).toEqual([])
+      expect(await told(null)).toEqual([])
+      expect(await told('alice', 'other')).toEqual([])
+      expect(await settled('alice', 'thread', [])).toEqual([])
+      await ledger.issue(second)
+      expect(await told()).toEqual(['approval_3'])
+      await ledger.claim(second, deny, 'h1', LEASE)
+      expect(await told()).toEqual(['approval_2', 'approval_3'])
+    },
+  )
+
   spec('unsettled entries of a thread are listed until they are done', async ({ ledger, record }) => {
     const second = { ...record, approvalId: 'approval_2', toolCallId: 'call_2' }
     await ledger.issue(record)

@@ -1,0 +1,28 @@
+import { askPolicy } from '../gate/gate.js'
+import { MAX_REASON_LENGTH } from '../ledger/ledger.js'
+import { gateContext, type RunScope } from '../scope/scope.js'
+import { type Claim, holdsLease } from './claim.js'
+import { isStillBound } from './prepare.js'
+import type { ClaimedCall } from './run-claimed.js'
+import type { Unstarted } from './stored-outcome.js'
+
+/**
+ * Why a claimed call must not start now, as the outcome that the ledger keeps; nothing where it may. Whoever is told that it may starts it
+ * without waiting for anything else: what could change since the answer was judged is judged here, the ledger last and the clock after it.
+ */
+export async function reasonNotToStart(
+  scope: RunScope,
+  claim: Claim,
+  { verdict, asked, call, messages }: ClaimedCall,
+): Promise<Unstarted | undefined> {
+  const { approvals, now, warn } = scope.settings
+  const gate = gateContext(scope, call.id, messages)
+  if (!(await isStillBound(scope, verdict, asked, gate)))
+    return { type: 'cancelled', reason: STALE, code: 'approval-stale' }
+  const { decision, reason } = await askPolicy(call, gate, { policy: approvals.policy, warn })
+  if (decision === 'block') return { type: 'denied', reason: reason?.slice(0, MAX_REASON_LENGTH) }
+  if (!(await holdsLease(scope, claim))) return { type: 'interrupted' }
+  return now() < verdict.claims.expiresAt ? undefined : { type: 'cancelled', code: 'approval-expired' }
+}
+
+const STALE = 'What the approval was given for has changed; ask again.'

@@ -1,0 +1,20 @@
+/** Aborted with the first of them: `AbortSignal.any`, also where a runtime has none (Next's edge runtime). Those that are not there are left out. */
+export function anySignal(signals: readonly (AbortSignal | undefined)[]): AbortSignal {
+  const given = signals.filter((signal) => signal !== undefined)
+  return typeof AbortSignal.any === 'function' ? AbortSignal.any(given) : follow(given)
+}
+
+function follow(signals: readonly AbortSignal[]): AbortSignal {
+  const controller = new AbortController()
+  const over = (signal: AbortSignal) => {
+    for (const one of signals) one.removeEventListener('abort', told)
+    controller.abort(signal.reason)
+  }
+  const told = () => {
+    const first = signals.find((signal) => signal.aborted)
+    if (first !== undefined) over(first)
+  }
+  for (const signal of signals) signal.addEventListener('abort', told, { once: true })
+  told()
+  return controller.signal
+}

@@ -1,0 +1,75 @@
+import { type AGUIEvent, CountersignError } from '@countersign/core'
+import { type Ledger, ledgerKey, type Owner } from '../ledger/ledger.js'
+
+/** What names a run. */
+interface RunName {
+  readonly owner: Owner
+  readonly threadId: string
+  readonly runId: string
+}
+
+/** By the ledger: agents that are made anew for each request share one, and so they know of each other's runs. */
+const open = new WeakMap<Ledger, Set<string>>()
+
+/** Whether a run of this name is open in this process. */
+export function isRunOpen(ledger: Ledger, { owner, threadId, runId }: RunName): boolean {
+  return open.get(ledger)?.has(ledgerKey(owner, threadId, runId)) ?? false
+}
+
+/** One run's time of being open: from its start until it has ended and its end was read, or its reader has gone. */
+interface Opening {
+  /** Whether it may start: none of its name is open. */
+  start(): boolean
+  end(): void
+  /** The events of the run, as they are read. */
+  read(events: AsyncIterableIterator<AGUIEvent>): AsyncIterableIterator<AGUIEvent>
+}
+
+export function openingOf(ledger: Ledger, name: RunName): Opening {
+  const key = ledgerKey(name.owner, name.threadId, name.runId)
+  let isOurs = false
+  let hasEnded = false
+  let isRead = false
+  const close = () => {
+    if (isOurs && hasEnded && isRead) open.get(ledger)?.delete(key)
+  }
+  const wasRead = () => {
+    isRead = true
+    close()
+  }
+  return {
+    start() {
+      if (isRunOpen(ledger, name)) return false
+      isOurs = true
+      open.set(ledger, (open.get(ledger) ?? new Set()).add(key))
+      return true
+    },
+    end() {
+      hasEnded = true
+      close()
+    },
+    read: (events) => ({
+      async next() {
+        const result = await events.next()
+        // whoever reads the end may use the id again at once
+        if (result.done || result.value.type === 'RUN_FINISHED' || result.value.type === 'RUN_ERROR')
+          wasRead()
+        return result
+      },
+      async return() {
+        wasRead()
+        return (await events.return?.()) ?? { done: true, value: undefined }
+      },
+      [Symbol.asyncIterator]() {
+        return this
+      },
+    }),
+  }
+}
+
+/** The error of a second run of one name. */
+export function runIsOpen({ runId }: RunName): CountersignError {
+  const message =
+    'A run with this id is open already, and was not started a second time. Take it up (rejoin), or send the request with a runId of its own.'
+  return new CountersignError('run-open', message, { status: 409, runId })
+}

@@ -1,0 +1,16 @@
+import { type AGUIEvent, CountersignError } from '@countersign/core'
+import { jsonSize } from './channel.js'
+
+/**
+ * Bytes of an event while it waits for its reader.
+ *
+ * @throws CountersignError `invalid-argument` where it is no JSON: no transport could send it.
+ */
+export function eventSize(event: AGUIEvent): number {
+  try {
+    return jsonSize(JSON.stringify(event))
+  } catch (error) {
+    const why = error instanceof Error ? error.message.split('\n')[0] : 'unknown reason'
+    throw new CountersignError('invalid-argument', `The event ${event.type} is no JSON: ${why}`, {}, error)
+  }
+}

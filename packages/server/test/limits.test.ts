@@ -1,0 +1,144 @@
+import { type CountersignError, isCountersignError } from '@countersign/core'
+import {
+  answerQueue,
+  createAgent,
+  handleChat,
+  type Model,
+  memoryLedger,
+  rejoinResponse,
+} from '@countersign/server'
+import { expect, test } from 'vitest'
+import { input, say, testAgent, user } from './support.js'
+
+const record = (owner: string | null, approvalId: string, more = {}) => ({
+  ...{ owner, threadId: 'thread', approvalId, runId: 'r', toolCallId: 'c', toolName: 'remove' },
+  ...{ arguments: '{}', scopes: ['once' as const], edits: false, idempotent: false, token: 't' },
+  ...{ issuedAt: 0, expiresAt: 1_000_000_000_000 },
+  ...more,
+})
+
+async function fill(ledger: ReturnType<typeof memoryLedger>, owner: string | null): Promise<number> {
+  for (let at = 0; at < 1000; at++)
+    if ((await ledger.issue(record(owner, `a${at}`))).status === 'full') return at
+  return Number.POSITIVE_INFINITY
+}
+
+test('F7 one person gets a tenth of the memory ledger, and those without a name half of it', async () => {
+  const ledger = memoryLedger({ maxRecords: 100, now: () => 0 })
+  expect(await fill(ledger, 'mallory')).toBe(10)
+  expect(await fill(ledger, null)).toBe(50)
+  expect(await fill(ledger, 'ann')).toBe(10)
+})
+
+test('F7 outcomes of one person do not push out those of another', async () => {
+  const ledger = memoryLedger({ maxSize: 100_000, maxSizePerOwner: 20_000, now: () => 0 })
+  const run = async (owner: string, id: string) => {
+    const asked = record(owner, id)
+    await ledger.issue(asked)
+    const answer = { decision: 'approve', scope: 'once' } as const
+    await ledger.claim(asked, answer, 'h', 1000)
+    await ledger.complete(asked, 'h', { type: 'result', content: 'x'.repeat(5000) })
+    return async () => {
+      const again = await ledger.claim(asked, answer, 'h2', 1000)
+      return again.status === 'repeat' ? again.outcome.type : again.status
+    }
+  }
+  const outcome = await run('ann', 'a')
+  for (let at = 0; at < 50; at++) await run('mallory', `m${at}`)
+  expect(await outcome()).toBe('result')
+})
+
+test('F7 a question that never expires is let go seven days after its answer, and not before', async () => {
+  let now = 0
+  const never = 8_640_000_000_000_000
+  const ledger = memoryLedger({ maxRecords: 2, maxRecordsPerOwner: 2, now: () => now })
+  await ledger.issue(record('ann', 'answered', { expiresAt: never }))
+  await ledger.issue(record('ann', 'open', { expiresAt: never }))
+  await ledger.claim(record('ann', 'answered'), { decision: 'deny', at: 0 }, 'h', 1000)
+  const week = 7 * 24 * 60 * 60 * 1000
+  now = week - 1
+  expect((await ledger.issue(record('ann', 'next', { expiresAt: never }))).status).toBe('full')
+  now = week
+  expect((await ledger.issue(record('ann', 'next', { expiresAt: never }))).status).toBe('issued')
+  const late = await ledger.claim(record('ann', 'answered'), { decision: 'deny', at: now }, 'h', 1000)
+  expect(late.status).toBe('not-issued')
+  expect((await ledger.lookup(record('ann', 'open')))?.state.phase).toBe('issued')
+})
+
+test('F7 the audit trail in memory keeps the lines of those who have few', async () => {
+  const ledger = memoryLedger({ maxAuditEntries: 10 })
+  const line = (ownerHash: string, at: number) =>
+    ledger.audit({ at, event: 'issued' as const, ownerHash, threadId: 't' })
+  for (let at = 0; at < 3; at++) await line('ann', at)
+  for (let at = 3; at < 200; at++) await line('mallory', at)
+  const owners: string[] = []
+  for await (const { ownerHash } of ledger.auditTrail()) owners.push(ownerHash)
+  expect(owners).toEqual([...Array(3).fill('ann'), ...Array(7).fill('mallory')])
+})
+
+test('F6 answers to questions not asked yet are kept up to 4 Mi characters a run', async () => {
+  const queue = answerQueue()
+  const entry = (id: string) => ({
+    interruptId: id,
+    status: 'resolved' as const,
+    payload: { approved: true, reason: 'x'.repeat(1024 * 1024) },
+  })
+  const kept = ['a', 'b', 'c'].map((id) => queue.put(entry(id)))
+  expect(await queue.put(entry('d'))).toMatchObject({ status: 'refused', code: 'too-many-answers' })
+  // what is taken makes room
+  const took: unknown[] = []
+  queue.take('a', (answer) => took.push(answer?.interruptId))
+  expect([took, await kept[0]]).toEqual([['a'], { status: 'taken' }])
+  const again = queue.put(entry('e'))
+  queue.close()
+  expect(await again).toMatchObject({ code: 'run-ended' })
+})
+
+test('F6 runs of one person are counted until they end, and given back however they end', async () => {
+  const limits = { runs: { perOwner: 1 } }
+  const release: (() => void)[] = []
+  const model: Model = {
+    id: 'waits',
+    async *stream() {
+      await new Promise<void>((resolve) => release.push(resolve))
+      yield* say('done')
+    },
+  }
+  const { agent } = testAgent([], { limits, model })
+  const chat = (subject: string) => {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify(input([user('go')]))
+    const request = new Request('http://localhost/', { method: 'POST', headers, body })
+    return handleChat(agent, request, { context: { subject } })
+  }
+  const first = await chat('limits-a')
+  const second = await chat('limits-a')
+  expect([first.status, second.status]).toEqual([200, 429])
+  expect(await second.json()).toMatchObject({ error: { code: 'too-many-runs' } })
+  expect((await chat('limits-b')).status).toBe(200)
+  const reading = first.text()
+  await expect.poll(() => release.length).toBe(2)
+  for (const goOn of release) goOn()
+  await reading
+  expect((await chat('limits-a')).status).toBe(200)
+  const rest = new Request('http://localhost/?threadId=t&runId=none')
+  expect((await rejoinResponse(agent, rest, { context: { subject: 'limits-c' } })).status).toBe(204)
+})
+
+test.each(['runs', 'runBytes', 'arrivingBytes', 'earlyAnswers', 'earlyAnswerSize'] as const)(
+  'F6 limits.%s that is not a positive number is refused',
+  (name) => {
+    const { agent } = testAgent([])
+    expect(agent.limits[name].perOwner).toBeGreaterThan(0)
+    const model = { id: 'm', stream: () => [] as never }
+    let error: unknown
+    try {
+      createAgent({ model, limits: { [name]: { perOwner: 0 } } })
+    } catch (thrown) {
+      error = thrown
+    }
+    expect(isCountersignError(error) && (error as CountersignError).data.option).toBe(
+      `limits.${name}.perOwner`,
+    )
+  },
+)

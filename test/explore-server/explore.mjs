@@ -1,0 +1,74 @@
+// Plays the server through every timeline of models.mjs and through random longer ones; with --mutations also with each guard broken.
+//   node test/explore-server/explore.mjs [--seed N] [--random N] [--only TEXT] [--mutations]
+import { rmSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { given } from '../../scripts/arguments.mjs'
+import { buildServer, folder } from '../attacks/build.mjs'
+import { everything, models } from './models.mjs'
+import { mutants } from './mutants.mjs'
+import { exhaust, wander } from './search.mjs'
+
+const { values } = parseArgs({
+  args: given,
+  options: {
+    seed: { type: 'string' },
+    random: { type: 'string', default: '3000' },
+    only: { type: 'string', default: '' },
+    most: { type: 'string' },
+    mutations: { type: 'boolean', default: false },
+  },
+})
+const seed = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed)
+const most = values.most === undefined ? undefined : Number(values.most)
+let failures = 0
+
+async function whole() {
+  const { server } = await buildServer('whole')
+  const totals = { timelines: 0, played: 0, states: 0 }
+  for (const model of models.filter(({ name }) => name.includes(values.only))) {
+    const began = performance.now()
+    const { played, timelines, states, failure } = await exhaust(server, model, { most })
+    const seconds = ((performance.now() - began) / 1000).toFixed(1)
+    console.log(
+      `${model.name}: ${timelines} timelines to their end, ${played} played, ${states} states, ${seconds} s`,
+    )
+    if (failure) console.log(`\n${failure}\n`)
+    failures += failure ? 1 : 0
+    totals.timelines += timelines
+    totals.played += played
+    totals.states += states
+  }
+  console.log(
+    `exhaustive: ${totals.timelines} timelines to their end, ${totals.played} played, ${totals.states} states`,
+  )
+  if (Number(values.random) === 0) return
+  const { played, timelines, states, failure } = await wander(server, everything, {
+    seed,
+    timelines: Number(values.random),
+  })
+  console.log(`random: ${timelines} distinct timelines of ${played} played, ${states} states, seed ${seed}`)
+  if (failure) console.log(`\n${failure}\n`)
+  failures += failure ? 1 : 0
+}
+
+async function broken() {
+  let caught = 0
+  for (const { name, by, edits } of mutants) {
+    const { server } = await buildServer(`mutant-${name.replace(/\W+/g, '-')}`, edits)
+    const model = models.find((one) => one.name === by)
+    const { failure } = await exhaust(server, model)
+    if (failure) caught++
+    else failures++
+    console.log(failure ? `caught: ${name} (${failure.split('\n')[0]})` : `NOT CAUGHT: ${name}`)
+  }
+  console.log(`${caught} of ${mutants.length} mutations caught`)
+}
+
+try {
+  await whole()
+  if (values.mutations) await broken()
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+console.log(`${failures} failures`)
+process.exitCode = failures > 0 ? 1 : 0

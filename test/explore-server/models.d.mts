@@ -1,0 +1,5 @@
+export interface Model {
+  readonly name: string
+}
+export const models: readonly Model[]
+export const everything: Model

@@ -1,0 +1,195 @@
+/**
+ * Ways to break the guards that the exploration has to notice. `by` names the model that does, and each edit replaces a text that
+ * stands exactly once in its file.
+ */
+const server = (path) => `server/src/${path}`
+const start = server('answers/start.ts')
+const fresh = server('run/fresh-calls.ts')
+const swap = (file, find, put) => ({ file, find, put })
+
+export const mutants = [
+  {
+    name: 'confirm is asked with the context of the run',
+    by: 'an open run is answered by somebody else than the one who opened it',
+    edits: [
+      swap(server('answers/confirm.ts'), '{ context, request }))', '{ context: scope.context, request }))'),
+    ],
+  },
+  {
+    name: 'confirm is not asked',
+    by: 'one edits, one does not, and only one has a second factor',
+    edits: [
+      swap(server('answers/resolve.ts'), "settlement.kind !== 'repeat' && !(await", 'false && !(await'),
+    ],
+  },
+  {
+    name: 'confirm sees the arguments that were asked about, not those that run',
+    by: 'one edits with a second factor, and one says yes without',
+    edits: [
+      swap(
+        server('answers/confirm.ts'),
+        "settlement.kind === 'run' ? settlement.call.args : JSON.parse(verdict.canonical)",
+        'JSON.parse(verdict.canonical)',
+      ),
+    ],
+  },
+  {
+    name: 'a grant is checked at gating only',
+    by: 'a session approval is ended while its call waits',
+    edits: [swap(fresh, "(granted && (await hasGrant(scope, call, 'use')))", 'granted')],
+  },
+  {
+    name: 'a grant that was ended while the ledger answered still counts',
+    by: 'a session approval is ended while its call waits',
+    edits: [swap(server('gate/grants.ts'), 'revocationsOf(ledger) === before', 'true')],
+  },
+  {
+    name: 'a grant is used before the audit trail is told',
+    by: 'a session approval is ended while its call waits',
+    edits: [
+      swap(
+        fresh,
+        '  if (granted) {\n    await auditGrant',
+        "  const stands = granted && (await hasGrant(scope, call, 'use'))\n  if (granted) {\n    await auditGrant",
+      ),
+      swap(fresh, "(granted && (await hasGrant(scope, call, 'use')))", 'stands'),
+    ],
+  },
+  {
+    name: 'the lease is not looked at before the start',
+    by: 'two tabs say yes, and the one that has it stands still',
+    edits: [swap(start, '!(await holdsLease(scope, claim))', 'false')],
+  },
+  {
+    name: 'the word of the ledger may be older than the lease',
+    by: 'two tabs say yes, and the one that has it stands still',
+    edits: [swap(server('answers/claim.ts'), 'if (now() < asked + leaseMs) return true', 'return true')],
+  },
+  {
+    name: 'the lease is kept only once the call runs',
+    by: 'a slow audit trail costs nobody the lease',
+    edits: [
+      swap(
+        server('answers/run-claimed.ts'),
+        'const stopRenewing = keepLease(scope, claim)',
+        'const stopRenewing = () => {}',
+      ),
+    ],
+  },
+  {
+    name: 'expiry is looked at in verification only',
+    by: 'one says yes and one says no, and time runs out',
+    edits: [swap(start, 'now() < verdict.claims.expiresAt', 'true')],
+  },
+  {
+    name: 'the policy is not asked again before an approved call starts',
+    by: 'the policy changes its mind between the answer and the start',
+    edits: [
+      swap(
+        start,
+        'const { decision, reason } = await askPolicy(call, gate, { policy: approvals.policy, warn })',
+        'const { decision, reason } = await askPolicy(call, gate, { policy: undefined, warn })',
+      ),
+    ],
+  },
+  {
+    name: 'the policy is asked before the audit trail is told',
+    by: 'the policy changes its mind between the answer and the start',
+    edits: [
+      swap(
+        server('answers/run-claimed.ts'),
+        "    if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })\n    const reason = await reasonNotToStart(scope, claim, claimed)\n",
+        "    const reason = await reasonNotToStart(scope, claim, claimed)\n    if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })\n",
+      ),
+    ],
+  },
+  {
+    name: 'the policy is not asked again before a call with a grant starts',
+    by: 'a policy forbids what a session approval allowed',
+    edits: [
+      swap(
+        fresh,
+        'const gate = await decideGate(call, context, { policy: approvals.policy, warn, needed })\n  const asks',
+        'const gate = await decideGate(call, context, { policy: undefined, warn, needed })\n  const asks',
+      ),
+    ],
+  },
+  {
+    name: 'what was bound is not read again',
+    by: 'what was bound changes between the answer and the start',
+    edits: [swap(start, '!(await isStillBound(scope, verdict, asked, gate))', 'false')],
+  },
+  {
+    name: 'the call starts before onAudit has returned',
+    by: 'one says yes and one says no, and time runs out',
+    edits: [
+      swap(
+        server('answers/run-claimed.ts'),
+        "if (tool.location === 'server') await audit(",
+        "if (tool.location === 'server') void audit(",
+      ),
+    ],
+  },
+  {
+    name: 'a repeat runs the call again',
+    by: 'two tabs say yes, and the one that has it stands still',
+    edits: [
+      swap(
+        server('answers/resolve.ts'),
+        "if (claim.status === 'claimed') {",
+        "if (claim.status === 'claimed' || (claim.status === 'repeat' && settlement.kind === 'run')) {",
+      ),
+      swap(
+        server('answers/resolve.ts'),
+        'holder, revision: claim.revision, messages, told',
+        'holder, revision: 0, messages, told',
+      ),
+      swap(start, '!(await holdsLease(scope, claim))', 'false'),
+    ],
+  },
+  {
+    name: 'a second claim succeeds, and its lease with it',
+    by: 'two tabs say yes, and the one that has it stands still',
+    edits: [
+      swap(
+        server('ledger/ledger-row.ts'),
+        "      return { result: sameOr(record, current.answer, answer, { status: 'in-progress' }) }",
+        "      return { result: { status: 'claimed', revision: 0 }, state: { ...current, answer, holder } }",
+      ),
+    ],
+  },
+  {
+    name: 'an interrupted call is taken over though its tool is not idempotent',
+    by: 'two tabs say yes, and the one that has it stands still',
+    edits: [
+      swap(
+        server('ledger/ledger-row.ts'),
+        "if (current.phase !== 'interrupted' || !record.idempotent)",
+        "if (current.phase !== 'interrupted')",
+      ),
+      swap(server('answers/resolve.ts'), 'settlement.call.tool.idempotent ?', 'true ?'),
+    ],
+  },
+  {
+    name: 'a call of the client is handed out after its claim was lost',
+    by: 'a call of the client is handed out while its claim is held',
+    edits: [
+      swap(
+        server('ledger/ledger-row.ts'),
+        "if (late && outcome.type === 'handed-out') return { result: { status: 'fenced' } }",
+        '',
+      ),
+      swap(server('answers/run-claimed.ts'), 'if (!isHeld) {', 'if (false) {'),
+    ],
+  },
+  {
+    name: 'a run that is open is started again',
+    by: 'one run is posted twice',
+    edits: [swap(server('run/open-runs.ts'), 'if (isRunOpen(ledger, name)) return false', '')],
+  },
+  {
+    name: 'a late answer starts a turn of the model',
+    by: 'an answer comes late',
+    edits: [swap(server('run/run.ts'), 'resumed.hadNoEffect && ', 'false && ')],
+  },
+]

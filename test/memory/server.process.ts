@@ -1,0 +1,111 @@
+// A server as a process of its own, for the tests beside it: `node process <ServerConfig as JSON>` prints its port once it listens.
+import { createServer, type IncomingMessage } from 'node:http'
+import { CountersignError } from '@countersign/core'
+import {
+  createAgent,
+  type Limits,
+  type Model,
+  type ModelEvent,
+  memoryLedger,
+  tool,
+} from '@countersign/server'
+import {
+  socketServerLimits,
+  toNodeAnswerHandler,
+  toNodeGrantsHandler,
+  toNodeHandler,
+  toSocketHandler,
+} from '@countersign/server/node'
+import { WebSocketServer } from 'ws'
+import * as z from 'zod'
+
+export interface ServerConfig {
+  readonly limits?: Limits
+  /** Approvals that the ledger keeps. */
+  readonly maxRecords?: number
+}
+
+const { limits, maxRecords }: ServerConfig = JSON.parse(process.argv[2] ?? '{}')
+
+const mail = tool({
+  name: 'mail',
+  description: 'Sends a mail',
+  input: z.object({ to: z.string() }),
+  needsApproval: true,
+  execute: async () => 'sent',
+})
+let reports = 0
+const report = tool({
+  name: 'report',
+  description: 'Reports again and again',
+  input: z.object({ times: z.number() }),
+  execute: async ({ times }, { progress }) => {
+    const text = JSON.stringify('x'.repeat(1000))
+    for (let at = 0; at < times; at++) {
+      // each with a text of its own
+      progress({ at, data: JSON.parse(text) })
+      reports++
+      // as a tool does that reads something else
+      if (at % 100 === 0) await new Promise((resolve) => setImmediate(resolve))
+    }
+    return 'done'
+  },
+})
+
+let count = 0
+const toolCall = (name: string, input: unknown): ModelEvent => ({
+  type: 'tool-call',
+  id: `call-${++count}`,
+  name,
+  arguments: JSON.stringify(input),
+})
+
+/** `ask 3` asks three times, `report 5` reports five times; to anything else it says hello. It keeps nothing. */
+const model: Model = {
+  id: 'script',
+  async *stream({ messages }) {
+    const last = messages.at(-1)
+    const said = last?.role === 'user' ? JSON.stringify(last.content) : ''
+    const [, verb, times = '1'] = /(ask|report) (\d+)/.exec(said) ?? []
+    if (verb === 'ask')
+      for (let at = 0; at < Number(times); at++) yield toolCall('mail', { to: 'ann@example.org' })
+    else if (verb === 'report') yield toolCall('report', { times: Number(times) })
+    else yield { type: 'text-delta', delta: 'Hello.' }
+    yield { type: 'finish', reason: verb === undefined ? 'stop' : 'tool_calls' }
+  },
+}
+
+const agent = createAgent({
+  model,
+  tools: [mail, report],
+  limits,
+  approvals: { ledger: memoryLedger({ maxRecords }) },
+  warn: () => {},
+})
+
+/** The user is the word of a header. Whoever says none is turned away. */
+function context({ headers }: IncomingMessage) {
+  const user = headers['x-user']
+  if (typeof user === 'string' && user !== '') return { subject: user }
+  throw new CountersignError('invalid-request', 'Sign in.', { status: 401 })
+}
+
+const chat = toNodeHandler(agent, { context })
+const live = toNodeHandler(agent, { context, live: true })
+const answer = toNodeAnswerHandler(agent, { context })
+const grants = toNodeGrantsHandler(agent, { context })
+const server = createServer((request, response) => {
+  const { url = '' } = request
+  if (url.startsWith('/reported'))
+    response.setHeader('content-length', String(reports).length).end(String(reports))
+  else if (url.startsWith('/live')) void live(request, response)
+  else if (url.startsWith('/answer')) void answer(request, response)
+  else if (url.startsWith('/grants')) void grants(request, response)
+  else void chat(request, response)
+})
+const sockets = new WebSocketServer({ server, ...socketServerLimits })
+sockets.on('connection', toSocketHandler(agent, { context }))
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address()
+  console.log(typeof address === 'object' ? address?.port : '')
+})
