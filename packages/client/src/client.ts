@@ -1,6 +1,7 @@
 import {
   type ChatSnapshot,
   CountersignError,
+  checkMessages,
   type FilePart,
   isRecord,
   type SessionGrant,
@@ -19,7 +20,7 @@ import {
 import { createExpiry } from './expiry.js'
 import { copyJson } from './json.js'
 import type { Observer } from './observation.js'
-import { areMessages, type ChatClientOptions, messageList } from './options.js'
+import type { ChatClientOptions } from './options.js'
 import type { KeptThread } from './persistence/persistence.js'
 import type { AnswerResult, SendResult } from './results.js'
 import { createRunner, type Runner } from './runner.js'
@@ -176,8 +177,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * `invalid-argument` and changes nothing where a message is none.
    */
   setMessages = (messages: readonly UIMessage<Tools>[] | readonly UIMessage[]): void => {
-    if (!areMessages(messages))
-      throw new CountersignError('invalid-argument', `setMessages takes ${messageList}. Nothing was changed.`)
+    checkMessages(typed(messages))
     this.#kept?.replace()
     void this.#act('setMessages', typed(messages))
   }
@@ -195,10 +195,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   revokeGrant = async (id?: string): Promise<number> => {
     // Whatever is handed over by mistake, as an event is to a click handler, must not end them all.
     if (id !== undefined && typeof id !== 'string')
-      throw new CountersignError(
-        'invalid-argument',
-        'revokeGrant takes the id of a grant, or nothing for all.',
-      )
+      throw new CountersignError('invalid-argument', 'revokeGrant takes an id, or nothing.')
     const { headers, options } = this.#session
     return (await options.connection.revokeGrant?.({ threadId: this.threadId, id }, { headers })) ?? 0
   }
@@ -298,7 +295,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 }
 
 const noMessage =
-  'sendMessage takes a text that is not blank, or `{ text, files, metadata }`. A file is `{ type: "file", media, source }`: read a File into the `source` of one first.'
+  'sendMessage takes a text that is not blank, or `{ text, files, metadata }`. A file is `{ type: "file", media, source }`, no File.'
 
 /** What is none holds nothing: an act that gets it finds nothing to do, and says so. */
 function record<T>(value: T): T & Record<string, unknown> {
@@ -308,7 +305,7 @@ function record<T>(value: T): T & Record<string, unknown> {
 /** A listener that is none would throw at every change, far from whoever gave it. */
 function called<T>(listener: T): T {
   if (typeof listener === 'function') return listener
-  throw new CountersignError('invalid-argument', 'A listener has to be a function.')
+  throw new CountersignError('invalid-argument', 'A listener is a function.')
 }
 
 /** A `File` of the platform is none: its bytes would stay behind. */

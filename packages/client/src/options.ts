@@ -5,8 +5,8 @@ import {
   CountersignError,
   type FinishedRun,
   type Interrupt,
+  isMessage,
   isRecord,
-  isThreadRecord,
   type ToolCallApproval,
   type ToolCallPart,
   type ToolMap,
@@ -160,9 +160,9 @@ export function checkOptions<Tools extends ToolMap>(
   }
   const { tools = [], initialMessages = [] } = options
   if (!tools.every((tool) => isRecord(tool) && isRecord(tool.input) && typeof tool.execute === 'function'))
-    fail('tools', 'a list of what `clientTool(...)` or `toolDefinition(...).client(...)` gives')
+    fail('tools', 'client tools: see `clientTool(...)`')
   if (new Set(tools.map(({ name }) => name)).size < tools.length) fail('tools', 'of different names')
-  if (!areMessages(initialMessages)) fail('initialMessages', messageList)
+  if (!initialMessages.every(isMessage)) fail('initialMessages', 'messages, each with id, role and parts')
   if (options.persistence && typeof options.persistence.open !== 'function')
     fail('persistence', '`webStorage()`, `indexedDb()` or your own storage in `persistent(...)`')
   if (options.tabs && !options.persistence)
@@ -170,13 +170,6 @@ export function checkOptions<Tools extends ToolMap>(
   if (options.persistence && options.threadId === undefined) {
     fail('threadId', 'given where `persistence` is: a conversation under a random one is never found again')
   }
-}
-
-export const messageList = 'a list of UI messages, each with an `id`, a `role` and `parts`'
-
-/** Half a message would stop the machine half-way, with what was there before already gone. */
-export function areMessages(messages: unknown): messages is readonly UIMessage[] {
-  return isThreadRecord({ version: 1, messages, unsentOutputs: [], ready: [], interrupts: [], queue: [] })
 }
 
 function fail(option: string, expected: string): never {

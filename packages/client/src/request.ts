@@ -39,33 +39,33 @@ export function createRequest(
   }
 }
 
-/** What each schema says of itself, asked once: a library makes it anew each time. */
-const described = new WeakMap<object, JsonSchema | undefined>()
-
 function describeTool(tool: AnyClientTool, warn: (message: string) => void): Tool {
-  const { name, description, metadata, input } = tool
-  if (!tool.parameters && !described.has(input)) {
-    const own = jsonSchemaOf(input)
-    described.set(input, own)
-    if (!own) {
-      const { vendor } = input['~standard']
-      warn(
-        `The model is not told the parameters of the tool "${name}": its schema (${vendor}) gives no JSON Schema. Give the tool \`parameters\`.`,
-      )
-    }
-  }
-  const parameters = tool.parameters ?? described.get(input)
+  const { name, description, metadata } = tool
+  const parameters = tool.parameters ?? jsonSchemaOf(tool, warn)
   return { name, description, ...(parameters && { parameters }), ...(metadata && { metadata }) }
 }
 
-/** Standard JSON Schema, which a library may have beside Standard Schema; a schema that has no JSON form throws. */
-function jsonSchemaOf({ '~standard': standard }: AnyClientTool['input']): JsonSchema | undefined {
-  const { jsonSchema }: { vendor: string; jsonSchema?: { input(of: { target: string }): JsonSchema } } =
-    standard
+/** What each schema says of itself, asked once: a library makes it anew each time. */
+const known = new WeakMap<object, JsonSchema | undefined>()
+
+/** By Standard JSON Schema, which a library may have beside Standard Schema; a schema that has no JSON form throws. */
+function jsonSchemaOf(
+  { name, input }: AnyClientTool,
+  warn: (message: string) => void,
+): JsonSchema | undefined {
+  if (known.has(input)) return known.get(input)
+  const standard: Pick<(typeof input)['~standard'], 'vendor'> & {
+    jsonSchema?: { input(of: { target: string }): JsonSchema }
+  } = input['~standard']
+  let schema: JsonSchema | undefined
   try {
-    const { $schema: _, ...own } = jsonSchema?.input({ target: 'draft-2020-12' }) ?? {}
-    return jsonSchema && own
-  } catch {
-    return undefined
-  }
+    const { $schema: _, ...own } = standard.jsonSchema?.input({ target: 'draft-2020-12' }) ?? {}
+    schema = standard.jsonSchema && own
+  } catch {}
+  if (!schema)
+    warn(
+      `The model does not know the parameters of the tool "${name}": its schema (${standard.vendor}) gives no JSON Schema. Give the tool \`parameters\`.`,
+    )
+  known.set(input, schema)
+  return schema
 }

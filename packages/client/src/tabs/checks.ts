@@ -1,5 +1,4 @@
 import { isRecord, isThreadRecord } from '@countersign/core'
-import { areMessages } from '../options.js'
 
 /** Whether a value from elsewhere has the form that is expected of it. */
 export type Check = (value: unknown) => boolean
@@ -40,6 +39,6 @@ export const shape =
 export const conversation: Check = (value) =>
   isRecord(value) && isThreadRecord({ version: 1, unsentOutputs: [], ready: [], ...value })
 
-export const messages: Check = areMessages
+export const messages: Check = (value) => conversation({ messages: value, interrupts: [], queue: [] })
 export const message: Check = (value) => messages([value])
 export const queued: Check = (value) => conversation({ messages: [], interrupts: [], queue: [value] })
