@@ -27,5 +27,7 @@ export function mayLeave(
 ): boolean {
   if (executingCalls(state).length > 0) return false
   const pending = visibleRequests(state)
-  return mode === 'cancel' ? pending.every((id) => item.visible.includes(id)) : pending.length === 0
+  if (mode !== 'cancel') return pending.length === 0
+  const seen = new Set(item.visible)
+  return pending.every((id) => seen.has(id))
 }

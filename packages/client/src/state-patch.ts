@@ -1,11 +1,178 @@
-import type { ApplyPatch } from '@countersign/core'
-import fastJsonPatch from 'fast-json-patch'
+import { type ApplyPatch, isRecord, sameJson } from '@countersign/core'
 
 /**
- * RFC 6902 for AG-UI state and activity deltas. The document is not changed; a patch that does not apply as a whole throws and changes
- * nothing.
+ * RFC 6902 for AG-UI state and activity deltas. A patch that does not apply as a whole throws and changes nothing. What a reader has seen
+ * is not changed: along the way to a change it is copied, once for each time it was read. All that `copy` operations of a conversation
+ * take along is at most 100,000 values, and 100 more for each delta: else a few bytes could double a document without end.
  *
  * @example new ChatClient({ connection, statePatch })
  */
-export const statePatch: ApplyPatch = (document, patch) =>
-  fastJsonPatch.applyPatch(document, fastJsonPatch.deepClone(patch), true, false, true).newDocument
+export const statePatch: ApplyPatch = (document, patch, memory = { owned: new WeakSet(), copies: 100_000 }) => {
+  const patching = new Patching(document, memory)
+  try {
+    for (const operation of patch) patching.apply(operation)
+  } catch (error) {
+    patching.undo()
+    throw error
+  }
+  return patching.root
+}
+
+type Operation = Parameters<ApplyPatch>[1][number]
+type Memory = Parameters<ApplyPatch>[2]
+type Container = unknown[] | Record<string, unknown>
+
+/** Where a pointer leads: a member of a container that may be changed. */
+interface Place {
+  readonly holder: Container
+  readonly key: string
+}
+
+class Patching {
+  root: unknown
+  readonly #memory: Memory
+  readonly #undone: (() => void)[] = []
+
+  constructor(root: unknown, memory: Memory) {
+    this.root = root
+    this.#memory = memory
+  }
+
+  undo(): void {
+    for (const back of this.#undone.reverse()) back()
+  }
+
+  apply(operation: Operation): void {
+    const { op, path } = operation
+    switch (op) {
+      case 'add':
+        return this.#add(path, operation.value)
+      case 'replace':
+        this.#get(path)
+        return this.#set(path, operation.value)
+      case 'remove':
+        return this.#remove(path)
+      case 'copy':
+        return this.#add(path, this.#copyOf(this.#get(operation.from)))
+      case 'move': {
+        if (path.startsWith(`${operation.from}/`)) fail('a value cannot move into itself')
+        const value = this.#get(operation.from)
+        this.#remove(operation.from)
+        return this.#add(path, value)
+      }
+      case 'test':
+        if (!sameJson(this.#get(path), operation.value)) fail(`the value at ${path} is another`)
+        return
+      default:
+        return operation satisfies never
+    }
+  }
+
+  #get(path: string): unknown {
+    return keysOf(path).reduce(memberOf, this.root)
+  }
+
+  #add(path: string, value: unknown): void {
+    const place = this.#placeOf(path)
+    if (!place || !Array.isArray(place.holder)) return this.#set(path, value, place)
+    const { holder, key } = place
+    const index = key === '-' ? holder.length : indexOf(key, holder.length)
+    if (index === holder.length) holder.push(value)
+    else holder.splice(index, 0, value)
+    this.#undone.push(() => holder.splice(index, 1))
+  }
+
+  #set(path: string, value: unknown, place = this.#placeOf(path)): void {
+    if (!place) {
+      this.root = value
+      return
+    }
+    const { key } = place
+    const holder = place.holder as Record<string, unknown>
+    const before = Object.hasOwn(holder, key) ? { value: holder[key] } : undefined
+    holder[key] = value
+    this.#undone.push(() => {
+      if (before) holder[key] = before.value
+      else delete holder[key]
+    })
+  }
+
+  #remove(path: string): void {
+    const removed = this.#get(path)
+    const place = this.#placeOf(path)
+    if (!place) {
+      this.root = null
+      return
+    }
+    const { holder, key } = place
+    if (Array.isArray(holder)) {
+      const index = indexOf(key, holder.length - 1)
+      // an engine takes the first item out of a long list at once, and moves all others for `splice`
+      if (index === 0) holder.shift()
+      else holder.splice(index, 1)
+      this.#undone.push(() => holder.splice(index, 0, removed))
+    } else {
+      delete holder[key]
+      this.#undone.push(() => {
+        holder[key] = removed
+      })
+    }
+  }
+
+  /** The place of a pointer, all containers on the way to it made changeable; nothing for the document itself. */
+  #placeOf(path: string): Place | undefined {
+    const keys = keysOf(path)
+    const key = keys.pop()
+    if (key === undefined) return undefined
+    let holder = this.#own(this.root)
+    this.root = holder
+    for (const step of keys) {
+      const inner = this.#own(memberOf(holder, step))
+      ;(holder as Record<string, unknown>)[step] = inner
+      holder = inner
+    }
+    return { holder, key }
+  }
+
+  #own(value: unknown): Container {
+    if (!isContainer(value)) return fail('it is no array or object')
+    if (this.#memory.owned.has(value)) return value
+    const copy = Array.isArray(value) ? value.slice() : { ...value }
+    this.#memory.owned.add(copy)
+    return copy
+  }
+
+  /** A value in two places must not be changed in both. */
+  #copyOf(value: unknown): unknown {
+    if (--this.#memory.copies < 0) fail('the copies of this conversation take too many values along')
+    if (Array.isArray(value)) return value.map((item) => this.#copyOf(item))
+    if (!isRecord(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, this.#copyOf(member)]))
+  }
+}
+
+function isContainer(value: unknown): value is Container {
+  return typeof value === 'object' && value !== null
+}
+
+function memberOf(value: unknown, key: string): unknown {
+  if (Array.isArray(value)) return value[indexOf(key, value.length - 1)]
+  if (!isRecord(value) || !Object.hasOwn(value, key)) return fail(`there is no ${key}`)
+  return value[key]
+}
+
+function indexOf(key: string, most: number): number {
+  return /^(?:0|[1-9]\d{0,9})$/.test(key) && Number(key) <= most ? Number(key) : fail(`there is no item ${key}`)
+}
+
+function keysOf(path: string): string[] {
+  const keys = path
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return keys.includes('__proto__') ? fail('the key "__proto__" is refused') : keys
+}
+
+function fail(why: string): never {
+  throw new Error(`The patch does not apply: ${why}.`)
+}

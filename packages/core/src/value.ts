@@ -53,7 +53,7 @@ function isPlain(value: unknown): value is object {
 }
 
 /** `undefined` for an object without members. */
-function filled<T extends object>(value: T): T | undefined {
+export function filled<T extends object>(value: T): T | undefined {
   for (const _ in value) return value
   return undefined
 }

@@ -35,6 +35,7 @@ export function addMessage(
     createdAt,
     position: state.order.length,
     text: undefined,
+    sources: undefined,
     provisional: false,
     streaming: false,
     published: undefined,
@@ -117,6 +118,7 @@ function isLasting(part: PartCell): boolean {
 export function keepParts(state: ChatState, cell: MessageCell, parts: PartCell[]): void {
   setPublished(cell, undefined)
   cell.parts = parts
+  cell.sources = undefined
   parts.forEach((part, index) => {
     part.index = index
   })
@@ -139,6 +141,7 @@ function setOrder(state: ChatState, order: MessageCell[]): void {
 /** Takes a part out of the indexes. */
 export function dropPart(state: ChatState, part: PartCell): void {
   if (part.kind === 'reasoning') dropFrom(state.reasoning, part.id, part)
+  if (part.kind === 'fixed' && part.part.type === 'tool-result') dropFrom(state.results, part.part.id, part)
   if (part.kind !== 'call') return
   leaveAsked(state, part)
   state.open.delete(part)
@@ -169,7 +172,9 @@ export function addText(state: ChatState, owner: MessageCell, text: string, part
 }
 
 export function addFixed(state: ChatState, owner: MessageCell, part: MessagePart): FixedCell {
-  return addPart(state, { kind: 'fixed', owner, index: 0, stale: false, part })
+  const cell = addPart(state, { kind: 'fixed', owner, index: 0, stale: false, part })
+  if (part.type === 'tool-result' && !state.results.has(part.id)) state.results.set(part.id, cell)
+  return cell
 }
 
 /** Adds a part that is finished, as it is. */
@@ -307,17 +312,27 @@ function isAsked(call: CallCell): boolean {
 
 function enterAsked(state: ChatState, call: CallCell): void {
   if (!isAsked(call)) return
-  const { owner, index } = call
-  const before = state.asked.findLastIndex(
-    (other) => (other.owner.position - owner.position || other.index - index) < 0,
-  )
-  state.asked.splice(before + 1, 0, call)
+  state.asked.splice(placeAmong(state.asked, call), 0, call)
   changeAsked(state, call)
+}
+
+/** Where a call stands among those that are in the order of the conversation, by halves: a server decides how many wait. */
+function placeAmong(calls: readonly CallCell[], { owner, index }: CallCell): number {
+  let from = 0
+  let to = calls.length
+  while (from < to) {
+    const middle = (from + to) >> 1
+    const other = calls[middle]
+    if (other && (other.owner.position - owner.position || other.index - index) < 0) from = middle + 1
+    else to = middle
+  }
+  return from
 }
 
 function leaveAsked(state: ChatState, call: CallCell): void {
   if (!isAsked(call)) return
-  const at = state.asked.indexOf(call)
+  const near = placeAmong(state.asked, call)
+  const at = state.asked[near] === call ? near : state.asked.indexOf(call)
   state.asked.splice(at, 1)
   const { published } = state
   published.pendingChange = published.pendingChange === 'none' ? at : 'any'

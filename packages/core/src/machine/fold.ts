@@ -267,9 +267,12 @@ function isEmbedded(value: unknown): value is EmbeddedPart {
   return typeof (type === 'source' ? id : type === 'data' ? name : undefined) === 'string'
 }
 
+/** An order of more steps is not followed: each is a part, which costs far more than the two bytes that ask for it. */
+const MOST_STEPS = 10_000
+
 /** The parts as `order` has them, if it has each of them once. */
 function arrange(content: string, parts: Parts, order: unknown): MessagePart[] | undefined {
-  if (!Array.isArray(order)) return undefined
+  if (!Array.isArray(order) || order.length > MOST_STEPS) return undefined
   const rest = { r: parts.r.values(), p: parts.p.values(), c: parts.c.values(), o: parts.o.values() }
   let at = 0
   const arranged: MessagePart[] = []

@@ -14,8 +14,9 @@ import {
 } from './cells.js'
 import type { Outcome, StepTable } from './effects.js'
 import { checkMessages } from './load.js'
+import { merge, mergeOurs, mergeSeal, withMember } from './owned.js'
 import { patched } from './patch.js'
-import { sealed, withSealType } from './seal.js'
+import { sealOf } from './seal.js'
 import type { ChatState, MessageCell, ReasoningCell } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
 
@@ -43,7 +44,7 @@ export const messageSteps = {
     cell.streaming = true
     if (name !== undefined || role === 'developer') {
       const speaker = known({ name, role: role === 'developer' ? role : undefined })
-      cell.metadata = withOwn(cell.metadata, { ...ours(cell.metadata), ...speaker })
+      cell.metadata = mergeOurs(state, cell.metadata, { countersign: speaker })
     }
     describe(state, cell, event)
     return undefined
@@ -103,8 +104,9 @@ export const messageSteps = {
     if ('parts' in cell && isActivity(cell)) return 'unknown-id'
     if (part?.kind === 'reasoning') {
       part.encryptedValue = event.encryptedValue
-      part.metadata = withSealType(part.metadata, event)
-    } else cell.metadata = sealed(cell.metadata, event)
+      const { encryptedValueType } = sealOf(event)
+      part.metadata = mergeSeal(state, part.metadata, known({ encryptedValueType }))
+    } else cell.metadata = mergeSeal(state, cell.metadata, sealOf(event))
     if (part) touch(state, part)
     else if ('parts' in cell) touchMessage(state, cell)
     return undefined
@@ -121,8 +123,8 @@ export const messageSteps = {
     if (!cell) return 'illegal-step'
     setActivity(state, cell, activityType, content)
     // AG-UI: it is the activity of whoever replaced it last.
-    const { subagent: _, ...rest } = cell.metadata ?? {}
-    cell.metadata = withOwn({ ...rest, ...subagentMetadata(state, event) }, ours(rest))
+    const { subagent } = subagentMetadata(state, event) ?? {}
+    cell.metadata = withMember(state, cell.metadata, 'subagent', subagent)
     describe(state, cell, event)
     return undefined
   },
@@ -146,9 +148,12 @@ export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
   if (typeof messageId !== 'string' || typeof id !== 'string') return undefined
   const owner = assistantMessage(state, messageId, event)
   if (!owner) return 'illegal-step'
-  const isKnown = owner.parts.some(({ part }) => part?.type === 'source' && part.id === id)
   const more = { url: string(url), title: string(title), metadata: isRecord(metadata) ? metadata : undefined }
-  if (!isKnown) addFixed(state, owner, known({ type: 'source' as const, id, ...more }))
+  owner.sources ??= new Set(
+    owner.parts.flatMap(({ part }) => (part?.type === 'source' ? [part.id] : [])),
+  )
+  if (!owner.sources.has(id)) addFixed(state, owner, known({ type: 'source' as const, id, ...more }))
+  owner.sources.add(id)
   return []
 }
 
@@ -208,23 +213,21 @@ function describe(
   { metadata }: { readonly metadata?: Record<string, unknown> },
 ): void {
   if (!metadata) return
-  cell.metadata = { ...cell.metadata, ...metadata }
+  cell.metadata = merge(state, cell.metadata, metadata)
   touchMessage(state, cell)
 }
 
 /** Keeps what is to go back with a result, which is a message of its own in AG-UI. Says whether there is one of that id. */
 function sealResult(state: ChatState, event: EventOf<'REASONING_ENCRYPTED_VALUE'>): boolean {
-  for (const cell of state.order.flatMap(({ parts }) => parts)) {
-    if (cell.kind !== 'fixed' || cell.part.type !== 'tool-result' || cell.part.id !== event.entityId) continue
-    cell.part = known({ ...cell.part, metadata: sealed(cell.part.metadata, event) })
-    touch(state, cell)
-    return true
-  }
-  return false
+  const cell = state.results.get(event.entityId)
+  if (cell?.part.type !== 'tool-result') return false
+  cell.part = known({ ...cell.part, metadata: mergeSeal(state, cell.part.metadata, sealOf(event)) })
+  touch(state, cell)
+  return true
 }
 
 function describeReasoning(state: ChatState, cell: ReasoningCell, metadata: Record<string, unknown>): void {
-  cell.metadata = { ...cell.metadata, ...metadata }
+  cell.metadata = merge(state, cell.metadata, metadata)
   touch(state, cell)
 }
 

@@ -1,5 +1,6 @@
 import type { JsonPatch } from '../protocol/events.js'
 import type { Outcome } from './effects.js'
+import { COPIES_PER_DELTA } from './owned.js'
 import type { ChatState } from './state.js'
 
 /** Sets a document as a delta changes it: whole, or not at all. */
@@ -11,7 +12,8 @@ export function patched(
 ): Outcome {
   if (!state.applyPatch) return 'patch-failed'
   try {
-    set(state.applyPatch(document, delta))
+    state.memory.copies += COPIES_PER_DELTA
+    set(state.applyPatch(document, delta, state.memory))
     return undefined
   } catch {
     return 'patch-failed'

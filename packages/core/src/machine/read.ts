@@ -1,12 +1,14 @@
 import type { MessagePart, PendingApproval, ReasoningPart, ToolCallPart, UIMessage } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { clear, known, sameJson } from '../value.js'
+import { disown } from './owned.js'
 import type { CallCell, ChatState, MessageCell, PartCell, ReasoningCell } from './state.js'
 
 /** The conversation as immutable messages. Messages and parts that did not change since the last call are the same objects. */
 export function readMessages(state: ChatState): readonly UIMessage[] {
   const { published, dirty } = state
   const before = published.messages
+  disown(state)
   let messages = before ?? state.order.map(publishMessage)
   for (let cell = dirty.pop(); cell; cell = dirty.pop()) {
     cell.unread = false
@@ -24,6 +26,7 @@ export function readMessages(state: ChatState): readonly UIMessage[] {
 /** One message, or `undefined` for an unknown id. */
 export function readMessage(state: ChatState, id: string): UIMessage | undefined {
   const cell = state.messages.get(id)
+  disown(state)
   return cell && publishMessage(cell)
 }
 
@@ -38,6 +41,7 @@ export function readPendingApprovals(state: ChatState): readonly PendingApproval
   const { published, asked } = state
   const { pending: before, pendingChange } = published
   if (pendingChange === 'none') return before
+  disown(state)
   // Of a thousand that wait nearly all are what they were: copies, and a look only at those that are not.
   if (pendingChange === 'added')
     published.pending = before.concat(asked.slice(before.length).map(publishAsked))

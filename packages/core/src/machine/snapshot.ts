@@ -128,6 +128,7 @@ function mergeMessage(state: ChatState, told: UIMessage, adrift: Calls, keepsTho
   const calls = byId(cell.parts.filter((part) => part.kind === 'call'))
   for (const part of cell.parts) if (part.kind !== 'call') dropPart(state, part)
   cell.parts = []
+  cell.sources = undefined
   setPublished(cell, undefined)
   cell.metadata = message.metadata && { ...message.metadata }
   touchMessage(state, cell)

@@ -12,6 +12,7 @@ import type {
 } from '../messages.js'
 import type { Interrupt, JsonPatch } from '../protocol/events.js'
 import type { StepTable } from './effects.js'
+import { newMemory, type PatchMemory } from './owned.js'
 
 /**
  * The working state of one conversation. It is opaque: `step` is its only writer, `readMessages` and the other readers make immutable
@@ -35,7 +36,11 @@ export interface ChatState {
   readonly reasoning: Map<string, ReasoningCell>
   /** Those that were announced, by id. */
   readonly subagents: Map<string, Subagent>
+  /** Results by the id of their message. */
+  readonly results: Map<string, FixedCell>
   readonly applyPatch: ApplyPatch | undefined
+  /** What is not read yet, and so may be changed in place. */
+  memory: PatchMemory
   readonly moreSteps: MoreSteps
   /** How many user messages there are: the number of the present turn. */
   turn: number
@@ -116,6 +121,8 @@ export interface MessageCell {
   position: number
   /** The text part that receives deltas, while one is open. */
   text: TextCell | undefined
+  /** Ids of its sources, once one was added by its stream. */
+  sources: Set<string> | undefined
   /** A message that so far holds only reasoning: it takes the id of the assistant message that follows. */
   provisional: boolean
   /** Text streams: between its START and its END. */
@@ -212,8 +219,11 @@ export interface InterruptCell {
   inDoubt?: boolean
 }
 
-/** Applies an RFC 6902 patch to a document and returns the new one; throws where the patch does not apply. */
-export type ApplyPatch = (document: unknown, patch: JsonPatch) => unknown
+/**
+ * Applies an RFC 6902 patch to a document and returns the new one; throws where the patch does not apply, and has changed nothing then.
+ * It may change in place what `memory` names as owned.
+ */
+export type ApplyPatch = (document: unknown, patch: JsonPatch, memory: PatchMemory) => unknown
 
 /** Steps that not everyone needs: `restoreSteps` for what is stored, `mirrorSteps` for what another tab has. */
 export type MoreSteps = Partial<Pick<StepTable, 'restore' | 'mirror'>>
@@ -229,6 +239,7 @@ export interface ChatStateOptions {
 export function createChatState({ applyPatch, moreSteps = {} }: ChatStateOptions = {}): ChatState {
   return {
     applyPatch,
+    memory: newMemory(),
     moreSteps,
     order: [],
     messages: new Map(),
@@ -240,6 +251,7 @@ export function createChatState({ applyPatch, moreSteps = {} }: ChatStateOptions
     interrupts: new Map(),
     reasoning: new Map(),
     subagents: new Map(),
+    results: new Map(),
     turn: 0,
     shared: undefined,
     run: { phase: 'idle' },

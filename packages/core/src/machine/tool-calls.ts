@@ -17,6 +17,7 @@ import { clearDoubt, doubt, setApproval } from './approvals.js'
 import { addCall, addDone, findCall, grow, moveCall, takeRepeat, touch } from './cells.js'
 import { effectsOf, type Outcome, type StepTable } from './effects.js'
 import { type Attributed, assistantMessage } from './message-events.js'
+import { mergeOurs } from './owned.js'
 import type { CallCell, ChatState, MessageCell } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
@@ -31,7 +32,7 @@ export const callSteps = {
     const owner = placeOf(state, parent ?? id, event, parent !== undefined)
     const call = addCall(state, owner, { id, name, metadata: subagentMetadata(state, event) })
     call.reader = createJsonReader()
-    describeCall(call, metadata)
+    describeCall(state, call, metadata)
     return isSame ? doubt(state, before) : undefined
   },
   TOOL_CALL_ARGS(state, { toolCallId, delta, metadata }) {
@@ -44,7 +45,7 @@ export const callSteps = {
     else {
       if (call.state === 'awaiting-input') moveCall(state, call, 'input-streaming')
       if (metadata) {
-        describeCall(call, metadata)
+        describeCall(state, call, metadata)
         touch(state, call)
       }
       if (delta === '') return undefined
@@ -69,7 +70,7 @@ export const callSteps = {
       call = state.calls.get(toolCallId) ?? call
     }
     if (!call.reader) return 'illegal-step'
-    describeCall(call, metadata)
+    describeCall(state, call, metadata)
     completeArguments(call)
     moveCall(state, call, 'input-complete')
     return outcome
@@ -112,12 +113,12 @@ function parentOf(state: ChatState, { parentMessageId: id }: ToolCallStartEvent)
 }
 
 /** What the server says of a call beside its arguments. No answer and no outcome is taken from there. */
-function describeCall(call: CallCell, metadata: Record<string, unknown> | undefined): void {
+function describeCall(state: ChatState, call: CallCell, metadata: Record<string, unknown> | undefined): void {
   if (!metadata) return
   const { token, providerExecuted, kept } = readCallMetadata(metadata)
   call.token = string(token) ?? call.token
   call.providerExecuted ||= providerExecuted === true
-  call.metadata = withOwn({ ...call.metadata, ...kept }, { ...ours(call.metadata), ...ours(kept) })
+  if (kept) call.metadata = mergeOurs(state, call.metadata, kept)
 }
 
 /**

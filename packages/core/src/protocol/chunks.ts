@@ -23,9 +23,12 @@ function fail(chunk: ChunkEvent, rule: string): never {
   throw violation('protocol-violation', chunk.type, rule)
 }
 
-/** Whether an event, itself no chunk, is about what a stream of chunks builds: it ends the stream, in whatever lane. */
-const names = (next: Fields, { stem, id }: ChunkStream) =>
-  String(next.type).startsWith(stem) && next[idKey(stem)] === id
+/** A subagent, or the agent itself. */
+type Lane = string | undefined
+
+const stems = ['TEXT_MESSAGE_', 'TOOL_CALL_', 'REASONING_MESSAGE_']
+const thingKey = (stem: string, id: unknown) => `${stem}=${id}`
+const none: ReadonlySet<Lane> = new Set()
 
 /** An event of the stream with these fields; it carries the owner of the stream unless they say who that is. */
 const event = ({ stem, id, opener: { subagentRunId } }: ChunkStream, step: string, fields?: Fields) =>
@@ -41,7 +44,9 @@ const event = ({ stem, id, opener: { subagentRunId } }: ChunkStream, step: strin
  * subagent, or the agent itself.
  */
 export class ChunkExpander {
-  readonly #lanes = new Map<string | undefined, ChunkStream>()
+  readonly #lanes = new Map<Lane, ChunkStream>()
+  /** The lanes of the streams that are open, by stem, and by stem and id. A server decides how many there are. */
+  readonly #lanesOf = new Map<string, Set<Lane>>()
 
   /**
    * Takes every event of a stream in order and gives it back or, where chunks are concerned, the events it stands for.
@@ -54,8 +59,18 @@ export class ChunkExpander {
     if (!this.#lanes.size || closesNothing.test(next.type)) return next
     const lane = 'subagentRunId' in next ? next.subagentRunId : undefined
     const all = closesEveryLane.test(next.type)
-    const closed = [...this.#lanes].filter(([of, open]) => all || of === lane || names(next, open))
-    return [...closed.flatMap(([of]) => this.#close(of)), next]
+    const closed = all ? [...this.#lanes.keys()] : [lane, ...this.#named(next)]
+    return [...closed.flatMap((of) => this.#close(of)), next]
+  }
+
+  /** The lanes whose stream builds what an event, itself no chunk, is about: it ends them. */
+  #named(next: Fields): readonly Lane[] {
+    const stem = stems.find((one) => String(next.type).startsWith(one))
+    return stem === undefined ? [] : [...this.#fitting(stem, next[idKey(stem)])]
+  }
+
+  #fitting(stem: string, id: unknown): ReadonlySet<Lane> {
+    return this.#lanesOf.get(id === undefined ? stem : thingKey(stem, id)) ?? none
   }
 
   #expand(chunk: ChunkEvent): AGUIEvent[] {
@@ -83,6 +98,10 @@ export class ChunkExpander {
         opener: isCall ? opener : { ...opener, role: stem[0] === 'R' ? 'reasoning' : (role ?? 'assistant') },
       }
       this.#lanes.set(lane, open)
+      for (const key of [stem, thingKey(stem, id)]) {
+        const lanes = this.#lanesOf.get(key) ?? new Set()
+        this.#lanesOf.set(key, lanes.add(lane))
+      }
       events.push(event(open, 'START', open.opener))
     }
     if (chunk.delta !== undefined || chunk.rawEvent !== undefined || (!events.length && chunk.metadata)) {
@@ -91,22 +110,27 @@ export class ChunkExpander {
     return events
   }
 
-  #laneOf(chunk: ChunkEvent, stem: string, id: unknown): string | undefined {
+  #laneOf(chunk: ChunkEvent, stem: string, id: unknown): Lane {
     const lane = chunk.subagentRunId
     const own = this.#lanes.get(lane)
     if (own?.stem === stem && (id === undefined || id === own.id)) return lane
     if (id === undefined && lane !== undefined) return lane
-    const fits = [...this.#lanes].filter(
-      ([, open]) => open.stem === stem && (id === undefined || open.id === id),
-    )
-    if (fits.length > 1) fail(chunk, 'it fits several open streams')
-    const [found] = fits[0] ?? [lane]
+    const fits = this.#fitting(stem, id)
+    if (fits.size > 1) fail(chunk, 'it fits several open streams')
+    const [found] = fits.size > 0 ? fits : [lane]
     if (lane !== undefined && lane !== found) fail(chunk, `${id} has another owner`)
     return found
   }
 
-  #close(lane: string | undefined): AGUIEvent[] {
+  #close(lane: Lane): AGUIEvent[] {
     const open = this.#lanes.get(lane)
-    return open && this.#lanes.delete(lane) ? [event(open, 'END')] : []
+    if (!open) return []
+    this.#lanes.delete(lane)
+    for (const key of [open.stem, thingKey(open.stem, open.id)]) {
+      const lanes = this.#lanesOf.get(key)
+      lanes?.delete(lane)
+      if (lanes?.size === 0) this.#lanesOf.delete(key)
+    }
+    return [event(open, 'END')]
   }
 }

@@ -28,6 +28,9 @@ export function orderWithout(order: unknown, isLeftOut: (nth: number) => boolean
   return order.filter((step: unknown) => step !== 'c' || !isLeftOut(nth++))
 }
 
+/** An order of more steps, or a text of more pieces, is not followed: each costs far more than the few bytes that ask for it. */
+const MOST_STEPS = 10_000
+
 type AssistantPart = ModelText | ModelReasoning | ModelToolCall
 
 /** The parts as `order` has them. Where it does not name each of them once, as everybody assumes them. */
@@ -38,7 +41,7 @@ export function arrangeParts(
   order: unknown,
 ): readonly AssistantPart[] {
   const usual = [...reasoning, ...texts.map(textPart), ...calls]
-  if (!Array.isArray(order)) return usual
+  if (!Array.isArray(order) || order.length > MOST_STEPS) return usual
   // by position: a client writes both the order and what it takes apart, and each piece is touched once
   const thoughts = reasoning.values()
   const asked = calls.values()
@@ -87,7 +90,7 @@ export function readTextPieces(
   texts: unknown,
   metadataOf: (provider: unknown) => ProviderMetadata | undefined,
 ): readonly TextPiece[] | undefined {
-  if (!Array.isArray(texts)) return undefined
+  if (!Array.isArray(texts) || texts.length > MOST_STEPS) return undefined
   const pieces: TextPiece[] = []
   let start = 0
   for (const piece of texts) {

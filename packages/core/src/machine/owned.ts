@@ -1,0 +1,106 @@
+import { filled, isRecord, ours } from '../value.js'
+import type { Seal } from './seal.js'
+import type { ChatState } from './state.js'
+
+/**
+ * What grows piece by piece is changed in place as long as nobody outside has seen it: a copy for each piece would cost the square of
+ * what a stream sends. Whatever is read out of the state belongs to its reader, who keeps it unchanged.
+ */
+
+/** What a patch may change in place, and how much it may still copy. */
+export interface PatchMemory {
+  /** Arrays and objects that only the document holds, and that nobody has read. A patch adds those it makes. */
+  readonly owned: WeakSet<object>
+  /** How many values `copy` operations may still take along. */
+  copies: number
+}
+
+/** How many values the `copy` operations of a conversation may take along, beside {@link COPIES_PER_DELTA} for each delta. */
+const COPIES = 100_000
+export const COPIES_PER_DELTA = 20
+
+/** How many members metadata may have that is merged. More are left out, and what has more already gives way to what comes. */
+const MOST_MEMBERS = 1000
+
+/** How many members there are in what was merged, so that they are counted once. */
+const sizes = new WeakMap<object, number>()
+
+export function newMemory(copies = COPIES): PatchMemory {
+  return { owned: new WeakSet(), copies }
+}
+
+/** All that there is was read: from now on changes are made to copies. */
+export function disown(state: ChatState): void {
+  state.memory = newMemory(state.memory.copies)
+}
+
+/** An object that may be changed: itself, or a copy where somebody may have seen it. */
+function own(state: ChatState, members: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { owned } = state.memory
+  if (owned.has(members)) return members
+  const size = sizeOf(members)
+  const copy = size > MOST_MEMBERS ? {} : { ...members }
+  owned.add(copy)
+  return copy
+}
+
+function sizeOf(members: object): number {
+  const size = sizes.get(members) ?? Object.keys(members).length
+  sizes.set(members, size)
+  return size
+}
+
+/** Metadata merged key by key, the last write winning (AG-UI 1.0, metadata). */
+export function merge(
+  state: ChatState,
+  metadata: Readonly<Record<string, unknown>> | undefined,
+  more: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const merged = own(state, metadata ?? {})
+  let size = sizeOf(merged)
+  for (const [key, value] of Object.entries(more)) {
+    const isNew = !Object.hasOwn(merged, key)
+    if (key === '__proto__' || (isNew && size >= MOST_MEMBERS)) continue
+    merged[key] = value
+    if (isNew) size++
+  }
+  sizes.set(merged, size)
+  return merged
+}
+
+/** The same where our part of it is merged by itself. */
+export function mergeOurs(
+  state: ChatState,
+  metadata: Readonly<Record<string, unknown>> | undefined,
+  more: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const { countersign, ...rest } = more
+  const merged = merge(state, metadata, rest)
+  if (isRecord(countersign)) merged.countersign = merge(state, ours(merged), countersign)
+  return merged
+}
+
+/** Metadata with one member, or without it where there is no value; `undefined` where nothing is left. */
+export function withMember(
+  state: ChatState,
+  metadata: Readonly<Record<string, unknown>> | undefined,
+  key: string,
+  value: unknown,
+): Record<string, unknown> | undefined {
+  const merged = own(state, metadata ?? {})
+  if (value === undefined) delete merged[key]
+  else merged[key] = value
+  sizes.delete(merged)
+  return filled(merged)
+}
+
+/** Metadata that keeps what a provider wants back (`sealed`, for what grows piece by piece). */
+export function mergeSeal(
+  state: ChatState,
+  metadata: Readonly<Record<string, unknown>> | undefined,
+  seal: Seal,
+): Record<string, unknown> | undefined {
+  // a kind without its value, or of the value before, says nothing and goes
+  const own = withMember(state, ours(metadata), 'encryptedValueType', seal.encryptedValueType) ?? {}
+  return withMember(state, metadata, 'countersign', filled(merge(state, own, { ...seal })))
+}
