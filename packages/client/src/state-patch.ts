@@ -3,11 +3,15 @@ import { type ApplyPatch, isRecord, sameJson } from '@countersign/core'
 /**
  * RFC 6902 for AG-UI state and activity deltas. A patch that does not apply as a whole throws and changes nothing. What a reader has seen
  * is not changed: along the way to a change it is copied, once for each time it was read. All that `copy` operations of a conversation
- * take along is at most 100,000 values, and 100 more for each delta: else a few bytes could double a document without end.
+ * take along is at most 100,000 values, and 10 more for each delta: else a few bytes could double a document without end.
  *
  * @example new ChatClient({ connection, statePatch })
  */
-export const statePatch: ApplyPatch = (document, patch, memory = { owned: new WeakSet(), copies: 100_000 }) => {
+export const statePatch: ApplyPatch = (
+  document,
+  patch,
+  memory = { owned: new WeakSet(), copies: 100_000 },
+) => {
   const patching = new Patching(document, memory)
   try {
     for (const operation of patch) patching.apply(operation)
@@ -46,25 +50,30 @@ class Patching {
     const { op, path } = operation
     switch (op) {
       case 'add':
-        return this.#add(path, operation.value)
+        this.#add(path, operation.value)
+        break
       case 'replace':
         this.#get(path)
-        return this.#set(path, operation.value)
+        this.#set(path, operation.value)
+        break
       case 'remove':
-        return this.#remove(path)
+        this.#remove(path)
+        break
       case 'copy':
-        return this.#add(path, this.#copyOf(this.#get(operation.from)))
+        this.#add(path, this.#copyOf(this.#get(operation.from)))
+        break
       case 'move': {
         if (path.startsWith(`${operation.from}/`)) fail('a value cannot move into itself')
         const value = this.#get(operation.from)
         this.#remove(operation.from)
-        return this.#add(path, value)
+        this.#add(path, value)
+        break
       }
       case 'test':
         if (!sameJson(this.#get(path), operation.value)) fail(`the value at ${path} is another`)
-        return
+        break
       default:
-        return operation satisfies never
+        operation satisfies never
     }
   }
 
@@ -74,7 +83,10 @@ class Patching {
 
   #add(path: string, value: unknown): void {
     const place = this.#placeOf(path)
-    if (!place || !Array.isArray(place.holder)) return this.#set(path, value, place)
+    if (!place || !Array.isArray(place.holder)) {
+      this.#set(path, value, place)
+      return
+    }
     const { holder, key } = place
     const index = key === '-' ? holder.length : indexOf(key, holder.length)
     if (index === holder.length) holder.push(value)
@@ -162,7 +174,9 @@ function memberOf(value: unknown, key: string): unknown {
 }
 
 function indexOf(key: string, most: number): number {
-  return /^(?:0|[1-9]\d{0,9})$/.test(key) && Number(key) <= most ? Number(key) : fail(`there is no item ${key}`)
+  return /^(?:0|[1-9]\d{0,9})$/.test(key) && Number(key) <= most
+    ? Number(key)
+    : fail(`there is no item ${key}`)
 }
 
 function keysOf(path: string): string[] {

@@ -46,14 +46,11 @@ export function addMessage(
     unread: false,
   }
   state.order.push(cell)
-  enter(state, cell)
-  return cell
-}
-
-function enter(state: ChatState, cell: MessageCell): void {
-  state.messages.set(cell.id, cell)
-  orderChanged(state)
+  state.messages.set(id, cell)
+  // the messages before it stay where they are, and as they were published
+  state.published.ids = undefined
   touchMessage(state, cell)
+  return cell
 }
 
 /** Gives a message that held only reasoning the id of the assistant message it turned out to belong to. */
@@ -62,7 +59,9 @@ export function renameMessage(state: ChatState, cell: MessageCell, id: string): 
   state.changed.push({ id: cell.id, untold: true })
   cell.id = id
   cell.provisional = false
-  enter(state, cell)
+  state.messages.set(id, cell)
+  orderChanged(state)
+  touchMessage(state, cell)
 }
 
 /** Drops every message that `keep` refuses, with its calls, approvals and whatever of them was not sent yet. */
@@ -220,6 +219,7 @@ export function addCall(
     owner,
     index: 0,
     stale: false,
+    reopened: 0,
     arguments: '',
     reader: undefined,
     input: undefined,

@@ -7,6 +7,9 @@ import { subagentMetadata } from './subagents.js'
 
 /** Questions that concern no tool call: how they are asked, answered and closed. */
 
+/** How many questions may be open at once. Nobody answers as many, and all are shown anew with each that comes. */
+const MOST_OPEN = 1000
+
 /** Answers one; the first answer wins here too. */
 export function setResponse(
   state: ChatState,
@@ -44,6 +47,7 @@ export function askLiveInterrupt(state: ChatState, value: unknown): Outcome {
   const before = state.interrupts.get(id)
   if (before && before.liveIn === undefined) return 'illegal-step'
   const problem = string(ours(interrupt.metadata).problem)
+  if (!before && state.interrupts.size >= MOST_OPEN) return 'illegal-step'
   if (before && (problem === undefined || !before.response)) return undefined
   if (before) before.problem = problem
   put(state, { interrupt, liveIn: state.run.runId })

@@ -1,6 +1,6 @@
 import type { UIMessage } from '../messages.js'
 import type { EventOf } from '../protocol/events.js'
-import { isRecord, known, ours, string, withOwn } from '../value.js'
+import { isRecord, known, ours, string } from '../value.js'
 import {
   addDone,
   addFixed,
@@ -149,9 +149,7 @@ export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
   const owner = assistantMessage(state, messageId, event)
   if (!owner) return 'illegal-step'
   const more = { url: string(url), title: string(title), metadata: isRecord(metadata) ? metadata : undefined }
-  owner.sources ??= new Set(
-    owner.parts.flatMap(({ part }) => (part?.type === 'source' ? [part.id] : [])),
-  )
+  owner.sources ??= new Set(owner.parts.flatMap(({ part }) => (part?.type === 'source' ? [part.id] : [])))
   if (!owner.sources.has(id)) addFixed(state, owner, known({ type: 'source' as const, id, ...more }))
   owner.sources.add(id)
   return []

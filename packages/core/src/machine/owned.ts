@@ -17,7 +17,7 @@ export interface PatchMemory {
 
 /** How many values the `copy` operations of a conversation may take along, beside {@link COPIES_PER_DELTA} for each delta. */
 const COPIES = 100_000
-export const COPIES_PER_DELTA = 20
+export const COPIES_PER_DELTA = 10
 
 /** How many members metadata may have that is merged. More are left out, and what has more already gives way to what comes. */
 const MOST_MEMBERS = 1000

@@ -9,7 +9,9 @@ export function readMessages(state: ChatState): readonly UIMessage[] {
   const { published, dirty } = state
   const before = published.messages
   disown(state)
-  let messages = before ?? state.order.map(publishMessage)
+  const known = before?.length ?? 0
+  let messages = before ?? []
+  if (known < state.order.length) messages = messages.concat(state.order.slice(known).map(publishMessage))
   for (let cell = dirty.pop(); cell; cell = dirty.pop()) {
     cell.unread = false
     // Where the order is another, what is noted may be gone, and all was read anew.

@@ -165,6 +165,8 @@ export interface ReasoningCell extends Placed {
 export interface CallCell extends Placed {
   readonly kind: 'call'
   readonly id: string
+  /** How often its arguments went on after they were complete. */
+  reopened: number
   readonly name: string
   arguments: string
   /** Present while arguments stream. */

@@ -131,6 +131,9 @@ function isSameCall(state: ChatState, call: CallCell, parentMessageId: string | 
   return isHere && owner.turn === state.turn && !isTerminal(call.state)
 }
 
+/** How often a call that was complete may get more arguments: each time all of them are read again. */
+const MOST_REOPENED = 16
+
 /**
  * Whether a call that starts anew is the one with its id that is here. More arguments may follow what is no whole object yet (AG-UI 1.0,
  * tool calls); what the person was asked about may be told again, as long as it says the same.
@@ -143,6 +146,8 @@ function goesOn(state: ChatState, call: CallCell, name: string): boolean {
     return true
   }
   if (call.arguments !== '' && isRecord(call.input)) return false
+  if (call.reopened >= MOST_REOPENED) return false
+  call.reopened++
   moveCall(state, call, 'input-streaming')
   reopen(call)
   return true
