@@ -42,10 +42,22 @@ if row[1] and ARGV[1] ~= '' then
 end
 return { row[1], row[2], revision, time[1], time[2] }`
 
-/** KEYS: row, the thread's open rows, the call's row. ARGV: record, state, lifetime, the row's name. Answers a record that is there. */
+/** Questions that may be open in one thread: each request that has calls reads all of them. */
+const MAX_OPEN = 1024
+
+/**
+ * KEYS: row, the thread's open rows, the call's row. ARGV: record, state, lifetime, the row's name, how many may be open, what the keys of
+ * rows begin with. Answers a record that is there, or `full`.
+ */
 const ISSUE = `
 local known = redis.call('HGET', KEYS[1], 'record')
 if known then return known end
+if redis.call('LLEN', KEYS[2]) >= tonumber(ARGV[5]) then
+  for _, name in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do
+    if redis.call('EXISTS', ARGV[6] .. name) == 0 then redis.call('LREM', KEYS[2], 1, name) end
+  end
+  if redis.call('LLEN', KEYS[2]) >= tonumber(ARGV[5]) then return 'full' end
+end
 redis.call('HSET', KEYS[1], 'record', ARGV[1], 'state', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 redis.call('RPUSH', KEYS[2], ARGV[4])
@@ -153,8 +165,8 @@ export function redisApprovals(redis: Redis) {
         const row = await read(ask, ref, false)
         return row && { record: row.record, state: stateAt(row.state, row.now) }
       }),
-    /** The record that is there already, or nothing where this one is now. */
-    insert: (record: ApprovalRecord, now: number): Promise<ApprovalRecord | undefined> =>
+    /** The record that is there already, `full` where too many are open in its thread, or nothing where this one is there now. */
+    insert: (record: ApprovalRecord, now: number): Promise<ApprovalRecord | 'full' | undefined> =>
       redis.within(async (ask) => {
         const entry: LedgerEntry = { record, state: { phase: 'issued' } }
         const { owner, threadId, toolCallId } = record
@@ -164,9 +176,11 @@ export function redisApprovals(redis: Redis) {
           JSON.stringify(entry.state),
           lifetime(entry, now),
           nameOf(record),
+          String(MAX_OPEN),
+          ownerKey(prefix, record.owner, 'row', ''),
         ]
         const known = textOf(await ask(ISSUE, keys, values))
-        return known === undefined ? undefined : JSON.parse(known)
+        return known === undefined || known === 'full' ? known : JSON.parse(known)
       }),
     settled: (owner: Owner, threadId: string, toolCallIds: readonly string[]): Promise<LedgerEntry[]> =>
       redis.within(async (ask) => {

@@ -58,6 +58,7 @@ export function redisLedger(client: RedisClient, options: RedisLedgerOptions = {
       try {
         const known = await approvals.insert(record, await time())
         if (known === undefined) return { status: 'issued' }
+        if (known === 'full') return { status: 'full' }
         return { status: sameRecord(known, record) ? 'unchanged' : 'conflict' }
       } catch (error) {
         if (isOutOfMemory(error)) return { status: 'full' }
