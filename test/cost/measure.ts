@@ -15,22 +15,6 @@ export async function cpuOf(work: () => unknown): Promise<number> {
   return (user + system) / 1000
 }
 
-/**
- * The least that each piece of work cost in `rounds` rounds: noise only ever adds. The pieces take turns, so that a busy moment of the
- * machine meets all of them.
- */
-export async function leastCosts(
-  rounds: number,
-  pieces: readonly (() => unknown)[],
-): Promise<readonly number[]> {
-  const least = pieces.map(() => Number.POSITIVE_INFINITY)
-  for (let round = 0; round < rounds; round++) {
-    for (const [index, work] of pieces.entries())
-      least[index] = Math.min(least[index] ?? Number.POSITIVE_INFINITY, await cpuOf(work))
-  }
-  return least
-}
-
 /** Parses JSON, and the JSON that its texts hold, as arguments and results of calls are. */
 export function parseAll(json: string): void {
   const open: unknown[] = [JSON.parse(json)]

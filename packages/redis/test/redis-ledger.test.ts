@@ -98,12 +98,11 @@ test('the audit trail is read whole however long it is', async () => {
 
 test('F4 a thread has at most 1,024 open questions, and a new one where one of them has ended', async () => {
   const ledger = redisLedger(await connect(), { prefix: newPrefix() })
-  const issued = await Promise.all(
-    Array.from({ length: 1024 }, (_, index) => ledger.issue(record(`a${index}`))),
-  )
+  const records = Array.from({ length: 1024 }, (_, index) => record(`a${index}`))
+  const issued = await Promise.all(records.map((one) => ledger.issue(one)))
   expect(new Set(issued.map(({ status }) => status))).toEqual(new Set(['issued']))
   expect(await ledger.issue(record('more'))).toEqual({ status: 'full' })
-  expect(await ledger.issue(record('a0'))).toEqual({ status: 'unchanged' })
+  expect(await ledger.issue(records[0] ?? record(''))).toEqual({ status: 'unchanged' })
   expect(await ledger.issue(record('other', { threadId: 'other' }))).toEqual({ status: 'issued' })
   await ledger.claim(record('a0'), { decision: 'deny' }, 'h1', 1000)
   expect(await ledger.issue(record('more'))).toEqual({ status: 'issued' })
