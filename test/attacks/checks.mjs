@@ -93,10 +93,11 @@ export const checks = {
     find: "if (scope !== undefined && scope !== null && scope !== 'once' && scope !== 'session') return undefined",
     put: '',
   },
-  'a cancelled card is no yes': never(
-    server('answers/collect.ts'),
-    "state === 'cancelled' || !isRecord(approval) || approval.approved === undefined",
-  ),
+  'a cancelled card is no yes': {
+    file: server('history/history.ts'),
+    find: "return state !== 'cancelled' && isRecord(approval) && approval.approved !== undefined",
+    put: 'return isRecord(approval) && approval.approved !== undefined',
+  },
   'still bound': [
     never(prepare, '!(await isStillBound(scope, verdict, asked.call, gate))'),
     never(start, '!(await isStillBound(scope, verdict, asked, gate))'),
@@ -235,8 +236,8 @@ export const checks = {
   },
   'only the approval tool': {
     file: server('answers/projected.ts'),
-    find: 'if (site.call.function.name !== APPROVAL_TOOL || site.result === undefined) return []',
-    put: 'if (site.result === undefined) return []',
+    find: 'const isApproval = ({ call }: CallSite) => call.function.name === APPROVAL_TOOL',
+    put: 'const isApproval = (_site: CallSite) => true',
   },
   'the token in the arguments': {
     file: server('answers/projected.ts'),
@@ -295,7 +296,7 @@ export const checks = {
   'numbers of a request': never(input, "typeof value === 'number' && !Number.isFinite(value)"),
   messages: never(input, 'messages.length > MAX_MESSAGES'),
   calls: never(input, "message.role === 'assistant' && (message.toolCalls?.length ?? 0) > MAX_CALLS"),
-  resume: never(input, 'resume.length > MAX_RESUME'),
+  resume: never(input, 'resume.length > MAX_ANSWERS'),
   ids: never(input, '!isId(id)'),
   origin: {
     file: server('http/origin.ts'),

@@ -142,13 +142,21 @@ export const requests = (events) =>
     type === 'CUSTOM' && name === 'approval-requested' ? [value] : [],
   )
 
-/** The results in a run's events, parsed. */
+/** The results in a run's events: parsed, or the text that they are. */
 export const results = (events) =>
   events.flatMap(({ type, toolCallId, content, metadata }) =>
     type === 'TOOL_CALL_RESULT'
-      ? [{ toolCallId, content: JSON.parse(content), own: metadata?.countersign }]
+      ? [{ toolCallId, content: parsedOrText(content), own: metadata?.countersign }]
       : [],
   )
+
+function parsedOrText(content) {
+  try {
+    return JSON.parse(content)
+  } catch {
+    return content
+  }
+}
 
 /** What a client keeps of a run: the history with the run's own messages. */
 export function fold(history, events) {

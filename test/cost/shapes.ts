@@ -36,7 +36,7 @@ const wide = (bytes: number): Value =>
 const nested = (bytes: number): unknown[] => times(bytes / 26, () => [[[[[[[[[[[[]]]]]]]]]]]])
 
 /** The least that is valid as this member of its kind. `id` is what all its ids are. */
-export function least({ tag, value, fields }: Kind, id: string): Value {
+function least({ tag, value, fields }: Kind, id: string): Value {
   const required = fields.filter(({ isRequired }) => isRequired)
   return {
     ...(tag !== undefined && { [tag]: value }),

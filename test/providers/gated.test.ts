@@ -1,5 +1,5 @@
 import { type AGUIEvent, CountersignError, toAGUIMessages, type UIMessage } from '@countersign/core'
-import { type AgentOptions, createAgent, memoryLedger, tool } from '@countersign/server'
+import { type AgentOptions, createAgent, memoryLedger, ToolError, tool } from '@countersign/server'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { adapters, type Protocol, type SaidCall } from './protocols.mjs'
@@ -53,7 +53,7 @@ async function open(
     description: 'Fails.',
     input: z.object({}),
     execute: () => {
-      throw new Error('disk full')
+      throw new ToolError('the disk is full')
     },
   })
   const model = protocol.model(server.origin, { stream })
@@ -196,9 +196,9 @@ for (const protocol of adapters) {
       const turns = [{ calls: [{ id: 'call_9', name: 'fail', arguments: '{}' }] }, { text: 'Sorry.' }]
       const { agent, server } = await start(turns)
       const { events, text } = await agent.generate(input([go]))
-      expect(outputs(events)).toEqual([['call_9', expect.stringContaining('disk full')]])
+      expect(outputs(events)).toEqual([['call_9', expect.stringContaining('the disk is full')]])
       expect(text).toBe('Sorry.')
-      expect(JSON.stringify(server.requests[1]?.body)).toContain('disk full')
+      expect(JSON.stringify(server.requests[1]?.body)).toContain('the disk is full')
     })
 
     test(`S3.68 a run without a client leaves a question that another server answers from what was stored (${how})`, async () => {

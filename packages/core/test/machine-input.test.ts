@@ -55,6 +55,7 @@ const plain = ({ state }: Chat) =>
     calls: state.calls.size,
     order: 0,
     approvals: state.approvals.size,
+    memory: 0,
     messages: [...state.messages.keys()],
     dirty: 0,
     changed: 0,

@@ -9,23 +9,17 @@ import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { afterAll, expect } from 'vitest'
+import { afterAll, expect, onTestFinished } from 'vitest'
 import { bundleForNode } from '../../../scripts/bundle.mjs'
 
 const root = join(import.meta.dirname, '..', '..', '..')
-const cleanups: (() => Promise<unknown> | unknown)[] = []
-afterAll(async () => {
-  for (const clean of cleanups.reverse()) await clean()
-})
 
-export function afterwards(clean: () => Promise<unknown> | unknown): void {
-  cleanups.push(clean)
-}
+export const afterwards = (clean: () => unknown) => onTestFinished(async () => void (await clean()))
 
-/** A script in TypeScript as one that Node runs. */
+/** A script in TypeScript as one that Node runs, for all tests of a file. */
 export async function scriptOf(entry: string): Promise<string> {
   const { file, remove } = await bundleForNode(join(root, entry), join(import.meta.dirname, '..'))
-  afterwards(remove)
+  afterAll(remove)
   return file
 }
 

@@ -3,13 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { type AGUIEvent, createEventReader, type Message, type RunAgentInput } from '@countersign/core'
 import type { AgentOptions } from '@countersign/server'
 import { toNodeHandler } from '@countersign/server/node'
-import { afterEach, expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { call, counted, fold, input, requests, say, testAgent, user } from './support.js'
-
-const closers: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close()
-})
 
 /** An agent that asks for `send` whenever a person speaks, behind real HTTP; the user comes from a header. */
 export async function serve(options: Partial<AgentOptions> = {}, more: Parameters<typeof counted>[1] = {}) {
@@ -23,7 +18,7 @@ export async function serve(options: Partial<AgentOptions> = {}, more: Parameter
   })
   const server = createServer(handler).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
-  closers.push(() => new Promise((resolve) => server.close(resolve)))
+  onTestFinished(() => new Promise<void>((resolve) => void server.close(() => resolve())))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   const post = async (body: RunAgentInput, subject = 'ann'): Promise<readonly AGUIEvent[]> => {
     const headers = { 'content-type': 'application/json', 'x-user': subject }

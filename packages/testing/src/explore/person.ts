@@ -192,9 +192,8 @@ function sendProblem(facts: Facts, text: string, refused: boolean, told: SendRes
 
 async function stop(facts: Facts): Promise<Told> {
   const acts = facts.log.length
-  const open = facts.client.getSnapshot().isLoading
-    ? facts.runs.findLast((run) => run.end === 'open')
-    : undefined
+  const { openRun } = facts.client.inspect()
+  const open = facts.runs.findLast(({ end, input }) => end === 'open' && input.runId === openRun)
   if (open) open.end = 'stopped'
   facts.client.stop()
   const { status, messages, isLoading } = facts.client.getSnapshot()
