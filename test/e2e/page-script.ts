@@ -9,16 +9,14 @@ import { looking } from './page-script/looks.js'
 
 /**
  * The specs in which the pages differ, since each framework renders, updates and focuses in its own way: a chain of answers, an edit, text
- * that grows, the dialog, the keyboard, markup, and how it looks. All else is decided in what the pages share.
+ * that grows, the keyboard, and markup. All else is decided in what the pages share.
  */
 export const everyFramework: readonly RegExp[] = [
   /^S3\.100 /,
   /^an edit: what the person wrote/,
   /^a streaming answer grows in place/,
-  /^S3\.92 /,
   /^S3\.98 keyboard alone/,
   /^S3\.99 arguments are text/,
-  /^looks: light/,
 ]
 
 /** The script that an example page passes, in Chromium, or some of its specs. Call it at the top of a test file. */
