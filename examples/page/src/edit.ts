@@ -26,8 +26,13 @@ export function fieldsOf(input: unknown, allowEdits: boolean | readonly string[]
 }
 
 /** What a field shows before it is touched. */
-export function textOf(field: Field): string {
+export function textOf(field: Pick<Field, 'original'>): string {
   return typeof field.original === 'string' ? field.original : JSON.stringify(field.original, null, 2)
+}
+
+/** The draft that these arguments came from. */
+export function draftOf(input: unknown): Draft {
+  return Object.fromEntries(fieldsOf(input, true).map((field) => [field.key, textOf(field)]))
 }
 
 /** The arguments with the draft in them, or what is wrong with it. The tool's own rules are checked by the server. */

@@ -12,7 +12,10 @@ export interface Help {
 /** Nothing where all is well with the call. */
 export function helpFor(part: ToolCallPart): Help | undefined {
   const step = nextStep(part)
-  return step && { message: step.message, action: actionOf(step) }
+  if (!step) return undefined
+  // the server's words say which argument it is; a call that has ended shows them by itself
+  const why = step.next === 'correct' && part.error ? ` ${part.error.message}` : ''
+  return { message: step.message + why, action: actionOf(step) }
 }
 
 function actionOf({ next }: NextStep): Help['action'] {

@@ -1,8 +1,7 @@
 import type { ApprovalView } from '@countersign/client'
 import type { ToolCallPart } from '@countersign/core'
-import { type Answer, approvalOf, denial, giveAnswer } from '@countersign/example-page/answer'
+import { type Answer, approvalOf, denial, firstDraft, giveAnswer } from '@countersign/example-page/answer'
 import { cardOf } from '@countersign/example-page/arguments'
-import type { Draft } from '@countersign/example-page/edit'
 import { focusCard } from '@countersign/example-page/focus'
 import { heldWords } from '@countersign/example-page/words'
 import { useState } from 'react'
@@ -24,7 +23,7 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
   const [exact, setExact] = useState(false)
   // Both live here, so that going back and forth loses nothing.
   const [reason, setReason] = useState('')
-  const [draft, setDraft] = useState<Draft>({})
+  const [draft, setDraft] = useState(() => firstDraft(part))
   const answer = async (given: Answer) => {
     const late = await giveAnswer(part, given)
     if (late !== undefined) onLate(late)
@@ -51,9 +50,8 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
         />
       )}
       {approval.display !== undefined && <MaskedNote exact={exact} onToggle={() => setExact(!exact)} />}
-      {approval.problem ? (
-        <Help part={part} />
-      ) : mode === 'deny' ? (
+      <Help part={part} />
+      {approval.problem ? null : mode === 'deny' ? (
         <DenyForm
           reason={reason}
           onChange={setReason}

@@ -1,8 +1,7 @@
 import type { ApprovalView } from '@countersign/client'
 import type { ToolCallApproval, ToolCallPart } from '@countersign/core'
-import { type Answer, approvalOf, denial, giveAnswer } from '@countersign/example-page/answer'
+import { type Answer, approvalOf, denial, firstDraft, giveAnswer } from '@countersign/example-page/answer'
 import { cardOf } from '@countersign/example-page/arguments'
-import type { Draft } from '@countersign/example-page/edit'
 import { focusCard } from '@countersign/example-page/focus'
 import { createMemo, createSignal, Match, Show, Switch } from 'solid-js'
 import { ApprovalChoices } from './ApprovalChoices.js'
@@ -28,7 +27,7 @@ export function Approval(props: ApprovalProps) {
   const [exact, setExact] = createSignal(false)
   // Both live here, so that going back and forth loses nothing.
   const [reason, setReason] = createSignal('')
-  const [draft, setDraft] = createSignal<Draft>({})
+  const [draft, setDraft] = createSignal(firstDraft(props.part))
 
   const isMasked = () => props.approval.display !== undefined
   const view = createMemo(() => cardOf(props.part, expanded(), exact()))
@@ -63,6 +62,7 @@ export function Approval(props: ApprovalProps) {
           <Show when={isMasked()}>
             <MaskedNote exact={exact()} onToggle={() => setExact(!exact())} />
           </Show>
+          <Help part={props.part} />
           <Switch
             fallback={
               <ApprovalChoices
@@ -73,9 +73,7 @@ export function Approval(props: ApprovalProps) {
               />
             }
           >
-            <Match when={props.approval.problem}>
-              <Help part={props.part} />
-            </Match>
+            <Match when={props.approval.problem}>{null}</Match>
             <Match when={mode() === 'deny'}>
               <DenyForm
                 reason={reason()}

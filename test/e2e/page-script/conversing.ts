@@ -13,19 +13,6 @@ async function expectInView(scroller: Locator, card: Locator): Promise<void> {
 
 /** What a conversation goes through beside its requests. */
 export function conversing({ spec, open }: Bench): void {
-  spec('F54 an edit that the tool refuses runs nothing and leaves the request open', async () => {
-    const { send, request, cards, settled, ...demo } = await open()
-    await send('mail the team "The logs are tidy."')
-    const card = request('team@example.org')
-    await card.getByRole('button', { name: 'Edit…' }).click()
-    await card.getByLabel('to', { exact: true }).fill('nobody')
-    await card.getByRole('button', { name: 'Approve with changes' }).click()
-    await settled()
-    await request('team@example.org').getByRole('button', { name: 'Approve once' }).waitFor()
-    expect(demo.has('outbox')).toBe(false)
-    expect(demo.complaints).toEqual([])
-  })
-
   spec('a streaming answer grows in place: nothing that is shown of it is made anew', async () => {
     const { page, send, settled, ...demo } = await open(15)
     await send('help')
