@@ -1,8 +1,5 @@
-import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
-
-const root = join(import.meta.dirname, '../../..')
 
 /** What a page imports to do the same: a client with SSE; then the same with React's hook. React itself is outside. */
 const bundles = [
@@ -51,7 +48,7 @@ export async function run() {
   const sizes = []
   for (const [with_, contender, name, contents] of bundles) {
     const { outputFiles } = await build({
-      stdin: { contents, resolveDir: root },
+      stdin: { contents, resolveDir: import.meta.dirname },
       bundle: true,
       minify: true,
       write: false,
