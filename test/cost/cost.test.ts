@@ -70,13 +70,16 @@ async function lower(costs: Costs, { json, work }: Input): Promise<void> {
 }
 
 function judge(small: Costs, large: Costs, whole: Costs) {
+  // from the least to the most that is measured: noise counts less the more doublings lie between
+  const most = full ? whole : large
+  const doublings = Math.log2(most.bytes / small.bytes)
   // what JSON.parse itself takes beyond a straight line (an object of very many members) is not ours
-  const beyond = Math.max(1, large.parse / small.parse / 2 ** DOUBLINGS)
-  const growth = large.work / Math.max(small.work, FLOOR) / beyond
+  const beyond = Math.max(1, most.parse / small.parse / 2 ** doublings)
+  const growth = (most.work / Math.max(small.work, FLOOR) / beyond) ** (1 / doublings)
   // of what has a limit below so many bytes, all that gets in may cost what JSON.parse of so many would
   const parse = whole.parse * Math.max(1, WHOLE / whole.bytes)
   const times = whole.work / Math.max(parse, FLOOR)
-  const isGood = growth <= GROWTH ** DOUBLINGS && (!full || times <= TIMES_JSON_PARSE)
+  const isGood = growth <= GROWTH && (!full || times <= TIMES_JSON_PARSE)
   return { isGood, growth, times, small, large, whole }
 }
 

@@ -81,9 +81,14 @@ test('two tabs show the same request; one approves, the other sees it, and its l
     await second.request(mailTo).waitFor()
     if (round === 0) await second.screenshot('tabs-second')
     // The second follows; it is busy while the first answers.
-    const clicked = clickWhileBusy(second, 'Approve once', 600 + delay)
-    await sleep(100)
+    let answered = () => {}
+    const ready = new Promise<void>((resolve) => {
+      answered = resolve
+    })
+    const { clicked } = await clickWhileBusy(second, 'Approve once', ready)
     await approveOnce(first.request(mailTo))
+    await sleep(delay)
+    answered()
     await clicked
     await late(second).waitFor()
     for (const tab of [first, second]) await isDone(tab)
@@ -106,10 +111,15 @@ test('E.10 two tabs answer differently: the first wins, the second is told', asy
     for (const tab of tabs) await tab.request(mailTo).waitFor()
     await tabs[0].settled()
     await no.request(mailTo).getByRole('button', { name: 'Deny…' }).click()
-    await Promise.all([
-      clickWhileBusy(yes, 'Approve once', 300),
-      clickWhileBusy(no, 'Deny', 300 + (round < 2 ? 0 : delay - 40)),
-    ])
+    let bothBusy = () => {}
+    const ready = new Promise<void>((resolve) => {
+      bothBusy = resolve
+    })
+    const later = ready.then(() => sleep(round < 2 ? 0 : delay))
+    const approving = await clickWhileBusy(yes, 'Approve once', round % 3 === 0 ? ready : later)
+    const denying = await clickWhileBusy(no, 'Deny', round % 3 === 0 ? later : ready)
+    bothBusy()
+    await Promise.all([approving.clicked, denying.clicked])
     await expect.poll(async () => (await late(yes).count()) + (await late(no).count())).toBe(1)
     const approved = (await late(no).count()) === 1
     for (const tab of tabs) {

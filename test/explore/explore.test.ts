@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { ChatClient, stream } from '@countersign/client'
 import { createEventReader, isCountersignError } from '@countersign/core'
 import {
@@ -13,6 +15,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { full } from '../full.js'
 import { brief, randomModel } from './models.mjs'
+import { mutants } from './mutants.mjs'
 
 const client = { ChatClient, stream }
 const seed = 20_260_101
@@ -34,7 +37,7 @@ test('every invariant holds in random longer timelines', async () => {
     model: randomModel,
   })
   expect(failures.map(printFailure), `seed ${seed}`).toEqual([])
-  expect(timelines.size).toBeGreaterThan(full ? 1950 : 190)
+  expect(timelines.size).toBeGreaterThan(full ? 1900 : 190)
 })
 
 test('a client that forgets an answer is found out, and its timeline can be played again', async () => {
@@ -49,6 +52,14 @@ test('a client that forgets an answer is found out, and its timeline can be play
   const again = await replay(broken, failure.model, failure.decisions)
   expect(again.trace).toBe(failure.played.trace)
   expect(printFailure(failure)).toContain(invariants.consistent)
+})
+
+test('each mutation is where it is said to be', () => {
+  for (const { name, edits } of mutants)
+    for (const { file, find, times = 1 } of edits) {
+      const source = readFileSync(join(import.meta.dirname, '../../packages', file), 'utf8')
+      expect(source.split(find).length - 1, `${name}: ${find}`).toBe(times)
+    }
 })
 
 test('a generated run is valid AG-UI, and most faulty ones are not', () => {

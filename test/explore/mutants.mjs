@@ -8,26 +8,32 @@ const machine = 'core/src/machine'
 export const mutants = [
   {
     name: 'drop the skipped flag',
-    edits: [{ file: `${client}/runner.ts`, find: 'this.skipped = true', put: 'this.skipped = false' }],
+    edits: [
+      { file: `${client}/runner.ts`, find: 'if (run) skipped = true', put: 'if (run) skipped = false' },
+    ],
   },
   {
     name: 'clear the pending flag before the stream ends',
     edits: [
       {
-        file: `${client}/runner.ts`,
-        find: 'onEvent: (event) => session.dispatch(event)',
-        put: `onEvent: (event) => {
-        if (event.type === 'RUN_FINISHED') this.run = undefined
-        session.dispatch(event)
-      }`,
+        file: `${client}/run.ts`,
+        find: 'if (!this.#ended) this.#session.dispatch(event)',
+        put: `if (this.#ended) return
+    this.#session.dispatch(event)
+    if (event.type === 'RUN_FINISHED') this.end({ type: 'success' })`,
       },
     ],
   },
   {
     name: 'drop the generation check on events',
     edits: [
-      { file: `${client}/run.ts`, find: 'if (!ended) host.onEvent(event)', put: 'host.onEvent(event)' },
-      { file: `${client}/run.ts`, find: "if (ended) return { type: 'aborted' }", put: '' },
+      {
+        file: `${client}/run.ts`,
+        find: 'if (!this.#ended) this.#session.dispatch(event)',
+        put: 'this.#session.dispatch(event)',
+      },
+      { file: `${client}/run.ts`, find: ' && !this.#ended', put: '', times: 3 },
+      { file: `${client}/run.ts`, find: "if (this.#ended) return { type: 'aborted' }", put: '' },
     ],
   },
   {
@@ -35,7 +41,7 @@ export const mutants = [
     edits: [
       {
         file: `${client}/runner.ts`,
-        find: 'if (generation !== this.generation) return',
+        find: 'if (before !== generation) return',
         put: '',
         times: 3,
       },
@@ -46,8 +52,8 @@ export const mutants = [
     edits: [
       {
         file: `${client}/runner.ts`,
-        find: "skipped && end.type === 'success' && this.#continue()",
-        put: 'skipped && this.#continue()',
+        find: "owed && end.type === 'success' && goOn()",
+        put: 'owed && goOn()',
       },
     ],
   },
@@ -76,18 +82,18 @@ export const mutants = [
     edits: [
       {
         file: `${machine}/approvals.ts`,
-        find: "if (call.approval.approved !== undefined) return { status: 'already-answered' }",
+        find: "if (approval.approved !== undefined) return { status: 'already-answered' }",
         put: '',
       },
       {
         file: `${machine}/approvals.ts`,
-        find: "if (call.state !== 'approval-requested')\n    return { status: 'closed'",
-        put: "if (call.state !== 'approval-requested' && call.state !== 'approval-responded')\n    return { status: 'closed'",
+        find: "call.state === 'approval-requested' ? undefined : call.state",
+        put: "['approval-requested', 'approval-responded'].includes(call.state) ? undefined : call.state",
       },
       {
-        file: `${machine}/acts.ts`,
-        find: "if (found.status !== 'open' || !moveCall(state, found.call, 'approval-responded')) return none",
-        put: "if (found.status !== 'open') return none\n  moveCall(state, found.call, 'approval-responded')",
+        file: `${machine}/approvals.ts`,
+        find: "if (found.status !== 'open' || !moveCall(state, found.call, 'approval-responded')) return undefined",
+        put: "if (found.status !== 'open') return undefined\n  moveCall(state, found.call, 'approval-responded')",
       },
     ],
   },
@@ -106,8 +112,8 @@ export const mutants = [
     edits: [
       {
         file: `${client}/runner.ts`,
-        find: "if (!(skipped && end.type === 'success' && this.#continue())) this.sendQueued()",
-        put: "this.sendQueued()\n      if (!this.run && skipped && end.type === 'success') this.#continue()",
+        find: "if (!(owed && end.type === 'success' && goOn())) sendQueued()",
+        put: "sendQueued()\n      if (!run && owed && end.type === 'success') goOn()",
       },
     ],
   },
@@ -116,8 +122,8 @@ export const mutants = [
     edits: [
       {
         file: `${machine}/runs.ts`,
-        find: "if (isAttached(state, item)) returnUnsettled(state, item, run.phase === 'streaming')",
-        put: "if (end.type !== 'aborted' && isAttached(state, item)) returnUnsettled(state, item, run.phase === 'streaming')",
+        find: 'for (const item of carried) returnUnsettled',
+        put: "if (end.type !== 'aborted') for (const item of carried) returnUnsettled",
       },
     ],
   },
@@ -126,15 +132,15 @@ export const mutants = [
     edits: [
       {
         file: `${machine}/snapshot.ts`,
-        find: 'const approval = readApproval(part.approval) ?? known.approval',
+        find: 'const approval = readApproval(part.approval) ?? call.approval',
         put: `const given = part.approval?.approved
-  if (known.approval && given !== undefined) {
-    known.approval = { ...known.approval, approved: given, delivery: 'waiting' }
-    known.state = 'approval-responded'
-    state.unsent.add(known)
-    return none
+  if (call.approval && given !== undefined) {
+    call.approval = { ...call.approval, approved: given, delivery: 'waiting' }
+    call.state = 'approval-responded'
+    state.unsent.add(call)
+    return undefined
   }
-  const approval = readApproval(part.approval) ?? known.approval`,
+  const approval = readApproval(part.approval) ?? call.approval`,
       },
     ],
   },

@@ -39,11 +39,17 @@ export function createViewCheck(facts: Facts): () => void {
       violate(facts, 'quiet', 'The messages changed after stop() without an act.')
     for (const message of messages) compare(facts, before.get(message.id), message)
     for (const [id, { parts }] of before) {
-      const isRetold = facts.acting === 'retry' && parts.every(isUnfinished)
+      const isRetold = isRetelling(facts) && parts.every(isUnfinished)
       if (!isRetold && !messages.some((message) => message.id === id))
         violate(facts, 'forward', `The message ${id} is gone.`)
     }
   }
+}
+
+/** A retry takes something back before its run says anything. Where a listener retries, that is heard of after the act. */
+function isRetelling({ acting, runs }: Facts): boolean {
+  const run = runs.at(-1)
+  return acting === 'retry' || (run?.cause === 'retry' && run.end === 'open' && !run.acknowledged)
 }
 
 /** What a retry takes back of the run that failed: never a call that may have run. */
@@ -60,7 +66,7 @@ function compare(facts: Facts, before: UIMessage | undefined, after: UIMessage):
   if (before === after) return
   if (before && keyOf(before) === keyOf(after))
     violate(facts, 'identity', `The message ${after.id} did not change and is another object.`)
-  if (before && facts.acting !== 'retry' && !textOf(after).startsWith(textOf(before)))
+  if (before && !isRetelling(facts) && !textOf(after).startsWith(textOf(before)))
     violate(facts, 'forward', `The text of ${after.id} shrank.`)
   const parts = new Map(before?.parts.map((part) => [idOf(part), part]))
   for (const part of after.parts) if (part.type === 'tool-call') compareCall(facts, parts.get(part.id), part)
