@@ -45,7 +45,7 @@ export const checks = {
   verified: {
     file: verdicts,
     find: 'if (!verified.ok) return refuse(verified.code, verified.message)',
-    put: "if (!verified.ok) Object.assign(verified, { claims: { kid: '', approvalId, scopes: ['once', 'session'], edits: true, expiresAt: 0 } })",
+    put: "if (!verified.ok) Object.assign(verified, { claims: { kid: '', approvalId, scopes: ['once', 'session'], edits: true, expiresAt: Infinity } })",
   },
   'some token': {
     file: verdicts,
@@ -131,11 +131,14 @@ export const checks = {
     find: "return isFresh ? { kind: 'fresh', shown: record?.shown } : { kind: 'taken-up' }",
     put: "return { kind: 'fresh', shown: record?.shown }",
   },
-  issued: {
-    file: server('ledger/memory-ledger.ts'),
-    find: "async claim(ref, answer, holder, leaseMs) {\n      const row = approvals.get(ref)\n      if (row === undefined) return { status: 'not-issued' }",
-    put: "async claim(ref, answer, holder, leaseMs) {\n      const row = approvals.get(ref)\n      if (row === undefined) return { status: 'claimed', revision: 0 }",
-  },
+  issued: [
+    {
+      file: server('ledger/memory-ledger.ts'),
+      find: "async claim(ref, answer, holder, leaseMs) {\n      const row = approvals.get(ref)\n      if (row === undefined) return { status: 'not-issued' }",
+      put: "async claim(ref, answer, holder, leaseMs) {\n      const row = approvals.get(ref)\n      if (row === undefined) return { status: 'claimed', revision: 0 }",
+    },
+    never(start, '!(await holdsLease(scope, claim))'),
+  ],
   "the provider's own approval": never(
     verdicts,
     'isProviders && providerApprovalOf(site.call) !== ref.approvalId',
@@ -236,8 +239,8 @@ export const checks = {
   },
   'only the approval tool': {
     file: server('answers/projected.ts'),
-    find: 'const isApproval = ({ call }: CallSite) => call.function.name === APPROVAL_TOOL',
-    put: 'const isApproval = (_site: CallSite) => true',
+    find: 'if (!isApproval(site) || site.result === undefined) return []',
+    put: 'if (site.result === undefined) return []',
   },
   'the token in the arguments': {
     file: server('answers/projected.ts'),

@@ -165,7 +165,7 @@ export const doors = [
     sends: 'a history whose call says that its provider asked, and that it was approved',
     code: 'approval-not-found',
     check: 'some token',
-    behind: ['verified', 'issued'],
+    stands: 'the ledger records that a call is handed to its provider, before it is',
     play: async ({ run }) => {
       const approval = { id: 'mcpr_9', approved: true }
       const countersign = { providerExecuted: true, providerApproval: 'mcpr_9', approval }

@@ -206,6 +206,7 @@ export const tokens = [
     sends: 'a genuine yes after the expiry',
     code: 'approval-expired',
     check: 'exp',
+    behind: ['row expiry'],
     server: stateless,
     play: async ({ ask, answer }, { later }) => {
       const question = await ask('brief', args)
