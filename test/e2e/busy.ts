@@ -1,22 +1,20 @@
 import type { ChatPage } from './demo.js'
 
 /**
- * A page that is busy until `ready` hears of nothing, and clicks before it does: the person saw the old state. It waits for a request that
- * is answered then, and that holds the page still. Resolves, once the page is busy, with the click to come.
+ * Keeps a page busy, so that it hears of nothing, until `click` is called: then it clicks before it hears of anything, as a person does who
+ * saw the old state. What holds the page still is a request that is answered only then.
  */
-export async function clickWhileBusy(
-  { page }: ChatPage,
-  name: string,
-  ready: Promise<unknown>,
-): Promise<{ clicked: Promise<void> }> {
-  let busy = () => {}
-  const began = new Promise<void>((resolve) => {
-    busy = resolve
+export async function busyBeforeClick({ page }: ChatPage, name: string): Promise<{ click(): Promise<void> }> {
+  let release = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
   })
-  await page.route('**/busy', async (route) => {
-    busy()
-    await ready
-    await route.fulfill({ body: '' })
+  const busy = new Promise<void>((resolve) => {
+    void page.route('**/busy', async (route) => {
+      resolve()
+      await released
+      await route.fulfill({ body: '' })
+    })
   })
   const clicked = page.evaluate((label) => {
     const button = [...document.querySelectorAll('button')].find(
@@ -27,6 +25,11 @@ export async function clickWhileBusy(
     request.send()
     button?.click()
   }, name)
-  await began
-  return { clicked }
+  await busy
+  return {
+    click: () => {
+      release()
+      return clicked
+    },
+  }
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { full } from '../full.js'
-import { clickWhileBusy } from './busy.js'
+import { busyBeforeClick } from './busy.js'
 import { type ChatPage, demoServers, launchBrowser, openTab } from './demo.js'
 import { startWire, type Wire } from './wire.js'
 
@@ -81,15 +81,10 @@ test('two tabs show the same request; one approves, the other sees it, and its l
     await second.request(mailTo).waitFor()
     if (round === 0) await second.screenshot('tabs-second')
     // The second follows; it is busy while the first answers.
-    let answered = () => {}
-    const ready = new Promise<void>((resolve) => {
-      answered = resolve
-    })
-    const { clicked } = await clickWhileBusy(second, 'Approve once', ready)
+    const { click } = await busyBeforeClick(second, 'Approve once')
     await approveOnce(first.request(mailTo))
     await sleep(delay)
-    answered()
-    await clicked
+    await click()
     await late(second).waitFor()
     for (const tab of [first, second]) await isDone(tab)
     await second.settled()
@@ -111,15 +106,10 @@ test('E.10 two tabs answer differently: the first wins, the second is told', asy
     for (const tab of tabs) await tab.request(mailTo).waitFor()
     await tabs[0].settled()
     await no.request(mailTo).getByRole('button', { name: 'Deny…' }).click()
-    let bothBusy = () => {}
-    const ready = new Promise<void>((resolve) => {
-      bothBusy = resolve
-    })
-    const later = ready.then(() => sleep(round < 2 ? 0 : delay))
-    const approving = await clickWhileBusy(yes, 'Approve once', round % 3 === 0 ? ready : later)
-    const denying = await clickWhileBusy(no, 'Deny', round % 3 === 0 ? later : ready)
-    bothBusy()
-    await Promise.all([approving.clicked, denying.clicked])
+    const clicks = [await busyBeforeClick(yes, 'Approve once'), await busyBeforeClick(no, 'Deny')]
+    if (round % 3 !== 0) clicks.reverse()
+    const [sooner, later] = clicks.map(({ click }) => click)
+    await Promise.all([sooner?.(), sleep(round < 2 ? 0 : delay).then(later)])
     await expect.poll(async () => (await late(yes).count()) + (await late(no).count())).toBe(1)
     const approved = (await late(no).count()) === 1
     for (const tab of tabs) {

@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { clickWhileBusy } from '../busy.js'
+import { busyBeforeClick } from '../busy.js'
 import { approve, type Bench } from './bench.js'
 import { asked, both, composerHasFocus, dialogOf, focusInDialog } from './dialog-bench.js'
 
@@ -44,11 +43,10 @@ export function keepingOneByOne({ spec, open }: Bench): void {
       await other.request('todo.md').waitFor()
       await other.settled()
       await dialogOf(other).open()
-      const clicked = clickWhileBusy(other, 'Approve Once', 1000)
-      await sleep(100)
+      const { click } = await busyBeforeClick(other, 'Approve Once')
       // At once: a pointer waits for the page to be still.
       await demo.request('todo.md').locator('.approve').dispatchEvent('click')
-      await clicked
+      await click()
       await other.page.getByText('This was answered before, perhaps in another tab.').waitFor()
       await dialogOf(other).gone()
       await demo.cards('delete_file').filter({ hasText: 'Done' }).nth(1).waitFor()
