@@ -23,7 +23,7 @@ function readStrictly(messages: readonly Message[]): readonly string[] {
   return warned
 }
 
-test('U.2 UI to AG-UI to UI is lossless for everything a peer can have in its view', () => {
+test('U.2 F56 UI to AG-UI to UI is lossless for everything a peer can have in its view', () => {
   fc.assert(
     fc.property(conversation, (messages) => {
       expect(fromAGUIMessages(overTheWire(toAGUIMessages(messages)))).toEqual(messages)
