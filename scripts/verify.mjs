@@ -63,7 +63,9 @@ async function tests() {
   const status = await ended(start(command, all, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] }))
   report('tests', status === 0, began)
   try {
-    return counts(JSON.parse(readFileSync(results, 'utf8')))
+    const counted = counts(JSON.parse(readFileSync(results, 'utf8')))
+    // an error outside of any test
+    return status === 0 || counted.broken > 0 ? counted : { ...counted, broken: 1 }
   } catch {
     return { passed: 0, broken: 1, skipped: 0 } // no report: the test runner itself broke off
   }
