@@ -11,6 +11,7 @@ const entries = `
 export * from './index.ts'
 export * from './node.ts'
 export { handleAiSdkChat } from './ai-sdk.ts'
+export { CountersignError } from '@countersign/core'
 export { redisLedger } from '../../redis/src/index.ts'`
 
 /** Where the builds of this process go; below the root, so that they find its dependencies. */

@@ -345,6 +345,111 @@ export const checks = {
     server('ledger/memory-grants.ts'),
     'request.revision !== undefined && request.revision < (this.#revoked.get(owner) ?? this.#floor)',
   ),
+  'grant at the start': {
+    file: server('run/fresh-calls.ts'),
+    find: "(granted && (await hasGrant(scope, call, 'use')))",
+    put: 'granted',
+  },
+  'text for a scope key': gone(server('gate/grants.ts'), "if (typeof key === 'string') "),
+  'text for a ledger key': gone(server('ledger/ledger.ts'), "if (typeof part === 'string') "),
+
+  // who answers, when, and what is told of it
+  'context of the answer': {
+    file: server('run/live-answer.ts'),
+    find: "answerOf(entry, 'live', site, context)",
+    put: "answerOf(entry, 'live', site, scope.context)",
+  },
+  'lease at the start': never(start, '!(await holdsLease(scope, claim))'),
+  'null for a token': {
+    file: verdicts,
+    find: 'answer.token === undefined ? readOwn(site.call.metadata).token : answer.token',
+    put: 'answer.token ?? readOwn(site.call.metadata).token',
+  },
+  "nobody's question": {
+    file: abandoned,
+    find: 'scope.owner === null && known?.record.approvalId !== approvalIdOf(site) ? undefined : known',
+    put: 'known',
+  },
+  'edits of what has no keys': never(prepare, 'allowed !== true && !isRecord(asked)'),
+  'epoch of questions': {
+    file: verdicts,
+    find: 'verified.claims.issuedAt < approvals.epoch ? BEFORE_EPOCH : verified',
+    put: 'verified',
+  },
+  'epoch of grants': gone(server('gate/grants.ts'), ' && grant.grantedAt >= epoch'),
+  'results of settled calls': {
+    file: server('answers/settled.ts'),
+    find: 'if (settled.size === 0)',
+    put: 'if (settled.size >= 0)',
+  },
+  'a turn that is due': never(server('run/run.ts'), 'resumed.hadNoEffect && isAtRest(resumed.messages)'),
+
+  // what a tool throws
+  'our own error asks': {
+    file: server('gate/approval-required.ts'),
+    find: 'Object.hasOwn(value, mark)',
+    put: "Reflect.get(value, 'code') === 'approval-required'",
+  },
+  'shown as called': gone(server('run/fresh-calls.ts'), ' && isMaskOf(args, real)'),
+  'scopes of the tool': {
+    file: server('run/fresh-calls.ts'),
+    find: 'termsOf(call.tool).scopes.filter((option) => options.includes(option))',
+    put: "options.filter((option) => option !== 'deny')",
+  },
+  'texts of exceptions': {
+    file: server('tools/tool-errors.ts'),
+    find: 'return isToolError(error)\n',
+    put: 'return error instanceof Error\n',
+  },
+
+  // what a caller may hold
+  'run open': never(server('run/agent.ts'), 'isRunOpen(settings.approvals.ledger, name)'),
+  'run open at its start': {
+    file: server('run/agent.ts'),
+    find: 'const isTwice = !opened.start()',
+    put: 'const isTwice = opened.start() && false',
+  },
+  'open calls': never(input, 'open.length > MAX_OPEN_CALLS'),
+  decisions: never(input, 'decisions > MAX_ANSWERS'),
+  'errors of a socket': gone(server('http/socket.ts'), "socket.addEventListener('error', () => peer.gone())"),
+  'ids of a frame': {
+    file: server('http/socket.ts'),
+    find: "checkId('The id of an answer', frame.id)",
+    put: 'String(frame.id)',
+  },
+  'size of a frame': [
+    {
+      file: server('node.ts'),
+      find: 'maxPayload: MAX_BODY_BYTES,',
+      put: 'maxPayload: 100 * MAX_BODY_BYTES,',
+    },
+    never(server('node.ts'), 'takesTooMuch(this)'),
+  ],
+  'size of a message': never(server('http/socket.ts'), 'data.length > MAX_BODY_BYTES'),
+  'who it is comes first': {
+    file: server('node.ts'),
+    find: `const known = await context?.(request)
+  const arrival = { owner: subjectOf(known)?.id, limits: agent.limits }
+  const input = readParsedInput(await readBody(request, arrival))`,
+    put: `const input = readParsedInput(await readBody(request, { owner: undefined, limits: agent.limits }))
+  const known = await context?.(request)`,
+  },
+  'time of a body': {
+    file: server('http/http.ts'),
+    find: 'limits.arrivalTime)\n    })',
+    put: '2 ** 31 - 1)\n    })',
+  },
+  'bytes that arrive': never(server('http/http.ts'), '!held.grow(Math.max(value.byteLength, CHUNK_BYTES))'),
+  'runs of one person': {
+    file: server('http/quota.ts'),
+    find: 'runs.take(owner, size, limits.runs, limits.runBytes)',
+    put: 'runs.take(owner, size, unlimited, unlimited)',
+  },
+  'early answers': {
+    file: server('http/serve-run.ts'),
+    find: 'takeEarlyAnswer(ownerOf(holder), size, agent.limits)?.release',
+    put: 'size < 0 ? undefined : () => {}',
+  },
 }
 
 function grantKey(put) {

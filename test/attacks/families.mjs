@@ -8,6 +8,7 @@ import { questions } from './families/questions.mjs'
 import { replay } from './families/replay.mjs'
 import { sdk } from './families/sdk.mjs'
 import { spelling } from './families/spelling.mjs'
+import { strangersAnswers, strangersRequests } from './families/strangers.mjs'
 import { tokens } from './families/tokens.mjs'
 import { transport } from './families/transport.mjs'
 
@@ -23,4 +24,6 @@ export const families = [
   { family: 'questions of tools', attacks: questions },
   { family: 'other spellings', attacks: spelling },
   { family: 'odd requests', attacks: transport },
+  { family: 'found by strangers: answers', attacks: strangersAnswers },
+  { family: 'found by strangers: requests', attacks: strangersRequests },
 ]

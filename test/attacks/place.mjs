@@ -1,5 +1,5 @@
 // An application under attack: an agent with tools that count, behind real HTTP on loopback. The header `x-user` stands for the
-// application's own authentication; without it nobody is signed in.
+// application's own authentication; without it nobody is signed in. With `x-factor` there is a second factor too.
 import { createServer } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocketServer } from 'ws'
@@ -12,7 +12,7 @@ const anything = z.looseObject({})
 const whatever = { '~standard': { version: 1, vendor: 'attacks', validate: (value) => ({ value }) } }
 
 /** @param version What the tool `file` is bound to. */
-function tools({ tool, toolDefinition }, record, version) {
+function tools({ ApprovalRequiredError, tool, toolDefinition }, record, version) {
   const counted = (name, more = {}) =>
     tool({
       name,
@@ -40,6 +40,9 @@ function tools({ tool, toolDefinition }, record, version) {
     counted('post', { scopes: ['once', 'session'], scopeKey: ({ to }) => String(to) }),
     counted('letter', { scopeKey: ({ to }) => String(to) }),
     counted('file', { bind: () => version.current }),
+    counted('fixed', { input: whatever, parameters: { type: 'object' } }),
+    // its scope key is no text
+    counted('write', { scopes: ['once', 'session'], scopeKey: ({ to }) => ({ to }) }),
     // needs nobody's yes
     tool({
       name: 'note',
@@ -57,6 +60,20 @@ function tools({ tool, toolDefinition }, record, version) {
       input: anything,
       execute: (_, { ask }) => ask({ message: 'Which one?', answer: anything }),
     }),
+    // fails with what another service told it, word for word; or asks by itself, in the words of the call
+    tool({
+      name: 'relay',
+      description: 'Passes something on.',
+      input: anything,
+      execute: (input, { approved, context }) => {
+        if (approved) {
+          record.run({ tool: 'relay', input, user: context.subject })
+          return { done: 'relay' }
+        }
+        if (input.asks) throw new ApprovalRequiredError({ toolName: 'relay', ...input.asks })
+        throw Object.assign(new Error(input.error.message), input.error)
+      },
+    }),
     toolDefinition({
       name: 'trash',
       description: 'Empties the bin.',
@@ -69,10 +86,14 @@ function tools({ tool, toolDefinition }, record, version) {
 /**
  * Opens a server.
  *
- * @param options `ledger` is a ledger or `'stateless'`; `clock` answers the time; `port` where it listens; whatever else is an option of
- * approvals.
+ * @param options `ledger` is a ledger or `'stateless'`; `clock` answers the time; `port` where it listens; `limits` and `concurrency` are the
+ * agent's; with `mustSignIn` whoever is not signed in gets 401; whatever else is an option of approvals.
  */
-export async function openPlace(server, record, { ledger, clock = Date.now, port = 0, ...approvals }) {
+export async function openPlace(
+  server,
+  record,
+  { ledger, clock = Date.now, port = 0, limits, concurrency, mustSignIn = false, ...approvals },
+) {
   const version = { current: 'first' }
   const agent = server.createAgent({
     model: model(record),
@@ -82,13 +103,23 @@ export async function openPlace(server, record, { ledger, clock = Date.now, port
     onError: (error) => record.error(error),
     runLog: server.memoryRunLog(),
     answerChannel: server.memoryAnswerChannel(),
+    limits,
+    concurrency,
     approvals: {
       secret: SECRET,
       ...approvals,
       ledger: ledger === 'stateless' ? server.statelessLedger({ acceptReplay: true }) : ledger,
     },
   })
-  const context = ({ headers }) => (headers['x-user'] === undefined ? {} : { subject: headers['x-user'] })
+  const context = ({ headers }) => {
+    const { 'x-user': subject, 'x-factor': factor } = headers
+    if (subject === undefined && mustSignIn)
+      throw new server.CountersignError('invalid-request', 'Sign in.', { status: 401 })
+    return {
+      ...(subject !== undefined && { subject }),
+      ...(factor !== undefined && { secondFactor: true }),
+    }
+  }
   const handlers = {
     '/chat': server.toNodeHandler(agent, { context, goOnFor: 2000 }),
     '/live': server.toNodeHandler(agent, { context, live: true }),

@@ -73,6 +73,8 @@ export async function play(built, attack, ledgers = inMemory) {
     newLedger,
     /** A ledger for several processes. */
     shared: ledgers.forProcesses(),
+    /** The time of all servers. */
+    now: clock,
     /** Moves the clock of all servers, in milliseconds. */
     later: (ms) => {
       ahead += ms
