@@ -173,7 +173,7 @@ export const checks = {
     },
     {
       file: abandoned,
-      find: "if (!ready.ok || ready.call.tool.location === 'server') return closed('the call was not completed')",
+      find: 'if (!ready.ok) return closed(why)',
       put: `if (!ready.ok) return closed('the call was not completed')
   if (ready.call.tool.location === 'server') {
     const asking = await requestApproval(scope, ready.call, gateContext(scope, id, messages))

@@ -37,11 +37,14 @@ export function isSuccess(outcome: ToolOutcome): outcome is ToolSuccess {
   return outcome.kind === 'ok'
 }
 
-/** A success, if `value` is JSON (`undefined` becomes `null`); otherwise, for a cycle or a BigInt, an execution error. */
+/**
+ * A success, if `value` is JSON (`undefined` becomes `null`); otherwise, for a cycle or a BigInt, an execution error. It holds a copy: what
+ * the tool changes afterwards does not change what was told.
+ */
 export function succeeded(value: unknown): ToolOutcome {
   const written = writeJson(value)
   return written.ok
-    ? { kind: 'ok', value: value === undefined ? null : value }
+    ? { kind: 'ok', value: JSON.parse(written.text) }
     : failed('execution_error', written.reason)
 }
 
@@ -55,12 +58,12 @@ export function failed(kind: ToolFailure['kind'], reason?: string, code?: string
  * `{"kind":"denied","reason"?}` and the like. The only place where an outcome becomes a string for a model.
  */
 export function toProviderText(outcome: ToolOutcome): string {
-  const checked = isSuccess(outcome) ? succeeded(outcome.value) : outcome
-  if (isSuccess(checked)) {
-    const { value } = checked
-    return typeof value === 'string' ? value : JSON.stringify(value)
+  if (isSuccess(outcome)) {
+    if (typeof outcome.value === 'string') return outcome.value
+    const written = writeJson(outcome.value)
+    return written.ok ? written.text : toProviderText(failed('execution_error', written.reason))
   }
-  const { kind, reason } = checked
+  const { kind, reason } = outcome
   return JSON.stringify({ kind, reason })
 }
 
@@ -134,10 +137,13 @@ function readJson(text: string): unknown {
   }
 }
 
-function writeJson(value: unknown): { readonly ok: true } | { readonly ok: false; readonly reason: string } {
+type Written = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string }
+
+function writeJson(value: unknown): Written {
   try {
     // JSON.stringify answers undefined for a function or a symbol, which no result can be
-    if (JSON.stringify(value) !== undefined || value === undefined) return { ok: true }
+    const text = JSON.stringify(value === undefined ? null : value)
+    if (text !== undefined) return { ok: true, text }
     return { ok: false, reason: `The tool returned a ${typeof value}, which is not JSON.` }
   } catch {
     // not the words of the error: a toJSON can throw anything

@@ -127,3 +127,14 @@ test('F61 the content of a tool message is the plain text where that cannot be t
   for (const value of values)
     expect(fromResultContent(toResultContent(succeeded(value)).content, undefined)).toEqual(succeeded(value))
 })
+
+test('a result is what it was when the tool gave it, whatever becomes of the object', () => {
+  const list = ['fast']
+  const outcome = succeeded(list)
+  list.push('slow')
+  expect(outcome).toEqual({ kind: 'ok', value: ['fast'] })
+  let reads = 0
+  const odd = { toJSON: () => ({ read: ++reads }) }
+  const read = succeeded(odd)
+  expect(toProviderText(read)).toBe(toProviderText(read))
+})

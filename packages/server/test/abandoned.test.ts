@@ -77,7 +77,7 @@ test('a request that the person walked away from is cancelled and settled', asyn
   expect(tool.runs).toEqual([])
 })
 
-test('an ordinary call without a result in an old history is closed, never executed', async () => {
+test('an ordinary call whose result was lost is never run again, and is told as one that may have run', async () => {
   const look = counted('look')
   const { agent, model } = testAgent([say('ok')], { tools: [look.tool] })
   const history: Message[] = [
@@ -90,7 +90,7 @@ test('an ordinary call without a result in an old history is closed, never execu
   ]
   const events = await collect(agent, input(history))
   expect(look.runs).toEqual([])
-  expect(results(events)).toMatchObject([{ own: { outcome: 'cancelled' } }])
+  expect(results(events)).toMatchObject([{ own: { outcome: 'error', code: 'interrupted' } }])
   expect(model.requests.length).toBe(1)
 })
 

@@ -72,7 +72,7 @@ test('a call that a session approval lets run has its decision, execution and ou
 
 test('the hash of what was shown is that of the whole request: the same for the same, another for another message', async () => {
   const hashOf = async (message: string) => {
-    const { agent, lines } = audited({ message }, { generateId: () => 'approval_a' })
+    const { agent, lines } = audited({ message }, { generateId: () => 'approval_a', now: () => 0 })
     await ask(agent, { runId: 'run' }, { context })
     return lines[0]?.shownHash
   }

@@ -10,7 +10,7 @@ import {
   memoryRunLog,
   type RunOptions,
 } from '@countersign/server'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import {
   answer,
   ask,
@@ -221,6 +221,74 @@ test('F14 a call whose session approval was ended behind a full buffer asks agai
     await all(run)
     expect([words, send.runs.length]).toEqual([words, before])
   }
+})
+
+test('F14 no call starts by a session approval once its end was told, whenever before the start that is', async () => {
+  const digest = crypto.subtle.digest.bind(crypto.subtle)
+  for (let ticks = 0; ticks < 60; ticks++) {
+    let begun = () => {}
+    const onAudit: ApprovalOptions['onAudit'] = ({ event }) => {
+      if (event === 'started') begun()
+    }
+    const { agent, send, given } = await granted({ turn: call(['c1', 'send', {}]), approvals: { onAudit } })
+    const ended: number[] = []
+    begun = async () => {
+      for (let tick = 0; tick < ticks; tick++) await null
+      await agent.grants.revoke('ann')
+      ended.push(send.runs.length)
+    }
+    // as on a machine whose threads are busy
+    const slow = vi.spyOn(crypto.subtle, 'digest').mockImplementation(async (...what) => {
+      await new Promise((resolve) => setImmediate(resolve))
+      return digest(...what)
+    })
+    await collect(agent, given, ann)
+    slow.mockRestore()
+    await expect.poll(() => ended).toHaveLength(1)
+    expect([ticks, send.runs.length]).toEqual([ticks, ended[0]])
+  }
+})
+
+test('a call by a session approval whose result was lost is told as one that may have run', async () => {
+  const { agent, send, given } = await granted({ turn: call(['c1', 'send', {}]) })
+  const events = await collect(agent, given, ann)
+  const heard = events.filter(({ type }) => type !== 'TOOL_CALL_RESULT')
+  expect(send.runs).toHaveLength(1)
+  for (const more of [[], [user('did it work?')]]) {
+    const later = await collect(agent, input([...fold(given.messages, heard), ...more]), ann)
+    expect(results(later)).toMatchObject([{ id: 'c1', own: { outcome: 'error', code: 'interrupted' } }])
+  }
+  expect(send.runs).toHaveLength(1)
+})
+
+test('a ledger that throws as it renews a lease is warned of, and the call runs on', async () => {
+  let warned = () => {}
+  const isWarned = new Promise<void>((resolve) => {
+    warned = resolve
+  })
+  let begun = false
+  const execute = async () => {
+    begun = true
+    await isWarned
+    return 'sent'
+  }
+  const inner = memoryLedger()
+  const renew: Ledger['renew'] = (...given) => {
+    if (begun) throw new Error('database is closed')
+    return inner.renew(...given)
+  }
+  const send = counted('send', { needsApproval: true, execute })
+  const { agent } = testAgent([call(['c1', 'send', {}]), say('ok')], {
+    tools: [send.tool],
+    approvals: { ledger: { ...inner, renew }, lease: 60 },
+    warn: (message) => {
+      if (message.includes('lease')) warned()
+    },
+  })
+  const { history, first } = await ask(agent, {}, ann)
+  const resume = [answer(first, { approved: true })]
+  const events = await collect(agent, input(history, { resume }), ann)
+  expect(results(events)).toMatchObject([{ id: 'c1', content: 'sent' }])
 })
 
 test('F14 a session approval that ends while the audit trail is slow, or while the ledger is, starts no call', async () => {

@@ -158,5 +158,5 @@ test('S3.76 the order is kept; a result without a call is left out; an open call
     'tool',
     'user',
   ])
-  expect(seen[2]).toMatchObject({ content: [{ toolCallId: 'c1', outcome: { kind: 'cancelled' } }] })
+  expect(seen[2]).toMatchObject({ content: [{ toolCallId: 'c1', outcome: { code: 'interrupted' } }] })
 })

@@ -9,6 +9,7 @@ import { readArguments } from '../encoding/canonical.js'
 import { randomId } from '../encoding/ids.js'
 import { type ApprovalRequest, describeRequest, optionsOf } from '../gate/ask.js'
 import { decideGate } from '../gate/gate.js'
+import { termsOf } from '../gate/terms.js'
 import { type CallSite, isProviderExecuted, MOVED_ON } from '../history/history.js'
 import { readOwn } from '../history/metadata.js'
 import type { ApprovalRef, ApprovalState, ClaimResult, LedgerAnswer } from '../ledger/ledger.js'
@@ -123,7 +124,7 @@ export async function closeCall(scope: RunScope, question: Question, closing: Le
   return { kind: 'result', site, outcome: rejection(answer), decided: decided(scope, question, answer) }
 }
 
-/** A call that nobody was asked about: the client's own tools are left to it, any other is closed. */
+/** A call that nobody was asked about: the client's own tools are left to it; of any other, whose result was lost, nobody knows whether it ran. */
 async function decideUnasked(
   scope: RunScope,
   site: CallSite,
@@ -136,7 +137,6 @@ async function decideUnasked(
     outcome: failed('cancelled', reason, code),
   })
   if (refusal !== undefined) return closed('the approval is not valid', refusal.code)
-  if (site.movedOn) return closed(MOVED_ON)
   const { id, function: called } = site.call
   const providerExecuted = isProviderExecuted(site.call)
   const ready = await readCall(scope.toolkit, {
@@ -145,12 +145,21 @@ async function decideUnasked(
     arguments: called.arguments,
     providerExecuted,
   })
-  if (!ready.ok || ready.call.tool.location === 'server') return closed('the call was not completed')
+  const why = site.movedOn ? MOVED_ON : 'the call was not completed'
+  if (!ready.ok) return closed(why)
+  const { tool } = ready.call
+  if (tool.location !== 'server' && site.movedOn) return closed(why)
   const { approvals, warn } = scope.settings
   const gate = await decideGate(ready.call, gateContext(scope, id, messages), {
     policy: approvals.policy,
     warn,
   })
+  if (tool.location === 'server') {
+    // nobody was asked, so it ran at once, or by a session approval that may have ended since
+    const mayHaveRun =
+      gate.kind === 'run' || (scope.owner !== null && termsOf(tool).scopes.includes('session'))
+    return mayHaveRun ? { kind: 'result', site, outcome: interruptedOutcome() } : closed(why)
+  }
   return gate.kind === 'run' ? { kind: 'client', site } : closed('nobody was asked', 'approval-not-found')
 }
 

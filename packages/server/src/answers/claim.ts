@@ -13,15 +13,15 @@ export interface Claim {
 /** Extends the lease of a claim until the returned function is called. */
 export function keepLease(scope: RunScope, { ref, holder }: Claim): () => void {
   const { ledger, leaseMs } = scope.settings.approvals
-  const renew = () => {
-    ledger.renew(ref, holder, leaseMs).then(
-      ({ status }) => {
-        if (status === 'lost') clearInterval(timer)
-      },
-      (error: unknown) => scope.settings.warn('A lease could not be renewed.', error),
-    )
+  const renew = async () => {
+    try {
+      const { status } = await ledger.renew(ref, holder, leaseMs)
+      if (status === 'lost') clearInterval(timer)
+    } catch (error) {
+      scope.settings.warn('A lease could not be renewed.', error)
+    }
   }
-  const timer = setInterval(renew, leaseMs / 3)
+  const timer = setInterval(() => void renew(), leaseMs / 3)
   return () => clearInterval(timer)
 }
 

@@ -114,6 +114,7 @@ export async function runFresh(
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, toolCallId, messages)
   const gate = await decideGate(call, context, { policy: approvals.policy, warn, needed })
+  const idempotencyKey = await freshKey(scope, toolCallId)
   const asks = gate.kind === 'ask' || decision.required !== undefined
   const mayStart = gate.kind !== 'block' && (!asks || (granted && (await hasGrant(scope, call, 'use'))))
   if (!mayStart) {
@@ -134,7 +135,7 @@ export async function runFresh(
       messages,
       context: scope.context,
       approved,
-      idempotencyKey: await freshKey(scope, toolCallId),
+      idempotencyKey,
     },
     stream: (data) => scope.emit(progressEvent(toolCallId, name, data)),
     report: (data) => scope.report(progressEvent(toolCallId, name, data)),
