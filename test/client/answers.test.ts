@@ -324,6 +324,25 @@ describe.each(wires)('%s', (wire) => {
     expect(server.requests).toHaveLength(2)
   })
 
+  test('an edit that is no object is told at once, and the request stays open', async () => {
+    const { client, person, server } = await openChat(wire, [
+      [call('c1', 'delete_file', { path: '1.log' }), ask('a1', 'c1', { allowEdits: true })],
+      [resolve()],
+    ])
+    await person.sendMessage('go')
+    const edit = (input: unknown) => person.addToolApprovalResponse({ id: 'a1', approved: true, input })
+    for (const input of [null, Number.NaN, [], ['b.log'], 'b.log', 1, false]) {
+      expect(await edit(input), String(input)).toEqual({
+        status: 'refused',
+        code: 'approval-malformed',
+        reason: '`input` has to be an object with all arguments; leave it out where nothing is edited.',
+      })
+    }
+    expect(callOf(client, 'c1').state).toBe('approval-requested')
+    expect(server.requests).toHaveLength(1)
+    expect(await edit({ path: 'b.log' })).toEqual({ status: 'sent' })
+  })
+
   test('an edit is what it was when it was given, whatever the page does with its object afterwards', async () => {
     const { client, person, server } = await openChat(wire, [
       [call('c1', 'delete_file', { path: '1.log' }), ask('a1', 'c1', { allowEdits: true }), gated(2)],

@@ -230,6 +230,10 @@ function faultOf(
   if (input !== undefined && !approval.allowEdits) {
     return 'The arguments of this call may not be edited; leave `input` out.'
   }
+  // `null` above all: a server takes it for no edit, and the call would run with the arguments as they were
+  if (input !== undefined && !isRecord(input)) {
+    return '`input` has to be an object with all arguments; leave it out where nothing is edited.'
+  }
   const forbidden = input === undefined ? [] : forbiddenEdits(approval.allowEdits, asked, input)
   if (forbidden.length > 0) return `These arguments may not be edited: ${forbidden.join(', ')}.`
   if (scope !== undefined && !approval.options.includes(scope)) {

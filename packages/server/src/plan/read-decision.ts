@@ -21,6 +21,8 @@ export function readDecision({
   const said = typeof reason === 'string' && reason !== '' ? { reason } : {}
   if (!approved) return { decision: 'deny', scope: 'once', ...said }
   if (scope !== undefined && scope !== null && scope !== 'once' && scope !== 'session') return undefined
+  // Clients in typed languages write a member that is left out as `null` (`{"approved":true,"editedArgs":null}`, and so `reason` and `scope`):
+  // there it means no edit. Our own client never sends it.
   const edits = editedArgs === undefined || editedArgs === null ? {} : { edits: { value: editedArgs } }
   return { decision: 'approve', scope: scope ?? 'once', ...said, ...edits }
 }
