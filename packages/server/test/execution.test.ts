@@ -150,6 +150,7 @@ test('S2.1 the executor has no approval import', async () => {
   const source = readFileSync(new URL('../src/tools/execute.ts', import.meta.url), 'utf8')
   expect([...source.matchAll(/from '([^']+)'/g)].map(([, from]) => from)).toEqual([
     '@countersign/core',
+    '../encoding/copy.js',
     '../encoding/signals.js',
     './schema.js',
     './tool-errors.js',

@@ -1,3 +1,4 @@
+import { copyOf } from '../encoding/copy.js'
 import { type ApprovalRequest, describeRequest, requestOf } from '../gate/ask.js'
 import { isProviderExecuted } from '../history/history.js'
 import type { ShownTerms } from '../ledger/ledger.js'
@@ -24,7 +25,7 @@ export async function isConfirmed(
     ...{ approvalId, toolCallId, toolName: called.name, decision, scope: verdict.scope },
     ...(reason !== undefined && { reason }),
     ...{ payload, token, via },
-    arguments: settlement.kind === 'run' ? settlement.call.args : JSON.parse(verdict.canonical),
+    arguments: settlement.kind === 'run' ? copyOf(settlement.call.args) : JSON.parse(verdict.canonical),
   }
   try {
     return (await approvals.confirm(answered, { context, request })) === true

@@ -7,6 +7,7 @@ import {
   type ToolFailure,
 } from '@countersign/core'
 import { bindingText, canonicalJson } from '../encoding/canonical.js'
+import { copyOf } from '../encoding/copy.js'
 import {
   type ApprovalEdits,
   type ApprovalRecord,
@@ -150,7 +151,7 @@ export async function bindingOf(call: ReadyCall, gate: GateContext): Promise<str
   const transformed = otherThanAsked(call, call.input)
   const { bind } = call.tool
   if (transformed === undefined && bind === undefined) return undefined
-  const bound = bind === undefined ? null : ((await bind(call.input as never, gate)) ?? null)
+  const bound = bind === undefined ? null : ((await bind(copyOf(call.input) as never, gate)) ?? null)
   const written = bindingText(transformed === undefined ? call.args : transformed.value, bound)
   if (!written.ok) throw new Error(`bind of ${call.name} must answer JSON: ${written.reason}`)
   return written.canonical
@@ -196,7 +197,7 @@ function shownTerms(scope: RunScope, call: ReadyCall): ShownTerms {
   const { message } = termsOf(call.tool)
   const redact = redactOf(scope, call)
   return {
-    message: typeof message === 'function' ? message(call.input as never) : message,
+    message: typeof message === 'function' ? message(copyOf(call.input) as never) : message,
     display: redact === undefined ? otherThanAsked(call, call.input)?.value : masked(call, redact),
   }
 }
@@ -207,7 +208,7 @@ function shownTerms(scope: RunScope, call: ReadyCall): ShownTerms {
  * @throws where the mask throws or answers what JSON cannot say: then nothing is asked, rather than shown unmasked.
  */
 function masked(call: ReadyCall, redact: (input: never) => unknown): unknown {
-  const value: unknown = JSON.parse(JSON.stringify(redact(call.input as never)) ?? 'null')
+  const value: unknown = JSON.parse(JSON.stringify(redact(copyOf(call.input) as never)) ?? 'null')
   const written = canonicalJson(value)
   return written.ok && written.canonical === call.canonical ? undefined : value
 }

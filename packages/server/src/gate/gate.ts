@@ -1,5 +1,6 @@
 import type { GateContext } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
+import { copyOf } from '../encoding/copy.js'
 import type { Policy } from '../scope/policy.js'
 import type { Warn } from '../scope/settings.js'
 import type { ReadyCall } from '../tools/call.js'
@@ -60,7 +61,7 @@ export async function askPolicy(
     const subject = {
       toolName: call.name,
       toolCallId: call.id,
-      input: call.input,
+      input: copyOf(call.input),
       location: call.tool.location,
       annotations: call.tool.annotations ?? {},
     }
@@ -85,7 +86,7 @@ async function needsApproval(
   if (rule === false) return false
   if (typeof rule !== 'function') return true
   try {
-    const needed: unknown = await rule(input as never, context)
+    const needed: unknown = await rule(copyOf(input) as never, context)
     return needed !== false
   } catch (error) {
     warn(`needsApproval of ${tool.name} failed; the person is asked.`, error)

@@ -1,4 +1,5 @@
 import { CountersignError } from '@countersign/core'
+import { copyOf } from '../encoding/copy.js'
 import type { GrantRequest } from '../ledger/grant.js'
 import type { Ledger, LedgerAnswer } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
@@ -79,7 +80,7 @@ function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: 
     threadId,
     toolName: name,
     toolServer,
-    scopeKey: scopeKey ? keyText(name, scopeKey(input as never)) : name,
+    scopeKey: scopeKey ? keyText(name, scopeKey(copyOf(input) as never)) : name,
   }
 }
 

@@ -1,4 +1,5 @@
 import { failed, type ToolFailure } from '@countersign/core'
+import { copyOf } from '../encoding/copy.js'
 
 /** A decision about one request, named by the approval's id or, where that is not known, by the call's. */
 export interface Verdict {
@@ -25,7 +26,7 @@ export interface PlanPolicy<Call extends PlannableCall = PlannableCall> {
   /** Why calls without a verdict are cancelled. */
   readonly reason?: string | undefined
   /**
-   * Whether a call needs a verdict; asked once for each call. One that throws means yes. Default: a call that has an approval id
+   * Whether a call needs a verdict; asked once for each call. One that throws, or answers anything but `false`, means yes. Default: a call that has an approval id
    * needs one, any other is safe.
    */
   readonly needsApproval?: ((call: Call) => boolean) | undefined
@@ -82,7 +83,8 @@ export function planApprovals<Call extends PlannableCall, V extends Verdict>(
 function isGated<Call extends PlannableCall>(call: Call, { needsApproval }: PlanPolicy<Call>): boolean {
   if (needsApproval === undefined) return call.approvalId !== undefined
   try {
-    return needsApproval(call)
+    const needed: unknown = needsApproval('input' in call ? { ...call, input: copyOf(call.input) } : call)
+    return needed !== false
   } catch {
     return true
   }

@@ -7,6 +7,7 @@ import {
   type ToolQuestion,
   type ToolReply,
 } from '@countersign/core'
+import { copyOf } from '../encoding/copy.js'
 import { anySignal } from '../encoding/signals.js'
 import { validate } from './schema.js'
 import { toldOf } from './tool-errors.js'
@@ -78,7 +79,7 @@ async function runOnce(run: ToolRun, signal: AbortSignal, over: AbortSignal): Pr
   const stops = anySignal([signal, over])
   // what the question's schema made of an answer is of the schema's type
   const ask = (question: ToolQuestion) => run.ask(question, stops) as Promise<ToolReply<never>>
-  const value = await run.tool.execute(run.input as never, { ...run.context, signal, progress, ask })
+  const value = await run.tool.execute(copyOf(run.input) as never, { ...run.context, signal, progress, ask })
   return isAsyncIterable(value) ? streamed(run, value, over) : answered(run.tool, value)
 }
 
