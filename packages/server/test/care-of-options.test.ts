@@ -1,15 +1,31 @@
 // What strangers found in the options of tools: what their functions may do to arguments, and what they may answer.
+import { clientTool } from '@countersign/core'
 import {
   type AgentOptions,
   ApprovalRequiredError,
   answerQueue,
+  createAgent,
   type PlannedCall,
   planFromMap,
   planFromQueue,
+  scriptedModel,
 } from '@countersign/server'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import * as z from 'zod'
-import { answer, ask, call, collect, counted, input, refusals, results, say, testAgent } from './support.js'
+import {
+  answer,
+  ask,
+  call,
+  collect,
+  counted,
+  input,
+  refusals,
+  requests,
+  results,
+  say,
+  testAgent,
+  user,
+} from './support.js'
 
 const planned = (toolCallId: string, given: unknown = {}): PlannedCall => ({
   toolCallId,
@@ -179,4 +195,151 @@ test('what a schema has made of arguments reaches the tool as it was made: lists
   expect(own).toMatchObject({ at: new Date(5), map: new Map([['k', [1]]]), set: new Set(['s']) })
   expect(own?.account).toBe(account)
   expect(own?.ring).toBe(own)
+})
+
+test('confirm that changes its arguments in place changes nothing of what a client is told to run', async () => {
+  const given = { to: ['b', 'a'], by: { name: 'ann' } }
+  const send = clientTool({
+    name: 'send',
+    description: 'Sends',
+    input: z.looseObject({}),
+    needsApproval: true,
+    execute: () => 'sent',
+  })
+  const { agent } = testAgent([call(['c1', 'send', given])], {
+    tools: [send],
+    approvals: spoiling.confirm?.approvals,
+  })
+  const { history, first } = await ask(agent)
+  const events = await collect(agent, input(history, { resume: [answer(first, { approved: true })] }))
+  const ready = events.find((event) => event.type === 'CUSTOM' && event.name === 'client-tool-ready')
+  expect(ready).toMatchObject({ value: { input: given } })
+})
+
+const yes = () => true
+const wrong: Readonly<Record<string, readonly unknown[]>> = {
+  needsApproval: [null, 'no', 0, {}],
+  approval: [
+    null,
+    true,
+    {},
+    { required: 'no' },
+    { required: true, message: 1 },
+    { required: true, options: ['yes'] },
+  ],
+  allowEdits: [null, 'path', 1, {}, yes, [1], ['path', null], new Set(['path'])],
+  scopes: [null, 'session', {}, ['forever'], ['deny', 'once'], [null], new Set(['once'])],
+  scopeKey: [null, 'path', 1, true],
+  bind: [null, 'path', {}, Promise.resolve(1)],
+  redact: [null, true, ['path'], {}],
+  message: [null, 1, 1n, {}, ['a'], Promise.resolve('a')],
+  expiresIn: [null, Number.NaN, Number.POSITIVE_INFINITY, 0, -1, '60', 'forever', 1n, yes, new Date()],
+  failureMode: [null, 'ignore', true],
+  idempotent: [null, 'yes', 1, yes],
+}
+
+test.each(Object.entries(wrong))(
+  'createAgent refuses a tool whose %s is of a wrong kind, naming tool, option and what it may be',
+  (option, values) => {
+    const model = scriptedModel([])
+    for (const value of values) {
+      const send = { ...counted('send').tool, [option]: value }
+      expect(() => createAgent({ model, tools: [send], warn: () => {} }), String(value)).toThrow(
+        expect.objectContaining({
+          code: 'invalid-tool',
+          message: expect.stringMatching(
+            `^${option} of the tool send must be .+, or be left out; it is .+\\.$`,
+          ),
+          data: { tool: 'send', option },
+        }),
+      )
+    }
+  },
+)
+
+test('createAgent takes a tool with every option as it may be', () => {
+  const right: Readonly<Record<string, readonly unknown[]>> = {
+    needsApproval: [undefined, true, false, yes],
+    approval: [
+      undefined,
+      { required: true },
+      { required: false, message: 'a', options: ['deny', 'once', 'session'] },
+    ],
+    allowEdits: [undefined, true, false, [], ['path']],
+    scopes: [undefined, [], ['once'], ['once', 'session']],
+    message: [undefined, '', 'a', yes],
+    expiresIn: [undefined, 'never', 0.5, 60],
+  }
+  for (const [option, values] of Object.entries(right))
+    for (const value of values) {
+      const send = { ...counted('send').tool, [option]: value }
+      createAgent({ model: scriptedModel([]), tools: [send], warn: () => {} })
+    }
+})
+
+test('a message that is no text is left out: the person is asked without it, and the log names the tool and what came', async () => {
+  const answers: readonly (readonly [answer: () => unknown, words: string])[] = [
+    [async () => 'Really?', 'a promise'],
+    [() => Promise.reject(new Error('no words')), 'a promise'],
+    [() => 1, 'a number'],
+    [() => 1n, 'a bigint'],
+    [() => ({ text: 'Really?' }), 'an object'],
+    [() => ['Really?'], 'an array'],
+    [() => null, 'null'],
+    [() => yes, 'a function'],
+  ]
+  for (const [make, words] of answers) {
+    const warn = vi.fn()
+    const send = counted('send', { needsApproval: true, message: make as () => string })
+    const { agent } = testAgent([call(['c1', 'send', {}]), say('ok')], { tools: [send.tool], warn })
+    const { history, first } = await ask(agent)
+    expect(first.approval, words).not.toHaveProperty('message')
+    expect(warn.mock.calls).toEqual([
+      [`message of send must answer text, not ${words}; the person is asked without it.`],
+    ])
+    const events = await collect(agent, input(history, { resume: [answer(first, { approved: true })] }))
+    expect(results(events)).toMatchObject([{ content: { done: 'send' } }])
+  }
+})
+
+test('a mask that answers a promise asks nothing, rather than showing what it was to hide', async () => {
+  for (const redact of [async () => ({}), () => Promise.reject(new Error('no mask'))]) {
+    for (const given of [{ tool: { redact } }, { approvals: { redact } }]) {
+      const warn = vi.fn()
+      const send = counted('send', { needsApproval: true, ...('tool' in given && given.tool) })
+      const { agent } = testAgent([call(['c1', 'send', { key: 'k' }]), say('ok')], {
+        tools: [send.tool],
+        approvals: given.approvals,
+        warn,
+      })
+      const events = await collect(agent, input([user('go')]))
+      expect(requests(events)).toEqual([])
+      expect(results(events)).toMatchObject([{ own: { outcome: 'error', code: 'ledger-unavailable' } }])
+      expect(send.runs).toEqual([])
+      expect(warn).toHaveBeenCalledWith(
+        'No approval could be requested for send.',
+        new Error('redact of send must answer at once, not a promise.'),
+      )
+    }
+  }
+})
+
+test('a scopeKey whose promise rejects makes no grant, and does not end the process', async () => {
+  const scopeKey = (() => Promise.reject(new Error('no key'))) as unknown as () => string
+  const send = counted('send', { needsApproval: true, scopes: ['once', 'session'], scopeKey })
+  const { agent } = testAgent([call(['c1', 'send', {}]), say('ok')], { tools: [send.tool] })
+  const context = { subject: 'ann' }
+  const { history, first } = await ask(agent, {}, { context })
+  const resume = [answer(first, { approved: true, scope: 'session' })]
+  expect(results(await collect(agent, input(history, { resume }), { context }))).toHaveLength(1)
+  expect(await agent.grants.list('ann')).toEqual([])
+})
+
+test('edited arguments that are null, as clients in typed languages write none, are no edit', async () => {
+  const send = counted('send', { needsApproval: true, allowEdits: true })
+  const { agent } = testAgent([call(['c1', 'send', { to: 'ann' }]), say('ok')], { tools: [send.tool] })
+  const { history, first } = await ask(agent)
+  const resume = [answer(first, { approved: true, editedArgs: null, reason: null, scope: null })]
+  expect(results(await collect(agent, input(history, { resume })))).toHaveLength(1)
+  expect(send.runs).toEqual([{ to: 'ann' }])
 })

@@ -8,6 +8,7 @@ import {
 } from '@countersign/core'
 import { bindingText, canonicalJson } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
+import { ignoreRejection, inWords } from '../encoding/in-words.js'
 import {
   type ApprovalEdits,
   type ApprovalRecord,
@@ -194,21 +195,33 @@ export function requestOf(
 
 /** What the tool's options make of a call for the person: its message, and the arguments as shown where they differ. */
 function shownTerms(scope: RunScope, call: ReadyCall): ShownTerms {
-  const { message } = termsOf(call.tool)
   const redact = redactOf(scope, call)
   return {
-    message: typeof message === 'function' ? message(copyOf(call.input) as never) : message,
+    message: messageOf(scope, call),
     display: redact === undefined ? otherThanAsked(call, call.input)?.value : masked(call, redact),
   }
+}
+
+/** The tool's message; nothing where it makes none, or something that is no text: then the person is asked without. */
+function messageOf({ settings }: RunScope, { tool, name, input }: ReadyCall): string | undefined {
+  const { message } = termsOf(tool)
+  if (typeof message !== 'function') return message
+  const said: unknown = message(copyOf(input) as never)
+  if (said === undefined || typeof said === 'string') return said
+  ignoreRejection(said)
+  settings.warn(`message of ${name} must answer text, not ${inWords(said)}; the person is asked without it.`)
+  return undefined
 }
 
 /**
  * The arguments as a mask leaves them; nothing where it leaves them all. A mask that answers nothing hides them.
  *
- * @throws where the mask throws or answers what JSON cannot say: then nothing is asked, rather than shown unmasked.
+ * @throws where the mask throws, or answers a promise or what JSON cannot say: then nothing is asked, rather than shown unmasked.
  */
 function masked(call: ReadyCall, redact: (input: never) => unknown): unknown {
-  const value: unknown = JSON.parse(JSON.stringify(redact(copyOf(call.input) as never)) ?? 'null')
+  const shown = redact(copyOf(call.input) as never)
+  if (ignoreRejection(shown)) throw new Error(`redact of ${call.name} must answer at once, not a promise.`)
+  const value: unknown = JSON.parse(JSON.stringify(shown) ?? 'null')
   const written = canonicalJson(value)
   return written.ok && written.canonical === call.canonical ? undefined : value
 }

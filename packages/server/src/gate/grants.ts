@@ -1,5 +1,6 @@
 import { CountersignError } from '@countersign/core'
 import { copyOf } from '../encoding/copy.js'
+import { ignoreRejection, inWords } from '../encoding/in-words.js'
 import type { GrantRequest } from '../ledger/grant.js'
 import type { Ledger, LedgerAnswer } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
@@ -87,9 +88,10 @@ function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: 
 function keyText(tool: string, key: unknown): string {
   if (typeof key === 'string') return key
   if (typeof key === 'boolean' || Number.isFinite(key)) return String(key)
+  ignoreRejection(key)
   throw new CountersignError(
     'invalid-tool',
-    `scopeKey of the tool ${tool} must answer text, a number or a boolean, not ${Array.isArray(key) ? 'an array' : typeof key}: its calls are asked about one by one.`,
+    `scopeKey of the tool ${tool} must answer text, a number or a boolean, not ${inWords(key)}: its calls are asked about one by one.`,
     { tool },
   )
 }

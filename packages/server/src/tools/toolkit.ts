@@ -2,9 +2,11 @@ import {
   type AnyClientTool,
   type AnyServerTool,
   CountersignError,
+  isRecord,
   type JsonSchema,
   type Tool,
 } from '@countersign/core'
+import { inWords } from '../encoding/in-words.js'
 import type { ModelTool } from '../model/model.js'
 import { anything, parametersOf } from './schema.js'
 
@@ -19,8 +21,8 @@ export interface Toolkit {
 }
 
 /**
- * @throws CountersignError `invalid-tool`: two tools of one name, a reserved name, no description, or no way to tell the model
- * the parameters.
+ * @throws CountersignError `invalid-tool`: two tools of one name, a reserved name, no description, an option of a wrong type, or no way
+ * to tell the model the parameters.
  */
 export function createToolkit(tools: readonly AgentTool[]): Toolkit {
   const byName = new Map<string, AgentTool>()
@@ -117,6 +119,56 @@ function checkTool(tool: AgentTool): void {
       'invalid-tool',
       `timeout of the tool ${tool.name} must be a whole number of milliseconds from 1 to ${MAX_TIMEOUT}, not ${timeout}.`,
       { tool: tool.name },
+    )
+  }
+  checkOptions(tool)
+}
+
+const isFunction = (value: unknown) => typeof value === 'function'
+const isBoolean = (value: unknown) => typeof value === 'boolean'
+const isText = (value: unknown) => typeof value === 'string'
+const isListOf = (known: (item: unknown) => boolean) => (value: unknown) =>
+  Array.isArray(value) && value.every(known)
+const isOneOf =
+  (...known: readonly unknown[]) =>
+  (value: unknown) =>
+    known.includes(value)
+const isSeconds = (value: unknown) =>
+  value === 'never' || (typeof value === 'number' && Number.isFinite(value) && value > 0)
+const isTerms = (value: unknown) => isRecord(value) && APPROVAL.every(([name, fits]) => fits(value[name]))
+const orNone = (fits: (value: unknown) => boolean) => (value: unknown) => value === undefined || fits(value)
+
+type Rule = readonly [name: string, fits: (value: unknown) => boolean, expected: string]
+
+const APPROVAL: readonly (readonly [name: string, fits: (value: unknown) => boolean])[] = [
+  ['required', isBoolean],
+  ['message', orNone(isText)],
+  ['options', orNone(isListOf(isOneOf('deny', 'once', 'session')))],
+]
+
+/** What the options about asking may be. A wrong one would be found only when somebody is to be asked, or never. */
+const OPTIONS: readonly Rule[] = [
+  ['needsApproval', (value) => isBoolean(value) || isFunction(value), 'true, false or a function'],
+  ['approval', isTerms, 'an object with required (true or false) and, where wanted, message and options'],
+  ['allowEdits', (value) => isBoolean(value) || isListOf(isText)(value), 'true, false or a list of keys'],
+  ['scopes', isListOf(isOneOf('once', 'session')), 'a list of "once" and "session"'],
+  ['scopeKey', isFunction, 'a function'],
+  ['bind', isFunction, 'a function'],
+  ['redact', isFunction, 'a function'],
+  ['message', (value) => isText(value) || isFunction(value), 'text or a function'],
+  ['expiresIn', isSeconds, 'a positive number of seconds or "never"'],
+  ['failureMode', isOneOf('return', 'throw'), '"return" or "throw"'],
+  ['idempotent', isBoolean, 'true or false'],
+]
+
+function checkOptions(tool: AgentTool): void {
+  for (const [option, fits, expected] of OPTIONS) {
+    const value: unknown = Reflect.get(tool, option)
+    if (value === undefined || fits(value)) continue
+    throw new CountersignError(
+      'invalid-tool',
+      `${option} of the tool ${tool.name} must be ${expected}, or be left out; it is ${inWords(value)}.`,
+      { tool: tool.name, option },
     )
   }
 }

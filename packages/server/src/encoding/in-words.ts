@@ -1,0 +1,19 @@
+/** What kind of value it is, for a message about one that does not belong there. Never the value: it may be what must not be told. */
+export function inWords(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  if (Array.isArray(value)) return 'an array'
+  if (isThenable(value)) return 'a promise'
+  if (typeof value === 'number') return Number.isFinite(value) ? 'a number' : String(value)
+  return `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`
+}
+
+/** Whether a value is a promise. One that nobody waits for must not end the process when it rejects. */
+export function ignoreRejection(value: unknown): boolean {
+  if (!isThenable(value)) return false
+  Promise.resolve(value).catch(() => {})
+  return true
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+}
