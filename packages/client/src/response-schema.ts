@@ -1,18 +1,37 @@
 import { isRecord, sameJson } from '@countersign/core'
 import type { CheckResponse } from './options.js'
+import { matches } from './pattern.js'
+
+/**
+ * How many steps one check may take: a visit of a schema, a member or item looked at, a character read. A form takes some hundreds, and this
+ * many take a tenth of a second or so. A schema can ask for far more than its size, as by two references to the same on each level.
+ */
+const MOST_STEPS = 1_000_000
 
 /**
  * Why an answer does not fit the JSON Schema (2020-12) that the interrupt has, or `undefined` where it fits or there is no schema. Only
- * what can be judged is let through: an assertion that is not known here makes no answer fit, and the reason names it. Annotations and
- * words that are no part of JSON Schema assert nothing, as its specification has it.
+ * what can be judged is let through: an assertion that is not known here makes no answer fit, and the reason names it. The same holds for a
+ * schema that takes more than a million steps, and for a pattern with references back or looks behind: a server's schema never holds the page
+ * up, and patterns are followed without going back, in proportion to the text. Annotations and words that are no part of JSON Schema assert
+ * nothing, as its specification has it.
  *
  * @example new ChatClient({ connection, checkResponse })
  */
-export const checkResponse: CheckResponse = (payload, { responseSchema: root }) =>
-  root && faultAt({ root, path: '', depth: 0 }, root, payload)
+export const checkResponse: CheckResponse = (payload, { responseSchema: root }) => {
+  try {
+    return root && faultAt({ root, budget: { left: MOST_STEPS }, path: '', depth: 0 }, root, payload)
+  } catch (error) {
+    if (error instanceof Unjudged) return error.message
+    throw error
+  }
+}
+
+/** Ends the check: within `not` or `oneOf`, what cannot be judged would let an answer through. */
+class Unjudged extends Error {}
 
 interface Place {
   readonly root: unknown
+  readonly budget: { left: number }
   /** JSON Pointer (RFC 6901) into the answer. */
   readonly path: string
   readonly depth: number
@@ -30,14 +49,53 @@ type Assertion = (
 const deepest = 64
 
 function faultAt(place: Place, schema: unknown, value: unknown): string | undefined {
-  if (place.depth > deepest) return say(place, 'is asked for in too deep a schema')
+  if (place.depth > deepest) throw new Unjudged(say(place, 'is asked for in too deep a schema'))
+  spend(place, 1 + widthOf(schema))
   if (schema === true) return undefined
   if (!isRecord(schema)) return say(place, 'is not asked for')
   return firstFault(Object.entries(schema), ([word, wanted]) => {
-    if (unjudged.has(word))
-      return say(place, `cannot be checked for "${word}"; check it by a checkResponse of your own`)
-    return Object.hasOwn(assertions, word) ? assertions[word]?.(wanted, value, place, schema) : undefined
+    if (unjudged.has(word)) throw cannot(place, word)
+    if (!Object.hasOwn(assertions, word)) return undefined
+    spend(place, widthOf(value) + (ofSchemas.has(word) ? 0 : sizeOf(wanted)))
+    return assertions[word]?.(wanted, value, place, schema)
   })
+}
+
+function cannot(place: Place, word: string): Unjudged {
+  return new Unjudged(say(place, `cannot be checked for "${word}"; check it by a checkResponse of your own`))
+}
+
+/** As `sameJson`, which looks at no more than the first, the words of the schema, and the other as often as it is compared. */
+function same(place: Place, wanted: unknown, value: unknown): boolean {
+  spend(place, typeof value === 'object' ? sizeOf(value) : 1)
+  return sameJson(wanted, value)
+}
+
+function spend(place: Place, steps: number): void {
+  place.budget.left -= steps
+  if (place.budget.left < 0)
+    throw new Unjudged(say(place, 'takes too much work to check; check it by a checkResponse of your own'))
+}
+
+/** What looking through one value costs, without what is in its members. */
+function widthOf(value: unknown): number {
+  if (typeof value === 'string' || Array.isArray(value)) return value.length
+  return isRecord(value) ? Object.keys(value).length : 0
+}
+
+/** The values in a value, and the characters of its texts and keys. */
+function sizeOf(value: unknown): number {
+  let size = 0
+  const rest = [value]
+  for (const one of rest) {
+    size += typeof one === 'string' ? one.length + 1 : 1
+    if (typeof one !== 'object' || one === null) continue
+    for (const [key, member] of Object.entries(one)) {
+      size += key.length
+      rest.push(member)
+    }
+  }
+  return size
 }
 
 function say({ path }: Place, fault: string): string {
@@ -48,9 +106,11 @@ function unless(holds: boolean, place: Place, fault: string): string | undefined
   return holds ? undefined : say(place, fault)
 }
 
-function within({ root, path, depth }: Place, key?: string | number): Place {
+function within(place: Place, key?: string | number): Place {
+  const { root, budget, path, depth } = place
   const step = key === undefined ? '' : `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`
-  return { root, path: path + step, depth: depth + 1 }
+  spend(place, step.length)
+  return { root, budget, path: path + step, depth: depth + 1 }
 }
 
 const unjudged = new Set([
@@ -66,6 +126,9 @@ const unjudged = new Set([
   'unevaluatedItems',
   'unevaluatedProperties',
 ])
+
+/** Words that hold schemas, which are counted when they are visited. */
+const ofSchemas = new Set(['additionalProperties', 'allOf', 'anyOf', 'items', 'not', 'oneOf', 'properties'])
 
 const types: Readonly<Record<string, (value: unknown) => boolean>> = {
   null: (value) => value === null,
@@ -113,12 +176,12 @@ const assertions: Readonly<Record<string, Assertion>> = {
     ),
   enum: (wanted, value, place) =>
     unless(
-      list(wanted).some((one) => sameJson(one, value)),
+      list(wanted).some((one) => same(place, one, value)),
       place,
       'is none of the choices',
     ),
   const: (wanted, value, place) =>
-    unless(sameJson(wanted, value), place, `must be ${JSON.stringify(wanted)}`),
+    unless(same(place, wanted, value), place, `must be ${JSON.stringify(wanted)}`),
   required: (wanted, value, place) =>
     firstFault(isRecord(value) ? list(wanted) : [], (name) =>
       unless(Object.hasOwn(Object(value), String(name)), place, `needs "${name}"`),
@@ -139,7 +202,7 @@ const assertions: Readonly<Record<string, Assertion>> = {
     ),
   uniqueItems: (wanted, value, place) => {
     const isTwice = (item: unknown, index: number, all: readonly unknown[]) =>
-      all.slice(0, index).some((other) => sameJson(item, other))
+      all.slice(0, index).some((other) => same(place, item, other))
     return unless(
       !(wanted === true && Array.isArray(value) && value.some(isTwice)),
       place,
@@ -157,25 +220,35 @@ const assertions: Readonly<Record<string, Assertion>> = {
   maxItems: limit(items, most, 'must have a length of at most'),
   minProperties: limit(members, least, 'must have a length of at least'),
   maxProperties: limit(members, most, 'must have a length of at most'),
-  pattern: (wanted, value, place) =>
-    unless(typeof value !== 'string' || matches(String(wanted), value), place, `must match ${wanted}`),
+  pattern: (wanted, value, place) => {
+    if (typeof value !== 'string') return undefined
+    const isMatch = matches(String(wanted), value, (steps) => spend(place, steps))
+    if (isMatch === undefined) throw cannot(place, 'pattern')
+    return unless(isMatch, place, `must match ${wanted}`)
+  },
   format: (wanted, value, place) => {
-    const fits = formats[String(wanted)]
-    return unless(typeof value !== 'string' || !fits || fits(value), place, `must be of the format ${wanted}`)
+    const has = formats[String(wanted)]
+    return unless(typeof value !== 'string' || !has || has(value), place, `must be of the format ${wanted}`)
   },
   allOf: (wanted, value, place) =>
     firstFault(list(wanted), (schema) => faultAt(within(place), schema, value)),
   anyOf: (wanted, value, place) =>
-    unless(fitting(wanted, value, place) > 0, place, 'fits none of what it may be'),
+    unless(
+      list(wanted).some((schema) => fits(schema, value, place)),
+      place,
+      'fits none of what it may be',
+    ),
   oneOf: (wanted, value, place) =>
-    unless(fitting(wanted, value, place) === 1, place, 'must fit exactly one of what it may be'),
-  not: (wanted, value, place) =>
-    unless(faultAt(within(place), wanted, value) !== undefined, place, 'is what it must not be'),
+    unless(
+      list(wanted).filter((schema) => fits(schema, value, place)).length === 1,
+      place,
+      'must fit exactly one of what it may be',
+    ),
+  not: (wanted, value, place) => unless(!fits(wanted, value, place), place, 'is what it must not be'),
   $ref: (wanted, value, place) => {
     const target = referred(place.root, String(wanted))
-    return target === undefined
-      ? say(place, `is asked for by ${wanted}, which is not there`)
-      : faultAt(within(place), target, value)
+    if (target === undefined) throw new Unjudged(say(place, `is asked for by ${wanted}, which is not there`))
+    return faultAt(within(place), target, value)
   },
 }
 
@@ -192,22 +265,14 @@ function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [false]
 }
 
-function fitting(schemas: unknown, value: unknown, place: Place): number {
-  return list(schemas).filter((schema) => faultAt(within(place), schema, value) === undefined).length
+function fits(schema: unknown, value: unknown, place: Place): boolean {
+  return faultAt(within(place), schema, value) === undefined
 }
 
 /** Decimal fractions have no exact binary form: 0.3 is a multiple of 0.1. */
 function isMultiple(size: number, of: number): boolean {
   const times = size / of
   return Math.abs(times - Math.round(times)) < 1e-9
-}
-
-function matches(pattern: string, text: string): boolean {
-  try {
-    return new RegExp(pattern, 'u').test(text)
-  } catch {
-    return false
-  }
 }
 
 /** A JSON Pointer into the same schema; nothing is fetched. */
