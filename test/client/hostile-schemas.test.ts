@@ -197,3 +197,7 @@ test('a text matches a pattern exactly where the engine of the language says so'
   fc.assert(property, { seed, numRuns: Number(process.env.RUNS ?? 3000) })
   expect(Math.min(matching, judged - matching)).toBeGreaterThan(500)
 })
+
+test('a type that every object has a member for fits nothing', () => {
+  for (const type of ['constructor', 'toString', '__proto__']) expect(check({ type }, 1)).toBeTypeOf('string')
+})

@@ -170,7 +170,7 @@ const most = (size: number, wanted: number) => size <= wanted
 const assertions: Readonly<Record<string, Assertion>> = {
   type: (wanted, value, place) =>
     unless(
-      [wanted].flat().some((type) => types[String(type)]?.(value)),
+      [wanted].flat().some((type) => Object.hasOwn(types, String(type)) && types[String(type)]?.(value)),
       place,
       `must be of the type ${wanted}`,
     ),
