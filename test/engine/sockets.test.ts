@@ -280,6 +280,8 @@ test.each([
   ['no frame', '[]'],
   ['too deep', `{"type":"run","input":${'['.repeat(80)}${']'.repeat(80)}}`],
   ['a run without an id', '{"type":"run","input":{}}'],
+  ['a stop whose run is no text', '{"type":"stop","runId":{"toString":1}}'],
+  ['a stop without a run', '{"type":"stop"}'],
 ])('a message that breaks the rules ends the socket: %s', async (_, text) => {
   const { open } = await openSocket()
   const peer = await open()
@@ -294,6 +296,15 @@ test('a frame of a type from the future is passed over, and a bad input fails it
   peer.raw('{"type":"hello"}')
   peer.raw('{"type":"run","input":{"threadId":"t","runId":"bad","messages":7}}')
   expect(await peer.ended('bad')).toMatchObject({ type: 'error', code: 'invalid-request' })
+  peer.send(run('r1', 'ann'))
+  await peer.asked('r1')
+})
+
+test('an answer whose run is no text is refused, and the socket stays', async () => {
+  const { open } = await openSocket()
+  const peer = await open()
+  peer.raw('{"type":"answer","id":"1","threadId":"t","runId":{"toString":1},"resume":[]}')
+  expect(await peer.reply('1')).toMatchObject({ type: 'refused', code: 'invalid-request' })
   peer.send(run('r1', 'ann'))
   await peer.asked('r1')
 })

@@ -79,7 +79,12 @@ export class CountersignError extends Error {
   }
 }
 
-/** Whether `value` is a {@link CountersignError}, also when it was made by a second copy of this package. */
+/** Whether `value` is a {@link CountersignError}, also when it was made by a second copy of this package. Never throws. */
 export function isCountersignError(value: unknown): value is CountersignError {
-  return typeof value === 'object' && value !== null && mark in value
+  try {
+    return typeof value === 'object' && value !== null && mark in value
+  } catch {
+    // a proxy, which may throw at whatever is done with it
+    return false
+  }
 }

@@ -5,6 +5,7 @@ import {
   ApprovalRequiredError,
   answerQueue,
   createAgent,
+  executeApprovedToolCalls,
   type PlannedCall,
   planFromMap,
   planFromQueue,
@@ -19,6 +20,7 @@ import {
   collect,
   counted,
   input,
+  last,
   refusals,
   requests,
   results,
@@ -343,3 +345,70 @@ test('edited arguments that are null, as clients in typed languages write none, 
   expect(results(await collect(agent, input(history, { resume })))).toHaveLength(1)
   expect(send.runs).toEqual([{ to: 'ann' }])
 })
+
+/** Values that throw as soon as somebody looks what they are. */
+const untouchable: Readonly<Record<string, () => object>> = {
+  'a revoked proxy': () => {
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    return proxy
+  },
+  'a proxy of an error that throws at every look': () => {
+    const refuse = () => {
+      throw new Error('do not look')
+    }
+    return new Proxy(new Error('inside'), { get: refuse, has: refuse, getOwnPropertyDescriptor: refuse })
+  },
+}
+
+test.each(Object.entries(untouchable))(
+  '%s that a tool throws is a failure of the tool like any other',
+  async (_, make) => {
+    const execute = () => {
+      throw make()
+    }
+    for (const needsApproval of [false, true]) {
+      const failing = async (more: Parameters<typeof counted>[1]) => {
+        const send = counted('send', { needsApproval, execute, ...more })
+        const { agent } = testAgent([call(['c1', 'send', {}]), say('ok')], { tools: [send.tool] })
+        if (!needsApproval) return { agent, request: input([user('go')]) }
+        const { history, first } = await ask(agent)
+        return { agent, request: input(history, { resume: [answer(first, { approved: true })] }) }
+      }
+      const told = await failing({})
+      const events = await collect(told.agent, told.request)
+      expect(results(events)).toMatchObject([{ own: { outcome: 'error' } }])
+      expect(last(events)).toMatchObject({ type: 'RUN_FINISHED' })
+
+      const ending = await failing({ failureMode: 'throw' })
+      expect(last(await collect(ending.agent, ending.request))).toMatchObject({
+        type: 'RUN_ERROR',
+        code: 'tool-failed',
+      })
+      if (!needsApproval) continue
+      const alone = await failing({ failureMode: 'throw' })
+      await expect(executeApprovedToolCalls(alone.agent, alone.request)).rejects.toMatchObject({
+        code: 'tool-failed',
+      })
+    }
+  },
+)
+
+test.each(Object.entries(untouchable))(
+  '%s that a schema throws is a call that does not fit, and one that a model throws a failed model',
+  async (_, make) => {
+    const refuse = () => {
+      throw make()
+    }
+    const send = counted('send', { input: z.looseObject({}).refine(refuse), parameters: { type: 'object' } })
+    const { agent } = testAgent([call(['c1', 'send', {}]), say('ok')], { tools: [send.tool] })
+    const events = await collect(agent, input([user('go')]))
+    expect(results(events)).toMatchObject([{ own: { outcome: 'error' } }])
+    expect(last(events)).toMatchObject({ type: 'RUN_FINISHED' })
+    const broken = createAgent({ model: { id: 'broken', stream: refuse }, warn: () => {}, onError: () => {} })
+    expect(last(await collect(broken, input([user('go')])))).toMatchObject({
+      type: 'RUN_ERROR',
+      code: 'model-failed',
+    })
+  },
+)

@@ -1,4 +1,5 @@
 import { type ApprovalOption, CountersignError, isRecord, REDACTED, sanitizeArgs } from '@countersign/core'
+import { isMarked } from '../tools/tool-errors.js'
 
 /** What a tool that asks by itself says. */
 export interface RequiredApproval {
@@ -58,7 +59,7 @@ export class ApprovalRequiredError extends CountersignError {
  * an error that came from another service, and that a tool throws on, may have any.
  */
 export function isApprovalRequired(value: unknown): value is ApprovalRequiredError {
-  return value instanceof Error && Object.hasOwn(value, mark)
+  return isMarked(value, mark)
 }
 
 /** Whether one value is another with some of its parts masked, and nothing else changed. Both are plain JSON. */

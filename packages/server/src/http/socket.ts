@@ -293,7 +293,7 @@ class Peer {
   }
 
   #stop(id: unknown): void {
-    const run = this.#runs.get(String(id))
+    const run = this.#runs.get(checkId('runId', id))
     if (run === undefined) return
     run.stop()
     this.#leave(run)
@@ -301,8 +301,9 @@ class Peer {
 
   async #answer(frame: Untrusted): Promise<void> {
     const id = checkId('The id of an answer', frame.id)
+    const { runId } = frame
     const reply = this.#deliver(id, frame)
-    const replies = this.#runs.get(String(frame.runId))?.replies
+    const replies = typeof runId === 'string' ? this.#runs.get(runId)?.replies : undefined
     replies?.add(reply)
     await reply
     replies?.delete(reply)

@@ -38,9 +38,18 @@ export class ToolError extends CountersignError {
   }
 }
 
+/** Whether an error has a mark of its own. What a tool throws may be anything, also a proxy that throws when it is looked at: that has none. */
+export function isMarked(value: unknown, own: symbol): boolean {
+  try {
+    return value instanceof Error && Object.hasOwn(value, own)
+  } catch {
+    return false
+  }
+}
+
 /** Whether the constructor of {@link ToolError} made a value, also that of a second copy of this package. */
 export function isToolError(value: unknown): value is ToolError {
-  return value instanceof Error && Object.hasOwn(value, mark)
+  return isMarked(value, mark)
 }
 
 /** What the model and the person are told of whatever a tool threw. */
