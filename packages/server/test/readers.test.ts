@@ -88,6 +88,7 @@ test('F1 a reader that is a little slow gets every word and every report of a to
 })
 
 test('F1 a reader that leaves releases every writer that waits for it, not the last one alone', async () => {
+  const began: string[] = []
   const ended: string[] = []
   let report = () => {}
   const stream = (name: string) =>
@@ -96,6 +97,7 @@ test('F1 a reader that leaves releases every writer that waits for it, not the l
       description: 'streams',
       input: z.looseObject({}),
       execute: async function* () {
+        began.push(name)
         try {
           for (;;) yield 'x'.repeat(400)
         } finally {
@@ -116,6 +118,7 @@ test('F1 a reader that leaves releases every writer that waits for it, not the l
     for (let turns = 0; turns < 20; turns++) await turn()
   }
   await run.next()
+  await expect.poll(() => began.toSorted()).toEqual(['a', 'b'])
   // a and b wait for room; the reports take, one by one, what the reader makes of it
   for (const reads of [1, 2, 1, 1, 2, 1, 3, 1]) {
     await idle()
@@ -125,8 +128,7 @@ test('F1 a reader that leaves releases every writer that waits for it, not the l
   await idle()
   await run.return?.()
   expect(await orStuck(run.next())).toEqual({ done: true, value: undefined })
-  await idle()
-  expect(ended.sort()).toEqual(['a', 'b'])
+  await expect.poll(() => ended.toSorted()).toEqual(['a', 'b'])
 })
 
 test.each<[string, () => unknown]>([
