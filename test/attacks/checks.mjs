@@ -333,7 +333,7 @@ export const checks = {
   'grant tool': grantKey("owner,\n    threadId,\n    toolName: 'every tool',"),
   'grant scope key': {
     file: server('gate/grants.ts'),
-    find: 'scopeKey: scopeKey ? keyText(name, scopeKey(input as never)) : name',
+    find: 'scopeKey: scopeKey ? keyText(name, scopeKey(copyOf(input) as never)) : name',
     put: 'scopeKey: name',
   },
   revocation: {
@@ -387,8 +387,8 @@ export const checks = {
   // what a tool throws
   'our own error asks': {
     file: server('gate/approval-required.ts'),
-    find: 'Object.hasOwn(value, mark)',
-    put: "Reflect.get(value, 'code') === 'approval-required'",
+    find: 'return isMarked(value, mark)',
+    put: "return Reflect.get(Object(value), 'code') === 'approval-required'",
   },
   'shown as called': gone(server('run/fresh-calls.ts'), ' && isMaskOf(args, real)'),
   'scopes of the tool': {

@@ -108,7 +108,8 @@ function approve(client: ChatClient, input?: unknown) {
 const provoked: Readonly<Record<ApprovalErrorCode, (world: World) => Promise<ChatClient>>> = {
   'approval-malformed': async (world) => {
     const client = await asked(world)
-    await approve(client, ['no object'])
+    // half of a pair of surrogates: two readers may understand it differently
+    await approve(client, { to: '\ud800' })
     return client
   },
   'approval-edit-invalid': async (world) => {

@@ -28,7 +28,7 @@ export const mutants = [
     edits: [
       swap(
         server('answers/confirm.ts'),
-        "settlement.kind === 'run' ? settlement.call.args : JSON.parse(verdict.canonical)",
+        "settlement.kind === 'run' ? copyOf(settlement.call.args) : JSON.parse(verdict.canonical)",
         'JSON.parse(verdict.canonical)',
       ),
     ],
@@ -109,8 +109,8 @@ export const mutants = [
     edits: [
       swap(
         fresh,
-        'const gate = await decideGate(call, context, { policy: approvals.policy, warn, needed })\n  const asks',
-        'const gate = await decideGate(call, context, { policy: undefined, warn, needed })\n  const asks',
+        'const gate = await decideGate(call, context, { policy: approvals.policy, warn, needed })\n  const idempotencyKey',
+        'const gate = await decideGate(call, context, { policy: undefined, warn, needed })\n  const idempotencyKey',
       ),
     ],
   },
