@@ -38,6 +38,9 @@ const limits = {
 /** Files of one worker share what they import, so a file leaves the globals as they were. */
 const tidy = { unstubGlobals: true, unstubEnvs: true, restoreMocks: true }
 
+/** It counts all timers of its process, so it shares none with files that may have left one. */
+const alone = 'packages/server/test/readers-of-any-speed.test.ts'
+
 const shared = { exclude: [...defaultExclude, ...longForms], ...limits, ...tidy }
 
 export default defineConfig({
@@ -52,10 +55,11 @@ export default defineConfig({
           name: 'node',
           include: ['{packages,examples}/*/test/**/*.test.ts', 'test/**/*.test.{ts,tsx}'],
           ...shared,
-          exclude: [...shared.exclude, `packages/{${Object.keys(frameworks)}}/**`],
+          exclude: [...shared.exclude, `packages/{${Object.keys(frameworks)}}/**`, alone],
           isolate: false,
         },
       },
+      { resolve: { alias }, test: { name: 'alone', include: [alone], ...shared } },
       ...Object.entries(frameworks).map(([name, plugins]) => ({
         plugins: plugins(),
         resolve: { alias },
