@@ -1,7 +1,7 @@
 // `npm test`: everything that must hold before a change is taken. `npm run test:full`: what a release needs besides; CONTRIBUTING.md has
 // the list. Prints a line for each step with its time, and the whole output of one that fails; the last line counts the tests.
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { findChromium } from './chromium.mjs'
 import { root } from './packages.mjs'
 import { findRedisServer } from './redis.mjs'
@@ -63,21 +63,29 @@ async function tests() {
   const status = await ended(start(command, all, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] }))
   report('tests', status === 0, began)
   try {
-    const counted = counts(JSON.parse(readFileSync(results, 'utf8')))
+    const { testResults, ...numbers } = JSON.parse(readFileSync(results, 'utf8'))
+    const counted = counts(numbers, testResults.flatMap(failuresIn))
     // an error outside of any test
-    return status === 0 || counted.broken > 0 ? counted : { ...counted, broken: 1 }
+    return status === 0 || counted.failures.length > 0
+      ? counted
+      : { ...counted, failures: ['an error outside of any test; it is above'] }
   } catch {
-    return { passed: 0, broken: 1, skipped: 0 } // no report: the test runner itself broke off
+    return { passed: 0, failures: ['the test runner broke off'], skipped: 0 }
   }
 }
 
-/** A file that failed without a failed test (it did not load, or its set-up failed) counts as one failure of its own. */
-function counts({ numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults }) {
-  const failedTests = ({ assertionResults }) => assertionResults.filter(({ status }) => status === 'failed')
-  const broken = testResults.filter(
-    (file) => file.status === 'failed' && failedTests(file).length === 0,
-  ).length
-  return { passed: numPassedTests, broken: numFailedTests + broken, skipped: numPendingTests + numTodoTests }
+const counts = ({ numPassedTests, numPendingTests, numTodoTests }, failures) => ({
+  passed: numPassedTests,
+  failures,
+  skipped: numPendingTests + numTodoTests,
+})
+
+/** A line for each failed test of a file, with how its message begins; one for a file that did not load or whose set-up failed. */
+function failuresIn({ name, status, message, assertionResults }) {
+  const tell = (what, text = '') => `${relative(root, name)}: ${what}\n    ${text.trim().slice(0, 600)}`
+  const broken = assertionResults.filter((result) => result.status === 'failed')
+  if (broken.length === 0) return status === 'failed' ? [tell('did not run', message)] : []
+  return broken.map(({ fullName, failureMessages: [text] }) => tell(fullName, text))
 }
 
 /** What only `npm run test:full` does, besides the long forms of the tests. The server's explorer uses one core, so it goes beside the rest. */
@@ -109,11 +117,14 @@ const ofTheBuild = async () => {
   await step('packed packages', script('scripts/check-packages.mjs'))
   await step('size', tool('size-limit'))
 }
-const [counted] = built ? await Promise.all([tests(), ofTheBuild()]) : [{ passed: 0, broken: 0, skipped: 0 }]
+const [counted] = built
+  ? await Promise.all([tests(), ofTheBuild()])
+  : [{ passed: 0, failures: [], skipped: 0 }]
 if (full && built) await releaseChecks()
+for (const failure of counted.failures) console.log(failure)
 if (failed.length > 0) console.log(`Failed: ${failed.join(', ')}`)
 process.exitCode = failed.length > 0 ? 1 : 0
 // a step that failed counts like a test, so that the last line alone says whether all is well
 const others = failed.filter((name) => name !== 'tests').length
 const skipped = counted.skipped > 0 ? `, ${counted.skipped} skipped` : ''
-console.log(`${counted.passed} passed, ${counted.broken + others} failed${skipped}`)
+console.log(`${counted.passed} passed, ${counted.failures.length + others} failed${skipped}`)

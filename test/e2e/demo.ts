@@ -26,15 +26,15 @@ export interface DemoServer {
 }
 
 /**
- * The servers of one test file, one for each pause between two words: `open(delay)` gives the one that runs already, or starts it, with the
- * files as they are in the beginning. Whatever else it keeps belongs to the threads of other tests.
+ * The server of one test file: `open()` gives the one that runs already, or starts it, with the files as they are in the beginning.
+ * Whatever else it keeps belongs to the threads of other tests. Its model does not pause between two words; where a test wants to be in the
+ * middle of an answer, a `Wire` holds it there.
  */
-export function demoServers(page: PageName = 'react') {
-  const running = new Map<number, Promise<DemoServer>>()
+export function demoServer(page: PageName = 'react') {
+  let starting: Promise<DemoServer> | undefined
   return {
-    async open(delay: number): Promise<DemoServer> {
-      const starting = running.get(delay) ?? startDemo(delay, page)
-      running.set(delay, starting)
+    async open(): Promise<DemoServer> {
+      starting ??= startDemo(page)
       const server = await starting
       for (const name of await readdir(server.folder))
         await rm(join(server.folder, name), { recursive: true })
@@ -42,7 +42,7 @@ export function demoServers(page: PageName = 'react') {
       return server
     },
     async close(): Promise<void> {
-      for (const server of running.values()) await (await server).close()
+      await (await starting)?.close()
     },
   }
 }
@@ -50,11 +50,8 @@ export function demoServers(page: PageName = 'react') {
 /** The example pages, one for each framework. */
 export type PageName = 'react' | 'solid' | 'vue' | 'svelte'
 
-/**
- * Starts the built example server on a free port, with a folder of its own and the page of one framework. `delay` is the pause between two
- * words in milliseconds.
- */
-async function startDemo(delay: number, page: PageName): Promise<DemoServer> {
+/** Starts the built example server on a free port, with a folder of its own and the page of one framework. */
+async function startDemo(page: PageName): Promise<DemoServer> {
   if (!existsSync(serverFile))
     throw new Error('The example server is not built. Run `npm test`, or build the workspace first.')
   const parent = await mkdtemp(join(tmpdir(), 'countersign-demo-'))
@@ -62,7 +59,7 @@ async function startDemo(delay: number, page: PageName): Promise<DemoServer> {
   const demo = {
     PORT: '0',
     DEMO_DIR: folder,
-    DEMO_DELAY: String(delay),
+    DEMO_DELAY: '0',
     DEMO_PAGE: page,
     DEMO_MODEL: 'planner',
   }

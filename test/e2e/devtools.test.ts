@@ -4,61 +4,49 @@ import { replayRecording } from '@countersign/testing'
 import type { Browser, BrowserContextOptions, Locator } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { full } from '../full.js'
-import { type ChatPage, demoServers, launchBrowser, openChat } from './demo.js'
+import { type ChatPage, demoServer, launchBrowser, openChat } from './demo.js'
+import { startWire, type Wire } from './wire.js'
 
 let browser: Browser
-const servers = demoServers()
+const server = demoServer()
 let chat: ChatPage | undefined
+let wire: Wire | undefined
 
 beforeAll(async () => {
   browser = await launchBrowser()
 })
 afterAll(async () => {
   await browser?.close()
-  await servers.close()
+  await server.close()
 })
 afterEach(async () => {
   await chat?.page.context().close()
+  await wire?.close()
   chat = undefined
+  wire = undefined
 })
 
 const query = '/?devtools'
 
-async function open(options: BrowserContextOptions = {}, delay = 30): Promise<ChatPage> {
-  const server = await servers.open(delay)
-  chat = await openChat(browser, server.url + query, { viewport: { width: 1280, height: 1000 }, ...options })
+async function open(options: BrowserContextOptions = {}): Promise<ChatPage & { wire: Wire }> {
+  wire = await startWire((await server.open()).url)
+  chat = await openChat(browser, wire.url + query, { viewport: { width: 1280, height: 1000 }, ...options })
   await chat.page.locator('countersign-devtools').waitFor()
-  return chat
+  return { ...chat, wire }
 }
 
 const approve = (card: Locator) => card.getByRole('button', { name: 'Approve once' }).click()
 
-/** Approves the mail in the moment its card appears: the stream that brought it is still open. */
-function approveAtOnce({ page }: ChatPage, words: string): Promise<void> {
-  return page.evaluate(
-    (wanted) =>
-      void new MutationObserver((_, observer) => {
-        const cards = [...document.querySelectorAll('.tool[data-state="approval-requested"]')]
-        const buttons = [
-          ...(cards.find((card) => card.textContent?.includes(wanted))?.querySelectorAll('button') ?? []),
-        ]
-        const yes = buttons.find(({ textContent }) => textContent?.trim() === 'Approve once')
-        if (!yes) return
-        observer.disconnect()
-        yes.click()
-      }).observe(document.body, { childList: true, subtree: true }),
-    words,
-  )
-}
-
 /** Files are deleted after a yes, and the mail that follows is approved while the stream that asks for it is open. */
-async function chained(on: ChatPage): Promise<void> {
+async function chained(on: ChatPage & { wire: Wire }): Promise<void> {
   await on.send('Tidy up the logs, then mail the team a summary')
   await on.page.getByText('3 requests wait for you').waitFor()
   await on.settled()
-  await approveAtOnce(on, 'team@example.org')
+  on.wire.holdAfter('approval-requested')
   for (const path of ['logs/app.2.log', 'logs/import-debug.log', 'logs/app.3.log'])
     await approve(on.request(path))
+  await approve(on.request('team@example.org'))
+  on.wire.release()
   await on.page.locator('.prose').filter({ hasText: 'Sent “What was done with the files”' }).waitFor()
   await on.settled()
 }
@@ -104,7 +92,7 @@ test('I.2 the chained scenario, recorded in the browser and exported, replays to
 })
 
 test('I.2 an entry shows the chat as it was; kinds are hidden, values shown, the view held, all by keyboard', async () => {
-  const on = await open({}, 5)
+  const on = await open()
   const { page } = on
   await on.send('Write "The key is under the mat." to door.txt')
   await on.request('door.txt').waitFor()
@@ -143,7 +131,7 @@ test('I.2 an entry shows the chat as it was; kinds are hidden, values shown, the
 })
 
 test('I.2 a recording is opened in a page, and nothing in it becomes markup', async () => {
-  const on = await open({ viewport: { width: 360, height: 760 }, colorScheme: 'dark' }, 5)
+  const on = await open({ viewport: { width: 360, height: 760 }, colorScheme: 'dark' })
   const { page } = on
   await on.send('Write "<img src=x onerror=alert(1)>" to <b>door</b>.txt')
   await on.request('door').waitFor()
@@ -172,8 +160,7 @@ test('I.2 a recording is opened in a page, and nothing in it becomes markup', as
 })
 
 test('I.2 without the query nothing of the devtools is loaded', async () => {
-  const server = await servers.open(5)
-  chat = await openChat(browser, server.url)
+  chat = await openChat(browser, (await server.open()).url)
   expect(await chat.page.evaluate(() => customElements.get('countersign-devtools') === undefined)).toBe(true)
   expect(await chat.page.locator('countersign-devtools').count()).toBe(0)
 })
@@ -181,10 +168,9 @@ test('I.2 without the query nothing of the devtools is loaded', async () => {
 test.each(full ? (['solid', 'vue', 'svelte'] as const) : (['vue'] as const))(
   'I.2 the page in %s shows it by the same query',
   async (name) => {
-    const others = demoServers(name)
-    onTestFinished(others.close)
-    const server = await others.open(5)
-    chat = await openChat(browser, server.url + query)
+    const other = demoServer(name)
+    onTestFinished(other.close)
+    chat = await openChat(browser, (await other.open()).url + query)
     await chat.send('Help')
     await chat.page
       .getByRole('status')

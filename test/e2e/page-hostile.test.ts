@@ -2,10 +2,10 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { full } from '../full.js'
 import { type HostileArguments, hostileArguments } from '../hostile-arguments.js'
-import { demoServers, launchBrowser, openChat, type PageName } from './demo.js'
+import { demoServer, launchBrowser, openChat, type PageName } from './demo.js'
 
 let browser: Browser
-const servers = new Map<PageName, ReturnType<typeof demoServers>>()
+const servers = new Map<PageName, ReturnType<typeof demoServer>>()
 
 beforeAll(async () => {
   browser = await launchBrowser()
@@ -45,9 +45,9 @@ function runOf(table: readonly HostileArguments[], threadId: string, runId: stri
 
 /** The page of one framework with a request for every entry. */
 async function asked(name: PageName, table: readonly HostileArguments[]) {
-  const server = servers.get(name) ?? demoServers(name)
+  const server = servers.get(name) ?? demoServer(name)
   servers.set(name, server)
-  const chat = await openChat(browser, (await server.open(0)).url)
+  const chat = await openChat(browser, (await server.open()).url)
   await chat.page.route('**/api/chat', async (route) => {
     const { threadId, runId } = route.request().postDataJSON()
     await route.fulfill({ contentType: 'text/event-stream', body: runOf(table, threadId, runId) })

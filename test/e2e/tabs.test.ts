@@ -6,11 +6,11 @@ import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { full } from '../full.js'
 import { busyBeforeClick } from './busy.js'
-import { type ChatPage, demoServers, launchBrowser, openTab } from './demo.js'
+import { type ChatPage, demoServer, launchBrowser, openTab } from './demo.js'
 import { startWire, type Wire } from './wire.js'
 
 let browser: Browser
-const servers = demoServers()
+const server = demoServer()
 let wire: Wire | undefined
 let context: BrowserContext | undefined
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await browser?.close()
-  await servers.close()
+  await server.close()
 })
 
 afterEach(close)
@@ -33,15 +33,21 @@ async function close() {
 }
 
 /** Fresh files and a fresh browser profile; `open` opens one more tab. */
-async function begin(delay = 0) {
+async function begin() {
   await close()
-  const demo = await servers.open(delay)
+  const demo = await server.open()
   const cable = await startWire(demo.url)
   const profile = await browser.newContext({ viewport: { width: 1100, height: 900 } })
   wire = cable
   context = profile
   return {
     wire: cable,
+    /** Waits until the answer to the next request has come as far as a frame with `text`, and holds it there. */
+    async during(text: string, act: () => Promise<void>) {
+      cable.holdAfter(text)
+      await act()
+      await cable.held()
+    },
     open: () => openTab(profile, cable.url),
     has: (path: string) => existsSync(join(demo.folder, path)),
     /** How often the tool that sends mail has run: each run makes a file. */
@@ -63,6 +69,9 @@ function delays(seed: number, count: number, most: number): number[] {
   })
 }
 
+/** How far the answer to a yes has come when something happens to it. */
+const places = full ? ['RUN_STARTED', 'TOOL_CALL_RESULT', 'TEXT_MESSAGE_CONTENT'] : ['TOOL_CALL_RESULT']
+
 const approveOnce = (card: ReturnType<ChatPage['request']>) =>
   card.getByRole('button', { name: 'Approve once' }).click()
 
@@ -72,7 +81,7 @@ const late = (chat: ChatPage) => chat.page.getByText('This was answered before, 
 
 test('two tabs show the same request; one approves, the other sees it, and its late click is told so', async () => {
   for (const [round, delay] of delays(1, 2, 60).entries()) {
-    const { open, mails } = await begin(2)
+    const { open, mails } = await begin()
     const first = await open()
     await first.send(mailing)
     await first.request(mailTo).waitFor()
@@ -98,7 +107,7 @@ test('two tabs show the same request; one approves, the other sees it, and its l
 
 test('E.10 two tabs answer differently: the first wins, the second is told', async () => {
   for (const [round, delay] of delays(2, 4, 80).entries()) {
-    const { open, mails } = await begin(2)
+    const { open, mails } = await begin()
     const tabs = [await open(), await open()] as const
     // The tab that leads is once the one that approves and once the one that denies.
     const [yes, no] = round % 2 === 0 ? tabs : ([tabs[1], tabs[0]] as const)
@@ -187,15 +196,16 @@ async function finishUp(chat: ChatPage) {
 
 test('the tab is closed during a continuation: whoever comes back finds everything, and the tool ran once', async () => {
   const seen = new Set<string>()
-  for (const delay of [0, ...delays(4, 3, 100), 160]) {
-    const { open, mails } = await begin(10)
+  for (const place of ['the click', ...places]) {
+    const { open, mails, during, wire } = await begin()
     const chat = await open()
     await chat.send(mailing)
     await chat.request(mailTo).waitFor()
     await chat.settled()
-    await approveOnce(chat.request(mailTo))
-    await sleep(delay)
+    const approving = () => approveOnce(chat.request(mailTo))
+    await (place === 'the click' ? approving() : during(place, approving))
     await chat.page.close()
+    wire.release()
     const back = await open()
     await back.cards('send_email').waitFor()
     const title = await back.page.locator('.unsent-title').allInnerTexts()
@@ -203,7 +213,7 @@ test('the tab is closed during a continuation: whoever comes back finds everythi
     if (title.length > 0) await back.screenshot('reload-doubt')
     expect(back.requests(), 'nothing runs by itself').toBe(0)
     await finishUp(back)
-    expect(await mails(), `closed after ${delay} ms`).toHaveLength(1)
+    expect(await mails(), `closed after ${place}`).toHaveLength(1)
     expect(await back.cards('send_email').count()).toBe(1)
     expect(await back.page.locator('.user-text').count()).toBe(1)
     expect(back.complaints).toEqual([])
@@ -212,8 +222,8 @@ test('the tab is closed during a continuation: whoever comes back finds everythi
 })
 
 test('the leading tab closes while another is open: the other takes over, nothing is lost or run twice', async () => {
-  for (const [round, delay] of [0, 0, ...delays(5, 3, 120)].entries()) {
-    const { open, mails } = await begin(10)
+  for (const [round, place] of ['the last answer', 'the click', ...places].entries()) {
+    const { open, mails, during, wire } = await begin()
     const first = await open()
     await first.send(mailing)
     await first.request(mailTo).waitFor()
@@ -227,13 +237,14 @@ test('the leading tab closes while another is open: the other takes over, nothin
       await isDone(second)
     } else {
       // During the continuation of the second's own answer, which the first has sent.
-      await approveOnce(second.request(mailTo))
-      await sleep(delay)
+      const approving = () => approveOnce(second.request(mailTo))
+      await (place === 'the click' ? approving() : during(place, approving))
       await first.page.close()
+      wire.release()
       await finishUp(second)
     }
     await second.settled()
-    expect(await mails(), `closed after ${delay} ms`).toHaveLength(1)
+    expect(await mails(), `closed after ${place}`).toHaveLength(1)
     expect(await second.cards('send_email').count()).toBe(1)
     await second.send('hello')
     await second.page.locator('.prose').filter({ hasText: 'Ask for something' }).waitFor()
@@ -242,19 +253,23 @@ test('the leading tab closes while another is open: the other takes over, nothin
 })
 
 test('offline during a continuation: it is told, and retry completes it once', async () => {
-  for (const [round, delay] of [0, ...delays(6, 4, 200)].entries()) {
-    const { open, mails, wire } = await begin(40)
+  for (const place of ['before it is sent', ...places]) {
+    const { open, mails, during, wire } = await begin()
     const chat = await open()
     await chat.send(mailing)
     await chat.request(mailTo).waitFor()
     await chat.settled()
-    // Once before the request goes out, else in the middle of its answer.
-    if (round === 0) wire.cut()
-    await approveOnce(chat.request(mailTo))
-    await sleep(delay)
-    wire.cut()
+    const approving = () => approveOnce(chat.request(mailTo))
+    if (place === 'before it is sent') {
+      wire.cut()
+      await approving()
+    } else {
+      await during(place, approving)
+      wire.cut()
+      wire.release()
+    }
     await chat.page.getByRole('alert').waitFor()
-    if (round === 0) await chat.screenshot('offline')
+    if (place === 'before it is sent') await chat.screenshot('offline')
     await chat.page.getByRole('button', { name: 'Retry' }).first().click()
     await chat.page.getByRole('alert').waitFor()
     wire.mend()
@@ -262,7 +277,7 @@ test('offline during a continuation: it is told, and retry completes it once', a
     await isDone(chat)
     await chat.settled()
     expect(await chat.page.getByRole('alert').count()).toBe(0)
-    expect(await mails(), `offline after ${delay} ms`).toHaveLength(1)
+    expect(await mails(), `offline after ${place}`).toHaveLength(1)
     expect(await chat.cards('send_email').count()).toBe(1)
   }
 })

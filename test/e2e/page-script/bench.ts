@@ -3,41 +3,47 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Locator } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, test } from 'vitest'
-import { type ChatPage, demoServers, launchBrowser, openChat, openTab, type PageName } from '../demo.js'
+import { type ChatPage, demoServer, launchBrowser, openChat, openTab, type PageName } from '../demo.js'
+import { startWire, type Wire } from '../wire.js'
 
 /** A page on a fresh server, with a look at the files that the tools work on. */
 export interface Demo extends ChatPage {
   has(path: string): boolean
   read(path: string): Promise<string>
   list(path: string): Promise<string[]>
+  /** What lies between the page and its server. */
+  wire: Wire
   /** One more tab of the same browser. */
   openTab(): Promise<ChatPage>
 }
 
 export interface Bench {
   spec(sentence: string, run: () => Promise<void>): void
-  /** Fresh files, and a page in a fresh browser profile. `delay` is the pause between two words in milliseconds. */
-  open(delay?: number, options?: BrowserContextOptions): Promise<Demo>
+  /** Fresh files, and a page in a fresh browser profile. */
+  open(options?: BrowserContextOptions): Promise<Demo>
 }
 
 /** What the script needs to drive the page of one framework: it takes the specs that one of `chosen` matches. */
 export function pageBench(name: PageName, chosen: readonly RegExp[]): Bench & { end(): void } {
   const unused = new Set(chosen)
   let browser: Browser
-  const servers = demoServers(name)
+  const server = demoServer(name)
   let chat: ChatPage | undefined
+  let wire: Wire | undefined
 
   beforeAll(async () => {
     browser = await launchBrowser()
   })
   afterAll(async () => {
     await browser?.close()
-    await servers.close()
+    await server.close()
     console.info(`${name}: screenshots are in test/e2e/screenshots/${name}-*.png`)
   })
   afterEach(async () => {
     await chat?.page.context().close()
+    await wire?.close()
     chat = undefined
+    wire = undefined
   })
 
   async function visit(url: string, options: BrowserContextOptions): Promise<ChatPage> {
@@ -55,11 +61,15 @@ export function pageBench(name: PageName, chosen: readonly RegExp[]): Bench & { 
     end() {
       if (unused.size > 0) throw new Error(`No spec matches ${[...unused].join(', ')}.`)
     },
-    async open(delay = 0, options = {}) {
-      const { url, folder } = await servers.open(delay)
+    async open(options = {}) {
+      const { url: target, folder } = await server.open()
+      const between = await startWire(target)
+      wire = between
+      const { url } = between
       const opened = await visit(url, options)
       return {
         ...opened,
+        wire: between,
         has: (path) => existsSync(join(folder, path)),
         read: (path) => readFile(join(folder, path), 'utf8'),
         list: (path) => readdir(join(folder, path)),

@@ -6,7 +6,7 @@ export function answeringInTheThread({ spec, open }: Bench): void {
   spec(
     'S3.100 the chained scenario: files are deleted, a denied one stays, the mail that follows tells of both',
     async () => {
-      const { page, send, request, settled, answers, ...demo } = await open(5)
+      const { page, send, request, settled, answers, ...demo } = await open()
       await demo.screenshot('empty')
       await page.getByRole('button', { name: 'Tidy up the logs, then mail the team a summary' }).click()
       await settled()
@@ -95,7 +95,8 @@ export function answeringInTheThread({ spec, open }: Bench): void {
   spec(
     'approving while other requests still stream in: nothing is lost, one continuation follows',
     async () => {
-      const { page, send, request, cards, settled, ...demo } = await open(120)
+      const { page, send, request, cards, settled, wire, ...demo } = await open()
+      wire.holdAfter('approval-requested', 2)
       const files = [
         'notes.txt',
         'todo.md',
@@ -108,7 +109,9 @@ export function answeringInTheThread({ spec, open }: Bench): void {
       await approve(request('notes.txt'))
       await cards().filter({ hasText: 'Approved, not sent yet' }).waitFor()
       expect(await page.locator('.thread').getAttribute('aria-busy'), 'the stream is still open').toBe('true')
-      for (const file of files.slice(1)) await approve(request(file))
+      await approve(request('todo.md'))
+      wire.release()
+      for (const file of files.slice(2)) await approve(request(file))
       await page.locator('.prose').filter({ hasText: 'Deleted logs/app.log' }).waitFor()
       await settled()
       expect(files.filter(demo.has)).toEqual([])

@@ -18,7 +18,7 @@ const sideways = ({ page }: Demo) =>
 export function looking({ spec, open }: Bench): void {
   for (const [name, options] of looks) {
     spec(`looks: ${name}, without sideways scrolling`, async () => {
-      const demo = await open(0, options)
+      const demo = await open(options)
       const { page, send, request, settled } = demo
       await demo.screenshot(`${name}-empty`)
       await send('Tidy up the logs')
