@@ -68,6 +68,7 @@ export default defineConfig({
           root: `packages/${name}`,
           include: ['test/**/*.test.{ts,tsx}'],
           environment: 'jsdom',
+          isolate: false,
           ...shared,
         },
       })),

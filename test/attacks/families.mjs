@@ -5,7 +5,7 @@ import { http } from './families/http.mjs'
 import { fromModel } from './families/model.mjs'
 import { owners } from './families/owners.mjs'
 import { questions } from './families/questions.mjs'
-import { replay } from './families/replay.mjs'
+import { processes, replay } from './families/replay.mjs'
 import { sdk } from './families/sdk.mjs'
 import { spelling } from './families/spelling.mjs'
 import { strangersAnswers, strangersRequests } from './families/strangers.mjs'
@@ -16,6 +16,7 @@ export const families = [
   { family: 'tokens', attacks: tokens },
   { family: 'answers', attacks: answers },
   { family: 'replay and races', attacks: replay },
+  { family: 'several processes', attacks: processes },
   { family: 'owners', attacks: owners },
   { family: 'other doors', attacks: doors },
   { family: 'model and history', attacks: fromModel },

@@ -17,6 +17,7 @@ import {
 } from '@countersign/testing'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
+import { full } from '../full.js'
 import {
   answersOf,
   failOnUnhandledRejections,
@@ -158,8 +159,8 @@ describe.each(wires)('%s', (wire) => {
   })
 })
 
-test('S4.65 a thousand chained approvals, each given while its stream is open, make 1,001 requests and no deep stack', async () => {
-  const count = 1000
+test('S4.65 a thousand chained approvals (250 in npm test), each given while its stream is open, make one request each and no deep stack', async () => {
+  const count = full ? 1000 : 250
   const depths: number[] = []
   const server = scriptedConnection([], {
     otherwise: (_, run): Step[] => [resolve(), ...(run <= count ? gated(run) : [text('Done.')])],

@@ -20,13 +20,20 @@ import { mutants } from './mutants.mjs'
 const client = { ChatClient, stream }
 const seed = 20_260_101
 
-/** What is queued differs from what is cancelled only after a message that comes between: `npm test` takes one of the two. */
-const models = full ? brief : brief.filter(({ mode }) => mode === 'cancel')
+/**
+ * What is queued differs from what is cancelled only after a message that comes between, and the longest chains from the shorter ones only
+ * in length: `npm test` leaves them out.
+ */
+const models = full
+  ? brief
+  : brief.filter(
+      ({ mode, name }) => mode === 'cancel' && !/^(chain of 3|parallel 3|parallel pair)/.test(name),
+    )
 
 test('every invariant holds in every timeline of the small models', async () => {
   const { failures, timelines } = await explore({ client, models })
   expect(failures.map(printFailure)).toEqual([])
-  expect(timelines.size).toBeGreaterThan(full ? 8000 : 3500)
+  expect(timelines.size).toBeGreaterThan(full ? 8000 : 1500)
 })
 
 test('every invariant holds in random longer timelines', async () => {

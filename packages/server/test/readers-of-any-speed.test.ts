@@ -383,7 +383,7 @@ function isTooLong({ name }: WayOut, { model, tools }: Plan): boolean {
 
 test.each(waysOut)(
   'F1 F11 $name: every value arrives in order or the run ends, nobody waits for ever, and nothing is left',
-  { timeout: full ? 1_800_000 : 120_000 },
+  { timeout: 1_800_000 },
   async (way) => {
     await fc.assert(
       fc.asyncProperty(plan, (one) => drive(way, one)),

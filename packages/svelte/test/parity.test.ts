@@ -1,14 +1,11 @@
 import { type BindingHarness, describeBinding, type MountedPage, type PageUse } from '@countersign/testing'
 import { hydrate, mount, tick, unmount } from 'svelte'
-import { afterAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { box } from './box.svelte.js'
 import Pages from './Pages.svelte'
 import { type PagesProps, Probe } from './probe.js'
 import type { renderPages } from './served.js'
 import { createSvelteServer } from './server.js'
-
-// Two thousand deltas take their time where every test of the workspace runs beside them.
-vi.setConfig({ testTimeout: 60_000 })
 
 const server = await createSvelteServer()
 const served = (await server.ssrLoadModule('/served.ts')) as { renderPages: typeof renderPages }

@@ -187,6 +187,10 @@ export const replay = [
       await other.answer(question, yes)
     },
   },
+]
+
+/** Attacks on several processes over one ledger. */
+export const processes = [
   {
     name: 'replay to a process that was started anew',
     sends: 'an answered request, after the process was killed and started again over its file',
