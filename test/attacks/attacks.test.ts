@@ -33,7 +33,7 @@ test.each(inOneProcess)(
       const { ok, ...seen } = await play(built, attack)
       if (!ok) failed.push({ attack: attack.name, ...seen })
     }
-    expect(failed).toEqual([])
+    expect(failed, JSON.stringify(failed)).toEqual([])
   },
 )
 
@@ -52,7 +52,7 @@ test.each(['file', 'redis'])(
     } finally {
       await ledgers.stop()
     }
-    expect(failed).toEqual([])
+    expect(failed, JSON.stringify(failed)).toEqual([])
   },
 )
 

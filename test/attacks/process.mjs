@@ -54,7 +54,7 @@ async function serve({ path, shared }) {
     },
   }
   const ledger = await openDescribed(server, shared)
-  const { port } = await openPlace(server, record, { ledger, lease: 300 })
+  const { port } = await openPlace(server, record, { ledger, lease: 2000 })
   say({ port })
 }
 
