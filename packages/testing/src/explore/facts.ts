@@ -51,6 +51,8 @@ export interface Facts {
   acting: string | undefined
   /** After `stop()`, until the person acts: the messages as they stood. */
   held: { readonly messages: readonly unknown[] } | undefined
+  /** How often the person has acted, so that what was held back may go on. */
+  releases: number
   /** A stream failed and the person has done nothing since. */
   failed: boolean
 }

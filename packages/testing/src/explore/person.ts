@@ -114,6 +114,7 @@ async function again(facts: Facts, action: () => Promise<void>, isAct: boolean):
 
 /** The person acts: what a stop or a failure held back may go on. */
 function release(facts: Facts): void {
+  facts.releases++
   facts.held = undefined
   facts.failed = false
 }
@@ -191,15 +192,14 @@ function sendProblem(facts: Facts, text: string, refused: boolean, told: SendRes
 }
 
 async function stop(facts: Facts): Promise<Told> {
-  const acts = facts.log.length
+  const { releases } = facts
   const { openRun } = facts.client.inspect()
   const open = facts.runs.findLast(({ end, input }) => end === 'open' && input.runId === openRun)
   if (open) open.end = 'stopped'
   facts.client.stop()
   const { status, messages, isLoading } = facts.client.getSnapshot()
-  // Whoever heard of the stop may have acted at once.
-  const alone = !facts.log.slice(acts).some(({ kind }) => kind === 'act')
-  if (alone) {
+  // whoever heard of the stop may have acted at once
+  if (facts.releases === releases) {
     facts.held = { messages }
     if (isLoading) violate(facts, 'quiet', `After stop() the status is ${status}.`)
   }

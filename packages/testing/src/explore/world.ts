@@ -34,6 +34,8 @@ export class World {
   readonly #callbacks = new Map<CallbackName, number>()
   #inCallback = false
   #status = 'ready'
+  /** The page was told of the failure of the open run. */
+  #failureHeard = false
 
   /** `mayAct` is called inside of callbacks and listeners, where the model wants that. */
   constructor(module: ClientModule, model: Model, mayAct: (moment: Moment) => void) {
@@ -50,6 +52,7 @@ export class World {
       violations: [],
       acting: undefined,
       held: undefined,
+      releases: 0,
       failed: false,
     }
     this.checkView = createViewCheck(this.facts)
@@ -132,6 +135,10 @@ export class World {
     const run = this.facts.runs.find((run) => run.end === 'open')
     if (!run) return
     run.end = end
+    const heard = this.#failureHeard
+    this.#failureHeard = false
+    // who heard of the failure before may have acted since
+    if (end === 'failed' && heard) return
     this.facts.failed = end === 'failed' && run === this.facts.runs.at(-1)
   }
 
@@ -142,6 +149,10 @@ export class World {
     if (status === this.#status) return
     this.#status = status
     this.facts.log.push({ kind: 'status', status })
+    if (status === 'error') {
+      this.#failureHeard = true
+      this.facts.failed = this.facts.runs.at(-1)?.end === 'open'
+    }
     this.#called('listener')
   }
 
