@@ -35,7 +35,9 @@ export async function answerElicitation(
     if (elicit !== undefined) return await elicit(question, { signal })
     const call = calls.asking()
     if (call !== undefined) return await askIn(call, question, signal, options)
-    warn(`A question of the MCP server ${server} was declined: calls of several runs are open, or none is.`)
+    warn(
+      `A question of the MCP server ${server} was declined: calls of several runs are open, or none is, or a call of somebody else was left unfinished. Make a connection for each person.`,
+    )
     return { action: 'decline' }
   } catch (error) {
     warn(`A question of the MCP server ${server} could not be put to the person; it was cancelled.`, error)

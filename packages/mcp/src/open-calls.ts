@@ -9,7 +9,8 @@ export interface OpenCall {
 
 /**
  * The calls that are under way on one connection. MCP does not say which of them a question of the server belongs to, so only where all
- * are of one run it is known whom to ask.
+ * are of one run it is known whom to ask. A call that was left counts on: its server may ask later, and its person is the only one who may
+ * be asked on this connection from then on.
  */
 export interface OpenCalls {
   during<T>(call: OpenCall, work: () => Promise<T>): Promise<T>
@@ -21,6 +22,8 @@ export interface OpenCalls {
 
 export function createOpenCalls(): OpenCalls {
   const open = new Set<OpenCall>()
+  /** Who left a call that the server may still be at work on, and ask about. Two of them are as many as a hundred: nobody is both. */
+  const left = new Set<string | undefined>()
   return {
     async during(call, work) {
       open.add(call)
@@ -28,12 +31,14 @@ export function createOpenCalls(): OpenCalls {
         return await work()
       } finally {
         open.delete(call)
+        if (wasLeft(call) && left.size < 2) left.add(call.context.context.subject)
         call.clock.end()
       }
     },
     asking() {
       const [first, ...others] = open
-      return first && others.every((other) => isSameRun(first.context, other.context)) ? first : undefined
+      if (!first || !others.every((other) => isSameRun(first.context, other.context))) return undefined
+      return [...left].every((subject) => subject === first.context.context.subject) ? first : undefined
     },
     pause() {
       const resumes = [...open].map(({ clock }) => clock.pause())
@@ -42,6 +47,11 @@ export function createOpenCalls(): OpenCalls {
       }
     },
   }
+}
+
+/** Stopped, or out of time: MCP tells the server so, but not us whether it has ended. */
+function wasLeft({ context: { signal }, clock }: OpenCall): boolean {
+  return signal.aborted || clock.signal.aborted
 }
 
 /** Without an agent there is no run, and nothing to tell calls apart by. */

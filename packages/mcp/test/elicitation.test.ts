@@ -163,4 +163,22 @@ describe.each([
     expect(warnings).toEqual([expect.stringContaining('calls of several runs are open')])
     await other.done
   })
+
+  test('reaches nobody else once a call was left that its server may still ask about', async () => {
+    const { mcp } = await connect()
+    const leaving = new AbortController()
+    const hanging = testAgent([call(['c3', 'mcp__odd__hang', {}]), say('ok')], { tools: mcp.tools })
+    const alice = run(hanging.agent, { context: { subject: 'alice' }, signal: leaving.signal })
+    await expect.poll(() => alice.events.some(isCustom('tool-progress'))).toBe(true)
+    leaving.abort()
+    await alice.done
+    const asking = () => testAgent([call(ask), say('ok')], { tools: mcp.tools }).agent
+    const bob = run(asking(), { context: { subject: 'bob' } })
+    await bob.done
+    expect([told(bob.events), questions(bob.events)]).toEqual([[{ action: 'decline' }], []])
+    const again = run(asking(), { context: { subject: 'alice' } })
+    await again.answers.put(answered(await again.asked(), { colour: 'red' }))
+    await again.done
+    expect(told(again.events)).toHaveLength(1)
+  })
 })

@@ -139,6 +139,19 @@ test('what has outlived its expiry leaves the file, and what is live never does'
   ledger.close()
 })
 
+test('the open requests of one thread have a limit in bytes, since one run reads them all; other threads do not feel it', async () => {
+  const ledger = await fileLedger(newFile(), { maxOpenBytesPerThread: 50_000 })
+  const big = 'x'.repeat(20_000)
+  const issue = async (id: string, more = {}) =>
+    (await ledger.issue(record(id, { arguments: big, ...more }))).status
+  expect([await issue('a'), await issue('b'), await issue('c')]).toEqual(['issued', 'issued', 'full'])
+  expect(await issue('c', { threadId: 'another' })).toBe('issued')
+  await ledger.claim(record('a', { arguments: big }), approve, 'h', 1000)
+  await ledger.complete(record('a', { arguments: big }), 'h', { type: 'result', content: '1' })
+  expect(await issue('c')).toBe('issued')
+  ledger.close()
+})
+
 test('S3.23 grants of one thread are bounded: the oldest goes, and is asked about again', async () => {
   let now = 0
   const ledger = await fileLedger(newFile(), { now: () => now, maxGrantsPerThread: 3 })

@@ -9,6 +9,7 @@ import {
 import { bindingText, canonicalJson } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import { ignoreRejection, inWords } from '../encoding/in-words.js'
+import { plainOf } from '../encoding/plain.js'
 import {
   type ApprovalEdits,
   type ApprovalRecord,
@@ -158,10 +159,17 @@ export async function bindingOf(call: ReadyCall, gate: GateContext): Promise<str
   return written.canonical
 }
 
-/** A value, where it is JSON and not that of the model's arguments. */
-function otherThanAsked(call: ReadyCall, value: unknown): { readonly value: unknown } | undefined {
+/**
+ * What the schema or a mask made of the arguments, as JSON, where it says something else than the model's.
+ *
+ * @throws Error where JSON cannot say it: what cannot be shown and bound is not asked about.
+ */
+function otherThanAsked(call: ReadyCall, made: unknown): { readonly value: unknown } | undefined {
+  const value = plainOf(made) ?? null
   const written = canonicalJson(value)
-  return written.ok && written.canonical !== call.canonical ? { value } : undefined
+  if (!written.ok)
+    throw new Error(`What the arguments of ${call.name} become cannot be shown: ${written.reason}.`)
+  return written.canonical === call.canonical ? undefined : { value }
 }
 
 /** A request in words for the person, also when it is asked again: the same terms give the same request. */
@@ -221,9 +229,7 @@ function messageOf({ settings }: RunScope, { tool, name, input }: ReadyCall): st
 function masked(call: ReadyCall, redact: (input: never) => unknown): unknown {
   const shown = redact(copyOf(call.input) as never)
   if (ignoreRejection(shown)) throw new Error(`redact of ${call.name} must answer at once, not a promise.`)
-  const value: unknown = JSON.parse(JSON.stringify(shown) ?? 'null')
-  const written = canonicalJson(value)
-  return written.ok && written.canonical === call.canonical ? undefined : value
+  return otherThanAsked(call, shown)?.value
 }
 
 /** What the person may choose. Without a subject a session has no owner, so only `once` is offered. */

@@ -12,6 +12,7 @@ export class FileApprovals {
   readonly #insert: SqliteStatement
   readonly #update: SqliteStatement
   readonly #unsettled: SqliteStatement
+  readonly #openBytes: SqliteStatement
   readonly #settled: SqliteStatement
   readonly #sweep: SqliteStatement
   readonly #sizes: SqliteStatement
@@ -19,6 +20,7 @@ export class FileApprovals {
   constructor(
     database: Database,
     private readonly maxSize: number,
+    private readonly maxOpenBytes: number,
   ) {
     this.#get = database.prepare('select record, state from approvals where key = ?')
     this.#insert = database.prepare(
@@ -27,6 +29,9 @@ export class FileApprovals {
     this.#update = database.prepare('update approvals set state = ?, open = ?, kept_until = ? where key = ?')
     this.#unsettled = database.prepare(
       'select record, state from approvals where thread = ? and open = 1 order by seq',
+    )
+    this.#openBytes = database.prepare(
+      'select sum(length(cast(record as blob))) as bytes from approvals where thread = ? and open = 1',
     )
     this.#settled = database.prepare(
       `select max(seq), record, state, open from approvals
@@ -59,14 +64,12 @@ export class FileApprovals {
     this.#sweep.run(now, SWEPT_AT_ONCE)
     if (this.#isFull()) this.#sweep.run(now, -1)
     if (this.#isFull()) return false
+    const thread = threadKey(record.owner, record.threadId)
+    const text = JSON.stringify(record)
+    const open = Number(column(this.#openBytes.get(thread), 'bytes') ?? 0)
+    if (open + Buffer.byteLength(text) > this.maxOpenBytes) return false
     const entry: LedgerEntry = { record, state: { phase: 'issued' } }
-    this.#insert.run(
-      rowKey(record),
-      threadKey(record.owner, record.threadId),
-      keptUntil(entry),
-      JSON.stringify(record),
-      JSON.stringify(entry.state),
-    )
+    this.#insert.run(rowKey(record), thread, keptUntil(entry), text, JSON.stringify(entry.state))
     return true
   }
 

@@ -23,6 +23,8 @@ export interface FileLedgerOptions {
   readonly now?: (() => number) | undefined
   /** Bytes of the file in use; beyond it no approval is issued until others have outlived their time. Default 1 Gi. */
   readonly maxSize?: number | undefined
+  /** Bytes of the open requests of one thread, which a run reads at once; beyond it none is issued. Default 4 Mi. */
+  readonly maxOpenBytesPerThread?: number | undefined
   /** Grants kept for one thread; the oldest goes first. Default 256. */
   readonly maxGrantsPerThread?: number | undefined
   /** Lifetime of a grant that names none, in milliseconds. Default seven days. */
@@ -56,6 +58,7 @@ export async function fileLedger(path: string, options: FileLedgerOptions = {}):
     throw new CountersignError('invalid-option', 'fileLedger needs the path of a file.', { option: 'path' })
   }
   const maxSize = limit('maxSize', options.maxSize, 1024 * 1024 * 1024)
+  const maxOpenBytes = limit('maxOpenBytesPerThread', options.maxOpenBytesPerThread, 4 * 1024 * 1024)
   const maxAudit = limit('maxAuditEntries', options.maxAuditEntries, 100_000)
   const grantLimits = {
     maxPerThread: limit('maxGrantsPerThread', options.maxGrantsPerThread, 256),
@@ -63,7 +66,7 @@ export async function fileLedger(path: string, options: FileLedgerOptions = {}):
   }
   const database = await openDatabase(resolve(path), options.sqlite)
   const id = prepareTables(database, options.id)
-  const approvals = new FileApprovals(database, maxSize)
+  const approvals = new FileApprovals(database, maxSize, maxOpenBytes)
   const grants = new FileGrants(database, grantLimits)
   const trail = auditTrail(database, maxAudit)
 

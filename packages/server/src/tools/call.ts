@@ -1,5 +1,6 @@
 import { failed, type ToolFailure } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
+import { copyOf } from '../encoding/copy.js'
 import { type ProviderTool, providerTool } from './provider-tool.js'
 import { validate } from './schema.js'
 import { type AgentTool, isReserved, type Toolkit } from './toolkit.js'
@@ -40,7 +41,8 @@ export async function readCall(toolkit: Toolkit, call: ProposedCall): Promise<Ca
   const read = readArguments(call.arguments)
   if (!read.ok)
     return refuse('execution_error', `The arguments for ${call.name} are not acceptable: ${read.reason}`)
-  const checked = await validate(tool.input, read.value)
+  // a copy, since a schema may change what it checks, and `args` is what the model wrote
+  const checked = await validate(tool.input, copyOf(read.value))
   if (!checked.ok) {
     const refused = refuse('execution_error', `The arguments for ${call.name} do not fit: ${checked.reason}`)
     return 'error' in checked ? { ...refused, error: checked.error } : refused
