@@ -2,6 +2,7 @@ import {
   type ApprovalErrorCode,
   type CountersignError,
   isRefusal,
+  leavesOpen,
   type ToolCallPart,
 } from '@countersign/core'
 import type { AnswerResult } from './results.js'
@@ -133,7 +134,7 @@ const refusedRequest: NextStep = {
 
 function ofCall({ approval, error }: ToolCallPart): NextStep | undefined {
   if (approval?.problem) return steps[approval.problem]
-  if (error?.code === 'approval-edit-invalid') return steps[error.code]
+  if (error && leavesOpen(error.code)) return steps[error.code]
   return error?.code === 'interrupted' ? steps['approval-interrupted'] : undefined
 }
 

@@ -1,4 +1,11 @@
-import type { ApprovalErrorCode, CallCell, CountersignError, InterruptCell, RunEnd } from '@countersign/core'
+import {
+  type ApprovalErrorCode,
+  type CallCell,
+  type CountersignError,
+  type InterruptCell,
+  leavesOpen,
+  type RunEnd,
+} from '@countersign/core'
 
 /**
  * What became of a message. `refused`: it was not taken, the text is still the caller's. `failed`: its run failed. `stopped`: its run was
@@ -12,7 +19,7 @@ export type SendResult =
 /**
  * What became of an answer. `sent`: the server has it. `waiting`: it is kept and goes out with the next request (siblings are
  * unanswered, or the run was stopped). `refused`: the server did not take it; with the code `approval-edit-invalid` the request is still open,
- * to be answered with other arguments. `failed`: its request failed; `retry()` repeats it.
+ * to be answered with other arguments, and so it is where `confirm` said no (`approval-not-yours`). `failed`: its request failed; `retry()` repeats it.
  */
 export type AnswerResult =
   | { readonly status: 'sent' | 'waiting' | 'already-answered' | 'not-found' | 'expired' }
@@ -30,8 +37,7 @@ export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
       return { status: 'refused', code: 'approval-malformed', reason: answered.problem }
   } else {
     const { approval, error } = answered
-    if (error?.code === 'approval-edit-invalid')
-      return { status: 'refused', code: 'approval-edit-invalid', reason: error.message }
+    if (error && leavesOpen(error.code)) return { status: 'refused', code: error.code, reason: error.message }
     if (approval?.problem === 'approval-expired') return { status: 'expired' }
     if (approval?.problem)
       return { status: 'refused', code: approval.problem, ...(error && { reason: error.message }) }

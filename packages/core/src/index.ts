@@ -28,7 +28,7 @@ export {
 } from './json/strict.js'
 export type { ClientFrame, ServerFrame } from './live/frames.js'
 export type { Answer, LocalAct, ToolOutput } from './machine/acts.js'
-export { type Answerable, findAnswerable, isRefusal } from './machine/approvals.js'
+export { type Answerable, findAnswerable, isRefusal, leavesOpen } from './machine/approvals.js'
 export type { Effect, Step, WarningCode } from './machine/effects.js'
 export { checkMessages, isMessage } from './machine/load.js'
 export { type MirrorState, mirrorSteps, readMirror } from './machine/mirror.js'

@@ -394,7 +394,6 @@ test('S4.32 an interrupt of a foreign server: no metadata, editedArgs in its sch
 const codes: ApprovalErrorCode[] = [
   'approval-malformed',
   'approval-not-found',
-  'approval-not-yours',
   'approval-tampered',
   'approval-expired',
   'approval-stale',

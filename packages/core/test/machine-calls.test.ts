@@ -322,6 +322,14 @@ const legalSteps: Record<string, { step: Step; to: Partial<Record<ToolCallState,
     }),
     to: { 'approval-responded': 'approval-requested' },
   },
+  'refusal of who has answered': {
+    step: custom('approval-refused', {
+      approvalId: 'approval_c1',
+      toolCallId: 'c1',
+      code: 'approval-not-yours',
+    }),
+    to: { 'approval-responded': 'approval-requested' },
+  },
   'moving on': {
     step: { type: 'close', ids: ['approval_c1'], because: 'moved-on' },
     to: { 'approval-requested': 'cancelled' },

@@ -282,6 +282,11 @@ export function isRefusal(value: unknown): value is ApprovalErrorCode {
   return readRefusal(value) !== undefined
 }
 
+/** Whether a refusal is about the answer alone, so that the request is open to another one: other arguments, or the right person. */
+export function leavesOpen(code: string | undefined): code is 'approval-edit-invalid' | 'approval-not-yours' {
+  return code === 'approval-edit-invalid' || code === 'approval-not-yours'
+}
+
 /** `CUSTOM approval-refused`: the server did not take an answer. */
 export function refuseApproval(state: ChatState, value: unknown): Outcome {
   const refused = isRecord(value) ? value : {}
@@ -289,8 +294,8 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
   if (!call) return 'unknown-id'
   const problem = readRefusal(refused.code) ?? 'approval-malformed'
   const error = { message: string(refused.message) ?? 'The answer was refused.', code: problem }
-  if (problem === 'approval-edit-invalid') {
-    // The question is not used up: it is as it was, and says what is wrong with the answer.
+  if (leavesOpen(problem)) {
+    // the question is not used up: it is as it was, and says what is wrong with the answer
     if (!call.approval || !moveCall(state, call, 'approval-requested')) return undefined
     const { approved, reason, scope, input, delivery, ...asked } = call.approval
     call.approval = asked
