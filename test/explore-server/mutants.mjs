@@ -179,7 +179,7 @@ export const mutants = [
         "if (late && outcome.type === 'handed-out') return { result: { status: 'fenced' } }",
         '',
       ),
-      swap(server('answers/run-claimed.ts'), 'if (!isHeld) {', 'if (false) {'),
+      swap(server('answers/run-claimed.ts'), "if (recorded !== 'held') {", 'if (false) {'),
     ],
   },
   {

@@ -1,4 +1,5 @@
-import type { ApprovalRecord, ApprovalRef, LedgerEntry, Owner } from '@countersign/server'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { ApprovalRecord, ApprovalRef, ApprovalState, LedgerEntry, Owner } from '@countersign/server'
 import { keptUntil, type RowStep, stateAt } from '@countersign/server/ledger-kit'
 import { type Ask, digest, itemsOf, type Redis, textOf } from './redis.js'
 
@@ -8,6 +9,8 @@ export interface RowNow extends LedgerEntry {
   readonly stored: string
   /** Milliseconds since the epoch. */
   readonly now: number
+  /** The same by the clock of Redis, also where the ledger was given another. */
+  readonly clock: number
   /** Of the owner's grants; see {@link READ}. */
   readonly revision: number
 }
@@ -47,26 +50,39 @@ const MAX_OPEN = 1024
 
 /**
  * KEYS: row, the thread's open rows, the call's row. ARGV: record, state, lifetime, the row's name, how many may be open, what the keys of
- * rows begin with. Answers a record that is there, or `full`.
+ * rows begin with, the size of its arguments, how much of that may be open. Answers a record that is there, or `full`. An entry of the list
+ * is the row's name and that size, so that both limits are counted from the list itself: a sum kept beside it would be wrong as soon as a row
+ * has expired.
  */
 const ISSUE = `
 local known = redis.call('HGET', KEYS[1], 'record')
 if known then return known end
-if redis.call('LLEN', KEYS[2]) >= tonumber(ARGV[5]) then
-  for _, name in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do
-    if redis.call('EXISTS', ARGV[6] .. name) == 0 then redis.call('LREM', KEYS[2], 1, name) end
+local function isFull(open)
+  local size = tonumber(ARGV[7])
+  for _, entry in ipairs(open) do size = size + string.match(entry, '%d+$') end
+  return #open >= tonumber(ARGV[5]) or size > tonumber(ARGV[8])
+end
+local open = redis.call('LRANGE', KEYS[2], 0, -1)
+if isFull(open) then
+  for _, entry in ipairs(open) do
+    if redis.call('EXISTS', ARGV[6] .. string.match(entry, '^[^:]+')) == 0 then redis.call('LREM', KEYS[2], 1, entry) end
   end
-  if redis.call('LLEN', KEYS[2]) >= tonumber(ARGV[5]) then return 'full' end
+  if isFull(redis.call('LRANGE', KEYS[2], 0, -1)) then return 'full' end
 end
 redis.call('HSET', KEYS[1], 'record', ARGV[1], 'state', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('RPUSH', KEYS[2], ARGV[4])
+redis.call('RPUSH', KEYS[2], ARGV[4] .. ':' .. ARGV[7])
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
 redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[3])
 return false`
 
-/** KEYS: row, the thread's open rows. ARGV: the state to replace, the new one, lifetime, the row's name, how its being open changes. */
+/**
+ * KEYS: row, the thread's open rows. ARGV: the state to replace, the new one, lifetime, the row's entry in the list, how its being open
+ * changes, when it is too late. What comes later than that was given up by whoever sent it, and must not happen behind his back.
+ */
 const REPLACE = `
+local time = redis.call('TIME')
+if time[1] * 1000 + time[2] / 1000 > tonumber(ARGV[6]) then return redis.error_reply('ERR too late') end
 if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'state', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -78,9 +94,9 @@ return 1`
 /** KEYS: the thread's open rows. ARGV: what their keys begin with. Those that have expired leave the list. */
 const UNSETTLED = `
 local rows = {}
-for _, name in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
-  local row = redis.call('HMGET', ARGV[1] .. name, 'record', 'state')
-  if row[1] then rows[#rows + 1] = row else redis.call('LREM', KEYS[1], 1, name) end
+for _, entry in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
+  local row = redis.call('HMGET', ARGV[1] .. string.match(entry, '^[^:]+'), 'record', 'state')
+  if row[1] then rows[#rows + 1] = row else redis.call('LREM', KEYS[1], 1, entry) end
 end
 local time = redis.call('TIME')
 return { time[1], time[2], rows }`
@@ -98,10 +114,34 @@ return rows`
 /** Calls that one script looks up: Redis answers nobody else meanwhile. */
 const CALLS_AT_ONCE = 500
 
-/** The approvals of a Redis ledger: each a hash of its record and its state, which expires with it. */
-export function redisApprovals(redis: Redis) {
+/** How long one who takes a claim back waits before he tries again. */
+const AGAIN_MS = 500
+
+/** Where a claim was sent of which nobody knows whether Redis has it. */
+interface Sent {
+  readonly holder: string
+  /** What it replaces. */
+  readonly before: ApprovalState
+  /** By the clock of Redis: from then on it does nothing any more. */
+  readonly latest: number
+  /** When its lease ends, as `performance.now` says it. */
+  readonly end: number
+}
+
+export interface ChangeOptions {
+  readonly wantsRevision?: boolean | undefined
+  /** Whose claim it is that is made. Where it cannot be said whether it was made, it is taken back. */
+  readonly claimer?: string | undefined
+}
+
+/**
+ * The approvals of a Redis ledger: each a hash of its record and its state, which expires with it. `maxOpenBytes` is for the arguments of
+ * what is open in one thread.
+ */
+export function redisApprovals(redis: Redis, maxOpenBytes: number) {
   const { prefix, timeOf } = redis
   const nameOf = ({ threadId, approvalId }: ApprovalRef) => digest(threadId, approvalId)
+  const sizeOf = (record: ApprovalRecord) => String(Buffer.byteLength(record.arguments))
   const rowKey = (ref: ApprovalRef) => ownerKey(prefix, ref.owner, 'row', nameOf(ref))
   const openKey = (owner: Owner, threadId: string) => ownerKey(prefix, owner, 'open', digest(threadId))
   const callKey = (owner: Owner, threadId: string, toolCallId: string) =>
@@ -118,29 +158,34 @@ export function redisApprovals(redis: Redis) {
       state: JSON.parse(stored),
       stored,
       now: timeOf(time[0], time[1]),
+      clock: Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000),
       revision: Number(revision ?? 0),
     }
   }
 
-  async function replace(ask: Ask, row: RowNow, { record, state }: LedgerEntry): Promise<boolean> {
+  async function replace(ask: Ask, row: RowNow, state: ApprovalState, latest: number): Promise<boolean> {
+    const { record } = row
     const keys = [rowKey(record), openKey(record.owner, record.threadId)]
     const life = lifetime({ record, state }, row.now)
     const change = state.phase === 'done' ? 'closes' : row.state.phase === 'done' ? 'reopens' : 'none'
-    const values = [row.stored, JSON.stringify(state), life, nameOf(record), change]
+    const entry = `${nameOf(record)}:${sizeOf(record)}`
+    const values = [row.stored, JSON.stringify(state), life, entry, change, String(latest)]
     return (await ask(REPLACE, keys, values)) === 1
   }
 
   /**
    * One step of one row: read, decided here, and written only where nobody else wrote in between. Where the connection broke while it
-   * was written, what is there then tells whether it was.
+   * was written, what is there then tells whether it was. Where the time is over before that is known, nothing is written any more, and a
+   * claim that was is taken back.
    */
-  function change<Result>(
+  async function change<Result>(
     ref: ApprovalRef,
     unknown: Result,
     step: (row: RowNow) => RowStep<Result>,
-    wantsRevision = false,
+    { wantsRevision = false, claimer }: ChangeOptions = {},
   ): Promise<Result> {
-    return redis.within(async (ask) => {
+    const sent: Sent[] = []
+    const work = async (ask: Ask, left: () => number) => {
       let doubtful: { readonly stored: string; readonly result: Result } | undefined
       for (;;) {
         const row = await read(ask, ref, wantsRevision)
@@ -148,14 +193,55 @@ export function redisApprovals(redis: Redis) {
         if (doubtful !== undefined && row.stored === doubtful.stored) return doubtful.result
         const { result, state } = step(row)
         if (state === undefined) return result
+        const latest = row.clock + Math.floor(left())
+        if (claimer !== undefined && state.phase === 'claimed') {
+          const end = performance.now() + state.leaseUntil - row.now
+          sent.push({ holder: claimer, before: row.state, latest, end })
+        }
         try {
-          if (await replace(ask, row, { record: row.record, state })) return result
+          if (await replace(ask, row, state, latest)) return result
         } catch (error) {
           if (doubtful !== undefined) throw error
           doubtful = { stored: JSON.stringify(state), result }
         }
       }
-    })
+    }
+    try {
+      return await redis.within(work)
+    } catch (error) {
+      const last = sent.at(-1)
+      if (last !== undefined) void takeBack(ref, last)
+      throw error
+    }
+  }
+
+  /**
+   * Takes a claim back that nobody will use: whoever made it was told that it was not made. Tries while its lease lasts, since Redis may
+   * be out of reach; this keeps no process alive.
+   */
+  async function takeBack(ref: ApprovalRef, sent: Sent): Promise<void> {
+    while (performance.now() < sent.end) {
+      const isOver = await redis.within((ask, left) => tryToTakeBack(ask, left, ref, sent)).catch(() => false)
+      if (isOver) return
+      await pause(AGAIN_MS, undefined, { ref: false })
+    }
+  }
+
+  /** Whether nothing is left to take back. After the lease others may have been told that it was interrupted, and so it stays. */
+  async function tryToTakeBack(
+    ask: Ask,
+    left: () => number,
+    ref: ApprovalRef,
+    { holder, before, latest }: Sent,
+  ): Promise<boolean> {
+    const row = await read(ask, ref, false)
+    if (row === undefined) return true
+    const { state, clock, now } = row
+    // not there, but it may still be on its way
+    if (state.phase !== 'claimed' || state.holder !== holder) return clock > latest
+    const lease = state.leaseUntil - now
+    // a millisecond before it ends, for what a clock rounds
+    return lease <= 1 || replace(ask, row, before, clock + Math.floor(Math.min(left(), lease - 1)))
   }
 
   return {
@@ -165,7 +251,7 @@ export function redisApprovals(redis: Redis) {
         const row = await read(ask, ref, false)
         return row && { record: row.record, state: stateAt(row.state, row.now) }
       }),
-    /** The record that is there already, `full` where too many are open in its thread, or nothing where this one is there now. */
+    /** The record that is there already, `full` where too much is open in its thread, or nothing where this one is there now. */
     insert: (record: ApprovalRecord, now: number): Promise<ApprovalRecord | 'full' | undefined> =>
       redis.within(async (ask) => {
         const entry: LedgerEntry = { record, state: { phase: 'issued' } }
@@ -178,6 +264,8 @@ export function redisApprovals(redis: Redis) {
           nameOf(record),
           String(MAX_OPEN),
           ownerKey(prefix, record.owner, 'row', ''),
+          sizeOf(record),
+          String(maxOpenBytes),
         ]
         const known = textOf(await ask(ISSUE, keys, values))
         return known === undefined || known === 'full' ? known : JSON.parse(known)

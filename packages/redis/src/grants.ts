@@ -1,6 +1,6 @@
 import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from '@countersign/server'
 import { isLive, matches, newGrant, takeGrant } from '@countersign/server/ledger-kit'
-import { newRevision, ownerKey, REVISION_MS, revisionKey } from './approvals.js'
+import { ownerKey, revisionKey } from './approvals.js'
 import { type Ask, digest, itemsOf, type Redis, textOf } from './redis.js'
 
 /** KEYS: grants. ARGV: one grant's name. */
@@ -37,8 +37,11 @@ for i = 1, #ARGV, 2 do
 end
 return removed`
 
-/** KEYS: revision. ARGV: the new one, its lifetime. */
-const REVISE = `redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`
+/**
+ * KEYS: revision. What was forgotten differs from what was read, and the next one to be read is new. A Redis that is full refuses to write a
+ * new one here, but forgets.
+ */
+const REVISE = `return redis.call('DEL', KEYS[1])`
 
 interface Stored {
   readonly name: string
@@ -114,7 +117,7 @@ export function redisGrants(redis: Redis, limits: GrantLimits) {
     revoke: (selector: GrantSelector): Promise<number> =>
       redis.within(async (ask) => {
         const { owner } = selector
-        await ask(REVISE, [revisionKey(prefix, owner)], [newRevision(), String(REVISION_MS)])
+        await ask(REVISE, [revisionKey(prefix, owner)])
         for (let removed = 0; ; ) {
           const { now, grants } = await all(ask, owner)
           const named = grants.filter(({ grant }) => matches(grant, selector))

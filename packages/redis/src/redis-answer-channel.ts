@@ -1,6 +1,6 @@
 import type { ResumeEntry } from '@countersign/core'
 import type { AnswerChannel, AnswerContext, Delivery, Receive } from '@countersign/server'
-import { digest, itemsOf, openRedis, type RedisOptions, textOf, unguessable } from './redis.js'
+import { digest, itemsOf, openRedis, type RedisOptions, textOf, unguessable, withDeadline } from './redis.js'
 import { type SubscribableClient, subscriptions } from './subscriptions.js'
 
 export interface RedisAnswerChannel extends AnswerChannel {
@@ -14,6 +14,9 @@ const OPEN_MS = 7 * 24 * 60 * 60 * 1000
 const REPLY_MS = 60_000
 /** How often one who waits for a reply looks for it, and whether the run is still there. */
 const LOOK_MS = 1000
+
+/** How long a run may keep an answer before it replies: its question may not have been asked yet. `timeout` comes on top. */
+const EARLY_MS = 10_000
 
 /** KEYS: the run. ARGV: where it listens, lifetime. */
 const OPEN = `redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`
@@ -66,7 +69,8 @@ export function redisAnswerChannel(
   options: RedisOptions = {},
 ): RedisAnswerChannel {
   const redis = openRedis(client, options)
-  const messages = subscriptions(client, options.timeout ?? 5000)
+  const timeout = options.timeout ?? 5000
+  const messages = subscriptions(client, timeout)
   const runName = (runKey: string) => `${redis.prefix}answers:${digest(runKey)}`
   const replyName = (id: string) => `${redis.prefix}reply:${id}`
   const ask = (script: string, key: string, values: readonly string[]) =>
@@ -77,9 +81,22 @@ export function redisAnswerChannel(
     await ask(REPLY, name, [JSON.stringify(delivery), String(REPLY_MS), name])
   }
 
-  /** The reply as soon as it is there, or that the run has ended where nobody is left to give one. */
-  async function replyTo(id: string, channel: string, came: Promise<string>): Promise<Delivery> {
+  /**
+   * The reply as soon as it is there, or that the run has ended where nobody is left to give one. One that was lost would never come.
+   *
+   * @throws CountersignError `ledger-unavailable`: whether the run has the answer is not known; it can be sent again.
+   */
+  const replyTo = (id: string, channel: string, came: Promise<string>) =>
+    withDeadline(EARLY_MS + timeout, (stop) => lookFor(id, channel, came, stop))
+
+  async function lookFor(
+    id: string,
+    channel: string,
+    came: Promise<string>,
+    stop: AbortSignal,
+  ): Promise<Delivery> {
     for (let gone = false; ; ) {
+      stop.throwIfAborted()
       const heard = await Promise.race([came, sleep(LOOK_MS)])
       if (heard !== undefined) return JSON.parse(heard)
       const [kept, listeners] = itemsOf(await ask(LOOK, replyName(id), [channel]))
@@ -96,12 +113,17 @@ export function redisAnswerChannel(
       const channel = `${redis.prefix}listening:${unguessable()}`
       const stop = await messages.listen(channel, (message) => {
         const { id, entries, context }: Parcel = JSON.parse(message)
-        // a reply that cannot be sent is one that was not given: whoever waits asks again
+        // a reply that cannot be sent is one that was not given: whoever waits is told so when his time is over
         void received(receive, entries, context)
           .then((delivery) => reply(id, delivery))
           .catch(() => {})
       })
-      await ask(OPEN, runName(runKey), [channel, String(OPEN_MS)])
+      try {
+        await ask(OPEN, runName(runKey), [channel, String(OPEN_MS)])
+      } catch (error) {
+        await stop()
+        throw error
+      }
       return async () => {
         await stop()
         await ask(CLOSE, runName(runKey), [channel])

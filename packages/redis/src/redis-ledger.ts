@@ -20,6 +20,11 @@ export interface RedisLedgerOptions extends RedisOptions {
   readonly maxGrantsPerOwner?: number | undefined
   /** Lifetime of a grant that names none, in milliseconds. Default seven days. */
   readonly grantTtl?: number | undefined
+  /**
+   * Bytes, as UTF-8, of the arguments of all open questions of one thread: each request that has calls reads them. What goes beyond it is
+   * not asked. Default 4 MiB.
+   */
+  readonly maxOpenBytesPerThread?: number | undefined
   /** Lines of the audit trail kept, about; the oldest go first. Default 100,000. */
   readonly maxAuditEntries?: number | undefined
 }
@@ -38,7 +43,8 @@ export interface RedisLedgerOptions extends RedisOptions {
  */
 export function redisLedger(client: RedisClient, options: RedisLedgerOptions = {}): Ledger {
   const redis = openRedis(client, options, options.now)
-  const approvals = redisApprovals(redis)
+  const maxOpenBytes = positive('maxOpenBytesPerThread', options.maxOpenBytesPerThread ?? 4 * 1024 * 1024)
+  const approvals = redisApprovals(redis, maxOpenBytes)
   const grants = redisGrants(redis, {
     maxPerOwner: positive('maxGrantsPerOwner', options.maxGrantsPerOwner ?? 1000),
     ttl: positive('grantTtl', options.grantTtl ?? 7 * 24 * 60 * 60 * 1000),
@@ -73,7 +79,7 @@ export function redisLedger(client: RedisClient, options: RedisLedgerOptions = {
         ref,
         { status: 'not-issued' },
         (row) => claimRow(row, answer, holder, { now: row.now, leaseMs, revision: row.revision }),
-        answer.decision === 'approve',
+        { wantsRevision: answer.decision === 'approve', claimer: holder },
       ),
     renew: (ref, holder, leaseMs) =>
       approvals.change(ref, { status: 'lost' }, ({ state, now }) =>
@@ -86,8 +92,11 @@ export function redisLedger(client: RedisClient, options: RedisLedgerOptions = {
       )
     },
     reclaim: (ref, holder, leaseMs) =>
-      approvals.change(ref, { status: 'not-issued' }, (row) =>
-        reclaimRow(row, holder, { now: row.now, leaseMs }),
+      approvals.change(
+        ref,
+        { status: 'not-issued' },
+        (row) => reclaimRow(row, holder, { now: row.now, leaseMs }),
+        { claimer: holder },
       ),
 
     grant: async (request) => grants.grant(request, await time()),

@@ -21,8 +21,11 @@ export interface Redis {
   readonly prefix: string
   /** Milliseconds since the epoch, out of what the command TIME replied, or of the clock that was given instead. */
   timeOf(seconds: unknown, micros: unknown): number
-  /** Does `work` within the time for one operation. Whatever keeps it from Redis becomes `ledger-unavailable`. */
-  within<Result>(work: (ask: Ask) => Promise<Result>): Promise<Result>
+  /**
+   * Does `work` within the time for one operation; `left` says how many milliseconds of it are left. Whatever keeps it from Redis becomes
+   * `ledger-unavailable`.
+   */
+  within<Result>(work: (ask: Ask, left: () => number) => Promise<Result>): Promise<Result>
 }
 
 /** @throws CountersignError `invalid-option` */
@@ -44,14 +47,20 @@ export function openRedis(
   return {
     prefix,
     timeOf: (seconds, micros) => now?.() ?? Number(seconds) * 1000 + Math.floor(Number(micros) / 1000),
-    within: (work) => withDeadline(ms, (stop) => work(asking(client, stop))),
+    within: (work) => {
+      const end = performance.now() + ms
+      return withDeadline(ms, (stop) => work(asking(client, stop), () => end - performance.now()))
+    },
   }
 }
 
 function asking(client: RedisClient, stop: AbortSignal): Ask {
   // what still waits to be sent when the time is over is never sent
   const bounded = client.withAbortSignal?.(stop) ?? client
-  return (script, keys, values = []) => bounded.eval(script, { keys: [...keys], arguments: [...values] })
+  return async (script, keys, values = []) => {
+    stop.throwIfAborted()
+    return bounded.eval(script, { keys: [...keys], arguments: [...values] })
+  }
 }
 
 /** @throws CountersignError `ledger-unavailable` */

@@ -107,3 +107,43 @@ test('F4 a thread has at most 1,024 open questions, and a new one where one of t
   await ledger.claim(record('a0'), { decision: 'deny' }, 'h1', 1000)
   expect(await ledger.issue(record('more'))).toEqual({ status: 'issued' })
 })
+
+test('open questions of a thread have arguments up to a size together, and new ones fit where some have ended', async () => {
+  const prefix = newPrefix()
+  const client = await connect()
+  const ledger = redisLedger(client, { prefix, maxOpenBytesPerThread: 1000 })
+  const expiresAt = Date.now() + HOUR
+  // two bytes each in UTF-8
+  const large = (id: string, more: Partial<ApprovalRecord> = {}) =>
+    record(id, { arguments: `"${'\u00e9'.repeat(199)}"`, expiresAt, ...more })
+  const soon = Date.now() - 60_000 + 1000
+  expect(await ledger.issue(large('a'))).toEqual({ status: 'issued' })
+  expect(await ledger.issue(large('b', { expiresAt: soon }))).toEqual({ status: 'issued' })
+  expect(await ledger.issue(large('c'))).toEqual({ status: 'full' })
+  expect(await ledger.issue(large('a'))).toEqual({ status: 'unchanged' })
+  expect(await ledger.issue(record('small', { arguments: `"${'x'.repeat(198)}"` }))).toEqual({
+    status: 'issued',
+  })
+  expect(await ledger.issue(record('d', { arguments: '1' }))).toEqual({ status: 'full' })
+  expect(await ledger.issue(large('c', { threadId: 'other' }))).toEqual({ status: 'issued' })
+  expect(await ledger.issue(large('c', { owner: 'bob' }))).toEqual({ status: 'issued' })
+  await ledger.claim(large('a'), { decision: 'deny' }, 'h1', 1000)
+  expect(await ledger.issue(large('c'))).toEqual({ status: 'issued' })
+  expect(await ledger.issue(large('e'))).toEqual({ status: 'full' })
+  while ((await ledger.lookup(large('b'))) !== undefined)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(await ledger.issue(large('e'))).toEqual({ status: 'issued' })
+  expect((await ledger.unsettled('alice', 'thread')).length).toBe(3)
+})
+
+test('a thread whose questions are about 0.9 MB each has four of them open, unless more is allowed', async () => {
+  const client = await connect()
+  const ledger = redisLedger(client, { prefix: newPrefix() })
+  const large = Array.from({ length: 6 }, (_, index) =>
+    record(`a${index}`, { arguments: `"${'x'.repeat(900_000)}"` }),
+  )
+  const issued: string[] = []
+  for (const one of large) issued.push((await ledger.issue(one)).status)
+  expect(issued).toEqual(['issued', 'issued', 'issued', 'issued', 'full', 'full'])
+  expect(() => redisLedger(client, { maxOpenBytesPerThread: 0 })).toThrow('maxOpenBytesPerThread')
+})

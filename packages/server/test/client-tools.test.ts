@@ -1,4 +1,5 @@
 import { clientTool } from '@countersign/core'
+import { type Ledger, memoryLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import {
@@ -9,6 +10,7 @@ import {
   counted,
   input,
   last,
+  refusals,
   results,
   say,
   testAgent,
@@ -84,3 +86,32 @@ test('an approved client tool whose result has not come when the person speaks a
   }
   expect(model.requests.length).toBe(3)
 })
+
+for (const [lost, told] of [
+  [1, 'is handed out by what the ledger has'],
+  [Number.POSITIVE_INFINITY, 'is not handed out, nor told as interrupted, and the same yes gets it'],
+] as const) {
+  test(`an approved client tool whose record is made and ${lost} of the ledger's replies lost ${told}`, async () => {
+    const ledger = memoryLedger()
+    let left: number = lost
+    const failing: Ledger = {
+      ...ledger,
+      async complete(...given) {
+        const result = await ledger.complete(...given)
+        if (left-- > 0) throw new Error('no reply')
+        return result
+      },
+    }
+    const { agent } = testAgent([call(['c1', 'locate', {}]), say('there')], {
+      tools: [locate],
+      approvals: { ledger: failing },
+    })
+    const { history, first } = await ask(agent)
+    const again = () => collect(agent, input(history, { resume: [answer(first, { approved: true })] }))
+    const events = await again()
+    expect(results(events)).toEqual([])
+    expect(types(events).includes('CUSTOM client-tool-ready')).toBe(lost === 1)
+    expect(refusals(events).map(({ code }) => code)).toEqual(lost === 1 ? [] : ['ledger-unavailable'])
+    expect(types(await again())).toContain('CUSTOM client-tool-ready')
+  })
+}

@@ -45,36 +45,43 @@ export async function holdsLease({ settings }: RunScope, { ref, holder, call }: 
   return false
 }
 
-/** Ends a claim: the outcome goes into the ledger and the audit trail. Whether it was recorded while the lease was held. */
-export async function complete(scope: RunScope, claim: Claim, outcome: ToolOutcome): Promise<boolean> {
-  const isHeld = await record(scope, claim, outcome)
+/** Ends a claim: the outcome goes into the ledger and the audit trail. */
+export async function complete(scope: RunScope, claim: Claim, outcome: ToolOutcome): Promise<void> {
+  await record(scope, claim, outcome)
   await audit(scope, { event: 'completed', ...auditNames(claim), outcome: outcome.type })
-  return isHeld
 }
 
 const ATTEMPTS = 3
 
-/**
- * Records an outcome. What has run is told to the person even where it cannot be recorded; the row then lapses to interrupted. Whether it
- * was recorded while the lease was held.
- */
-export async function record(
-  { settings: { approvals, warn } }: RunScope,
-  { ref, holder, call }: Claim,
-  outcome: ToolOutcome,
-): Promise<boolean> {
+/** Whether an outcome was recorded while the lease was held; `unknown` where the ledger may have it and did not say so in time. */
+export type Recorded = 'held' | 'lost' | 'unknown'
+
+/** Records an outcome. What has run is told to the person even where it cannot be recorded; the row then lapses to interrupted. */
+export async function record(scope: RunScope, claim: Claim, outcome: ToolOutcome): Promise<Recorded> {
+  const { ref, holder, call } = claim
+  const { approvals, warn } = scope.settings
   const { name } = call.function
+  let isInDoubt = false
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     try {
       const result = await approvals.ledger.complete(ref, holder, outcome)
-      if (result.status === 'recorded') return !result.late
+      if (result.status === 'recorded') return result.late ? 'lost' : 'held'
+      // an attempt before may have done it, whose word was lost
+      if (isInDoubt && (await hasOutcome(scope, claim, outcome))) return 'held'
       warn(`The outcome of ${name} was not recorded: ${result.status}.`)
-      return false
+      return isInDoubt ? 'unknown' : 'lost'
     } catch (error) {
+      isInDoubt = true
       warn(`The outcome of ${name} could not be recorded (attempt ${attempt}).`, error)
     }
   }
-  return false
+  return 'unknown'
+}
+
+/** Whether this is how the call ended, as a repeat of the answer would be told. */
+async function hasOutcome({ settings }: RunScope, { ref }: Claim, outcome: ToolOutcome): Promise<boolean> {
+  const { state } = (await settings.approvals.ledger.lookup(ref)) ?? {}
+  return state?.phase === 'done' && !state.late && state.outcome.type === outcome.type
 }
 
 /** What the audit trail calls a claim by. */

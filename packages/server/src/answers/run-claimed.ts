@@ -11,6 +11,7 @@ import { logThrown, toolFailed } from '../tools/tool-errors.js'
 import type { AgentTool } from '../tools/toolkit.js'
 import { auditNames, type Claim, complete, keepLease, record } from './claim.js'
 import { decidedFor } from './decided.js'
+import type { Refusal } from './refusals.js'
 import type { Resolution } from './resolution.js'
 import { reasonNotToStart } from './start.js'
 import { interruptedOutcome, toStored, type Unstarted, unstartedOutcome } from './stored-outcome.js'
@@ -73,9 +74,11 @@ async function handOut(scope: RunScope, claimed: ClaimedCall): Promise<Resolutio
   const { site } = verdict
   const decided = decidedFor(scope, verdict, answer)
   const claim = claimOf(claimed)
-  const isHeld = await record(scope, claim, { type: 'handed-out', arguments: call.canonical })
+  const recorded = await record(scope, claim, { type: 'handed-out', arguments: call.canonical })
+  // who is told that it was interrupted must not get it later: the same answer again gets what the ledger has then
+  if (recorded === 'unknown') return { kind: 'refused', site, refusal: unknownHandOut(claim) }
   const end = { event: 'completed', ...auditNames(claim) } as const
-  if (!isHeld) {
+  if (recorded !== 'held') {
     await audit(scope, { ...end, outcome: 'interrupted' })
     return { kind: 'result', site, outcome: interruptedOutcome(), decided }
   }
@@ -83,6 +86,12 @@ async function handOut(scope: RunScope, claimed: ClaimedCall): Promise<Resolutio
   if (call.tool.location === 'provider') return { kind: 'forwarded', site, decided }
   await audit(scope, { ...end, outcome: 'handed-out' })
   return { kind: 'handed-out', site, input: call.args, decided }
+}
+
+function unknownHandOut({ ref: { approvalId } }: Claim): Refusal {
+  const message =
+    'The ledger did not say in time whether the call is handed out; send the answer again later.'
+  return { approvalId, code: 'ledger-unavailable', message, fate: 'open' }
 }
 
 function execute(
