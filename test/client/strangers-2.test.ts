@@ -63,6 +63,7 @@ describe('a stored record that is none', () => {
     'arguments that are no text': record({}, { arguments: { path: '/a' } }),
     'a last run that is null': record({ run: null }),
     'a last run whose calls are no list': record({ run: { runId: 'r', pendingToolCallIds: 5 } }),
+    'two messages of one id': record({ messages: [said('m', 'one'), said('m', 'two')] }),
     'a text in its place': 'not a record',
   }
 
@@ -118,5 +119,24 @@ describe('a stored record that is none', () => {
     expect(empty.errors).toEqual([])
     await empty.client.sendMessage('hello')
     expect(empty.save).toHaveBeenCalled()
+  })
+})
+
+describe('a list of messages with one id twice', () => {
+  const twice = [said('a', 'first'), said('b', 'between'), said('a', 'second')]
+  const refusal = expect.objectContaining({
+    code: 'invalid-argument',
+    message: expect.stringMatching(/messages\[2\].*"a".*messages\[0\]/),
+    data: { at: 2, id: 'a', first: 0 },
+  })
+
+  test('is refused by `setMessages`, which changes nothing', () => {
+    const client = open({ connection: scriptedConnection([]), initialMessages: [said('old', 'old')] })
+    expect(() => client.setMessages(twice)).toThrow(refusal)
+    expect(linesOf(client)).toEqual(['user: old'])
+  })
+
+  test('is refused as `initialMessages`', () => {
+    expect(() => open({ connection: scriptedConnection([]), initialMessages: twice })).toThrow(refusal)
   })
 })

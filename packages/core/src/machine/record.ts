@@ -1,7 +1,7 @@
 import { isTerminal, type UIMessage } from '../messages.js'
 import { isRecord, known } from '../value.js'
 import { retainMessages } from './cells.js'
-import { isMessage, loadMessages } from './load.js'
+import { isMessage, loadMessages, repeatOf } from './load.js'
 import { readMessages } from './read.js'
 import type { CallCell, ChatState, FinishedRun, InterruptCell, MoreSteps, QueuedMessage } from './state.js'
 
@@ -55,7 +55,7 @@ export function isThreadRecord(value: unknown): value is ThreadRecord {
   if (!areIds(unsentOutputs)) return false
   if (run !== undefined && !(isRecord(run) && areIds(run.pendingToolCallIds ?? []))) return false
   if (!Array.isArray(queue) || !queue.every((item) => isRecord(item) && isMessage(item.message))) return false
-  return Array.isArray(messages) && messages.every(isMessage)
+  return Array.isArray(messages) && messages.every(isMessage) && !repeatOf(messages)
 }
 
 function isKeptInterrupt(item: unknown): boolean {
