@@ -1,4 +1,4 @@
-import { type Message, toAGUIMessages } from '@countersign/core'
+import { type Message, readMirror, toAGUIMessages } from '@countersign/core'
 import { expect, test } from 'vitest'
 import {
   args,
@@ -361,4 +361,12 @@ test('several calls of one id in one message survive a snapshot', () => {
   chat.do({ type: 'MESSAGES_SNAPSHOT', messages: [assistant('a1', 'x', 'c', 'c')] })
   expect(chat.calls('c')).toHaveLength(2)
   expect(chat.state.open.size).toBe(2)
+})
+
+test('a tab that comes while a message with a repeated id streams hears the rest of it in its own place', () => {
+  const [chat, other] = [new Chat(), new Chat()]
+  chat.do(says('u1'), ...text('m1', 'one'), says('u2'), textStart('m1'), textDelta('m1', 'tw'))
+  other.do({ type: 'mirror', state: readMirror(chat.state) }, textDelta('m1', 'o'), textEnd('m1'))
+  expect(other.messages.map(({ id }) => id)).toEqual(['u1', 'm1', 'u2', 'm1-2'])
+  expect(other.message('m1-2').parts).toEqual([{ type: 'text', text: 'two' }])
 })

@@ -281,8 +281,9 @@ test('a stored record never sends anything: finished calls with any delivery', (
   expect([hasUnsentAnswer(chat.state), chat.state.unsent.size]).toEqual([false, 0])
 })
 
-test('loading the same id twice keeps the first; frozen messages can be loaded', () => {
-  const messages = [user('u1', 'one'), user('u1', 'two')].map((message) => Object.freeze(message))
+test('loading the same id twice is refused; frozen messages can be loaded', () => {
+  const messages = [Object.freeze(user('u1', 'one'))]
+  expect(() => load([...messages, user('u1', 'two')])).toThrow('its id "u1" is that of messages[0]')
   const chat = load(messages)
   expect(chat.messages).toEqual([messages[0]])
   const [before] = chat.messages

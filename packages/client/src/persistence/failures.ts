@@ -14,6 +14,15 @@ export function corrupt(threadId: string, movedTo: string, damage: Damage, cause
   return new CountersignError('persistence-corrupt', message, { threadId, movedTo, reason: damage }, cause)
 }
 
+/** For a storage of the application's own, which has no place to move it to. */
+export function noRecord(threadId: string, { version }: { readonly version?: unknown }): CountersignError {
+  if (typeof version === 'number' && version > 1) return newerVersion(threadId, version)
+  const message =
+    'What `load` gave is no ThreadRecord. Nothing of it was restored, it is left as it is, and the conversation is not kept meanwhile. ' +
+    'Repair what is stored, or `remove(threadId)`, and reload.'
+  return new CountersignError('persistence-corrupt', message, { threadId, reason: 'wrong-form' })
+}
+
 export function newerVersion(threadId: string, version: number): CountersignError {
   const message =
     `What is stored of this thread was written by a newer version of this package (form ${version}) and is left as it is; the conversation ` +

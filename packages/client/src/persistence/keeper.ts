@@ -1,5 +1,5 @@
-import { CountersignError, isCountersignError, readRecord } from '@countersign/core'
-import { tooSlow } from './failures.js'
+import { CountersignError, isCountersignError, isThreadRecord, readRecord } from '@countersign/core'
+import { noRecord, tooSlow } from './failures.js'
 import type { KeptSession, Limits, Persistence } from './persistence.js'
 
 /** The longest delay (ms) a timer takes. */
@@ -48,9 +48,13 @@ export class Keeper {
 
   async #load(): Promise<void> {
     try {
-      const record = await this.#inTime(this.#persistence.load(this.#session.threadId))
-      this.#unreadable = false
-      if (record && !this.ready) this.#session.dispatch({ type: 'restore', record })
+      const { threadId } = this.#session
+      const record = await this.#inTime(this.#persistence.load(threadId))
+      // Checked here, whatever the storage: half a conversation may withdraw a question that nobody was shown.
+      const damage = record && !isThreadRecord(record) ? noRecord(threadId, record) : undefined
+      this.#unreadable = damage !== undefined
+      if (damage) this.#session.failed(damage)
+      else if (record && !this.ready) this.#session.dispatch({ type: 'restore', record })
     } catch (cause) {
       const error = toError(cause, 'The stored conversation could not be read; it was left as it is.')
       // What is there may be whole: nothing is written over it. Damage was moved aside.

@@ -121,6 +121,7 @@ const mirror = shape({
       inDoubt: optional(flag),
     }),
   ),
+  repeats: optional(list((value) => Array.isArray(value) && text(value[0]) && count(value[1]))),
   unsent: list(place),
   run,
   subagents: list(shape({ id: text, name: optional(text), parents: optional(list(shape({ id: text }))) })),

@@ -134,6 +134,8 @@ function setOrder(state: ChatState, order: MessageCell[]): void {
   })
   state.order = order
   state.turn = turn
+  // names may be free again
+  state.repeats.clear()
   orderChanged(state)
 }
 

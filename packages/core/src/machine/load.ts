@@ -11,13 +11,33 @@ import { isToolCallState } from './transitions.js'
 /**
  * The messages, if that is what they are. For what an application hands in: a mistake is told before anything changes.
  *
- * @throws CountersignError `invalid-argument` for anything else than a list of UI messages, each with `id`, `role` and `parts`.
+ * @throws CountersignError `invalid-argument` for anything else than a list of UI messages, each with `id`, `role` and `parts`, and an `id`
+ * of its own.
  */
 export function checkMessages(messages: readonly UIMessage[]): readonly UIMessage[] {
   const at = Array.isArray(messages) ? messages.findIndex((message) => !isMessage(message)) : 0
-  if (at < 0) return messages
+  if (at < 0) {
+    const again = repeatOf(messages)
+    if (!again) return messages
+    const { at, id, first } = again
+    const message = `messages[${at}]: its id "${id}" is that of messages[${first}]. Give each an id of its own. Nothing was changed.`
+    throw new CountersignError('invalid-argument', message, again)
+  }
   const message = `messages[${at}]: not a list of messages, each with id, role and parts. Nothing was changed.`
   throw new CountersignError('invalid-argument', message, { at })
+}
+
+/** The first message that has the id of one before it. */
+export function repeatOf(
+  messages: readonly UIMessage[],
+): { readonly at: number; readonly id: string; readonly first: number } | undefined {
+  const places = new Map<string, number>()
+  for (const [at, { id }] of messages.entries()) {
+    const first = places.get(id)
+    if (first !== undefined) return { at, id, first }
+    places.set(id, at)
+  }
+  return undefined
 }
 
 /** Whether a value has the form of a message. */

@@ -36,11 +36,10 @@ export const messageSteps = {
   },
   TEXT_MESSAGE_START(state, event) {
     const { messageId: id, role = 'assistant', name } = event
-    const cell =
-      role === 'assistant'
-        ? assistantMessage(state, id, event)
-        : plainMessage(state, id, role === 'user' ? role : 'system', event)
-    if (!cell) return 'illegal-step'
+    const present = meant(state, id)
+    // AG-UI: nothing turns an activity into a text. One of an earlier turn only has the same number.
+    if (present?.turn === state.turn && isActivity(present)) return 'illegal-step'
+    const cell = messageFor(state, id, event, role === 'developer' ? 'system' : role)
     cell.streaming = true
     if (name !== undefined || role === 'developer') {
       const speaker = known({ name, role: role === 'developer' ? role : undefined })
@@ -51,7 +50,7 @@ export const messageSteps = {
   },
   TEXT_MESSAGE_CONTENT(state, event) {
     const { messageId, delta } = event
-    const cell = state.messages.get(messageId)
+    const cell = meant(state, messageId)
     if (!cell?.streaming) return cell ? 'illegal-step' : 'unknown-id'
     describe(state, cell, event)
     if (delta === '') return undefined
@@ -61,7 +60,7 @@ export const messageSteps = {
     return undefined
   },
   TEXT_MESSAGE_END(state, event) {
-    const cell = state.messages.get(event.messageId)
+    const cell = meant(state, event.messageId)
     if (!cell?.streaming) return cell ? 'illegal-step' : 'unknown-id'
     cell.streaming = false
     describe(state, cell, event)
@@ -70,11 +69,9 @@ export const messageSteps = {
   /** Reasoning belongs to the message it names, else to the assistant message that follows it. */
   REASONING_MESSAGE_START(state, event) {
     const { messageId: id, metadata } = event
-    if (state.reasoning.has(id)) return undefined
+    if (state.reasoning.get(id)?.owner.turn === state.turn) return undefined
     const hint = string(ours(metadata).messageId)
-    const owner =
-      hint === undefined ? provisionalMessage(state, id, event) : assistantMessage(state, hint, event)
-    if (!owner) return 'illegal-step'
+    const owner = hint === undefined ? provisionalMessage(state, id, event) : messageFor(state, hint, event)
     addReasoning(state, owner, known({ id, text: '', metadata }))
     return undefined
   },
@@ -98,7 +95,7 @@ export const messageSteps = {
     const { subtype, entityId } = event
     const isMessage = subtype === 'message'
     const part = isMessage ? state.reasoning.get(entityId) : state.calls.get(entityId)
-    const cell = part ?? (isMessage && state.messages.get(entityId))
+    const cell = part ?? (isMessage && meant(state, entityId))
     if (!cell) return isMessage && sealResult(state, event) ? undefined : 'unknown-id'
     // AG-UI: an activity holds none.
     if ('parts' in cell && isActivity(cell)) return 'unknown-id'
@@ -120,7 +117,6 @@ export const messageSteps = {
       return undefined
     }
     const cell = known ?? newMessage(state, id, 'assistant', event)
-    if (!cell) return 'illegal-step'
     setActivity(state, cell, activityType, content)
     // AG-UI: it is the activity of whoever replaced it last.
     const { subagent } = subagentMetadata(state, event) ?? {}
@@ -146,8 +142,8 @@ export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
     ? event.value
     : {}
   if (typeof messageId !== 'string' || typeof id !== 'string') return undefined
-  const owner = assistantMessage(state, messageId, event)
-  if (!owner) return 'illegal-step'
+  if (meant(state, messageId)?.role === 'user') return 'illegal-step'
+  const owner = messageFor(state, messageId, event)
   const more = { url: string(url), title: string(title), metadata: isRecord(metadata) ? metadata : undefined }
   owner.sources ??= new Set(owner.parts.flatMap(({ part }) => (part?.type === 'source' ? [part.id] : [])))
   if (!owner.sources.has(id)) addFixed(state, owner, known({ type: 'source' as const, id, ...more }))
@@ -155,39 +151,46 @@ export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
   return []
 }
 
-/** A message of the person or the system: a new one, or one that was closed and goes on. */
-function plainMessage(
-  state: ChatState,
-  id: string,
-  role: 'user' | 'system',
-  event: Attributed,
-): MessageCell | undefined {
-  const found = state.messages.get(id)
-  return found?.role === role ? found : newMessage(state, id, role, event)
-}
-
 /** A message whose id is new, marked with the subagent that speaks. */
-function newMessage(
-  state: ChatState,
-  id: string,
-  role: UIMessage['role'],
-  event: Attributed,
-): MessageCell | undefined {
+function newMessage(state: ChatState, id: string, role: UIMessage['role'], event: Attributed): MessageCell {
   const metadata = subagentMetadata(state, event)
-  return state.messages.has(id) ? undefined : addMessage(state, { id, role, ...(metadata && { metadata }) })
+  return addMessage(state, { id, role, ...(metadata && { metadata }) })
 }
 
 /**
- * The assistant message with that id, made where there is none; `undefined` where the id belongs to what the person said. Reasoning
- * of the same speaker that came before it becomes its beginning.
+ * The message of that id in the present turn, made where there is none. Some servers number anew with every run: what the person said
+ * after it has closed a message, so the same id is another message then, under the next free name (`m1-2`), as is an id that something
+ * else has. Reasoning of the same speaker that came before an assistant message becomes its beginning. `atEnd`: it has to be the last.
  */
-export function assistantMessage(state: ChatState, id: string, event: Attributed): MessageCell | undefined {
-  const found = state.messages.get(id)
-  if (found) return found.role === 'assistant' && !isActivity(found) ? found : undefined
+export function messageFor(
+  state: ChatState,
+  id: string,
+  event: Attributed,
+  role: UIMessage['role'] = 'assistant',
+  atEnd = false,
+): MessageCell {
   const last = state.order.at(-1)
-  if (!isOpenTo(last, event)) return newMessage(state, id, 'assistant', event)
-  renameMessage(state, last, id)
-  return last
+  for (let n = (!atEnd && state.repeats.get(id)) || 1; ; n++) {
+    const name = nameOf(id, n)
+    const found = state.messages.get(name)
+    if (found && (found.role !== role || found.turn !== state.turn || isActivity(found))) continue
+    if (found && atEnd && found !== last) continue
+    // Noted, since going through the names with every delta would cost the square of a long conversation.
+    if (n > 1 && !atEnd) state.repeats.set(id, n)
+    if (found) return found
+    if (role !== 'assistant' || !isOpenTo(last, event)) return newMessage(state, name, role, event)
+    renameMessage(state, last, name)
+    return last
+  }
+}
+
+/** The message that a stream means by an id. */
+export function meant({ messages, repeats }: ChatState, id: string): MessageCell | undefined {
+  return messages.get(nameOf(id, repeats.get(id) ?? 1))
+}
+
+function nameOf(id: string, n: number): string {
+  return n === 1 ? id : `${id}-${n}`
 }
 
 /** Whether a message holds only reasoning so far, of the one who speaks now. */
@@ -196,11 +199,12 @@ function isOpenTo(cell: MessageCell | undefined, { subagentRunId }: Attributed):
 }
 
 /** The message that reasoning waits in for the message it belongs to. */
-function provisionalMessage(state: ChatState, id: string, event: Attributed): MessageCell | undefined {
+function provisionalMessage(state: ChatState, id: string, event: Attributed): MessageCell {
   const last = state.order.at(-1)
   if (isOpenTo(last, event)) return last
-  const cell = newMessage(state, id, 'assistant', event)
-  if (cell) cell.provisional = true
+  const count = state.order.length
+  const cell = messageFor(state, id, event)
+  if (state.order.length > count) cell.provisional = true
   return cell
 }
 

@@ -26,6 +26,8 @@ export interface MirrorState {
   /** What messages and calls keep beside what is shown. */
   readonly live: readonly LiveMessage[]
   readonly calls: readonly LiveCall[]
+  /** Ids of messages that were used again. Absent from a tab of an older version. */
+  readonly repeats?: readonly (readonly [id: string, n: number])[]
   readonly interrupts: readonly Omit<InterruptCell, 'kind'>[]
   readonly queue: readonly QueuedMessage[]
   readonly unsent: readonly Place[]
@@ -76,6 +78,7 @@ export function readMirror(state: ChatState): MirrorState {
     messages: readMessages(state),
     live: order.filter(isLive).map(readLive),
     calls: calls.map(readCall),
+    repeats: [...state.repeats],
     interrupts: [...state.interrupts.values()].map(({ kind: _, ...cell }) => cell),
     queue: state.queue,
     unsent: [...state.unsent].map(placeOf),
@@ -121,6 +124,7 @@ export const mirrorSteps = {
     retainMessages(state, () => false)
     for (const message of mirror.messages) loadMessage(state, message, (part) => part)
     for (const live of mirror.live) reviveMessage(state, live)
+    for (const [id, n] of mirror.repeats ?? []) state.repeats.set(id, n)
     for (const call of state.open) {
       if (call.state === 'awaiting-input' || call.state === 'input-streaming') reopen(call)
     }

@@ -1,7 +1,7 @@
 import { isTerminal, type UIMessage } from '../messages.js'
 import { isRecord, known } from '../value.js'
 import { retainMessages } from './cells.js'
-import { isMessage, loadMessages } from './load.js'
+import { isMessage, loadMessages, repeatOf } from './load.js'
 import { readMessages } from './read.js'
 import type { CallCell, ChatState, FinishedRun, InterruptCell, MoreSteps, QueuedMessage } from './state.js'
 
@@ -48,14 +48,22 @@ export function readRecord(state: ChatState): ThreadRecord {
 /** Whether a stored value has the form of a record. What a message holds is as trustworthy as where it was stored. */
 export function isThreadRecord(value: unknown): value is ThreadRecord {
   if (!isRecord(value) || value.version !== 1) return false
-  const { messages, unsentOutputs, ready, interrupts, queue } = value
+  const { messages, unsentOutputs, ready, interrupts, queue, run } = value
   if (!Array.isArray(ready) || !ready.every((item) => isRecord(item) && typeof item.id === 'string'))
     return false
-  if (!Array.isArray(interrupts) || !interrupts.every((item) => isRecord(item) && isRecord(item.interrupt)))
-    return false
-  if (!Array.isArray(unsentOutputs) || !unsentOutputs.every((id) => typeof id === 'string')) return false
+  if (!Array.isArray(interrupts) || !interrupts.every(isKeptInterrupt)) return false
+  if (!areIds(unsentOutputs)) return false
+  if (run !== undefined && !(isRecord(run) && areIds(run.pendingToolCallIds ?? []))) return false
   if (!Array.isArray(queue) || !queue.every((item) => isRecord(item) && isMessage(item.message))) return false
-  return Array.isArray(messages) && messages.every(isMessage)
+  return Array.isArray(messages) && messages.every(isMessage) && !repeatOf(messages)
+}
+
+function isKeptInterrupt(item: unknown): boolean {
+  return isRecord(item) && isRecord(item.interrupt) && typeof item.interrupt.id === 'string'
+}
+
+function areIds(value: unknown): boolean {
+  return Array.isArray(value) && value.every((id) => typeof id === 'string')
 }
 
 /** The step that takes a record over in the place of what is there. Nothing runs and nothing is sent because of it. */

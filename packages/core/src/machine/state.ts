@@ -22,6 +22,8 @@ import { newMemory, type PatchMemory } from './owned.js'
 export interface ChatState {
   order: MessageCell[]
   readonly messages: Map<string, MessageCell>
+  /** Ids of messages that a stream has used again: under which name the latest stands (`m1`: 2 is `m1-2`). */
+  readonly repeats: Map<string, number>
   /** The latest call with that id. Some providers repeat ids: those before it are found through `earlier`. */
   readonly calls: Map<string, CallCell>
   readonly approvals: Map<string, CallCell>
@@ -245,6 +247,7 @@ export function createChatState({ applyPatch, moreSteps = {} }: ChatStateOptions
     moreSteps,
     order: [],
     messages: new Map(),
+    repeats: new Map(),
     calls: new Map(),
     approvals: new Map(),
     open: new Set(),

@@ -16,9 +16,9 @@ import type { ToolOutput } from './acts.js'
 import { clearDoubt, doubt, setApproval } from './approvals.js'
 import { addCall, addDone, findCall, grow, moveCall, takeRepeat, touch } from './cells.js'
 import { effectsOf, type Outcome, type StepTable } from './effects.js'
-import { type Attributed, assistantMessage } from './message-events.js'
+import { meant, messageFor } from './message-events.js'
 import { mergeOurs } from './owned.js'
-import type { CallCell, ChatState, MessageCell } from './state.js'
+import type { CallCell, ChatState } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
 /** The steps of a tool call: its arguments, and its result, from the server or from here. */
@@ -29,7 +29,8 @@ export const callSteps = {
     const parent = parentOf(state, event)
     const isSame = before && isSameCall(state, before, parent)
     if (isSame && goesOn(state, before, name)) return undefined
-    const owner = placeOf(state, parent ?? id, event, parent !== undefined)
+    // One that nobody named has to be the last.
+    const owner = messageFor(state, parent ?? id, event, 'assistant', parent === undefined)
     const call = addCall(state, owner, { id, name, metadata: subagentMetadata(state, event) })
     call.reader = createJsonReader()
     describeCall(state, call, metadata)
@@ -108,7 +109,7 @@ export const callSteps = {
 
 /** Some servers name the message of the person that led to a call; it is not that message's call. */
 function parentOf(state: ChatState, { parentMessageId: id }: ToolCallStartEvent): string | undefined {
-  const parent = state.messages.get(id ?? '')
+  const parent = meant(state, id ?? '')
   return parent && parent.role !== 'assistant' ? undefined : id
 }
 
@@ -127,7 +128,7 @@ function describeCall(state: ChatState, call: CallCell, metadata: Record<string,
  */
 function isSameCall(state: ChatState, call: CallCell, parentMessageId: string | undefined): boolean {
   const { owner } = call
-  const isHere = parentMessageId === undefined || owner.id === parentMessageId
+  const isHere = parentMessageId === undefined || owner === meant(state, parentMessageId)
   return isHere && owner.turn === state.turn && !isTerminal(call.state)
 }
 
@@ -158,22 +159,10 @@ function branchOff(state: ChatState, before: CallCell, delta: string): Outcome {
   const { id, name, owner } = before
   const told = before.arguments.slice(0, before.replay) + delta
   before.replay = undefined
-  const place = placeOf(state, owner.id, {}, false)
+  const place = messageFor(state, owner.id, {}, 'assistant', true)
   const call = addCall(state, place, { id, name, arguments: told, state: 'input-streaming' })
   reopen(call)
   return doubt(state, before)
-}
-
-/** The message for a new call: the one with that id, if it can be it. One that nobody named has to be the last. */
-function placeOf(state: ChatState, id: string, event: Attributed, isNamed: boolean): MessageCell {
-  const last = state.order.at(-1)
-  for (let n = 1; ; n++) {
-    const name = n === 1 ? id : `${id}-${n}`
-    const found = state.messages.get(name)
-    const isUsable = !found || (found.turn === state.turn && (isNamed || found === last))
-    const place = isUsable && assistantMessage(state, name, event)
-    if (place) return place
-  }
 }
 
 /** Arguments go on where they stopped. */
