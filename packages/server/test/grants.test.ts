@@ -335,17 +335,3 @@ test('S3.124 the route refuses other methods, other origins and bad ids, and kno
   const none = await grantsResponse(agent, new Request(`${url}?threadId=thread`, { method: 'DELETE' }))
   expect(await none.json()).toEqual({ revoked: 0 })
 })
-
-test('a session approval ends where the tool no longer offers one', async () => {
-  const ledger = memoryLedger()
-  const before = sender({}, { ledger })
-  const done = await reply(before.agent, await speak(before.agent, [], 'a'), {
-    approved: true,
-    scope: 'session',
-  })
-  const same = sender({}, { ledger })
-  expect((await speak(same.agent, done.history, 'b')).asked).toEqual([])
-  const redeployed = sender({ scopes: ['once'] }, { ledger })
-  expect((await speak(redeployed.agent, done.history, 'c')).asked.length).toBe(1)
-  expect(redeployed.runs).toEqual([])
-})

@@ -229,7 +229,7 @@ function messageOf({ settings }: RunScope, { tool, name, input }: ReadyCall): st
 function masked(call: ReadyCall, redact: (input: never) => unknown): unknown {
   const shown = redact(copyOf(call.input) as never)
   if (ignoreRejection(shown)) throw new Error(`redact of ${call.name} must answer at once, not a promise.`)
-  return otherThanAsked(call, shown)?.value
+  return otherThanAsked(call, JSON.parse(JSON.stringify(shown) ?? 'null'))?.value
 }
 
 /** What the person may choose. Without a subject a session has no owner, so only `once` is offered. */

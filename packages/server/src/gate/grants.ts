@@ -6,7 +6,6 @@ import type { Ledger, LedgerAnswer } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
 import type { ReadyCall } from '../tools/call.js'
-import { termsOf } from './terms.js'
 
 /**
  * Whether a session grant stands that lets a call run. `use` takes one use of it, and is the last thing before the start: a revocation that
@@ -16,8 +15,6 @@ import { termsOf } from './terms.js'
 export async function hasGrant(scope: RunScope, call: ReadyCall, purpose: 'look' | 'use'): Promise<boolean> {
   // a provider asks about each call anew
   if (scope.owner === null || call.tool.location === 'provider') return false
-  // the tool may have been redeployed since: what it does not offer now does not stand
-  if (!termsOf(call.tool).scopes.includes('session')) return false
   const { ledger } = scope.settings.approvals
   try {
     const { epoch } = scope.settings.approvals
