@@ -16,7 +16,7 @@ export interface RowNow extends LedgerEntry {
 }
 
 /** How long a revision that nobody uses is kept. What was forgotten differs from what was read, and so refuses. */
-export const REVISION_MS = 35 * 24 * 60 * 60 * 1000
+const REVISION_MS = 35 * 24 * 60 * 60 * 1000
 
 /** All keys of an owner lie in one slot of a cluster, so that one script may use several. */
 export function ownerKey(prefix: string, owner: Owner, ...rest: readonly string[]): string {
@@ -29,7 +29,7 @@ export function revisionKey(prefix: string, owner: Owner): string {
 }
 
 /** A number that nobody has used before, for a revision. */
-export function newRevision(): string {
+function newRevision(): string {
   const [high = 0, low = 0] = globalThis.crypto.getRandomValues(new Uint32Array(2))
   return String((high % 0x100000) * 0x100000000 + low + 1)
 }
