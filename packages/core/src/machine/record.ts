@@ -1,5 +1,5 @@
 import { isTerminal, type UIMessage } from '../messages.js'
-import { isRecord, known } from '../value.js'
+import { isRecord, omitUndefined } from '../value.js'
 import { retainMessages } from './cells.js'
 import { isMessage, loadMessages } from './load.js'
 import { readMessages } from './read.js'
@@ -63,7 +63,7 @@ export const restoreSteps = {
   restore(state, { record }) {
     retainMessages(state, () => false)
     state.unsent.clear()
-    if (state.run.phase === 'idle') state.run = known({ phase: 'idle' as const, last: record.run })
+    if (state.run.phase === 'idle') state.run = omitUndefined({ phase: 'idle' as const, last: record.run })
     loadMessages(state, record.messages)
     const outputs = [...record.unsentOutputs]
     const ready = [...record.ready]
