@@ -1,6 +1,6 @@
 import type { UIMessage } from '../messages.js'
 import type { EventOf } from '../protocol/events.js'
-import { isRecord, omitUndefined, getCountersignMetadata, string } from '../value.js'
+import { isRecord, omitUndefined, getCountersignMetadata, asString } from '../value.js'
 import {
   addDone,
   addFixed,
@@ -71,7 +71,7 @@ export const messageSteps = {
   REASONING_MESSAGE_START(state, event) {
     const { messageId: id, metadata } = event
     if (state.reasoning.has(id)) return undefined
-    const hint = string(getCountersignMetadata(metadata).messageId)
+    const hint = asString(getCountersignMetadata(metadata).messageId)
     const owner =
       hint === undefined ? provisionalMessage(state, id, event) : assistantMessage(state, hint, event)
     if (!owner) return 'illegal-step'
@@ -148,7 +148,7 @@ export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
   if (typeof messageId !== 'string' || typeof id !== 'string') return undefined
   const owner = assistantMessage(state, messageId, event)
   if (!owner) return 'illegal-step'
-  const more = { url: string(url), title: string(title), metadata: isRecord(metadata) ? metadata : undefined }
+  const more = { url: asString(url), title: asString(title), metadata: isRecord(metadata) ? metadata : undefined }
   owner.sources ??= new Set(owner.parts.flatMap(({ part }) => (part?.type === 'source' ? [part.id] : [])))
   if (!owner.sources.has(id)) addFixed(state, owner, omitUndefined({ type: 'source' as const, id, ...more }))
   owner.sources.add(id)
