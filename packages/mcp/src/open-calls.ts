@@ -9,8 +9,8 @@ export interface OpenCall {
 
 /**
  * The calls that are under way on one connection. MCP does not say which of them a question of the server belongs to, so only where all
- * are of one run it is known whom to ask. A call that was left counts on: its server may ask later, and its person is the only one who may
- * be asked on this connection from then on.
+ * are of one run it is known whom to ask. The server may still be running a call that was left, and may ask about it later. From then on
+ * only the person who left it is asked on this connection.
  */
 export interface OpenCalls {
   during<T>(call: OpenCall, work: () => Promise<T>): Promise<T>
@@ -22,7 +22,7 @@ export interface OpenCalls {
 
 export function createOpenCalls(): OpenCalls {
   const open = new Set<OpenCall>()
-  /** Who left a call that the server may still be at work on, and ask about. Two of them are as many as a hundred: nobody is both. */
+  /** People who left a call that the server may still be running. With two of them nobody can be asked, so two are enough. */
   const left = new Set<string | undefined>()
   return {
     async during(call, work) {
@@ -49,7 +49,7 @@ export function createOpenCalls(): OpenCalls {
   }
 }
 
-/** Stopped, or out of time: MCP tells the server so, but not us whether it has ended. */
+/** Whether a call was stopped or timed out. MCP does not tell the client when the server has finished with it. */
 function wasLeft({ context: { signal }, clock }: OpenCall): boolean {
   return signal.aborted || clock.signal.aborted
 }

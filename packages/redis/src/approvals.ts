@@ -78,7 +78,7 @@ return false`
 
 /**
  * KEYS: row, the thread's open rows. ARGV: the state to replace, the new one, lifetime, the row's entry in the list, how its being open
- * changes, when it is too late. What comes later than that was given up by whoever sent it, and must not happen behind his back.
+ * changes, the latest time to write. After that time the sender has reported a failure, so the write must not happen.
  */
 const REPLACE = `
 local time = redis.call('TIME')
@@ -114,10 +114,10 @@ return rows`
 /** Calls that one script looks up: Redis answers nobody else meanwhile. */
 const CALLS_AT_ONCE = 500
 
-/** How long one who takes a claim back waits before he tries again. */
+/** Milliseconds between two attempts to take a claim back. */
 const AGAIN_MS = 500
 
-/** Where a claim was sent of which nobody knows whether Redis has it. */
+/** A claim that was sent, but may not have reached Redis. */
 interface Sent {
   readonly holder: string
   /** What it replaces. */
@@ -216,8 +216,8 @@ export function redisApprovals(redis: Redis, maxOpenBytes: number) {
   }
 
   /**
-   * Takes a claim back that nobody will use: whoever made it was told that it was not made. Tries while its lease lasts, since Redis may
-   * be out of reach; this keeps no process alive.
+   * Takes back a claim whose sender was told that it failed. Retries until the lease ends, since Redis may be unreachable. Does not keep
+   * the process alive.
    */
   async function takeBack(ref: ApprovalRef, sent: Sent): Promise<void> {
     while (performance.now() < sent.end) {

@@ -113,7 +113,7 @@ export function redisAnswerChannel(
       const channel = `${redis.prefix}listening:${unguessable()}`
       const stop = await messages.listen(channel, (message) => {
         const { id, entries, context }: Parcel = JSON.parse(message)
-        // a reply that cannot be sent is one that was not given: whoever waits is told so when his time is over
+        // if the reply cannot be sent, the sender of the answer runs into its time limit
         void received(receive, entries, context)
           .then((delivery) => reply(id, delivery))
           .catch(() => {})

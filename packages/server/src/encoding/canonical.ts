@@ -2,7 +2,7 @@ import { parseStrictJson } from '@countersign/core'
 import canonicalize from 'canonicalize'
 
 /** How deep a JSON value may nest. */
-const MAX_JSON_DEPTH = 64
+export const MAX_JSON_DEPTH = 64
 
 export type ArgumentsReading =
   /** `value` is the parse of `canonical`: what runs is exactly what is signed. */

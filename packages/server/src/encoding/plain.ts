@@ -1,14 +1,12 @@
-/** How deep a value may nest, as in `canonicalJson`. */
-const MAX_DEPTH = 64
+import { MAX_JSON_DEPTH } from './canonical.js'
 
 /**
- * A value as JSON can say it, for what a schema or a mask makes of arguments. A Date, a URL and whatever else has a `toJSON` is what that
- * gives; a BigInt and a number that is not finite are their digits; a Map is a list of pairs, a Set a list, a RegExp its text.
+ * Converts what a schema returned to JSON, so that it can be shown and bound. An object with a `toJSON` method (a Date, a URL) becomes the
+ * result of that method. A BigInt, NaN or Infinity becomes its text, a Map a list of pairs, a Set a list, a RegExp its source.
  *
- * @throws TypeError for what it cannot say: a function, a symbol, a cycle, or an instance of a class without `toJSON`. What nobody can
- * read must not be approved.
+ * @throws TypeError for a function, a symbol, a cycle, or an instance of a class without `toJSON`: nobody could read it before approving.
  */
-export function plainOf(value: unknown, levels = MAX_DEPTH): unknown {
+export function plainOf(value: unknown, levels = MAX_JSON_DEPTH): unknown {
   switch (typeof value) {
     case 'bigint':
       return String(value)
@@ -19,7 +17,7 @@ export function plainOf(value: unknown, levels = MAX_DEPTH): unknown {
       throw new TypeError(`a ${typeof value} cannot be shown`)
     case 'object':
       if (value === null) return null
-      if (levels === 0) throw new TypeError(`it nests deeper than ${MAX_DEPTH} levels`)
+      if (levels === 0) throw new TypeError(`it nests deeper than ${MAX_JSON_DEPTH} levels`)
       return plainObject(value, levels - 1)
     default:
       return value

@@ -160,9 +160,9 @@ export async function bindingOf(call: ReadyCall, gate: GateContext): Promise<str
 }
 
 /**
- * What the schema or a mask made of the arguments, as JSON, where it says something else than the model's.
+ * What the schema or the mask returned, as JSON, if it differs from the model's arguments.
  *
- * @throws Error where JSON cannot say it: what cannot be shown and bound is not asked about.
+ * @throws Error if it cannot be converted to JSON: a value that cannot be shown and bound must not be approved.
  */
 function otherThanAsked(call: ReadyCall, made: unknown): { readonly value: unknown } | undefined {
   const value = plainOf(made) ?? null
