@@ -33,8 +33,12 @@ export async function bundleForNode(entry, folder) {
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    // binaries, and packages with parts in CommonJS: these stay imports
-    external: ['@photostructure/sqlite', 'redis', '@modelcontextprotocol/sdk', 'ws'],
+    // a binary
+    external: ['@photostructure/sqlite'],
+    // what is built in may be CommonJS, which asks for Node's modules by `require`
+    banner: {
+      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url)",
+    },
     logLevel: 'error',
     plugins: [fromSources],
   })

@@ -3,6 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { publint } from 'publint'
+import { formatMessage } from 'publint/utils'
 import ts from 'typescript'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { full } from './full.js'
@@ -40,6 +42,9 @@ const required = entries.filter(({ commonJs }) => commonJs)
 
 const exec = promisify(execFile)
 
+/** The packages as they would be published. */
+const tarballs: string[] = []
+
 async function run(command: string, args: string[], cwd = project): Promise<void> {
   try {
     await exec(command, args, { cwd, shell: process.platform === 'win32' && command === 'npm' })
@@ -61,10 +66,14 @@ beforeAll(async () => {
   const { packageManager } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const pnpm = ['exec', '--yes', `--package=${packageManager}`, '--', 'pnpm']
   await run('npm', [...pnpm, '-r', '--filter', './packages/*', 'pack', '--pack-destination', project], root)
-  const tarballs = readdirSync(project).filter((file) => file.endsWith('.tgz'))
+  tarballs.push(
+    ...readdirSync(project)
+      .filter((file) => file.endsWith('.tgz'))
+      .map((file) => join(project, file)),
+  )
   writeFileSync(join(project, 'package.json'), JSON.stringify({ private: true }))
   const quiet = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline', '--no-package-lock']
-  await run('npm', ['install', ...quiet, ...tarballs.map((file) => join(project, file)), ...frameworkTypes()])
+  await run('npm', ['install', ...quiet, ...tarballs, ...frameworkTypes()])
 })
 
 afterAll(() => rmSync(project, { recursive: true, force: true }))
@@ -74,6 +83,19 @@ test('the packed packages contain what was built, a license and a readme, and no
     const files = readdirSync(join(project, 'node_modules', name)).filter((file) => file !== 'node_modules')
     expect([name, ...files.toSorted()]).toEqual([name, 'LICENSE', 'README.md', 'dist', 'package.json'])
   }
+})
+
+test('publint has nothing to say against the packed packages', async () => {
+  const complaints = []
+  for (const file of tarballs) {
+    const { buffer, byteOffset, byteLength } = readFileSync(file)
+    const tarball = buffer.slice(byteOffset, byteOffset + byteLength)
+    const { messages, pkg } = await publint({ pack: { tarball }, strict: true })
+    const serious = messages.filter(({ type }) => type !== 'suggestion')
+    complaints.push(...serious.map((message) => `${pkg.name}: ${formatMessage(message, pkg)}`))
+  }
+  expect(tarballs).toHaveLength(manifests.length)
+  expect(complaints).toEqual([])
 })
 
 test('the packed packages name one another by version', () => {

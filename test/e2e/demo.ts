@@ -103,6 +103,8 @@ export function launchBrowser(): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      // the address bar's lists are pages of their own: with each window they cost more than the page under test
+      '--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup',
     ],
   })
 }
