@@ -65,10 +65,12 @@ export async function fileLedger(path: string, options: FileLedgerOptions = {}):
     ttl: limit('grantTtl', options.grantTtl, 7 * 24 * 60 * 60 * 1000),
   }
   const database = await openDatabase(resolve(path), options.sqlite)
-  const id = prepareTables(database, options.id)
-  const approvals = new FileApprovals(database, maxSize, maxOpenBytes)
-  const grants = new FileGrants(database, grantLimits)
-  const trail = auditTrail(database, maxAudit)
+  const id = await prepareTables(database, options.id)
+  const { approvals, grants, trail } = await database.read(() => ({
+    approvals: new FileApprovals(database, maxSize, maxOpenBytes),
+    grants: new FileGrants(database, grantLimits),
+    trail: auditTrail(database, maxAudit),
+  }))
 
   /** One step of one row, read and written in one transaction. */
   function change<Result>(ref: ApprovalRef, unknown: Result, step: (row: LedgerEntry) => RowStep<Result>) {
@@ -96,13 +98,14 @@ export async function fileLedger(path: string, options: FileLedgerOptions = {}):
     },
 
     async lookup(ref) {
-      const row = database.read(() => approvals.get(ref))
+      const row = await database.read(() => approvals.get(ref))
       return row && entryAt(row, now())
     },
 
     async unsettled(owner, threadId) {
+      const rows = await database.read(() => approvals.unsettled(owner, threadId))
       const at = now()
-      return database.read(() => approvals.unsettled(owner, threadId)).map((row) => entryAt(row, at))
+      return rows.map((row) => entryAt(row, at))
     },
 
     async settled(owner, threadId, toolCallIds) {
@@ -157,7 +160,7 @@ function auditTrail(database: Database, max: number) {
     async *entries(): AsyncIterable<AuditEntry> {
       for (let after = 0; ; ) {
         const from = after
-        const rows = database.read(() => page.all(from, PAGE))
+        const rows = await database.read(() => page.all(from, PAGE))
         for (const row of rows) {
           const entry: AuditEntry = JSON.parse(String(column(row, 'entry')))
           yield entry
