@@ -209,20 +209,24 @@ export function hashOwner(key: CryptoKey, owner: Owner): Promise<string> {
 const utf8 = new TextEncoder()
 const SEGMENTS = /^(?<signed>cs1\.(?<kid>[\w-]+)\.(?<body>[\w-]+))\.(?<mac>[\w-]+)$/
 
+/** Of what this server no longer knows: a call may have run before its record, or its secret, was lost. */
+export const CHECK_FIRST =
+  'Whether its call has run is not known: check what it was to change before you ask again.'
+
 const REFUSALS = {
   length: ['approval-malformed', 'The approval token is too long.'],
   segments: ['approval-malformed', 'The approval token is not of the form this server issues.'],
   'mac-length': ['approval-malformed', 'The approval token is cut off or has a malformed signature.'],
   kid: [
     'approval-not-found',
-    'This server does not know the secret the approval was signed with; ask again.',
+    `This server does not know the secret the approval was signed with. ${CHECK_FIRST}`,
   ],
   signature: ['approval-tampered', 'The signature of the approval token does not fit its content.'],
   payload: ['approval-malformed', 'The approval token has missing, additional or malformed members.'],
   ap: ['approval-not-yours', 'The token was issued for another approval.'],
   aud: [
     'approval-not-yours',
-    'The approval was issued by another server, or before this one was restarted; ask again.',
+    `The approval was issued by another server, or before this one lost its ledger. ${CHECK_FIRST}`,
   ],
   th: ['approval-not-yours', 'The approval was issued in another thread.'],
   oh: ['approval-not-yours', 'The approval was issued to someone else.'],
