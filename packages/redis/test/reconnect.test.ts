@@ -1,6 +1,6 @@
 import { type RedisClient, redisAnswerChannel, redisLedger, redisRunLog } from '@countersign/redis'
 import type { ApprovalRecord } from '@countersign/server'
-import { createClient, type RedisSocketOptions } from 'redis'
+import { createClient } from 'redis'
 import { afterAll, test as anyTest, expect } from 'vitest'
 import { findRedisServer, startRedis } from '../../../scripts/redis.mjs'
 
@@ -31,8 +31,8 @@ async function start() {
   return { server, client: await connect(server.url) }
 }
 
-async function connect(url: string, more: Pick<RedisSocketOptions, 'reconnectStrategy'> = {}) {
-  const client = createClient({ url, socket: more }).on('error', () => {})
+async function connect(url: string, socket: { reconnectStrategy?: false } = {}) {
+  const client = createClient({ url, socket }).on('error', () => {})
   await client.connect()
   closers.push(() => client.destroy())
   return client

@@ -44,7 +44,8 @@ export interface FileLedger extends Ledger {
 /**
  * A ledger in an SQLite file, for the processes of one machine: approvals, grants and their revocations outlive restarts. What
  * an operation has confirmed is on the disk; a call whose process was killed is interrupted when its lease lapses, never run again
- * by itself. The file holds arguments and tokens: it is made readable for its user only. It must not lie on a network drive.
+ * by itself. While another process writes, an operation waits, up to five seconds; the rest of this process goes on. The file holds
+ * arguments and tokens: it is made readable for its user only. It must not lie on a network drive.
  *
  * @throws CountersignError `invalid-option`; `ledger-unavailable` where no SQLite can be had or the file cannot be used.
  *
