@@ -29,7 +29,10 @@ export const checks = {
   ap: gone(token, "if (payload.ap !== expected.approvalId) return refuse('ap')"),
   aud: gone(token, "if (payload.aud !== expected.ledgerId) return refuse('aud')"),
   th: gone(token, "if (payload.th !== expected.threadId) return refuse('th')"),
-  oh: gone(token, "if (payload.oh !== (await hashOwner(keys.owner, expected.owner))) return refuse('oh')"),
+  oh: gone(
+    token,
+    'if (payload.oh !== (await hashOwner(keys.owner, expected.owner))) return anothers(claims)',
+  ),
   tc: gone(token, "if (payload.tc !== expected.toolCallId) return refuse('tc')"),
   tn: gone(token, "if (payload.tn !== expected.toolName) return refuse('tn')"),
   ah: gone(token, "if (payload.ah !== (await keyedHash(keys.args, expected.arguments))) return refuse('ah')"),

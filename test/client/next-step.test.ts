@@ -213,7 +213,9 @@ test.each(Object.entries(provoked))(
         await client.sendMessage('again')
         return expect(client.getSnapshot().pendingApprovals).toHaveLength(1)
       case 'sign-in':
-        return expect(lastCall(client).state).toBe('cancelled')
+        world.user = 'ann'
+        expect(await approve(client)).toEqual({ status: 'sent' })
+        return expect(world.runs).toEqual(['team'])
       case 'reload':
         // What the answer that stands led to (F52).
         return expect(lastCall(client).state).toBe('denied')

@@ -4,15 +4,17 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { call, say } from '../../packages/server/test/support.js'
 
-/** A chat in one process whose server confirms answers while `who.confirmed`. */
+/** A chat in one process whose server confirms answers while `who.confirmed`, and in which `who.subject` is signed in. */
 async function ask() {
-  const who = { confirmed: true }
+  const who = { confirmed: true, subject: 'alice' }
   const runs: unknown[] = []
   const remove = tool({
     name: 'remove',
     description: 'Removes a file.',
     input: z.object({ path: z.string() }),
     needsApproval: true,
+    message: ({ path }) => `Remove ${path}?`,
+    redact: () => ({ path: '[hidden]' }),
     execute: ({ path }) => {
       runs.push(path)
       return 'gone'
@@ -28,12 +30,22 @@ async function ask() {
     },
     warn: () => {},
   })
-  const client = new ChatClient({
-    connection: stream((input, { signal }) => agent.run(input, { signal, context: { subject: 'alice' } })),
-  })
+  const connection = stream((input, { signal }) =>
+    agent.run(input, { signal, context: { subject: who.subject } }),
+  )
+  const client = new ChatClient({ connection })
   await client.sendMessage('go')
   const id = client.getSnapshot().pendingApprovals[0]?.approval?.id ?? expect.fail('nothing was asked')
-  return { client, who, runs, id }
+  /** The conversation as it is kept, on a new page. */
+  const reload = () => {
+    const { messages } = client.getSnapshot()
+    return new ChatClient({
+      connection,
+      threadId: client.threadId,
+      initialMessages: structuredClone(messages),
+    })
+  }
+  return { client, who, runs, id, reload }
 }
 
 test('where `confirm` says no the request stays open, and an answer that is confirmed runs the call once', async () => {
@@ -48,4 +60,22 @@ test('where `confirm` says no the request stays open, and an answer that is conf
   expect(await client.addToolApprovalResponse({ id, approved: true })).toEqual({ status: 'sent' })
   expect(runs).toEqual(['a.txt'])
   expect(client.getSnapshot().messages.at(-1)?.parts.at(-1)).toMatchObject({ text: 'Removed.' })
+})
+
+test('an answer of somebody else leaves the request open on the page and after a reload, and the right person can still answer', async () => {
+  const { client, who, runs, id, reload } = await ask()
+  const shown = client.getSnapshot().pendingApprovals[0]?.approval
+  who.subject = 'bob'
+  const refused = await client.addToolApprovalResponse({ id, approved: true })
+  expect(refused).toMatchObject({ status: 'refused', code: 'approval-not-yours' })
+  for (const page of [client, reload()]) {
+    const { status, pendingApprovals } = page.getSnapshot()
+    expect([status, pendingApprovals.length, runs]).toEqual(['awaiting-approval', 1, []])
+    expect(pendingApprovals[0]?.approval).toEqual(shown)
+  }
+  who.subject = 'alice'
+  const page = reload()
+  expect(await page.addToolApprovalResponse({ id, approved: true })).toEqual({ status: 'sent' })
+  expect(runs).toEqual(['a.txt'])
+  expect(page.getSnapshot().messages.at(-1)?.parts.at(-1)).toMatchObject({ text: 'Removed.' })
 })

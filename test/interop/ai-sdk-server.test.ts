@@ -25,6 +25,7 @@ import { serveFetch } from './fetch-server.js'
 async function open(
   turns: readonly (readonly ModelEvent[])[],
   tools: Parameters<typeof createAgent>[0]['tools'] = [],
+  who = { subject: 'ada' },
 ) {
   const asked: ModelRequest[] = []
   const model = scriptedModel((request) => {
@@ -32,7 +33,7 @@ async function open(
     return [...(turns[asked.length - 1] ?? [finish('stop')])]
   })
   const agent = createAgent({ model, tools: tools ?? [], onError: () => {}, warn: () => {} })
-  const url = await serveFetch((request) => handleAiSdkChat(agent, request, { context: { subject: 'ada' } }))
+  const url = await serveFetch((request) => handleAiSdkChat(agent, request, { context: { ...who } }))
   return { agent, asked, url }
 }
 
@@ -198,6 +199,36 @@ test('an old card that is answered after the person went on runs nothing, and th
   expect(chat.error).toBeUndefined()
   expect(sent).toEqual([])
   expect(chat.messages.at(-1)?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Hello.' })
+})
+
+test('an answer of somebody else leaves the card of an SDK client open as it was, and the right person can still answer', async () => {
+  const sent: string[] = []
+  const who = { subject: 'ada' }
+  const masked = toolDefinition({
+    name: 'send_mail',
+    description: 'Sends a mail.',
+    input: z.object({ to: z.string() }),
+    needsApproval: true,
+    message: 'A mail goes out.',
+    redact: () => ({ to: '[hidden]' }),
+  }).server(({ to }) => {
+    sent.push(to)
+    return 'sent'
+  })
+  const call: ModelEvent = { type: 'tool-call', id: 'c1', name: 'send_mail', arguments: '{"to":"ada"}' }
+  const { url } = await open([[call, finish('tool_calls')]], [masked], who)
+  const chat = chatOn(url)
+  await chat.sendMessage({ text: 'go' })
+  const shown = chat.messages.at(-1)?.parts.filter(isToolUIPart).at(-1)
+  who.subject = 'bob'
+  await chat.addToolApprovalResponse({ id: shown?.approval?.id ?? '', approved: true })
+  await settled(chat)
+  expect(chat.messages.at(-1)?.parts.filter(isToolUIPart).at(-1)).toEqual(shown)
+  expect(sent).toEqual([])
+  who.subject = 'ada'
+  await chat.addToolApprovalResponse({ id: shown?.approval?.id ?? '', approved: true })
+  await settled(chat)
+  expect(sent).toEqual(['ada'])
 })
 
 test('a model that says nothing after its tools does not make an SDK client ask for ever', async () => {

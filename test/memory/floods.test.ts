@@ -1,4 +1,9 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { redisForTests } from '../../scripts/redis.mjs'
 import { full } from '../full.js'
 import {
   buildServer,
@@ -18,7 +23,13 @@ const MIB = 1024 * 1024
 const heap = full ? 512 : 96
 const many = (short: number, long: number) => (full ? long : short)
 const { start, remove } = await buildServer()
-afterAll(remove)
+const folder = await mkdtemp(join(tmpdir(), 'countersign-floods-'))
+const redis = await redisForTests('a flood of questions in Redis')
+afterAll(async () => {
+  await remove()
+  await redis?.stop()
+  await rm(folder, { recursive: true })
+})
 
 /** Runs a flood, and then sees that somebody else is served by the same process. */
 async function against<T>(config: ServerConfig, flood: (server: Server) => Promise<T>): Promise<T> {
@@ -274,6 +285,39 @@ test('F7 one person cannot fill the memory ledger for another', async () => {
     expect((await wire.closed).toString('latin1')).toContain('approval-requested')
   })
 })
+
+for (const [name, ledger] of [
+  ['fileLedger', { kind: 'file', path: join(folder, 'ledger.sqlite') }],
+  ['redisLedger', { kind: 'redis', url: redis?.url ?? '', prefix: `countersign-test:${randomUUID()}:` }],
+] as const) {
+  test.skipIf(ledger.kind === 'redis' && redis === undefined)(
+    `the large questions of one thread are asked up to 4 MiB, and then refused with a code (${name})`,
+    async () => {
+      const thread = { threadId: 'thread' }
+      const [asked, small] = await against({ ledger }, async ({ port, ended }) => {
+        const said: string[] = []
+        for (let at = 0; at < many(30, 130); at++) {
+          const wire = openWire(port)
+          await Promise.race([wire.write(post('/chat', 'mallory', chatBody('fill 900000', thread))), ended])
+          const answer = (await Promise.race([wire.closed, ended])).toString('latin1')
+          said.push(/approval-requested|ledger-unavailable/.exec(answer)?.[0] ?? answer.slice(-500))
+        }
+        // a run that finds calls in its history reads all that is open in its thread
+        const call = { id: 'call-1', type: 'function', function: { name: 'mail', arguments: '{}' } }
+        const messages = [
+          { id: 'a', role: 'assistant', toolCalls: [call] },
+          { id: 'u', role: 'user', content: 'hello' },
+        ]
+        const wire = openWire(port)
+        await wire.write(post('/chat', 'mallory', chatBody('', { ...thread, messages })))
+        return [said, (await Promise.race([wire.closed, ended])).toString('latin1')] as const
+      })
+      expect(asked.slice(0, 4)).toEqual(Array(4).fill('approval-requested'))
+      expect(new Set(asked.slice(4))).toEqual(new Set(['ledger-unavailable']))
+      expect(small).toContain('RUN_FINISHED')
+    },
+  )
+}
 
 test('F2 a frame without a mask after a foreign origin ends the socket and not the process', async () => {
   const code = await against({}, async ({ port }) => {

@@ -1,8 +1,10 @@
 // A server as a process of its own, for the tests beside it: `node process <ServerConfig as JSON>` prints its port once it listens.
 import { createServer, type IncomingMessage } from 'node:http'
 import { CountersignError } from '@countersign/core'
+import { redisLedger } from '@countersign/redis'
 import {
   createAgent,
+  type Ledger,
   type Limits,
   type Model,
   type ModelEvent,
@@ -10,12 +12,14 @@ import {
   tool,
 } from '@countersign/server'
 import {
+  fileLedger,
   socketServerLimits,
   toNodeAnswerHandler,
   toNodeGrantsHandler,
   toNodeHandler,
   toSocketHandler,
 } from '@countersign/server/node'
+import { createClient } from 'redis'
 import { WebSocketServer } from 'ws'
 import * as z from 'zod'
 
@@ -23,9 +27,21 @@ export interface ServerConfig {
   readonly limits?: Limits
   /** Approvals that the ledger keeps. */
   readonly maxRecords?: number
+  /** Default: in memory. */
+  readonly ledger?:
+    | { readonly kind: 'file'; readonly path: string }
+    | { readonly kind: 'redis'; readonly url: string; readonly prefix: string }
 }
 
-const { limits, maxRecords }: ServerConfig = JSON.parse(process.argv[2] ?? '{}')
+const { limits, maxRecords, ledger }: ServerConfig = JSON.parse(process.argv[2] ?? '{}')
+
+async function openLedger(): Promise<Ledger> {
+  if (ledger === undefined) return memoryLedger({ maxRecords })
+  if (ledger.kind === 'file') return fileLedger(ledger.path)
+  const client = createClient({ url: ledger.url }).on('error', () => {})
+  await client.connect()
+  return redisLedger(client, { prefix: ledger.prefix })
+}
 
 const mail = tool({
   name: 'mail',
@@ -60,15 +76,16 @@ const toolCall = (name: string, input: unknown): ModelEvent => ({
   arguments: JSON.stringify(input),
 })
 
-/** `ask 3` asks three times, `report 5` reports five times; to anything else it says hello. It keeps nothing. */
+/** `ask 3` asks three times, `fill 9` asks once with nine characters, `report 5` reports five times; to anything else it says hello. It keeps nothing. */
 const model: Model = {
   id: 'script',
   async *stream({ messages }) {
     const last = messages.at(-1)
     const said = last?.role === 'user' ? JSON.stringify(last.content) : ''
-    const [, verb, times = '1'] = /(ask|report) (\d+)/.exec(said) ?? []
+    const [, verb, times = '1'] = /(ask|fill|report) (\d+)/.exec(said) ?? []
     if (verb === 'ask')
       for (let at = 0; at < Number(times); at++) yield toolCall('mail', { to: 'ann@example.org' })
+    else if (verb === 'fill') yield toolCall('mail', { to: 'x'.repeat(Number(times)) })
     else if (verb === 'report') yield toolCall('report', { times: Number(times) })
     else yield { type: 'text-delta', delta: 'Hello.' }
     yield { type: 'finish', reason: verb === undefined ? 'stop' : 'tool_calls' }
@@ -79,7 +96,7 @@ const agent = createAgent({
   model,
   tools: [mail, report],
   limits,
-  approvals: { ledger: memoryLedger({ maxRecords }) },
+  approvals: { ledger: await openLedger() },
   warn: () => {},
 })
 

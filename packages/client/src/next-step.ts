@@ -11,7 +11,7 @@ import type { AnswerResult } from './results.js'
 export interface NextStep {
   /**
    * `kept`: it is kept here and counts once it has arrived. `unused`: it did not count; its request is closed or cannot be answered, unless `next` is `correct`.
-   * `unclear`: it counted, and its call may or may not have run.
+   * `unclear`: its call may or may not have run, by this answer or by an earlier one.
    */
   readonly state: 'kept' | 'unused' | 'unclear'
   /** For the person: plain text, in English. */
@@ -55,13 +55,13 @@ const steps: Readonly<Record<ApprovalErrorCode, NextStep>> = {
     next: 'correct',
   },
   'approval-not-found': {
-    state: 'unused',
-    message: 'The server does not know this request any more, perhaps because it was restarted. Ask again.',
-    next: 'ask-again',
+    state: 'unclear',
+    message: 'The server has forgotten this request. It may or may not have run: check before you ask again.',
+    next: 'check',
   },
   'approval-not-yours': {
     state: 'unused',
-    message: 'This request belongs to somebody else, or your answer was not confirmed. Nothing was run.',
+    message: 'This request belongs to somebody else, or your answer was not confirmed. It ran nothing.',
     next: 'sign-in',
   },
   'approval-tampered': {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { CountersignError } from '@countersign/core'
 import { type RedisClient, withDeadline } from './redis.js'
 
@@ -9,6 +10,7 @@ export interface SubscribableClient extends RedisClient {
 type Listener = (message: string) => void
 
 export interface Subscriber {
+  readonly isOpen: boolean
   connect(): Promise<unknown>
   subscribe(channel: string, listener: Listener): Promise<unknown>
   unsubscribe(channel: string, listener: Listener): Promise<unknown>
@@ -23,9 +25,20 @@ export interface Subscriptions {
   close(): void
 }
 
+interface Connection {
+  readonly subscriber: Subscriber
+  ready: Promise<unknown>
+  listening: number
+  isGivenUp: boolean
+}
+
+/** How long until a connection is tried again that the client has given up. */
+const AGAIN_MS = 1000
+
 /**
  * Messages over one connection of their own, which is opened when the first is listened for: a connection that listens can do nothing
- * else. It keeps no process alive.
+ * else. It keeps no process alive. While somebody listens it comes back, also where the client's `reconnectStrategy` gives up: those who
+ * listen would wait for ever.
  */
 export function subscriptions(client: SubscribableClient, timeout: number): Subscriptions {
   if (typeof client?.duplicate !== 'function') {
@@ -33,28 +46,54 @@ export function subscriptions(client: SubscribableClient, timeout: number): Subs
       option: 'client',
     })
   }
-  let connection: { readonly subscriber: Subscriber; readonly ready: Promise<unknown> } | undefined
+  let connection: Connection | undefined
 
-  function open() {
+  function open(): Connection {
     const subscriber = client.duplicate()
     // the client reconnects by itself and then listens again; what it complains of, the first client says as well
-    subscriber.on('error', () => {})
+    subscriber.on('error', (error) => {
+      if (!subscriber.isOpen) void takeUp(opened, error)
+    })
     subscriber.unref()
-    const opened = { subscriber, ready: subscriber.connect() }
+    const opened: Connection = { subscriber, ready: subscriber.connect(), listening: 0, isGivenUp: false }
     opened.ready.catch(() => {
       if (connection === opened) connection = undefined
     })
     return opened
   }
 
+  /** Connected again, a client listens to what it listened to before. */
+  async function takeUp(opened: Connection, error: unknown): Promise<void> {
+    if (opened.isGivenUp) return
+    opened.isGivenUp = true
+    for (let cause = error; connection === opened; ) {
+      opened.ready = Promise.reject(givenUp(cause))
+      opened.ready.catch(() => {})
+      if (opened.listening === 0) connection = undefined
+      else await pause(AGAIN_MS, undefined, { ref: false })
+      if (connection !== opened) return
+      try {
+        opened.ready = Promise.resolve(await opened.subscriber.connect())
+        opened.isGivenUp = !opened.subscriber.isOpen
+        if (!opened.isGivenUp) return
+      } catch (again) {
+        cause = again
+      }
+    }
+  }
+
   return {
     listen: (channel, listener) =>
-      withDeadline(timeout, async () => {
+      withDeadline(timeout, async (late) => {
         connection ??= open()
-        const { subscriber, ready } = connection
-        await ready
+        const listened = connection
+        const { subscriber } = listened
+        await listened.ready
+        late.throwIfAborted()
         await subscriber.subscribe(channel, listener)
+        listened.listening++
         return async () => {
+          listened.listening--
           // a connection that is gone listens to nothing
           await subscriber.unsubscribe(channel, listener).catch(() => {})
         }
@@ -64,4 +103,12 @@ export function subscriptions(client: SubscribableClient, timeout: number): Subs
       connection = undefined
     },
   }
+}
+
+function givenUp(cause: unknown): Error {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new Error(
+    `the client has given up the connection that listens (${reason}); it is tried again every second.`,
+    { cause },
+  )
 }

@@ -28,10 +28,14 @@ const outcome = { type: 'result', content: 'done' } as const
 async function start() {
   const server = await startRedis(command ?? '', { keep: true })
   closers.push(server.stop)
-  const client = createClient({ url: server.url }).on('error', () => {})
+  return { server, client: await connect(server.url) }
+}
+
+async function connect(url: string, socket: { reconnectStrategy?: false } = {}) {
+  const client = createClient({ url, socket }).on('error', () => {})
   await client.connect()
   closers.push(() => client.destroy())
-  return { server, client }
+  return client
 }
 
 test('Redis fails between claim and outcome: ledger-unavailable, and after its restart the outcome is recorded', async () => {
@@ -91,6 +95,26 @@ test('open runs and readers hear again after Redis has come back', async () => {
     delivery = await deliver()
   }
   expect(delivery).toEqual({ status: 'taken' })
+})
+
+test('a run hears its answer also after the connection that listens was given up, once Redis and its client are back', async () => {
+  const { server, client: other } = await start()
+  const client = await connect(server.url, { reconnectStrategy: false })
+  const channel = redisAnswerChannel(client, { timeout: 500 })
+  const elsewhere = redisAnswerChannel(other, { timeout: 10_000 })
+  closers.push(channel.close, elsewhere.close)
+  await channel.open('run', async () => ({ status: 'taken' }))
+  const answer = [{ interruptId: 'a', status: 'resolved', payload: {} }] as const
+  await server.kill()
+  await expect
+    .poll(() => channel.deliver('run', answer).catch(({ code, message }) => `${code}: ${message}`))
+    .toMatch(/^ledger-unavailable: .*given up the connection that listens .*ECONNREFUSED/)
+  await server.restart()
+  await client.connect()
+  const outcome = (from: typeof channel) => async () =>
+    (await from.deliver('run', answer).catch(({ code }) => ({ status: code }))).status
+  await expect.poll(outcome(elsewhere), { timeout: 15_000 }).toBe('taken')
+  await expect.poll(outcome(channel), { timeout: 15_000 }).toBe('taken')
 })
 
 for (const [what, happens] of [

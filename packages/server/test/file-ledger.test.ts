@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { ApprovalRecord } from '@countersign/server'
 import { fileLedger, type SqliteModule } from '@countersign/server/node'
 import { describeLedger } from '@countersign/testing'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 
 // the one that ledgers find: two copies of SQLite in one process do not see each other's locks
 const sqlite: SqliteModule = await import(['node', 'sqlite'].join(':')).catch(
@@ -179,6 +179,61 @@ test('the audit trail is bounded, and read whole however long it is', async () =
   const read: number[] = []
   for await (const entry of ledger.auditTrail()) read.push(entry.at)
   expect([read.length, read[0], read.at(-1)]).toEqual([280, 41, 320])
+  ledger.close()
+})
+
+for (const [name, module] of [
+  ['', undefined],
+  [', also with an older SQLite', older('3.46.0')],
+] as const) {
+  test(`while another process writes, the process goes on; then everything happens in the order of the calls${name}`, async () => {
+    const path = newFile()
+    const ledger = await fileLedger(path, { sqlite: module })
+    await ledger.issue(record('a'))
+    const other = new sqlite.DatabaseSync(path)
+    other.exec('begin exclusive')
+    const happened: string[] = []
+    const claim = ledger.claim(record('a'), approve, 'h1', HOUR)
+    const later = [
+      ledger.lookup(record('a')).then((found) => found?.state.phase),
+      ledger.claim(record('a'), approve, 'h2', HOUR).then(({ status }) => status),
+      ledger.issue(record('b')).then(({ status }) => status),
+      ledger.unsettled('alice', 'thread').then((found) => found.length),
+    ]
+    const noted = claim.then(({ status }) => happened.push(status))
+    for (let round = 1; round <= 5; round++) {
+      await new Promise((resolve) => setTimeout(resolve))
+      happened.push(`round ${round}`)
+    }
+    other.exec('rollback')
+    await noted
+    expect(happened).toEqual(['round 1', 'round 2', 'round 3', 'round 4', 'round 5', 'claimed'])
+    expect(await Promise.all(later)).toEqual(['claimed', 'in-progress', 'issued', 2])
+    other.close()
+    ledger.close()
+  })
+}
+
+test('a lock that another process keeps is waited for no longer than five seconds, and each waiting call says so', async () => {
+  const path = newFile()
+  const ledger = await fileLedger(path)
+  await ledger.issue(record('a'))
+  const other = new sqlite.DatabaseSync(path)
+  other.exec('begin immediate')
+  vi.useFakeTimers()
+  try {
+    const calls = [ledger.issue(record('b')), ledger.claim(record('a'), approve, 'h1', HOUR)]
+    const failed = calls.map((one) => one.catch(({ code, message }) => ({ code, message })))
+    await vi.advanceTimersByTimeAsync(6000)
+    const message = expect.stringMatching(/another process has kept it locked for 5 seconds/)
+    expect(await Promise.all(failed)).toEqual(Array(2).fill({ code: 'ledger-unavailable', message }))
+  } finally {
+    vi.useRealTimers()
+  }
+  other.exec('rollback')
+  expect((await ledger.claim(record('a'), approve, 'h1', HOUR)).status).toBe('claimed')
+  expect(await ledger.lookup(record('b'))).toBeUndefined()
+  other.close()
   ledger.close()
 })
 

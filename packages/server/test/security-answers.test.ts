@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Message } from '@countersign/core'
-import { memoryLedger, statelessLedger } from '@countersign/server'
+import { type AgentOptions, memoryLedger, statelessLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { serve, withCall, yes } from './served.js'
@@ -209,6 +209,40 @@ test('a restart with the same secret and a new memory ledger refuses what was op
   expect(after.send.runs).toEqual([])
   expect(refusals(events)).toMatchObject([{ code: 'approval-not-found' }])
   expect(results(events)).toMatchObject([{ own: { outcome: 'cancelled', code: 'approval-not-found' } }])
+})
+
+test('a repeated answer whose ledger was lost after its call ran is refused, and says that the effect is to be checked first', async () => {
+  const durable = (id: string) => Object.assign(memoryLedger({ id }), { durable: true })
+  const secret = 'another secret for this server, of 40 bytes'
+  const lost: readonly [string, NonNullable<AgentOptions['approvals']>][] = [
+    ['a restart with a memory ledger', { ledger: memoryLedger() }],
+    ['a new file', { ledger: durable('new') }],
+    ['the same Redis, flushed', { ledger: durable('same') }],
+    ['a copy put back, with an epoch', { ledger: durable('same'), epoch: new Date(Date.now() + 60_000) }],
+    ['a secret that was lost too', { ledger: durable('same'), secret }],
+  ]
+  for (const [how, approvals] of lost) {
+    const before = await serve({ approvals: { ledger: durable('same') } })
+    const { first, history } = await before.question()
+    const again = input(history, { resume: [answer(first, yes)] })
+    await before.post(again)
+    expect(before.send.runs.length, how).toBe(1)
+    const after = await serve({ approvals })
+    const events = await after.post(again)
+    expect(after.send.runs, how).toEqual([])
+    expect(refusals(events), how).toMatchObject([
+      {
+        message: expect.stringMatching(
+          /Whether its call has run is not known: check .* before you ask again/,
+        ),
+      },
+    ])
+    // what the model is told of it, except where the ledger has another name: that may as well be another deployment
+    if (how !== 'a new file')
+      expect(results(events), how).toMatchObject([
+        { content: { reason: expect.stringMatching(/may have run|has run/) } },
+      ])
+  }
 })
 
 test('an approval of another durable ledger belongs to another deployment', async () => {

@@ -111,8 +111,8 @@ test('U.16 an answer in another thread runs nothing, and leaves the question of 
   expect(send.runs.length).toBe(1)
 })
 
-test('an answer of another user runs nothing, and leaves the question of its owner open', async () => {
-  const { send, post, question } = await serve()
+test('an answer of another user runs nothing, and leaves the question open wherever it is shown', async () => {
+  const { send, post, question, model } = await serve({}, { message: 'Send it?' })
   const { first, history } = await question()
   for (const entry of [
     answer(first, yes),
@@ -121,8 +121,13 @@ test('an answer of another user runs nothing, and leaves the question of its own
   ]) {
     const events = await post(input(history, { resume: [entry] }), 'bob')
     expect(refusals(events)).toMatchObject([{ code: 'approval-not-yours' }])
+    expect(results(events)).toEqual([])
+    expect(requests(events)).toEqual([first])
+    expect(last(events)).toMatchObject({
+      outcome: { type: 'interrupt', interrupts: [{ message: 'Send it?' }] },
+    })
   }
-  expect(send.runs).toEqual([])
+  expect([send.runs, model.requests.length]).toEqual([[], 1])
   await post(input(history, { resume: [answer(first, yes)] }))
   expect(send.runs.length).toBe(1)
 })

@@ -82,7 +82,7 @@ function restoreCall({ metadata, approval, ...part }: ToolCallPart): ToolCallPar
   const own = metadataOf(without(ownOf(callProviderMetadata), 'token', 'approval', 'state', 'error'))
   if (!approval) return { ...part, ...own }
   const { id, needsApproval, options, message } = approval
-  const token = signatureOf(approval.token)
+  const { token, display } = saidOf(approval.token)
   return {
     ...part,
     ...(part.state === 'approval-responded' && { state: 'approval-requested' }),
@@ -91,6 +91,7 @@ function restoreCall({ metadata, approval, ...part }: ToolCallPart): ToolCallPar
       needsApproval,
       options,
       ...(message !== undefined && { message }),
+      ...(display !== undefined && { display }),
       ...(token !== undefined && { token }),
     },
     ...own,
@@ -112,10 +113,15 @@ function ownOfTexts({ metadata }: UIMessage): Readonly<Record<string, unknown>> 
   return own
 }
 
-function signatureOf(token: string | undefined): string | undefined {
-  if (token === undefined) return undefined
-  const asked: unknown = JSON.parse(token)
-  return isRecord(asked) && typeof asked.signature === 'string' ? asked.signature : undefined
+/** What our request said that such a client keeps as a whole: the token, and the arguments as shown. */
+function saidOf(kept: string | undefined): { readonly token?: string; readonly display?: unknown } {
+  const asked: unknown = kept === undefined ? undefined : JSON.parse(kept)
+  if (!isRecord(asked)) return {}
+  const { signature, descriptor } = asked
+  return {
+    ...(typeof signature === 'string' && { token: signature }),
+    ...(isRecord(descriptor) && { display: descriptor.display }),
+  }
 }
 
 function without(

@@ -2,6 +2,7 @@ import {
   type ApprovalDecided,
   type ApprovalScope,
   failed,
+  isRecord,
   type Message,
   type ToolOutcome,
 } from '@countersign/core'
@@ -11,8 +12,8 @@ import { type ApprovalRequest, describeRequest, optionsOf } from '../gate/ask.js
 import { decideGate } from '../gate/gate.js'
 import { termsOf } from '../gate/terms.js'
 import { type CallSite, isProviderExecuted, MOVED_ON } from '../history/history.js'
-import { readOwn } from '../history/metadata.js'
-import type { ApprovalRef, ApprovalState, ClaimResult, LedgerAnswer } from '../ledger/ledger.js'
+import { asString, type OwnMetadata, readOwn } from '../history/metadata.js'
+import type { ApprovalRef, ApprovalState, ClaimResult, LedgerAnswer, ShownTerms } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { readCall } from '../tools/call.js'
@@ -73,14 +74,16 @@ export async function decideFate(
   const read = readArguments(called.arguments)
   if (!read.ok) return close('approval-tampered', undefined, entry !== undefined)
   const verified = await verifyCallToken(scope, token, ref, site, read.canonical)
-  if (!verified.ok) {
+  const isLeft = site.movedOn || own.state === 'cancelled'
+  // somebody else's question stays open for them wherever it is shown, until whoever shows it goes on without it
+  if (!verified.ok && (isLeft || verified.check !== 'oh')) {
     // a token whose time is over is genuine otherwise: what became of its question is told, also long after
     const isKnown = entry !== undefined || verified.code === 'approval-expired'
     return close(refusal?.code ?? verified.code, undefined, isKnown)
   }
   // what was wrong with the answer is what the model is told
   if (refusal?.fate === 'close') return close(refusal.code, refusal.message)
-  if (refusal === undefined && (site.movedOn || own.state === 'cancelled')) return close(undefined, MOVED_ON)
+  if (refusal === undefined && isLeft) return close(undefined, MOVED_ON)
   if (refusal !== undefined && site.movedOn && refusal.fate === 'as-found') return close(refusal.code)
 
   const stored = await storedResult(scope, question)
@@ -92,13 +95,19 @@ export async function decideFate(
     providerExecuted: isProviderExecuted(site.call),
   })
   if (!ready.ok) return close('approval-stale', ready.failure.reason)
-  const terms = { ...verified.claims, token: String(token), shown: entry?.record.shown }
+  const shown = verified.ok ? entry?.record.shown : shownBefore(own)
+  const terms = { ...verified.claims, token: String(token), shown }
   try {
     return { kind: 'open', site, request: describeRequest(scope, ready.call, terms) }
   } catch (error) {
     scope.settings.warn(`The request for ${called.name} cannot be described any more.`, error)
     return close('approval-stale')
   }
+}
+
+/** What a history says was shown of a question whose record is somebody else's: to differ from it would close the request for them. */
+function shownBefore({ approval }: OwnMetadata): ShownTerms | undefined {
+  return isRecord(approval) ? { message: asString(approval.message), display: approval.display } : undefined
 }
 
 /** A question, the call it is about, and where the ledger's word of it is found. */

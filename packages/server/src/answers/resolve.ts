@@ -12,7 +12,7 @@ import type { Refusal } from './refusals.js'
 import type { Resolution } from './resolution.js'
 import { runClaimed } from './run-claimed.js'
 import { interruptedOutcome, rejectedAs, rejection, restoreOutcome } from './stored-outcome.js'
-import { LEDGER_UNAVAILABLE, type VerifiedVerdict } from './verdicts.js'
+import { LEDGER_UNAVAILABLE, NO_SUCH_QUESTION, type VerifiedVerdict } from './verdicts.js'
 
 /**
  * Carries out verified verdicts before the model is called: all are validated, then each call is claimed right before its own
@@ -126,12 +126,7 @@ async function unclaimed(
     case 'expired':
       return refused(verdict, 'approval-expired', 'The time to answer has passed; ask again.', 'close')
     case 'not-issued':
-      return refused(
-        verdict,
-        'approval-not-found',
-        'This server asked no such question, or has forgotten it.',
-        'close',
-      )
+      return refused(verdict, 'approval-not-found', NO_SUCH_QUESTION, 'close')
     default:
       return claim satisfies never
   }

@@ -88,5 +88,7 @@ function shortened(reason: string | undefined): string | undefined {
 /** Why the server closed a call, where it kept only the code. */
 function reasonOf(code: ApprovalErrorCode | undefined): string | undefined {
   if (code === undefined) return undefined
+  // the model must not say that nothing happened
+  if (code === 'approval-not-found') return 'the approval is not known any more; the call may have run'
   return code === 'approval-expired' ? 'expired' : 'the approval is not valid'
 }

@@ -7,7 +7,7 @@ import type { Verdict } from '../plan/plan.js'
 import { readDecision } from '../plan/read-decision.js'
 import type { RunScope } from '../scope/scope.js'
 import type { RunContext } from '../scope/settings.js'
-import { type TokenClaims, type TokenVerdict, verifyToken } from '../tokens/token.js'
+import { CHECK_FIRST, type TokenClaims, type TokenVerdict, verifyToken } from '../tokens/token.js'
 import { boundName } from '../tools/provider-tool.js'
 import type { Answer } from './answers.js'
 import type { IssuedRecords } from './issued.js'
@@ -115,12 +115,13 @@ async function locate(scope: RunScope, answer: Answer, issued: IssuedRecords): P
   const sent = answer.token === undefined ? readOwn(site.call.metadata).token : answer.token
   const token = sent === undefined ? fallbackToken(scope, answer, entry) : sent
   return token === undefined
-    ? refused(answer, site, 'approval-not-found', 'This server asked no such question.')
+    ? refused(answer, site, 'approval-not-found', NO_SUCH_QUESTION)
     : { ok: true, site, token }
 }
 
 const MALFORMED =
   'The answer must say approved: true or false; reason must be text and scope "once" or "session".'
+export const NO_SUCH_QUESTION = `This server asked no such question, or has forgotten it. ${CHECK_FIRST}`
 export const LEDGER_UNAVAILABLE = 'Approvals cannot be checked at the moment; send the answer again.'
 
 /** Whether the ledger's record is needed to find the call, or for its token. */
@@ -171,14 +172,14 @@ const FORGOTTEN: TokenVerdict = {
   ok: false,
   code: 'approval-not-found',
   check: 'aud',
-  message: 'This server has forgotten the question, as it does when it is restarted; ask again.',
+  message: `This server has forgotten the question, as it does when it is restarted. ${CHECK_FIRST}`,
 }
 
 const BEFORE_EPOCH: TokenVerdict = {
   ok: false,
   code: 'approval-not-found',
   check: 'iat',
-  message: 'This server takes no answers to what it asked before it was set up anew; ask again.',
+  message: `This server takes no answers to what it asked before it was set up anew. ${CHECK_FIRST}`,
 }
 
 const OTHER_APPROVAL: TokenVerdict = {

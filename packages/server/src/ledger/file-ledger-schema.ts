@@ -27,7 +27,7 @@ const TABLES = [
 export const CALL_OF_RECORD = `json_extract(record, '$.toolCallId')`
 
 /** Makes the tables of a new file. Answers the ledger's id, which lives in the file. */
-export function prepareTables(database: Database, id: string | undefined): string {
+export function prepareTables(database: Database, id: string | undefined): Promise<string> {
   const version = () => Number(column(database.prepare('pragma user_version').get(), 'user_version'))
   return database.write(() => {
     if (version() > VERSION) {

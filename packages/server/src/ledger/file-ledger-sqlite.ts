@@ -1,6 +1,5 @@
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { CountersignError } from '@countersign/core'
 
 type SqliteValue = string | number | null
@@ -22,15 +21,19 @@ export interface SqliteStatement {
   all(...values: SqliteValue[]): unknown[]
 }
 
-/** How long a process waits for another one that writes, in milliseconds. */
+/** How long an operation waits for another process that writes, in milliseconds. */
 const BUSY_MS = 5000
 
-/** SQLite of one file, as the ledger uses it. */
+/**
+ * SQLite of one file, as the ledger uses it. What is done happens in the order of the calls. While another process writes, this one waits
+ * without standing still: SQLite's own waiting would hold up everything else that the process does.
+ */
 export interface Database {
   prepare(sql: string): SqliteStatement
   /** One transaction that writes, alone among all processes. What `work` throws undoes it. */
-  write<Result>(work: () => Result): Result
-  read<Result>(work: () => Result): Result
+  write<Result>(work: () => Result): Promise<Result>
+  /** `work` may be begun several times. */
+  read<Result>(work: () => Result): Promise<Result>
   close(): void
 }
 
@@ -47,9 +50,11 @@ export async function openDatabase(path: string, given: SqliteModule | undefined
     // SQLite gives its journals the mode of the file, so they are as private
     for (const file of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`])
       await keepPrivate(file, file === path)
-    connection = new DatabaseSync(path)
-    connection.exec(`pragma busy_timeout = ${BUSY_MS}`)
-    return database(path, connection, await settle(connection))
+    const opened = new DatabaseSync(path)
+    connection = opened
+    opened.exec('pragma busy_timeout = 0')
+    const journal = await settle(opened)
+    return await untilFree(() => database(path, opened, journal))
   } catch (error) {
     connection?.close()
     throw unavailable(path, error)
@@ -101,7 +106,8 @@ type Journal = 'wal' | 'rollback'
  * (https://sqlite.org/wal.html, the WAL-reset bug), so such a one uses the slower rollback journal. Waits while others hold the file.
  */
 async function settle(connection: SqliteConnection): Promise<Journal> {
-  const version = String(column(connection.prepare('select sqlite_version() as version').get(), 'version'))
+  const ask = () => connection.prepare('select sqlite_version() as version').get()
+  const version = String(column(await untilFree(ask), 'version'))
   const wanted = isOlder(version, [3, 51, 3]) ? 'truncate' : 'wal'
   const journalOf = (pragma: string) => column(connection.prepare(pragma).get(), 'journal_mode')
   let mode: unknown
@@ -111,7 +117,9 @@ async function settle(connection: SqliteConnection): Promise<Journal> {
     if (wanted === 'wal' || journalOf('pragma journal_mode') !== 'wal') throw error
     throw new Error(`SQLite ${version} ${TOO_OLD}`, { cause: error })
   }
-  connection.exec('pragma synchronous = full')
+  await untilFree(() => connection.exec('pragma synchronous = full'))
+  // a transaction takes the file for itself at its end, where it can wait, and never in the middle
+  await untilFree(() => connection.exec('pragma cache_spill = off'))
   return mode === 'wal' ? 'wal' : 'rollback'
 }
 
@@ -124,50 +132,74 @@ function isOlder(version: string, than: readonly number[]): boolean {
   return at >= 0 && (parts[at] ?? 0) < (than[at] ?? 0)
 }
 
-/** A change of the journal does not wait for others by itself. */
-async function untilFree<Result>(attempt: () => Result): Promise<Result> {
-  for (const deadline = Date.now() + BUSY_MS; ; await pause(20)) {
+/** Attempts it until no other process is in the way, for five seconds at most. The first attempt is made at once. */
+async function untilFree<Result>(attempt: () => Result, since = performance.now()): Promise<Result> {
+  for (let ms = 1; ; ms = Math.min(2 * ms, 20)) {
     try {
       return attempt()
     } catch (error) {
-      if (!/locked|busy/i.test(String(error)) || Date.now() > deadline) throw error
+      if (!/locked|busy/i.test(String(error))) throw error
+      if (performance.now() - since > BUSY_MS)
+        throw new Error(`another process has kept it locked for ${BUSY_MS / 1000} seconds.`, { cause: error })
     }
+    await new Promise((resolve) => setTimeout(resolve, ms))
   }
 }
 
 function database(path: string, connection: SqliteConnection, journal: Journal): Database {
   const journalMode = connection.prepare('pragma journal_mode')
-  const guarded = <Result>(work: () => Result): Result => {
-    try {
-      return work()
-    } catch (error) {
-      throw unavailable(path, error)
+  let last: Promise<unknown> | undefined
+
+  /** `since` is when it was called: what waits together gives up together. */
+  function inTurn<Result>(work: (since: number) => Promise<Result>): Promise<Result> {
+    const since = performance.now()
+    const turn = async () => {
+      try {
+        return await work(since)
+      } catch (error) {
+        throw unavailable(path, error)
+      }
     }
+    const result = last === undefined ? turn() : last.then(soon).then(turn)
+    const over = result.catch(() => {})
+    last = over
+    void over.then(() => {
+      if (last === over) last = undefined
+    })
+    return result
   }
+
   // a process with a newer SQLite may have come since; this one must not write its log
   const checkJournal = () => {
     if (journal === 'rollback' && column(journalMode.get(), 'journal_mode') === 'wal') {
       throw new Error(`The SQLite of this process ${TOO_OLD}`)
     }
   }
-  const transaction = <Result>(work: () => Result): Result => {
-    connection.exec('begin immediate')
-    try {
-      checkJournal()
-      const result = work()
-      connection.exec('commit')
-      return result
-    } catch (error) {
-      rollBack(connection)
-      throw error
-    }
-  }
   return {
     prepare: (sql) => connection.prepare(sql),
-    write: (work) => guarded(() => transaction(work)),
-    read: guarded,
+    write: (work) =>
+      inTurn(async (since) => {
+        await untilFree(() => connection.exec('begin immediate'), since)
+        try {
+          checkJournal()
+          const result = work()
+          await untilFree(() => connection.exec('commit'), since)
+          return result
+        } catch (error) {
+          rollBack(connection)
+          throw error
+        }
+      }),
+    read: (work) => inTurn((since) => untilFree(work, since)),
     close: () => connection.close(),
   }
+}
+
+/** Many that waited together would hold up the process when their turn comes. */
+function soon(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
 }
 
 function rollBack(connection: SqliteConnection): void {

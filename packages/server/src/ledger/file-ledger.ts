@@ -44,7 +44,8 @@ export interface FileLedger extends Ledger {
 /**
  * A ledger in an SQLite file, for the processes of one machine: approvals, grants and their revocations outlive restarts. What
  * an operation has confirmed is on the disk; a call whose process was killed is interrupted when its lease lapses, never run again
- * by itself. The file holds arguments and tokens: it is made readable for its user only. It must not lie on a network drive.
+ * by itself. While another process writes, an operation waits, up to five seconds; the rest of this process goes on. The file holds
+ * arguments and tokens: it is made readable for its user only. It must not lie on a network drive.
  *
  * @throws CountersignError `invalid-option`; `ledger-unavailable` where no SQLite can be had or the file cannot be used.
  *
@@ -65,10 +66,12 @@ export async function fileLedger(path: string, options: FileLedgerOptions = {}):
     ttl: limit('grantTtl', options.grantTtl, 7 * 24 * 60 * 60 * 1000),
   }
   const database = await openDatabase(resolve(path), options.sqlite)
-  const id = prepareTables(database, options.id)
-  const approvals = new FileApprovals(database, maxSize, maxOpenBytes)
-  const grants = new FileGrants(database, grantLimits)
-  const trail = auditTrail(database, maxAudit)
+  const id = await prepareTables(database, options.id)
+  const { approvals, grants, trail } = await database.read(() => ({
+    approvals: new FileApprovals(database, maxSize, maxOpenBytes),
+    grants: new FileGrants(database, grantLimits),
+    trail: auditTrail(database, maxAudit),
+  }))
 
   /** One step of one row, read and written in one transaction. */
   function change<Result>(ref: ApprovalRef, unknown: Result, step: (row: LedgerEntry) => RowStep<Result>) {
@@ -96,13 +99,14 @@ export async function fileLedger(path: string, options: FileLedgerOptions = {}):
     },
 
     async lookup(ref) {
-      const row = database.read(() => approvals.get(ref))
+      const row = await database.read(() => approvals.get(ref))
       return row && entryAt(row, now())
     },
 
     async unsettled(owner, threadId) {
+      const rows = await database.read(() => approvals.unsettled(owner, threadId))
       const at = now()
-      return database.read(() => approvals.unsettled(owner, threadId)).map((row) => entryAt(row, at))
+      return rows.map((row) => entryAt(row, at))
     },
 
     async settled(owner, threadId, toolCallIds) {
@@ -157,7 +161,7 @@ function auditTrail(database: Database, max: number) {
     async *entries(): AsyncIterable<AuditEntry> {
       for (let after = 0; ; ) {
         const from = after
-        const rows = database.read(() => page.all(from, PAGE))
+        const rows = await database.read(() => page.all(from, PAGE))
         for (const row of rows) {
           const entry: AuditEntry = JSON.parse(String(column(row, 'entry')))
           yield entry

@@ -67,8 +67,16 @@ export type TokenVerdict =
   | {
       readonly ok: false
       readonly code: ApprovalErrorCode
-      readonly check: TokenCheck
+      readonly check: Exclude<TokenCheck, 'oh'>
       readonly message: string
+    }
+  /** A genuine token of this thread, and somebody else's. What it says of the call was not compared. */
+  | {
+      readonly ok: false
+      readonly code: ApprovalErrorCode
+      readonly check: 'oh'
+      readonly message: string
+      readonly claims: TokenClaims
     }
 
 /** The payload as it is signed. Times in seconds; `ah`, `bd` and `oh` are keyed hashes. */
@@ -159,14 +167,15 @@ export async function verifyToken(
   if (payload.ap !== expected.approvalId) return refuse('ap')
   if (payload.aud !== expected.ledgerId) return refuse('aud')
   if (payload.th !== expected.threadId) return refuse('th')
-  if (payload.oh !== (await hashOwner(keys.owner, expected.owner))) return refuse('oh')
+  const claims = readClaims(kid, payload)
+  if (payload.oh !== (await hashOwner(keys.owner, expected.owner))) return anothers(claims)
   if (payload.tc !== expected.toolCallId) return refuse('tc')
   if (payload.tn !== expected.toolName) return refuse('tn')
   if (payload.ah !== (await keyedHash(keys.args, expected.arguments))) return refuse('ah')
   const now = deps.now()
   if (payload.iat * 1000 > now + CLOCK_SKEW_MS) return refuse('iat')
   if (payload.exp * 1000 <= now) return refuse('exp')
-  return { ok: true, claims: readClaims(kid, payload) }
+  return { ok: true, claims }
 }
 
 /**
@@ -200,20 +209,24 @@ export function hashOwner(key: CryptoKey, owner: Owner): Promise<string> {
 const utf8 = new TextEncoder()
 const SEGMENTS = /^(?<signed>cs1\.(?<kid>[\w-]+)\.(?<body>[\w-]+))\.(?<mac>[\w-]+)$/
 
+/** Of what this server no longer knows: a call may have run before its record, or its secret, was lost. */
+export const CHECK_FIRST =
+  'Whether its call has run is not known: check what it was to change before you ask again.'
+
 const REFUSALS = {
   length: ['approval-malformed', 'The approval token is too long.'],
   segments: ['approval-malformed', 'The approval token is not of the form this server issues.'],
   'mac-length': ['approval-malformed', 'The approval token is cut off or has a malformed signature.'],
   kid: [
     'approval-not-found',
-    'This server does not know the secret the approval was signed with; ask again.',
+    `This server does not know the secret the approval was signed with. ${CHECK_FIRST}`,
   ],
   signature: ['approval-tampered', 'The signature of the approval token does not fit its content.'],
   payload: ['approval-malformed', 'The approval token has missing, additional or malformed members.'],
   ap: ['approval-not-yours', 'The token was issued for another approval.'],
   aud: [
     'approval-not-yours',
-    'The approval was issued by another server, or before this one was restarted; ask again.',
+    `The approval was issued by another server, or before this one lost its ledger. ${CHECK_FIRST}`,
   ],
   th: ['approval-not-yours', 'The approval was issued in another thread.'],
   oh: ['approval-not-yours', 'The approval was issued to someone else.'],
@@ -224,9 +237,14 @@ const REFUSALS = {
   exp: ['approval-expired', 'The time to answer has passed; ask again.'],
 } as const satisfies Record<TokenCheck, readonly [ApprovalErrorCode, string]>
 
-function refuse(check: TokenCheck): TokenVerdict {
+function refuse(check: Exclude<TokenCheck, 'oh'>): TokenVerdict {
   const [code, message] = REFUSALS[check]
   return { ok: false, code, check, message }
+}
+
+function anothers(claims: TokenClaims): TokenVerdict {
+  const [code, message] = REFUSALS.oh
+  return { ok: false, code, check: 'oh', message, claims }
 }
 
 function readClaims(kid: string, payload: Payload): TokenClaims {
