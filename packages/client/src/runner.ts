@@ -175,7 +175,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       if (before === generation && !run && !held) {
         if (!(owed && end.type === 'success' && goOn())) sendQueued()
       }
-      if (!run) tellRest()
+      tellRest()
     }
     rest()
   }
@@ -235,9 +235,9 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     dispatch({ type: 'tool-output', toolCallId, messageId: session.newId(), ...result })
   }
 
-  /** What is stored outlives this client, and its answers wait for the next page. */
+  /** Of what goes with an open run its end tells. What is stored outlives this client, and its answers wait for the next page. */
   function tellRest(): void {
-    waiting.tellRest((answered) => state.unsent.has(answered) && (kept || !disposed))
+    if (!run) waiting.tellRest((answered) => state.unsent.has(answered) && (kept || !disposed))
   }
 
   function giveUpTools(): void {
@@ -290,7 +290,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       const result = waiting.wait(answered)
       void kept?.keep()
       if (!(run && live.send(run, answered))) check()
-      if (!run) tellRest()
+      tellRest()
       return result
     },
 
