@@ -155,6 +155,7 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
     stop(): void {
       runner.hold()
       runner.void()
+      runner.tellRest()
     },
 
     async retry(): Promise<void> {
@@ -188,6 +189,7 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
       session.store.batch(() => {
         runner.void()
         dispatch({ type: 'set-messages', messages })
+        runner.tellRest()
       })
     },
   }

@@ -15,6 +15,8 @@ export function createLiveChannel<Tools extends ToolMap>(
   const { state, dispatch } = session
   /** The channel broke under them: nobody knows whether the server has them, and the end of the run decides. */
   const lost = new Set<Answered>()
+  /** Those that the channel has not confirmed. */
+  const unsure = new WeakSet<Answered>()
 
   /** Once more where nobody knows, as long as the run is open: it may wait for this answer, and takes it once. */
   async function deliver(run: Run, call: Answered, send: () => Promise<void>): Promise<void> {
@@ -22,6 +24,7 @@ export function createLiveChannel<Tools extends ToolMap>(
       try {
         await send()
         lost.delete(call)
+        unsure.delete(call)
         return
       } catch (cause) {
         if (!runner.isOpen(run)) return wait === FIRST_WAIT_MS ? tooLate(run, call) : undefined
@@ -55,6 +58,8 @@ export function createLiveChannel<Tools extends ToolMap>(
   }
 
   return {
+    unsure,
+
     /** Sends an answer into the run. Gives whether it is on its way: what is not goes out as it would over any connection. */
     send(run: Run, answered: Answered): boolean {
       const { connection } = run
@@ -65,6 +70,7 @@ export function createLiveChannel<Tools extends ToolMap>(
       if (approvalId === undefined || resume.length === 0) return false
       dispatch({ type: 'answer-sent', approvalId })
       run.carried.add(answered)
+      unsure.add(answered)
       const answer = connection.answer.bind(connection)
       void deliver(run, answered, () =>
         answer({ threadId: session.threadId, runId: run.id, resume }, { signal: run.signal, headers }),

@@ -116,8 +116,10 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
 
 const callback = 'function'
 
-/** What each option has to be: one of these words, or of one of these types. */
-const kinds: { readonly [Name in keyof ChatClientOptions]?: string } = {
+/** What each option has to be: one of these words, or of one of these types; `''`: that is not said here. */
+const kinds: { readonly [Name in keyof ChatClientOptions]-?: string } = {
+  connection: '',
+  forwardedProps: '',
   threadId: 'string',
   initialMessages: 'array',
   tools: 'array',
@@ -154,9 +156,10 @@ export function checkOptions<Tools extends ToolMap>(
 ): void {
   if (typeof options?.connection?.connect !== 'function')
     fail('connection', 'a connection such as fetchServerSentEvents("/api/chat")')
-  const given: Readonly<Record<string, unknown>> = { ...options }
-  for (const [name, kind] of Object.entries(kinds)) {
-    if (given[name] !== undefined && !fits(given[name], kind)) fail(name, `of the kind ${kind}`)
+  for (const [name, value] of Object.entries(options)) {
+    const kind = kinds[name as keyof ChatClientOptions] as string | undefined
+    if (value !== undefined && kind !== '' && !(kind && fits(value, kind)))
+      fail(name, kind ? `of the kind ${kind}` : 'left out: it does not exist')
   }
   const { tools = [], initialMessages = [] } = options
   if (!tools.every((tool) => isRecord(tool) && isRecord(tool.input) && typeof tool.execute === 'function'))

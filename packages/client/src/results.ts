@@ -18,7 +18,8 @@ export type SendResult =
 
 /**
  * What became of an answer. `sent`: the server has it. `waiting`: it is kept and goes out with the next request (siblings are
- * unanswered, or the run was stopped). `refused`: the server did not take it; with the code `approval-edit-invalid` the request is still open,
+ * unanswered, or the run was stopped before the server had it for sure). `closed`: it is not used; where the conversation was replaced
+ * before it went out, or the client disposed of, its `reason` is `cancelled`. `refused`: the server did not take it; with the code `approval-edit-invalid` the request is still open,
  * to be answered with other arguments, and so it is where `confirm` said no (`approval-not-yours`). `failed`: its request failed; `retry()` repeats it.
  */
 export type AnswerResult =
@@ -30,7 +31,7 @@ export type AnswerResult =
 /** What was answered: an approval, a client tool's result, an interrupt. */
 export type Answered = CallCell | InterruptCell
 
-/** What is known of an answer once the request that carried it has ended. */
+/** What is known of an answer once the request that carried it has ended; of one that was ended here, if the server has it. */
 export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
   if (answered.kind === 'interrupt') {
     if (answered.problem !== undefined)
@@ -44,9 +45,8 @@ export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
   }
   switch (end.type) {
     case 'success':
-      return { status: 'sent' }
     case 'aborted':
-      return { status: 'waiting' }
+      return { status: 'sent' }
     case 'failed':
       return { status: 'failed', error: end.error }
     default:
@@ -56,23 +56,27 @@ export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
 
 /** Those who gave an answer and want to know what became of it. */
 export function createWaitingRoom() {
-  const waiting = new Map<Answered, ((result: AnswerResult) => void)[]>()
+  const waiting = new Map<Answered, (result: AnswerResult) => void>()
 
   function tell(answered: Answered, result: AnswerResult): void {
-    const resolvers = waiting.get(answered) ?? []
+    waiting.get(answered)?.(result)
     waiting.delete(answered)
-    for (const resolve of resolvers) resolve(result)
   }
 
   return {
     wait: (answered: Answered) =>
       new Promise<AnswerResult>((resolve) => {
-        waiting.set(answered, [...(waiting.get(answered) ?? []), resolve])
+        const before = waiting.get(answered)
+        waiting.set(answered, (result) => {
+          before?.(result)
+          resolve(result)
+        })
       }),
     tell,
-    /** What could not go out waits: for siblings, or for the person after a stop or a failure. */
-    tellRest(): void {
-      for (const answered of waiting.keys()) tell(answered, { status: 'waiting' })
+    /** What could not go out waits (for siblings, or for the person after a stop or a failure), if it is still kept. */
+    tellRest(isKept: (answered: Answered) => unknown): void {
+      for (const answered of waiting.keys())
+        tell(answered, isKept(answered) ? { status: 'waiting' } : { status: 'closed', reason: 'cancelled' })
     },
   }
 }

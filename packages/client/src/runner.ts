@@ -148,6 +148,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   /** The stream is closed: publish, tell, run client tools, check once if a check was refused, then let the queue go. */
   function closed(over: Run, end: RunEnd): void {
     const before = generation
+    // From its start on the server has what the request took along.
+    const acknowledged = state.run.phase === 'streaming'
     // What was answered while its run was broken off could not be checked then.
     let owed = skipped || over.kind === 'rejoin'
     run = undefined
@@ -158,7 +160,10 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       const info = finishedInfo()
       if (live.settle(over, end)) owed = true
       // Before any listener hears of the end: one that acts at once must not have these told that they wait.
-      for (const answered of over.carried) waiting.tell(answered, resultOf(answered, end))
+      for (const answered of over.carried) {
+        const isKept = state.unsent.has(answered) && (!acknowledged || live.unsure.has(answered))
+        if (!isKept || end.type !== 'aborted') waiting.tell(answered, resultOf(answered, end))
+      }
       return { info, jobs: end.type === 'success' && before === generation ? claimTools() : [] }
     })
     // Whoever voided it decides what follows.
@@ -170,7 +175,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       if (before === generation && !run && !held) {
         if (!(owed && end.type === 'success' && goOn())) sendQueued()
       }
-      if (!run) waiting.tellRest()
+      tellRest()
     }
     rest()
   }
@@ -230,6 +235,11 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     dispatch({ type: 'tool-output', toolCallId, messageId: session.newId(), ...result })
   }
 
+  /** Of what goes with an open run its end tells. What is stored outlives this client, and its answers wait for the next page. */
+  function tellRest(): void {
+    if (!run) waiting.tellRest((answered) => state.unsent.has(answered) && (kept || !disposed))
+  }
+
   function giveUpTools(): void {
     const error = { message: 'It was stopped and may or may not have run.', code: 'interrupted' }
     for (const { id } of executingCalls(state)) giveOutput(id, { error })
@@ -280,11 +290,13 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       const result = waiting.wait(answered)
       void kept?.keep()
       if (!(run && live.send(run, answered))) check()
-      if (!run) waiting.tellRest()
+      tellRest()
       return result
     },
 
-    /** Voids what is under way: late events are not applied, tools at work are given up, checks are forgotten. */
+    tellRest,
+
+    /** Voids what is under way, after which `tellRest` is due: late events are not applied, tools at work are given up, checks are forgotten. */
     void(): void {
       generation++
       broken = undefined
@@ -292,7 +304,6 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       toolsAbort = new AbortController()
       run?.end({ type: 'aborted' })
       giveUpTools()
-      waiting.tellRest()
     },
 
     /** The tab that ran the streams is gone: its run is broken, its tools at work may or may not have run. */

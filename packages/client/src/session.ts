@@ -2,9 +2,10 @@ import {
   type AGUIEvent,
   type ChatState,
   type ChatStore,
-  type CountersignError,
+  CountersignError,
   createChatStore,
   type Effect,
+  isRecord,
   type LocalAct,
   type ToolMap,
 } from '@countersign/core'
@@ -71,6 +72,7 @@ export class Session<Tools extends ToolMap> {
   }
 
   setOptions(options: Partial<ChatClientOptions<Tools>>): void {
+    if (!isRecord(options)) throw new CountersignError('invalid-option', 'setOptions takes an object.')
     const next = { ...this.options, ...options }
     checkOptions(next)
     this.options = next

@@ -45,6 +45,15 @@ export function copied<T>(value: T): T {
   return copy.value
 }
 
+/** The same value, whose plain objects and lists nobody can change any more, whatever their depth. */
+export function frozen<T>(value: T): T {
+  const rest: unknown[] = [value]
+  for (const inner of rest)
+    if (isPlain(inner) && !Object.isFrozen(inner))
+      for (const name in Object.freeze(inner)) rest.push(inner[name as never])
+  return value
+}
+
 function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)

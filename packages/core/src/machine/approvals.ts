@@ -1,7 +1,7 @@
 import type { ApprovalErrorCode } from '../errors.js'
 import { isTerminal, type ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { changed, isRecord, known, oneOf, ours, sameJson, string } from '../value.js'
+import { changed, frozen, isRecord, known, oneOf, ours, parseJson, sameJson, string } from '../value.js'
 import type { Answer } from './acts.js'
 import { findCall, isReleased, moveCall, takeRepeat, touch } from './cells.js'
 import type { Outcome, StepTable } from './effects.js'
@@ -150,7 +150,9 @@ export function askApproval(
   if (holder !== call && !isReleased(holder, call)) return 'illegal-step'
   if (call.approval) return isRepeated(call, call.approval, asked) ? undefined : markChanged(state, call)
   if (!moveCall(state, call, 'approval-requested')) return 'illegal-step'
-  call.approval = call.token === undefined ? approval : changed(approval, { token: call.token })
+  call.approval = frozen(call.token === undefined ? approval : changed(approval, { token: call.token }))
+  // Read anew: a page may have changed what it was shown while the arguments came.
+  call.input = frozen(parseJson(call.arguments, call.input))
   state.approvals.set(approval.id, call)
   // What was still to be said of an earlier question with that id would be taken for this one.
   if (holder) state.unsent.delete(holder)

@@ -2,7 +2,7 @@ import { CountersignError } from '../errors.js'
 import { isTerminal, type ToolCallPart, type UIMessage } from '../messages.js'
 import { isRecord } from '../value.js'
 import { addCall, addDone, addMessage } from './cells.js'
-import { setPublished } from './read.js'
+import { protectedCall, setPublished } from './read.js'
 import { incomplete } from './runs.js'
 import type { CallCell, ChatState, MessageCell } from './state.js'
 import { answerHere } from './tool-calls.js'
@@ -119,7 +119,7 @@ export function loadCall(state: ChatState, owner: MessageCell, part: ToolCallPar
     error,
     providerExecuted,
     metadata: metadata && { ...metadata },
-    part,
+    part: protectedCall(part),
   })
   const { approved, delivery } = approval ?? {}
   const unsettled = delivery === 'waiting' || delivery === 'unknown'

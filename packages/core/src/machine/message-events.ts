@@ -189,7 +189,7 @@ export function meant({ messages, repeats }: ChatState, id: string): MessageCell
   return messages.get(nameOf(id, repeats.get(id) ?? 1))
 }
 
-function nameOf(id: string, n: number): string {
+export function nameOf(id: string, n: number): string {
   return n === 1 ? id : `${id}-${n}`
 }
 

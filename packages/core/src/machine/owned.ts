@@ -37,7 +37,7 @@ export function disown(state: ChatState): void {
 /** An object that may be changed: itself, or a copy where somebody may have seen it. */
 function own(state: ChatState, members: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { owned } = state.memory
-  if (owned.has(members)) return members
+  if (owned.has(members) && !Object.isFrozen(members)) return members
   const size = sizeOf(members)
   const copy = size > MOST_MEMBERS ? {} : { ...members }
   owned.add(copy)

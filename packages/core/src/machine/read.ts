@@ -1,6 +1,6 @@
 import type { MessagePart, PendingApproval, ReasoningPart, ToolCallPart, UIMessage } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { clear, known, sameJson } from '../value.js'
+import { clear, frozen, known, sameJson } from '../value.js'
 import { disown } from './owned.js'
 import type { CallCell, ChatState, MessageCell, PartCell, ReasoningCell } from './state.js'
 
@@ -158,5 +158,11 @@ function makeCall(call: CallCell): ToolCallPart {
   if (error) part.error = error
   if (call.providerExecuted) part.providerExecuted = true
   if (metadata) part.metadata = metadata
+  return protectedCall(part)
+}
+
+/** A call with what the person is shown before they answer, and with the answer: it is as it was asked and given, whatever a page does. */
+export function protectedCall(part: ToolCallPart): ToolCallPart {
+  frozen(part.state === 'approval-requested' ? part : part.approval)
   return part
 }

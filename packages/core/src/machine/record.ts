@@ -1,9 +1,18 @@
+import { CountersignError } from '../errors.js'
 import { isTerminal, type UIMessage } from '../messages.js'
 import { isRecord, known } from '../value.js'
 import { retainMessages } from './cells.js'
 import { isMessage, loadMessages, repeatOf } from './load.js'
 import { readMessages } from './read.js'
-import type { CallCell, ChatState, FinishedRun, InterruptCell, MoreSteps, QueuedMessage } from './state.js'
+import type {
+  CallCell,
+  ChatState,
+  End,
+  FinishedRun,
+  InterruptCell,
+  MoreSteps,
+  QueuedMessage,
+} from './state.js'
 
 /**
  * What is kept of a conversation: what was said, what was answered and how far each answer got (in the messages' approvals), which
@@ -21,6 +30,8 @@ export interface ThreadRecord {
   readonly queue: readonly QueuedMessage[]
   /** What the last run said when it ended well: calls it left to the client may still be run. */
   readonly run?: FinishedRun
+  /** Stored in the middle of a message of an open run: where what that run says begins. Loaded again, the message was cut off. */
+  readonly from?: End
   /** The AG-UI shared state. */
   readonly state?: unknown
 }
@@ -41,6 +52,7 @@ export function readRecord(state: ChatState): ThreadRecord {
       .map(({ kind: _, ...cell }) => cell),
     queue: state.queue,
     ...(state.run.phase === 'idle' && state.run.last && { run: state.run.last }),
+    ...(state.run.phase === 'streaming' && state.order.at(-1)?.streaming && { from: state.run.from }),
     ...(state.shared !== undefined && { state: state.shared }),
   }
 }
@@ -48,7 +60,8 @@ export function readRecord(state: ChatState): ThreadRecord {
 /** Whether a stored value has the form of a record. What a message holds is as trustworthy as where it was stored. */
 export function isThreadRecord(value: unknown): value is ThreadRecord {
   if (!isRecord(value) || value.version !== 1) return false
-  const { messages, unsentOutputs, ready, interrupts, queue, run } = value
+  const { messages, unsentOutputs, ready, interrupts, queue, run, from } = value
+  if (from !== undefined && !(Array.isArray(from) && from.every(Number.isInteger))) return false
   if (!Array.isArray(ready) || !ready.every((item) => isRecord(item) && typeof item.id === 'string'))
     return false
   if (!Array.isArray(interrupts) || !interrupts.every(isKeptInterrupt)) return false
@@ -71,14 +84,16 @@ export const restoreSteps = {
   restore(state, { record }) {
     retainMessages(state, () => false)
     state.unsent.clear()
-    if (state.run.phase === 'idle') state.run = known({ phase: 'idle' as const, last: record.run })
+    const { run, from } = record
+    if (state.run.phase === 'idle') state.run = known({ phase: 'idle' as const, last: run, from })
+    if (from) state.error = new CountersignError('truncated-stream', cutOff)
     loadMessages(state, record.messages)
     const outputs = [...record.unsentOutputs]
     const ready = [...record.ready]
     // Ids may repeat: the latest calls are those that are not done with.
     for (const call of state.order.flatMap(({ parts }) => parts).reverse()) {
       if (call.kind !== 'call') continue
-      call.interrupted = call.state === 'input-complete' && !isLeftToClient(call, record.run)
+      call.interrupted = call.state === 'input-complete' && !isLeftToClient(call, run)
       if (isTerminal(call.state)) {
         if (takeOne(outputs, (id) => id === call.id) === undefined) continue
         call.outputSent = false
@@ -100,6 +115,8 @@ export const restoreSteps = {
     return undefined
   },
 } satisfies MoreSteps
+
+const cutOff = 'The page was left before the answer was complete. Try again to have it said anew.'
 
 function takeOne<T>(items: T[], fits: (item: T) => boolean): T | undefined {
   const at = items.findLastIndex(fits)

@@ -22,6 +22,7 @@ import {
 import { type Effect, effectsOf, type Outcome } from './effects.js'
 import { foldMessages } from './fold.js'
 import { loadCall, settleLoaded } from './load.js'
+import { nameOf } from './message-events.js'
 import { publishMessage, publishRebuilt, setPublished } from './read.js'
 import type { CallCell, ChatState, MessageCell, PartCell } from './state.js'
 import { settle } from './tool-calls.js'
@@ -31,7 +32,7 @@ import { settle } from './tool-calls.js'
  * comes at the end (AG-UI 1.0, state). What it does not change keeps its identity. Calls we know keep what the person was shown and answered; a snapshot answers nothing.
  */
 export function applySnapshot(state: ChatState, event: MessagesSnapshotEvent): readonly Effect[] {
-  const messages = foldMessages(event.messages)
+  const messages = withOwnIds(foldMessages(event.messages))
   const carries = new Set(event.messages.map((message) => message.role))
   const ids = new Set(messages.map((message) => message.id))
   const isRunning = state.run.phase !== 'idle'
@@ -56,6 +57,17 @@ export function applySnapshot(state: ChatState, event: MessagesSnapshotEvent): r
   for (const call of left(adrift)) dropPart(state, call)
   if (state.run.phase !== 'idle') state.run = changed(state.run, { from: endOf(state) })
   return outcomes.flatMap((outcome) => effectsOf(event, outcome))
+}
+
+/** Of two messages with one id the later one is another message, under the next free name, as in a stream: no text is lost. */
+function withOwnIds(messages: readonly UIMessage[]): readonly UIMessage[] {
+  const times = new Map<string, number>()
+  const unused = (id: string): string => {
+    const n = (times.get(id) ?? 0) + 1
+    times.set(id, n)
+    return n === 1 ? id : unused(nameOf(id, n))
+  }
+  return messages.map((message) => changed(message, { id: unused(message.id) }))
 }
 
 /** Calls by id, in order, until each was found in the snapshot. */

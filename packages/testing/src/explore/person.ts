@@ -141,10 +141,10 @@ async function answer(facts: Facts, id: string, approved: boolean): Promise<Told
 }
 
 function problemOf({ carried }: GivenAnswer, { status }: AnswerResult): string | undefined {
-  const arrived = carried.some(({ acknowledged, end }) => acknowledged && end === 'finished')
+  const arrived = carried.some(({ acknowledged, end }) => acknowledged && end !== 'failed')
   switch (status) {
     case 'sent':
-      return arrived ? undefined : 'no request that carried it has ended well'
+      return arrived ? undefined : 'no request that carried it was acknowledged, or it has failed'
     case 'failed':
       return carried.some(({ end }) => end === 'failed') ? undefined : 'no request that carried it has failed'
     case 'waiting':

@@ -1,0 +1,422 @@
+import { approvalView, ChatClient, type ChatClientOptions } from '@countersign/client'
+import { persistent } from '@countersign/client/persistence'
+import { clientTool, type Message, type ToolCallPart } from '@countersign/core'
+import {
+  ask,
+  call,
+  event,
+  finish,
+  gated,
+  hold,
+  passMacrotasks,
+  type RunScript,
+  resolve,
+  result,
+  scriptedConnection,
+  text,
+  textDelta,
+  textStart,
+  until,
+} from '@countersign/testing'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { z } from 'zod'
+import { memoryPersistence } from './fake-browser.js'
+import { callOf, failOnUnhandledRejections, parts } from './open-chat.js'
+
+failOnUnhandledRejections()
+
+function open(runs: readonly RunScript[], options: Partial<ChatClientOptions> = {}) {
+  const connection = scriptedConnection(runs)
+  const client = new ChatClient({ connection, notify: 'sync', ...options })
+  onTestFinished(() => client.dispose())
+  return { client, connection }
+}
+
+const approve = (id: string) => ({ id, approved: true })
+
+/** What careless code does to what it was handed, past the types. */
+function tamper(change: () => void): void {
+  try {
+    change()
+  } catch (error) {
+    expect(error).toBeInstanceOf(TypeError)
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: code without types is what this is about
+const untyped = (value: unknown): any => value
+
+describe('what is shown of a question cannot be changed by the page that shows it', () => {
+  const asking = [
+    call('c1', 'send', { to: 'ada@example.com', lines: [{ text: 'Hello' }] }),
+    ask('a1', 'c1', { display: { to: 'a***', lines: [] }, allowEdits: true }),
+  ]
+  const exact = { to: 'ada@example.com', lines: [{ text: 'Hello' }] }
+  const isAsIs = (part: ToolCallPart) => {
+    expect(part.input).toEqual(exact)
+    expect(part.approval).toMatchObject({ display: { to: 'a***', lines: [] }, options: ['deny', 'once'] })
+  }
+  const change = (part: ToolCallPart) => {
+    tamper(() => {
+      untyped(part).input.to = 'eve@example.com'
+    })
+    tamper(() => untyped(part).input.lines.push({ text: 'more' }))
+    tamper(() => {
+      untyped(part).input.lines[0].text = 'Bye'
+    })
+    tamper(() => {
+      untyped(part).input = {}
+    })
+    tamper(() => {
+      untyped(part).approval.display.to = 'b***'
+    })
+    tamper(() => {
+      untyped(part).approval.display = undefined
+    })
+    tamper(() => untyped(part).approval.options.push('session'))
+  }
+
+  test('arguments, display and options of a pending call are frozen', async () => {
+    const { client } = open([asking])
+    await client.sendMessage('send it')
+    const before = callOf(client, 'c1')
+    expect(() => {
+      untyped(before).input.to = 'eve@example.com'
+    }).toThrow(TypeError)
+    change(before)
+    isAsIs(callOf(client, 'c1'))
+    for (const part of client.getSnapshot().pendingApprovals) isAsIs(part)
+  })
+
+  test('nor is what was changed while it streamed, or before it was asked about, shown as the question', async () => {
+    const { client, connection } = open([
+      [
+        { step: 'call-start', id: 'c1', name: 'send' },
+        { step: 'call-args', id: 'c1', delta: '{"to":"ada@example.com","lines":[{"text":"Hello"}]' },
+        hold(),
+        { step: 'call-args', id: 'c1', delta: '}' },
+        { step: 'call-end', id: 'c1' },
+        hold(),
+        ask('a1', 'c1', { display: { to: 'a***', lines: [] } }),
+      ],
+    ])
+    const sent = client.sendMessage('send it')
+    await until(client, () => parts(client).length > 0)
+    await passMacrotasks(4)
+    change(callOf(client, 'c1'))
+    connection.release()
+    await until(client, () => callOf(client, 'c1').state === 'input-complete')
+    change(callOf(client, 'c1'))
+    connection.release()
+    await sent
+    isAsIs(callOf(client, 'c1'))
+  })
+
+  test('onApprovalRequest gets what cannot be changed', async () => {
+    const { client } = open([asking], {
+      onApprovalRequest: ({ input, approval }) => {
+        tamper(() => {
+          untyped(input).to = 'eve@example.com'
+        })
+        tamper(() => {
+          untyped(approval).display.to = 'b***'
+        })
+      },
+    })
+    await client.sendMessage('send it')
+    isAsIs(callOf(client, 'c1'))
+  })
+
+  test('a question that was stored, or handed in, is protected as one that was streamed', async () => {
+    const first = open([asking])
+    await first.client.sendMessage('send it')
+    const messages = JSON.parse(JSON.stringify(first.client.getSnapshot().messages))
+    const { client } = open([], { initialMessages: messages })
+    change(callOf(client, 'c1'))
+    isAsIs(callOf(client, 'c1'))
+    client.setMessages(messages)
+    change(callOf(client, 'c1'))
+    isAsIs(callOf(client, 'c1'))
+    // what was handed in still belongs to the page
+    expect(messages.flatMap((message: { parts: unknown[] }) => message.parts).some(Object.isFrozen)).toBe(
+      false,
+    )
+    const persistence = memoryPersistence()
+    const stored = open([asking], { persistence, threadId: 't' })
+    await stored.client.sendMessage('send it')
+    stored.client.dispose()
+    await passMacrotasks(4)
+    const page = open([], { persistence, threadId: 't' })
+    await page.client.restore()
+    change(callOf(page.client, 'c1'))
+    isAsIs(callOf(page.client, 'c1'))
+  })
+
+  test('an edit begins with a copy of the arguments, and what is given is what is sent', async () => {
+    const { client, connection } = open([asking, [resolve()]])
+    await client.sendMessage('send it')
+    const { edit } = approvalView(callOf(client, 'c1')) ?? {}
+    if (edit?.status !== 'offered') throw new Error('Nothing can be edited.')
+    const spread = { ...untyped(edit.input), to: 'bob@example.com' }
+    const cloned = untyped(structuredClone(edit.input))
+    cloned.lines[0].text = 'Bye'
+    const input = { ...spread, lines: cloned.lines }
+    await client.addToolApprovalResponse({ ...approve('a1'), input })
+    expect(connection.requests[1]?.resume?.[0]?.payload.editedArgs).toEqual({
+      to: 'bob@example.com',
+      lines: [{ text: 'Bye' }],
+    })
+  })
+
+  test('an answer that waits goes out as it was given', async () => {
+    const { client, connection } = open([[...asking, gated(2)].flat(), [resolve()]])
+    await client.sendMessage('send it')
+    const input = { to: 'bob@example.com', lines: [] }
+    await client.addToolApprovalResponse({ ...approve('a1'), input })
+    tamper(() => {
+      untyped(callOf(client, 'c1')).approval.input.to = 'eve@example.com'
+    })
+    await client.addToolApprovalResponse(approve('a2'))
+    expect(connection.requests[1]?.resume?.[0]?.payload.editedArgs).toEqual(input)
+  })
+
+  test('metadata that comes for a call that is asked about is still taken', async () => {
+    const { client } = open([
+      [
+        event({
+          type: 'TOOL_CALL_START',
+          toolCallId: 'c1',
+          toolCallName: 'send',
+          parentMessageId: 'm',
+          metadata: { a: 1 },
+        }),
+        event({ type: 'TOOL_CALL_END', toolCallId: 'c1' }),
+        ask('a1', 'c1', { by: 'event', input: {} }),
+        event({ type: 'MESSAGES_SNAPSHOT', messages: [{ id: 'm', role: 'assistant', content: 'Well.' }] }),
+        event({
+          type: 'REASONING_ENCRYPTED_VALUE',
+          subtype: 'tool-call',
+          entityId: 'c1',
+          encryptedValue: 'sealed',
+        }),
+      ],
+    ])
+    expect(await client.sendMessage('send it')).toEqual({ status: 'sent' })
+    expect(callOf(client, 'c1').metadata).toEqual({ a: 1, countersign: { encryptedValue: 'sealed' } })
+  })
+})
+
+describe('what an answer method says is so', () => {
+  const begun = [resolve(), text('Deleting.'), hold()]
+
+  test('after stop() an answer that the server has is `sent`', async () => {
+    const { client } = open([gated(1), begun])
+    await client.sendMessage('delete it')
+    const answered = client.addToolApprovalResponse(approve('a1'))
+    await until(client, ({ status }) => status === 'streaming')
+    await passMacrotasks(4)
+    client.stop()
+    expect(await answered).toEqual({ status: 'sent' })
+  })
+
+  test.each([
+    ['was confirmed', async () => {}, false],
+    ['was not confirmed, but has its result', () => new Promise<void>(() => {}), true],
+  ])('after stop() an answer into the open run that %s is `sent`', async (_, answer, release) => {
+    const connection = Object.assign(scriptedConnection([[...gated(1), hold(), result('c1'), hold()]]), {
+      answer,
+    })
+    const { client } = open([], { connection })
+    void client.sendMessage('delete it')
+    await until(client, ({ pendingApprovals }) => pendingApprovals.length === 1)
+    const answered = client.addToolApprovalResponse(approve('a1'))
+    if (release) connection.release()
+    await passMacrotasks(4)
+    client.stop()
+    expect(await answered).toEqual({ status: 'sent' })
+  })
+
+  test('after stop() a tool result that the server has is `sent`', async () => {
+    const { client } = open([[call('c1', 'ask', {})], begun])
+    await client.sendMessage('ask')
+    const answered = client.addToolResult({ toolCallId: 'c1', output: 1 })
+    await until(client, ({ status }) => status === 'streaming')
+    await passMacrotasks(4)
+    client.stop()
+    expect(await answered).toEqual({ status: 'sent' })
+  })
+
+  test('after clear() an answer that was not sent is closed: it is not kept', async () => {
+    const { client } = open([[...gated(1), hold()]])
+    void client.sendMessage('delete it')
+    await until(client, ({ pendingApprovals }) => pendingApprovals.length === 1)
+    const answered = client.addToolApprovalResponse(approve('a1'))
+    client.clear()
+    expect(await answered).toEqual({ status: 'closed', reason: 'cancelled' })
+  })
+
+  test('after clear() an answer that the server has is `sent`', async () => {
+    const { client } = open([gated(1), begun])
+    await client.sendMessage('delete it')
+    const answered = client.addToolApprovalResponse(approve('a1'))
+    await until(client, ({ status }) => status === 'streaming')
+    await passMacrotasks(4)
+    client.clear()
+    expect(await answered).toEqual({ status: 'sent' })
+  })
+
+  test('after regenerate() an answer that was not sent is closed: the call is gone', async () => {
+    const { client } = open([[...gated(1), hold()], [text('Otherwise.')]])
+    void client.sendMessage('delete it')
+    await until(client, ({ pendingApprovals }) => pendingApprovals.length === 1)
+    const answered = client.addToolApprovalResponse(approve('a1'))
+    await client.regenerate()
+    expect(await answered).toEqual({ status: 'closed', reason: 'cancelled' })
+  })
+
+  test('after dispose() an answer that was not sent is closed, unless the conversation is stored', async () => {
+    for (const persistence of [undefined, memoryPersistence()]) {
+      const { client } = open([[...gated(1), hold()]], { persistence, threadId: 't' })
+      void client.sendMessage('delete it')
+      await until(client, ({ pendingApprovals }) => pendingApprovals.length === 1)
+      const answered = client.addToolApprovalResponse(approve('a1'))
+      client.dispose()
+      expect(await answered).toEqual(
+        persistence ? { status: 'waiting' } : { status: 'closed', reason: 'cancelled' },
+      )
+    }
+  })
+})
+
+describe('setOptions checks what it is given as the constructor does', () => {
+  test('what is no object is refused', () => {
+    const { client } = open([])
+    const refusal = expect.objectContaining({ code: 'invalid-option' })
+    for (const options of [null, undefined, 'onError', 1, [], () => {}])
+      expect(() => client.setOptions(untyped(options))).toThrow(refusal)
+  })
+
+  test('an option that does not exist is refused by name, by both', () => {
+    const { client, connection } = open([])
+    const refusal = expect.objectContaining({
+      code: 'invalid-option',
+      data: { option: 'onFinsh' },
+      message: expect.stringContaining('`onFinsh`'),
+    })
+    expect(() => client.setOptions(untyped({ onFinsh: () => {} }))).toThrow(refusal)
+    expect(() => new ChatClient(untyped({ connection, onFinsh: () => {} }))).toThrow(refusal)
+    expect(() => client.setOptions(untyped({ onFinsh: undefined }))).not.toThrow()
+  })
+})
+
+describe('what has no JSON form is an error that says so, and not an empty object', () => {
+  const values: Readonly<Record<string, unknown>> = {
+    Map: new Map([['a', 1]]),
+    Set: new Set([1]),
+    Error: Object.assign(new Error('no'), { code: 'ENOENT' }),
+  }
+
+  test.each(Object.entries(values))('a client tool whose result holds one: %s', async (name, value) => {
+    for (const output of [value, { deep: [value] }]) {
+      const tool = clientTool({
+        name: 'ask',
+        description: '',
+        input: z.object({}),
+        execute: () => output,
+      })
+      const { client, connection } = open([[call('c1', 'ask', {}), finish()], [text('Done.')]], {
+        tools: [tool],
+      })
+      await client.sendMessage('ask')
+      await until(client, ({ status }) => status === 'ready')
+      const said = `The result of "ask": What was given has no JSON form (${name}). Give plain objects and lists.`
+      expect(callOf(client, 'c1').error?.message).toBe(said)
+      expect(connection.requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', error: said })
+    }
+  })
+
+  test('addToolResult refuses it, and the call stays open', async () => {
+    const { client } = open([[call('c1', 'ask', {})]])
+    await client.sendMessage('ask')
+    expect(await client.addToolResult({ toolCallId: 'c1', output: new Map() })).toMatchObject({
+      status: 'refused',
+      reason: expect.stringContaining('no JSON form (Map)'),
+    })
+    expect(callOf(client, 'c1').state).toBe('input-complete')
+  })
+
+  test('a Date, a class with fields and what has toJSON go on as JSON has them', async () => {
+    class Point {
+      readonly x = 1
+    }
+    const output = {
+      at: new Date(0),
+      point: new Point(),
+      url: new URL('https://a.example/'),
+      none: {},
+      list: [],
+    }
+    const { client } = open([[call('c1', 'ask', {})], [text('Done.')]])
+    await client.sendMessage('ask')
+    expect(await client.addToolResult({ toolCallId: 'c1', output })).toEqual({ status: 'sent' })
+    expect(callOf(client, 'c1').output).toEqual(JSON.parse(JSON.stringify(output)))
+  })
+})
+
+describe('a snapshot that has one id twice', () => {
+  const snapshot = (...messages: Message[]) => event({ type: 'MESSAGES_SNAPSHOT', messages })
+  const said = (id: string, content: string): Message => ({ id, role: 'assistant', content })
+  const shown = (client: ChatClient) =>
+    client
+      .getSnapshot()
+      .messages.filter(({ role }) => role === 'assistant')
+      .map(({ id, parts }) => [id, parts.map((part) => ('text' in part ? part.text : part.type)).join()])
+
+  test('shows both messages, the later one under the next free name, also when it comes again', async () => {
+    const twice = [said('m', 'First.'), said('m', 'Second.'), said('m-2', 'Third.')]
+    const { client } = open([[snapshot(...twice)], [snapshot(...twice)]])
+    await client.sendMessage('hello')
+    const expected = [
+      ['m', 'First.'],
+      ['m-2', 'Second.'],
+      ['m-2-2', 'Third.'],
+    ]
+    expect(shown(client)).toEqual(expected)
+    await client.sendMessage('once more')
+    expect(shown(client)).toEqual(expected)
+  })
+})
+
+describe('a reload in the middle of an answer', () => {
+  async function reloadedDuring(run: RunScript, more: readonly RunScript[] = []) {
+    const stored = memoryPersistence()
+    const { texts } = stored
+    const first = open([run], { persistence: persistent(stored, { saveEvery: 0 }), threadId: 't' })
+    void first.client.sendMessage('tell me')
+    await until(first.client, () => parts(first.client).length > 1)
+    await passMacrotasks(4)
+    const copy = memoryPersistence()
+    await vi.waitFor(() => expect(JSON.parse(texts.get('t') ?? '{}')).toMatchObject({ messages: [{}, {}] }))
+    for (const [thread, record] of texts) copy.texts.set(thread, record)
+    const second = open(more, { persistence: copy, threadId: 't' })
+    await second.client.restore()
+    return second
+  }
+
+  test('is told of as an error, and retry() has the answer said anew', async () => {
+    const { client, connection } = await reloadedDuring(
+      [textStart(), textDelta('Once upon a'), hold()],
+      [[text('Once upon a time.')]],
+    )
+    expect(client.getSnapshot()).toMatchObject({ status: 'error', error: { code: 'truncated-stream' } })
+    await client.retry()
+    expect(connection.requests[0]?.messages.map(({ role }) => role)).toEqual(['user'])
+    expect(client.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
+    expect(parts(client).at(-1)).toMatchObject({ text: 'Once upon a time.' })
+  })
+
+  test('is not told of where a question waits: answering it goes on', async () => {
+    const { client } = await reloadedDuring([text('Well.'), ...gated(1), hold()])
+    expect(client.getSnapshot()).toMatchObject({ status: 'awaiting-approval', error: undefined })
+  })
+})
