@@ -33,8 +33,13 @@ export type Fate =
       /** The answer that it came of, where the person was asked. */
       readonly decided?: ApprovalDecided | undefined
     }
-  /** Still a good question: it is asked again, with its own token. */
-  | { readonly kind: 'open'; readonly site: CallSite; readonly request: ApprovalRequest }
+  /** Still a good question: it is asked again, with its own token. `isAnothers`: nobody who sees it here can answer it. */
+  | {
+      readonly kind: 'open'
+      readonly site: CallSite
+      readonly request: ApprovalRequest
+      readonly isAnothers: boolean
+    }
   /** The provider's to run: it was approved, and has no result yet. */
   | {
       readonly kind: 'forwarded'
@@ -98,7 +103,12 @@ export async function decideFate(
   const shown = verified.ok ? entry?.record.shown : shownBefore(own)
   const terms = { ...verified.claims, token: String(token), shown }
   try {
-    return { kind: 'open', site, request: describeRequest(scope, ready.call, terms) }
+    return {
+      kind: 'open',
+      site,
+      request: describeRequest(scope, ready.call, terms),
+      isAnothers: !verified.ok,
+    }
   } catch (error) {
     scope.settings.warn(`The request for ${called.name} cannot be described any more.`, error)
     return close('approval-stale')

@@ -94,7 +94,7 @@ async function carryOut(
   return refusal === undefined ? { kind: 'open' } : refused(scope, asked, refusal, messages)
 }
 
-/** A question that a refused answer leaves open is not waited for again: its client has closed the card. */
+/** A question that a refused answer leaves open is not waited for again: the next answer comes with a request of its own. */
 async function refused(
   scope: RunScope,
   { site, issued }: AskedCall,

@@ -197,7 +197,7 @@ class Progress {
             failed('cancelled', 'the approval is not valid', 'approval-tampered'),
           )
         }
-        return this.#ask(fate.site, fate.request)
+        return this.#ask(fate)
       case 'client':
         this.#clientCalls.push(fate.site.call.id)
         return
@@ -208,13 +208,13 @@ class Progress {
     }
   }
 
-  /** Over a live channel it is waited for here; without one the run ends with it. */
-  async #ask(site: CallSite, request: ApprovalRequest): Promise<void> {
+  /** Over a live channel one's own question is waited for here; any other ends the run. */
+  async #ask({ site, request, isAnothers }: Extract<Fate, { kind: 'open' }>): Promise<void> {
     const { answers, stop } = this.#scope
     this.#asked.add(request.approval.id)
     if (this.#callIds.has(request.approval.id)) await emitQuestion(this.#scope, request)
     else await emitRequest(this.#scope, request, site.message.id)
-    if (answers === undefined) {
+    if (answers === undefined || isAnothers) {
       this.#open.push(request)
       return
     }
