@@ -117,6 +117,24 @@ test('S3.30 of two calls to one tool a yes for the session answers only its own'
   expect(model.requests.length).toBe(1)
 })
 
+test('a yes for the session whose call may not start after all grants nothing: the next call is asked about', async () => {
+  let bound = 0
+  let decided = 0
+  // asked, prepared, and then right before the start
+  const changed = sender({ bind: () => (++bound <= 2 ? 'account 1' : 'account 2') })
+  const blocked = sender(
+    {},
+    { policy: () => (++decided === 3 ? { decision: 'block', reason: 'frozen' } : undefined) },
+  )
+  for (const { agent, runs } of [changed, blocked]) {
+    const done = await reply(agent, await speak(agent, [], 'a'), { approved: true, scope: 'session' })
+    expect(runs).toEqual([])
+    expect(await agent.grants.list('ann')).toEqual([])
+    expect((await speak(agent, done.history, 'b')).asked.length).toBe(1)
+    expect(runs).toEqual([])
+  }
+})
+
 test('S3.31 a grant does not lift a block, and arguments are validated all the same', async () => {
   const ledger = memoryLedger()
   const granted = sender({}, { ledger })

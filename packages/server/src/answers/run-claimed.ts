@@ -48,12 +48,14 @@ export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise
   let execution: Execution
   try {
     if (told !== undefined) await audit(scope, { event: 'claimed', ...told })
-    await grantSession(scope, claimed)
     if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })
     const reason = await reasonNotToStart(scope, claim, claimed)
     if (reason !== undefined) return unstarted(scope, claimed, reason)
     if (tool.location !== 'server') return handOut(scope, claimed)
+    // only a yes that lets its call start stands for more; its key is read before the tool can change the input
+    const granting = grantSession(scope, claimed)
     execution = await execute(scope, claimed, tool)
+    await granting
   } finally {
     stopRenewing()
   }
@@ -82,6 +84,7 @@ async function handOut(scope: RunScope, claimed: ClaimedCall): Promise<Resolutio
     await audit(scope, { ...end, outcome: 'interrupted' })
     return { kind: 'result', site, outcome: interruptedOutcome(), decided }
   }
+  await grantSession(scope, claimed)
   // the request that tells a provider claims the call again, and records what came of it
   if (call.tool.location === 'provider') return { kind: 'forwarded', site, decided }
   await audit(scope, { ...end, outcome: 'handed-out' })
