@@ -331,7 +331,7 @@ describe.each(wires)('%s', (wire) => {
     ])
     await person.sendMessage('go')
     const edit = (input: unknown) => person.addToolApprovalResponse({ id: 'a1', approved: true, input })
-    for (const input of [null, Number.NaN, [], ['b.log'], 'b.log', 1, false]) {
+    for (const input of [null, [], ['b.log'], 'b.log', 1, false]) {
       expect(await edit(input), String(input)).toEqual({
         status: 'refused',
         code: 'approval-malformed',

@@ -314,10 +314,18 @@ describe('what has no JSON form is an error that says so, and not an empty objec
     Map: new Map([['a', 1]]),
     Set: new Set([1]),
     Error: Object.assign(new Error('no'), { code: 'ENOENT' }),
+    RegExp: /a/,
+    Promise: Promise.resolve(1),
+    Uint8Array: new Uint8Array(2),
+    Response: new Response('ok'),
+    Function: () => 1,
+    NaN: Number.NaN,
+    Infinity: Number.POSITIVE_INFINITY,
+    ['__proto__']: JSON.parse('{"__proto__":{"admin":true}}'),
   }
 
   test.each(Object.entries(values))('a client tool whose result holds one: %s', async (name, value) => {
-    for (const output of [value, { deep: [value] }]) {
+    for (const output of [[value], { deep: [value] }]) {
       const tool = clientTool({
         name: 'ask',
         description: '',
@@ -334,6 +342,22 @@ describe('what has no JSON form is an error that says so, and not an empty objec
       expect(connection.requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', error: said })
     }
   })
+
+  test.each([Number('12,5'), Number.POSITIVE_INFINITY, () => 1, /a/])(
+    'an edit that has one is refused, and the request stays open: %s',
+    async (limit) => {
+      const { client, connection } = open([
+        [call('c1', 'pay', { limit: 5 }), ask('a1', 'c1', { allowEdits: true })],
+      ])
+      await client.sendMessage('pay')
+      expect(await client.addToolApprovalResponse({ ...approve('a1'), input: { limit } })).toMatchObject({
+        status: 'refused',
+        reason: expect.stringContaining('no JSON form'),
+      })
+      expect(client.getSnapshot().status).toBe('awaiting-approval')
+      expect(connection.requests).toHaveLength(1)
+    },
+  )
 
   test('addToolResult refuses it, and the call stays open', async () => {
     const { client } = open([[call('c1', 'ask', {})]])
@@ -360,6 +384,22 @@ describe('what has no JSON form is an error that says so, and not an empty objec
     await client.sendMessage('ask')
     expect(await client.addToolResult({ toolCallId: 'c1', output })).toEqual({ status: 'sent' })
     expect(callOf(client, 'c1').output).toEqual(JSON.parse(JSON.stringify(output)))
+  })
+})
+
+describe('messages of another library are refused, and nothing of them is lost in silence', () => {
+  test.each([
+    { type: 'tool-weather', toolCallId: 'c1', state: 'output-available', input: {}, output: 1 },
+    { type: 'dynamic-tool', toolName: 'weather', toolCallId: 'c1', state: 'input-available', input: {} },
+    { type: 'step-start' },
+    { type: 'file', mediaType: 'image/png', url: 'https://a.example/a.png' },
+  ])('a part of the AI SDK: $type', (part) => {
+    const messages = untyped([{ id: 'm1', role: 'assistant', parts: [part] }])
+    const { client } = open([])
+    const refusal = expect.objectContaining({ message: expect.stringContaining('fromAiSdkMessages') })
+    expect(() => client.setMessages(messages)).toThrow(refusal)
+    expect(() => open([], { initialMessages: messages })).toThrow(/messages/)
+    expect(client.getSnapshot().messages).toEqual([])
   })
 })
 
@@ -412,6 +452,23 @@ describe('a reload in the middle of an answer', () => {
     await client.retry()
     expect(connection.requests[0]?.messages.map(({ role }) => role)).toEqual(['user'])
     expect(client.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
+    expect(parts(client).at(-1)).toMatchObject({ text: 'Once upon a time.' })
+  })
+
+  test('is told of too where nothing of the answer had come', async () => {
+    const stored = memoryPersistence()
+    const connection = {
+      connect: () => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) }),
+    }
+    const left = open([], { connection, persistence: persistent(stored, { saveEvery: 0 }), threadId: 't' })
+    void left.client.sendMessage('tell me')
+    await vi.waitFor(() =>
+      expect(JSON.parse(stored.texts.get('t') ?? '{}')).toMatchObject({ messages: [{}] }),
+    )
+    const { client } = open([[text('Once upon a time.')]], { persistence: stored, threadId: 't' })
+    await client.restore()
+    expect(client.getSnapshot()).toMatchObject({ status: 'error', error: { code: 'truncated-stream' } })
+    await client.retry()
     expect(parts(client).at(-1)).toMatchObject({ text: 'Once upon a time.' })
   })
 

@@ -247,6 +247,8 @@ test('an answer fits by the schema exactly where Ajv says so', async () => {
   let fitting = 0
   const property = fc.asyncProperty(schemas, json, async (schema, payload) => {
     // Ajv resolves references against the root alone: a schema of a test refers to its own root.
+    // no answer has such a key: servers refuse the whole request for it
+    fc.pre(!JSON.stringify(payload)?.includes('"__proto__"'))
     fc.pre(!JSON.stringify(schema).slice(1).includes('$ref') || Object.hasOwn(Object(schema), '$ref'))
     const responseSchema = { allOf: [schema] }
     const root: Record<string, unknown> = Object.hasOwn(Object(schema), '$ref')

@@ -1,16 +1,21 @@
 /**
  * A value as it is at this moment and as a request will carry it: what the application does with its own object afterwards changes
- * nothing, and what has no JSON form (a cycle, a function, a BigInt, a Map) would make every later request fail, or say nothing.
+ * nothing, and what JSON would say otherwise, or not at all (NaN, a function, a Map, a cycle), is not sent as something else.
  */
 export function copyJson(value: unknown): { readonly value?: unknown; readonly fault?: string } {
   if (value === undefined) return {}
   try {
-    const text = JSON.stringify(value, (_, inner: unknown) => {
-      for (const kind of [Map, Set, Error]) if (inner instanceof kind) throw kind.name
-      return inner
-    })
-    return { value: JSON.parse(text) as unknown }
+    return { value: JSON.parse(JSON.stringify(value, checked)) as unknown }
   } catch (error) {
     return { fault: `What was given has no JSON form (${error}). Give plain objects and lists.` }
   }
+}
+
+/** A Date says itself what it is in JSON, and so may any object, by `toJSON`. */
+function checked(key: string, value: unknown): unknown {
+  if (key === '__proto__') throw key
+  const kind = Object.prototype.toString.call(value).slice(8, -1)
+  if (!/^(Object|Array|String|Boolean|Null|Undefined)$/.test(kind) && !Number.isFinite(value))
+    throw kind === 'Number' ? value : kind
+  return value
 }

@@ -17,7 +17,7 @@ export interface NextStep {
   /** For the person: plain text, in English. */
   readonly message: string
   /**
-   * `retry`: `client.retry()` sends the same answer again, and nothing runs twice. `ask-again`: the person says what they want once more,
+   * `retry`: `client.retry()` sends the same answer again, which our server takes once. `ask-again`: the person says what they want once more,
    * and the agent can ask anew. `sign-in`: as the person who was asked; what is `kept` goes out with `client.retry()` then. `reload`: the
    * page is behind what the server knows. `check`: the person looks at what the call was to change, before asking for it again.
    * `correct`: the request is still open, and is answered again with other arguments. `none`: there is nothing to do.
@@ -115,8 +115,7 @@ const closed: NextStep = {
 
 const unreached: NextStep = {
   state: 'kept',
-  message:
-    'The server did not confirm your answer. It is kept; Retry sends it again, and nothing runs twice.',
+  message: 'The server did not confirm your answer. It is kept; Retry sends it again.',
   next: 'retry',
 }
 

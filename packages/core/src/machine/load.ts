@@ -23,7 +23,7 @@ export function checkMessages(messages: readonly UIMessage[]): readonly UIMessag
     const message = `messages[${at}]: its id "${id}" is that of messages[${first}]. Give each an id of its own. Nothing was changed.`
     throw new CountersignError('invalid-argument', message, again)
   }
-  const message = `messages[${at}]: not a list of messages, each with id, role and parts. Nothing was changed.`
+  const message = `messages[${at}]: not a list of messages, each with id, role and parts of our types. Those of the AI SDK: fromAiSdkMessages. Nothing was changed.`
   throw new CountersignError('invalid-argument', message, { at })
 }
 
@@ -45,12 +45,13 @@ export function isMessage(value: unknown): value is UIMessage {
   if (!isRecord(value) || typeof value.id !== 'string' || !Array.isArray(value.parts)) return false
   const { role, parts } = value
   if (role !== 'user' && role !== 'assistant' && role !== 'system') return false
-  return parts.every((part) => isRecord(part) && typeof part.type === 'string' && hasItsText(part))
+  return parts.every((part) => isRecord(part) && isPart(part))
 }
 
-function hasItsText(part: Record<string, unknown>): boolean {
+function isPart(part: Record<string, unknown>): boolean {
   if (part.type === 'text' || part.type === 'reasoning') return typeof part.text === 'string'
-  if (part.type !== 'tool-call') return true
+  if (part.type === 'file') return isRecord(part.source)
+  if (part.type !== 'tool-call') return /^(source|data|tool-result)$/.test(String(part.type))
   const { id, name, state, approval } = part
   const named = [id, name, part.arguments].every((member) => typeof member === 'string')
   return named && isToolCallState(state) && (approval === undefined || isApproval(approval))

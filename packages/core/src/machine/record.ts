@@ -30,7 +30,7 @@ export interface ThreadRecord {
   readonly queue: readonly QueuedMessage[]
   /** What the last run said when it ended well: calls it left to the client may still be run. */
   readonly run?: FinishedRun
-  /** Stored in the middle of a message of an open run: where what that run says begins. Loaded again, the message was cut off. */
+  /** Stored before an open run had said all: where what it says begins. Loaded again, its answer was cut off. */
   readonly from?: End
   /** The AG-UI shared state. */
   readonly state?: unknown
@@ -52,9 +52,15 @@ export function readRecord(state: ChatState): ThreadRecord {
       .map(({ kind: _, ...cell }) => cell),
     queue: state.queue,
     ...(state.run.phase === 'idle' && state.run.last && { run: state.run.last }),
-    ...(state.run.phase === 'streaming' && state.order.at(-1)?.streaming && { from: state.run.from }),
+    ...(isUnanswered(state) && state.run.phase !== 'idle' && { from: state.run.from }),
     ...(state.shared !== undefined && { state: state.shared }),
   }
+}
+
+/** Whether somebody who came back now would miss the rest of an answer, and nothing else would tell: answers under way do. */
+function isUnanswered({ run, order }: ChatState): boolean {
+  if (run.phase === 'submitted') return run.carried.length === 0
+  return run.phase === 'streaming' && order.at(-1)?.streaming === true
 }
 
 /** Whether a stored value has the form of a record. What a message holds is as trustworthy as where it was stored. */
