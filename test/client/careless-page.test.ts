@@ -387,6 +387,32 @@ describe('what has no JSON form is an error that says so, and not an empty objec
   })
 })
 
+test('of long arguments that stream in what is shown is made anew at intervals that grow, and in the end all is there', async () => {
+  const whole = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`key ${at}`, at]))
+  const json = JSON.stringify(whole)
+  const pieces = Array.from({ length: Math.ceil(json.length / 64) }, (_, at) =>
+    json.slice(64 * at, 64 * at + 64),
+  )
+  const { client } = open([
+    [
+      event({ type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'fill' }),
+      ...pieces.map((delta) => event({ type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta })),
+      event({ type: 'TOOL_CALL_END', toolCallId: 'c1' }),
+      resolve(),
+    ],
+  ])
+  const shown = new Set<unknown>()
+  client.subscribe(() => {
+    const part = parts(client).at(-1)
+    if (part?.type === 'tool-call') shown.add(part.input)
+  })
+  await client.sendMessage('fill it in')
+  expect(callOf(client, 'c1').input).toEqual(whole)
+  // up to 64 KiB for each piece, then for each sixteenth more
+  expect(shown.size).toBeGreaterThan(1000)
+  expect(shown.size).toBeLessThan(1200)
+})
+
 describe('messages of another library are refused, and nothing of them is lost in silence', () => {
   test.each([
     { type: 'tool-weather', toolCallId: 'c1', state: 'output-available', input: {}, output: 1 },
@@ -425,6 +451,26 @@ describe('a snapshot that has one id twice', () => {
     await client.sendMessage('once more')
     expect(shown(client)).toEqual(expected)
   })
+})
+
+test('what the person did is stored at once: a queued message, one taken back, a chat that was cleared', async () => {
+  const stored = memoryPersistence()
+  const { client } = open([[textStart(), textDelta('Once'), hold()]], {
+    persistence: persistent(stored),
+    threadId: 't',
+  })
+  // nothing is awaited in between but the storage itself, which takes a moment: `saveEvery` is two seconds
+  const record = async () => {
+    await passMacrotasks(8)
+    return JSON.parse(stored.texts.get('t') ?? 'null')
+  }
+  void client.sendMessage('tell me')
+  const { id } = (await client.sendMessage('and then?')) as { id: string }
+  expect(await record()).toMatchObject({ queue: [{ id }] })
+  client.cancelQueued(id)
+  expect(await record()).toMatchObject({ queue: [] })
+  client.clear()
+  expect((await record())?.messages ?? []).toEqual([])
 })
 
 describe('a reload in the middle of an answer', () => {

@@ -200,7 +200,11 @@ export function createPerformer<Tools extends ToolMap>(session: Session<Tools>, 
   const acts = createActs(session, runner)
   return (name: ActName, value: unknown): unknown => {
     session.seen?.({ type: 'act', name, value } as Observation)
-    if (!runner.disposed || !takesSomething.has(name)) return acts[name](value as never)
+    if (!runner.disposed || !takesSomething.has(name)) {
+      const told = acts[name](value as never)
+      runner.keep()
+      return told
+    }
     const isSaid = name === 'send' || name === 'regenerate'
     return Promise.resolve(isSaid ? { status: 'refused', error: disposedError() } : disposed)
   }

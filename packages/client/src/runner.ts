@@ -296,6 +296,9 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
 
     tellRest,
 
+    /** Stores what the person did: a page may be left at any moment. */
+    keep: () => void kept?.keep(),
+
     /** Voids what is under way, after which `tellRest` is due: late events are not applied, tools at work are given up, checks are forgotten. */
     void(): void {
       generation++

@@ -1,3 +1,4 @@
+import type { JsonReader } from '../json/partial.js'
 import type { MessagePart, PendingApproval, ReasoningPart, ToolCallPart, UIMessage } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { clear, frozen, known, sameJson } from '../value.js'
@@ -148,9 +149,22 @@ function publishAsked(call: CallCell): PendingApproval {
   return publishCall(call) as PendingApproval
 }
 
+/** Characters of arguments from which on they are not read for each piece. */
+const LONG = 65_536
+const grown = new WeakMap<JsonReader, { readonly length: number; readonly value: unknown }>()
+
+/** Each reading copies what is still open. Of long arguments it is made once they are a sixteenth longer: for each piece it would cost the square of them. */
+function growingInput(reader: JsonReader, length: number): unknown {
+  const before = grown.get(reader)
+  if (before && length > LONG && length < before.length * (17 / 16)) return before.value
+  const { value } = reader
+  grown.set(reader, { length, value })
+  return value
+}
+
 function makeCall(call: CallCell): ToolCallPart {
   const { id, name, reader, state, approval, output, error, metadata } = call
-  const input = reader ? reader.value : call.input
+  const input = reader ? growingInput(reader, call.arguments.length) : call.input
   const part: Draft<ToolCallPart> = { type: 'tool-call', id, name, arguments: call.arguments, state }
   if (input !== undefined) part.input = input
   if (approval) part.approval = approval
