@@ -1,4 +1,4 @@
-import { ChatClient, type Connection, CountersignError } from '@countersign/client'
+import { ChatClient, type Connection, CountersignError, postAnswers } from '@countersign/client'
 import {
   cut,
   gated,
@@ -12,7 +12,7 @@ import {
   until,
   watch,
 } from '@countersign/testing'
-import { expect, onTestFailed, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFailed, onTestFinished, test, vi } from 'vitest'
 import { answersOf, callOf, failOnUnhandledRejections, saidBy, stateOf } from './open-chat.js'
 
 failOnUnhandledRejections()
@@ -176,4 +176,91 @@ test('an answer into the open run goes over the connection that opened it, whate
   void person.addToolApprovalResponse(approve('a1'))
   await passMacrotasks(2)
   expect([live, other.mock.calls]).toEqual([['a1'], []])
+})
+
+describe('an answer that is posted', () => {
+  const html = { headers: { 'content-type': 'text/html' } }
+
+  /** A chat that asks and waits, and answers are posted to a server that replies like this. */
+  function openPosted(reply: () => Response) {
+    const { answer } = postAnswers('http://chat.test/answers', { fetch: async () => reply() })
+    const chat = openChat(
+      [
+        [...gated(1), hold()],
+        [resolve(), text('Done.')],
+      ],
+      answer,
+    )
+    const told: string[] = []
+    chat.client.setOptions({ onError: ({ code }) => told.push(code) })
+    return { ...chat, told }
+  }
+
+  test.each([
+    ['401', 'http-status', () => new Response('Sign in', { status: 401 })],
+    ['403', 'http-status', () => new Response('{"code":"invalid-request"}', { status: 403 })],
+    ['404', 'http-status', () => new Response(null, { status: 404 })],
+    ['the page of a sign-in', 'not-an-event-stream', () => new Response('<html>', html)],
+  ] as const)(
+    'and replied with %s ends the run with that error, and retry() sends it',
+    async (_, code, reply) => {
+      const { client, person, server, told } = openPosted(reply)
+      void person.sendMessage('go')
+      await asked(client)
+      const answered = person.addToolApprovalResponse(approve('a1'))
+      expect(await answered).toMatchObject({ status: 'failed', error: { code } })
+      expect(client.getSnapshot()).toMatchObject({ status: 'error', error: { code } })
+      expect(callOf(client, 'c1').approval?.delivery).toBe('waiting')
+      expect(told).toEqual([code])
+      expect(server.requests).toHaveLength(1)
+      await person.retry()
+      expect(answersOf(server)).toEqual([[], ['a1 yes']])
+      expect([saidBy(client), stateOf(client, 'c1')]).toEqual(['Done.', 'complete'])
+    },
+  )
+
+  test.each([
+    ['429', () => new Response('Slow down', { status: 429 })],
+    ['503', () => new Response('Busy', { status: 503 })],
+  ])(
+    'and replied with %s goes out after a run that ends well, unless it is taken before',
+    async (_, reply) => {
+      const { client, person, server, told } = openPosted(reply)
+      void person.sendMessage('go')
+      await asked(client)
+      const answered = person.addToolApprovalResponse(approve('a1'))
+      await passMacrotasks(2)
+      expect(callOf(client, 'c1').approval?.delivery).toBe('sent')
+      server.release()
+      expect(await answered).toEqual({ status: 'sent' })
+      expect([answersOf(server), told]).toEqual([[[], ['a1 yes']], []])
+    },
+  )
+
+  test('and that the run does not take (409) waits for its end', async () => {
+    const { client, person, server, told } = openPosted(() => Response.json({}, { status: 409 }))
+    void person.sendMessage('go')
+    await asked(client)
+    const answered = person.addToolApprovalResponse(approve('a1'))
+    await passMacrotasks(2)
+    expect(callOf(client, 'c1').approval?.delivery).toBe('waiting')
+    server.release()
+    expect(await answered).toEqual({ status: 'sent' })
+    expect([answersOf(server), told]).toEqual([[[], ['a1 yes']], []])
+  })
+
+  test.each([
+    ['JSON', () => Response.json({ status: 'taken' })],
+    ['204', () => new Response(null, { status: 204 })],
+    ['200 without content', () => new Response(null)],
+  ])('is taken where the reply is %s', async (_, reply) => {
+    const { client, person, server, told } = openPosted(reply)
+    void person.sendMessage('go')
+    await asked(client)
+    const answered = person.addToolApprovalResponse(approve('a1'))
+    await passMacrotasks(2)
+    server.release()
+    expect(await answered).toEqual({ status: 'sent' })
+    expect([answersOf(server), told]).toEqual([[[]], []])
+  })
 })

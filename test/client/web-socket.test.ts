@@ -6,6 +6,7 @@ import {
   byHand,
   bytes,
   cut,
+  finish,
   gated,
   hold,
   macrotasks,
@@ -78,6 +79,14 @@ test('a plain run travels over one socket, which is closed after it', async () =
   expect(framesOf(server)).toEqual(['run'])
   await closed(server)
   expect(server.sockets.opened).toBe(1)
+})
+
+test('a run that the server does not end after RUN_FINISHED is over soon, and the server is told', async () => {
+  const { client, person, server } = await openChat([[text('Hello.'), finish(), hold()]])
+  expect(await person.sendMessage('hi')).toEqual({ status: 'sent' })
+  expect([saidBy(client), client.getSnapshot().status]).toEqual(['Hello.', 'ready'])
+  await closed(server)
+  expect(framesOf(server)).toEqual(['run', 'stop'])
 })
 
 describe('live answers', () => {

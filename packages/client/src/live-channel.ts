@@ -1,4 +1,10 @@
-import { isCountersignError, type RunEnd, resumeEntries, type ToolMap } from '@countersign/core'
+import {
+  type CountersignError,
+  isCountersignError,
+  type RunEnd,
+  resumeEntries,
+  type ToolMap,
+} from '@countersign/core'
 import type { Answered } from './results.js'
 import type { Run } from './run.js'
 import type { Session } from './session.js'
@@ -30,7 +36,7 @@ export function createLiveChannel<Tools extends ToolMap>(
         if (!runner.isOpen(run)) return wait === FIRST_WAIT_MS ? tooLate(run, call) : undefined
         if (isRefused(cause)) {
           lost.delete(call)
-          return goOn(run, call)
+          return isUnheard(cause) ? giveUp(run, call, cause) : goOn(run, call)
         }
         lost.add(call)
       }
@@ -49,6 +55,13 @@ export function createLiveChannel<Tools extends ToolMap>(
   function goOn(run: Run, call: Answered): void {
     takeBack(run, call)
     runner.check()
+  }
+
+  /** The run would wait for the answer for ever: it ends with the reason, which is told for the answer too. The next request takes it. */
+  function giveUp(run: Run, call: Answered, error: CountersignError): void {
+    takeBack(run, call)
+    run.carried.add(call)
+    run.end({ type: 'failed', error })
   }
 
   function takeBack(run: Run, call: Answered): void {
@@ -106,8 +119,13 @@ function endOrTime({ done }: Run, ms: number): Promise<void> {
 }
 
 /** Whether the run certainly will not take the answer. A server that cannot look now may take it when it is asked again. */
-function isRefused(cause: unknown): boolean {
+function isRefused(cause: unknown): cause is CountersignError {
   return (
     isCountersignError(cause) && cause.code !== 'connection-failed' && cause.code !== 'ledger-unavailable'
   )
+}
+
+/** Refused by what stands before the run (a sign-in, an origin check, a wrong address). A run that will not have it says 409. */
+function isUnheard({ code, data }: CountersignError): boolean {
+  return code === 'not-an-event-stream' || (code === 'http-status' && data.status !== 409)
 }

@@ -40,9 +40,12 @@ export interface Run {
   readonly broken: BrokenRun | undefined
   /** Asks the connection. Called once, when the run is known to be the open one. */
   start(): void
-  /** Ends it now. Later calls do nothing, and what still arrives is not applied. */
+  /** Ends it now and closes its stream. Later calls do nothing, and what still arrives is not applied. */
   end(end: RunEnd): void
 }
+
+/** Milliseconds for more events after RUN_FINISHED or RUN_ERROR: a proxy that never ends the response must not hold the run open. */
+const GRACE_MS = 1000
 
 /** A class, so that an engine compiles what every event passes once, and not again for each run. */
 export class StreamRun<Tools extends ToolMap> implements Run {
@@ -63,6 +66,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   #resolve: (end: RunEnd) => void = () => {}
   #lastEventId: string | undefined
   #ended = false
+  #grace: ReturnType<typeof setTimeout> | undefined
 
   /** A run that is not started yet. `rejoin` is the run to take up, in the place of a new one. */
   constructor(
@@ -107,13 +111,14 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   }
 
   start(): void {
-    void this.#read().then((end) => this.end(end))
+    void this.#read().then((end) => this.end(end, true))
   }
 
-  end(end: RunEnd): void {
+  end(end: RunEnd, isRead?: boolean): void {
     if (this.#ended) return
     this.#ended = true
-    if (end.type === 'aborted') this.#controller.abort()
+    clearTimeout(this.#grace)
+    if (!isRead) this.#controller.abort()
     this.#onEnd(this, end)
     this.#resolve(end)
   }
@@ -140,6 +145,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     let empty = true
     try {
       for await (const batch of this.#events()) {
+        clearTimeout(this.#grace)
         const together: readonly unknown[] = Array.isArray(batch) ? batch : [batch]
         empty &&= together.length === 0
         for (let at = 0; at < together.length && !this.#ended; ) {
@@ -156,16 +162,24 @@ export class StreamRun<Tools extends ToolMap> implements Run {
         }
         // Stopped: the source is not asked for more.
         if (this.#ended) return { type: 'aborted' }
+        const { run } = this.#session.state
+        if (run.phase !== 'idle' && (run.finish || run.failure))
+          this.#grace = setTimeout(() => this.end(this.#conclude()), GRACE_MS)
       }
       if (empty) throw emptyResponse()
-      this.#reader.end()
-      // RUN_ERROR: the stream ends well, the run does not.
-      const { run } = this.#session.state
-      const error = run.phase === 'idle' ? undefined : run.failure
-      return error ? { type: 'failed', error } : { type: 'success' }
+      return this.#conclude()
     } catch (cause) {
       return this.#breakOff(toError(cause))
     }
+  }
+
+  /** What is known once no more is read. */
+  #conclude(): RunEnd {
+    this.#reader.end()
+    // RUN_ERROR: the stream ends well, the run does not.
+    const { run } = this.#session.state
+    const error = run.phase === 'idle' ? undefined : run.failure
+    return error ? { type: 'failed', error } : { type: 'success' }
   }
 
   readonly #apply = (event: AGUIEvent): void => {

@@ -23,7 +23,8 @@ export interface Connection {
   connect(input: RunAgentInput, options: ConnectOptions): AsyncIterable<unknown>
   /**
    * Delivers answers into the open run, where the connection has a way to (a live channel). Resolves when the server has them. Rejects
-   * with a `CountersignError` where it certainly has not: they go out after the run, as they would over any connection. Rejects with
+   * with a `CountersignError` where it certainly has not: they go out after the run, as they would over any connection. Where the run was
+   * not reached (`not-an-event-stream`, or `http-status` other than 409), the run ends with that error; the next request has them. Rejects with
    * `connection-failed`, or anything else, where nobody knows: it is called again with the same answers while the run is open, which a
    * server takes once; after it the same where the run ended well, and where it broke they wait for `retry()`.
    */

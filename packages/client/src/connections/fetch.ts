@@ -108,7 +108,7 @@ export async function ask(
   }
   const place = `[${asked.method}] "${url}"`
   const response = await fetch(url, init).catch((cause: unknown) => {
-    const message = `${place}: the server could not be reached. Try again.`
+    const message = `${place}: the server could not be reached (see \`cause\`). Try again.`
     throw new CountersignError('connection-failed', message, {}, cause)
   })
   if (!response.ok) throw await statusError(place, response)
@@ -121,12 +121,9 @@ export function headersByName(headers: HeadersGiven = {}): Readonly<Record<strin
 }
 
 /** The body of an answer of that type. Throws `not-an-event-stream` or `empty-response`. */
-export function bodyOf(url: string | URL, { headers, body }: Response, accept: string): ByteSource {
-  const contentType = headers.get('content-type') ?? 'no content type'
-  if (!contentType.toLowerCase().startsWith(accept)) {
-    const message = `"${url}" answered ${contentType} where ${accept} is expected. Check that the URL is the chat endpoint.`
-    throw new CountersignError('not-an-event-stream', message, { contentType })
-  }
+export function bodyOf(url: string | URL, response: Response, accept: string): ByteSource {
+  checkType(url, response, accept)
+  const { body } = response
   if (!body) {
     const message = `"${url}" answered without a body, or this \`fetch\` cannot stream one: in React Native give that of expo/fetch as the option \`fetch\`.`
     throw new CountersignError('empty-response', message)
@@ -134,9 +131,38 @@ export function bodyOf(url: string | URL, { headers, body }: Response, accept: s
   return body
 }
 
+export function checkType(url: string | URL, { headers }: Response, accept: string): void {
+  const contentType = headers.get('content-type') ?? 'no content type'
+  if (contentType.toLowerCase().startsWith(accept)) return
+  const message = `"${url}" answered ${contentType} where ${accept} is expected. Check the URL and the sign-in.`
+  throw new CountersignError('not-an-event-stream', message, { contentType })
+}
+
 /** What a server says about a refused request: `{ code, message }` as ours do, or text. Kept short, and never shown as HTML. */
 async function statusError(place: string, response: Response): Promise<CountersignError> {
   const { status, statusText } = response
-  const body = (await response.text().catch(() => '')).slice(0, 1000)
+  const body = (await beginning(response).catch(() => '')).slice(0, 1000)
   return new CountersignError('http-status', `${place}: ${status} ${statusText}`.trim(), { status, body })
+}
+
+/** Not more of a body than is told, and not for longer than a person waits: it may never end. */
+async function beginning(response: Response): Promise<string> {
+  const reader = response.body?.getReader()
+  // React Native cannot stream it.
+  if (!reader) return response.text()
+  const decoder = new TextDecoder()
+  const leave = () => void reader.cancel().catch(() => {})
+  const timer = setTimeout(leave, 1000)
+  let text = ''
+  try {
+    for (let done = false; !done && text.length < 1000; ) {
+      const read = await reader.read()
+      text += decoder.decode(read.value, { stream: true })
+      done = read.done
+    }
+  } finally {
+    clearTimeout(timer)
+    leave()
+  }
+  return text
 }
