@@ -175,7 +175,11 @@ export class StreamRun<Tools extends ToolMap> implements Run {
 
   /** What is known once no more is read. */
   #conclude(): RunEnd {
-    this.#reader.end()
+    try {
+      this.#reader.end()
+    } catch (cause) {
+      return this.#breakOff(toError(cause))
+    }
     // RUN_ERROR: the stream ends well, the run does not.
     const { run } = this.#session.state
     const error = run.phase === 'idle' ? undefined : run.failure
