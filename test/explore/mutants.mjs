@@ -82,18 +82,18 @@ export const mutants = [
     edits: [
       {
         file: `${machine}/approvals.ts`,
-        find: "if (approval.approved !== undefined) return { status: 'already-answered' }",
+        find: "if (approval.approved !== undefined && !isUnused) return { status: 'already-answered' }",
         put: '',
       },
       {
         file: `${machine}/approvals.ts`,
-        find: "call.state === 'approval-requested' ? undefined : call.state",
-        put: "['approval-requested', 'approval-responded'].includes(call.state) ? undefined : call.state",
+        find: 'isOpen ? undefined : call.state',
+        put: "isOpen || call.state === 'approval-responded' ? undefined : call.state",
       },
       {
         file: `${machine}/approvals.ts`,
-        find: "if (found.status !== 'open' || !moveCall(state, found.call, 'approval-responded')) return undefined",
-        put: "if (found.status !== 'open') return undefined\n  moveCall(state, found.call, 'approval-responded')",
+        find: "if (!moveCall(state, found.call, 'approval-responded')) return undefined",
+        put: "moveCall(state, found.call, 'approval-responded')",
       },
     ],
   },

@@ -19,11 +19,13 @@ interface AskedApproval {
 
 /** The steps of a question to the person: its answer, and the answer's way. */
 export const approvalSteps = {
-  /** First answer wins: only an open request takes one. */
+  /** First answer wins: only an open request takes one, and one whose answer came to nothing. */
   answer(state, { approvalId, approved, reason, scope, input }) {
     const found = findAnswerable(state, approvalId)
     if (found.status === 'not-found') return 'unknown-id'
-    if (found.status !== 'open' || !moveCall(state, found.call, 'approval-responded')) return undefined
+    if (found.status !== 'open') return undefined
+    reopen(state, found.call)
+    if (!moveCall(state, found.call, 'approval-responded')) return undefined
     // What was wrong with an earlier answer.
     found.call.error = undefined
     const edits: Pick<Answer, 'scope' | 'input'> = approved ? { scope, input } : {}
@@ -298,11 +300,7 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
   const error = { message: string(refused.message) ?? 'The answer was refused.', code: problem }
   if (leavesOpen(problem)) {
     // the question is not used up: it is as it was, and says what is wrong with the answer
-    if (!call.approval || !moveCall(state, call, 'approval-requested')) return undefined
-    const { approved, reason, scope, input, delivery, ...asked } = call.approval
-    call.approval = asked
-    call.error = error
-    state.unsent.delete(call)
+    if (reopen(state, call)) call.error = error
   } else if (problem === 'ledger-unavailable') {
     if (call.state !== 'approval-responded') return undefined
     setApproval(state, call, { problem, delivery: 'waiting' })
@@ -313,6 +311,15 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
     state.unsent.delete(call)
   }
   return undefined
+}
+
+/** Takes the answer of a call back. */
+function reopen(state: ChatState, call: CallCell): boolean {
+  if (!call.approval || !moveCall(state, call, 'approval-requested')) return false
+  const { approved, reason, scope, input, delivery, ...asked } = call.approval
+  call.approval = asked
+  state.unsent.delete(call)
+  return true
 }
 
 /** Another answer was first, or the call was begun: its outcome may follow, and counts. */
@@ -330,7 +337,10 @@ export function findAnswerable(state: ChatState, approvalId: string): Answerable
   const call = state.approvals.get(approvalId)
   const approval = call?.approval
   if (!approval) return { status: 'not-found' }
-  if (approval.approved !== undefined) return { status: 'already-answered' }
-  const reason = approval.problem ?? (call.state === 'approval-requested' ? undefined : call.state)
+  // the server threw before it used any answer: to say no is a way out
+  const isUnused = state.error?.data.code === 'tool-not-found' && call.state === 'approval-responded'
+  if (approval.approved !== undefined && !isUnused) return { status: 'already-answered' }
+  const isOpen = isUnused || call.state === 'approval-requested'
+  const reason = approval.problem ?? (isOpen ? undefined : call.state)
   return reason === undefined ? { status: 'open', call, approval } : { status: 'closed', reason }
 }
