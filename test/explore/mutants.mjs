@@ -82,18 +82,13 @@ export const mutants = [
     edits: [
       {
         file: `${machine}/approvals.ts`,
-        find: "if (approval.approved !== undefined && !isUnused) return { status: 'already-answered' }",
+        find: "if (approval.approved !== undefined) return { status: 'already-answered' }",
         put: '',
       },
       {
         file: `${machine}/approvals.ts`,
-        find: 'isOpen ? undefined : call.state',
-        put: "isOpen || call.state === 'approval-responded' ? undefined : call.state",
-      },
-      {
-        file: `${machine}/approvals.ts`,
-        find: "if (!moveCall(state, found.call, 'approval-responded')) return undefined",
-        put: "moveCall(state, found.call, 'approval-responded')",
+        find: "reason === 'approval-requested' ? {",
+        put: "reason === 'approval-requested' || reason === 'approval-responded' ? {",
       },
     ],
   },

@@ -2,7 +2,6 @@ import type { ApprovalErrorCode } from '../errors.js'
 import { isTerminal, type ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { changed, frozen, isRecord, known, oneOf, ours, parseJson, sameJson, string } from '../value.js'
-import type { Answer } from './acts.js'
 import { findCall, isReleased, moveCall, takeRepeat, touch } from './cells.js'
 import type { Outcome, StepTable } from './effects.js'
 import { setResponse } from './interrupts.js'
@@ -24,14 +23,20 @@ export const approvalSteps = {
     const found = findAnswerable(state, approvalId)
     if (found.status === 'not-found') return 'unknown-id'
     if (found.status !== 'open') return undefined
-    reopen(state, found.call)
-    if (!moveCall(state, found.call, 'approval-responded')) return undefined
+    const { call } = found
+    reopen(state, call)
+    moveCall(state, call, 'approval-responded')
     // What was wrong with an earlier answer.
-    found.call.error = undefined
-    const edits: Pick<Answer, 'scope' | 'input'> = approved ? { scope, input } : {}
-    const given = { approved, delivery: 'waiting' as const, reason, scope: edits.scope, input: edits.input }
-    setApproval(state, found.call, known(given))
-    state.unsent.add(found.call)
+    call.error = undefined
+    const given = {
+      approved,
+      delivery: 'waiting' as const,
+      reason,
+      scope: approved ? scope : undefined,
+      input: approved ? input : undefined,
+    }
+    setApproval(state, call, known(given))
+    state.unsent.add(call)
     return undefined
   },
   'answer-sent': (state, { approvalId }) => moveAnswer(state, approvalId, true),
@@ -302,9 +307,10 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
     // the question is not used up: it is as it was, and says what is wrong with the answer
     if (reopen(state, call)) call.error = error
   } else if (problem === 'ledger-unavailable') {
-    if (call.state !== 'approval-responded') return undefined
-    setApproval(state, call, { problem, delivery: 'waiting' })
-    state.unsent.add(call)
+    if (call.state === 'approval-responded') {
+      setApproval(state, call, { problem, delivery: 'waiting' })
+      state.unsent.add(call)
+    }
   } else if (mayHaveRun(problem) ? call.state === 'approval-responded' : moveCall(state, call, 'cancelled')) {
     call.error = error
     setApproval(state, call, { problem, delivery: 'settled' })
@@ -313,7 +319,7 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
   return undefined
 }
 
-/** Takes the answer of a call back. */
+/** Takes the answer of a call back; says whether there was one. */
 function reopen(state: ChatState, call: CallCell): boolean {
   if (!call.approval || !moveCall(state, call, 'approval-requested')) return false
   const { approved, reason, scope, input, delivery, ...asked } = call.approval
@@ -338,9 +344,9 @@ export function findAnswerable(state: ChatState, approvalId: string): Answerable
   const approval = call?.approval
   if (!approval) return { status: 'not-found' }
   // the server threw before it used any answer: to say no is a way out
-  const isUnused = state.error?.data.code === 'tool-not-found' && call.state === 'approval-responded'
-  if (approval.approved !== undefined && !isUnused) return { status: 'already-answered' }
-  const isOpen = isUnused || call.state === 'approval-requested'
-  const reason = approval.problem ?? (isOpen ? undefined : call.state)
-  return reason === undefined ? { status: 'open', call, approval } : { status: 'closed', reason }
+  const isUnused = call.state === 'approval-responded' && state.error?.data.code === 'tool-not-found'
+  if (isUnused) return { status: 'open', call, approval }
+  if (approval.approved !== undefined) return { status: 'already-answered' }
+  const reason = approval.problem ?? call.state
+  return reason === 'approval-requested' ? { status: 'open', call, approval } : { status: 'closed', reason }
 }
