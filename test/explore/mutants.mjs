@@ -87,13 +87,8 @@ export const mutants = [
       },
       {
         file: `${machine}/approvals.ts`,
-        find: "call.state === 'approval-requested' ? undefined : call.state",
-        put: "['approval-requested', 'approval-responded'].includes(call.state) ? undefined : call.state",
-      },
-      {
-        file: `${machine}/approvals.ts`,
-        find: "if (found.status !== 'open' || !moveCall(state, found.call, 'approval-responded')) return undefined",
-        put: "if (found.status !== 'open') return undefined\n  moveCall(state, found.call, 'approval-responded')",
+        find: "reason === 'approval-requested' ? {",
+        put: "reason === 'approval-requested' || reason === 'approval-responded' ? {",
       },
     ],
   },

@@ -2,7 +2,6 @@ import type { ApprovalErrorCode } from '../errors.js'
 import { isTerminal, type ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { changed, frozen, isRecord, known, oneOf, ours, parseJson, sameJson, string } from '../value.js'
-import type { Answer } from './acts.js'
 import { findCall, isReleased, moveCall, takeRepeat, touch } from './cells.js'
 import type { Outcome, StepTable } from './effects.js'
 import { setResponse } from './interrupts.js'
@@ -19,17 +18,25 @@ interface AskedApproval {
 
 /** The steps of a question to the person: its answer, and the answer's way. */
 export const approvalSteps = {
-  /** First answer wins: only an open request takes one. */
+  /** First answer wins: only an open request takes one, and one whose answer came to nothing. */
   answer(state, { approvalId, approved, reason, scope, input }) {
     const found = findAnswerable(state, approvalId)
     if (found.status === 'not-found') return 'unknown-id'
-    if (found.status !== 'open' || !moveCall(state, found.call, 'approval-responded')) return undefined
+    if (found.status !== 'open') return undefined
+    const { call } = found
+    reopen(state, call)
+    moveCall(state, call, 'approval-responded')
     // What was wrong with an earlier answer.
-    found.call.error = undefined
-    const edits: Pick<Answer, 'scope' | 'input'> = approved ? { scope, input } : {}
-    const given = { approved, delivery: 'waiting' as const, reason, scope: edits.scope, input: edits.input }
-    setApproval(state, found.call, known(given))
-    state.unsent.add(found.call)
+    call.error = undefined
+    const given = {
+      approved,
+      delivery: 'waiting' as const,
+      reason,
+      scope: approved ? scope : undefined,
+      input: approved ? input : undefined,
+    }
+    setApproval(state, call, known(given))
+    state.unsent.add(call)
     return undefined
   },
   'answer-sent': (state, { approvalId }) => moveAnswer(state, approvalId, true),
@@ -298,21 +305,27 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
   const error = { message: string(refused.message) ?? 'The answer was refused.', code: problem }
   if (leavesOpen(problem)) {
     // the question is not used up: it is as it was, and says what is wrong with the answer
-    if (!call.approval || !moveCall(state, call, 'approval-requested')) return undefined
-    const { approved, reason, scope, input, delivery, ...asked } = call.approval
-    call.approval = asked
-    call.error = error
-    state.unsent.delete(call)
+    if (reopen(state, call)) call.error = error
   } else if (problem === 'ledger-unavailable') {
-    if (call.state !== 'approval-responded') return undefined
-    setApproval(state, call, { problem, delivery: 'waiting' })
-    state.unsent.add(call)
+    if (call.state === 'approval-responded') {
+      setApproval(state, call, { problem, delivery: 'waiting' })
+      state.unsent.add(call)
+    }
   } else if (mayHaveRun(problem) ? call.state === 'approval-responded' : moveCall(state, call, 'cancelled')) {
     call.error = error
     setApproval(state, call, { problem, delivery: 'settled' })
     state.unsent.delete(call)
   }
   return undefined
+}
+
+/** Takes the answer of a call back; says whether there was one. */
+function reopen(state: ChatState, call: CallCell): boolean {
+  if (!call.approval || !moveCall(state, call, 'approval-requested')) return false
+  const { approved, reason, scope, input, delivery, ...asked } = call.approval
+  call.approval = asked
+  state.unsent.delete(call)
+  return true
 }
 
 /** Another answer was first, or the call was begun: its outcome may follow, and counts. */
@@ -330,7 +343,10 @@ export function findAnswerable(state: ChatState, approvalId: string): Answerable
   const call = state.approvals.get(approvalId)
   const approval = call?.approval
   if (!approval) return { status: 'not-found' }
+  // the server threw before it used any answer: to say no is a way out
+  const isUnused = call.state === 'approval-responded' && state.error?.data.code === 'tool-not-found'
+  if (isUnused) return { status: 'open', call, approval }
   if (approval.approved !== undefined) return { status: 'already-answered' }
-  const reason = approval.problem ?? (call.state === 'approval-requested' ? undefined : call.state)
-  return reason === undefined ? { status: 'open', call, approval } : { status: 'closed', reason }
+  const reason = approval.problem ?? call.state
+  return reason === 'approval-requested' ? { status: 'open', call, approval } : { status: 'closed', reason }
 }

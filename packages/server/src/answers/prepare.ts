@@ -83,8 +83,9 @@ async function readStanding(scope: RunScope, { ref }: VerifiedVerdict): Promise<
   }
 }
 
+/** A server that lacks a tool may only be behind, so the answers stay good. Once the person has gone on, a call without its tool is closed. */
 function checkTools({ toolkit, method }: RunScope, verdicts: readonly VerifiedVerdict[]): void {
-  const ours = verdicts.filter(({ site }) => !isProviderExecuted(site.call))
+  const ours = verdicts.filter(({ site }) => !site.movedOn && !isProviderExecuted(site.call))
   const of = (decision: VerifiedVerdict['decision']) =>
     ours.filter((verdict) => verdict.decision === decision)
   const names = [...of('approve'), ...of('deny')].map(({ site }) => site.call.function.name)
@@ -107,7 +108,7 @@ async function prepareVerdict(
   if (verdict.decision !== 'approve') return { kind: 'reject', verdict, answer: answerOf(scope, verdict) }
   const gate = gateContext(scope, verdict.site.call.id, messages)
   const asked = await readCall(scope.toolkit, proposed(verdict, verdict.canonical))
-  if (!asked.ok) return refuse(verdict, 'approval-stale', 'The arguments no longer fit the tool; ask again.')
+  if (!asked.ok) return refuse(verdict, 'approval-stale', asked.failure.reason ?? UNFIT)
   if (!(await isStillBound(scope, verdict, asked.call, gate))) {
     return refuse(verdict, 'approval-stale', 'What the approval was given for has changed; ask again.')
   }
@@ -132,6 +133,8 @@ async function prepareVerdict(
     answer: answerOf(scope, verdict, edited.call?.canonical),
   }
 }
+
+const UNFIT = 'The arguments no longer fit the tool; ask again.'
 
 function answerOf(scope: RunScope, verdict: VerifiedVerdict, edited?: string): LedgerAnswer {
   return given(scope, readAnswer(scope, verdict, edited), 'person')

@@ -87,7 +87,7 @@ export class ToolkitRequiredError extends CountersignError {
     const names = pendingApprovals.join(', ') || 'some tools'
     super(
       'toolkit-required',
-      `Answers for ${names} are waiting, but this agent has no tools: give createAgent the tools it was asked about.`,
+      `Answers for ${names} are waiting, but this agent has no tools: give createAgent the tools it was asked about, or send another message to go on without them.`,
       { pendingApprovals, ...(method !== undefined && { method }) },
     )
     this.pendingApprovals = pendingApprovals
@@ -126,7 +126,7 @@ export class ToolNotFoundError extends CountersignError {
   ) {
     super(
       'tool-not-found',
-      `The approved tool ${JSON.stringify(toolName)} does not exist any more: give createAgent that tool, or answer no.`,
+      `The approved tool ${JSON.stringify(toolName)} does not exist any more: give createAgent that tool, or answer no, or send another message to go on without it.`,
       { toolName, availableTools, ...(method !== undefined && { method }) },
     )
     this.toolName = toolName
