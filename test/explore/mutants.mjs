@@ -20,7 +20,7 @@ export const mutants = [
         find: 'if (!this.#ended) this.#session.dispatch(event)',
         put: `if (this.#ended) return
     this.#session.dispatch(event)
-    if (event.type === 'RUN_FINISHED') this.end({ type: 'success' })`,
+    if (event.type === 'RUN_FINISHED') this.end({ type: 'success' }, true)`,
       },
     ],
   },

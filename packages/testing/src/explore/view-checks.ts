@@ -46,10 +46,14 @@ export function createViewCheck(facts: Facts): () => void {
   }
 }
 
-/** A retry takes something back before its run says anything. Where a listener retries, that is heard of after the act. */
+/** What asks again takes something back before its run says anything. Where a listener does so, that is heard of after the act. */
 function isRetelling({ acting, runs }: Facts): boolean {
   const run = runs.at(-1)
-  return acting === 'retry' || (run?.cause === 'retry' && run.end === 'open' && !run.acknowledged)
+  return asksAgain(acting) || (run?.end === 'open' && !run.acknowledged && asksAgain(run.cause))
+}
+
+function asksAgain(act: string | undefined): boolean {
+  return act === 'retry' || act === 'resume'
 }
 
 /** What a retry takes back of the run that failed: never a call that may have run. */
