@@ -42,11 +42,17 @@ export const approvalSteps = {
   'answer-sent': (state, { approvalId }) => moveAnswer(state, approvalId, true),
   'answer-returned': (state, { approvalId }) => moveAnswer(state, approvalId, false),
   close(state, { ids, because }) {
+    const problem = because === 'expired' ? ('approval-expired' as const) : undefined
+    const closed = new Set<CallCell>()
+    // The last first: what waits is a list, and is shortened at its end.
+    for (let at = ids.length - 1; at >= 0; at--) {
+      const call = state.approvals.get(ids[at] ?? '')
+      if (call?.state === 'approval-requested' && moveCall(state, call, 'cancelled')) closed.add(call)
+    }
     for (const id of ids) {
-      const call = state.approvals.get(id)
       setResponse(state, state.interrupts.get(id), { cancel: true })
-      if (call?.state !== 'approval-requested' || !moveCall(state, call, 'cancelled')) continue
-      const problem = because === 'expired' ? ('approval-expired' as const) : undefined
+      const call = state.approvals.get(id)
+      if (!call || !closed.has(call)) continue
       setApproval(state, call, known({ delivery: 'waiting' as const, problem }))
       state.unsent.add(call)
     }
