@@ -93,6 +93,7 @@ async function releaseChecks() {
   const explorer = script('test/explore-server/explore.mjs', '--mutations')
   const explored = step('explorer of the server, with its mutations', explorer, /exhaustive|random|of \d+/)
   await step('types as every module resolution sees them', script('scripts/check-packages.mjs'))
+  await step('types of the pages', script('scripts/check-pages.mjs'))
   await step('documentation site', script('scripts/docs.mjs'))
   await step('acceptance', script('test/acceptance/acceptance.mjs', '--results', results), / of /)
   await step('conformance', script('test/conformance/conformance.mjs'), /of \d+|pass/)
@@ -112,12 +113,8 @@ const [built] = await Promise.all([
     step('unused code', tool('knip', '--no-config-hints')),
   ),
 ])
-const ofTheBuild = async () => {
-  await step('types of the pages', script('scripts/check-pages.mjs'))
-  await step('size', tool('size-limit'))
-}
 const [counted] = built
-  ? await Promise.all([tests(), ofTheBuild()])
+  ? await Promise.all([tests(), step('size', tool('size-limit'))])
   : [{ passed: 0, failures: [], skipped: 0 }]
 if (full && built) await releaseChecks()
 for (const failure of counted.failures) console.log(failure)

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
-import ts from 'typescript'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { full } from './full.js'
 
@@ -113,35 +112,14 @@ test('the packed packages name one another by version', () => {
   }
 })
 
-/** What the compiler finds wrong in a consumer and in our declarations; those of the SDKs are checked by `npm run test:full` too. */
-function problemsIn(folder: string): readonly string[] {
-  const config = ts.getParsedCommandLineOfConfigFile(
-    join(folder, 'tsconfig.json'),
-    {},
-    {
-      ...ts.sys,
-      onUnRecoverableConfigFileDiagnostic: ({ messageText }) => expect.fail(String(messageText)),
-    },
-  )
-  const program = ts.createProgram(config?.fileNames ?? [], config?.options ?? {})
-  const ours = program.getSourceFiles().filter(({ fileName }) => /consumer\.|\/@countersign\//.test(fileName))
-  expect(ours.length).toBeGreaterThan(entries.length)
-  return ours.flatMap((file) => {
-    const found = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]
-    return found.map(
-      ({ messageText }) => `${file.fileName}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
-    )
-  })
-}
-
 /** With `nodenext` the types of every entry are resolved as ES modules and as CommonJS. */
 const resolutions = [
   { moduleResolution: 'node16', module: 'node16', extensions: ['ts', 'mts', 'cts'] },
   { moduleResolution: 'nodenext', module: 'nodenext', extensions: ['ts', 'mts', 'cts'] },
   { moduleResolution: 'bundler', module: 'esnext', extensions: ['ts', 'mts'] },
-].filter(({ moduleResolution }) => full || moduleResolution === 'nodenext')
+]
 
-for (const { moduleResolution, module, extensions } of resolutions) {
+for (const { moduleResolution, module, extensions } of full ? resolutions : []) {
   test.concurrent(`the packed packages type-check in a consumer with moduleResolution ${moduleResolution}`, async () => {
     const folder = join(project, moduleResolution)
     mkdirSync(folder)
@@ -167,8 +145,7 @@ for (const { moduleResolution, module, extensions } of resolutions) {
       typeRoots: [join(root, 'node_modules/@types')],
     }
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*'] }))
-    if (full) await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder])
-    else expect(problemsIn(folder)).toEqual([])
+    await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder])
   })
 }
 

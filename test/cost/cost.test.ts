@@ -17,7 +17,7 @@ import known from './wire-fields.json' with { type: 'json' }
 
 const KIB = 1024
 /** Bytes of the input whose growth is measured; of one that is made out of a description, where there is not much time. */
-const MOST = full ? 1024 * KIB : 256 * KIB
+const MOST = full ? 1024 * KIB : 128 * KIB
 const GENERATED = full ? MOST : 64 * KIB
 /** Bytes of the input that is compared with `JSON.parse`, in the long form: as much as a request may have. */
 const WHOLE = 4096 * KIB

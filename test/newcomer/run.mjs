@@ -10,7 +10,7 @@ if (framework !== undefined && !frameworks.includes(framework)) {
   process.exit(1)
 }
 const root = join(import.meta.dirname, '../..')
-const env = { ...process.env, NEWCOMER: framework ?? 'all' }
+const env = { ...process.env, NEWCOMER: framework ?? 'all', TEST_FULL: '1' }
 const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', 'test/newcomer']
 process.exitCode = await ended(
   start(process.execPath, args, { cwd: root, stdio: 'inherit', shell: false, env }),

@@ -4,13 +4,12 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Block, blocksOf } from '../docs/markdown.js'
 import { launchBrowser } from '../e2e/demo.js'
-import { full } from '../full.js'
 import { freePort } from './free-port.js'
 import { type Framework, frameworks, type Newcomer, newcomer } from './newcomer.js'
 import { type Registry, serveRegistry } from './registry.js'
 
-/** `npm run newcomer -- vue` asks for one framework, `npm run test:full` for all. */
-const { NEWCOMER = full ? 'all' : 'react' } = process.env
+/** `npm run newcomer -- vue` asks for one framework. */
+const { NEWCOMER = 'all' } = process.env
 const asked = frameworks.filter((framework) => NEWCOMER === 'all' || NEWCOMER === framework)
 
 let registry: Registry
