@@ -1,6 +1,6 @@
 import { CountersignError, isCountersignError } from '@countersign/core'
 import type { Connection } from './connection.js'
-import { fetchResponse, type FetchOptions } from './fetch.js'
+import { type FetchOptions, fetchResponse } from './fetch.js'
 
 /**
  * Delivers answers into the open run by a POST of `{ threadId, runId, resume }`: with server-sent events, a live channel over plain
