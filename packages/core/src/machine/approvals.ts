@@ -1,7 +1,7 @@
 import type { ApprovalErrorCode } from '../errors.js'
 import { isTerminal, type ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { changed, frozen, isRecord, known, oneOf, ours, parseJson, sameJson, string } from '../value.js'
+import { changed, frozen, isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, sameJson, string } from '../value.js'
 import type { Answer } from './acts.js'
 import { findCall, isReleased, moveCall, takeRepeat, touch } from './cells.js'
 import type { Outcome, StepTable } from './effects.js'
@@ -28,7 +28,7 @@ export const approvalSteps = {
     found.call.error = undefined
     const edits: Pick<Answer, 'scope' | 'input'> = approved ? { scope, input } : {}
     const given = { approved, delivery: 'waiting' as const, reason, scope: edits.scope, input: edits.input }
-    setApproval(state, found.call, known(given))
+    setApproval(state, found.call, omitUndefined(given))
     state.unsent.add(found.call)
     return undefined
   },
@@ -40,7 +40,7 @@ export const approvalSteps = {
       setResponse(state, state.interrupts.get(id), { cancel: true })
       if (call?.state !== 'approval-requested' || !moveCall(state, call, 'cancelled')) continue
       const problem = because === 'expired' ? ('approval-expired' as const) : undefined
-      setApproval(state, call, known({ delivery: 'waiting' as const, problem }))
+      setApproval(state, call, omitUndefined({ delivery: 'waiting' as const, problem }))
       state.unsent.add(call)
     }
     return undefined
@@ -79,7 +79,7 @@ export function readApprovalEvent(value: unknown): AskedApproval | undefined {
  */
 export function readApprovalInterrupt(interrupt: Interrupt): AskedApproval | undefined {
   if (!takesApproved(interrupt)) return undefined
-  const own = ours(interrupt.metadata)
+  const own = getCountersignMetadata(interrupt.metadata)
   const more = isRecord(own.approval) ? own.approval : own
   return readAsked(interrupt.toolCallId, own, {
     id: interrupt.id,
@@ -120,7 +120,7 @@ export function readApproval(value: unknown): ToolCallApproval | undefined {
   if (!isRecord(value) || typeof value.id !== 'string') return undefined
   const { id, options, allowEdits, message, expiresAt, display, token } = value
   const offered = Array.isArray(options) ? options.filter(isOption) : []
-  return known({
+  return omitUndefined({
     id,
     needsApproval: true as const,
     options: offered.length > 0 ? offered : (['deny', 'once'] as const),
