@@ -271,7 +271,6 @@ export const checks = {
   'unsafe integers': never(strict, 'Number.isInteger(value) && !Number.isSafeInteger(value)'),
   'numbers are finite': never(strict, '!Number.isFinite(value)'),
   'argument depth': never(strict, 'jsonDepthExceeds(text, maxDepth)'),
-  'argument depth when written': never(server('encoding/canonical.ts'), 'levels === 0'),
   'argument size': never(strict, 'isLargerThan(text, maxBytes)'),
 
   // HTTP

@@ -489,7 +489,7 @@ describe('a reload in the middle of an answer', () => {
     return second
   }
 
-  test('is told of as an error, and retry() has the answer said anew', async () => {
+  test('is told of as an error, and retry() asks for the whole answer', async () => {
     const { client, connection } = await reloadedDuring(
       [textStart(), textDelta('Once upon a'), hold()],
       [[text('Once upon a time.')]],

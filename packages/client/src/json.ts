@@ -1,6 +1,6 @@
 /**
  * A value as it is at this moment and as a request will carry it: what the application does with its own object afterwards changes
- * nothing, and what JSON would say otherwise, or not at all (NaN, a function, a Map, a cycle), is not sent as something else.
+ * nothing, and what JSON would change or drop (NaN, a function, a Map, a cycle) is refused.
  */
 export function copyJson(value: unknown): { readonly value?: unknown; readonly fault?: string } {
   if (value === undefined) return {}

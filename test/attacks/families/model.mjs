@@ -62,7 +62,7 @@ export const fromModel = [
       'arguments that nest 65 levels deep',
       nested(65),
       'argument depth',
-      { behind: ['argument depth when written'] },
+      { stands: 'the writer and the record of what is shown take no such depth either' },
     ],
     ['arguments of more than a megabyte', `{"to":"${'x'.repeat(1024 * 1024)}"}`, 'argument size'],
   ].map(([name, text, check, more]) => ({

@@ -44,7 +44,7 @@ export const approvalSteps = {
   close(state, { ids, because }) {
     const problem = because === 'expired' ? ('approval-expired' as const) : undefined
     const closed = new Set<CallCell>()
-    // The last first: what waits is a list, and is shortened at its end.
+    // From the end, since removing from the front of a long list is slow.
     for (let at = ids.length - 1; at >= 0; at--) {
       const call = state.approvals.get(ids[at] ?? '')
       if (call?.state === 'approval-requested' && moveCall(state, call, 'cancelled')) closed.add(call)

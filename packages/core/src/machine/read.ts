@@ -149,11 +149,11 @@ function publishAsked(call: CallCell): PendingApproval {
   return publishCall(call) as PendingApproval
 }
 
-/** Characters of arguments from which on they are not read for each piece. */
+/** Arguments longer than this, in characters, are not read again for every piece. */
 const LONG = 65_536
 const grown = new WeakMap<JsonReader, { readonly length: number; readonly value: unknown }>()
 
-/** Each reading copies what is still open. Of long arguments it is made once they are a sixteenth longer: for each piece it would cost the square of them. */
+/** Reading the value copies every open object. Long arguments are read only each time they have grown by a sixteenth, or the cost would be quadratic. */
 function growingInput(reader: JsonReader, length: number): unknown {
   const before = grown.get(reader)
   if (before && length > LONG && length < before.length * (17 / 16)) return before.value

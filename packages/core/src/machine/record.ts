@@ -30,7 +30,7 @@ export interface ThreadRecord {
   readonly queue: readonly QueuedMessage[]
   /** What the last run said when it ended well: calls it left to the client may still be run. */
   readonly run?: FinishedRun
-  /** Stored before an open run had said all: where what it says begins. Loaded again, its answer was cut off. */
+  /** Where the messages of an unfinished run begin. A record that has it was stored in the middle of an answer. */
   readonly from?: End
   /** The AG-UI shared state. */
   readonly state?: unknown
@@ -57,7 +57,7 @@ export function readRecord(state: ChatState): ThreadRecord {
   }
 }
 
-/** Whether somebody who came back now would miss the rest of an answer, and nothing else would tell: answers under way do. */
+/** Whether a reload now would cut off an answer without any other sign of it. A request that carries answers shows in their delivery. */
 function isUnanswered({ run, order }: ChatState): boolean {
   if (run.phase === 'submitted') return run.carried.length === 0
   return run.phase === 'streaming' && order.at(-1)?.streaming === true
@@ -122,7 +122,7 @@ export const restoreSteps = {
   },
 } satisfies MoreSteps
 
-const cutOff = 'The page was left before the answer was complete. Try again to have it said anew.'
+const cutOff = 'The page was closed before the answer was complete. Retry to get all of it.'
 
 function takeOne<T>(items: T[], fits: (item: T) => boolean): T | undefined {
   const at = items.findLastIndex(fits)

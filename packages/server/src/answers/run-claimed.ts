@@ -52,7 +52,7 @@ export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise
     const reason = await reasonNotToStart(scope, claim, claimed)
     if (reason !== undefined) return unstarted(scope, claimed, reason)
     if (tool.location !== 'server') return handOut(scope, claimed)
-    // only a yes that lets its call start stands for more; its key is read before the tool can change the input
+    // only once the call may start; before the tool can change the input, which the grant's key is read from
     const granting = grantSession(scope, claimed)
     execution = await execute(scope, claimed, tool)
     await granting
