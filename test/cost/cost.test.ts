@@ -3,7 +3,7 @@ import { full } from '../full.js'
 import { aiSdkRequests } from './ai-sdk.js'
 import { agUiFields, customEvents, declaredFields, ownFields } from './fields.js'
 import { listings, readListing, readResult, results, schemaFields } from './mcp.js'
-import { cpuOf, DOUBLINGS, GROWTH, parseAll, TIMES_JSON_PARSE } from './measure.js'
+import { cpuOf, GROWTH, parseAll, TIMES_JSON_PARSE } from './measure.js'
 import { agentOver, ledgerFor, requests, serve, serveAiSdk } from './requests.js'
 import { readByClient, sse, streams } from './streams.js'
 import known from './wire-fields.json' with { type: 'json' }
@@ -16,17 +16,19 @@ import known from './wire-fields.json' with { type: 'json' }
  */
 
 const KIB = 1024
-/** Bytes of the input whose growth is measured; of one that is made out of a description, where there is not much time. */
-const MOST = full ? 1024 * KIB : 128 * KIB
-const GENERATED = full ? MOST : 64 * KIB
-/** Bytes of the input that is compared with `JSON.parse`, in the long form: as much as a request may have. */
+/** As many bytes as a request may have. In the long form that is the larger input, and is compared with `JSON.parse`. */
 const WHOLE = 4096 * KIB
+/** Bytes of the larger input; of one that is made out of a description, where there is not much time. */
+const MOST = full ? WHOLE : 128 * KIB
+const GENERATED = full ? WHOLE : 64 * KIB
+/** Doublings between the smaller input and the larger. */
+const DOUBLINGS = full ? 6 : 4
 
 /** Most of the inputs need one; a round more is made only where noise may have been in the ones before. */
 const ROUNDS = 15
 const SMALL_TURNS = 4
 /** As many small ones in a row as take about as long as the large one, so that a busy machine slows both alike. */
-const PAIRED_TURNS = 2 ** DOUBLINGS
+const PAIRED_TURNS = 16
 
 /** One input at two sizes, ready to be worked on as often as there are rounds. */
 interface Measured {
@@ -43,8 +45,7 @@ interface Input {
 
 async function measure({ isGenerated = false, prepare }: Measured): Promise<void> {
   const most = isGenerated ? GENERATED : MOST
-  const whole = emptyCosts()
-  let judged = judge(emptyCosts(), emptyCosts(), whole)
+  let judged = judge(emptyCosts(), emptyCosts())
   for (let round = 0; round < ROUNDS && !judged.isGood; round++) {
     const [small, large] = [emptyCosts(), emptyCosts()]
     // the least of the first round, since an engine that has not seen this work before takes far longer for it; then the mean
@@ -54,8 +55,7 @@ async function measure({ isGenerated = false, prepare }: Measured): Promise<void
       works.push(await lower(small, await prepare(most / 2 ** DOUBLINGS)))
     if (round > 0) small.work = works.reduce((sum, work) => sum + work) / turns
     await lower(large, await prepare(most))
-    if (full) await lower(whole, await prepare(WHOLE))
-    judged = judge(small, large, whole)
+    judged = judge(small, large)
   }
   expect(judged.isGood, JSON.stringify(judged)).toBe(true)
 }
@@ -80,18 +80,16 @@ async function lower(costs: Costs, { json, work }: Input): Promise<number> {
   return cost
 }
 
-function judge(small: Costs, large: Costs, whole: Costs) {
-  // from the least to the most that is measured: noise counts less the more doublings lie between
-  const most = full ? whole : large
-  const doublings = Math.log2(most.bytes / small.bytes)
+function judge(small: Costs, large: Costs) {
+  const doublings = Math.log2(large.bytes / small.bytes)
   // what JSON.parse itself takes beyond a straight line (an object of very many members) is not ours
-  const beyond = Math.max(1, most.parse / small.parse / 2 ** doublings)
-  const growth = (most.work / Math.max(small.work, FLOOR) / beyond) ** (1 / doublings)
+  const beyond = Math.max(1, large.parse / small.parse / 2 ** doublings)
+  const growth = (large.work / Math.max(small.work, FLOOR) / beyond) ** (1 / doublings)
   // of what has a limit below so many bytes, all that gets in may cost what JSON.parse of so many would
-  const parse = whole.parse * Math.max(1, WHOLE / whole.bytes)
-  const times = whole.work / Math.max(parse, FLOOR)
+  const parse = large.parse * Math.max(1, WHOLE / large.bytes)
+  const times = large.work / Math.max(parse, FLOOR)
   const isGood = growth <= GROWTH && (!full || times <= TIMES_JSON_PARSE)
-  return { isGood, growth, times, small, large, whole }
+  return { isGood, growth, times, small, large }
 }
 
 /** Milliseconds that a request costs whatever is in it: nothing is compared below that. */

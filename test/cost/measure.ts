@@ -1,6 +1,3 @@
-/** Doublings of the size: cost in proportion is 16 times as much, and up to 23 times passes. */
-export const DOUBLINGS = 4
-
 /** How much a cost may grow with each doubling of an input. */
 export const GROWTH = 2.2
 

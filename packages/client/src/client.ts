@@ -276,18 +276,15 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   #userMessage(input: SendInput): UIMessage | CountersignError {
     if (this.#runner.disposed) return disposedError()
-    const {
-      text = '',
-      files = [],
-      metadata,
-    } = record(copyJson(typeof input === 'string' ? { text: input } : input).value)
+    const { value, fault = '' } = copyJson(typeof input === 'string' ? { text: input } : input)
+    const { text = '', files = [], metadata } = record(value)
     const fits =
       typeof text === 'string' &&
       Array.isArray(files) &&
       files.every(isFile) &&
       (text.trim() || files.length > 0) &&
       (metadata === undefined || isRecord(metadata))
-    if (!fits) return new CountersignError('invalid-argument', noMessage)
+    if (!fits) return new CountersignError('invalid-argument', `${noMessage} ${fault}`)
     const parts = [...(text.trim() ? [{ type: 'text' as const, text }] : []), ...files]
     const id = this.#session.newId()
     return { id, role: 'user', parts, createdAt: this.#session.now(), ...(metadata && { metadata }) }

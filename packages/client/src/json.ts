@@ -1,11 +1,17 @@
+/** Of a request's 4 MiB, for one thing in it. */
+const MAX_LENGTH = 2 ** 21
+
 /**
  * A value as it is at this moment and as a request will carry it: what the application does with its own object afterwards changes
- * nothing, and what JSON would change or drop (NaN, a function, a Map, a cycle) is refused.
+ * nothing. What JSON would change or drop (NaN, a function, a Map, a cycle) is refused, and so is what is so long that a server would refuse
+ * it together with its conversation, again and again.
  */
 export function copyJson(value: unknown): { readonly value?: unknown; readonly fault?: string } {
   if (value === undefined) return {}
   try {
-    return { value: JSON.parse(JSON.stringify(value, checked)) as unknown }
+    const text = JSON.stringify(value, checked)
+    if (text?.length > MAX_LENGTH) return { fault: `It has more than ${MAX_LENGTH} characters of JSON.` }
+    return { value: JSON.parse(text) as unknown }
   } catch (error) {
     return { fault: `What was given has no JSON form (${error}). Give plain objects and lists.` }
   }

@@ -2,6 +2,7 @@ import {
   type ApprovalErrorCode,
   type CountersignError,
   isRefusal,
+  isRefusedWhole,
   leavesOpen,
   type ToolCallPart,
 } from '@countersign/core'
@@ -20,7 +21,7 @@ export interface NextStep {
    * `retry`: `client.retry()` sends the same answer again, which our server takes once. `ask-again`: the person says what they want once more,
    * and the agent can ask anew. `sign-in`: as the person who was asked; what is `kept` goes out with `client.retry()` then. `reload`: the
    * page is behind what the server knows. `check`: the person looks at what the call was to change, before asking for it again.
-   * `correct`: the request is still open, and is answered again with other arguments. `none`: there is nothing to do.
+   * `correct`: the request is still open, and is answered again, with other arguments or without changes. `none`: there is nothing to do.
    */
   readonly next: 'retry' | 'ask-again' | 'sign-in' | 'reload' | 'check' | 'correct' | 'none'
 }
@@ -44,14 +45,13 @@ export function nextStep(of: ApprovalErrorCode | ToolCallPart | AnswerResult): N
 const steps: Readonly<Record<ApprovalErrorCode, NextStep>> = {
   'approval-malformed': {
     state: 'unused',
-    message:
-      'The server could not accept this answer: the changed arguments do not fit the tool, or the answer was malformed. Ask again.',
+    message: 'The server could not read this answer. Nothing was run. Ask again.',
     next: 'ask-again',
   },
   'approval-edit-invalid': {
     state: 'unused',
     message:
-      'The changed arguments do not fit the tool. Nothing was run. Correct them, or answer without changes.',
+      'The changed arguments were not accepted. Nothing was run. Correct them, or answer without changes.',
     next: 'correct',
   },
   'approval-not-found': {
@@ -131,8 +131,16 @@ const refusedRequest: NextStep = {
   next: 'reload',
 }
 
+const returned: NextStep = {
+  state: 'kept',
+  message:
+    'The server refused the request that carried your answer. Nothing was run. Answer anew, with less or without changes, or send it again with Retry.',
+  next: 'correct',
+}
+
 function ofCall({ approval, error }: ToolCallPart): NextStep | undefined {
   if (approval?.problem) return steps[approval.problem]
+  if (approval?.delivery === 'refused') return returned
   if (error && leavesOpen(error.code)) return steps[error.code]
   return error?.code === 'interrupted' ? steps['approval-interrupted'] : undefined
 }
@@ -161,7 +169,9 @@ function afterAnswer(result: AnswerResult): NextStep | undefined {
 }
 
 /** A request that failed left its answers where they were. */
-function afterFailure({ code, data }: CountersignError): NextStep {
+function afterFailure(error: CountersignError): NextStep {
+  if (isRefusedWhole(error)) return returned
+  const { code, data } = error
   if (code !== 'http-status') return unreached
   const status = Number(data.status)
   if (status === 401 || status === 403) return signedOut

@@ -1,5 +1,6 @@
 import {
   type AGUIEvent,
+  CountersignError,
   createChatState,
   findAnswerable,
   isCountersignError,
@@ -39,7 +40,7 @@ const failed = (resumable = false): LocalAct => ({
   type: 'run-closed',
   end: {
     type: 'failed',
-    error: Object.assign(new Error('cut'), { code: 'connection-failed' }) as never,
+    error: new CountersignError('connection-failed', 'cut'),
     resumable,
   },
 })

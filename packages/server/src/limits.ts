@@ -37,6 +37,11 @@ export interface Limits {
    * close code 1008.
    */
   readonly arrivalTime?: number | undefined
+  /**
+   * Characters of one tool's result as JSON. Default 2 Mi: it has to go with every later request of its conversation, and a request has
+   * 4 MiB. Beyond it the call has run and its result is an error with the code `result-too-large`.
+   */
+  readonly resultSize?: number | undefined
   /** Answers that wait for a question not asked yet. Default 256 for a person, 4,096 in all. Beyond it: `too-many-answers`. */
   readonly earlyAnswers?: Share | undefined
   /** Characters of those answers. Default 4 Mi for a person, 32 Mi in all. Beyond it: `too-many-answers`. */
@@ -50,9 +55,12 @@ export interface FullShare {
 }
 
 /** {@link Limits}, checked and complete. */
-export type FullLimits = Readonly<Record<Exclude<keyof Limits, 'arrivalTime'>, FullShare>> & {
+export type FullLimits = Readonly<Record<ShareName, FullShare>> & {
   readonly arrivalTime: number
+  readonly resultSize: number
 }
+
+type ShareName = Exclude<keyof Limits, 'arrivalTime' | 'resultSize'>
 
 const MIB = 1024 * 1024
 
@@ -61,13 +69,14 @@ export const DEFAULT_LIMITS: FullLimits = {
   runBytes: { perOwner: 64 * MIB, total: 256 * MIB },
   arrivingBytes: { perOwner: 32 * MIB, total: 128 * MIB },
   arrivalTime: 60_000,
+  resultSize: 2 * MIB,
   earlyAnswers: { perOwner: 256, total: 4096 },
   earlyAnswerSize: { perOwner: 4 * MIB, total: 32 * MIB },
 }
 
 /** @throws CountersignError `invalid-option` where a limit is not a positive number. */
 export function readLimits(given: Limits = {}): FullLimits {
-  const share = (name: Exclude<keyof Limits, 'arrivalTime'>): FullShare => {
+  const share = (name: ShareName): FullShare => {
     const { perOwner, total } = DEFAULT_LIMITS[name]
     return {
       perOwner: positive(`limits.${name}.perOwner`, given[name]?.perOwner ?? perOwner),
@@ -83,6 +92,7 @@ export function readLimits(given: Limits = {}): FullLimits {
       positive('limits.arrivalTime', given.arrivalTime ?? DEFAULT_LIMITS.arrivalTime),
       2 ** 31 - 1,
     ),
+    resultSize: positive('limits.resultSize', given.resultSize ?? DEFAULT_LIMITS.resultSize),
     earlyAnswers: share('earlyAnswers'),
     earlyAnswerSize: share('earlyAnswerSize'),
   }

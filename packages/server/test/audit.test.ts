@@ -5,6 +5,8 @@ import { z } from 'zod'
 import { answer, ask, call, collect, counted, fold, input, results, say, testAgent, user } from './support.js'
 
 const context = { subject: 'ann' }
+/** One moment for all, since the times of a request are part of what was shown. */
+const now = Date.now()
 
 /** An agent whose tool `send` asks, and the lines of its trail. */
 function audited(more: Parameters<typeof counted>[1] = {}, approvals: object = {}) {
@@ -16,7 +18,11 @@ function audited(more: Parameters<typeof counted>[1] = {}, approvals: object = {
       messages.at(-1)?.role === 'user'
         ? call([`c${++made}`, 'send', { to: 'bob', apiKey: 'k-1' }])
         : say('ok'),
-    { tools: [tool], approvals: { onAudit: (entry: AuditEntry) => void lines.push(entry), ...approvals } },
+    {
+      now: () => now,
+      tools: [tool],
+      approvals: { onAudit: (entry: AuditEntry) => void lines.push(entry), ...approvals },
+    },
   )
   const words = () =>
     lines.map(({ event, via, decision, outcome, code }) =>
@@ -72,7 +78,7 @@ test('a call that a session approval lets run has its decision, execution and ou
 
 test('the hash of what was shown is that of the whole request: the same for the same, another for another message', async () => {
   const hashOf = async (message: string) => {
-    const { agent, lines } = audited({ message }, { generateId: () => 'approval_a', now: () => 0 })
+    const { agent, lines } = audited({ message }, { generateId: () => 'approval_a' })
     await ask(agent, { runId: 'run' }, { context })
     return lines[0]?.shownHash
   }

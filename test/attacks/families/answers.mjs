@@ -241,14 +241,14 @@ export const answers = [
   {
     name: 'an edit with an integer that is not exact',
     sends: 'a yes with 2^53 in its edit',
-    code: 'approval-malformed',
+    code: 'approval-edit-invalid',
     check: 'unsafe integers',
     play: withPayload('free', { ...yes, editedArgs: { n: 2 ** 53 } }),
   },
   {
     name: 'an edit with half a character',
     sends: 'a yes whose edit holds a lone surrogate',
-    code: 'approval-malformed',
+    code: 'approval-edit-invalid',
     check: 'lone surrogates',
     stands: 'the canonical writer takes no such text either',
     play: withPayload('free', { ...yes, editedArgs: { to: '\ud800' } }),

@@ -1,4 +1,4 @@
-import type { UIMessage } from '@countersign/core'
+import { isUndelivered, type UIMessage } from '@countersign/core'
 import { type AiSdkMessage, type AiSdkPart, type AiSdkReader, isToolPart } from '@countersign/core/ai-sdk'
 
 /**
@@ -14,7 +14,7 @@ export function lateAnswers(
       parts.flatMap((part) =>
         part.type === 'tool-call' &&
         part.approval?.approved &&
-        part.approval.delivery === 'waiting' &&
+        isUndelivered(part.approval.delivery) &&
         !part.providerExecuted
           ? [part.approval.id]
           : [],

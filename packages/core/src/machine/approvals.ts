@@ -1,5 +1,5 @@
 import type { ApprovalErrorCode } from '../errors.js'
-import { isTerminal, type ToolCallApproval } from '../messages.js'
+import { type Delivery, isTerminal, type ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { changed, frozen, isRecord, known, oneOf, ours, parseJson, sameJson, string } from '../value.js'
 import { findCall, isReleased, moveCall, takeRepeat, touch } from './cells.js'
@@ -292,6 +292,10 @@ export function readRefusal(value: unknown): ApprovalErrorCode | undefined {
   )
 }
 
+export function readDelivery(value: unknown): Delivery | undefined {
+  return oneOf(value, 'waiting', 'refused', 'sent', 'settled', 'unknown')
+}
+
 /** Whether a value is one of the codes of a refused answer. */
 export function isRefusal(value: unknown): value is ApprovalErrorCode {
   return readRefusal(value) !== undefined
@@ -349,9 +353,8 @@ export function findAnswerable(state: ChatState, approvalId: string): Answerable
   const call = state.approvals.get(approvalId)
   const approval = call?.approval
   if (!approval) return { status: 'not-found' }
-  // the server threw before it used any answer: to say no is a way out
-  const isUnused = call.state === 'approval-responded' && state.error?.data.code === 'tool-not-found'
-  if (isUnused) return { status: 'open', call, approval }
+  const isReturned = call.state === 'approval-responded' && approval.delivery === 'refused'
+  if (isReturned) return { status: 'open', call, approval }
   if (approval.approved !== undefined) return { status: 'already-answered' }
   const reason = approval.problem ?? call.state
   return reason === 'approval-requested' ? { status: 'open', call, approval } : { status: 'closed', reason }

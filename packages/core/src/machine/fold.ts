@@ -10,7 +10,7 @@ import type {
 } from '../messages.js'
 import type { ContentPart, Message, ReasoningMessage, ToolCall, ToolMessage } from '../protocol/events.js'
 import { isRecord, known, oneOf, ours, parseJson, readCallMetadata, string, withOwn } from '../value.js'
-import { readApproval, readRefusal } from './approvals.js'
+import { readApproval, readDelivery, readRefusal } from './approvals.js'
 import { type Seal, sealed, sealOf, withSealType } from './seal.js'
 import { withSubagent } from './subagents.js'
 import { readResult } from './tool-calls.js'
@@ -206,7 +206,7 @@ function foldApproval(value: unknown, token: unknown): ToolCallPart['approval'] 
       reason: string(reason),
       scope: oneOf(scope, 'once', 'session'),
       input,
-      delivery: oneOf(delivery, 'waiting', 'sent', 'settled', 'unknown'),
+      delivery: readDelivery(delivery),
       problem: readRefusal(problem),
     }),
   }

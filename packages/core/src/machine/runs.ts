@@ -88,7 +88,8 @@ export const runSteps = {
     }
     setRun(state, { phase: 'idle', brokenOff, ...(end.type === 'failed' && { from: run.from }) })
     state.error = end.type === 'failed' ? end.error : undefined
-    for (const item of carried) returnUnsettled(state, item, run.phase === 'streaming')
+    const refused = end.type === 'failed' && isRefusedWhole(end.error)
+    for (const item of carried) returnUnsettled(state, item, run.phase === 'streaming', refused)
     return undefined
   },
 } satisfies Partial<StepTable>
@@ -136,18 +137,35 @@ function isAttached(state: ChatState, item: CallCell | InterruptCell): boolean {
  * What a broken request took along. Before the server acknowledged it (RUN_STARTED) nothing was delivered; after that nobody knows
  * what became of an answer, so it is offered again only when the person asks for it. One that was in doubt before remains so.
  */
-function returnUnsettled(state: ChatState, item: CallCell | InterruptCell, acknowledged: boolean): void {
+function returnUnsettled(
+  state: ChatState,
+  item: CallCell | InterruptCell,
+  acknowledged: boolean,
+  refused: boolean,
+): void {
   const inDoubt = acknowledged || item.inDoubt === true
   if (item.kind === 'interrupt') item.sent = inDoubt
   else if (item.outputSent) {
     item.outputSent = acknowledged
     if (acknowledged) return
   } else if (item.approval?.delivery === 'sent') {
-    item.approval = changed(item.approval, { delivery: inDoubt ? 'unknown' : 'waiting' })
+    const returned = refused ? 'refused' : acknowledged ? 'unknown' : 'waiting'
+    item.approval = changed(item.approval, { delivery: item.inDoubt ? 'unknown' : returned })
     touch(state, item)
   } else return
   state.unsent.add(item)
 }
+
+/**
+ * Whether the server refused a request as it is and used none of its answers: for its size or form (413; 400 and 422; on a socket the close
+ * code 1009), or since a tool that it needs is gone.
+ */
+export function isRefusedWhole({ code, data }: CountersignError): boolean {
+  if (code === 'run-error') return refusals.test(String(data.code))
+  return [400, 413, 422].includes(Number(data.status)) || data.closeCode === 1009
+}
+
+const refusals = /^(invalid-request|request-too-large|tool-not-found|toolkit-required)$/
 
 /**
  * No result comes any more for an answer that was refused. Where the run broke, half of the arguments of a call will never come, and its

@@ -1,6 +1,6 @@
 import { fromAGUIMessages } from '../conversions/from-agui.js'
 import { toAGUIMessages } from '../conversions/to-agui.js'
-import { readApproval, readRefusal } from '../machine/approvals.js'
+import { readApproval, readDelivery, readRefusal } from '../machine/approvals.js'
 import type { MessagePart, ToolCallPart, ToolResultPart, UIMessage } from '../messages.js'
 import type { Message } from '../protocol/events.js'
 import { isRecord, known, oneOf, ours, withOwn } from '../value.js'
@@ -133,7 +133,7 @@ class PromptReader {
         approval: {
           ...approval,
           ...known({
-            delivery: oneOf(delivery, 'waiting', 'sent', 'settled', 'unknown'),
+            delivery: readDelivery(delivery),
             problem: readRefusal(problem),
           }),
         },

@@ -202,18 +202,21 @@ export async function isStillBound(
 
 type Edits =
   | { readonly ok: true; readonly call?: ReadyCall | undefined }
-  /** `unfit`: they may be edited, but the tool does not take them so. */
+  /** `unfit`: they may be edited, but not in this way: the tool does not take it, or it is no strict JSON. */
   | { readonly ok: false; readonly reason: string; readonly unfit?: boolean }
 
 /** Edited arguments: allowed by the token, read strictly, other keys as they were, and fitting the schema. */
 async function readEdits(scope: RunScope, verdict: VerifiedVerdict): Promise<Edits> {
-  const { edits, canonical, claims } = verdict
+  const { edits, canonical } = verdict
+  const { edits: allowed } = verdict.claims
   if (edits === undefined) return { ok: true }
   if (!isRecord(edits.value)) return { ok: false, reason: 'The edited arguments must be an object.' }
   const read = readArguments(JSON.stringify(edits.value))
-  if (!read.ok) return { ok: false, reason: `The edited arguments are not acceptable: ${read.reason}` }
+  if (!read.ok) {
+    const reason = `The edited arguments are not acceptable: ${read.reason}`
+    return { ok: false, reason, unfit: allowed !== false }
+  }
   if (read.canonical === canonical) return { ok: true }
-  const { edits: allowed } = claims
   const asked: unknown = JSON.parse(canonical)
   // arguments without keys are edited as a whole or not at all
   if (allowed !== true && !isRecord(asked)) return { ok: false, reason: 'The arguments may not be edited.' }

@@ -108,6 +108,7 @@ function execute(
     input: call.input,
     signal: scope.callerSignal,
     onAbort: 'wait',
+    maxSize: scope.settings.limits.resultSize,
     context: {
       toolCallId,
       threadId: scope.threadId,

@@ -141,6 +141,7 @@ class PlanRun {
       input,
       signal: stop,
       onAbort: 'leave',
+      maxSize: Number.POSITIVE_INFINITY,
       context: {
         toolCallId,
         messages,

@@ -111,7 +111,7 @@ export async function runFresh(
     await auditGrant(scope, call)
     await audit(scope, { event: 'started', ...told })
   }
-  const { approvals, warn } = scope.settings
+  const { approvals, limits, warn } = scope.settings
   const context = gateContext(scope, toolCallId, messages)
   const gate = await decideGate(call, context, { policy: approvals.policy, warn, needed })
   const idempotencyKey = await freshKey(scope, toolCallId)
@@ -128,6 +128,7 @@ export async function runFresh(
     input: call.input,
     signal: scope.stop,
     onAbort: 'leave',
+    maxSize: limits.resultSize,
     context: {
       toolCallId,
       threadId: scope.threadId,

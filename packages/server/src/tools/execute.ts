@@ -1,6 +1,7 @@
 import {
   type AnyServerTool,
   failed,
+  isSuccess,
   succeeded,
   type ToolContext,
   type ToolOutcome,
@@ -36,6 +37,8 @@ export interface ToolRun {
   readonly signal?: AbortSignal | undefined
   /** `wait` for a tool that was aborted to end by itself, or `leave` it. A timeout always leaves. */
   readonly onAbort: 'wait' | 'leave'
+  /** Characters that its outcome may have in a message. */
+  readonly maxSize: number
 }
 
 /** Runs one tool once. Never throws. What it reports after its end, or after it was left, is not heard any more. */
@@ -48,14 +51,24 @@ export async function executeTool(run: ToolRun): Promise<Execution> {
   const over = new AbortController()
   try {
     const ended = await untilAborted(() => runOnce(run, signal, over.signal), left)
-    return ended.left ? interrupted(timeout?.aborted) : { kind: 'finished', outcome: ended.value }
+    return ended.left
+      ? interrupted(timeout?.aborted)
+      : { kind: 'finished', outcome: withinLimit(run, ended.value) }
   } catch (error) {
     if (signal.aborted) return interrupted(timeout?.aborted)
     const told = toldOf(error, tool.name, run.context.toolCallId)
-    return { kind: 'threw', error, failure: failed('execution_error', told) }
+    return { kind: 'threw', error, failure: withinLimit(run, failed('execution_error', told)) }
   } finally {
     over.abort()
   }
+}
+
+/** One that is too long would make every later request of its conversation too large. */
+function withinLimit({ tool, maxSize }: ToolRun, outcome: ToolOutcome): ToolOutcome {
+  const { length } = JSON.stringify(isSuccess(outcome) ? outcome.value : outcome)
+  if (length <= maxSize) return outcome
+  const reason = `The tool ${tool.name} ran, but its result is not kept: it has ${length} characters, and at most ${maxSize} are (limits.resultSize).`
+  return failed('execution_error', reason, 'result-too-large')
 }
 
 /** What a model is told of an execution. */
