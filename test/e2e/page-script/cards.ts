@@ -61,7 +61,7 @@ export function answeringInTheThread({ spec, open }: Bench): void {
       const path = card.getByLabel('path')
       await path.fill('')
       await card.getByRole('button', { name: 'Approve with changes' }).click()
-      await card.getByText('The changed arguments do not fit the tool.').waitFor()
+      await card.getByText('The changed arguments were not accepted.').waitFor()
       await settled()
       await demo.screenshot('edit-that-does-not-fit')
       await card.getByRole('button', { name: 'Edit…' }).click()
