@@ -20,8 +20,8 @@ export default [
     modifyEsbuildConfig,
   },
   {
-    name: 'client: langGraph, which nobody pays for who does not import it',
-    path: 'packages/client/dist/lang-graph.js',
+    name: 'langgraph: langGraph, on top of the client',
+    path: 'packages/langgraph/dist/index.js',
     import: '{ langGraph }',
     limit: '8.5 KiB',
     gzip: true,

@@ -1,6 +1,6 @@
 // The driver for streams of AG-UI's conformance corpus. It speaks for the built, public packages: run `pnpm build` first.
 import { ChatClient, stream } from '@countersign/client'
-import { compat, upgradeMessages } from '@countersign/client/compat'
+import { compat, upgradeMessages } from '@countersign/tanstack'
 import { statePatch } from '@countersign/client/state-patch'
 import { fromAGUIMessages, readSubagent, toAGUIMessages } from '@countersign/core'
 

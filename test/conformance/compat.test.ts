@@ -1,5 +1,5 @@
 import { ChatClient, stream } from '@countersign/client'
-import { type CompatOptions, compat, upgradeMessages } from '@countersign/client/compat'
+import { type CompatOptions, compat, upgradeMessages } from '@countersign/tanstack'
 import { fromAGUIMessages, type RunAgentInput, type UIMessage } from '@countersign/core'
 import { expect, onTestFinished, test } from 'vitest'
 

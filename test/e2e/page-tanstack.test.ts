@@ -9,7 +9,7 @@ import { approve, deny } from './page-script/bench.js'
 /** The one line that the page changes. */
 const connection = `
 import { fetchServerSentEvents } from '@countersign/client'
-import { tanstack } from '@countersign/client/compat'
+import { tanstack } from '@countersign/tanstack'
 export const connection = tanstack()(fetchServerSentEvents('/api/chat'), console.warn)
 `
 

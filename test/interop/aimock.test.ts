@@ -1,6 +1,6 @@
 import { AGUIMock } from '@copilotkit/aimock'
 import { fetchServerSentEvents } from '@countersign/client'
-import { compat } from '@countersign/client/compat'
+import { compat } from '@countersign/tanstack'
 import type { AGUIEvent, RunAgentInput } from '@countersign/core'
 import { onTestFinished } from 'vitest'
 import { prompts } from './our-agent.js'

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type LangGraphOptions, langGraph } from '@countersign/client/lang-graph'
+import { type LangGraphOptions, langGraph } from '@countersign/langgraph'
 import { agentParts } from './langgraph-agent.js'
 import type { PeerServer } from './our-client.js'
 

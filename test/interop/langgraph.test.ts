@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ChatClient, type ChatClientOptions, type ToolCallPart } from '@countersign/client'
-import type { LangGraphOptions } from '@countersign/client/lang-graph'
+import type { LangGraphOptions } from '@countersign/langgraph'
 import { isRecord } from '@countersign/core'
 import { until } from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { ChatClient, type ChatClientOptions, fetchServerSentEvents } from '@countersign/client'
-import { tanstack } from '@countersign/client/compat'
+import { tanstack } from '@countersign/tanstack'
 import { checkResponse } from '@countersign/client/response-schema'
 import { clientTool } from '@countersign/core'
 import { until } from '@countersign/testing'

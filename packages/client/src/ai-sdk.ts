@@ -13,7 +13,7 @@ import {
 } from '@countersign/core/ai-sdk'
 import { lateAnswers, withOutcomes } from './connections/ai-sdk-answers.js'
 import type { Connection, ConnectOptions } from './connections/connection.js'
-import { ask, bodyOf, eventStream, type FetchOptions } from './connections/fetch.js'
+import { fetchResponse, responseBody, eventStream, type FetchOptions } from './connections/fetch.js'
 
 export type { AiSdkMessage } from '@countersign/core/ai-sdk'
 export { fromAiSdkMessages, toAiSdkMessages } from '@countersign/core/ai-sdk'
@@ -68,7 +68,7 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
       trigger: again ? 'regenerate-message' : 'submit-message',
       ...(last?.role === 'assistant' && { messageId: last.id }),
     }
-    const response = await ask(api, options, {
+    const response = await fetchResponse(api, options, {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
       body: JSON.stringify(body),
@@ -84,7 +84,7 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
     { signal }: ConnectOptions,
   ): AsyncGenerator<readonly unknown[]> {
     const { maxEventBytes } = options
-    const body = bodyOf(api, response, eventStream)
+    const body = responseBody(api, response, eventStream)
     for await (const batch of readServerSentEvents(body, { maxEventBytes, signal, done: '[DONE]' }))
       yield batch.map(({ data }) => data)
   }
@@ -168,7 +168,7 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
       if (broken?.runId !== runId) return
       const { headers, signal } = connect
       const asked = { method: 'GET', headers: { ...headers, accept: eventStream }, signal }
-      const response = await ask(streamUrl(api, threadId), options, asked)
+      const response = await fetchResponse(streamUrl(api, threadId), options, asked)
       if (response.status === 204) return
       yield* eventsOf(response, connect, broken.reader, resume === 'replay' ? broken.reader.count : 0)
     },

@@ -48,6 +48,7 @@ export {
 export { type ChatClients, createChatClients } from './clients.js'
 export { withApprovalTool } from './connections/approval-tool.js'
 export {
+  type Compat,
   type Connection,
   type ConnectOptions,
   type EventSource,

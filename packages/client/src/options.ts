@@ -13,8 +13,7 @@ import {
   type UIMessage,
   type UnknownEvent,
 } from '@countersign/core'
-import type { Compat } from './compat.js'
-import type { Connection } from './connections/connection.js'
+import type { Compat, Connection } from './connections/connection.js'
 import type { HeadersGiven } from './connections/fetch.js'
 import type { Persistent } from './persistence/persistence.js'
 import type { Notify } from './schedule.js'
@@ -58,7 +57,7 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   tools?: readonly AnyClientTool[] | undefined
   /** Applies AG-UI state and activity deltas: `statePatch` of `@countersign/client/state-patch`. */
   statePatch?: ApplyPatch | undefined
-  /** Translates for a server that speaks AG-UI from before 1.0: `compat()` of `@countersign/client/compat`. */
+  /** Translates for a server that speaks AG-UI from before 1.0: `compat()` of `@countersign/tanstack`. */
   compat?: Compat | undefined
   /**
    * Where the conversation outlives the page: `webStorage()`, `indexedDb()` or a storage of your own in `persistent(...)`; needs a

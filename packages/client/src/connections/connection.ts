@@ -46,6 +46,9 @@ export interface Connection {
   ): Promise<number>
 }
 
+/** Puts a translation between the client and a connection: what the option `compat` takes. `warn` is told what gets lost. */
+export type Compat = (connection: Connection, warn: (message: string) => void) => Connection
+
 /** How far a run was read. `lastEventId` is absent where its events had no ids yet. */
 export interface RunCursor {
   readonly threadId: string

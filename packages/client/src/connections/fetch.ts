@@ -37,8 +37,8 @@ export interface ServerSentEventsOptions extends FetchOptions {
 export function fetchServerSentEvents(url: string | URL, options: ServerSentEventsOptions = {}): Connection {
   const connection: Connection = {
     async *connect(input, connect) {
-      const response = await ask(url, options, post(input, eventStream, connect))
-      yield* readEvents(bodyOf(url, response, eventStream), options, connect)
+      const response = await fetchResponse(url, options, post(input, eventStream, connect))
+      yield* readEvents(responseBody(url, response, eventStream), options, connect)
     },
   }
   if (!options.rejoin) return connection
@@ -48,8 +48,8 @@ export function fetchServerSentEvents(url: string | URL, options: ServerSentEven
       const rest = `${url}${String(url).includes('?') ? '&' : '?'}${new URLSearchParams(run)}`
       const position = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
       const headers = { ...connect.headers, accept: eventStream, ...position }
-      const response = await ask(rest, options, { method: 'GET', headers, signal: connect.signal })
-      if (response.status !== 204) yield* readEvents(bodyOf(url, response, eventStream), options, connect)
+      const response = await fetchResponse(rest, options, { method: 'GET', headers, signal: connect.signal })
+      if (response.status !== 204) yield* readEvents(responseBody(url, response, eventStream), options, connect)
     },
   }
 }
@@ -72,8 +72,8 @@ export function fetchHttpStream(url: string | URL, options: FetchOptions = {}): 
   const { maxEventBytes } = options
   return {
     async *connect(input, connect) {
-      const response = await ask(url, options, post(input, jsonLines, connect))
-      yield* readJsonLines(bodyOf(url, response, jsonLines), { maxEventBytes, signal: connect.signal })
+      const response = await fetchResponse(url, options, post(input, jsonLines, connect))
+      yield* readJsonLines(responseBody(url, response, jsonLines), { maxEventBytes, signal: connect.signal })
     },
   }
 }
@@ -95,7 +95,7 @@ function post(input: RunAgentInput, accept: string, { headers, signal }: Connect
 }
 
 /** Rejects with `connection-failed` where the server was not reached, with `http-status` where it refused. */
-export async function ask(
+export async function fetchResponse(
   url: string | URL,
   { headers, credentials, fetch = globalThis.fetch }: FetchOptions,
   asked: Asked,
@@ -121,7 +121,7 @@ export function headersByName(headers: HeadersGiven = {}): Readonly<Record<strin
 }
 
 /** The body of an answer of that type. Throws `not-an-event-stream` or `empty-response`. */
-export function bodyOf(url: string | URL, response: Response, accept: string): ByteSource {
+export function responseBody(url: string | URL, response: Response, accept: string): ByteSource {
   checkType(url, response, accept)
   const { body } = response
   if (!body) {

@@ -1,6 +1,6 @@
 import { CountersignError, isRecord, type SessionGrant } from '@countersign/core'
 import type { Connection } from './connection.js'
-import { ask, type FetchOptions } from './fetch.js'
+import { fetchResponse, type FetchOptions } from './fetch.js'
 
 /**
  * A connection whose server also lists and ends session approvals, at a URL of their own (`grantsResponse`).
@@ -19,7 +19,7 @@ export function withGrants(
   ): Promise<Record<string, unknown>> {
     const separator = String(url).includes('?') ? '&' : '?'
     const target = `${url}${separator}${new URLSearchParams(which)}`
-    const response = await ask(target, options, {
+    const response = await fetchResponse(target, options, {
       method,
       headers: { ...headers, accept: 'application/json' },
     })

@@ -1,6 +1,6 @@
 import { CountersignError, isCountersignError } from '@countersign/core'
 import type { Connection } from './connection.js'
-import { ask, checkType, type FetchOptions } from './fetch.js'
+import { checkType, type FetchOptions, fetchResponse } from './fetch.js'
 
 /**
  * Delivers answers into the open run by a POST of `{ threadId, runId, resume }`: with server-sent events, a live channel over plain
@@ -24,7 +24,7 @@ export function postAnswers(
         body: JSON.stringify(answers),
         signal,
       }
-      const response = await ask(url, options, request).catch((error: unknown) => {
+      const response = await fetchResponse(url, options, request).catch((error: unknown) => {
         throw isInDoubt(error) ? inDoubt(url, error) : error
       })
       await response.body?.cancel()

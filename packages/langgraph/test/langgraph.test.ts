@@ -1,5 +1,5 @@
 import { ChatClient, type ChatClientOptions, type ToolCallPart } from '@countersign/client'
-import { type LangGraphOptions, langGraph } from '@countersign/client/lang-graph'
+import { type LangGraphOptions, langGraph } from '@countersign/langgraph'
 import { clientTool } from '@countersign/core'
 import { until } from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'

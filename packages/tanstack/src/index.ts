@@ -4,15 +4,12 @@ import {
   createEventTranslator,
   type EventTranslator,
   type TranslatorOptions,
-} from './compat-events.js'
-import { olderInput } from './compat-messages.js'
-import { createTanstackReader, tanstackInput } from './compat-tanstack.js'
-import type { Connection } from './connections/connection.js'
+} from './events.js'
+import { olderInput } from './messages.js'
+import { createTanstackReader, tanstackInput } from './routes.js'
+import type { Compat, Connection } from '@countersign/client'
 
-export { upgradeMessages } from './compat-messages.js'
-
-/** Puts a translation between the client and a connection: what the option `compat` takes. `warn` is told what gets lost. */
-export type Compat = (connection: Connection, warn: (message: string) => void) => Connection
+export { upgradeMessages } from './messages.js'
 
 export interface CompatOptions extends Pick<TranslatorOptions, 'acceptUnfinished'> {
   /**

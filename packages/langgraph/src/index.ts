@@ -5,13 +5,13 @@ import {
   type RunAgentInput,
   readServerSentEvents,
 } from '@countersign/core'
-import type { Connection, ConnectOptions } from './connections/connection.js'
-import { ask, bodyOf, eventStream, type FetchOptions } from './connections/fetch.js'
-import { lastCallsOf, openCallsOf, planAgain, planNew, type Standing, type Step } from './lang-graph/plan.js'
-import { closeCalls, readQuestion } from './lang-graph/questions.js'
-import { createLangGraphReader, type LangGraphReader } from './lang-graph/reader.js'
-import { threadUuid } from './lang-graph/thread-id.js'
-import { type LangGraphState, readState } from './lang-graph/wire.js'
+import type { Connection, ConnectOptions, FetchOptions } from '@countersign/client'
+import { eventStream, fetchResponse, responseBody } from '@countersign/client/connection-kit'
+import { lastCallsOf, openCallsOf, planAgain, planNew, type Standing, type Step } from './plan.js'
+import { closeCalls, readQuestion } from './questions.js'
+import { createLangGraphReader, type LangGraphReader } from './reader.js'
+import { threadUuid } from './thread-id.js'
+import { type LangGraphState, readState } from './wire.js'
 
 export interface LangGraphOptions extends FetchOptions {
   /** Where the LangGraph server is, such as `http://localhost:2024`. */
@@ -71,7 +71,7 @@ export function langGraph(options: LangGraphOptions): Connection {
 
   async function stateOf(url: string, { headers, signal }: ConnectOptions): Promise<LangGraphState> {
     const asked = { method: 'GET', headers: { ...headers, accept: 'application/json' }, signal }
-    const response = await ask(`${url}/state`, options, asked).catch((error: unknown) => {
+    const response = await fetchResponse(`${url}/state`, options, asked).catch((error: unknown) => {
       if (error instanceof CountersignError && error.data.status === 404) return undefined
       throw error
     })
@@ -118,7 +118,7 @@ export function langGraph(options: LangGraphOptions): Connection {
       if_not_exists: 'create',
     }
     // without the signal: a run that has begun has to be told that it ends
-    return ask(`${url}/runs/stream`, options, {
+    return fetchResponse(`${url}/runs/stream`, options, {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json', accept: eventStream },
       body: JSON.stringify(body),
@@ -137,7 +137,7 @@ export function langGraph(options: LangGraphOptions): Connection {
       keepalive: true,
     }
     // one that has ended meanwhile is not there to be stopped
-    const stopped = ask(`${url}/runs/${id}/cancel?wait=true`, options, asked).catch(() => {})
+    const stopped = fetchResponse(`${url}/runs/${id}/cancel?wait=true`, options, asked).catch(() => {})
     stopping.set(threadId, stopped)
     open.delete(threadId)
   }
@@ -148,7 +148,7 @@ export function langGraph(options: LangGraphOptions): Connection {
     if (signal.aborted) return stop()
     signal.addEventListener('abort', stop)
     try {
-      const body = bodyOf(url, response, eventStream)
+      const body = responseBody(url, response, eventStream)
       for await (const batch of readServerSentEvents(body, { maxEventBytes, signal })) {
         for (const { event, data } of batch) if (event === 'metadata') run.id = runIdIn(data) ?? run.id
         yield batch.flatMap(({ event, data }) => run.reader.read(event, data))
@@ -211,7 +211,7 @@ export function langGraph(options: LangGraphOptions): Connection {
       const url = await urlOf(threadId)
       const headers = { ...connect.headers, accept: eventStream, 'last-event-id': lastEventId }
       const asked = { method: 'GET', headers, signal: connect.signal }
-      const response = await ask(`${url}/runs/${run.id}/stream`, options, asked)
+      const response = await fetchResponse(`${url}/runs/${run.id}/stream`, options, asked)
       let isEmpty = true
       for await (const events of eventsOf(response, url, run, connect)) {
         isEmpty = false
