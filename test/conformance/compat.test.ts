@@ -1,6 +1,6 @@
 import { ChatClient, stream } from '@countersign/client'
-import { type CompatOptions, compat, upgradeMessages } from '@countersign/tanstack'
 import { fromAGUIMessages, type RunAgentInput, type UIMessage } from '@countersign/core'
+import { type CompatOptions, compat, upgradeMessages } from '@countersign/tanstack'
 import { expect, onTestFinished, test } from 'vitest'
 
 const run = { threadId: 't1', runId: 'r1' }

@@ -1,7 +1,7 @@
 import { AGUIMock } from '@copilotkit/aimock'
 import { fetchServerSentEvents } from '@countersign/client'
-import { compat } from '@countersign/tanstack'
 import type { AGUIEvent, RunAgentInput } from '@countersign/core'
+import { compat } from '@countersign/tanstack'
 import { onTestFinished } from 'vitest'
 import { prompts } from './our-agent.js'
 import { ourClient, type PeerServer } from './our-client.js'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ChatClient, type ChatClientOptions, type ToolCallPart } from '@countersign/client'
-import type { LangGraphOptions } from '@countersign/langgraph'
 import { isRecord } from '@countersign/core'
+import type { LangGraphOptions } from '@countersign/langgraph'
 import { until } from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { langGraphPrompts } from './langgraph-agent.js'

@@ -13,7 +13,7 @@ import {
 } from '@countersign/core/ai-sdk'
 import { lateAnswers, withOutcomes } from './connections/ai-sdk-answers.js'
 import type { Connection, ConnectOptions } from './connections/connection.js'
-import { fetchResponse, responseBody, eventStream, type FetchOptions } from './connections/fetch.js'
+import { eventStream, type FetchOptions, fetchResponse, responseBody } from './connections/fetch.js'
 
 export type { AiSdkMessage } from '@countersign/core/ai-sdk'
 export { fromAiSdkMessages, toAiSdkMessages } from '@countersign/core/ai-sdk'

@@ -1,3 +1,5 @@
+import type { Connection, ConnectOptions, FetchOptions } from '@countersign/client'
+import { eventStream, fetchResponse, responseBody } from '@countersign/client/connection-kit'
 import {
   type AGUIEvent,
   CountersignError,
@@ -5,8 +7,6 @@ import {
   type RunAgentInput,
   readServerSentEvents,
 } from '@countersign/core'
-import type { Connection, ConnectOptions, FetchOptions } from '@countersign/client'
-import { eventStream, fetchResponse, responseBody } from '@countersign/client/connection-kit'
 import { lastCallsOf, openCallsOf, planAgain, planNew, type Standing, type Step } from './plan.js'
 import { closeCalls, readQuestion } from './questions.js'
 import { createLangGraphReader, type LangGraphReader } from './reader.js'

@@ -1,6 +1,6 @@
 import { ChatClient, type ChatClientOptions, type ToolCallPart } from '@countersign/client'
-import { type LangGraphOptions, langGraph } from '@countersign/langgraph'
 import { clientTool } from '@countersign/core'
+import { type LangGraphOptions, langGraph } from '@countersign/langgraph'
 import { until } from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'

@@ -1,5 +1,5 @@
 import { isRecord } from '@countersign/core'
-import { upgradeMessages } from './compat-messages.js'
+import { upgradeMessages } from './messages.js'
 
 type Fields = Readonly<Record<string, unknown>>
 

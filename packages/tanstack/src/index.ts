@@ -1,3 +1,4 @@
+import type { Compat } from '@countersign/client'
 import { CountersignError, type RunAgentInput } from '@countersign/core'
 import {
   type AskedRun,
@@ -7,7 +8,6 @@ import {
 } from './events.js'
 import { olderInput } from './messages.js'
 import { createTanstackReader, tanstackInput } from './routes.js'
-import type { Compat, Connection } from '@countersign/client'
 
 export { upgradeMessages } from './messages.js'
 

@@ -49,7 +49,8 @@ export function fetchServerSentEvents(url: string | URL, options: ServerSentEven
       const position = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
       const headers = { ...connect.headers, accept: eventStream, ...position }
       const response = await fetchResponse(rest, options, { method: 'GET', headers, signal: connect.signal })
-      if (response.status !== 204) yield* readEvents(responseBody(url, response, eventStream), options, connect)
+      if (response.status !== 204)
+        yield* readEvents(responseBody(url, response, eventStream), options, connect)
     },
   }
 }

@@ -1,6 +1,6 @@
 import { CountersignError, isRecord, type SessionGrant } from '@countersign/core'
 import type { Connection } from './connection.js'
-import { fetchResponse, type FetchOptions } from './fetch.js'
+import { type FetchOptions, fetchResponse } from './fetch.js'
 
 /**
  * A connection whose server also lists and ends session approvals, at a URL of their own (`grantsResponse`).
