@@ -1,6 +1,6 @@
 import type { ApprovalOption, ToolCallPart, ToolCallState, ToolResultPart, UIMessage } from './messages.js'
 import type { ApprovalScope } from './tools.js'
-import { isRecord, known, oneOf, ours, string } from './value.js'
+import { isRecord, omitUndefined, oneOf, getCountersignMetadata, string } from './value.js'
 
 /** What the server says of a decision beside the result it led to, in `metadata.countersign.decided`. */
 export interface ApprovalDecided {
@@ -55,14 +55,14 @@ function readEntry(
   result: ToolResultPart | undefined,
 ): readonly ApprovalHistoryEntry[] {
   // the server writes it beside a result of its own, and beside a call that it hands out to be run elsewhere
-  const told = readDecided(ours(result?.metadata).decided) ?? readDecided(ours(metadata).decided)
+  const told = readDecided(getCountersignMetadata(result?.metadata).decided) ?? readDecided(getCountersignMetadata(metadata).decided)
   if (approval === undefined && told === undefined) return []
   const { id: approvalId, options = [], approved, scope, reason, input } = approval ?? {}
   const decision = decisionOf(approved, state)
   const yes = approved === true ? { scope: scope ?? 'once', edited: oneOf(input !== undefined, true) } : {}
   return [
     {
-      ...known({ messageId, toolCallId, toolName, state, options, approvalId, decision, reason, ...yes }),
+      ...omitUndefined({ messageId, toolCallId, toolName, state, options, approvalId, decision, reason, ...yes }),
       ...told,
     },
   ]
@@ -83,7 +83,7 @@ function readDecided(value: unknown): ApprovalDecided | undefined {
   const by = oneOf(value.by, 'person', 'policy', 'server')
   if (decision === undefined || by === undefined) return undefined
   const { options } = value
-  return known({
+  return omitUndefined({
     decision,
     by,
     scope: oneOf(value.scope, 'once', 'session'),

@@ -4,19 +4,18 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The same members, where those that may be `undefined` are left out if they are. */
-type Known<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+type WithoutUndefined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
 }
 
-/** What is known of something: its members without those that are `undefined`. For names of our own, not for a map from outside. */
-export function known<T extends object>(members: T): Known<T> {
+/** A copy without the members that are `undefined`. For objects with names of our own, not for a map from outside. */
+export function omitUndefined<T extends object>(members: T): WithoutUndefined<T> {
   const found: Record<string, unknown> = {}
   for (const name in members) {
     const member = members[name]
     if (member !== undefined) found[name] = member
   }
-  return found as Known<T>
+  return found as WithoutUndefined<T>
 }
 
 /** A copy with changes. As a spread, members that are new cost V8 ten times as much. */
@@ -67,14 +66,14 @@ export function filled<T extends object>(value: T): T | undefined {
   return undefined
 }
 
-/** The part of a metadata object that Countersign peers write for one another. */
-export function ours(metadata: unknown): Record<string, unknown> {
+/** `metadata.countersign`: what Countersign peers write for one another. An empty object where there is none. */
+export function getCountersignMetadata(metadata: unknown): Record<string, unknown> {
   const own = isRecord(metadata) ? metadata.countersign : undefined
   return isRecord(own) ? own : {}
 }
 
-/** Metadata with `own` for our part in it, which goes where nothing is in it. `undefined` where nothing is left. */
-export function withOwn(
+/** Metadata with `own` as its `countersign` member, which is left out if empty. `undefined` for metadata without members. */
+export function setCountersignMetadata(
   metadata: Readonly<Record<string, unknown>> | undefined,
   own: Record<string, unknown>,
 ): Record<string, unknown> | undefined {
@@ -87,8 +86,8 @@ export function withOwn(
  * (`kept`), which is passed on as it is.
  */
 export function readCallMetadata(metadata: unknown) {
-  const { token, approval, state, error, providerExecuted, ...own } = ours(metadata)
-  const kept = withOwn(isRecord(metadata) ? metadata : {}, own)
+  const { token, approval, state, error, providerExecuted, ...own } = getCountersignMetadata(metadata)
+  const kept = setCountersignMetadata(isRecord(metadata) ? metadata : {}, own)
   return { token, approval, state, error, providerExecuted, kept }
 }
 

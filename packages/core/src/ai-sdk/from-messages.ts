@@ -1,5 +1,5 @@
 import type { FilePart, MessagePart, SourcePart, UIMessage } from '../messages.js'
-import { isRecord, known, string } from '../value.js'
+import { isRecord, omitUndefined, string } from '../value.js'
 import { aiSdkMetadata, isNeeded, isOwnMessage, layoutOf, metadataWith, type StepMark } from './mark.js'
 import {
   type AiSdkFile,
@@ -24,7 +24,7 @@ export function fromAiSdkMessages(messages: readonly AiSdkMessage[]): UIMessage[
 function fromPlain({ id, role, parts, metadata }: AiSdkMessage): UIMessage {
   const layout = layoutOf(parts, (part) => plainPart(part).length === 0)
   const kept = isNeeded(layout) ? { layout } : {}
-  return known({
+  return omitUndefined({
     id,
     role,
     parts: parts.flatMap((part) => plainPart(part)),
@@ -66,7 +66,7 @@ function readStep(message: AiSdkMessage, parts: readonly AiSdkPart[], step: numb
   const layout = layoutOf(parts, isOwnMessage)
   const mark = { id, step, ...(isNeeded(layout) && { layout }) }
   const metadata = metadataWith(message.metadata, mark)
-  const main = known({ id: messageId, role: 'assistant' as const, parts: [...made, ...results], metadata })
+  const main = omitUndefined({ id: messageId, role: 'assistant' as const, parts: [...made, ...results], metadata })
   return layout.length === 0 ? others : [main, ...others]
 }
 
@@ -91,7 +91,7 @@ function assistantPart(messageId: string, index: number, part: AiSdkPart): Messa
 export function readSource(part: AiSdkSource): SourcePart {
   const { type, sourceId: id, url, title, mediaType, filename, providerMetadata } = part
   const metadata = aiSdkMetadata({ type, mediaType, filename, providerMetadata })
-  return known({ type: 'source' as const, id, url, title, metadata })
+  return omitUndefined({ type: 'source' as const, id, url, title, metadata })
 }
 
 /** Where a part stands that is a message here. */
@@ -123,13 +123,13 @@ export function readOwnMessage({ id, step, messageId, index }: Place, part: AiSd
     id: dataId === undefined ? `${messageId}/p${index}` : `${id}/${type}/${dataId}`,
     name: isData ? type.slice('data-'.length) : type,
     content: isRecord(content) ? content : { value: content },
-    mark: { id, step, part: known({ index, type, id: dataId }) },
+    mark: { id, step, part: omitUndefined({ index, type, id: dataId }) },
   }
 }
 
 function ownMessage(place: Place, part: AiSdkPart, shared: unknown): UIMessage {
   const { id, name, content: data, mark } = readOwnMessage(place, part)
-  return known({
+  return omitUndefined({
     id,
     role: 'assistant' as const,
     parts: [{ type: 'data' as const, name, data }],

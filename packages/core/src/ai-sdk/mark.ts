@@ -1,4 +1,4 @@
-import { isRecord, known, string } from '../value.js'
+import { isRecord, omitUndefined, string } from '../value.js'
 import type { AiSdkPart } from './message.js'
 
 /**
@@ -38,14 +38,14 @@ export function aiSdkOf(metadata: unknown): Readonly<Record<string, unknown>> {
 export function aiSdkMetadata(
   own: Readonly<Record<string, unknown>>,
 ): { readonly aiSdk: Record<string, unknown> } | undefined {
-  const said = known({ ...own })
+  const said = omitUndefined({ ...own })
   return Object.keys(said).length > 0 ? { aiSdk: said } : undefined
 }
 
 export function readMark(metadata: unknown): StepMark | undefined {
   const { id, step, layout, metadata: other, part, isReset } = aiSdkOf(metadata)
   if (typeof id !== 'string' || typeof step !== 'number') return undefined
-  return known({
+  return omitUndefined({
     id,
     step,
     layout: Array.isArray(layout) ? layout.filter(isLayoutItem) : undefined,
@@ -57,7 +57,7 @@ export function readMark(metadata: unknown): StepMark | undefined {
 
 function readPlace(value: unknown): StepMark['part'] | undefined {
   if (!isRecord(value) || typeof value.type !== 'string' || typeof value.index !== 'number') return undefined
-  return { index: value.index, type: value.type, ...known({ id: string(value.id) }) }
+  return { index: value.index, type: value.type, ...omitUndefined({ id: string(value.id) }) }
 }
 
 function isLayoutItem(value: unknown): value is LayoutItem {
@@ -91,7 +91,7 @@ export function layoutOf(
   return parts.flatMap((part): LayoutItem[] => {
     if (part.type !== 'text') return isElsewhere(part) ? [] : ['part']
     const { text, providerMetadata, citations } = part
-    return [{ text: text.length, ...known({ providerMetadata, citations }) }]
+    return [{ text: text.length, ...omitUndefined({ providerMetadata, citations }) }]
   })
 }
 

@@ -1,5 +1,5 @@
 import type { AGUIEvent, Interrupt } from '../protocol/events.js'
-import { known, parseJson, sameJson, string } from '../value.js'
+import { omitUndefined, parseJson, sameJson, string } from '../value.js'
 import { field, type RawChunk, unknownId } from './fields.js'
 import { aiSdkMetadata } from './mark.js'
 import {
@@ -111,7 +111,7 @@ export function createCallReader(
     call.given = input
     if (call.text === '' && input !== undefined) grow(call, JSON.stringify(input))
     call.display = differing(call.text, input)
-    call.extras = { ...call.extras, ...extrasOf(chunk), ...known({ input: call.display?.value }) }
+    call.extras = { ...call.extras, ...extrasOf(chunk), ...omitUndefined({ input: call.display?.value }) }
     call.state = 'available'
     const own = aiSdkMetadata(call.extras)
     emit({ type: 'TOOL_CALL_END', toolCallId: call.id, ...(own && { metadata: { ...own } }) })
@@ -154,7 +154,7 @@ export function createCallReader(
     const { approvalDescriptor: descriptor, reason, isAutomatic, signature, inputSchemaInput } = chunk
     const approval: AiSdkApproval = {
       id: field(chunk, 'approvalId'),
-      ...known({ descriptor, requestReason: string(reason), signature: string(signature) }),
+      ...omitUndefined({ descriptor, requestReason: string(reason), signature: string(signature) }),
       ...(isAutomatic === true && { isAutomatic }),
       // null is an input too
       ...(inputSchemaInput !== undefined && { inputSchemaInput }),
@@ -174,12 +174,12 @@ export function createCallReader(
     emit({ type: 'CUSTOM', name: 'approval-requested', value: { toolCallId, toolName, approval: request } })
     interrupts.set(
       call,
-      known({
+      omitUndefined({
         id: approval.id,
         reason: 'tool_call',
         toolCallId,
         message: request.message,
-        metadata: { countersign: { approval: request, ...known({ token: request.token }) } },
+        metadata: { countersign: { approval: request, ...omitUndefined({ token: request.token }) } },
       }),
     )
   }
@@ -193,7 +193,7 @@ export function createCallReader(
       call.automatic = {
         ...call.automatic,
         approved: approved === true,
-        ...known({ reason: string(reason) }),
+        ...omitUndefined({ reason: string(reason) }),
       }
     }
   }
@@ -210,7 +210,7 @@ export function createCallReader(
     message.interrupt()
     const { resultProviderMetadata } = outcome
     outcomes.set(call.id, outcome)
-    const own = known({ resultProviderMetadata, approval: call.automatic })
+    const own = omitUndefined({ resultProviderMetadata, approval: call.automatic })
     emit({
       type: 'TOOL_CALL_RESULT',
       messageId: newId(),
@@ -294,7 +294,7 @@ export function createCallReader(
 
 function extrasOf(chunk: RawChunk): Record<string, unknown> {
   const { title, toolMetadata, providerMetadata: callProviderMetadata, dynamic } = chunk
-  return callExtras({ dynamic, toolMetadata, callProviderMetadata, ...known({ title: string(title) }) })
+  return callExtras({ dynamic, toolMetadata, callProviderMetadata, ...omitUndefined({ title: string(title) }) })
 }
 
 function resultProvider({ providerMetadata }: RawChunk): { resultProviderMetadata?: unknown } {

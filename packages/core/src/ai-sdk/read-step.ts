@@ -1,5 +1,5 @@
 import type { AGUIEvent } from '../protocol/events.js'
-import { isRecord, known } from '../value.js'
+import { isRecord, omitUndefined } from '../value.js'
 import { field, type RawChunk, unknownId } from './fields.js'
 import { readOwnMessage, readSource, stepMessageId } from './from-messages.js'
 import {
@@ -79,7 +79,7 @@ export function createStepReader(
   }
 
   function markOf({ layout, isMixed }: Step, isReset?: true) {
-    return known({ id, step: number, layout: isMixed || isNeeded(layout) ? [...layout] : undefined, isReset })
+    return omitUndefined({ id, step: number, layout: isMixed || isNeeded(layout) ? [...layout] : undefined, isReset })
   }
 
   /** The step as an open message. */
@@ -161,7 +161,7 @@ export function createStepReader(
   function readText(chunk: RawChunk): void {
     if (chunk.type === 'text-start') {
       const owner = open()
-      const item: TextItem = { text: 0, ...known({ providerMetadata: chunk.providerMetadata }) }
+      const item: TextItem = { text: 0, ...omitUndefined({ providerMetadata: chunk.providerMetadata }) }
       const text = { step: owner, item, place: owner.layout.push(item) - 1, waiting: '', isDone: false }
       texts.set(field(chunk, 'id'), text)
       queue.push(text)

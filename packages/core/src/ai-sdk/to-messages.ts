@@ -7,7 +7,7 @@ import type {
   ToolResultPart,
   UIMessage,
 } from '../messages.js'
-import { isRecord, known } from '../value.js'
+import { isRecord, omitUndefined } from '../value.js'
 import { aiSdkOf, type LayoutItem, ownMetadataOf, readMark, type StepMark } from './mark.js'
 import type { AiSdkFile, AiSdkMessage, AiSdkPart, AiSdkReasoning, AiSdkSource } from './message.js'
 import { writeToolPart } from './tool-part.js'
@@ -191,7 +191,7 @@ function writeSource({ id, url, title, metadata }: SourcePart): AiSdkSource {
   return {
     type: type === 'source-document' ? type : 'source-url',
     sourceId: id,
-    ...known({ url, title }),
+    ...omitUndefined({ url, title }),
     ...own,
   }
 }
@@ -206,7 +206,7 @@ function writeOwnPart(
   const { data } = part
   if (!type.startsWith('data-')) return isRecord(data) ? ({ ...data, type } as AiSdkPart) : undefined
   const isWrapped = isRecord(data) && Object.keys(data).join() === 'value' && !isRecord(data.value)
-  return { type: dataType(type), data: isWrapped ? data.value : data, ...known({ id }) }
+  return { type: dataType(type), data: isWrapped ? data.value : data, ...omitUndefined({ id }) }
 }
 
 const anyOf = {

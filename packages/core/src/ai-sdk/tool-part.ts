@@ -1,5 +1,5 @@
 import { isUndelivered, type ToolCallApproval, type ToolCallPart, type ToolResultPart } from '../messages.js'
-import { isRecord, known, parseJson, sameJson, string } from '../value.js'
+import { isRecord, omitUndefined, parseJson, sameJson, string } from '../value.js'
 import { aiSdkMetadata, aiSdkOf } from './mark.js'
 import { type AiSdkApproval, type AiSdkTool, toolNameOf } from './message.js'
 
@@ -9,7 +9,7 @@ export function callExtras(
 ): Record<string, unknown> {
   const { title, toolMetadata, inputEncoding, rawInput, callProviderMetadata } = part
   const dynamic = part.type === 'dynamic-tool' || part.dynamic === true || undefined
-  return known({ dynamic, title, toolMetadata, inputEncoding, rawInput, callProviderMetadata })
+  return omitUndefined({ dynamic, title, toolMetadata, inputEncoding, rawInput, callProviderMetadata })
 }
 
 /**
@@ -32,7 +32,7 @@ export function requestOf(approval: AiSdkApproval, display?: { readonly value: u
     id: approval.id,
     needsApproval: true,
     options: ['deny', 'once'],
-    ...known({ message: approval.requestReason, token: tokenOf(approval), display: display?.value }),
+    ...omitUndefined({ message: approval.requestReason, token: tokenOf(approval), display: display?.value }),
   }
 }
 
@@ -45,7 +45,7 @@ export function readToolPart(owner: string, part: AiSdkTool): readonly [ToolCall
     ...callExtras(part),
     approval: approval?.isAutomatic ? approval : undefined,
   })
-  const call = known({
+  const call = omitUndefined({
     type: 'tool-call' as const,
     id,
     name,
@@ -99,7 +99,7 @@ function answered(approval: AiSdkApproval, { state }: AiSdkTool): ToolCallApprov
   const delivery = state === 'approval-responded' ? ('unknown' as const) : ('settled' as const)
   return {
     ...requestOf(approval),
-    ...known({ approved, reason, delivery: approved === undefined ? undefined : delivery }),
+    ...omitUndefined({ approved, reason, delivery: approved === undefined ? undefined : delivery }),
   }
 }
 
@@ -131,10 +131,10 @@ export function writeToolPart(
           approval: {
             ...approvalOfToken(approval.token),
             id: approval.id,
-            ...known({ approved, reason: approval.reason }),
+            ...omitUndefined({ approved, reason: approval.reason }),
           },
         }
-      : known({ approval: readAutomatic(decided) ?? readAutomatic(automatic) })),
+      : omitUndefined({ approval: readAutomatic(decided) ?? readAutomatic(automatic) })),
   }
   const failed = (errorText: string): AiSdkTool => ({ ...base, state: 'output-error', errorText })
   switch (call.state) {
@@ -191,7 +191,7 @@ export function resultMetadata(
   own: Readonly<Record<string, unknown>>,
   code?: string,
 ): { metadata?: Record<string, unknown> } {
-  const flag = outcome && { countersign: { outcome, ...known({ code }) } }
+  const flag = outcome && { countersign: { outcome, ...omitUndefined({ code }) } }
   const metadata = { ...flag, ...aiSdkMetadata(own) }
   return Object.keys(metadata).length > 0 ? { metadata } : {}
 }

@@ -1,5 +1,5 @@
 import type { AGUIEvent, EventOf, Interrupt } from '../protocol/events.js'
-import { isRecord, known, ours, parseJson, string } from '../value.js'
+import { isRecord, omitUndefined, getCountersignMetadata, parseJson, string } from '../value.js'
 import { type AiSdkChunk, executed, finishReason, provider, type Said } from './chunk.js'
 import { type AiSdkMessage, isToolPart } from './message.js'
 
@@ -61,14 +61,14 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
     const { messageId: id, metadata } = event
     switch (event.type) {
       case 'REASONING_MESSAGE_START':
-        enter(string(ours(metadata).messageId) ?? id)
+        enter(string(getCountersignMetadata(metadata).messageId) ?? id)
         emit({ type: 'reasoning-start', id })
         break
       case 'REASONING_MESSAGE_CONTENT':
         emit({ type: 'reasoning-delta', id, delta: event.delta })
         break
       case 'REASONING_MESSAGE_END': {
-        const { messageId: _, ...own } = ours(metadata)
+        const { messageId: _, ...own } = getCountersignMetadata(metadata)
         thought = { id, own }
         break
       }
@@ -91,7 +91,7 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
         if (event.delta !== '') emit({ type: 'text-delta', id, delta: event.delta })
         break
       case 'TEXT_MESSAGE_END':
-        emit({ type: 'text-end', id, ...provider(ours(event.metadata)) })
+        emit({ type: 'text-end', id, ...provider(getCountersignMetadata(event.metadata)) })
         break
       default:
         event satisfies never
@@ -106,7 +106,7 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
   }: EventOf<'TOOL_CALL_START'>): void {
     if (name.startsWith(RESERVED)) return
     enter(parentMessageId ?? step ?? toolCallId)
-    const providerExecuted = ours(metadata).providerExecuted === true
+    const providerExecuted = getCountersignMetadata(metadata).providerExecuted === true
     open.set(toolCallId, { name, providerExecuted, arguments: '' })
     shown.add(toolCallId)
     hasCalls = true
@@ -117,8 +117,8 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
     const call = open.get(toolCallId)
     if (!call) return
     open.delete(toolCallId)
-    const { token, providerExecuted: _, ...own } = ours(metadata)
-    const said = provider({ ...own, ...known({ encryptedValue: call.encryptedValue }) })
+    const { token, providerExecuted: _, ...own } = getCountersignMetadata(metadata)
+    const said = provider({ ...own, ...omitUndefined({ encryptedValue: call.encryptedValue }) })
     if (token === undefined) complete(toolCallId, call, said)
     else leaveOpen(toolCallId, call, said)
   }
@@ -152,7 +152,7 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
 
   function writeResult({ toolCallId, content, metadata }: EventOf<'TOOL_CALL_RESULT'>): void {
     if (!shown.has(toolCallId)) return
-    const own = ours(metadata)
+    const own = getCountersignMetadata(metadata)
     const output = typeof content === 'string' ? parseJson(content, content) : content
     const reason = isRecord(output) ? string(output.reason) : undefined
     const errorText = reason ?? 'The call has no result.'
@@ -166,7 +166,7 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
     const { id, needsApproval: _, message, token, ...terms } = approval
     if (typeof id !== 'string' || !shown.has(toolCallId) || asked.has(id)) return
     asked.add(id)
-    const words = known({ reason: string(message), signature: string(token) })
+    const words = omitUndefined({ reason: string(message), signature: string(token) })
     emit({ type: 'tool-approval-request', approvalId: id, toolCallId, ...words, approvalDescriptor: terms })
   }
 
@@ -195,7 +195,7 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
       case 'source': {
         const { id, url, title } = told
         if (typeof id === 'string' && typeof url === 'string')
-          emit({ type: 'source-url', sourceId: id, url, ...known({ title: string(title) }) })
+          emit({ type: 'source-url', sourceId: id, url, ...omitUndefined({ title: string(title) }) })
         break
       }
       default:
@@ -206,7 +206,7 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
   /** A question that concerns no call is shown to the application, which has no way to answer it over this stream. */
   function askAgain(interrupt: Interrupt): void {
     const { id, toolCallId, metadata } = interrupt
-    const own = ours(metadata)
+    const own = getCountersignMetadata(metadata)
     if (toolCallId !== undefined) ask(toolCallId, { id, ...(isRecord(own.approval) && own.approval) })
     else emit({ type: 'data-interrupt', id, data: interrupt })
   }

@@ -11,7 +11,7 @@ import type {
   UIMessage,
 } from '../messages.js'
 import type { ContentPart, Message, ToolCall } from '../protocol/events.js'
-import { isRecord, known, oneOf, ours, readCallMetadata, string, withOwn } from '../value.js'
+import { isRecord, omitUndefined, oneOf, getCountersignMetadata, readCallMetadata, string, setCountersignMetadata } from '../value.js'
 
 /**
  * The conversation as AG-UI messages, to be stored or sent. `fromAGUIMessages` gives back the same UI messages: the order of parts, the
@@ -22,11 +22,11 @@ export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
   return messages.flatMap((message) => {
     if (message.role === 'assistant') return unfoldAssistant(message)
     const { id, role } = message
-    const own = ours(message.metadata)
+    const own = getCountersignMetadata(message.metadata)
     const name = string(own.name)
     const subagentRunId = subagentIdOf(message.metadata)
     return role === 'user'
-      ? known({
+      ? omitUndefined({
           id,
           role,
           name,
@@ -35,7 +35,7 @@ export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
           content: contentOf(message),
           metadata: metadataOf(message, plainOrder(message)),
         })
-      : known({
+      : omitUndefined({
           id,
           role: oneOf(own.role, 'developer') ?? role,
           name,
@@ -63,17 +63,17 @@ function unfoldAssistant(message: UIMessage): Message[] {
   const content = textOf(message)
   return [
     ...thoughts,
-    known({
+    omitUndefined({
       id,
       role: 'assistant' as const,
       content: content === '' && calls.length > 0 ? undefined : content,
       toolCalls: calls.length > 0 ? calls.map(unfoldCall) : undefined,
-      name: string(ours(metadata).name),
-      ...sealOf(ours(metadata)),
+      name: string(getCountersignMetadata(metadata).name),
+      ...sealOf(getCountersignMetadata(metadata)),
       subagentRunId,
       metadata: metadataOf(message, contentOrder(message)),
     }),
-    ...results.map((result) => known({ ...unfoldResult(result), subagentRunId })),
+    ...results.map((result) => omitUndefined({ ...unfoldResult(result), subagentRunId })),
   ]
 }
 
@@ -85,13 +85,13 @@ function unfoldActivity(
 ): Message {
   const metadata = metadataOf(message, undefined)
   const isWrapped = !isRecord(data)
-  return known({
+  return omitUndefined({
     id: message.id,
     role: 'activity' as const,
     activityType,
     content: isWrapped ? { value: data } : data,
     subagentRunId,
-    metadata: isWrapped ? withOwn(metadata, { ...ours(metadata), isWrapped }) : metadata,
+    metadata: isWrapped ? setCountersignMetadata(metadata, { ...getCountersignMetadata(metadata), isWrapped }) : metadata,
   })
 }
 
@@ -107,8 +107,8 @@ export function isSendable({ state, error }: ToolCallPart): boolean {
 
 function unfoldReasoning(part: ReasoningPart, subagentRunId: string | undefined) {
   const { id, text: content, encryptedValue } = part
-  const seal = { ...sealOf(ours(part.metadata)), encryptedValue }
-  return known({
+  const seal = { ...sealOf(getCountersignMetadata(part.metadata)), encryptedValue }
+  return omitUndefined({
     id,
     role: 'reasoning' as const,
     content,
@@ -133,28 +133,28 @@ function unfoldBare({ id, parts, metadata, createdAt }: UIMessage): Message[] | 
 
 function unfoldCall(part: ToolCallPart): ToolCall {
   const { id, name, arguments: text, state, error, providerExecuted, metadata, approval } = part
-  const own = ours(readCallMetadata(metadata).kept)
-  const ended = known({
+  const own = getCountersignMetadata(readCallMetadata(metadata).kept)
+  const ended = omitUndefined({
     token: approval?.token,
     approval:
-      approval?.token === undefined ? approval : known(Object.assign({}, approval, { token: undefined })),
+      approval?.token === undefined ? approval : omitUndefined(Object.assign({}, approval, { token: undefined })),
     state: oneOf(state, 'cancelled', 'executing'),
     error: state === 'cancelled' ? error : undefined,
     providerExecuted,
   })
-  return known({
+  return omitUndefined({
     id,
     type: 'function' as const,
     function: { name, arguments: text },
     ...sealOf(own),
-    metadata: unsealed(withOwn(metadata, Object.assign({ ...own }, ended))),
+    metadata: unsealed(setCountersignMetadata(metadata, Object.assign({ ...own }, ended))),
   })
 }
 
 function unfoldResult({ id, toolCallId, content, error, metadata }: ToolResultPart): Message {
   const sent = typeof content === 'string' ? content : content.filter(isContentPart)
-  const seal = sealOf(ours(metadata))
-  return known({
+  const seal = sealOf(getCountersignMetadata(metadata))
+  return omitUndefined({
     id,
     role: 'tool' as const,
     toolCallId,
@@ -181,17 +181,17 @@ function contentOf({ parts, metadata }: UIMessage): string | ContentPart[] {
   })
   const [first] = content
   const isBare = first?.type === 'text' && first.id === undefined && !first.metadata
-  return content.length === 1 && isBare && !ours(metadata).list ? first.text : content
+  return content.length === 1 && isBare && !getCountersignMetadata(metadata).list ? first.text : content
 }
 
 function unfoldFile({ media: type, source, id, metadata }: FilePart): ContentPart {
-  return known({ type, id, source, metadata })
+  return omitUndefined({ type, id, source, metadata })
 }
 
 /** The metadata of a message, with what AG-UI has no place for. */
 function metadataOf(message: UIMessage, order: readonly OrderStep[] | undefined) {
-  const { order: _, createdAt: __, name, role, list, ...own } = ours(message.metadata)
-  return unsealed(withOwn(message.metadata, { ...own, ...known({ order, createdAt: message.createdAt }) }))
+  const { order: _, createdAt: __, name, role, list, ...own } = getCountersignMetadata(message.metadata)
+  return unsealed(setCountersignMetadata(message.metadata, { ...own, ...omitUndefined({ order, createdAt: message.createdAt }) }))
 }
 
 /** What a reader assumes of the order of parts: reasoning, one text, calls, results. */

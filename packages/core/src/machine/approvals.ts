@@ -1,7 +1,7 @@
 import type { ApprovalErrorCode } from '../errors.js'
 import { type Delivery, isTerminal, type ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { changed, frozen, isRecord, known, oneOf, ours, parseJson, sameJson, string } from '../value.js'
+import { changed, frozen, isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, sameJson, string } from '../value.js'
 import { findCall, isReleased, moveCall, takeRepeat, touch } from './cells.js'
 import type { Outcome, StepTable } from './effects.js'
 import { setResponse } from './interrupts.js'
@@ -35,7 +35,7 @@ export const approvalSteps = {
       scope: approved ? scope : undefined,
       input: approved ? input : undefined,
     }
-    setApproval(state, call, known(given))
+    setApproval(state, call, omitUndefined(given))
     state.unsent.add(call)
     return undefined
   },
@@ -53,7 +53,7 @@ export const approvalSteps = {
       setResponse(state, state.interrupts.get(id), { cancel: true })
       const call = state.approvals.get(id)
       if (!call || !closed.has(call)) continue
-      setApproval(state, call, known({ delivery: 'waiting' as const, problem }))
+      setApproval(state, call, omitUndefined({ delivery: 'waiting' as const, problem }))
       state.unsent.add(call)
     }
     return undefined
@@ -92,7 +92,7 @@ export function readApprovalEvent(value: unknown): AskedApproval | undefined {
  */
 export function readApprovalInterrupt(interrupt: Interrupt): AskedApproval | undefined {
   if (!takesApproved(interrupt)) return undefined
-  const own = ours(interrupt.metadata)
+  const own = getCountersignMetadata(interrupt.metadata)
   const more = isRecord(own.approval) ? own.approval : own
   return readAsked(interrupt.toolCallId, own, {
     id: interrupt.id,
@@ -133,7 +133,7 @@ export function readApproval(value: unknown): ToolCallApproval | undefined {
   if (!isRecord(value) || typeof value.id !== 'string') return undefined
   const { id, options, allowEdits, message, expiresAt, display, token } = value
   const offered = Array.isArray(options) ? options.filter(isOption) : []
-  return known({
+  return omitUndefined({
     id,
     needsApproval: true as const,
     options: offered.length > 0 ? offered : (['deny', 'once'] as const),

@@ -9,7 +9,7 @@ import type {
   UIMessage,
 } from '../messages.js'
 import type { ContentPart, Message, ReasoningMessage, ToolCall, ToolMessage } from '../protocol/events.js'
-import { isRecord, known, oneOf, ours, parseJson, readCallMetadata, string, withOwn } from '../value.js'
+import { isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, readCallMetadata, string, setCountersignMetadata } from '../value.js'
 import { readApproval, readDelivery, readRefusal } from './approvals.js'
 import { type Seal, sealed, sealOf, withSealType } from './seal.js'
 import { withSubagent } from './subagents.js'
@@ -34,7 +34,7 @@ export function foldMessages(messages: readonly Message[]): UIMessage[] {
       // The speaker's own thoughts right before it; others stay for themselves.
       keepReasoning(reasoning.findLastIndex((one) => one.subagentRunId !== message.subagentRunId) + 1)
       const parts = { r: reasoning.map(foldReasoning), c: toolCalls.map(foldCall) }
-      const made = draft(known({ id, role, metadata: withOrigin(message) }), parts, content)
+      const made = draft(omitUndefined({ id, role, metadata: withOrigin(message) }), parts, content)
       parts.c.forEach((part, index) => {
         const same = open.get(part.id) ?? []
         same.push({ draft: made, index })
@@ -81,7 +81,7 @@ function draft(message: Draft['message'], parts: Partial<Parts>, content = ''): 
 function withOrigin(message: Extract<Message, { role: 'assistant' }>): Record<string, unknown> | undefined {
   return withSpeaker(
     withSubagent(message.metadata, message),
-    known({ ...sealOf(message), name: message.name }),
+    omitUndefined({ ...sealOf(message), name: message.name }),
   )
 }
 
@@ -98,25 +98,25 @@ function withSpeaker(
   metadata: Readonly<Record<string, unknown>> | undefined,
   speaker: Speaker,
 ): Record<string, unknown> | undefined {
-  return withOwn(metadata, { ...ours(metadata), ...speaker })
+  return setCountersignMetadata(metadata, { ...getCountersignMetadata(metadata), ...speaker })
 }
 
 function foldPlain(message: Exclude<Message, { role: 'assistant' | 'tool' | 'reasoning' }>): Draft {
   const as = (role: UIMessage['role'], speaker: Speaker = {}) =>
-    known({ id: message.id, role, metadata: withSpeaker(withSubagent(message.metadata, message), speaker) })
+    omitUndefined({ id: message.id, role, metadata: withSpeaker(withSubagent(message.metadata, message), speaker) })
   switch (message.role) {
     case 'activity': {
       const { id, activityType: name, content, metadata } = message
-      const { isWrapped, ...own } = ours(metadata)
-      const kept = withSubagent(withOwn(metadata, own), message)
+      const { isWrapped, ...own } = getCountersignMetadata(metadata)
+      const kept = withSubagent(setCountersignMetadata(metadata, own), message)
       const data: unknown = isWrapped ? content.value : content
-      return draft(known({ id, role: 'assistant' as const, metadata: kept }), {
+      return draft(omitUndefined({ id, role: 'assistant' as const, metadata: kept }), {
         p: [{ type: 'data', name, data }],
       })
     }
     case 'user':
       return draft(
-        as('user', known({ ...sealOf(message), name: message.name, list: isList(message.content) })),
+        as('user', omitUndefined({ ...sealOf(message), name: message.name, list: isList(message.content) })),
         {
           p: foldContent(message.content),
         },
@@ -125,7 +125,7 @@ function foldPlain(message: Exclude<Message, { role: 'assistant' | 'tool' | 'rea
     case 'developer': {
       const { name, role, content } = message
       const speaker = { ...sealOf(message), name, role: role === 'developer' ? role : undefined }
-      return draft(as('system', known(speaker)), {}, content)
+      return draft(as('system', omitUndefined(speaker)), {}, content)
     }
     default:
       return message satisfies never
@@ -137,8 +137,8 @@ function foldContent(content: string | readonly ContentPart[]): MessagePart[] {
   return content.map((part) => {
     const { id } = part
     const metadata = isRecord(part.metadata) ? part.metadata : undefined
-    if (part.type === 'text') return known({ type: 'text' as const, text: part.text, id, metadata })
-    return known({ type: 'file' as const, media: part.type, source: part.source, id, metadata })
+    if (part.type === 'text') return omitUndefined({ type: 'text' as const, text: part.text, id, metadata })
+    return omitUndefined({ type: 'file' as const, media: part.type, source: part.source, id, metadata })
   })
 }
 
@@ -151,7 +151,7 @@ function foldThought(message: ReasoningMessage): Draft {
   const { id, subagentRunId } = message
   const { subagent } = withSubagent(message.metadata, message) ?? {}
   const metadata = subagentRunId === undefined ? undefined : { subagent }
-  return draft(known({ id, role: 'assistant' as const, metadata }), { r: [foldReasoning(message)] })
+  return draft(omitUndefined({ id, role: 'assistant' as const, metadata }), { r: [foldReasoning(message)] })
 }
 
 /** Whose thought it is stands on its message. */
@@ -160,7 +160,7 @@ function foldReasoning(message: ReasoningMessage): ReasoningPart {
   const { subagent: _, ...rest } = metadata ?? {}
   const others = Object.keys(rest).length > 0 ? rest : undefined
   const kept = subagentRunId === undefined ? metadata : others
-  return known({
+  return omitUndefined({
     type: 'reasoning' as const,
     id,
     text,
@@ -177,7 +177,7 @@ function foldCall(call: ToolCall): ToolCallPart {
   } = call
   const { token, approval: asked, state, providerExecuted, error, kept } = readCallMetadata(metadata)
   const approval = foldApproval(asked, token)
-  return known({
+  return omitUndefined({
     type: 'tool-call' as const,
     id,
     name,
@@ -189,7 +189,7 @@ function foldCall(call: ToolCall): ToolCallPart {
     error:
       isRecord(error) && typeof error.message === 'string' ? { ...error, message: error.message } : undefined,
     providerExecuted: providerExecuted === true || undefined,
-    metadata: withOwn(kept, { ...ours(kept), ...sealOf(call) }),
+    metadata: setCountersignMetadata(kept, { ...getCountersignMetadata(kept), ...sealOf(call) }),
   })
 }
 
@@ -201,7 +201,7 @@ function foldApproval(value: unknown, token: unknown): ToolCallPart['approval'] 
   const { approved, reason, scope, input, delivery, problem }: Record<string, unknown> = asked
   return {
     ...question,
-    ...known({
+    ...omitUndefined({
       approved: oneOf(approved, true, false),
       reason: string(reason),
       scope: oneOf(scope, 'once', 'session'),
@@ -227,7 +227,7 @@ function foldResult(message: ToolMessage, open: OpenCalls): void {
   // What was cancelled here stays so, whatever the server says of it afterwards.
   if (part.state !== 'cancelled') c[target.index] = { ...part, ...readResult(part, content, metadata, error) }
   o.push(
-    known({
+    omitUndefined({
       type: 'tool-result' as const,
       id,
       toolCallId,
@@ -239,14 +239,14 @@ function foldResult(message: ToolMessage, open: OpenCalls): void {
 }
 
 function finish({ message, content, parts }: Draft): UIMessage {
-  const { order, createdAt, ...own } = ours(message.metadata)
+  const { order, createdAt, ...own } = getCountersignMetadata(message.metadata)
   const { p, r, c, o } = parts
   const text: MessagePart[] = content === '' ? [] : [{ type: 'text', text: content }]
-  return known({
+  return omitUndefined({
     id: message.id,
     role: message.role,
     parts: arrange(content, parts, order) ?? [...r, ...text, ...p, ...c, ...o],
-    metadata: withOwn(message.metadata, own),
+    metadata: setCountersignMetadata(message.metadata, own),
     createdAt: typeof createdAt === 'number' ? createdAt : undefined,
   })
 }

@@ -1,6 +1,6 @@
 import type { ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { isRecord, known, ours, string } from '../value.js'
+import { isRecord, omitUndefined, getCountersignMetadata, string } from '../value.js'
 import type { Outcome } from './effects.js'
 import type { ChatState, InterruptCell } from './state.js'
 import { subagentMetadata } from './subagents.js'
@@ -25,7 +25,7 @@ export function setResponse(
 /** The call that a question is about is gone: the server is told that nobody will answer. */
 export function withdraw(state: ChatState, { id, token }: ToolCallApproval): void {
   const metadata = token === undefined ? undefined : { countersign: { resume: { countersign: { token } } } }
-  put(state, { interrupt: known({ id, reason: 'tool_call', metadata }), liveIn: undefined })
+  put(state, { interrupt: omitUndefined({ id, reason: 'tool_call', metadata }), liveIn: undefined })
   setResponse(state, state.interrupts.get(id), { cancel: true })
 }
 
@@ -46,7 +46,7 @@ export function askLiveInterrupt(state: ChatState, value: unknown): Outcome {
   const { id } = interrupt
   const before = state.interrupts.get(id)
   if (before && before.liveIn === undefined) return 'illegal-step'
-  const problem = string(ours(interrupt.metadata).problem)
+  const problem = string(getCountersignMetadata(interrupt.metadata).problem)
   if (!before && state.interrupts.size >= MOST_OPEN) return 'illegal-step'
   if (before && (problem === undefined || !before.response)) return undefined
   if (before) before.problem = problem
@@ -99,7 +99,7 @@ function readInterrupt(value: unknown): Interrupt | undefined {
   if (!isRecord(value)) return undefined
   const { id, reason, message, responseSchema, expiresAt, metadata, subagentRunId } = value
   if (typeof id !== 'string' || typeof reason !== 'string') return undefined
-  return known({
+  return omitUndefined({
     id,
     reason,
     message: string(message),

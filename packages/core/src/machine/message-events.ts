@@ -1,6 +1,6 @@
 import type { UIMessage } from '../messages.js'
 import type { EventOf } from '../protocol/events.js'
-import { isRecord, known, ours, string } from '../value.js'
+import { isRecord, omitUndefined, getCountersignMetadata, string } from '../value.js'
 import {
   addDone,
   addFixed,
@@ -42,7 +42,7 @@ export const messageSteps = {
     const cell = messageFor(state, id, event, role === 'developer' ? 'system' : role)
     cell.streaming = true
     if (name !== undefined || role === 'developer') {
-      const speaker = known({ name, role: role === 'developer' ? role : undefined })
+      const speaker = omitUndefined({ name, role: role === 'developer' ? role : undefined })
       cell.metadata = mergeOurs(state, cell.metadata, { countersign: speaker })
     }
     describe(state, cell, event)
@@ -70,9 +70,9 @@ export const messageSteps = {
   REASONING_MESSAGE_START(state, event) {
     const { messageId: id, metadata } = event
     if (state.reasoning.get(id)?.owner.turn === state.turn) return undefined
-    const hint = string(ours(metadata).messageId)
+    const hint = string(getCountersignMetadata(metadata).messageId)
     const owner = hint === undefined ? provisionalMessage(state, id, event) : messageFor(state, hint, event)
-    addReasoning(state, owner, known({ id, text: '', metadata }))
+    addReasoning(state, owner, omitUndefined({ id, text: '', metadata }))
     return undefined
   },
   REASONING_MESSAGE_CONTENT(state, { messageId, delta, metadata }) {
@@ -102,7 +102,7 @@ export const messageSteps = {
     if (part?.kind === 'reasoning') {
       part.encryptedValue = event.encryptedValue
       const { encryptedValueType } = sealOf(event)
-      part.metadata = mergeSeal(state, part.metadata, known({ encryptedValueType }))
+      part.metadata = mergeSeal(state, part.metadata, omitUndefined({ encryptedValueType }))
     } else cell.metadata = mergeSeal(state, cell.metadata, sealOf(event))
     if (part) touch(state, part)
     else if ('parts' in cell) touchMessage(state, cell)
@@ -146,7 +146,7 @@ export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
   const owner = messageFor(state, messageId, event)
   const more = { url: string(url), title: string(title), metadata: isRecord(metadata) ? metadata : undefined }
   owner.sources ??= new Set(owner.parts.flatMap(({ part }) => (part?.type === 'source' ? [part.id] : [])))
-  if (!owner.sources.has(id)) addFixed(state, owner, known({ type: 'source' as const, id, ...more }))
+  if (!owner.sources.has(id)) addFixed(state, owner, omitUndefined({ type: 'source' as const, id, ...more }))
   owner.sources.add(id)
   return []
 }
@@ -223,7 +223,7 @@ function describe(
 function sealResult(state: ChatState, event: EventOf<'REASONING_ENCRYPTED_VALUE'>): boolean {
   const cell = state.results.get(event.entityId)
   if (cell?.part.type !== 'tool-result') return false
-  cell.part = known({ ...cell.part, metadata: mergeSeal(state, cell.part.metadata, sealOf(event)) })
+  cell.part = omitUndefined({ ...cell.part, metadata: mergeSeal(state, cell.part.metadata, sealOf(event)) })
   touch(state, cell)
   return true
 }

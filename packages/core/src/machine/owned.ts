@@ -1,4 +1,4 @@
-import { filled, isRecord, ours } from '../value.js'
+import { filled, isRecord, getCountersignMetadata } from '../value.js'
 import type { Seal } from './seal.js'
 import type { ChatState } from './state.js'
 
@@ -76,7 +76,7 @@ export function mergeOurs(
 ): Record<string, unknown> {
   const { countersign, ...rest } = more
   const merged = merge(state, metadata, rest)
-  if (isRecord(countersign)) merged.countersign = merge(state, ours(merged), countersign)
+  if (isRecord(countersign)) merged.countersign = merge(state, getCountersignMetadata(merged), countersign)
   return merged
 }
 
@@ -101,6 +101,6 @@ export function mergeSeal(
   seal: Seal,
 ): Record<string, unknown> | undefined {
   // a kind without its value, or of the value before, says nothing and goes
-  const own = withMember(state, ours(metadata), 'encryptedValueType', seal.encryptedValueType) ?? {}
+  const own = withMember(state, getCountersignMetadata(metadata), 'encryptedValueType', seal.encryptedValueType) ?? {}
   return withMember(state, metadata, 'countersign', filled(merge(state, own, { ...seal })))
 }

@@ -1,7 +1,7 @@
 import type { JsonReader } from '../json/partial.js'
 import type { MessagePart, PendingApproval, ReasoningPart, ToolCallPart, UIMessage } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { clear, frozen, known, sameJson } from '../value.js'
+import { clear, frozen, omitUndefined, sameJson } from '../value.js'
 import { disown } from './owned.js'
 import type { CallCell, ChatState, MessageCell, PartCell, ReasoningCell } from './state.js'
 
@@ -132,7 +132,7 @@ function publishPart(cell: PartCell): MessagePart {
 }
 
 function publishReasoning({ id, text, encryptedValue, metadata }: ReasoningCell): ReasoningPart {
-  return known({ type: 'reasoning' as const, id, text, encryptedValue, metadata })
+  return omitUndefined({ type: 'reasoning' as const, id, text, encryptedValue, metadata })
 }
 
 /** What is published, while it is made. Members one by one, which costs an engine a tenth of copying those that are known. */

@@ -1,6 +1,6 @@
 import { CountersignError } from '../errors.js'
 import { isTerminal, type UIMessage } from '../messages.js'
-import { isRecord, known } from '../value.js'
+import { isRecord, omitUndefined } from '../value.js'
 import { retainMessages } from './cells.js'
 import { isMessage, loadMessages, repeatOf } from './load.js'
 import { readMessages } from './read.js'
@@ -91,7 +91,7 @@ export const restoreSteps = {
     retainMessages(state, () => false)
     state.unsent.clear()
     const { run, from } = record
-    if (state.run.phase === 'idle') state.run = known({ phase: 'idle' as const, last: run, from })
+    if (state.run.phase === 'idle') state.run = omitUndefined({ phase: 'idle' as const, last: run, from })
     if (from) state.error = new CountersignError('truncated-stream', cutOff)
     loadMessages(state, record.messages)
     const outputs = [...record.unsentOutputs]

@@ -1,7 +1,7 @@
 import { CountersignError } from '../errors.js'
 import { isTerminal } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { changed, known, ours, string } from '../value.js'
+import { changed, omitUndefined, getCountersignMetadata, string } from '../value.js'
 import { askApproval, readApprovalInterrupt, withoutProblem } from './approvals.js'
 import { endOf, moveCall, touch } from './cells.js'
 import { effectsOf, type StepTable } from './effects.js'
@@ -67,8 +67,8 @@ export const runSteps = {
     })
   },
   RUN_ERROR(state, { message, code, metadata }) {
-    const { retryable, retryAfter } = ours(metadata)
-    const failure = new CountersignError('run-error', message, known({ code, retryable, retryAfter }))
+    const { retryable, retryAfter } = getCountersignMetadata(metadata)
+    const failure = new CountersignError('run-error', message, omitUndefined({ code, retryable, retryAfter }))
     if (state.run.phase === 'idle') state.error = failure
     setRun(state, state.run.phase === 'idle' ? state.run : changed(state.run, { failure }))
     return undefined
@@ -82,7 +82,7 @@ export const runSteps = {
     const carried = run.carried.filter((item) => isAttached(state, item))
     if (!brokenOff) settleCalls(state, end.type !== 'success')
     if (end.type === 'success') {
-      setRun(state, known({ phase: 'idle' as const, last: run.finish }))
+      setRun(state, omitUndefined({ phase: 'idle' as const, last: run.finish }))
       for (const item of carried) if (item.kind === 'interrupt') state.interrupts.delete(item.interrupt.id)
       return undefined
     }

@@ -1,4 +1,4 @@
-import { known, ours, string, withOwn } from '../value.js'
+import { omitUndefined, getCountersignMetadata, string, setCountersignMetadata } from '../value.js'
 
 /**
  * Opaque content of the model's provider, and the name its maker has for its kind (AG-UI 1.1, which a server may already speak). It goes
@@ -14,25 +14,25 @@ type Metadata = Readonly<Record<string, unknown>> | undefined
 /** What a message, a call, an event or our part of its metadata says of it. */
 export function sealOf(said: object): Seal {
   const { encryptedValue, encryptedValueType }: Readonly<Record<string, unknown>> = { ...said }
-  return known({ encryptedValue: string(encryptedValue), encryptedValueType: string(encryptedValueType) })
+  return omitUndefined({ encryptedValue: string(encryptedValue), encryptedValueType: string(encryptedValueType) })
 }
 
 /** Metadata that keeps it. A kind without its value, or of the value before, says nothing and goes. */
 export function sealed(metadata: Metadata, said: object): Record<string, unknown> | undefined {
   const seal = sealOf(said)
   if (seal.encryptedValue === undefined) return metadata && { ...metadata }
-  const { encryptedValueType: _, ...own } = ours(metadata)
-  return withOwn(metadata, { ...own, ...seal })
+  const { encryptedValueType: _, ...own } = getCountersignMetadata(metadata)
+  return setCountersignMetadata(metadata, { ...own, ...seal })
 }
 
 /** Metadata that keeps its kind, for reasoning, which has a field for the value. */
 export function withSealType(metadata: Metadata, said: object): Record<string, unknown> | undefined {
-  const { encryptedValueType: _, ...own } = ours(metadata)
-  return withOwn(metadata, { ...own, ...known({ encryptedValueType: sealOf(said).encryptedValueType }) })
+  const { encryptedValueType: _, ...own } = getCountersignMetadata(metadata)
+  return setCountersignMetadata(metadata, { ...own, ...omitUndefined({ encryptedValueType: sealOf(said).encryptedValueType }) })
 }
 
 /** Metadata without it. */
 export function unsealed(metadata: Metadata): Record<string, unknown> | undefined {
-  const { encryptedValue: _, encryptedValueType: __, ...own } = ours(metadata)
-  return withOwn(metadata, own)
+  const { encryptedValue: _, encryptedValueType: __, ...own } = getCountersignMetadata(metadata)
+  return setCountersignMetadata(metadata, own)
 }

@@ -1,6 +1,6 @@
 import { isTerminal, isUndelivered } from '../messages.js'
 import type { ResumeEntry } from '../protocol/events.js'
-import { isRecord, known, ours } from '../value.js'
+import { isRecord, omitUndefined, getCountersignMetadata } from '../value.js'
 import type { CallCell, ChatState, InterruptCell } from './state.js'
 
 /** What is being waited for, or what there is to send. Derived from the state each time; nothing keeps it. */
@@ -80,7 +80,7 @@ export function resumeEntries(state: ChatState, again: boolean): ResumeEntry[] {
 function interruptEntry({ interrupt, response, sent }: InterruptCell, again: boolean): ResumeEntry[] {
   if (!response || (sent && !again)) return []
   const { id: interruptId, metadata } = interrupt
-  const { resume } = ours(metadata)
+  const { resume } = getCountersignMetadata(metadata)
   const more = isRecord(resume) ? { metadata: resume } : {}
   return 'cancel' in response
     ? [{ interruptId, status: 'cancelled', ...more }]
@@ -94,8 +94,8 @@ function approvalEntry({ approval, state }: CallCell, again: boolean): ResumeEnt
   const isAnswer = approved !== undefined
   if (isAnswer ? isTerminal(state) : state !== 'cancelled') return []
   const status = isAnswer ? ('resolved' as const) : ('cancelled' as const)
-  const payload = isAnswer ? known({ approved, reason, editedArgs: input, scope }) : undefined
-  return [known({ interruptId: id, metadata, status, payload })]
+  const payload = isAnswer ? omitUndefined({ approved, reason, editedArgs: input, scope }) : undefined
+  return [omitUndefined({ interruptId: id, metadata, status, payload })]
 }
 
 /** Client tools at work. */

@@ -1,5 +1,5 @@
 import type { EventOf } from '../protocol/events.js'
-import { isRecord, known, string } from '../value.js'
+import { isRecord, omitUndefined, string } from '../value.js'
 import type { ChatState, Subagent } from './state.js'
 
 /** How many of those that a subagent works for are told of, the nearest. */
@@ -13,7 +13,7 @@ interface Attributed {
 export function announce(state: ChatState, event: EventOf<'SUBAGENT_STARTED'>): void {
   const { subagentRunId: id, name, parentSubagentRunId } = event
   const parent = parentSubagentRunId === undefined ? undefined : subagentOf(state, parentSubagentRunId)
-  state.subagents.set(id, known({ id, name, parents: parent && parentsUnder(parent) }))
+  state.subagents.set(id, omitUndefined({ id, name, parents: parent && parentsUnder(parent) }))
 }
 
 function parentsUnder({ parents = [], ...parent }: Subagent): Subagent['parents'] {
@@ -46,7 +46,7 @@ export function readSubagent(metadata: unknown): Subagent | undefined {
 
 function readNamed(value: unknown): Pick<Subagent, 'id' | 'name'> | undefined {
   if (!isRecord(value) || typeof value.id !== 'string') return undefined
-  return known({ id: value.id, name: string(value.name) })
+  return omitUndefined({ id: value.id, name: string(value.name) })
 }
 
 /** The id of the subagent that metadata names; `undefined` for what is the agent's own. */

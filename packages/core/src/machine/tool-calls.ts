@@ -3,14 +3,14 @@ import { isTerminal, type ToolCallPart, type ToolResultPart } from '../messages.
 import type { ToolCallStartEvent } from '../protocol/events.js'
 import {
   isRecord,
-  known,
+  omitUndefined,
   oneOf,
-  ours,
+  getCountersignMetadata,
   parseJson,
   readCallMetadata,
   string,
   textContent,
-  withOwn,
+  setCountersignMetadata,
 } from '../value.js'
 import type { ToolOutput } from './acts.js'
 import { clearDoubt, doubt, setApproval } from './approvals.js'
@@ -86,7 +86,7 @@ export const callSteps = {
     }
     if (!settle(state, call, readResult(call, content, metadata))) return 'illegal-step'
     call.answered = true
-    addDone(state, call.owner, known({ type: 'tool-result', id, toolCallId, content, metadata } as const))
+    addDone(state, call.owner, omitUndefined({ type: 'tool-result', id, toolCallId, content, metadata } as const))
     return undefined
   },
   'tool-started'(state, { toolCallId }) {
@@ -189,7 +189,7 @@ export function readResult(
   metadata: unknown,
   failure?: string,
 ): Result {
-  const own = ours(metadata)
+  const own = getCountersignMetadata(metadata)
   const output = typeof content === 'string' ? parseJson(content, content) : content
   const flag = oneOf(
     own.outcome ?? (failure === undefined ? undefined : 'error'),
@@ -202,8 +202,8 @@ export function readResult(
   if (!flag) return approved === false && !problem ? { state: 'denied' } : { state: 'complete', output }
   const reason = (isRecord(output) && string(output.reason)) || failure
   const message = reason ?? (flag === 'error' ? 'The tool failed.' : undefined)
-  const error = message === undefined ? undefined : known({ message, code: string(own.code) })
-  return known({ state: flag, error })
+  const error = message === undefined ? undefined : omitUndefined({ message, code: string(own.code) })
+  return omitUndefined({ state: flag, error })
 }
 
 /** Ends a call as its result says; one that has ended already only learns that the server knows. Says whether that is legal. */
@@ -245,7 +245,7 @@ export function answerHere(state: ChatState, call: CallCell, id: string, result:
         : toJson(result.output),
     ...(error && {
       error: error.message,
-      metadata: { countersign: known({ outcome: 'error', code: error.code }) },
+      metadata: { countersign: omitUndefined({ outcome: 'error', code: error.code }) },
     }),
   }
   call.outputSent = false
@@ -278,7 +278,7 @@ export function readyClientTool(state: ChatState, value: unknown): Outcome {
     return latest ? 'illegal-step' : 'unknown-id'
   }
   call.ready = { input }
-  if (decided) call.metadata = withOwn(call.metadata, { ...ours(call.metadata), decided })
+  if (decided) call.metadata = setCountersignMetadata(call.metadata, { ...getCountersignMetadata(call.metadata), decided })
   setApproval(state, call, { delivery: 'settled' })
   state.unsent.delete(call)
   return undefined

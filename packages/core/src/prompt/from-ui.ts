@@ -3,7 +3,7 @@ import { isSendable } from '../conversions/to-agui.js'
 import { readResult as readOutcome } from '../machine/tool-calls.js'
 import type { MessagePart, ToolCallPart, ToolResultPart, UIMessage } from '../messages.js'
 import type { Message } from '../protocol/events.js'
-import { isRecord, known, oneOf, ours, parseJson, readCallMetadata, sameJson, withOwn } from '../value.js'
+import { isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, readCallMetadata, sameJson, setCountersignMetadata } from '../value.js'
 import type {
   AssistantPart,
   PlainPart,
@@ -34,7 +34,7 @@ export function promptFromAGUI(messages: readonly Message[]): PromptMessage[] {
 }
 
 function about({ id, metadata, createdAt }: UIMessage) {
-  return { id, ...known({ metadata, createdAt }) }
+  return { id, ...omitUndefined({ metadata, createdAt }) }
 }
 
 function isPlain(part: MessagePart): part is PlainPart {
@@ -92,16 +92,16 @@ function readCall(
   readonly response?: ToolApprovalResponsePart
 } {
   const { kept } = readCallMetadata(part.metadata)
-  const { request: requested, response: responded, ...own } = ours(kept)
+  const { request: requested, response: responded, ...own } = getCountersignMetadata(kept)
   const { id, name, approval, providerExecuted } = part
-  const extra = approval === undefined ? known({ request: requested, response: responded }) : {}
-  const metadata = withOwn(kept, { ...own, ...extra, ...(isTold(part, end) ? {} : unresolved(part)) })
+  const extra = approval === undefined ? omitUndefined({ request: requested, response: responded }) : {}
+  const metadata = setCountersignMetadata(kept, { ...own, ...extra, ...(isTold(part, end) ? {} : unresolved(part)) })
   const call: PromptToolCall = {
     type: 'tool-call',
     id,
     name,
     arguments: part.arguments,
-    ...known({ providerExecuted: providerExecuted || undefined, metadata }),
+    ...omitUndefined({ providerExecuted: providerExecuted || undefined, metadata }),
   }
   if (approval === undefined) return { call }
   return { call, ...readApproval(part, approval, requested, responded) }
@@ -110,7 +110,7 @@ function readCall(
 /** What a history has no other word for. */
 function unresolved({ state, error }: ToolCallPart) {
   if (state === 'executing') return { state }
-  return state === 'cancelled' ? known({ state, error }) : {}
+  return state === 'cancelled' ? omitUndefined({ state, error }) : {}
 }
 
 /** Whether the result says by itself how the call ended. */
@@ -127,21 +127,21 @@ function readApproval(
   responded: unknown,
 ) {
   const { id: approvalId, needsApproval: _, options, approved, reason, scope, input, ...rest } = approval
-  const terms = known({ ...rest, options: isDefault(options) ? undefined : options })
-  const metadata = isRecord(requested) || requested === undefined ? withOwn(requested, terms) : requested
+  const terms = omitUndefined({ ...rest, options: isDefault(options) ? undefined : options })
+  const metadata = isRecord(requested) || requested === undefined ? setCountersignMetadata(requested, terms) : requested
   const request: ToolApprovalRequestPart = {
     type: 'tool-approval-request',
     approvalId,
     toolCallId,
-    ...known({ metadata }),
+    ...omitUndefined({ metadata }),
   }
   if (approved === undefined) return { request }
-  const answered = withOwn(isRecord(responded) ? responded : undefined, known({ input }))
+  const answered = setCountersignMetadata(isRecord(responded) ? responded : undefined, omitUndefined({ input }))
   const response: ToolApprovalResponsePart = {
     type: 'tool-approval-response',
     approvalId,
     approved,
-    ...known({ reason, scope, providerExecuted: providerExecuted || undefined, options: answered }),
+    ...omitUndefined({ reason, scope, providerExecuted: providerExecuted || undefined, options: answered }),
   }
   return { request, response }
 }
@@ -160,9 +160,9 @@ function readResult(part: ToolResultPart, name: string): PromptToolResult {
     toolCallId,
     name,
     isFailure:
-      error !== undefined || oneOf(ours(metadata).outcome, 'denied', 'cancelled', 'error') !== undefined,
+      error !== undefined || oneOf(getCountersignMetadata(metadata).outcome, 'denied', 'cancelled', 'error') !== undefined,
     result,
     messageId,
-    ...known({ content: isSame ? undefined : content, error, metadata }),
+    ...omitUndefined({ content: isSame ? undefined : content, error, metadata }),
   }
 }

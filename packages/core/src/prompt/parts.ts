@@ -1,6 +1,6 @@
 import type { DataPart, FilePart, ReasoningPart, SourcePart, TextPart } from '../messages.js'
 import { type ToolOutcome, toResultContent } from '../outcome.js'
-import { known } from '../value.js'
+import { omitUndefined } from '../value.js'
 
 /** A call of a tool. `arguments` is the model's JSON text. */
 export interface PromptToolCall {
@@ -122,7 +122,7 @@ export function toolApprovalResponse(response: ResponseInit): ToolApprovalRespon
     type: 'tool-approval-response',
     approvalId,
     approved,
-    ...known({ reason, scope: reach, providerExecuted: providerExecuted || undefined, options }),
+    ...omitUndefined({ reason, scope: reach, providerExecuted: providerExecuted || undefined, options }),
   }
 }
 

@@ -1,7 +1,7 @@
 import { readApprovalEvent } from '../machine/approvals.js'
 import type { SourcePart } from '../messages.js'
 import type { AGUIEvent, EventOf } from '../protocol/events.js'
-import { isRecord, known, oneOf, ours, parseJson, string } from '../value.js'
+import { isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, string } from '../value.js'
 import type {
   AssistantPart,
   PromptMessage,
@@ -64,7 +64,7 @@ export function createPartReader({ history = [] }: PartReaderOptions = {}): Part
       case 'REASONING_MESSAGE_CONTENT':
         return [{ type: 'reasoning-delta', id: event.messageId, delta: event.delta }]
       case 'TOOL_CALL_START':
-        calls.set(event.toolCallId, { name: event.toolCallName, arguments: '', own: ours(event.metadata) })
+        calls.set(event.toolCallId, { name: event.toolCallName, arguments: '', own: getCountersignMetadata(event.metadata) })
         return []
       case 'TOOL_CALL_ARGS': {
         const call = calls.get(event.toolCallId)
@@ -74,7 +74,7 @@ export function createPartReader({ history = [] }: PartReaderOptions = {}): Part
       case 'TOOL_CALL_END': {
         const call = calls.get(event.toolCallId)
         if (call === undefined) return []
-        const { token: _, providerExecuted, ...own } = { ...call.own, ...ours(event.metadata) }
+        const { token: _, providerExecuted, ...own } = { ...call.own, ...getCountersignMetadata(event.metadata) }
         const metadata = Object.keys(own).length > 0 ? { countersign: own } : undefined
         const executed = providerExecuted === true || undefined
         const { name, arguments: text } = call
@@ -84,7 +84,7 @@ export function createPartReader({ history = [] }: PartReaderOptions = {}): Part
             id: event.toolCallId,
             name,
             arguments: text,
-            ...known({ providerExecuted: executed, metadata }),
+            ...omitUndefined({ providerExecuted: executed, metadata }),
           },
         ]
       }
@@ -93,7 +93,7 @@ export function createPartReader({ history = [] }: PartReaderOptions = {}): Part
       case 'CUSTOM':
         return readCustom(event)
       case 'RUN_FINISHED':
-        return [{ type: 'finish', ...known({ reason: string(event.metadata?.finishReason) }) }]
+        return [{ type: 'finish', ...omitUndefined({ reason: string(event.metadata?.finishReason) }) }]
       default:
         return []
     }
@@ -117,7 +117,7 @@ function readCustom({ name, value }: EventOf<'CUSTOM'>): readonly StreamPart[] {
     case 'source': {
       const { id, url, title } = isRecord(value) ? value : {}
       if (typeof id !== 'string') return []
-      return [{ type: 'source', id, ...known({ url: string(url), title: string(title) }) }]
+      return [{ type: 'source', id, ...omitUndefined({ url: string(url), title: string(title) }) }]
     }
     default:
       return []
@@ -143,7 +143,7 @@ function readResult({ content, ...event }: EventOf<'TOOL_CALL_RESULT'>, name: st
   const { toolCallId, messageId, metadata } = event
   const result = typeof content === 'string' ? parseJson(content, content) : content
   const isSame = typeof content === 'string' && content === JSON.stringify(result)
-  const isFailure = oneOf(ours(metadata).outcome, 'denied', 'cancelled', 'error') !== undefined
-  const more = known({ content: isSame ? undefined : content, metadata })
+  const isFailure = oneOf(getCountersignMetadata(metadata).outcome, 'denied', 'cancelled', 'error') !== undefined
+  const more = omitUndefined({ content: isSame ? undefined : content, metadata })
   return { type: 'tool-result', toolCallId, name, isFailure, result, messageId, ...more }
 }

@@ -3,7 +3,7 @@ import { toAGUIMessages } from '../conversions/to-agui.js'
 import { readApproval, readDelivery, readRefusal } from '../machine/approvals.js'
 import type { MessagePart, ToolCallPart, ToolResultPart, UIMessage } from '../messages.js'
 import type { Message } from '../protocol/events.js'
-import { isRecord, known, oneOf, ours, withOwn } from '../value.js'
+import { isRecord, omitUndefined, oneOf, getCountersignMetadata, setCountersignMetadata } from '../value.js'
 import type {
   AssistantPromptMessage,
   PromptMessage,
@@ -124,7 +124,7 @@ class PromptReader {
       return
     }
     this.#asked.set(approvalId, place)
-    const { problem, delivery, ...terms } = ours(metadata)
+    const { problem, delivery, ...terms } = getCountersignMetadata(metadata)
     const approval = readApproval({ ...terms, id: approvalId })
     const { countersign: _, ...others } = isRecord(metadata) ? metadata : {}
     change(place, (call) => ({
@@ -132,7 +132,7 @@ class PromptReader {
       ...(approval && {
         approval: {
           ...approval,
-          ...known({
+          ...omitUndefined({
             delivery: readDelivery(delivery),
             problem: readRefusal(problem),
           }),
@@ -148,11 +148,11 @@ class PromptReader {
       this.#warn(`The answer ${approvalId} is for no request.`)
       return
     }
-    const { input } = ours(options)
+    const { input } = getCountersignMetadata(options)
     const { countersign: _, ...others } = options ?? {}
     change(place, (call) => {
       if (call.approval === undefined || call.approval.approved !== undefined) return call
-      const approval = { ...call.approval, approved, ...known({ reason, scope, input }) }
+      const approval = { ...call.approval, approved, ...omitUndefined({ reason, scope, input }) }
       return { ...withExtra(call, 'response', others), approval }
     })
   }
@@ -172,7 +172,7 @@ function draftOf(
   { id, role, metadata, createdAt }: Exclude<PromptMessage, { role: 'tool' }>,
   parts: MessagePart[],
 ): Draft {
-  return { message: { id, role, ...known({ metadata, createdAt }) }, parts }
+  return { message: { id, role, ...omitUndefined({ metadata, createdAt }) }, parts }
 }
 
 function remember(places: Map<string, Place[]>, id: string, place: Place): void {
@@ -187,7 +187,7 @@ function change({ draft, index }: Place, to: (call: ToolCallPart) => ToolCallPar
 }
 
 function draftCall({ id, name, arguments: text, providerExecuted, metadata }: PromptToolCall): ToolCallPart {
-  const { state, error } = ours(metadata)
+  const { state, error } = getCountersignMetadata(metadata)
   const message = isRecord(error) && typeof error.message === 'string' ? error.message : undefined
   return {
     type: 'tool-call',
@@ -196,15 +196,15 @@ function draftCall({ id, name, arguments: text, providerExecuted, metadata }: Pr
     arguments: text,
     state: oneOf(state, 'cancelled', 'executing') ?? 'input-complete',
     ...(message !== undefined && { error: { ...(isRecord(error) && error), message } }),
-    ...known({ providerExecuted: providerExecuted || undefined, metadata }),
+    ...omitUndefined({ providerExecuted: providerExecuted || undefined, metadata }),
   }
 }
 
 /** What a provider wrote on a request or a response rides with the call: neither UI messages nor AG-UI have a place for it. */
 function withExtra(call: ToolCallPart, name: 'request' | 'response', extra: unknown): ToolCallPart {
   if (extra === undefined || (isRecord(extra) && Object.keys(extra).length === 0)) return call
-  const metadata = withOwn(call.metadata, { ...ours(call.metadata), [name]: extra })
-  return { ...call, ...known({ metadata }) }
+  const metadata = setCountersignMetadata(call.metadata, { ...getCountersignMetadata(call.metadata), [name]: extra })
+  return { ...call, ...omitUndefined({ metadata }) }
 }
 
 function draftResult(part: PromptToolResult, messageId: string): ToolResultPart {
@@ -214,16 +214,16 @@ function draftResult(part: PromptToolResult, messageId: string): ToolResultPart 
     id: part.messageId ?? `result_${messageId}_${toolCallId}`,
     toolCallId,
     content: content ?? (JSON.stringify(result) || 'null'),
-    ...known({ error, metadata }),
+    ...omitUndefined({ error, metadata }),
     ...unflagged(part),
   }
 }
 
 /** A failure that says so by `isFailure` alone is told to others in the two ways they know. */
 function unflagged({ isFailure, result, error, metadata }: PromptToolResult) {
-  if (!isFailure || error !== undefined || ours(metadata).outcome !== undefined) return {}
+  if (!isFailure || error !== undefined || getCountersignMetadata(metadata).outcome !== undefined) return {}
   const { type, reason } = isRecord(result) ? result : {}
   const outcome = (oneOf(type, 'execution-denied', 'execution-cancelled') ?? 'execution-error').slice(10)
-  const own = withOwn(metadata, { ...ours(metadata), outcome })
-  return { error: typeof reason === 'string' ? reason : outcome, ...known({ metadata: own }) }
+  const own = setCountersignMetadata(metadata, { ...getCountersignMetadata(metadata), outcome })
+  return { error: typeof reason === 'string' ? reason : outcome, ...omitUndefined({ metadata: own }) }
 }
