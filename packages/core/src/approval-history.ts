@@ -1,6 +1,6 @@
 import type { ApprovalOption, ToolCallPart, ToolCallState, ToolResultPart, UIMessage } from './messages.js'
 import type { ApprovalScope } from './tools.js'
-import { isRecord, omitUndefined, oneOf, getCountersignMetadata, string } from './value.js'
+import { isRecord, omitUndefined, oneOf, getCountersignMetadata, asString } from './value.js'
 
 /** What the server says of a decision beside the result it led to, in `metadata.countersign.decided`. */
 export interface ApprovalDecided {
@@ -91,7 +91,7 @@ function readDecided(value: unknown): ApprovalDecided | undefined {
     options: Array.isArray(options)
       ? options.flatMap((option) => oneOf(option, 'deny', 'once', 'session') ?? [])
       : undefined,
-    subject: string(value.subject),
-    at: string(value.at),
+    subject: asString(value.subject),
+    at: asString(value.at),
   })
 }

@@ -91,7 +91,7 @@ export function readCallMetadata(metadata: unknown) {
   return { token, approval, state, error, providerExecuted, kept }
 }
 
-export function string(value: unknown): string | undefined {
+export function asString(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 

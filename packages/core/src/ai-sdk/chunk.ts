@@ -1,4 +1,4 @@
-import { string } from '../value.js'
+import { asString } from '../value.js'
 
 /** A chunk of the AI SDK's UI message stream (protocol v1), as our server writes it. */
 export type AiSdkChunk =
@@ -83,6 +83,6 @@ export function executed(providerExecuted: boolean): { readonly providerExecuted
 const reasons = new Set(['stop', 'length', 'content-filter', 'tool-calls', 'error'])
 
 export function finishReason(value: unknown): string {
-  const reason = (string(value) ?? 'stop').replaceAll('_', '-')
+  const reason = (asString(value) ?? 'stop').replaceAll('_', '-')
   return reasons.has(reason) ? reason : 'other'
 }

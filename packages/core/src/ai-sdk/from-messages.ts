@@ -1,5 +1,5 @@
 import type { FilePart, MessagePart, SourcePart, UIMessage } from '../messages.js'
-import { isRecord, omitUndefined, string } from '../value.js'
+import { isRecord, omitUndefined, asString } from '../value.js'
 import { aiSdkMetadata, isNeeded, isOwnMessage, layoutOf, metadataWith, type StepMark } from './mark.js'
 import {
   type AiSdkFile,
@@ -33,7 +33,7 @@ function fromPlain({ id, role, parts, metadata }: AiSdkMessage): UIMessage {
 }
 
 function plainPart(part: AiSdkPart): MessagePart[] {
-  if (part.type === 'text') return [{ type: 'text', text: string(part.text) ?? '' }]
+  if (part.type === 'text') return [{ type: 'text', text: asString(part.text) ?? '' }]
   if (part.type === 'file') return [readFile(part)]
   const { type, ...content } = part
   return type.startsWith('data-') ? [{ type: 'data', name: type, data: content }] : []
@@ -117,7 +117,7 @@ export interface OwnMessage {
 export function readOwnMessage({ id, step, messageId, index }: Place, part: AiSdkPart): OwnMessage {
   const { type, ...rest }: Record<string, unknown> & { type: string } = { ...part }
   const isData = type.startsWith('data-')
-  const dataId = isData ? string(rest.id) : undefined
+  const dataId = isData ? asString(rest.id) : undefined
   const content = isData ? rest.data : rest
   return {
     id: dataId === undefined ? `${messageId}/p${index}` : `${id}/${type}/${dataId}`,

@@ -1,4 +1,4 @@
-import { isRecord, omitUndefined, string } from '../value.js'
+import { isRecord, omitUndefined, asString } from '../value.js'
 import type { AiSdkPart } from './message.js'
 
 /**
@@ -57,7 +57,7 @@ export function readMark(metadata: unknown): StepMark | undefined {
 
 function readPlace(value: unknown): StepMark['part'] | undefined {
   if (!isRecord(value) || typeof value.type !== 'string' || typeof value.index !== 'number') return undefined
-  return { index: value.index, type: value.type, ...omitUndefined({ id: string(value.id) }) }
+  return { index: value.index, type: value.type, ...omitUndefined({ id: asString(value.id) }) }
 }
 
 function isLayoutItem(value: unknown): value is LayoutItem {

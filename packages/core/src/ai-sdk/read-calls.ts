@@ -1,5 +1,5 @@
 import type { AGUIEvent, Interrupt } from '../protocol/events.js'
-import { omitUndefined, parseJson, sameJson, string } from '../value.js'
+import { omitUndefined, parseJson, sameJson, asString } from '../value.js'
 import { field, type RawChunk, unknownId } from './fields.js'
 import { aiSdkMetadata } from './mark.js'
 import {
@@ -154,7 +154,7 @@ export function createCallReader(
     const { approvalDescriptor: descriptor, reason, isAutomatic, signature, inputSchemaInput } = chunk
     const approval: AiSdkApproval = {
       id: field(chunk, 'approvalId'),
-      ...omitUndefined({ descriptor, requestReason: string(reason), signature: string(signature) }),
+      ...omitUndefined({ descriptor, requestReason: asString(reason), signature: asString(signature) }),
       ...(isAutomatic === true && { isAutomatic }),
       // null is an input too
       ...(inputSchemaInput !== undefined && { inputSchemaInput }),
@@ -193,7 +193,7 @@ export function createCallReader(
       call.automatic = {
         ...call.automatic,
         approved: approved === true,
-        ...omitUndefined({ reason: string(reason) }),
+        ...omitUndefined({ reason: asString(reason) }),
       }
     }
   }
@@ -222,7 +222,7 @@ export function createCallReader(
   }
 
   function fail(call: Call, chunk: RawChunk): void {
-    const errorText = string(chunk.errorText) ?? 'The tool failed.'
+    const errorText = asString(chunk.errorText) ?? 'The tool failed.'
     const outcome = { state: 'output-error' as const, errorText, ...resultProvider(chunk) }
     settle(call, outcome, {
       content: JSON.stringify({ type: 'execution-error', reason: errorText }),
@@ -294,7 +294,7 @@ export function createCallReader(
 
 function extrasOf(chunk: RawChunk): Record<string, unknown> {
   const { title, toolMetadata, providerMetadata: callProviderMetadata, dynamic } = chunk
-  return callExtras({ dynamic, toolMetadata, callProviderMetadata, ...omitUndefined({ title: string(title) }) })
+  return callExtras({ dynamic, toolMetadata, callProviderMetadata, ...omitUndefined({ title: asString(title) }) })
 }
 
 function resultProvider({ providerMetadata }: RawChunk): { resultProviderMetadata?: unknown } {

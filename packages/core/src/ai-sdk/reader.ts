@@ -1,5 +1,5 @@
 import { type AGUIEvent, PROTOCOL_VERSION } from '../protocol/events.js'
-import { string } from '../value.js'
+import { asString } from '../value.js'
 import { field, type RawChunk, readChunk } from './fields.js'
 import type { AiSdkMessage } from './message.js'
 import { type AiSdkOutcome, createCallReader } from './read-calls.js'
@@ -93,7 +93,7 @@ export function createAiSdkReader({ threadId, runId, continued }: AiSdkReaderOpt
     },
     finish(chunk) {
       if (ending === 'open') ending = 'finished'
-      finishReason = string(chunk.finishReason) ?? finishReason
+      finishReason = asString(chunk.finishReason) ?? finishReason
       message.addMetadata(chunk.messageMetadata)
     },
   }

@@ -1,5 +1,5 @@
 import { isUndelivered, type ToolCallApproval, type ToolCallPart, type ToolResultPart } from '../messages.js'
-import { isRecord, omitUndefined, parseJson, sameJson, string } from '../value.js'
+import { isRecord, omitUndefined, parseJson, sameJson, asString } from '../value.js'
 import { aiSdkMetadata, aiSdkOf } from './mark.js'
 import { type AiSdkApproval, type AiSdkTool, toolNameOf } from './message.js'
 
@@ -71,7 +71,7 @@ export function readToolPart(owner: string, part: AiSdkTool): readonly [ToolCall
   ]
   switch (part.state) {
     case 'input-streaming':
-      return [{ ...call, arguments: string(part.rawInput) ?? text, state: 'input-streaming' }]
+      return [{ ...call, arguments: asString(part.rawInput) ?? text, state: 'input-streaming' }]
     case 'input-available':
       return [{ ...call, state: 'input-complete' }]
     case 'approval-requested':

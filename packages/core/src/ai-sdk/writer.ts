@@ -1,5 +1,5 @@
 import type { AGUIEvent, EventOf, Interrupt } from '../protocol/events.js'
-import { isRecord, omitUndefined, getCountersignMetadata, parseJson, string } from '../value.js'
+import { isRecord, omitUndefined, getCountersignMetadata, parseJson, asString } from '../value.js'
 import { type AiSdkChunk, executed, finishReason, provider, type Said } from './chunk.js'
 import { type AiSdkMessage, isToolPart } from './message.js'
 
@@ -61,7 +61,7 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
     const { messageId: id, metadata } = event
     switch (event.type) {
       case 'REASONING_MESSAGE_START':
-        enter(string(getCountersignMetadata(metadata).messageId) ?? id)
+        enter(asString(getCountersignMetadata(metadata).messageId) ?? id)
         emit({ type: 'reasoning-start', id })
         break
       case 'REASONING_MESSAGE_CONTENT':
@@ -154,7 +154,7 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
     if (!shown.has(toolCallId)) return
     const own = getCountersignMetadata(metadata)
     const output = typeof content === 'string' ? parseJson(content, content) : content
-    const reason = isRecord(output) ? string(output.reason) : undefined
+    const reason = isRecord(output) ? asString(output.reason) : undefined
     const errorText = reason ?? 'The call has no result.'
     if (own.outcome === undefined)
       emit({ type: 'tool-output-available', toolCallId, output, ...provider(own) })
@@ -166,13 +166,13 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
     const { id, needsApproval: _, message, token, ...terms } = approval
     if (typeof id !== 'string' || !shown.has(toolCallId) || asked.has(id)) return
     asked.add(id)
-    const words = omitUndefined({ reason: string(message), signature: string(token) })
+    const words = omitUndefined({ reason: asString(message), signature: asString(token) })
     emit({ type: 'tool-approval-request', approvalId: id, toolCallId, ...words, approvalDescriptor: terms })
   }
 
   function writeCustom({ name, value }: EventOf<'CUSTOM'>): void {
     const told = isRecord(value) ? value : {}
-    const toolCallId = string(told.toolCallId) ?? ''
+    const toolCallId = asString(told.toolCallId) ?? ''
     const isShown = shown.has(toolCallId)
     switch (name) {
       case 'approval-requested':
@@ -188,14 +188,14 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
           emit({
             type: 'tool-input-available',
             toolCallId,
-            toolName: string(told.toolName) ?? '',
+            toolName: asString(told.toolName) ?? '',
             input: told.input,
           })
         break
       case 'source': {
         const { id, url, title } = told
         if (typeof id === 'string' && typeof url === 'string')
-          emit({ type: 'source-url', sourceId: id, url, ...omitUndefined({ title: string(title) }) })
+          emit({ type: 'source-url', sourceId: id, url, ...omitUndefined({ title: asString(title) }) })
         break
       }
       default:

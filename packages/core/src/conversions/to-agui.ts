@@ -11,7 +11,7 @@ import type {
   UIMessage,
 } from '../messages.js'
 import type { ContentPart, Message, ToolCall } from '../protocol/events.js'
-import { isRecord, omitUndefined, oneOf, getCountersignMetadata, readCallMetadata, string, setCountersignMetadata } from '../value.js'
+import { isRecord, omitUndefined, oneOf, getCountersignMetadata, readCallMetadata, asString, setCountersignMetadata } from '../value.js'
 
 /**
  * The conversation as AG-UI messages, to be stored or sent. `fromAGUIMessages` gives back the same UI messages: the order of parts, the
@@ -23,7 +23,7 @@ export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
     if (message.role === 'assistant') return unfoldAssistant(message)
     const { id, role } = message
     const own = getCountersignMetadata(message.metadata)
-    const name = string(own.name)
+    const name = asString(own.name)
     const subagentRunId = subagentIdOf(message.metadata)
     return role === 'user'
       ? omitUndefined({
@@ -68,7 +68,7 @@ function unfoldAssistant(message: UIMessage): Message[] {
       role: 'assistant' as const,
       content: content === '' && calls.length > 0 ? undefined : content,
       toolCalls: calls.length > 0 ? calls.map(unfoldCall) : undefined,
-      name: string(getCountersignMetadata(metadata).name),
+      name: asString(getCountersignMetadata(metadata).name),
       ...sealOf(getCountersignMetadata(metadata)),
       subagentRunId,
       metadata: metadataOf(message, contentOrder(message)),

@@ -1,7 +1,7 @@
 import type { ApprovalErrorCode } from '../errors.js'
 import { type Delivery, isTerminal, type ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { changed, frozen, isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, sameJson, string } from '../value.js'
+import { changed, frozen, isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, sameJson, asString } from '../value.js'
 import { findCall, isReleased, moveCall, takeRepeat, touch } from './cells.js'
 import type { Outcome, StepTable } from './effects.js'
 import { setResponse } from './interrupts.js'
@@ -83,7 +83,7 @@ function moveAnswer(state: ChatState, approvalId: string, sent: boolean): undefi
 /** `CUSTOM approval-requested` (design: the server asks once its gate has decided, during the model's stream). */
 export function readApprovalEvent(value: unknown): AskedApproval | undefined {
   const asked = isRecord(value) ? value : {}
-  return readAsked(string(asked.toolCallId), asked, asked.approval)
+  return readAsked(asString(asked.toolCallId), asked, asked.approval)
 }
 
 /**
@@ -125,7 +125,7 @@ function readAsked(
   const approval = readApproval(question)
   if (toolCallId === undefined || !approval) return undefined
   const input = 'input' in asked ? { value: asked.input } : undefined
-  return { toolCallId, toolName: string(asked.toolName), input, approval }
+  return { toolCallId, toolName: asString(asked.toolName), input, approval }
 }
 
 /** Reads the question's side of an approval; an answer in it is not taken over: no stream says yes for the person. */
@@ -140,10 +140,10 @@ export function readApproval(value: unknown): ToolCallApproval | undefined {
     allowEdits: Array.isArray(allowEdits)
       ? allowEdits.filter((key) => typeof key === 'string')
       : oneOf(allowEdits, true, false),
-    message: string(message),
-    expiresAt: string(expiresAt),
+    message: asString(message),
+    expiresAt: asString(expiresAt),
     display,
-    token: string(token),
+    token: asString(token),
   })
 }
 
@@ -309,10 +309,10 @@ export function leavesOpen(code: string | undefined): code is 'approval-edit-inv
 /** `CUSTOM approval-refused`: the server did not take an answer. */
 export function refuseApproval(state: ChatState, value: unknown): Outcome {
   const refused = isRecord(value) ? value : {}
-  const call = state.approvals.get(string(refused.approvalId) ?? '')
+  const call = state.approvals.get(asString(refused.approvalId) ?? '')
   if (!call) return 'unknown-id'
   const problem = readRefusal(refused.code) ?? 'approval-malformed'
-  const error = { message: string(refused.message) ?? 'The answer was refused.', code: problem }
+  const error = { message: asString(refused.message) ?? 'The answer was refused.', code: problem }
   if (leavesOpen(problem)) {
     // the question is not used up: it is as it was, and says what is wrong with the answer
     if (reopen(state, call)) call.error = error

@@ -9,7 +9,7 @@ import type {
   UIMessage,
 } from '../messages.js'
 import type { ContentPart, Message, ReasoningMessage, ToolCall, ToolMessage } from '../protocol/events.js'
-import { isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, readCallMetadata, string, setCountersignMetadata } from '../value.js'
+import { isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, readCallMetadata, asString, setCountersignMetadata } from '../value.js'
 import { readApproval, readDelivery, readRefusal } from './approvals.js'
 import { type Seal, sealed, sealOf, withSealType } from './seal.js'
 import { withSubagent } from './subagents.js'
@@ -203,7 +203,7 @@ function foldApproval(value: unknown, token: unknown): ToolCallPart['approval'] 
     ...question,
     ...omitUndefined({
       approved: oneOf(approved, true, false),
-      reason: string(reason),
+      reason: asString(reason),
       scope: oneOf(scope, 'once', 'session'),
       input,
       delivery: readDelivery(delivery),
@@ -263,7 +263,7 @@ type EmbeddedPart = FilePart | SourcePart | DataPart
 function isEmbedded(value: unknown): value is EmbeddedPart {
   if (!isRecord(value)) return false
   const { type, media, source, id, name } = value
-  if (type === 'file') return Boolean(string(media)) && isRecord(source) && typeof source.value === 'string'
+  if (type === 'file') return Boolean(asString(media)) && isRecord(source) && typeof source.value === 'string'
   return typeof (type === 'source' ? id : type === 'data' ? name : undefined) === 'string'
 }
 

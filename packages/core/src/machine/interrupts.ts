@@ -1,6 +1,6 @@
 import type { ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { isRecord, omitUndefined, getCountersignMetadata, string } from '../value.js'
+import { isRecord, omitUndefined, getCountersignMetadata, asString } from '../value.js'
 import type { Outcome } from './effects.js'
 import type { ChatState, InterruptCell } from './state.js'
 import { subagentMetadata } from './subagents.js'
@@ -46,7 +46,7 @@ export function askLiveInterrupt(state: ChatState, value: unknown): Outcome {
   const { id } = interrupt
   const before = state.interrupts.get(id)
   if (before && before.liveIn === undefined) return 'illegal-step'
-  const problem = string(getCountersignMetadata(interrupt.metadata).problem)
+  const problem = asString(getCountersignMetadata(interrupt.metadata).problem)
   if (!before && state.interrupts.size >= MOST_OPEN) return 'illegal-step'
   if (before && (problem === undefined || !before.response)) return undefined
   if (before) before.problem = problem
@@ -56,7 +56,7 @@ export function askLiveInterrupt(state: ChatState, value: unknown): Outcome {
 
 /** `CUSTOM interrupt-closed`: nobody waits for the answer any more, or it has been taken. */
 export function closeLiveInterrupt(state: ChatState, value: unknown): Outcome {
-  const cell = state.interrupts.get(string(isRecord(value) ? value.id : undefined) ?? '')
+  const cell = state.interrupts.get(asString(isRecord(value) ? value.id : undefined) ?? '')
   if (cell?.liveIn === undefined) return 'unknown-id'
   drop(state, cell)
   return undefined
@@ -102,10 +102,10 @@ function readInterrupt(value: unknown): Interrupt | undefined {
   return omitUndefined({
     id,
     reason,
-    message: string(message),
+    message: asString(message),
     responseSchema: isRecord(responseSchema) ? responseSchema : undefined,
-    expiresAt: string(expiresAt),
+    expiresAt: asString(expiresAt),
     metadata: isRecord(metadata) ? metadata : undefined,
-    subagentRunId: string(subagentRunId),
+    subagentRunId: asString(subagentRunId),
   })
 }

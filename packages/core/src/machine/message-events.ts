@@ -1,6 +1,6 @@
 import type { UIMessage } from '../messages.js'
 import type { EventOf } from '../protocol/events.js'
-import { isRecord, omitUndefined, getCountersignMetadata, string } from '../value.js'
+import { isRecord, omitUndefined, getCountersignMetadata, asString } from '../value.js'
 import {
   addDone,
   addFixed,
@@ -70,7 +70,7 @@ export const messageSteps = {
   REASONING_MESSAGE_START(state, event) {
     const { messageId: id, metadata } = event
     if (state.reasoning.get(id)?.owner.turn === state.turn) return undefined
-    const hint = string(getCountersignMetadata(metadata).messageId)
+    const hint = asString(getCountersignMetadata(metadata).messageId)
     const owner = hint === undefined ? provisionalMessage(state, id, event) : messageFor(state, hint, event)
     addReasoning(state, owner, omitUndefined({ id, text: '', metadata }))
     return undefined
@@ -144,7 +144,7 @@ export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
   if (typeof messageId !== 'string' || typeof id !== 'string') return undefined
   if (meant(state, messageId)?.role === 'user') return 'illegal-step'
   const owner = messageFor(state, messageId, event)
-  const more = { url: string(url), title: string(title), metadata: isRecord(metadata) ? metadata : undefined }
+  const more = { url: asString(url), title: asString(title), metadata: isRecord(metadata) ? metadata : undefined }
   owner.sources ??= new Set(owner.parts.flatMap(({ part }) => (part?.type === 'source' ? [part.id] : [])))
   if (!owner.sources.has(id)) addFixed(state, owner, omitUndefined({ type: 'source' as const, id, ...more }))
   owner.sources.add(id)

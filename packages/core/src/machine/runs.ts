@@ -1,7 +1,7 @@
 import { CountersignError } from '../errors.js'
 import { isTerminal } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { changed, omitUndefined, getCountersignMetadata, string } from '../value.js'
+import { changed, omitUndefined, getCountersignMetadata, asString } from '../value.js'
 import { askApproval, readApprovalInterrupt, withoutProblem } from './approvals.js'
 import { endOf, moveCall, touch } from './cells.js'
 import { effectsOf, type StepTable } from './effects.js'
@@ -49,7 +49,7 @@ export const runSteps = {
     const { outcome } = event
     const finish: FinishedRun = {
       runId: event.runId,
-      reason: string(event.metadata?.finishReason) ?? string(event.finishReason),
+      reason: asString(event.metadata?.finishReason) ?? asString(event.finishReason),
       outcome: outcome?.type ?? 'success',
       pendingToolCallIds: outcome?.type === 'success' ? outcome.pendingToolCallIds : undefined,
     }

@@ -1,4 +1,4 @@
-import { omitUndefined, getCountersignMetadata, string, setCountersignMetadata } from '../value.js'
+import { omitUndefined, getCountersignMetadata, asString, setCountersignMetadata } from '../value.js'
 
 /**
  * Opaque content of the model's provider, and the name its maker has for its kind (AG-UI 1.1, which a server may already speak). It goes
@@ -14,7 +14,7 @@ type Metadata = Readonly<Record<string, unknown>> | undefined
 /** What a message, a call, an event or our part of its metadata says of it. */
 export function sealOf(said: object): Seal {
   const { encryptedValue, encryptedValueType }: Readonly<Record<string, unknown>> = { ...said }
-  return omitUndefined({ encryptedValue: string(encryptedValue), encryptedValueType: string(encryptedValueType) })
+  return omitUndefined({ encryptedValue: asString(encryptedValue), encryptedValueType: asString(encryptedValueType) })
 }
 
 /** Metadata that keeps it. A kind without its value, or of the value before, says nothing and goes. */

@@ -1,5 +1,5 @@
 import type { EventOf } from '../protocol/events.js'
-import { isRecord, omitUndefined, string } from '../value.js'
+import { isRecord, omitUndefined, asString } from '../value.js'
 import type { ChatState, Subagent } from './state.js'
 
 /** How many of those that a subagent works for are told of, the nearest. */
@@ -46,13 +46,13 @@ export function readSubagent(metadata: unknown): Subagent | undefined {
 
 function readNamed(value: unknown): Pick<Subagent, 'id' | 'name'> | undefined {
   if (!isRecord(value) || typeof value.id !== 'string') return undefined
-  return omitUndefined({ id: value.id, name: string(value.name) })
+  return omitUndefined({ id: value.id, name: asString(value.name) })
 }
 
 /** The id of the subagent that metadata names; `undefined` for what is the agent's own. */
 export function subagentIdOf(metadata: Readonly<Record<string, unknown>> | undefined): string | undefined {
   const { subagent } = metadata ?? {}
-  return isRecord(subagent) ? string(subagent.id) : undefined
+  return isRecord(subagent) ? asString(subagent.id) : undefined
 }
 
 /** Metadata out of AG-UI, where only the id of a subagent is a field of its own. */

@@ -8,7 +8,7 @@ import {
   getCountersignMetadata,
   parseJson,
   readCallMetadata,
-  string,
+  asString,
   textContent,
   setCountersignMetadata,
 } from '../value.js'
@@ -117,7 +117,7 @@ function parentOf(state: ChatState, { parentMessageId: id }: ToolCallStartEvent)
 function describeCall(state: ChatState, call: CallCell, metadata: Record<string, unknown> | undefined): void {
   if (!metadata) return
   const { token, providerExecuted, kept } = readCallMetadata(metadata)
-  call.token = string(token) ?? call.token
+  call.token = asString(token) ?? call.token
   call.providerExecuted ||= providerExecuted === true
   if (kept) call.metadata = mergeOurs(state, call.metadata, kept)
 }
@@ -200,9 +200,9 @@ export function readResult(
   const { approved, problem } = call.approval ?? {}
   // A no that the server did not take was not what decided.
   if (!flag) return approved === false && !problem ? { state: 'denied' } : { state: 'complete', output }
-  const reason = (isRecord(output) && string(output.reason)) || failure
+  const reason = (isRecord(output) && asString(output.reason)) || failure
   const message = reason ?? (flag === 'error' ? 'The tool failed.' : undefined)
-  const error = message === undefined ? undefined : omitUndefined({ message, code: string(own.code) })
+  const error = message === undefined ? undefined : omitUndefined({ message, code: asString(own.code) })
   return omitUndefined({ state: flag, error })
 }
 
@@ -268,7 +268,7 @@ function toJson(output: unknown): string {
 /** `CUSTOM client-tool-ready`: the server took the approval of a client tool and hands the call out to run here. */
 export function readyClientTool(state: ChatState, value: unknown): Outcome {
   const { toolCallId, input, decided } = isRecord(value) ? value : {}
-  const id = string(toolCallId) ?? ''
+  const id = asString(toolCallId) ?? ''
   const isMeant = (call: CallCell) =>
     call.state === 'approval-responded' && call.approval?.approved === true && !call.ready
   const call = findCall(state, id, isMeant, true)

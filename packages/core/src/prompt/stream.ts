@@ -1,7 +1,7 @@
 import { readApprovalEvent } from '../machine/approvals.js'
 import type { SourcePart } from '../messages.js'
 import type { AGUIEvent, EventOf } from '../protocol/events.js'
-import { isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, string } from '../value.js'
+import { isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, asString } from '../value.js'
 import type {
   AssistantPart,
   PromptMessage,
@@ -93,7 +93,7 @@ export function createPartReader({ history = [] }: PartReaderOptions = {}): Part
       case 'CUSTOM':
         return readCustom(event)
       case 'RUN_FINISHED':
-        return [{ type: 'finish', ...omitUndefined({ reason: string(event.metadata?.finishReason) }) }]
+        return [{ type: 'finish', ...omitUndefined({ reason: asString(event.metadata?.finishReason) }) }]
       default:
         return []
     }
@@ -117,7 +117,7 @@ function readCustom({ name, value }: EventOf<'CUSTOM'>): readonly StreamPart[] {
     case 'source': {
       const { id, url, title } = isRecord(value) ? value : {}
       if (typeof id !== 'string') return []
-      return [{ type: 'source', id, ...omitUndefined({ url: string(url), title: string(title) }) }]
+      return [{ type: 'source', id, ...omitUndefined({ url: asString(url), title: asString(title) }) }]
     }
     default:
       return []
