@@ -12,8 +12,8 @@ export default [
     modifyEsbuildConfig,
   },
   {
-    name: 'client: aiSdk, which nobody pays for who does not import it',
-    path: 'packages/client/dist/ai-sdk.js',
+    name: 'ai-sdk: aiSdk, on top of the client',
+    path: 'packages/ai-sdk/dist/index.js',
     import: '{ aiSdk }',
     limit: '10.1 KiB',
     gzip: true,

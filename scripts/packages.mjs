@@ -13,7 +13,7 @@ export const packages = readdirSync(join(root, 'packages'))
     manifest: JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')),
   }))
 
-/** The source file of every entry in a package's `exports`: `./ai-sdk` is `src/ai-sdk.ts`. */
+/** The source file of every entry in a package's `exports`: `./node` is `src/node.ts`. */
 export function entriesOf({ folder, manifest }) {
   const paths = Object.keys(manifest.exports).filter((path) => path !== './package.json')
   return paths.map((path) => join(folder, 'src', `${path === '.' ? 'index' : path.slice(2)}.ts`))

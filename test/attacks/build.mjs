@@ -10,7 +10,7 @@ const packages = join(root, 'packages')
 const entries = `
 export * from './index.ts'
 export * from './node.ts'
-export { handleAiSdkChat } from './ai-sdk.ts'
+export { handleAiSdkChat } from '../../ai-sdk/src/server.ts'
 export { CountersignError } from '@countersign/core'
 export { redisLedger } from '../../redis/src/index.ts'`
 
@@ -40,8 +40,8 @@ export async function buildServer(name, edits = []) {
     nodePaths: [join(packages, 'server/node_modules')],
     alias: {
       '@countersign/core/prompt': join(packages, 'core/src/prompt.ts'),
-      '@countersign/core/ai-sdk': join(packages, 'core/src/ai-sdk.ts'),
       '@countersign/core': join(packages, 'core/src/index.ts'),
+      '@countersign/server/http-kit': join(packages, 'server/src/http-kit.ts'),
       '@countersign/server/ledger-kit': join(packages, 'server/src/ledger-kit.ts'),
       '@countersign/server': join(packages, 'server/src/index.ts'),
     },

@@ -111,7 +111,7 @@ export const checks = {
   schema: { file: server('tools/schema.ts'), find: 'return result.issues === undefined', put: 'return true' },
 
   'first answer of a part': {
-    file: server('ai-sdk/history.ts'),
+    file: 'ai-sdk/src/server/history.ts',
     find: "if (isAutomatic || typeof interruptId !== 'string' || entries.has(interruptId)) continue",
     put: "if (isAutomatic || typeof interruptId !== 'string') continue",
   },

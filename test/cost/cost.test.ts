@@ -164,7 +164,7 @@ test('each field of the wire is one that inputs are made for; a new one needs an
     'AG-UI': agUiFields(),
     'metadata.countersign': ownFields(),
     'CUSTOM events': customEvents(),
-    'AI SDK messages': declaredFields('core/src/ai-sdk/message.ts'),
+    'AI SDK messages': declaredFields('ai-sdk/src/message.ts'),
     MCP: schemaFields(),
   }).toEqual(known)
 })

@@ -7,7 +7,7 @@ import {
   memoryLedger,
   scriptedModel,
 } from '@countersign/server'
-import { handleAiSdkChat } from '@countersign/server/ai-sdk'
+import { handleAiSdkChat } from '@countersign/ai-sdk/server'
 import * as z from 'zod'
 import { ownFields } from './fields.js'
 import { many, membersOf, one, SHAPES, text, times, type Value } from './shapes.js'

@@ -11,7 +11,7 @@ import { approve, deny } from './page-script/bench.js'
 
 /** The one line that the page changes, with what it imports. */
 const connection = `
-import { aiSdk } from '@countersign/client/ai-sdk'
+import { aiSdk } from '@countersign/ai-sdk'
 export const connection = aiSdk({ api: '/api/chat' })
 `
 

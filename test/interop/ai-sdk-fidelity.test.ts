@@ -10,7 +10,7 @@ import {
   createAiSdkReader,
   fromAiSdkMessages,
   toAiSdkMessages,
-} from '@countersign/core/ai-sdk'
+} from '@countersign/ai-sdk'
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

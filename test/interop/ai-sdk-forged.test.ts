@@ -1,4 +1,4 @@
-import { handleAiSdkChat } from '@countersign/server/ai-sdk'
+import { handleAiSdkChat } from '@countersign/ai-sdk/server'
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai'
 import { expect, test } from 'vitest'
 import { openAiSdkAgent } from './ai-sdk-server.js'

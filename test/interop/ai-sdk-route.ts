@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type AiSdkOptions, aiSdk } from '@countersign/client/ai-sdk'
+import { type AiSdkOptions, aiSdk } from '@countersign/ai-sdk'
 import { convertToModelMessages, isStepCount, streamText, tool, type UIMessage } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
 import { z } from 'zod'

@@ -7,7 +7,7 @@ import {
   tool,
   toolDefinition,
 } from '@countersign/server'
-import { handleAiSdkChat, readAiSdkRequest, toAiSdkResponse } from '@countersign/server/ai-sdk'
+import { handleAiSdkChat, readAiSdkRequest, toAiSdkResponse } from '@countersign/ai-sdk/server'
 import {
   DefaultChatTransport,
   isToolUIPart,

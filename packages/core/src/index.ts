@@ -161,4 +161,4 @@ export {
   tool,
   toolDefinition,
 } from './tools.js'
-export { isRecord, sameJson } from './value.js'
+export { asString, getCountersignMetadata, isRecord, omitUndefined, parseJson, sameJson } from './value.js'

@@ -9,7 +9,7 @@ import {
   scriptedModel,
   tool,
 } from '@countersign/server'
-import { handleAiSdkChat } from '@countersign/server/ai-sdk'
+import { handleAiSdkChat } from '@countersign/ai-sdk/server'
 import { expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import {

@@ -11,7 +11,7 @@ import {
   type ServerSocket,
   serveSocket,
 } from '@countersign/server'
-import { handleAiSdkChat } from '@countersign/server/ai-sdk'
+import { handleAiSdkChat } from '@countersign/ai-sdk/server'
 import { toNodeHandler } from '@countersign/server/node'
 
 /** A value that a writer of a run has said: its writer, its number from 0, and something to make it large. */

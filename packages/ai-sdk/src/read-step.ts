@@ -1,5 +1,4 @@
-import type { AGUIEvent } from '../protocol/events.js'
-import { isRecord, omitUndefined } from '../value.js'
+import { type AGUIEvent, isRecord, omitUndefined } from '@countersign/core'
 import { field, type RawChunk, unknownId } from './fields.js'
 import { readOwnMessage, readSource, stepMessageId } from './from-messages.js'
 import {

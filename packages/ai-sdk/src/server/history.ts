@@ -9,7 +9,8 @@ import {
   toAGUIMessages,
   type UIMessage,
 } from '@countersign/core'
-import { type AiSdkMessage, fromAiSdkMessages, isToolPart } from '@countersign/core/ai-sdk'
+import { fromAiSdkMessages } from '../from-messages.js'
+import { type AiSdkMessage, isToolPart } from '../message.js'
 
 /**
  * The history of an AI SDK client as AG-UI messages. What our own stream said beside a part comes back as provider metadata; it is as

@@ -1,5 +1,4 @@
-import type { FilePart, MessagePart, SourcePart, UIMessage } from '../messages.js'
-import { isRecord, omitUndefined, asString } from '../value.js'
+import { asString, type FilePart, isRecord, type MessagePart, omitUndefined, type SourcePart, type UIMessage } from '@countersign/core'
 import { aiSdkMetadata, isNeeded, isOwnMessage, layoutOf, metadataWith, type StepMark } from './mark.js'
 import {
   type AiSdkFile,

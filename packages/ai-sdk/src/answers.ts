@@ -1,5 +1,6 @@
 import { isUndelivered, type UIMessage } from '@countersign/core'
-import { type AiSdkMessage, type AiSdkPart, type AiSdkReader, isToolPart } from '@countersign/core/ai-sdk'
+import { type AiSdkMessage, type AiSdkPart, isToolPart } from './message.js'
+import type { AiSdkReader } from './reader.js'
 
 /**
  * Where in `sent` there are answers that were not sent yet although the person has spoken since. A no is told by the history itself; a

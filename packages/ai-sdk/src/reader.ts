@@ -1,5 +1,4 @@
-import { type AGUIEvent, PROTOCOL_VERSION } from '../protocol/events.js'
-import { asString } from '../value.js'
+import { type AGUIEvent, asString, PROTOCOL_VERSION } from '@countersign/core'
 import { field, type RawChunk, readChunk } from './fields.js'
 import type { AiSdkMessage } from './message.js'
 import { type AiSdkOutcome, createCallReader } from './read-calls.js'

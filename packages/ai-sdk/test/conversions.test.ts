@@ -14,7 +14,7 @@ import {
   createAiSdkWriter,
   fromAiSdkMessages,
   toAiSdkMessages,
-} from '@countersign/core/ai-sdk'
+} from '@countersign/ai-sdk'
 import { expect, test } from 'vitest'
 
 type Chunk = { readonly type: string; readonly [field: string]: unknown }

@@ -1,5 +1,4 @@
-import type { AGUIEvent, EventOf, Interrupt } from '../protocol/events.js'
-import { isRecord, omitUndefined, getCountersignMetadata, parseJson, asString } from '../value.js'
+import { type AGUIEvent, asString, type EventOf, getCountersignMetadata, type Interrupt, isRecord, omitUndefined, parseJson } from '@countersign/core'
 import { type AiSdkChunk, executed, finishReason, provider, type Said } from './chunk.js'
 import { type AiSdkMessage, isToolPart } from './message.js'
 

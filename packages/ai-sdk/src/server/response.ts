@@ -1,11 +1,18 @@
 import type { AGUIEvent } from '@countersign/core'
-import { type AiSdkMessage, createAiSdkWriter } from '@countersign/core/ai-sdk'
-import { randomId } from '../encoding/ids.js'
-import { subjectOf } from '../http/holder.js'
-import { type ChatOptions, KEEP_ALIVE_MS, rejection } from '../http/http.js'
-import { takeRun } from '../http/quota.js'
-import { framesOf, SSE_HEADERS, type SseFrames, sseBody } from '../http/sse.js'
-import type { Agent } from '../run/agent.js'
+import type { AiSdkMessage } from '../message.js'
+import { createAiSdkWriter } from '../writer.js'
+import type { Agent, ChatOptions } from '@countersign/server'
+import {
+  framesOf,
+  KEEP_ALIVE_MS,
+  randomId,
+  rejection,
+  SSE_HEADERS,
+  type SseFrames,
+  sseBody,
+  subjectOf,
+  takeRun,
+} from '@countersign/server/http-kit'
 import { readFrom } from './request.js'
 
 /** Headers of a UI message stream, as the AI SDK sends them. */

@@ -1,5 +1,4 @@
-import type { AGUIEvent, Interrupt } from '../protocol/events.js'
-import { omitUndefined, parseJson, sameJson, asString } from '../value.js'
+import { type AGUIEvent, asString, type Interrupt, omitUndefined, parseJson, sameJson } from '@countersign/core'
 import { field, type RawChunk, unknownId } from './fields.js'
 import { aiSdkMetadata } from './mark.js'
 import {

@@ -1,4 +1,4 @@
-import { asString } from '../value.js'
+import { asString } from '@countersign/core'
 
 /** A chunk of the AI SDK's UI message stream (protocol v1), as our server writes it. */
 export type AiSdkChunk =

@@ -1,5 +1,4 @@
-import { isUndelivered, type ToolCallApproval, type ToolCallPart, type ToolResultPart } from '../messages.js'
-import { isRecord, omitUndefined, parseJson, sameJson, asString } from '../value.js'
+import { asString, isRecord, isUndelivered, omitUndefined, parseJson, sameJson, type ToolCallApproval, type ToolCallPart, type ToolResultPart } from '@countersign/core'
 import { aiSdkMetadata, aiSdkOf } from './mark.js'
 import { type AiSdkApproval, type AiSdkTool, toolNameOf } from './message.js'
 

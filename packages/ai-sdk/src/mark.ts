@@ -1,4 +1,4 @@
-import { isRecord, omitUndefined, asString } from '../value.js'
+import { asString, isRecord, omitUndefined } from '@countersign/core'
 import type { AiSdkPart } from './message.js'
 
 /**

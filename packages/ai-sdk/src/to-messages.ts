@@ -1,13 +1,4 @@
-import type {
-  FilePart,
-  MessagePart,
-  ReasoningPart,
-  SourcePart,
-  ToolCallPart,
-  ToolResultPart,
-  UIMessage,
-} from '../messages.js'
-import { isRecord, omitUndefined } from '../value.js'
+import { type FilePart, isRecord, type MessagePart, omitUndefined, type ReasoningPart, type SourcePart, type ToolCallPart, type ToolResultPart, type UIMessage } from '@countersign/core'
 import { aiSdkOf, type LayoutItem, ownMetadataOf, readMark, type StepMark } from './mark.js'
 import type { AiSdkFile, AiSdkMessage, AiSdkPart, AiSdkReasoning, AiSdkSource } from './message.js'
 import { writeToolPart } from './tool-part.js'

@@ -1,8 +1,16 @@
 import { isRecord, PROTOCOL_VERSION, type RunAgentInput } from '@countersign/core'
-import { type AiSdkMessage, type AiSdkPart, isToolPart } from '@countersign/core/ai-sdk'
-import { randomId } from '../encoding/ids.js'
-import { type Arrival, checkRequest, readText, unknownCaller } from '../http/http.js'
-import { checkId, invalid, parseBody, readParsedInput } from '../http/run-input.js'
+import { type AiSdkMessage, type AiSdkPart, isToolPart } from '../message.js'
+import {
+  type Arrival,
+  checkId,
+  checkRequest,
+  invalid,
+  parseBody,
+  randomId,
+  readParsedInput,
+  readText,
+  unknownCaller,
+} from '@countersign/server/http-kit'
 import { answersOf, historyOf } from './history.js'
 
 /** A chat request of an AI SDK client, read. */

@@ -1,5 +1,4 @@
-import { CountersignError } from '../errors.js'
-import { isRecord } from '../value.js'
+import { CountersignError, isRecord } from '@countersign/core'
 
 /** A chunk of an AI SDK stream, as it came in: its `type` is text, nothing else is known of it. */
 export type RawChunk = Readonly<Record<string, unknown>> & { readonly type: string }

@@ -1,22 +1,10 @@
-import {
-  type AGUIEvent,
-  CountersignError,
-  type RunAgentInput,
-  readServerSentEvents,
-  type UIMessage,
-} from '@countersign/core'
-import {
-  type AiSdkMessage,
-  type AiSdkReader,
-  createAiSdkReader,
-  toAiSdkMessages,
-} from '@countersign/core/ai-sdk'
-import { lateAnswers, withOutcomes } from './connections/ai-sdk-answers.js'
-import type { Connection, ConnectOptions } from './connections/connection.js'
-import { eventStream, type FetchOptions, fetchResponse, responseBody } from './connections/fetch.js'
-
-export type { AiSdkMessage } from '@countersign/core/ai-sdk'
-export { fromAiSdkMessages, toAiSdkMessages } from '@countersign/core/ai-sdk'
+import { type AGUIEvent, CountersignError, readServerSentEvents, type RunAgentInput, type UIMessage } from '@countersign/core'
+import type { AiSdkMessage } from './message.js'
+import { type AiSdkReader, createAiSdkReader } from './reader.js'
+import { toAiSdkMessages } from './to-messages.js'
+import { lateAnswers, withOutcomes } from './answers.js'
+import type { Connection, ConnectOptions, FetchOptions } from '@countersign/client'
+import { eventStream, fetchResponse, responseBody } from '@countersign/client/connection-kit'
 
 export interface AiSdkOptions extends FetchOptions {
   /** The AI SDK route. Default `/api/chat`, as in the SDK. */

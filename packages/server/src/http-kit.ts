@@ -1,0 +1,7 @@
+/** For routes that speak another protocol: a request read within the limits and quotas of `handleChat`, and a response as its event stream. */
+export { randomId } from './encoding/ids.js'
+export { subjectOf } from './http/holder.js'
+export { type Arrival, checkRequest, KEEP_ALIVE_MS, readText, rejection, unknownCaller } from './http/http.js'
+export { type Held, takeRun } from './http/quota.js'
+export { checkId, invalid, parseBody, readParsedInput } from './http/run-input.js'
+export { framesOf, SSE_HEADERS, type SseFrames, sseBody } from './http/sse.js'
