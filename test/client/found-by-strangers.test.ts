@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import { ChatClient, type Connection, fetchServerSentEvents, stream } from '@countersign/client'
 import { aiSdk } from '@countersign/ai-sdk'
+import { ChatClient, type Connection, fetchServerSentEvents, stream } from '@countersign/client'
 import type { AGUIEvent, RunAgentInput } from '@countersign/core'
 import { event, finish, gated, passMacrotasks, refuse, result, text, until } from '@countersign/testing'
 import fc from 'fast-check'

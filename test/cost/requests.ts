@@ -1,3 +1,4 @@
+import { handleAiSdkChat } from '@countersign/ai-sdk/server'
 import { clientTool, tool } from '@countersign/core'
 import {
   type Agent,
@@ -7,7 +8,6 @@ import {
   memoryLedger,
   scriptedModel,
 } from '@countersign/server'
-import { handleAiSdkChat } from '@countersign/ai-sdk/server'
 import * as z from 'zod'
 import { ownFields } from './fields.js'
 import { many, membersOf, one, SHAPES, text, times, type Value } from './shapes.js'

@@ -1,5 +1,5 @@
-import { ChatClient, type ChatClientOptions, type ToolCallPart } from '@countersign/client'
 import { aiSdk, fromAiSdkMessages } from '@countersign/ai-sdk'
+import { ChatClient, type ChatClientOptions, type ToolCallPart } from '@countersign/client'
 import { isToolUIPart } from 'ai'
 import { expect, onTestFinished, test } from 'vitest'
 import { brokenAfter, finish, openRoute, type Route, resultsOf, say } from './ai-sdk-route.js'

@@ -1,3 +1,4 @@
+import { type AiSdkMessage, createAiSdkReader, fromAiSdkMessages, toAiSdkMessages } from '@countersign/ai-sdk'
 import {
   createChatState,
   createEventReader,
@@ -5,12 +6,6 @@ import {
   readMessages,
   step,
 } from '@countersign/core'
-import {
-  type AiSdkMessage,
-  createAiSdkReader,
-  fromAiSdkMessages,
-  toAiSdkMessages,
-} from '@countersign/ai-sdk'
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+import { handleAiSdkChat, readAiSdkRequest, toAiSdkResponse } from '@countersign/ai-sdk/server'
 import {
   type Agent,
   createAgent,
@@ -7,7 +8,6 @@ import {
   tool,
   toolDefinition,
 } from '@countersign/server'
-import { handleAiSdkChat, readAiSdkRequest, toAiSdkResponse } from '@countersign/ai-sdk/server'
 import {
   DefaultChatTransport,
   isToolUIPart,

@@ -1,5 +1,5 @@
-import { type Agent, toolDefinition } from '@countersign/server'
 import { handleAiSdkChat } from '@countersign/ai-sdk/server'
+import { type Agent, toolDefinition } from '@countersign/server'
 import { z } from 'zod'
 import { serveFetch } from './fetch-server.js'
 import { openAgent, type Serve } from './our-agent.js'

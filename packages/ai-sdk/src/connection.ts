@@ -1,10 +1,16 @@
-import { type AGUIEvent, CountersignError, readServerSentEvents, type RunAgentInput, type UIMessage } from '@countersign/core'
+import type { Connection, ConnectOptions, FetchOptions } from '@countersign/client'
+import { eventStream, fetchResponse, responseBody } from '@countersign/client/connection-kit'
+import {
+  type AGUIEvent,
+  CountersignError,
+  type RunAgentInput,
+  readServerSentEvents,
+  type UIMessage,
+} from '@countersign/core'
+import { lateAnswers, withOutcomes } from './answers.js'
 import type { AiSdkMessage } from './message.js'
 import { type AiSdkReader, createAiSdkReader } from './reader.js'
 import { toAiSdkMessages } from './to-messages.js'
-import { lateAnswers, withOutcomes } from './answers.js'
-import type { Connection, ConnectOptions, FetchOptions } from '@countersign/client'
-import { eventStream, fetchResponse, responseBody } from '@countersign/client/connection-kit'
 
 export interface AiSdkOptions extends FetchOptions {
   /** The AI SDK route. Default `/api/chat`, as in the SDK. */

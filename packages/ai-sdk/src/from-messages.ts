@@ -1,4 +1,12 @@
-import { asString, type FilePart, isRecord, type MessagePart, omitUndefined, type SourcePart, type UIMessage } from '@countersign/core'
+import {
+  asString,
+  type FilePart,
+  isRecord,
+  type MessagePart,
+  omitUndefined,
+  type SourcePart,
+  type UIMessage,
+} from '@countersign/core'
 import { aiSdkMetadata, isNeeded, isOwnMessage, layoutOf, metadataWith, type StepMark } from './mark.js'
 import {
   type AiSdkFile,
@@ -65,7 +73,12 @@ function readStep(message: AiSdkMessage, parts: readonly AiSdkPart[], step: numb
   const layout = layoutOf(parts, isOwnMessage)
   const mark = { id, step, ...(isNeeded(layout) && { layout }) }
   const metadata = metadataWith(message.metadata, mark)
-  const main = omitUndefined({ id: messageId, role: 'assistant' as const, parts: [...made, ...results], metadata })
+  const main = omitUndefined({
+    id: messageId,
+    role: 'assistant' as const,
+    parts: [...made, ...results],
+    metadata,
+  })
   return layout.length === 0 ? others : [main, ...others]
 }
 

@@ -1,4 +1,11 @@
-import { type AGUIEvent, asString, type Interrupt, omitUndefined, parseJson, sameJson } from '@countersign/core'
+import {
+  type AGUIEvent,
+  asString,
+  type Interrupt,
+  omitUndefined,
+  parseJson,
+  sameJson,
+} from '@countersign/core'
 import { field, type RawChunk, unknownId } from './fields.js'
 import { aiSdkMetadata } from './mark.js'
 import {
@@ -293,7 +300,12 @@ export function createCallReader(
 
 function extrasOf(chunk: RawChunk): Record<string, unknown> {
   const { title, toolMetadata, providerMetadata: callProviderMetadata, dynamic } = chunk
-  return callExtras({ dynamic, toolMetadata, callProviderMetadata, ...omitUndefined({ title: asString(title) }) })
+  return callExtras({
+    dynamic,
+    toolMetadata,
+    callProviderMetadata,
+    ...omitUndefined({ title: asString(title) }),
+  })
 }
 
 function resultProvider({ providerMetadata }: RawChunk): { resultProviderMetadata?: unknown } {

@@ -78,7 +78,12 @@ export function createStepReader(
   }
 
   function markOf({ layout, isMixed }: Step, isReset?: true) {
-    return omitUndefined({ id, step: number, layout: isMixed || isNeeded(layout) ? [...layout] : undefined, isReset })
+    return omitUndefined({
+      id,
+      step: number,
+      layout: isMixed || isNeeded(layout) ? [...layout] : undefined,
+      isReset,
+    })
   }
 
   /** The step as an open message. */

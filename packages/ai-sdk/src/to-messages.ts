@@ -1,4 +1,14 @@
-import { type FilePart, isRecord, type MessagePart, omitUndefined, type ReasoningPart, type SourcePart, type ToolCallPart, type ToolResultPart, type UIMessage } from '@countersign/core'
+import {
+  type FilePart,
+  isRecord,
+  type MessagePart,
+  omitUndefined,
+  type ReasoningPart,
+  type SourcePart,
+  type ToolCallPart,
+  type ToolResultPart,
+  type UIMessage,
+} from '@countersign/core'
 import { aiSdkOf, type LayoutItem, ownMetadataOf, readMark, type StepMark } from './mark.js'
 import type { AiSdkFile, AiSdkMessage, AiSdkPart, AiSdkReasoning, AiSdkSource } from './message.js'
 import { writeToolPart } from './tool-part.js'

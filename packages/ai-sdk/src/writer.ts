@@ -1,4 +1,13 @@
-import { type AGUIEvent, asString, type EventOf, getCountersignMetadata, type Interrupt, isRecord, omitUndefined, parseJson } from '@countersign/core'
+import {
+  type AGUIEvent,
+  asString,
+  type EventOf,
+  getCountersignMetadata,
+  type Interrupt,
+  isRecord,
+  omitUndefined,
+  parseJson,
+} from '@countersign/core'
 import { type AiSdkChunk, executed, finishReason, provider, type Said } from './chunk.js'
 import { type AiSdkMessage, isToolPart } from './message.js'
 

@@ -1,5 +1,5 @@
-import { ChatClient, type ChatClientOptions } from '@countersign/client'
 import { type AiSdkOptions, aiSdk } from '@countersign/ai-sdk'
+import { ChatClient, type ChatClientOptions } from '@countersign/client'
 import { expect, test } from 'vitest'
 
 const hello = [

@@ -1,4 +1,11 @@
 import {
+  type AiSdkMessage,
+  createAiSdkReader,
+  createAiSdkWriter,
+  fromAiSdkMessages,
+  toAiSdkMessages,
+} from '@countersign/ai-sdk'
+import {
   type AGUIEvent,
   createChatState,
   createEventReader,
@@ -8,13 +15,6 @@ import {
   type ToolCallPart,
   type UIMessage,
 } from '@countersign/core'
-import {
-  type AiSdkMessage,
-  createAiSdkReader,
-  createAiSdkWriter,
-  fromAiSdkMessages,
-  toAiSdkMessages,
-} from '@countersign/ai-sdk'
 import { expect, test } from 'vitest'
 
 type Chunk = { readonly type: string; readonly [field: string]: unknown }

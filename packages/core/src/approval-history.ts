@@ -1,6 +1,6 @@
 import type { ApprovalOption, ToolCallPart, ToolCallState, ToolResultPart, UIMessage } from './messages.js'
 import type { ApprovalScope } from './tools.js'
-import { isRecord, omitUndefined, oneOf, getCountersignMetadata, asString } from './value.js'
+import { asString, getCountersignMetadata, isRecord, omitUndefined, oneOf } from './value.js'
 
 /** What the server says of a decision beside the result it led to, in `metadata.countersign.decided`. */
 export interface ApprovalDecided {
@@ -55,14 +55,26 @@ function readEntry(
   result: ToolResultPart | undefined,
 ): readonly ApprovalHistoryEntry[] {
   // the server writes it beside a result of its own, and beside a call that it hands out to be run elsewhere
-  const told = readDecided(getCountersignMetadata(result?.metadata).decided) ?? readDecided(getCountersignMetadata(metadata).decided)
+  const told =
+    readDecided(getCountersignMetadata(result?.metadata).decided) ??
+    readDecided(getCountersignMetadata(metadata).decided)
   if (approval === undefined && told === undefined) return []
   const { id: approvalId, options = [], approved, scope, reason, input } = approval ?? {}
   const decision = decisionOf(approved, state)
   const yes = approved === true ? { scope: scope ?? 'once', edited: oneOf(input !== undefined, true) } : {}
   return [
     {
-      ...omitUndefined({ messageId, toolCallId, toolName, state, options, approvalId, decision, reason, ...yes }),
+      ...omitUndefined({
+        messageId,
+        toolCallId,
+        toolName,
+        state,
+        options,
+        approvalId,
+        decision,
+        reason,
+        ...yes,
+      }),
       ...told,
     },
   ]

@@ -1,3 +1,4 @@
+import { handleAiSdkChat } from '@countersign/ai-sdk/server'
 import type { AGUIEvent, ResumeEntry } from '@countersign/core'
 import {
   answerQueue,
@@ -9,7 +10,6 @@ import {
   scriptedModel,
   tool,
 } from '@countersign/server'
-import { handleAiSdkChat } from '@countersign/ai-sdk/server'
 import { expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import {

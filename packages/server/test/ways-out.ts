@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { Duplex } from 'node:stream'
+import { handleAiSdkChat } from '@countersign/ai-sdk/server'
 import { type AnyServerTool, isRecord, type RunAgentInput } from '@countersign/core'
 import {
   type Agent,
@@ -11,7 +12,6 @@ import {
   type ServerSocket,
   serveSocket,
 } from '@countersign/server'
-import { handleAiSdkChat } from '@countersign/ai-sdk/server'
 import { toNodeHandler } from '@countersign/server/node'
 
 /** A value that a writer of a run has said: its writer, its number from 0, and something to make it large. */

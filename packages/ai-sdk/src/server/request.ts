@@ -1,5 +1,4 @@
 import { isRecord, PROTOCOL_VERSION, type RunAgentInput } from '@countersign/core'
-import { type AiSdkMessage, type AiSdkPart, isToolPart } from '../message.js'
 import {
   type Arrival,
   checkId,
@@ -11,6 +10,7 @@ import {
   readText,
   unknownCaller,
 } from '@countersign/server/http-kit'
+import { type AiSdkMessage, type AiSdkPart, isToolPart } from '../message.js'
 import { answersOf, historyOf } from './history.js'
 
 /** A chat request of an AI SDK client, read. */

@@ -1,6 +1,4 @@
 import type { AGUIEvent } from '@countersign/core'
-import type { AiSdkMessage } from '../message.js'
-import { createAiSdkWriter } from '../writer.js'
 import type { Agent, ChatOptions } from '@countersign/server'
 import {
   framesOf,
@@ -13,6 +11,8 @@ import {
   subjectOf,
   takeRun,
 } from '@countersign/server/http-kit'
+import type { AiSdkMessage } from '../message.js'
+import { createAiSdkWriter } from '../writer.js'
 import { readFrom } from './request.js'
 
 /** Headers of a UI message stream, as the AI SDK sends them. */

@@ -11,7 +11,15 @@ import type {
   UIMessage,
 } from '../messages.js'
 import type { ContentPart, Message, ToolCall } from '../protocol/events.js'
-import { isRecord, omitUndefined, oneOf, getCountersignMetadata, readCallMetadata, asString, setCountersignMetadata } from '../value.js'
+import {
+  asString,
+  getCountersignMetadata,
+  isRecord,
+  omitUndefined,
+  oneOf,
+  readCallMetadata,
+  setCountersignMetadata,
+} from '../value.js'
 
 /**
  * The conversation as AG-UI messages, to be stored or sent. `fromAGUIMessages` gives back the same UI messages: the order of parts, the
@@ -91,7 +99,9 @@ function unfoldActivity(
     activityType,
     content: isWrapped ? { value: data } : data,
     subagentRunId,
-    metadata: isWrapped ? setCountersignMetadata(metadata, { ...getCountersignMetadata(metadata), isWrapped }) : metadata,
+    metadata: isWrapped
+      ? setCountersignMetadata(metadata, { ...getCountersignMetadata(metadata), isWrapped })
+      : metadata,
   })
 }
 
@@ -137,7 +147,9 @@ function unfoldCall(part: ToolCallPart): ToolCall {
   const ended = omitUndefined({
     token: approval?.token,
     approval:
-      approval?.token === undefined ? approval : omitUndefined(Object.assign({}, approval, { token: undefined })),
+      approval?.token === undefined
+        ? approval
+        : omitUndefined(Object.assign({}, approval, { token: undefined })),
     state: oneOf(state, 'cancelled', 'executing'),
     error: state === 'cancelled' ? error : undefined,
     providerExecuted,
@@ -191,7 +203,12 @@ function unfoldFile({ media: type, source, id, metadata }: FilePart): ContentPar
 /** The metadata of a message, with what AG-UI has no place for. */
 function metadataOf(message: UIMessage, order: readonly OrderStep[] | undefined) {
   const { order: _, createdAt: __, name, role, list, ...own } = getCountersignMetadata(message.metadata)
-  return unsealed(setCountersignMetadata(message.metadata, { ...own, ...omitUndefined({ order, createdAt: message.createdAt }) }))
+  return unsealed(
+    setCountersignMetadata(message.metadata, {
+      ...own,
+      ...omitUndefined({ order, createdAt: message.createdAt }),
+    }),
+  )
 }
 
 /** What a reader assumes of the order of parts: reasoning, one text, calls, results. */

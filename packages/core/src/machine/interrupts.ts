@@ -1,6 +1,6 @@
 import type { ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { isRecord, omitUndefined, getCountersignMetadata, asString } from '../value.js'
+import { asString, getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
 import type { Outcome } from './effects.js'
 import type { ChatState, InterruptCell } from './state.js'
 import { subagentMetadata } from './subagents.js'

@@ -1,6 +1,6 @@
 import type { UIMessage } from '../messages.js'
 import type { EventOf } from '../protocol/events.js'
-import { isRecord, omitUndefined, getCountersignMetadata, asString } from '../value.js'
+import { asString, getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
 import {
   addDone,
   addFixed,
@@ -144,7 +144,11 @@ export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
   if (typeof messageId !== 'string' || typeof id !== 'string') return undefined
   if (meant(state, messageId)?.role === 'user') return 'illegal-step'
   const owner = messageFor(state, messageId, event)
-  const more = { url: asString(url), title: asString(title), metadata: isRecord(metadata) ? metadata : undefined }
+  const more = {
+    url: asString(url),
+    title: asString(title),
+    metadata: isRecord(metadata) ? metadata : undefined,
+  }
   owner.sources ??= new Set(owner.parts.flatMap(({ part }) => (part?.type === 'source' ? [part.id] : [])))
   if (!owner.sources.has(id)) addFixed(state, owner, omitUndefined({ type: 'source' as const, id, ...more }))
   owner.sources.add(id)

@@ -1,4 +1,4 @@
-import { filled, isRecord, getCountersignMetadata } from '../value.js'
+import { filled, getCountersignMetadata, isRecord } from '../value.js'
 import type { Seal } from './seal.js'
 import type { ChatState } from './state.js'
 
@@ -101,6 +101,7 @@ export function mergeSeal(
   seal: Seal,
 ): Record<string, unknown> | undefined {
   // a kind without its value, or of the value before, says nothing and goes
-  const own = withMember(state, getCountersignMetadata(metadata), 'encryptedValueType', seal.encryptedValueType) ?? {}
+  const own =
+    withMember(state, getCountersignMetadata(metadata), 'encryptedValueType', seal.encryptedValueType) ?? {}
   return withMember(state, metadata, 'countersign', filled(merge(state, own, { ...seal })))
 }

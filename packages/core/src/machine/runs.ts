@@ -1,7 +1,7 @@
 import { CountersignError } from '../errors.js'
 import { isTerminal } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { changed, omitUndefined, getCountersignMetadata, asString } from '../value.js'
+import { asString, changed, getCountersignMetadata, omitUndefined } from '../value.js'
 import { askApproval, readApprovalInterrupt, withoutProblem } from './approvals.js'
 import { endOf, moveCall, touch } from './cells.js'
 import { effectsOf, type StepTable } from './effects.js'

@@ -1,4 +1,4 @@
-import { omitUndefined, getCountersignMetadata, asString, setCountersignMetadata } from '../value.js'
+import { asString, getCountersignMetadata, omitUndefined, setCountersignMetadata } from '../value.js'
 
 /**
  * Opaque content of the model's provider, and the name its maker has for its kind (AG-UI 1.1, which a server may already speak). It goes
@@ -14,7 +14,10 @@ type Metadata = Readonly<Record<string, unknown>> | undefined
 /** What a message, a call, an event or our part of its metadata says of it. */
 export function sealOf(said: object): Seal {
   const { encryptedValue, encryptedValueType }: Readonly<Record<string, unknown>> = { ...said }
-  return omitUndefined({ encryptedValue: asString(encryptedValue), encryptedValueType: asString(encryptedValueType) })
+  return omitUndefined({
+    encryptedValue: asString(encryptedValue),
+    encryptedValueType: asString(encryptedValueType),
+  })
 }
 
 /** Metadata that keeps it. A kind without its value, or of the value before, says nothing and goes. */
@@ -28,7 +31,10 @@ export function sealed(metadata: Metadata, said: object): Record<string, unknown
 /** Metadata that keeps its kind, for reasoning, which has a field for the value. */
 export function withSealType(metadata: Metadata, said: object): Record<string, unknown> | undefined {
   const { encryptedValueType: _, ...own } = getCountersignMetadata(metadata)
-  return setCountersignMetadata(metadata, { ...own, ...omitUndefined({ encryptedValueType: sealOf(said).encryptedValueType }) })
+  return setCountersignMetadata(metadata, {
+    ...own,
+    ...omitUndefined({ encryptedValueType: sealOf(said).encryptedValueType }),
+  })
 }
 
 /** Metadata without it. */

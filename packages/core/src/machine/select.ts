@@ -1,6 +1,6 @@
 import { isTerminal, isUndelivered } from '../messages.js'
 import type { ResumeEntry } from '../protocol/events.js'
-import { isRecord, omitUndefined, getCountersignMetadata } from '../value.js'
+import { getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
 import type { CallCell, ChatState, InterruptCell } from './state.js'
 
 /** What is being waited for, or what there is to send. Derived from the state each time; nothing keeps it. */

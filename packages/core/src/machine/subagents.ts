@@ -1,5 +1,5 @@
 import type { EventOf } from '../protocol/events.js'
-import { isRecord, omitUndefined, asString } from '../value.js'
+import { asString, isRecord, omitUndefined } from '../value.js'
 import type { ChatState, Subagent } from './state.js'
 
 /** How many of those that a subagent works for are told of, the nearest. */

@@ -2,15 +2,15 @@ import { createJsonReader } from '../json/partial.js'
 import { isTerminal, type ToolCallPart, type ToolResultPart } from '../messages.js'
 import type { ToolCallStartEvent } from '../protocol/events.js'
 import {
+  asString,
+  getCountersignMetadata,
   isRecord,
   omitUndefined,
   oneOf,
-  getCountersignMetadata,
   parseJson,
   readCallMetadata,
-  asString,
-  textContent,
   setCountersignMetadata,
+  textContent,
 } from '../value.js'
 import type { ToolOutput } from './acts.js'
 import { clearDoubt, doubt, setApproval } from './approvals.js'
@@ -86,7 +86,11 @@ export const callSteps = {
     }
     if (!settle(state, call, readResult(call, content, metadata))) return 'illegal-step'
     call.answered = true
-    addDone(state, call.owner, omitUndefined({ type: 'tool-result', id, toolCallId, content, metadata } as const))
+    addDone(
+      state,
+      call.owner,
+      omitUndefined({ type: 'tool-result', id, toolCallId, content, metadata } as const),
+    )
     return undefined
   },
   'tool-started'(state, { toolCallId }) {
@@ -278,7 +282,11 @@ export function readyClientTool(state: ChatState, value: unknown): Outcome {
     return latest ? 'illegal-step' : 'unknown-id'
   }
   call.ready = { input }
-  if (decided) call.metadata = setCountersignMetadata(call.metadata, { ...getCountersignMetadata(call.metadata), decided })
+  if (decided)
+    call.metadata = setCountersignMetadata(call.metadata, {
+      ...getCountersignMetadata(call.metadata),
+      decided,
+    })
   setApproval(state, call, { delivery: 'settled' })
   state.unsent.delete(call)
   return undefined

@@ -3,7 +3,16 @@ import { isSendable } from '../conversions/to-agui.js'
 import { readResult as readOutcome } from '../machine/tool-calls.js'
 import type { MessagePart, ToolCallPart, ToolResultPart, UIMessage } from '../messages.js'
 import type { Message } from '../protocol/events.js'
-import { isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, readCallMetadata, sameJson, setCountersignMetadata } from '../value.js'
+import {
+  getCountersignMetadata,
+  isRecord,
+  omitUndefined,
+  oneOf,
+  parseJson,
+  readCallMetadata,
+  sameJson,
+  setCountersignMetadata,
+} from '../value.js'
 import type {
   AssistantPart,
   PlainPart,
@@ -95,7 +104,11 @@ function readCall(
   const { request: requested, response: responded, ...own } = getCountersignMetadata(kept)
   const { id, name, approval, providerExecuted } = part
   const extra = approval === undefined ? omitUndefined({ request: requested, response: responded }) : {}
-  const metadata = setCountersignMetadata(kept, { ...own, ...extra, ...(isTold(part, end) ? {} : unresolved(part)) })
+  const metadata = setCountersignMetadata(kept, {
+    ...own,
+    ...extra,
+    ...(isTold(part, end) ? {} : unresolved(part)),
+  })
   const call: PromptToolCall = {
     type: 'tool-call',
     id,
@@ -128,7 +141,8 @@ function readApproval(
 ) {
   const { id: approvalId, needsApproval: _, options, approved, reason, scope, input, ...rest } = approval
   const terms = omitUndefined({ ...rest, options: isDefault(options) ? undefined : options })
-  const metadata = isRecord(requested) || requested === undefined ? setCountersignMetadata(requested, terms) : requested
+  const metadata =
+    isRecord(requested) || requested === undefined ? setCountersignMetadata(requested, terms) : requested
   const request: ToolApprovalRequestPart = {
     type: 'tool-approval-request',
     approvalId,
@@ -136,7 +150,10 @@ function readApproval(
     ...omitUndefined({ metadata }),
   }
   if (approved === undefined) return { request }
-  const answered = setCountersignMetadata(isRecord(responded) ? responded : undefined, omitUndefined({ input }))
+  const answered = setCountersignMetadata(
+    isRecord(responded) ? responded : undefined,
+    omitUndefined({ input }),
+  )
   const response: ToolApprovalResponsePart = {
     type: 'tool-approval-response',
     approvalId,
@@ -160,7 +177,8 @@ function readResult(part: ToolResultPart, name: string): PromptToolResult {
     toolCallId,
     name,
     isFailure:
-      error !== undefined || oneOf(getCountersignMetadata(metadata).outcome, 'denied', 'cancelled', 'error') !== undefined,
+      error !== undefined ||
+      oneOf(getCountersignMetadata(metadata).outcome, 'denied', 'cancelled', 'error') !== undefined,
     result,
     messageId,
     ...omitUndefined({ content: isSame ? undefined : content, error, metadata }),

@@ -1,7 +1,7 @@
 import { readApprovalEvent } from '../machine/approvals.js'
 import type { SourcePart } from '../messages.js'
 import type { AGUIEvent, EventOf } from '../protocol/events.js'
-import { isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, asString } from '../value.js'
+import { asString, getCountersignMetadata, isRecord, omitUndefined, oneOf, parseJson } from '../value.js'
 import type {
   AssistantPart,
   PromptMessage,
@@ -64,7 +64,11 @@ export function createPartReader({ history = [] }: PartReaderOptions = {}): Part
       case 'REASONING_MESSAGE_CONTENT':
         return [{ type: 'reasoning-delta', id: event.messageId, delta: event.delta }]
       case 'TOOL_CALL_START':
-        calls.set(event.toolCallId, { name: event.toolCallName, arguments: '', own: getCountersignMetadata(event.metadata) })
+        calls.set(event.toolCallId, {
+          name: event.toolCallName,
+          arguments: '',
+          own: getCountersignMetadata(event.metadata),
+        })
         return []
       case 'TOOL_CALL_ARGS': {
         const call = calls.get(event.toolCallId)
@@ -74,7 +78,11 @@ export function createPartReader({ history = [] }: PartReaderOptions = {}): Part
       case 'TOOL_CALL_END': {
         const call = calls.get(event.toolCallId)
         if (call === undefined) return []
-        const { token: _, providerExecuted, ...own } = { ...call.own, ...getCountersignMetadata(event.metadata) }
+        const {
+          token: _,
+          providerExecuted,
+          ...own
+        } = { ...call.own, ...getCountersignMetadata(event.metadata) }
         const metadata = Object.keys(own).length > 0 ? { countersign: own } : undefined
         const executed = providerExecuted === true || undefined
         const { name, arguments: text } = call
@@ -143,7 +151,8 @@ function readResult({ content, ...event }: EventOf<'TOOL_CALL_RESULT'>, name: st
   const { toolCallId, messageId, metadata } = event
   const result = typeof content === 'string' ? parseJson(content, content) : content
   const isSame = typeof content === 'string' && content === JSON.stringify(result)
-  const isFailure = oneOf(getCountersignMetadata(metadata).outcome, 'denied', 'cancelled', 'error') !== undefined
+  const isFailure =
+    oneOf(getCountersignMetadata(metadata).outcome, 'denied', 'cancelled', 'error') !== undefined
   const more = omitUndefined({ content: isSame ? undefined : content, metadata })
   return { type: 'tool-result', toolCallId, name, isFailure, result, messageId, ...more }
 }

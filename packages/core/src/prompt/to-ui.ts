@@ -3,7 +3,7 @@ import { toAGUIMessages } from '../conversions/to-agui.js'
 import { readApproval, readDelivery, readRefusal } from '../machine/approvals.js'
 import type { MessagePart, ToolCallPart, ToolResultPart, UIMessage } from '../messages.js'
 import type { Message } from '../protocol/events.js'
-import { isRecord, omitUndefined, oneOf, getCountersignMetadata, setCountersignMetadata } from '../value.js'
+import { getCountersignMetadata, isRecord, omitUndefined, oneOf, setCountersignMetadata } from '../value.js'
 import type {
   AssistantPromptMessage,
   PromptMessage,
@@ -203,7 +203,10 @@ function draftCall({ id, name, arguments: text, providerExecuted, metadata }: Pr
 /** What a provider wrote on a request or a response rides with the call: neither UI messages nor AG-UI have a place for it. */
 function withExtra(call: ToolCallPart, name: 'request' | 'response', extra: unknown): ToolCallPart {
   if (extra === undefined || (isRecord(extra) && Object.keys(extra).length === 0)) return call
-  const metadata = setCountersignMetadata(call.metadata, { ...getCountersignMetadata(call.metadata), [name]: extra })
+  const metadata = setCountersignMetadata(call.metadata, {
+    ...getCountersignMetadata(call.metadata),
+    [name]: extra,
+  })
   return { ...call, ...omitUndefined({ metadata }) }
 }
 
