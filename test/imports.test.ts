@@ -14,6 +14,9 @@ const packageRule: Record<string, readonly string[]> = {
   google: ['server', 'core'],
   mcp: ['server', 'core'],
   redis: ['server', 'core'],
+  'ai-sdk': ['client', 'server', 'core'],
+  langgraph: ['client', 'core'],
+  tanstack: ['client', 'core'],
   react: ['client', 'core'],
   solid: ['client', 'core'],
   vue: ['client', 'core'],
@@ -37,7 +40,6 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
     store: ['machine', 'protocol', 'value'],
     conversions: ['machine', 'protocol', 'value'],
     prompt: ['conversions', 'machine', 'protocol', 'outcome', 'value'],
-    'ai-sdk': ['machine', 'protocol', 'value'],
     tools: ['protocol'],
     display: ['protocol'],
     redact: [],
@@ -73,7 +75,6 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
       'encoding',
     ],
     http: ['run', 'scope', 'channel', 'run-log', 'history', 'ledger', 'limits', 'encoding'],
-    'ai-sdk': ['http', 'run', 'encoding'],
   },
 }
 /** The vocabulary of a package, open to all of its folders. */
@@ -81,7 +82,7 @@ const shared: Record<string, readonly string[]> = { core: ['messages', 'errors']
 /** The files that a package publishes; they may import everything and nothing imports them. */
 const entries: Record<string, readonly string[]> = {
   core: ['index'],
-  server: ['index', 'node', 'ledger-kit', 'model-kit'],
+  server: ['index', 'node', 'ledger-kit', 'model-kit', 'http-kit'],
 }
 
 /** No I/O, no clock, no DOM, no ids of its own. */
