@@ -14,7 +14,7 @@ const kept = join(root, '.countersign')
 /** What decides about an approval, keeps it or carries it out. */
 const approvalCode = [
   'packages/server/src/{answers,channel,gate,history,ledger,plan,run,scope,tokens}/*.ts',
-  'packages/core/src/prompt/*.ts',
+  'packages/server/src/prompt/*.ts',
   'packages/core/src/machine/approvals.ts',
   'packages/client/src/{approval-queue,approval-view}.ts',
 ]

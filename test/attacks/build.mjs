@@ -39,7 +39,7 @@ export async function buildServer(name, edits = []) {
     external: ['@photostructure/sqlite'],
     nodePaths: [join(packages, 'server/node_modules')],
     alias: {
-      '@countersign/core/prompt': join(packages, 'core/src/prompt.ts'),
+      '@countersign/server/prompt': join(packages, 'server/src/prompt.ts'),
       '@countersign/core': join(packages, 'core/src/index.ts'),
       '@countersign/server/http-kit': join(packages, 'server/src/http-kit.ts'),
       '@countersign/server/ledger-kit': join(packages, 'server/src/ledger-kit.ts'),

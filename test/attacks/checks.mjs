@@ -7,7 +7,7 @@ const prepare = server('answers/prepare.ts')
 const start = server('answers/start.ts')
 const abandoned = server('answers/abandoned.ts')
 const input = server('http/run-input.ts')
-const strict = 'core/src/json/strict.ts'
+const strict = 'server/src/encoding/strict-json.ts'
 
 const gone = (file, find) => ({ file, find, put: '' })
 const never = (file, condition) => ({ file, find: `if (${condition})`, put: 'if (false)' })

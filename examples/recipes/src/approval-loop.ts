@@ -10,7 +10,7 @@ import {
   toolApprovalResponse,
   toolMessage,
   toResponseParts,
-} from '@countersign/core/prompt'
+} from '@countersign/server/prompt'
 import type { Agent } from '@countersign/server'
 import { inputOf } from './script.js'
 

@@ -1,4 +1,4 @@
-import type { ToolOutcome } from '@countersign/core'
+import type { ToolOutcome } from '@countersign/server'
 import type { ModelMessage } from '@countersign/server'
 
 /** How a tool call ended, as a planner looks at it. */

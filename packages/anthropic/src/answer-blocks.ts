@@ -1,4 +1,4 @@
-import { failed, type ToolOutcome } from '@countersign/core'
+import { failed, type ToolOutcome } from '@countersign/server/model-kit'
 import type { ModelEvent } from '@countersign/server'
 import { asRecord, asText, type Fields } from '@countersign/server/model-kit'
 import { sourceOf } from './sources.js'

@@ -1,4 +1,5 @@
-import { isRecord, isSuccess, toProviderText } from '@countersign/core'
+import { isRecord } from '@countersign/core'
+import { isSuccess, toProviderText } from '@countersign/server/model-kit'
 import type {
   ModelReasoning,
   ModelText,

@@ -1,4 +1,4 @@
-import { isSuccess, toProviderText } from '@countersign/core'
+import { isSuccess, toProviderText } from '@countersign/server/model-kit'
 import type { ModelMessage, ModelRequest, ModelTool, ModelToolResult } from '@countersign/server'
 import { asNumber, asRecord, type Fields } from '@countersign/server/model-kit'
 import { assistantBlocks, wireId } from './assistant-blocks.js'

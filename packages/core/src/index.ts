@@ -3,7 +3,7 @@ export { type JsonLinesOptions, readJsonLines } from './bytes/ndjson.js'
 export { readServerSentEvents, type SseBatch, type SseEvent, type SseOptions } from './bytes/sse.js'
 export type { ByteSource } from './bytes/text.js'
 export { fromAGUIMessages } from './conversions/from-agui.js'
-export { toAGUIMessages } from './conversions/to-agui.js'
+export { isSendable, toAGUIMessages } from './conversions/to-agui.js'
 export {
   type DisplayLimits,
   type DisplayOptions,
@@ -19,16 +19,18 @@ export {
   type JsonReaderOptions,
   type JsonReaderStatus,
 } from './json/partial.js'
-export {
-  jsonDepthExceeds,
-  parseStrictJson,
-  type StrictJsonLimits,
-  type StrictJsonProblem,
-  type StrictJsonResult,
-} from './json/strict.js'
 export type { ClientFrame, ServerFrame } from './live/frames.js'
 export type { Answer, LocalAct, ToolOutput } from './machine/acts.js'
-export { type Answerable, findAnswerable, isRefusal, leavesOpen } from './machine/approvals.js'
+export {
+  type Answerable,
+  findAnswerable,
+  isRefusal,
+  leavesOpen,
+  readApproval,
+  readApprovalEvent,
+  readDelivery,
+  readRefusal,
+} from './machine/approvals.js'
 export type { Effect, Step, WarningCode } from './machine/effects.js'
 export { checkMessages, isMessage } from './machine/load.js'
 export { type MirrorState, mirrorSteps, readMirror } from './machine/mirror.js'
@@ -58,7 +60,7 @@ export {
 } from './machine/state.js'
 export { step } from './machine/step.js'
 export { readSubagent } from './machine/subagents.js'
-export { findLeftHere, isLeftHere } from './machine/tool-calls.js'
+export { findLeftHere, isLeftHere, readResult } from './machine/tool-calls.js'
 export { canMove } from './machine/transitions.js'
 export {
   type ApprovalOption,
@@ -80,20 +82,6 @@ export {
   type ToolResultPart,
   type UIMessage,
 } from './messages.js'
-export {
-  type FailureFlag,
-  type FailurePayload,
-  failed,
-  fromResultContent,
-  isSuccess,
-  succeeded,
-  type ToolFailure,
-  type ToolOutcome,
-  type ToolSuccess,
-  toFailurePayload,
-  toProviderText,
-  toResultContent,
-} from './outcome.js'
 export {
   type ActivityMessage,
   type AGUIEvent,
@@ -161,4 +149,15 @@ export {
   tool,
   toolDefinition,
 } from './tools.js'
-export { asString, getCountersignMetadata, isRecord, omitUndefined, parseJson, sameJson } from './value.js'
+export {
+  asString,
+  getCountersignMetadata,
+  isRecord,
+  omitUndefined,
+  oneOf,
+  parseJson,
+  readCallMetadata,
+  sameJson,
+  setCountersignMetadata,
+  textContent,
+} from './value.js'

@@ -1,4 +1,5 @@
-import { isRecord, isSuccess } from '@countersign/core'
+import { isRecord } from '@countersign/core'
+import { isSuccess } from '@countersign/server/model-kit'
 import type { ModelReasoning, ModelText, ModelToolCall, ModelToolResult } from '@countersign/server'
 import { asRecord, asText, parseJson } from '@countersign/server/model-kit'
 import type { Language, Outcome, Part, ToolType } from '@google/genai'

@@ -1,4 +1,4 @@
-import { isSuccess, toProviderText } from '@countersign/core'
+import { isSuccess, toProviderText } from '@countersign/server/model-kit'
 import type { ModelFile, ModelMessage, ModelRequest, ModelToolResult } from '@countersign/server'
 import { parseJson } from '@countersign/server/model-kit'
 import type { Content, GenerateContentConfig, GenerateContentParameters, Part } from '@google/genai'

@@ -145,3 +145,24 @@ export type {
 export type { Secret } from './tokens/keys.js'
 export { type AgentMethod, ToolError, ToolkitRequiredError, ToolNotFoundError } from './tools/tool-errors.js'
 export type { AgentTool } from './tools/toolkit.js'
+export {
+  type FailureFlag,
+  type FailurePayload,
+  failed,
+  fromResultContent,
+  isSuccess,
+  succeeded,
+  type ToolFailure,
+  type ToolOutcome,
+  type ToolSuccess,
+  toFailurePayload,
+  toProviderText,
+  toResultContent,
+} from './tools/outcome.js'
+export {
+  jsonDepthExceeds,
+  parseStrictJson,
+  type StrictJsonLimits,
+  type StrictJsonProblem,
+  type StrictJsonResult,
+} from './encoding/strict-json.js'

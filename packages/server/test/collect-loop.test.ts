@@ -10,7 +10,7 @@ import {
   toolMessage,
   toPromptMessages,
   toResponseParts,
-} from '@countersign/core/prompt'
+} from '@countersign/server/prompt'
 import {
   type Agent,
   collectToolApprovals,

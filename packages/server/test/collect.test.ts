@@ -7,7 +7,7 @@ import {
   toolApprovalResponse,
   toolMessage,
   toolResult,
-} from '@countersign/core/prompt'
+} from '@countersign/server/prompt'
 import { collectToolApprovals, createDenialResults } from '@countersign/server'
 import { expect, test } from 'vitest'
 

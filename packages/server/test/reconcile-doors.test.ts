@@ -6,7 +6,7 @@ import {
   step,
   toAGUIMessages,
 } from '@countersign/core'
-import { promptToAGUI, toolApprovalResponse, toolMessage, toPromptMessages } from '@countersign/core/prompt'
+import { promptToAGUI, toolApprovalResponse, toolMessage, toPromptMessages } from '@countersign/server/prompt'
 import { answerQueue, resumeFromMap } from '@countersign/server'
 import { expect, test } from 'vitest'
 import { weather } from './answered.js'

@@ -33,7 +33,7 @@ async function openEngine(folder) {
     external: ['@photostructure/sqlite', 'redis'],
     nodePaths: [join(packages, 'server/node_modules')],
     alias: {
-      '@countersign/core/prompt': source('core', 'prompt'),
+      '@countersign/server/prompt': source('server', 'prompt'),
       '@countersign/core': source('core'),
       '@countersign/server/ledger-kit': source('server', 'ledger-kit'),
       '@countersign/server': source('server'),

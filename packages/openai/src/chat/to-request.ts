@@ -1,4 +1,4 @@
-import { toProviderText } from '@countersign/core'
+import { toProviderText } from '@countersign/server/model-kit'
 import type { ModelFile, ModelMessage, ModelRequest, ModelText, ModelTool } from '@countersign/server'
 import type {
   ChatCompletionAssistantMessageParam,

@@ -1,4 +1,4 @@
-import { failed, type ToolOutcome } from '@countersign/core'
+import { failed, type ToolOutcome } from '@countersign/server/model-kit'
 import type { ModelEvent, ProviderMetadata } from '@countersign/server'
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
 

@@ -1,4 +1,4 @@
-import { isSuccess, type ToolOutcome } from '@countersign/core'
+import { isSuccess, type ToolOutcome } from '@countersign/server/model-kit'
 import type { ModelToolCall } from '@countersign/server'
 import { asList, asNumber, asRecord, asText, type Fields, parseJson } from '@countersign/server/model-kit'
 import type {

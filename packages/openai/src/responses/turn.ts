@@ -1,4 +1,4 @@
-import { toProviderText } from '@countersign/core'
+import { toProviderText } from '@countersign/server/model-kit'
 import type {
   ModelApprovalResponse,
   ModelReasoning,

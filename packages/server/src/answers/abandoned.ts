@@ -1,11 +1,5 @@
-import {
-  type ApprovalDecided,
-  type ApprovalScope,
-  failed,
-  isRecord,
-  type Message,
-  type ToolOutcome,
-} from '@countersign/core'
+import { type ApprovalDecided, type ApprovalScope, isRecord, type Message } from '@countersign/core'
+import { failed, type ToolOutcome } from '../tools/outcome.js'
 import { readArguments } from '../encoding/canonical.js'
 import { randomId } from '../encoding/ids.js'
 import { type ApprovalRequest, describeRequest, optionsOf } from '../gate/ask.js'

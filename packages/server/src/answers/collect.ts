@@ -1,5 +1,5 @@
 import { isRecord, type Message, type ToolCall } from '@countersign/core'
-import { type PromptToolResult, toolResult } from '@countersign/core/prompt'
+import { type PromptToolResult, toolResult } from '../prompt.js'
 import { type CallSite, isDecided, isProviderExecuted, readCalls } from '../history/history.js'
 import { asString, readOwn } from '../history/metadata.js'
 import { rejection } from './stored-outcome.js'
@@ -46,7 +46,7 @@ export interface CollectOptions {
 
 /**
  * The answers that a whole history holds, in the order of the calls; of two for one approval the first counts. A prompt becomes
- * such a history by `promptToAGUI` of `@countersign/core/prompt`. Calls that the model's provider runs are not among them.
+ * such a history by `promptToAGUI` of `@countersign/server/prompt`. Calls that the model's provider runs are not among them.
  */
 export function collectToolApprovals(
   messages: readonly Message[],

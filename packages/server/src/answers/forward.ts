@@ -1,4 +1,5 @@
-import { CountersignError, type ToolCall, type ToolOutcome } from '@countersign/core'
+import { CountersignError, type ToolCall } from '@countersign/core'
+import { type ToolOutcome } from '../tools/outcome.js'
 import { randomId } from '../encoding/ids.js'
 import type { ForwardedCalls } from '../history/forwarded.js'
 import { providerApprovalOf } from '../history/history.js'

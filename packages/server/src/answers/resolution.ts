@@ -1,4 +1,5 @@
-import type { ApprovalDecided, CountersignError, ToolOutcome } from '@countersign/core'
+import type { ApprovalDecided, CountersignError } from '@countersign/core'
+import type { ToolOutcome } from '../tools/outcome.js'
 import type { CallSite } from '../history/history.js'
 import type { Refusal } from './refusals.js'
 

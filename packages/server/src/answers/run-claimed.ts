@@ -1,4 +1,5 @@
-import type { Message, ToolOutcome } from '@countersign/core'
+import type { Message } from '@countersign/core'
+import type { ToolOutcome } from '../tools/outcome.js'
 import { grantSession } from '../gate/grants.js'
 import type { LedgerAnswer } from '../ledger/ledger.js'
 import { askPerson } from '../scope/ask-person.js'

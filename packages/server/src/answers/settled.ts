@@ -1,10 +1,5 @@
-import {
-  type ApprovalDecided,
-  isSuccess,
-  type Message,
-  type ToolMessage,
-  type ToolOutcome,
-} from '@countersign/core'
+import { type ApprovalDecided, type Message, type ToolMessage } from '@countersign/core'
+import { isSuccess, type ToolOutcome } from '../tools/outcome.js'
 import { canonicalJson } from '../encoding/canonical.js'
 import { optionsOf } from '../gate/ask.js'
 import { type CallSite, resultMessage } from '../history/history.js'

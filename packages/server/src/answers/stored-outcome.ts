@@ -1,4 +1,5 @@
-import { type ApprovalErrorCode, failed, isSuccess, type ToolOutcome } from '@countersign/core'
+import { type ApprovalErrorCode } from '@countersign/core'
+import { failed, isSuccess, type ToolOutcome } from '../tools/outcome.js'
 import {
   type LedgerAnswer,
   MAX_REASON_LENGTH,

@@ -1,4 +1,4 @@
-import { parseStrictJson } from '@countersign/core'
+import { parseStrictJson } from './strict-json.js'
 import canonicalize from 'canonicalize'
 
 /** How deep a JSON value may nest. */

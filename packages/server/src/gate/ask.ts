@@ -1,11 +1,5 @@
-import {
-  type ApprovalOption,
-  failed,
-  type GateContext,
-  type Interrupt,
-  type JsonSchema,
-  type ToolFailure,
-} from '@countersign/core'
+import { type ApprovalOption, type GateContext, type Interrupt, type JsonSchema } from '@countersign/core'
+import { failed, type ToolFailure } from '../tools/outcome.js'
 import { bindingText, canonicalJson } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import { ignoreRejection, inWords } from '../encoding/in-words.js'

@@ -1,12 +1,5 @@
-import {
-  failed,
-  isRecord,
-  type Message,
-  type ToolCall,
-  type ToolMessage,
-  type ToolOutcome,
-  toResultContent,
-} from '@countersign/core'
+import { isRecord, type Message, type ToolCall, type ToolMessage } from '@countersign/core'
+import { failed, type ToolOutcome, toResultContent } from '../tools/outcome.js'
 import { isReserved } from '../tools/toolkit.js'
 import { asString, type OwnMetadata, ownMetadata, readOwn, withOwn } from './metadata.js'
 import { orderWithout } from './order.js'

@@ -1,13 +1,5 @@
-import {
-  type FailureFlag,
-  fromResultContent,
-  isRecord,
-  isSuccess,
-  type Message,
-  type ToolCall,
-  type ToolMessage,
-  type ToolOutcome,
-} from '@countersign/core'
+import { isRecord, type Message, type ToolCall, type ToolMessage } from '@countersign/core'
+import { type FailureFlag, fromResultContent, isSuccess, type ToolOutcome } from '../tools/outcome.js'
 import type {
   ModelApprovalResponse,
   ModelFile,

@@ -1,12 +1,5 @@
-import {
-  CountersignError,
-  createEventReader,
-  isCountersignError,
-  isRecord,
-  jsonDepthExceeds,
-  type Message,
-  type RunAgentInput,
-} from '@countersign/core'
+import { CountersignError, createEventReader, isCountersignError, isRecord, type Message, type RunAgentInput } from '@countersign/core'
+import { jsonDepthExceeds } from '../encoding/strict-json.js'
 import { isId } from '../encoding/ids.js'
 import { isDecided, readCalls } from '../history/history.js'
 import { MAX_ANSWERS, MAX_CALLS, MAX_OPEN_CALLS } from '../limits.js'

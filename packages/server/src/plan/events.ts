@@ -1,4 +1,4 @@
-import type { ToolOutcome } from '@countersign/core'
+import type { ToolOutcome } from '../tools/outcome.js'
 
 /** A person is asked about a call. */
 export interface ApprovalRequestedEvent {

@@ -1,4 +1,4 @@
-import { failed } from '@countersign/core'
+import { failed } from '../tools/outcome.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import { newApprovalId } from '../encoding/ids.js'
 import { createChannel, type Outlet } from '../scope/channel.js'

@@ -1,4 +1,4 @@
-import { failed, type ToolFailure } from '@countersign/core'
+import { failed, type ToolFailure } from '../tools/outcome.js'
 import { copyOf } from '../encoding/copy.js'
 
 /** A decision about one request, named by the approval's id or, where that is not known, by the call's. */

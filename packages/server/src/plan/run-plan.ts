@@ -1,10 +1,5 @@
-import {
-  type AnyServerTool,
-  CountersignError,
-  failed,
-  type Message,
-  type ToolOutcome,
-} from '@countersign/core'
+import { type AnyServerTool, CountersignError, type Message } from '@countersign/core'
+import { failed, type ToolOutcome } from '../tools/outcome.js'
 import { anySignal } from '../encoding/signals.js'
 import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
 import { readCall } from '../tools/call.js'

@@ -1,5 +1,5 @@
 import { isCountersignError } from '@countersign/core'
-import { createPartReader, type PromptToolResult, promptFromAGUI } from '@countersign/core/prompt'
+import { createPartReader, type PromptToolResult, promptFromAGUI } from '../prompt.js'
 import type { Agent } from './agent.js'
 import type { RunInput, RunOptions } from './run.js'
 

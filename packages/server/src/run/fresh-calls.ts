@@ -1,12 +1,5 @@
-import {
-  type AnyServerTool,
-  type CountersignError,
-  failed,
-  type GateContext,
-  type Message,
-  type ToolFailure,
-  type ToolOutcome,
-} from '@countersign/core'
+import { type AnyServerTool, type CountersignError, type GateContext, type Message } from '@countersign/core'
+import { failed, type ToolFailure, type ToolOutcome } from '../tools/outcome.js'
 import { toStored } from '../answers/stored-outcome.js'
 import { sha256 } from '../encoding/digest.js'
 import { type ApprovalRequiredError, isApprovalRequired, isMaskOf } from '../gate/approval-required.js'

@@ -1,4 +1,5 @@
-import type { ApprovalDecided, CountersignError, Message, ToolOutcome } from '@countersign/core'
+import type { ApprovalDecided, CountersignError, Message } from '@countersign/core'
+import type { ToolOutcome } from '../tools/outcome.js'
 import { closeCall, decideFate, type Fate } from '../answers/abandoned.js'
 import { answerOf } from '../answers/answers.js'
 import type { IssuedRecords } from '../answers/issued.js'

@@ -1,13 +1,5 @@
-import {
-  type ApprovalDecided,
-  CountersignError,
-  failed,
-  type Message,
-  type ResumeEntry,
-  type ToolCall,
-  type ToolMessage,
-  type ToolOutcome,
-} from '@countersign/core'
+import { type ApprovalDecided, CountersignError, type Message, type ResumeEntry, type ToolCall, type ToolMessage } from '@countersign/core'
+import { failed, type ToolOutcome } from '../tools/outcome.js'
 import { decideFate, type Fate } from '../answers/abandoned.js'
 import { readAnswers } from '../answers/answers.js'
 import { type ReadHistory, readHistory } from '../answers/issued.js'

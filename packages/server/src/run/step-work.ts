@@ -1,4 +1,5 @@
-import type { ApprovalDecided, Message, ToolMessage, ToolOutcome } from '@countersign/core'
+import type { ApprovalDecided, Message, ToolMessage } from '@countersign/core'
+import type { ToolOutcome } from '../tools/outcome.js'
 import { recordsOf } from '../answers/issued.js'
 import { anySignal } from '../encoding/signals.js'
 import type { ApprovalRequest } from '../gate/ask.js'

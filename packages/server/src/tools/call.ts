@@ -1,4 +1,4 @@
-import { failed, type ToolFailure } from '@countersign/core'
+import { failed, type ToolFailure } from './outcome.js'
 import { readArguments } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import { type ProviderTool, providerTool } from './provider-tool.js'

@@ -1,13 +1,5 @@
-import {
-  type AnyServerTool,
-  failed,
-  isSuccess,
-  succeeded,
-  type ToolContext,
-  type ToolOutcome,
-  type ToolQuestion,
-  type ToolReply,
-} from '@countersign/core'
+import { type AnyServerTool, type ToolContext, type ToolQuestion, type ToolReply } from '@countersign/core'
+import { failed, isSuccess, succeeded, type ToolOutcome } from './outcome.js'
 import { copyOf } from '../encoding/copy.js'
 import { anySignal } from '../encoding/signals.js'
 import { validate } from './schema.js'

@@ -1,7 +1,4 @@
-import { readApprovalEvent } from '../machine/approvals.js'
-import type { SourcePart } from '../messages.js'
-import type { AGUIEvent, EventOf } from '../protocol/events.js'
-import { asString, getCountersignMetadata, isRecord, omitUndefined, oneOf, parseJson } from '../value.js'
+import { type AGUIEvent, asString, type EventOf, getCountersignMetadata, isRecord, omitUndefined, oneOf, parseJson, readApprovalEvent, type SourcePart } from '@countersign/core'
 import type {
   AssistantPart,
   PromptMessage,

@@ -1,4 +1,4 @@
-import { jsonDepthExceeds, parseStrictJson, type StrictJsonLimits } from '@countersign/core'
+import { jsonDepthExceeds, parseStrictJson, type StrictJsonLimits } from '@countersign/server'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 

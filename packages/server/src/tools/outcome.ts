@@ -1,4 +1,4 @@
-import { textContent } from './value.js'
+import { textContent } from '@countersign/core'
 
 /** How a tool call ended. Everything but `ok` is a failure; which one is said by `kind`, never read out of the content. */
 export type ToolOutcome = ToolSuccess | ToolFailure

@@ -11,7 +11,7 @@ import type {
   ToolApprovalResponsePart,
   ToolMessagePart,
   ToolPromptMessage,
-} from '@countersign/core/prompt'
+} from '@countersign/server/prompt'
 import { expectTypeOf } from 'vitest'
 
 // S0.17 all members are read-only

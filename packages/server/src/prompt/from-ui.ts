@@ -1,18 +1,4 @@
-import { fromAGUIMessages } from '../conversions/from-agui.js'
-import { isSendable } from '../conversions/to-agui.js'
-import { readResult as readOutcome } from '../machine/tool-calls.js'
-import type { MessagePart, ToolCallPart, ToolResultPart, UIMessage } from '../messages.js'
-import type { Message } from '../protocol/events.js'
-import {
-  getCountersignMetadata,
-  isRecord,
-  omitUndefined,
-  oneOf,
-  parseJson,
-  readCallMetadata,
-  sameJson,
-  setCountersignMetadata,
-} from '../value.js'
+import { fromAGUIMessages, getCountersignMetadata, isRecord, isSendable, type Message, type MessagePart, omitUndefined, oneOf, parseJson, readCallMetadata, readResult as readOutcome, sameJson, setCountersignMetadata, type ToolCallPart, type ToolResultPart, type UIMessage } from '@countersign/core'
 import type {
   AssistantPart,
   PlainPart,

@@ -7,9 +7,9 @@ import {
   parseStreamPart,
   type StreamPart,
   toResponseParts,
-} from '@countersign/core/prompt'
+} from '@countersign/server/prompt'
 import { expect, test } from 'vitest'
-import { args, end, pending, result, runFinished, runStarted, start, text } from './support.js'
+import { args, end, pending, result, runFinished, runStarted, start, text } from '../../core/test/support.js'
 
 function partsOf(events: readonly AGUIEvent[]): StreamPart[] {
   const read = createPartReader()

@@ -1,5 +1,4 @@
-import { CountersignError } from '../errors.js'
-import { isRecord } from '../value.js'
+import { CountersignError, isRecord } from '@countersign/core'
 import type {
   PromptMessage,
   ToolApprovalRequestPart,
@@ -168,7 +167,7 @@ function oneOfWords(words: readonly string[]): string {
 function invalid(path: string, expected: string): CountersignError {
   return new CountersignError(
     'invalid-argument',
-    `${path} must be ${expected}: build parts with the constructors of @countersign/core/prompt.`,
+    `${path} must be ${expected}: build parts with the constructors of @countersign/server/prompt.`,
     { path, expected },
   )
 }

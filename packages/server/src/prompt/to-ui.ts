@@ -1,9 +1,4 @@
-import { fromAGUIMessages } from '../conversions/from-agui.js'
-import { toAGUIMessages } from '../conversions/to-agui.js'
-import { readApproval, readDelivery, readRefusal } from '../machine/approvals.js'
-import type { MessagePart, ToolCallPart, ToolResultPart, UIMessage } from '../messages.js'
-import type { Message } from '../protocol/events.js'
-import { getCountersignMetadata, isRecord, omitUndefined, oneOf, setCountersignMetadata } from '../value.js'
+import { fromAGUIMessages, getCountersignMetadata, isRecord, type Message, type MessagePart, omitUndefined, oneOf, readApproval, readDelivery, readRefusal, setCountersignMetadata, toAGUIMessages, type ToolCallPart, type ToolResultPart, type UIMessage } from '@countersign/core'
 import type {
   AssistantPromptMessage,
   PromptMessage,

@@ -1,12 +1,4 @@
-import {
-  failed,
-  fromResultContent,
-  isSuccess,
-  succeeded,
-  type ToolOutcome,
-  toProviderText,
-  toResultContent,
-} from '@countersign/core'
+import { failed, fromResultContent, isSuccess, succeeded, type ToolOutcome, toProviderText, toResultContent } from '@countersign/server'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 

@@ -18,11 +18,11 @@ import {
   toolMessage,
   toolResult,
   toPromptMessages,
-} from '@countersign/core/prompt'
+} from '@countersign/server/prompt'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { conversation, overTheWire } from './conversation.js'
-import { seed } from './support.js'
+import { conversation, overTheWire } from '../../core/test/conversation.js'
+import { seed } from '../../core/test/support.js'
 
 const call = { type: 'tool-call', id: 'c1', name: 'remove', arguments: '{"path":"/a"}' } as const
 const request = toolApprovalRequest({ approvalId: 'approval_1', toolCallId: 'c1' })

@@ -1,6 +1,5 @@
-import type { DataPart, FilePart, ReasoningPart, SourcePart, TextPart } from '../messages.js'
-import { type ToolOutcome, toResultContent } from '../outcome.js'
-import { omitUndefined } from '../value.js'
+import { type DataPart, type FilePart, omitUndefined, type ReasoningPart, type SourcePart, type TextPart } from '@countersign/core'
+import { type ToolOutcome, toResultContent } from '../tools/outcome.js'
 
 /** A call of a tool. `arguments` is the model's JSON text. */
 export interface PromptToolCall {
