@@ -9,14 +9,14 @@ import {
   type UIMessage,
 } from '@countersign/core'
 import {
-  type ActName,
-  type Acts,
+  type CommandName,
+  type Commands,
   type ApprovalResponse,
   createPerformer,
   disposedError,
   type InterruptResponse,
   type ToolResult,
-} from './acts.js'
+} from './commands.js'
 import { createExpiry } from './expiry.js'
 import { copyJson } from './json.js'
 import type { Observer } from './observation.js'
@@ -24,7 +24,7 @@ import type { ChatClientOptions } from './options.js'
 import type { KeptThread } from './persistence/persistence.js'
 import type { AnswerResult, SendResult } from './results.js'
 import { createRunner, type Runner } from './runner.js'
-import { Session, typed } from './session.js'
+import { Session, unsafeCast } from './session.js'
 
 /** What a person sends: a text, or a text with files. */
 export type SendInput =
@@ -94,7 +94,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
         return disposed || !(underWay || this.#attached || isBusy)
       },
       // `Tabs` has seen to it that the name is that of an act.
-      perform: async (name, value) => this.#perform(name as ActName, value),
+      perform: async (name, value) => this.#perform(name as CommandName, value),
       takeOver: (error) => this.#runner.takeOver(error),
     })
     this.#runner = createRunner(session, this.#kept)
@@ -102,7 +102,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     this.#expiry = createExpiry(
       session.store,
       () => session.now(),
-      (ids) => void this.#act('expire', ids),
+      (ids) => void this.#command('expire', ids),
     )
   }
 
@@ -110,13 +110,13 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   subscribe = (listener: () => void): (() => void) => this.#session.store.subscribe(called(listener))
 
   /** Everything there is to show. The same object until something changes. */
-  getSnapshot = (): ChatSnapshot<Tools> => typed(this.#session.store.getSnapshot())
+  getSnapshot = (): ChatSnapshot<Tools> => unsafeCast(this.#session.store.getSnapshot())
 
   /** The snapshot a server renders and a page hydrates with: that of the beginning. */
-  getServerSnapshot = (): ChatSnapshot<Tools> => typed(this.#initial)
+  getServerSnapshot = (): ChatSnapshot<Tools> => unsafeCast(this.#initial)
 
   /** One message, or `undefined`. */
-  getMessage = (id: string): UIMessage<Tools> | undefined => typed(this.#session.store.getMessage(id))
+  getMessage = (id: string): UIMessage<Tools> | undefined => unsafeCast(this.#session.store.getMessage(id))
 
   /** The ids of all messages in order. The same array while none comes or goes. */
   getMessageIds = (): readonly string[] => this.#session.store.messageIds
@@ -132,13 +132,13 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   sendMessage = async (input: SendInput): Promise<SendResult> => {
     const message = this.#userMessage(input)
     if (message instanceof CountersignError) return { status: 'refused', error: message }
-    return this.#act('send', message)
+    return this.#command('send', message)
   }
 
   /** Takes a queued message back; says whether it was still there. */
   cancelQueued = (id: string): boolean => {
     const found = this.#session.state.queue.some((item) => item.id === id)
-    if (found) void this.#act('cancelQueued', id)
+    if (found) void this.#command('cancelQueued', id)
     return found
   }
 
@@ -147,27 +147,27 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * that carried the answer has ended, or at once where none can go out yet.
    */
   addToolApprovalResponse = (response: ApprovalResponse): Promise<AnswerResult> =>
-    this.#act('answer', record(response))
+    this.#command('answer', record(response))
 
   /** Gives the result of a client tool that the application runs itself. */
-  addToolResult = (result: ToolResult): Promise<AnswerResult> => this.#act('giveResult', record(result))
+  addToolResult = (result: ToolResult): Promise<AnswerResult> => this.#command('giveResult', record(result))
 
   /** Answers a question of the agent that concerns no tool call, or declines to. */
   respondToInterrupt = (response: InterruptResponse): Promise<AnswerResult> =>
-    this.#act('respond', record(response))
+    this.#command('respond', record(response))
 
   /** Ends the open run and holds the queue. Answers that were not sent are kept for the next request. */
-  stop = (): void => void this.#act('stop', undefined)
+  stop = (): void => void this.#command('stop', undefined)
 
   /** Repeats the last failed request from the present state, answers included. Does nothing where nothing failed. */
-  retry = (): Promise<void> => this.#act('retry', undefined)
+  retry = (): Promise<void> => this.#command('retry', undefined)
 
   /** Takes up what a reload interrupted: runs client tools that had not begun, and sends what was answered and not sent. */
-  resume = (): Promise<void> => this.#act('resume', undefined)
+  resume = (): Promise<void> => this.#command('resume', undefined)
 
   /** Drops the last answer (or everything after the user message that `messageId` answers) and asks for it again. */
   regenerate = (from: { readonly messageId?: string } = {}): Promise<SendResult> =>
-    this.#act('regenerate', record(from).messageId)
+    this.#command('regenerate', record(from).messageId)
 
   /** Empties the conversation and voids what is under way. */
   clear = (): void => this.setMessages([])
@@ -177,9 +177,9 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * `invalid-argument` and changes nothing where a message is none.
    */
   setMessages = (messages: readonly UIMessage<Tools>[] | readonly UIMessage[]): void => {
-    checkMessages(typed(messages))
+    checkMessages(unsafeCast(messages))
     this.#kept?.replace()
-    void this.#act('setMessages', typed(messages))
+    void this.#command('setMessages', unsafeCast(messages))
   }
 
   /**
@@ -269,9 +269,9 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   }
 
   /** An act is done here and now, unless the stored conversation is not here yet or another tab leads. */
-  #act<Name extends ActName>(name: Name, value: Parameters<Acts[Name]>[0]): ReturnType<Acts[Name]> {
+  #command<Name extends CommandName>(name: Name, value: Parameters<Commands[Name]>[0]): ReturnType<Commands[Name]> {
     const here = () => this.#perform(name, value)
-    return typed(this.#kept && !this.#runner.disposed ? this.#kept.act(name, value, here) : here())
+    return unsafeCast(this.#kept && !this.#runner.disposed ? this.#kept.act(name, value, here) : here())
   }
 
   #userMessage(input: SendInput): UIMessage | CountersignError {
@@ -296,7 +296,7 @@ const noMessage =
 
 /** What is none holds nothing: an act that gets it finds nothing to do, and says so. */
 function record<T>(value: T): T & Record<string, unknown> {
-  return typed(isRecord(value) ? value : {})
+  return unsafeCast(isRecord(value) ? value : {})
 }
 
 /** A listener that is none would throw at every change, far from whoever gave it. */

@@ -15,7 +15,7 @@ export interface ChatClients<Tools extends ToolMap = ToolMap> {
   /** The client of a thread (the main one where none is named), made with the provider's options and these where there is none yet. */
   get(own: Given<Tools>): ChatClient<Tools>
   /** The same clients with another main one: what a provider turns to when its `client` or `threadId` is another. */
-  turnTo(source: ChatClient<Tools> | Given<Tools>): ChatClients<Tools>
+  switchTo(source: ChatClient<Tools> | Given<Tools>): ChatClients<Tools>
   /** The provider's options are now these. Its clients follow, but for what a page gave itself. */
   setOptions(options: Given<Tools>): void
   /** A page gives its client `own`, and gave it `before`. What it gives no longer is as the provider says. */
@@ -58,7 +58,7 @@ export function createChatClients<Tools extends ToolMap>(
         byThread.set(own.threadId, client)
         return client
       },
-      turnTo: (next) => around(next instanceof ChatClient ? next : find(present(next))),
+      switchTo: (next) => around(next instanceof ChatClient ? next : find(present(next))),
       setOptions(options) {
         const before = base
         base = present(options)

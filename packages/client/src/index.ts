@@ -26,7 +26,7 @@ export {
   type UIMessage,
 } from '@countersign/core'
 export { createActions } from './actions.js'
-export type { ApprovalResponse, InterruptResponse, ToolResult } from './acts.js'
+export type { ApprovalResponse, InterruptResponse, ToolResult } from './commands.js'
 export { type ApprovalQueue, type ApprovalQueueSnapshot, approvalQueue } from './approval-queue.js'
 export {
   type ApprovalArguments,

@@ -36,7 +36,7 @@ export function createLiveChannel<Tools extends ToolMap>(
         if (!runner.isOpen(run)) return wait === FIRST_WAIT_MS ? tooLate(run, call) : undefined
         if (isRefused(cause)) {
           lost.delete(call)
-          return isUnheard(cause) ? giveUp(run, call, cause) : goOn(run, call)
+          return isUnheard(cause) ? giveUp(run, call, cause) : markDelivered(run, call)
         }
         lost.add(call)
       }
@@ -48,11 +48,11 @@ export function createLiveChannel<Tools extends ToolMap>(
   /** Too late to be sure for a run that broke or was stopped: its end has said what is known. */
   function tooLate(run: Run, call: Answered): void {
     void run.done.then((end) => {
-      if (end.type === 'success') goOn(run, call)
+      if (end.type === 'success') markDelivered(run, call)
     })
   }
 
-  function goOn(run: Run, call: Answered): void {
+  function markDelivered(run: Run, call: Answered): void {
     takeBack(run, call)
     runner.check()
   }

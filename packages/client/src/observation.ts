@@ -1,17 +1,17 @@
-import type { AGUIEvent, LocalAct, RunAgentInput } from '@countersign/core'
-import type { ActName, Acts } from './acts.js'
+import type { AGUIEvent, LocalEvent, RunAgentInput } from '@countersign/core'
+import type { CommandName, Commands } from './commands.js'
 import type { RunCursor } from './connections/connection.js'
 
 /** What happens in a client, told before it takes effect. */
 export type Observation =
   /** A person's act, or the clock's (`expire`), done here: what a method of the client was called with. */
   | {
-      readonly [Name in ActName]: {
+      readonly [Name in CommandName]: {
         readonly type: 'act'
         readonly name: Name
-        readonly value: Parameters<Acts[Name]>[0]
+        readonly value: Parameters<Commands[Name]>[0]
       }
-    }[ActName]
+    }[CommandName]
   /** A stream is about to be asked for: a new run by `input`, or the rest of one by its cursor. */
   | {
       readonly type: 'request'
@@ -19,7 +19,7 @@ export type Observation =
       readonly rejoin?: RunCursor | undefined
     }
   /** An event or a local step is about to change the state; those that another tab took are told as well. */
-  | { readonly type: 'step'; readonly step: AGUIEvent | LocalAct }
+  | { readonly type: 'step'; readonly step: AGUIEvent | LocalEvent }
 
 /** See {@link ChatClient.observe}. */
 export type Observer = (what: Observation) => void

@@ -1,8 +1,8 @@
 import {
   type ApprovalErrorCode,
-  type CallCell,
+  type CallDraft,
   type CountersignError,
-  type InterruptCell,
+  type InterruptDraft,
   leavesOpen,
   type RunEnd,
 } from '@countersign/core'
@@ -30,7 +30,7 @@ export type AnswerResult =
   | { readonly status: 'failed'; readonly error: CountersignError }
 
 /** What was answered: an approval, a client tool's result, an interrupt. */
-export type Answered = CallCell | InterruptCell
+export type Answered = CallDraft | InterruptDraft
 
 /** What is known of an answer once the request that carried it has ended; of one that was ended here, if the server has it. */
 export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
@@ -56,7 +56,7 @@ export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
 }
 
 /** Those who gave an answer and want to know what became of it. */
-export function createWaitingRoom() {
+export function createPendingResults() {
   const waiting = new Map<Answered, (result: AnswerResult) => void>()
 
   function tell(answered: Answered, result: AnswerResult): void {

@@ -12,7 +12,7 @@ import {
 import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
 import { Pace } from './pace.js'
 import type { Answered } from './results.js'
-import { type Session, typed } from './session.js'
+import { type Session, unsafeCast } from './session.js'
 
 /** `message`: the person spoke. `continuation`: their answers go out. `retry`: the person asked for it again.
  * `rejoin`: the same, of a run that goes on where its stream broke off. */
@@ -94,7 +94,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
       createEventReader({
         threadId: input.threadId,
         runId: input.runId,
-        onUnknown: (event) => session.callBack(() => session.options.onEvent?.(typed(event))),
+        onUnknown: (event) => session.callBack(() => session.options.onEvent?.(unsafeCast(event))),
         onWarning: ({ message }) => session.warn(message),
       })
     this.done = new Promise((resolve) => {

@@ -1,6 +1,6 @@
 import {
   type AnyClientTool,
-  type CallCell,
+  type CallDraft,
   CountersignError,
   clientCalls,
   executingCalls,
@@ -14,13 +14,13 @@ import { mayLeave, shouldContinue } from './continuation.js'
 import { createLiveChannel } from './live-channel.js'
 import type { KeptThread } from './persistence/persistence.js'
 import { createRequest } from './request.js'
-import { type Answered, type AnswerResult, createWaitingRoom, resultOf } from './results.js'
+import { type Answered, type AnswerResult, createPendingResults, resultOf } from './results.js'
 import { type BrokenRun, type Run, type RunKind, StreamRun } from './run.js'
-import { type Session, typed } from './session.js'
+import { type Session, unsafeCast } from './session.js'
 
 /** A call that is left to this client, and the tool that answers it. */
 interface ToolJob {
-  readonly call: Pick<CallCell, 'id' | 'name' | 'input'>
+  readonly call: Pick<CallDraft, 'id' | 'name' | 'input'>
   readonly tool: AnyClientTool
 }
 
@@ -39,14 +39,14 @@ export type Runner = ReturnType<typeof createRunner>
  */
 export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kept: KeptThread | undefined) {
   const { state, dispatch, store } = session
-  const waiting = createWaitingRoom()
+  const waiting = createPendingResults()
   let run: Run | undefined
   /** A check was refused because a stream was open. The only queue of checks there is. */
   let skipped = false
   /** Grows with everything that voids what is under way. */
   let generation = 0
   /** After a stop nothing goes out until the person acts. */
-  let held = false
+  let paused = false
   let disposed = false
   /** The last run, where its stream broke off and may be taken up again. */
   let broken: BrokenRun | undefined
@@ -59,18 +59,18 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     check,
   })
 
-  function personActs(): void {
-    held = disposed
+  function resetContinuationLimit(): void {
+    paused = disposed
     automatic = 0
   }
 
   /** The one place that decides what happens next. Where a stream is open, one check follows when it has ended well. */
   function check(): void {
     if (run) skipped = true
-    else if (!held && !goOn()) sendQueued()
+    else if (!paused && !continueIfReady()) sendQueued()
   }
 
-  function goOn(): boolean {
+  function continueIfReady(): boolean {
     if (!shouldContinue(state)) return false
     const limit = session.options.maxContinuations ?? 100
     if (automatic >= limit) {
@@ -87,7 +87,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
 
   function sendQueued(): void {
     const [item] = state.queue
-    if (!item || held || !mayGo(item)) return
+    if (!item || paused || !mayGo(item)) return
     store.batch(() => {
       dispatch({ type: 'unqueue', id: item.id })
       say(item.message)
@@ -108,8 +108,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   }
 
   /** The person wants the last request again: its broken run goes on where it can, else it is repeated from the present state. */
-  async function again(): Promise<void> {
-    personActs()
+  async function retryLastRun(): Promise<void> {
+    resetContinuationLimit()
     if (broken) {
       const before = generation
       const end = await open('rejoin', undefined, broken).done
@@ -169,11 +169,11 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     // Whoever voided it decides what follows.
     if (end.type !== 'aborted') {
       if (end.type === 'failed') session.failed(end.error)
-      else session.callBack(() => session.options.onFinish?.(typed(info)))
+      else session.callBack(() => session.options.onFinish?.(unsafeCast(info)))
       runTools(jobs, before)
       // A listener or callback may have acted meanwhile.
-      if (before === generation && !run && !held) {
-        if (!(owed && end.type === 'success' && goOn())) sendQueued()
+      if (before === generation && !run && !paused) {
+        if (!(owed && end.type === 'success' && continueIfReady())) sendQueued()
       }
       tellRest()
     }
@@ -216,7 +216,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   async function runTool({ call, tool }: ToolJob, before: number): Promise<void> {
     // Whoever heard of the end of the run may have stopped the chat, and so may whoever hears of this call.
     if (before !== generation) return
-    session.callBack(() => session.options.onToolCall?.(typed(call)))
+    session.callBack(() => session.options.onToolCall?.(unsafeCast(call)))
     // Stored before it runs, so that no reload runs it a second time.
     const stored = !kept || (await kept.keep())
     if (before !== generation) return
@@ -263,15 +263,15 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       generation,
       openRun: run?.id,
     }),
-    again,
+    retryLastRun,
     mayLeave: mayGo,
     open,
-    personActs,
+    resetContinuationLimit,
     say,
     sendQueued,
 
-    hold(): void {
-      held = true
+    pause(): void {
+      paused = true
     },
 
     dispose(): void {

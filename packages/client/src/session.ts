@@ -6,7 +6,7 @@ import {
   createChatStore,
   type Effect,
   isRecord,
-  type LocalAct,
+  type LocalEvent,
   type ToolMap,
 } from '@countersign/core'
 import { headersByName } from './connections/fetch.js'
@@ -34,7 +34,7 @@ export class Session<Tools extends ToolMap> {
       get threadId() {
         return threadIdOf()
       },
-      messages: typed(initialMessages),
+      messages: unsafeCast(initialMessages),
       applyPatch: options.statePatch,
       moreSteps: options.persistence?.steps,
       schedule: scheduleBy(() => this.options.notify),
@@ -79,7 +79,7 @@ export class Session<Tools extends ToolMap> {
   }
 
   /** Hears of every step taken here, before it is taken. */
-  onStep: ((step: AGUIEvent | LocalAct) => void) | undefined
+  onStep: ((step: AGUIEvent | LocalEvent) => void) | undefined
 
   /** Tells the observers what comes, before it takes effect. Not there while there are none. */
   seen: ((what: Observation) => void) | undefined
@@ -97,7 +97,7 @@ export class Session<Tools extends ToolMap> {
     }
   }
 
-  readonly dispatch = (step: AGUIEvent | LocalAct): void => {
+  readonly dispatch = (step: AGUIEvent | LocalEvent): void => {
     this.onStep?.(step)
     this.seen?.({ type: 'step', step })
     this.store.dispatch(step, this.#onEffect)
@@ -110,7 +110,7 @@ export class Session<Tools extends ToolMap> {
   }
 
   /** Takes steps that were taken elsewhere. */
-  follow(steps: readonly (AGUIEvent | LocalAct)[]): void {
+  follow(steps: readonly (AGUIEvent | LocalEvent)[]): void {
     this.store.batch(() => {
       for (const step of steps) {
         this.seen?.({ type: 'step', step })
@@ -124,7 +124,7 @@ export class Session<Tools extends ToolMap> {
       case 'approval-requested': {
         if (!this.options.onApprovalRequest) return
         const { type: _, ...request } = effect
-        this.options.onApprovalRequest(typed({ ...request, approvalId: request.approval.id }))
+        this.options.onApprovalRequest(unsafeCast({ ...request, approvalId: request.approval.id }))
         return
       }
       case 'unhandled':
@@ -158,7 +158,7 @@ export class Session<Tools extends ToolMap> {
 }
 
 /** What comes over the wire has the types of the tools that the application says the agent has; nothing here can check that. */
-export function typed<T>(value: unknown): T {
+export function unsafeCast<T>(value: unknown): T {
   return value as T
 }
 

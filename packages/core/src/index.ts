@@ -20,7 +20,7 @@ export {
   type JsonReaderStatus,
 } from './json/partial.js'
 export type { ClientFrame, ServerFrame } from './live/frames.js'
-export type { Answer, LocalAct, ToolOutput } from './machine/acts.js'
+export type { Answer, LocalEvent, ToolOutput } from './machine/local-events.js'
 export {
   type Answerable,
   findAnswerable,
@@ -48,19 +48,19 @@ export {
 } from './machine/select.js'
 export {
   type ApplyPatch,
-  type CallCell,
+  type CallDraft,
   type ChatState,
   type ChatStateOptions,
   createChatState,
   type FinishedRun,
-  type InterruptCell,
+  type InterruptDraft,
   type MoreSteps,
   type QueuedMessage,
   type Subagent,
 } from './machine/state.js'
 export { step } from './machine/step.js'
 export { readSubagent } from './machine/subagents.js'
-export { findLeftHere, isLeftHere, readResult } from './machine/tool-calls.js'
+export { findClientCall, canRunOnClient, readResult } from './machine/tool-calls.js'
 export { canMove } from './machine/transitions.js'
 export {
   type ApprovalOption,

@@ -5,7 +5,7 @@ import {
   createChatState,
   executingCalls,
   hasUnsentAnswer,
-  type LocalAct,
+  type LocalEvent,
   readMessages,
   readRecord,
   step,
@@ -38,8 +38,8 @@ import {
   warnings,
 } from './support.js'
 
-const started = (toolCallId: string): LocalAct => ({ type: 'tool-started', toolCallId })
-const output = (toolCallId: string, value: unknown = 'here'): LocalAct => ({
+const started = (toolCallId: string): LocalEvent => ({ type: 'tool-started', toolCallId })
+const output = (toolCallId: string, value: unknown = 'here'): LocalEvent => ({
   type: 'tool-output',
   toolCallId,
   messageId: `out-${toolCallId}`,
@@ -595,7 +595,7 @@ test('client tools: those the run named, else those it left without a result, ne
     unnamed: runFinished(),
     cancelled: runFinished({ outcome: { type: 'cancelled' } }),
   }
-  const idsAfter = (event: Step, close: LocalAct = closed) => {
+  const idsAfter = (event: Step, close: LocalEvent = closed) => {
     const chat = new Chat()
     chat.do(opened(), runStarted(), ...call('c1'), ...call('c2'), ...call('c3'), result('c3'), event, close)
     return clientCalls(chat.state).map(({ id }) => id)

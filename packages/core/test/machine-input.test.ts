@@ -4,7 +4,7 @@ import {
   createChatState,
   findAnswerable,
   isCountersignError,
-  type LocalAct,
+  type LocalEvent,
   type Message,
   readMessages,
   resumeEntries,
@@ -36,7 +36,7 @@ import {
   user,
 } from './support.js'
 
-const failed = (resumable = false): LocalAct => ({
+const failed = (resumable = false): LocalEvent => ({
   type: 'run-closed',
   end: {
     type: 'failed',
@@ -83,7 +83,7 @@ describe('F27 what an application hands in', () => {
       chat.do(says('u1'), ...pending('c1'), opened(), runStarted(), ...text('a2', 'So'))
       const shown = chat.messages
       const before = plain(chat)
-      const act = { type: 'set-messages', messages } as LocalAct
+      const act = { type: 'set-messages', messages } as LocalEvent
       expect(() => chat.do(act)).toThrow(expect.objectContaining({ code: 'invalid-argument' }))
       expect(plain(chat)).toEqual(before)
       expect(chat.messages).toBe(shown)

@@ -5,7 +5,7 @@ import {
   findAnswerable,
   hasUnsentAnswer,
   type Interrupt,
-  type LocalAct,
+  type LocalEvent,
   readMessages,
   resumeEntries,
   step,
@@ -33,11 +33,11 @@ import {
   warnings,
 } from './support.js'
 
-const failedRun: LocalAct = {
+const failedRun: LocalEvent = {
   type: 'run-closed',
   end: { type: 'failed', error: new CountersignError('connection-failed', 'gone') },
 }
-const aborted: LocalAct = { type: 'run-closed', end: { type: 'aborted' } }
+const aborted: LocalEvent = { type: 'run-closed', end: { type: 'aborted' } }
 
 const asks = (...interrupts: Interrupt[]) => runFinished({ outcome: { type: 'interrupt', interrupts } })
 const question: Interrupt = { id: 'int-1', reason: 'confirmation', message: 'Which one?' }
@@ -81,7 +81,7 @@ test('an answer given while the stream is open is not part of what its end retur
 })
 
 test('the output of a client tool goes again only if its request was not acknowledged', () => {
-  const outputs: LocalAct = { type: 'tool-output', toolCallId: 'c1', messageId: 'm1', output: 1 }
+  const outputs: LocalEvent = { type: 'tool-output', toolCallId: 'c1', messageId: 'm1', output: 1 }
   const chat = new Chat()
   chat.do(...call('c1'), { type: 'tool-started', toolCallId: 'c1' }, outputs)
   expect(hasUnsentAnswer(chat.state)).toBe(true)
@@ -180,7 +180,7 @@ test('what a broken run had taken along is not returned to a conversation that w
 
 test('queue: messages wait in order; speaking again releases what one sees', () => {
   const chat = new Chat()
-  const item = (id: string, ...visible: string[]): LocalAct => ({
+  const item = (id: string, ...visible: string[]): LocalEvent => ({
     type: 'queue',
     item: { id, message: user(id), visible },
   })

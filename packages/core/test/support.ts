@@ -6,7 +6,7 @@ import {
   type Effect,
   type EventOf,
   type EventType,
-  type LocalAct,
+  type LocalEvent,
   type MessagePart,
   mirrorSteps,
   readMessages,
@@ -20,7 +20,7 @@ import {
 
 export const seed = 20_261_121
 
-export type Step = AGUIEvent | LocalAct
+export type Step = AGUIEvent | LocalEvent
 
 /** A conversation that is driven step by step, without a client. */
 export class Chat {
@@ -103,9 +103,9 @@ export const runFinished = (more: Partial<Fields<'RUN_FINISHED'>> = {}): AGUIEve
   ...more,
 })
 
-export const opened = (runId = 'run-1'): LocalAct => ({ type: 'run-opened', runId })
+export const opened = (runId = 'run-1'): LocalEvent => ({ type: 'run-opened', runId })
 
-export const closed: LocalAct = { type: 'run-closed', end: { type: 'success' } }
+export const closed: LocalEvent = { type: 'run-closed', end: { type: 'success' } }
 
 export const user = (id: string, text = 'Hello', more: Partial<UIMessage> = {}): UIMessage => ({
   id,
@@ -114,7 +114,7 @@ export const user = (id: string, text = 'Hello', more: Partial<UIMessage> = {}):
   ...more,
 })
 
-export const says = (id: string, text?: string): LocalAct => ({
+export const says = (id: string, text?: string): LocalEvent => ({
   type: 'user-message',
   message: user(id, text),
 })
@@ -201,8 +201,8 @@ export const ask = (
 export const answer = (
   approvalId: string,
   approved = true,
-  more: Partial<Extract<LocalAct, { type: 'answer' }>> = {},
-): LocalAct => ({ type: 'answer', approvalId, approved, ...more })
+  more: Partial<Extract<LocalEvent, { type: 'answer' }>> = {},
+): LocalEvent => ({ type: 'answer', approvalId, approved, ...more })
 
 /** A call that waits for the person. */
 export const pending = (id: string, approval: Record<string, unknown> = {}): readonly AGUIEvent[] => [

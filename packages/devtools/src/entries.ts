@@ -1,15 +1,15 @@
 import type { Observation } from '@countersign/client'
-import type { AGUIEvent, LocalAct } from '@countersign/core'
+import type { AGUIEvent, LocalEvent } from '@countersign/core'
 import { type RecordedEnd, type TimelineEntry, toRecorded } from './form.js'
 import { printAct, printStep } from './print.js'
 
 /** AG-UI's types are in capitals, those of local steps are not. */
-export function isEvent(step: AGUIEvent | LocalAct): step is AGUIEvent {
+export function isEvent(step: AGUIEvent | LocalEvent): step is AGUIEvent {
   return /^[A-Z]/.test(step.type)
 }
 
 /** What is noted of a step. */
-export function stepEntry(step: AGUIEvent | LocalAct, run: number): TimelineEntry {
+export function stepEntry(step: AGUIEvent | LocalEvent, run: number): TimelineEntry {
   if (isEvent(step)) return { kind: 'event', run, event: step }
   const recorded = toRecorded(step)
   if (recorded.type === 'run-closed') return { kind: 'closed', run, how: howOf(recorded.end), step: recorded }

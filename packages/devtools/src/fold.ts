@@ -4,8 +4,8 @@ import {
   type ChatSnapshot,
   type ChatStore,
   createChatStore,
-  type InterruptCell,
-  type LocalAct,
+  type InterruptDraft,
+  type LocalEvent,
   mirrorSteps,
   readMirror,
   restoreSteps,
@@ -42,7 +42,7 @@ export function recordOf({
   queue = [],
   state,
 }: Pick<ChatSnapshot, 'messages'> & Partial<ChatSnapshot>): ThreadRecord {
-  const open = (interrupt: InterruptCell['interrupt']) => ({ interrupt, response: undefined, sent: false })
+  const open = (interrupt: InterruptDraft['interrupt']) => ({ interrupt, response: undefined, sent: false })
   return {
     version: 1,
     messages,
@@ -55,7 +55,7 @@ export function recordOf({
 }
 
 /** The step of the machine that an entry is, if it is one. */
-export function stepOf(entry: TimelineEntry): AGUIEvent | LocalAct | undefined {
+export function stepOf(entry: TimelineEntry): AGUIEvent | LocalEvent | undefined {
   switch (entry.kind) {
     case 'event':
       // What the machine does not know it leaves out.

@@ -5,7 +5,7 @@ import {
   type ErrorCode,
   isRecord,
   isThreadRecord,
-  type LocalAct,
+  type LocalEvent,
   type RunAgentInput,
   type RunEnd,
   type ThreadRecord,
@@ -31,7 +31,7 @@ export type RecordedEnd =
 
 /** A local step of the machine, as plain JSON. */
 export type RecordedStep =
-  | Exclude<LocalAct, { readonly type: 'run-closed' | 'failed' }>
+  | Exclude<LocalEvent, { readonly type: 'run-closed' | 'failed' }>
   | { readonly type: 'run-closed'; readonly end: RecordedEnd }
   | { readonly type: 'failed'; readonly error: RecordedError }
 
@@ -88,7 +88,7 @@ export interface Recording {
 }
 
 /** A local step without its classes. */
-export function toRecorded(step: LocalAct): RecordedStep {
+export function toRecorded(step: LocalEvent): RecordedStep {
   switch (step.type) {
     case 'run-closed':
       return { type: step.type, end: recordedEnd(step.end) }
@@ -100,7 +100,7 @@ export function toRecorded(step: LocalAct): RecordedStep {
 }
 
 /** The step as the machine takes it. */
-export function toStep(step: RecordedStep): LocalAct {
+export function toStep(step: RecordedStep): LocalEvent {
   switch (step.type) {
     case 'run-closed': {
       const { end } = step

@@ -3,7 +3,7 @@ import {
   type AGUIEvent,
   type ChatStore,
   CountersignError,
-  type LocalAct,
+  type LocalEvent,
   readRecord,
 } from '@countersign/core'
 import { actEntry, isEvent, stepEntry } from './entries.js'
@@ -156,7 +156,7 @@ export function record(
     }
   }
 
-  function seeStep(step: AGUIEvent | LocalAct): void {
+  function seeStep(step: AGUIEvent | LocalEvent): void {
     if (!isEvent(step) && (step.type === 'restore' || step.type === 'mirror')) {
       const store = copyStore(base)
       store.dispatch(step)

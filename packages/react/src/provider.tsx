@@ -26,7 +26,7 @@ export function ChatProvider<Tools extends ToolMap = ToolMap>(props: ChatProvide
   const threadId = options?.threadId
   const [found, refind] = useState(() => ({ client, threadId, clients: createChatClients<Tools>(source) }))
   const stale = found.client !== client || found.threadId !== threadId
-  const current = stale ? { client, threadId, clients: found.clients.turnTo(source) } : found
+  const current = stale ? { client, threadId, clients: found.clients.switchTo(source) } : found
   if (stale) refind(current)
   useInsertionEffect(() => current.clients.setOptions(options ?? {}))
   return createElement(ClientsContext.Provider, { value: current.clients }, children)

@@ -45,7 +45,7 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
   const { threadId } = own
   const find = (mine?: ChatClients<Tools>) => {
     const other = shared ? createChatClients<Tools>(shared) : provided
-    const clients = other ?? mine?.turnTo(own) ?? createChatClients<Tools>(own)
+    const clients = other ?? mine?.switchTo(own) ?? createChatClients<Tools>(own)
     return { provided, shared, threadId, clients, mine: other ? mine : clients, client: clients.get(own) }
   }
   // A client holds nothing until it is used, so one that is found in a render that comes to nothing needs no end.

@@ -339,7 +339,7 @@ test('a render that comes to nothing attaches and sends nothing, and leaves the 
   const never = new Promise<void>(() => {})
   const attached = vi.fn()
   const seen = new Set<ChatClient>()
-  let turnTo: (threadId: string) => void = () => {}
+  let switchTo: (threadId: string) => void = () => {}
   function Chat({ threadId }: { threadId: string }) {
     const { client } = useChat({ connection, notify, threadId })
     if (threadId === 'b') {
@@ -351,7 +351,7 @@ test('a render that comes to nothing attaches and sends nothing, and leaves the 
   }
   function App() {
     const [threadId, setThreadId] = useState('a')
-    turnTo = setThreadId
+    switchTo = setThreadId
     return (
       <Suspense>
         <Chat threadId={threadId} />
@@ -359,7 +359,7 @@ test('a render that comes to nothing attaches and sends nothing, and leaves the 
     )
   }
   render(<App />)
-  await after(() => startTransition(() => turnTo('b')))
+  await after(() => startTransition(() => switchTo('b')))
   expect(seen.size).toBeGreaterThan(0)
   expect(shown('thread')).toBe('a')
   expect(attached).not.toHaveBeenCalled()

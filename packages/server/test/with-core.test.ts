@@ -2,7 +2,7 @@ import {
   type AGUIEvent,
   clientTool,
   createChatState,
-  type LocalAct,
+  type LocalEvent,
   type RunAgentInput,
   readMessages,
   readPendingApprovals,
@@ -20,7 +20,7 @@ function chat(agent: Agent, given: { readonly context?: Record<string, unknown> 
   const state = createChatState()
   const warnings: string[] = []
   let count = 0
-  const act = (event: AGUIEvent | LocalAct) => {
+  const act = (event: AGUIEvent | LocalEvent) => {
     for (const effect of step(state, event)) if (effect.type === 'warning') warnings.push(effect.message)
   }
   const run = async () => {

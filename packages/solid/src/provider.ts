@@ -35,7 +35,7 @@ export function ChatProvider<Tools extends ToolMap = ToolMap>(props: ChatProvide
   const clients = createMemo<ChatClients<Tools>>((found) => {
     threadId()
     const source = client() ?? untrack(() => props.options) ?? {}
-    return untrack(() => (found ? found.turnTo(source) : createChatClients(source)))
+    return untrack(() => (found ? found.switchTo(source) : createChatClients(source)))
   })
   createRenderEffect(() => clients().setOptions(props.options ?? {}))
   return createComponent(ClientsContext.Provider, {

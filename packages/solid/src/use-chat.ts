@@ -78,7 +78,7 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
     const registry = given ? undefined : provided?.()
     return untrack(() => {
       const other = given ? createChatClients<Tools>(given) : registry
-      const clients = other ?? mine?.turnTo(own()) ?? createChatClients<Tools>(own())
+      const clients = other ?? mine?.switchTo(own()) ?? createChatClients<Tools>(own())
       if (!other) mine = clients
       return { registry, clients, client: clients.get(own()) }
     })

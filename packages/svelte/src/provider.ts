@@ -57,7 +57,7 @@ export function createOwn<Tools extends ToolMap>(options: Given<Tools>): Own<Too
     const { client, ...own } = read()
     if (last && last.client === client && last.threadId === own.threadId) return last.clients
     const source = client ?? own
-    const clients = last ? last.clients.turnTo(source) : createChatClients(source)
+    const clients = last ? last.clients.switchTo(source) : createChatClients(source)
     last = { client, threadId: own.threadId, clients }
     return clients
   }

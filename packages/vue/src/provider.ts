@@ -43,7 +43,7 @@ export function provideChat<Tools extends ToolMap = ToolMap>(
     const { threadId } = options
     if (!last || last.shared !== shared || last.threadId !== threadId) {
       const chat = shared ?? options
-      last = { shared, threadId, clients: last?.clients.turnTo(chat) ?? createChatClients<Tools>(chat) }
+      last = { shared, threadId, clients: last?.clients.switchTo(chat) ?? createChatClients<Tools>(chat) }
     }
     last.clients.setOptions(options)
     return last.clients

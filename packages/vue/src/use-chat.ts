@@ -65,7 +65,7 @@ export function useFoundClient<Tools extends ToolMap = ToolMap>(
     const isSame = found?.from === from && found?.shared === shared && found?.own.threadId === own.threadId
     const same = isSame ? found : undefined
     const other = same?.clients ?? (shared ? createChatClients<Tools>(shared) : from)
-    const clients = other ?? mine?.turnTo(own) ?? createChatClients<Tools>(own)
+    const clients = other ?? mine?.switchTo(own) ?? createChatClients<Tools>(own)
     if (!other) mine = clients
     const client = same?.client ?? clients.get(own)
     if (from) from.follow(client, own, found?.client === client ? found.own : {})

@@ -3,7 +3,7 @@ import type {
   ChatState,
   ChatStore,
   CountersignError,
-  LocalAct,
+  LocalEvent,
   MoreSteps,
   ThreadRecord,
 } from '@countersign/core'
@@ -61,7 +61,7 @@ export interface KeptThread {
   leaveIfUnused(): void
 }
 
-type Step = AGUIEvent | LocalAct
+type Step = AGUIEvent | LocalEvent
 
 /** The conversation that is kept. */
 export interface KeptSession {
@@ -69,7 +69,7 @@ export interface KeptSession {
   readonly state: ChatState
   readonly store: Pick<ChatStore, 'subscribe'>
   readonly options: { readonly tabs?: Tabs | undefined }
-  readonly dispatch: (act: LocalAct) => void
+  readonly dispatch: (act: LocalEvent) => void
   /** Hears of every step taken here, before it is taken. */
   onStep: ((step: Step) => void) | undefined
   /** Takes steps that were taken elsewhere. */

@@ -8,7 +8,7 @@ export class Thread implements KeptThread {
   readonly #session: KeptSession
   readonly #host: ThreadHost
   readonly #keeper: Keeper
-  /** Acts that are not over. */
+  /** Commands that are not over. */
   #underWay = 0
   /** Those of them that wait for the conversation to be here; a later one may not overtake them. */
   #waiting = 0

@@ -1,4 +1,4 @@
-import type { AGUIEvent, CountersignError, LocalAct, MirrorState } from '@countersign/core'
+import type { AGUIEvent, CountersignError, LocalEvent, MirrorState } from '@countersign/core'
 
 /** How several tabs show one conversation: `tabs()` of `@countersign/client/tabs`. */
 export interface Tabs {
@@ -14,7 +14,7 @@ export interface TabLink {
   /** Has the leading tab perform an act; resolves to its result, or to an error where that tab does not begin it in time. Never rejects. */
   forward(act: string, value: unknown): Promise<unknown>
   /** A step is taken here; the other tabs take it too. */
-  stepped(step: AGUIEvent | LocalAct): void
+  stepped(step: AGUIEvent | LocalEvent): void
   leave(): void
 }
 
@@ -26,7 +26,7 @@ export interface TabHost {
   /** Shows another tab's state instead of its own. */
   mirror(state: MirrorState): void
   /** Takes the steps that the leading tab took. */
-  follow(steps: readonly (AGUIEvent | LocalAct)[]): void
+  follow(steps: readonly (AGUIEvent | LocalEvent)[]): void
   /** Performs an act that a person made in another tab. */
   perform(act: string, value: unknown): Promise<unknown>
   /** No other tab has shown this one what there is: it loads what is stored. */

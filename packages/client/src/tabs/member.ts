@@ -100,12 +100,12 @@ export function joinTabs(
     const isNew = role.as !== 'follower' || role.leader !== message.from
     role = { as: 'follower', leader: message.from, at: message.at }
     host.mirror(message.state)
-    if (isNew) turnTo(new Set(message.taken))
+    if (isNew) switchTo(new Set(message.taken))
     becomeReady()
   }
 
   /** Another tab leads: what the last one had begun is broken, what it had not is asked for again. */
-  function turnTo(begun: ReadonlySet<string>): void {
+  function switchTo(begun: ReadonlySet<string>): void {
     for (const id of taken) if (!begun.has(id)) finish(id, closedResult())
     for (const id of begun) taken.add(id)
     for (const [id, asked] of forwarded) if (!taken.has(id)) ask(id, asked)

@@ -3,13 +3,13 @@ import {
   CountersignError,
   isCountersignError,
   isRecord,
-  type LocalAct,
+  type LocalEvent,
   type MirrorState,
 } from '@countersign/core'
 import { type Check, count, list, optional, shape, text } from './checks.js'
 import { isAct, isMirror, isStep } from './forms.js'
 
-export type Step = AGUIEvent | LocalAct
+export type Step = AGUIEvent | LocalEvent
 
 /** What tabs tell one another. `from` is the tab that speaks. */
 export type Post =

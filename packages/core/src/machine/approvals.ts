@@ -2,10 +2,10 @@ import type { ApprovalErrorCode } from '../errors.js'
 import { type Delivery, isTerminal, type ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { changed, frozen, isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, sameJson, asString } from '../value.js'
-import { findCall, isReleased, moveCall, takeRepeat, touch } from './cells.js'
+import { findCall, isReleased, moveCall, takeRepeat, touch } from './drafts.js'
 import type { Outcome, StepTable } from './effects.js'
 import { setResponse } from './interrupts.js'
-import type { CallCell, ChatState } from './state.js'
+import type { CallDraft, ChatState } from './state.js'
 
 /** A request for approval as read from the wire: an event, an interrupt or a snapshot. */
 interface AskedApproval {
@@ -43,7 +43,7 @@ export const approvalSteps = {
   'answer-returned': (state, { approvalId }) => moveAnswer(state, approvalId, false),
   close(state, { ids, because }) {
     const problem = because === 'expired' ? ('approval-expired' as const) : undefined
-    const closed = new Set<CallCell>()
+    const closed = new Set<CallDraft>()
     // From the end, since removing from the front of a long list is slow.
     for (let at = ids.length - 1; at >= 0; at--) {
       const call = state.approvals.get(ids[at] ?? '')
@@ -59,9 +59,9 @@ export const approvalSteps = {
     return undefined
   },
   respond(state, { interruptId, response }) {
-    const cell = state.interrupts.get(interruptId)
-    if (!cell) return 'unknown-id'
-    setResponse(state, cell, response)
+    const draft = state.interrupts.get(interruptId)
+    if (!draft) return 'unknown-id'
+    setResponse(state, draft, response)
     return undefined
   },
 } satisfies Partial<StepTable>
@@ -171,7 +171,7 @@ export function askApproval(
   if (holder) state.unsent.delete(holder)
   if (differs(call, asked)) return markChanged(state, call)
   const { input } = call
-  const mayMeanAnother = (other: CallCell) => isUnasked(other) && !sameJson(other.input, input)
+  const mayMeanAnother = (other: CallDraft) => isUnasked(other) && !sameJson(other.input, input)
   if (!asked.input && findCall(state, call.id, mayMeanAnother)) doubt(state, call)
   else clearDoubt(state, call)
   return [
@@ -190,12 +190,12 @@ export function askApproval(
  * The call that a question is about. Where several have its id: the one that has the question already, the first that has none and is what
  * the question says it is, else the last.
  */
-function callAskedAbout(state: ChatState, asked: AskedApproval): CallCell | undefined {
+function callAskedAbout(state: ChatState, asked: AskedApproval): CallDraft | undefined {
   const { toolCallId: id, approval } = asked
   const holder = state.approvals.get(approval.id)
   if (holder?.id === id && !isTerminal(holder.state)) return holder
   const latest = state.calls.get(id)
-  const isMeant = (call: CallCell) => isUnasked(call) && !differs(call, asked)
+  const isMeant = (call: CallDraft) => isUnasked(call) && !differs(call, asked)
   return (
     findCall(state, id, isMeant, true) ??
     findCall(state, id, isUnasked) ??
@@ -205,19 +205,19 @@ function callAskedAbout(state: ChatState, asked: AskedApproval): CallCell | unde
   )
 }
 
-function isUnasked({ state, approval, interrupted }: CallCell): boolean {
+function isUnasked({ state, approval, interrupted }: CallDraft): boolean {
   return state === 'input-complete' && !approval && !interrupted
 }
 
 /** A question that may be about a later call with the same id cannot be answered, until that one has a question or an outcome of its own. */
-export function doubt(state: ChatState, call: CallCell): Outcome {
+export function doubt(state: ChatState, call: CallDraft): Outcome {
   const { doubted } = call
   const outcome = markChanged(state, call)
   call.doubted = doubted || outcome !== undefined
   return outcome
 }
 
-export function clearDoubt(state: ChatState, { id }: CallCell): void {
+export function clearDoubt(state: ChatState, { id }: CallDraft): void {
   for (;;) {
     const call = findCall(state, id, ({ doubted }) => doubted)
     if (!call?.approval) return
@@ -235,7 +235,7 @@ export function withoutProblem({ problem: _, ...approval }: ToolCallApproval): T
  * The same request a second time (event and interrupt, a reconnect). What the person was shown is frozen: a request that differs
  * cannot be answered any more, instead of being swapped under the person's hand.
  */
-function isRepeated(call: CallCell, before: ToolCallApproval, asked: AskedApproval): boolean {
+function isRepeated(call: CallDraft, before: ToolCallApproval, asked: AskedApproval): boolean {
   const after = asked.approval
   return (
     before.id === after.id &&
@@ -251,7 +251,7 @@ function agrees(before: unknown, after: unknown): boolean {
   return before === undefined || after === undefined || sameJson(before, after)
 }
 
-function differs(call: CallCell, { toolName = call.name, input, approval }: AskedApproval): boolean {
+function differs(call: CallDraft, { toolName = call.name, input, approval }: AskedApproval): boolean {
   return (
     toolName !== call.name ||
     !agrees(call.token, approval.token) ||
@@ -260,7 +260,7 @@ function differs(call: CallCell, { toolName = call.name, input, approval }: Aske
 }
 
 /** Makes a pending request unanswerable, because what it asks is no longer what was shown. */
-function markChanged(state: ChatState, call: CallCell): Outcome {
+function markChanged(state: ChatState, call: CallDraft): Outcome {
   call.doubted = false
   if (call.state !== 'approval-requested' || call.approval?.problem) return undefined
   setApproval(state, call, { problem: 'approval-changed' })
@@ -268,7 +268,7 @@ function markChanged(state: ChatState, call: CallCell): Outcome {
   return [{ type: 'warning', code: 'illegal-step', message }]
 }
 
-export function setApproval(state: ChatState, call: CallCell, change: Partial<ToolCallApproval>): void {
+export function setApproval(state: ChatState, call: CallDraft, change: Partial<ToolCallApproval>): void {
   if (!call.approval) return
   call.approval = changed(call.approval, change)
   touch(state, call)
@@ -330,7 +330,7 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
 }
 
 /** Takes the answer of a call back; says whether there was one. */
-function reopen(state: ChatState, call: CallCell): boolean {
+function reopen(state: ChatState, call: CallDraft): boolean {
   if (!call.approval || !moveCall(state, call, 'approval-requested')) return false
   const { approved, reason, scope, input, delivery, ...asked } = call.approval
   call.approval = asked
@@ -345,7 +345,7 @@ function mayHaveRun(problem: ApprovalErrorCode): boolean {
 
 /** Whether an answer may be given now, and if not, why. A closed request tells its reason. */
 export type Answerable =
-  | { readonly status: 'open'; readonly call: CallCell; readonly approval: ToolCallApproval }
+  | { readonly status: 'open'; readonly call: CallDraft; readonly approval: ToolCallApproval }
   | { readonly status: 'not-found' | 'already-answered' }
   | { readonly status: 'closed'; readonly reason: string }
 

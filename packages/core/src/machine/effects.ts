@@ -1,10 +1,10 @@
 import type { ToolCallApproval } from '../messages.js'
 import type { AGUIEvent } from '../protocol/events.js'
-import type { LocalAct } from './acts.js'
+import type { LocalEvent } from './local-events.js'
 import type { ChatState } from './state.js'
 
 /** What the machine takes: an event of a stream, or something that happens here. */
-export type Step = AGUIEvent | LocalAct
+export type Step = AGUIEvent | LocalEvent
 
 /** What a step asks its caller to do, after listeners were told of the new state. */
 export type Effect =

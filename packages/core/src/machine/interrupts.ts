@@ -2,7 +2,7 @@ import type { ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { asString, getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
 import type { Outcome } from './effects.js'
-import type { ChatState, InterruptCell } from './state.js'
+import type { ChatState, InterruptDraft } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
 /** Questions that concern no tool call: how they are asked, answered and closed. */
@@ -13,13 +13,13 @@ const MOST_OPEN = 1000
 /** Answers one; the first answer wins here too. */
 export function setResponse(
   state: ChatState,
-  cell: InterruptCell | undefined,
-  response: NonNullable<InterruptCell['response']>,
+  draft: InterruptDraft | undefined,
+  response: NonNullable<InterruptDraft['response']>,
 ): void {
-  if (!cell || cell.response) return
-  cell.response = response
-  state.unsent.add(cell)
-  state.owed = 'change'
+  if (!draft || draft.response) return
+  draft.response = response
+  state.unsent.add(draft)
+  state.pendingNotification = 'change'
 }
 
 /** The call that a question is about is gone: the server is told that nobody will answer. */
@@ -31,8 +31,8 @@ export function withdraw(state: ChatState, { id, token }: ToolCallApproval): voi
 
 /** An interrupt of a run that has ended. One that was answered and is asked again wants another answer. */
 export function askInterrupt(state: ChatState, interrupt: Interrupt): void {
-  const cell = state.interrupts.get(interrupt.id)
-  if (!cell || cell.sent) put(state, { interrupt, liveIn: undefined })
+  const draft = state.interrupts.get(interrupt.id)
+  if (!draft || draft.sent) put(state, { interrupt, liveIn: undefined })
 }
 
 /**
@@ -56,15 +56,15 @@ export function askLiveInterrupt(state: ChatState, value: unknown): Outcome {
 
 /** `CUSTOM interrupt-closed`: nobody waits for the answer any more, or it has been taken. */
 export function closeLiveInterrupt(state: ChatState, value: unknown): Outcome {
-  const cell = state.interrupts.get(asString(isRecord(value) ? value.id : undefined) ?? '')
-  if (cell?.liveIn === undefined) return 'unknown-id'
-  drop(state, cell)
+  const draft = state.interrupts.get(asString(isRecord(value) ? value.id : undefined) ?? '')
+  if (draft?.liveIn === undefined) return 'unknown-id'
+  drop(state, draft)
   return undefined
 }
 
 /** The run that asked is over, and its questions with it. */
 export function closeLiveInterrupts(state: ChatState): void {
-  for (const cell of state.interrupts.values()) if (cell.liveIn !== undefined) drop(state, cell)
+  for (const draft of state.interrupts.values()) if (draft.liveIn !== undefined) drop(state, draft)
 }
 
 /** The stream broke and may go on: nobody knows whether an answer arrived, and a server takes the same one twice as once. */
@@ -73,13 +73,13 @@ export function reopenLiveInterrupts(state: ChatState): void {
     if (liveIn !== undefined && response) put(state, { interrupt, liveIn })
 }
 
-function put(state: ChatState, question: Pick<InterruptCell, 'interrupt' | 'liveIn'>): void {
+function put(state: ChatState, question: Pick<InterruptDraft, 'interrupt' | 'liveIn'>): void {
   const { id } = question.interrupt
   const before = state.interrupts.get(id)
   if (before) state.unsent.delete(before)
   const interrupt = attributed(state, question.interrupt)
   state.interrupts.set(id, { kind: 'interrupt', response: undefined, sent: false, ...question, interrupt })
-  state.owed = 'change'
+  state.pendingNotification = 'change'
 }
 
 /** Who asks, by name, as on what a subagent says. */
@@ -88,10 +88,10 @@ function attributed(state: ChatState, interrupt: Interrupt): Interrupt {
   return asker ? { ...interrupt, metadata: { ...interrupt.metadata, ...asker } } : interrupt
 }
 
-function drop(state: ChatState, cell: InterruptCell): void {
-  state.interrupts.delete(cell.interrupt.id)
-  state.unsent.delete(cell)
-  state.owed = 'change'
+function drop(state: ChatState, draft: InterruptDraft): void {
+  state.interrupts.delete(draft.interrupt.id)
+  state.unsent.delete(draft)
+  state.pendingNotification = 'change'
 }
 
 /** No stream check reads the value of a CUSTOM event, so it is read here. */

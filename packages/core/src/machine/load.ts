@@ -1,10 +1,10 @@
 import { CountersignError } from '../errors.js'
 import { isTerminal, isUndelivered, type ToolCallPart, type UIMessage } from '../messages.js'
 import { isRecord } from '../value.js'
-import { addCall, addDone, addMessage } from './cells.js'
+import { addCall, addDone, addMessage } from './drafts.js'
 import { protectedCall, setPublished } from './read.js'
 import { incomplete } from './runs.js'
-import type { CallCell, ChatState, MessageCell } from './state.js'
+import type { CallDraft, ChatState, MessageDraft } from './state.js'
 import { answerHere } from './tool-calls.js'
 import { isToolCallState } from './transitions.js'
 
@@ -77,14 +77,14 @@ export function loadMessages(state: ChatState, messages: readonly UIMessage[]): 
  * Nothing runs and nothing is sent because of it; an answer that was under way when it was stored is in doubt.
  */
 export function loadMessage(state: ChatState, message: UIMessage, settle = settleLoaded): void {
-  const cell = addMessage(state, message)
+  const draft = addMessage(state, message)
   let changed = false
-  const interrupted: CallCell[] = []
+  const interrupted: CallDraft[] = []
   for (const part of message.parts) {
-    if (part.type !== 'tool-call') addDone(state, cell, part)
+    if (part.type !== 'tool-call') addDone(state, draft, part)
     else {
       const settled = settle(part)
-      const call = loadCall(state, cell, settled)
+      const call = loadCall(state, draft, settled)
       changed ||= settled !== part
       if (settled !== part && part.state === 'executing') interrupted.push(call)
     }
@@ -94,10 +94,10 @@ export function loadMessage(state: ChatState, message: UIMessage, settle = settl
     if (call.error) answerHere(state, call, `${call.id}-interrupted`, { error: call.error })
   }
   if (changed) return
-  setPublished(cell, message)
+  setPublished(draft, message)
 }
 
-export function loadCall(state: ChatState, owner: MessageCell, part: ToolCallPart): CallCell {
+export function loadCall(state: ChatState, owner: MessageDraft, part: ToolCallPart): CallDraft {
   const {
     id,
     name,

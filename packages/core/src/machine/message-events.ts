@@ -11,13 +11,13 @@ import {
   renameMessage,
   touch,
   touchMessage,
-} from './cells.js'
+} from './drafts.js'
 import type { Outcome, StepTable } from './effects.js'
 import { checkMessages } from './load.js'
 import { merge, mergeOurs, mergeSeal, withMember } from './owned.js'
 import { patched } from './patch.js'
 import { sealOf } from './seal.js'
-import type { ChatState, MessageCell, ReasoningCell } from './state.js'
+import type { ChatState, MessageDraft, ReasoningDraft } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
 
 /** Says whose it is, where it is not the agent's own. */
@@ -30,8 +30,8 @@ export const messageSteps = {
   'user-message'(state, { message }) {
     checkMessages([message])
     if (state.messages.has(message.id)) return 'illegal-step'
-    const cell = addMessage(state, message)
-    for (const part of message.parts) addDone(state, cell, { ...part })
+    const draft = addMessage(state, message)
+    for (const part of message.parts) addDone(state, draft, { ...part })
     return undefined
   },
   TEXT_MESSAGE_START(state, event) {
@@ -39,31 +39,31 @@ export const messageSteps = {
     const present = meant(state, id)
     // AG-UI: nothing turns an activity into a text. One of an earlier turn only has the same number.
     if (present?.turn === state.turn && isActivity(present)) return 'illegal-step'
-    const cell = messageFor(state, id, event, role === 'developer' ? 'system' : role)
-    cell.streaming = true
+    const draft = messageFor(state, id, event, role === 'developer' ? 'system' : role)
+    draft.streaming = true
     if (name !== undefined || role === 'developer') {
       const speaker = omitUndefined({ name, role: role === 'developer' ? role : undefined })
-      cell.metadata = mergeOurs(state, cell.metadata, { countersign: speaker })
+      draft.metadata = mergeOurs(state, draft.metadata, { countersign: speaker })
     }
-    describe(state, cell, event)
+    describe(state, draft, event)
     return undefined
   },
   TEXT_MESSAGE_CONTENT(state, event) {
     const { messageId, delta } = event
-    const cell = meant(state, messageId)
-    if (!cell?.streaming) return cell ? 'illegal-step' : 'unknown-id'
-    describe(state, cell, event)
+    const draft = meant(state, messageId)
+    if (!draft?.streaming) return draft ? 'illegal-step' : 'unknown-id'
+    describe(state, draft, event)
     if (delta === '') return undefined
-    cell.text ??= addText(state, cell, '')
-    cell.text.text += delta
-    grow(state, cell.text)
+    draft.text ??= addText(state, draft, '')
+    draft.text.text += delta
+    grow(state, draft.text)
     return undefined
   },
   TEXT_MESSAGE_END(state, event) {
-    const cell = meant(state, event.messageId)
-    if (!cell?.streaming) return cell ? 'illegal-step' : 'unknown-id'
-    cell.streaming = false
-    describe(state, cell, event)
+    const draft = meant(state, event.messageId)
+    if (!draft?.streaming) return draft ? 'illegal-step' : 'unknown-id'
+    draft.streaming = false
+    describe(state, draft, event)
     return undefined
   },
   /** Reasoning belongs to the message it names, else to the assistant message that follows it. */
@@ -76,18 +76,18 @@ export const messageSteps = {
     return undefined
   },
   REASONING_MESSAGE_CONTENT(state, { messageId, delta, metadata }) {
-    const cell = state.reasoning.get(messageId)
-    if (!cell) return 'unknown-id'
-    if (metadata) describeReasoning(state, cell, metadata)
+    const draft = state.reasoning.get(messageId)
+    if (!draft) return 'unknown-id'
+    if (metadata) describeReasoning(state, draft, metadata)
     if (delta === '') return undefined
-    cell.text += delta
-    grow(state, cell)
+    draft.text += delta
+    grow(state, draft)
     return undefined
   },
   REASONING_MESSAGE_END(state, { messageId, metadata }) {
-    const cell = state.reasoning.get(messageId)
-    if (!cell) return 'unknown-id'
-    if (metadata) describeReasoning(state, cell, metadata)
+    const draft = state.reasoning.get(messageId)
+    if (!draft) return 'unknown-id'
+    if (metadata) describeReasoning(state, draft, metadata)
     return undefined
   },
   /** Opaque content of the model's provider, to be sent back as it came with the reasoning or call it belongs to. */
@@ -95,17 +95,17 @@ export const messageSteps = {
     const { subtype, entityId } = event
     const isMessage = subtype === 'message'
     const part = isMessage ? state.reasoning.get(entityId) : state.calls.get(entityId)
-    const cell = part ?? (isMessage && meant(state, entityId))
-    if (!cell) return isMessage && sealResult(state, event) ? undefined : 'unknown-id'
+    const draft = part ?? (isMessage && meant(state, entityId))
+    if (!draft) return isMessage && sealResult(state, event) ? undefined : 'unknown-id'
     // AG-UI: an activity holds none.
-    if ('parts' in cell && isActivity(cell)) return 'unknown-id'
+    if ('parts' in draft && isActivity(draft)) return 'unknown-id'
     if (part?.kind === 'reasoning') {
       part.encryptedValue = event.encryptedValue
       const { encryptedValueType } = sealOf(event)
       part.metadata = mergeSeal(state, part.metadata, omitUndefined({ encryptedValueType }))
-    } else cell.metadata = mergeSeal(state, cell.metadata, sealOf(event))
+    } else draft.metadata = mergeSeal(state, draft.metadata, sealOf(event))
     if (part) touch(state, part)
-    else if ('parts' in cell) touchMessage(state, cell)
+    else if ('parts' in draft) touchMessage(state, draft)
     return undefined
   },
   ACTIVITY_SNAPSHOT(state, event) {
@@ -116,22 +116,22 @@ export const messageSteps = {
       describe(state, known, event)
       return undefined
     }
-    const cell = known ?? newMessage(state, id, 'assistant', event)
-    setActivity(state, cell, activityType, content)
+    const draft = known ?? newMessage(state, id, 'assistant', event)
+    setActivity(state, draft, activityType, content)
     // AG-UI: it is the activity of whoever replaced it last.
     const { subagent } = subagentMetadata(state, event) ?? {}
-    cell.metadata = withMember(state, cell.metadata, 'subagent', subagent)
-    describe(state, cell, event)
+    draft.metadata = withMember(state, draft.metadata, 'subagent', subagent)
+    describe(state, draft, event)
     return undefined
   },
   ACTIVITY_DELTA(state, event) {
     const { messageId, activityType, patch } = event
-    const cell = state.messages.get(messageId)
-    const part = cell?.parts[0]
-    if (!cell || part?.kind !== 'fixed' || part.part.type !== 'data') return 'unknown-id'
+    const draft = state.messages.get(messageId)
+    const part = draft?.parts[0]
+    if (!draft || part?.kind !== 'fixed' || part.part.type !== 'data') return 'unknown-id'
     return patched(state, part.part.data, patch, (data) => {
-      setActivity(state, cell, activityType, data)
-      describe(state, cell, event)
+      setActivity(state, draft, activityType, data)
+      describe(state, draft, event)
     })
   },
 } satisfies Partial<StepTable>
@@ -156,7 +156,7 @@ export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
 }
 
 /** A message whose id is new, marked with the subagent that speaks. */
-function newMessage(state: ChatState, id: string, role: UIMessage['role'], event: Attributed): MessageCell {
+function newMessage(state: ChatState, id: string, role: UIMessage['role'], event: Attributed): MessageDraft {
   const metadata = subagentMetadata(state, event)
   return addMessage(state, { id, role, ...(metadata && { metadata }) })
 }
@@ -172,7 +172,7 @@ export function messageFor(
   event: Attributed,
   role: UIMessage['role'] = 'assistant',
   atEnd = false,
-): MessageCell {
+): MessageDraft {
   const last = state.order.at(-1)
   for (let n = (!atEnd && state.repeats.get(id)) || 1; ; n++) {
     const name = nameOf(id, n)
@@ -189,7 +189,7 @@ export function messageFor(
 }
 
 /** The message that a stream means by an id. */
-export function meant({ messages, repeats }: ChatState, id: string): MessageCell | undefined {
+export function meant({ messages, repeats }: ChatState, id: string): MessageDraft | undefined {
   return messages.get(nameOf(id, repeats.get(id) ?? 1))
 }
 
@@ -198,56 +198,56 @@ export function nameOf(id: string, n: number): string {
 }
 
 /** Whether a message holds only reasoning so far, of the one who speaks now. */
-function isOpenTo(cell: MessageCell | undefined, { subagentRunId }: Attributed): cell is MessageCell {
-  return cell?.provisional === true && subagentIdOf(cell.metadata) === subagentRunId
+function isOpenTo(draft: MessageDraft | undefined, { subagentRunId }: Attributed): draft is MessageDraft {
+  return draft?.provisional === true && subagentIdOf(draft.metadata) === subagentRunId
 }
 
 /** The message that reasoning waits in for the message it belongs to. */
-function provisionalMessage(state: ChatState, id: string, event: Attributed): MessageCell {
+function provisionalMessage(state: ChatState, id: string, event: Attributed): MessageDraft {
   const last = state.order.at(-1)
   if (isOpenTo(last, event)) return last
   const count = state.order.length
-  const cell = messageFor(state, id, event)
-  if (state.order.length > count) cell.provisional = true
-  return cell
+  const draft = messageFor(state, id, event)
+  if (state.order.length > count) draft.provisional = true
+  return draft
 }
 
 /** Merges metadata key by key, the last write winning (AG-UI 1.0, metadata). */
 function describe(
   state: ChatState,
-  cell: MessageCell,
+  draft: MessageDraft,
   { metadata }: { readonly metadata?: Record<string, unknown> },
 ): void {
   if (!metadata) return
-  cell.metadata = merge(state, cell.metadata, metadata)
-  touchMessage(state, cell)
+  draft.metadata = merge(state, draft.metadata, metadata)
+  touchMessage(state, draft)
 }
 
 /** Keeps what is to go back with a result, which is a message of its own in AG-UI. Says whether there is one of that id. */
 function sealResult(state: ChatState, event: EventOf<'REASONING_ENCRYPTED_VALUE'>): boolean {
-  const cell = state.results.get(event.entityId)
-  if (cell?.part.type !== 'tool-result') return false
-  cell.part = omitUndefined({ ...cell.part, metadata: mergeSeal(state, cell.part.metadata, sealOf(event)) })
-  touch(state, cell)
+  const draft = state.results.get(event.entityId)
+  if (draft?.part.type !== 'tool-result') return false
+  draft.part = omitUndefined({ ...draft.part, metadata: mergeSeal(state, draft.part.metadata, sealOf(event)) })
+  touch(state, draft)
   return true
 }
 
-function describeReasoning(state: ChatState, cell: ReasoningCell, metadata: Record<string, unknown>): void {
-  cell.metadata = merge(state, cell.metadata, metadata)
-  touch(state, cell)
+function describeReasoning(state: ChatState, draft: ReasoningDraft, metadata: Record<string, unknown>): void {
+  draft.metadata = merge(state, draft.metadata, metadata)
+  touch(state, draft)
 }
 
 /** Activities have ids of their own kind in AG-UI: one that is also the id of a message must not overwrite it. */
-function isActivity({ role, parts }: MessageCell): boolean {
+function isActivity({ role, parts }: MessageDraft): boolean {
   const [first] = parts
   return role === 'assistant' && parts.length === 1 && first?.kind === 'fixed' && first.part.type === 'data'
 }
 
-function setActivity(state: ChatState, cell: MessageCell, name: string, data: unknown): undefined {
+function setActivity(state: ChatState, draft: MessageDraft, name: string, data: unknown): undefined {
   const part = { type: 'data', name, data } as const
-  const [first] = cell.parts
+  const [first] = draft.parts
   if (first?.kind === 'fixed') {
     first.part = part
     touch(state, first)
-  } else addFixed(state, cell, part)
+  } else addFixed(state, draft, part)
 }

@@ -1,15 +1,15 @@
 import type { CountersignError } from '../errors.js'
 import type { UIMessage } from '../messages.js'
-import { retainMessages } from './cells.js'
+import { retainMessages } from './drafts.js'
 import { loadMessage } from './load.js'
 import { readMessages } from './read.js'
 import type {
-  CallCell,
+  CallDraft,
   ChatState,
   End,
   FinishedRun,
-  InterruptCell,
-  MessageCell,
+  InterruptDraft,
+  MessageDraft,
   MoreSteps,
   QueuedMessage,
   RunState,
@@ -28,7 +28,7 @@ export interface MirrorState {
   readonly calls: readonly LiveCall[]
   /** Ids of messages that were used again. Absent from a tab of an older version. */
   readonly repeats?: readonly (readonly [id: string, n: number])[]
-  readonly interrupts: readonly Omit<InterruptCell, 'kind'>[]
+  readonly interrupts: readonly Omit<InterruptDraft, 'kind'>[]
   readonly queue: readonly QueuedMessage[]
   readonly unsent: readonly Place[]
   readonly run: MirrorRun
@@ -79,7 +79,7 @@ export function readMirror(state: ChatState): MirrorState {
     live: order.filter(isLive).map(readLive),
     calls: calls.map(readCall),
     repeats: [...state.repeats],
-    interrupts: [...state.interrupts.values()].map(({ kind: _, ...cell }) => cell),
+    interrupts: [...state.interrupts.values()].map(({ kind: _, ...draft }) => draft),
     queue: state.queue,
     unsent: [...state.unsent].map(placeOf),
     run: run.phase === 'idle' ? run : { ...run, carried: run.carried.map(placeOf) },
@@ -89,15 +89,15 @@ export function readMirror(state: ChatState): MirrorState {
   }
 }
 
-function isLive({ text, streaming, provisional }: MessageCell): boolean {
+function isLive({ text, streaming, provisional }: MessageDraft): boolean {
   return text !== undefined || streaming || provisional
 }
 
-function readLive({ position, text, streaming, provisional }: MessageCell): LiveMessage {
+function readLive({ position, text, streaming, provisional }: MessageDraft): LiveMessage {
   return { at: position, text: text !== undefined, streaming, provisional }
 }
 
-function readCall(call: CallCell): LiveCall {
+function readCall(call: CallDraft): LiveCall {
   const { answered, interrupted, token, ready, replay, repeats, doubted, outputSent, inDoubt } = call
   return {
     at: placeOf(call),
@@ -113,7 +113,7 @@ function readCall(call: CallCell): LiveCall {
   }
 }
 
-function placeOf(item: CallCell | InterruptCell): Place {
+function placeOf(item: CallDraft | InterruptDraft): Place {
   return item.kind === 'interrupt' ? item.interrupt.id : [item.owner.position, item.index]
 }
 
@@ -140,18 +140,18 @@ export const mirrorSteps = {
     state.queue = mirror.queue
     state.shared = mirror.state
     state.error = mirror.error
-    state.owed = 'change'
+    state.pendingNotification = 'change'
     return undefined
   },
 } satisfies MoreSteps
 
 function reviveMessage(state: ChatState, { at, text, streaming, provisional }: LiveMessage): void {
-  const cell = state.order[at]
-  if (!cell) return
-  const last = cell.parts.at(-1)
-  cell.text = text && last?.kind === 'text' ? last : undefined
-  cell.streaming = streaming
-  cell.provisional = provisional
+  const draft = state.order[at]
+  if (!draft) return
+  const last = draft.parts.at(-1)
+  draft.text = text && last?.kind === 'text' ? last : undefined
+  draft.streaming = streaming
+  draft.provisional = provisional
 }
 
 function reviveCall(state: ChatState, live: LiveCall): void {
@@ -171,11 +171,11 @@ function reviveCall(state: ChatState, live: LiveCall): void {
   })
 }
 
-function findAll(state: ChatState, places: readonly Place[]): (CallCell | InterruptCell)[] {
+function findAll(state: ChatState, places: readonly Place[]): (CallDraft | InterruptDraft)[] {
   return places.flatMap((place) => found(state, place) ?? [])
 }
 
-function found(state: ChatState, place: Place): CallCell | InterruptCell | undefined {
+function found(state: ChatState, place: Place): CallDraft | InterruptDraft | undefined {
   if (typeof place === 'string') return state.interrupts.get(place)
   const part = state.order[place[0]]?.parts[place[1]]
   return part?.kind === 'call' ? part : undefined

@@ -3,7 +3,7 @@ import type { MessagePart, PendingApproval, ReasoningPart, ToolCallPart, UIMessa
 import type { Interrupt } from '../protocol/events.js'
 import { clear, frozen, omitUndefined, sameJson } from '../value.js'
 import { disown } from './owned.js'
-import type { CallCell, ChatState, MessageCell, PartCell, ReasoningCell } from './state.js'
+import type { CallDraft, ChatState, MessageDraft, PartDraft, ReasoningDraft } from './state.js'
 
 /** The conversation as immutable messages. Messages and parts that did not change since the last call are the same objects. */
 export function readMessages(state: ChatState): readonly UIMessage[] {
@@ -13,14 +13,14 @@ export function readMessages(state: ChatState): readonly UIMessage[] {
   const known = before?.length ?? 0
   let messages = before ?? []
   if (known < state.order.length) messages = messages.concat(state.order.slice(known).map(publishMessage))
-  for (let cell = dirty.pop(); cell; cell = dirty.pop()) {
-    cell.unread = false
+  for (let draft = dirty.pop(); draft; draft = dirty.pop()) {
+    draft.unpublished = false
     // Where the order is another, what is noted may be gone, and all was read anew.
     if (!before) continue
-    const message = publishMessage(cell)
-    if (message === messages[cell.position]) continue
+    const message = publishMessage(draft)
+    if (message === messages[draft.position]) continue
     if (messages === before) messages = before.slice()
-    messages[cell.position] = message
+    messages[draft.position] = message
   }
   published.messages = messages
   return messages
@@ -28,14 +28,14 @@ export function readMessages(state: ChatState): readonly UIMessage[] {
 
 /** One message, or `undefined` for an unknown id. */
 export function readMessage(state: ChatState, id: string): UIMessage | undefined {
-  const cell = state.messages.get(id)
+  const draft = state.messages.get(id)
   disown(state)
-  return cell && publishMessage(cell)
+  return draft && publishMessage(draft)
 }
 
 /** The ids of all messages in order; the same array while none comes or goes. */
 export function readMessageIds(state: ChatState): readonly string[] {
-  state.published.ids ??= state.order.map((cell) => cell.id)
+  state.published.ids ??= state.order.map((draft) => draft.id)
   return state.published.ids
 }
 
@@ -64,7 +64,7 @@ function without<T>(items: readonly T[], at: number): readonly T[] {
 export function readInterrupts(state: ChatState): readonly Interrupt[] {
   const { published, interrupts } = state
   if (interrupts.size > 0 || published.interrupts.length > 0) {
-    const now = [...interrupts.values()].filter((cell) => !cell.response).map((cell) => cell.interrupt)
+    const now = [...interrupts.values()].filter((draft) => !draft.response).map((draft) => draft.interrupt)
     published.interrupts = keepIfSame(published.interrupts, now)
   }
   return published.interrupts
@@ -74,64 +74,64 @@ function keepIfSame<T>(before: readonly T[], now: readonly T[]): readonly T[] {
   return now.length === before.length && now.every((item, i) => item === before[i]) ? before : now
 }
 
-export function publishMessage(cell: MessageCell): UIMessage {
-  if (!cell.dirty && cell.published) return cell.published
-  cell.shown ??= cell.published?.parts.slice() ?? []
-  const { shown } = cell
-  if (shown.length < cell.parts.length)
-    for (const part of cell.parts.slice(shown.length)) shown.push(publishPart(part))
-  for (let part = cell.stale.pop(); part; part = cell.stale.pop()) {
+export function publishMessage(draft: MessageDraft): UIMessage {
+  if (!draft.dirty && draft.published) return draft.published
+  draft.shown ??= draft.published?.parts.slice() ?? []
+  const { shown } = draft
+  if (shown.length < draft.parts.length)
+    for (const part of draft.parts.slice(shown.length)) shown.push(publishPart(part))
+  for (let part = draft.stale.pop(); part; part = draft.stale.pop()) {
     part.stale = false
     shown[part.index] = publishPart(part)
   }
-  cell.dirty = false
-  const { id, role, metadata, createdAt } = cell
+  draft.dirty = false
+  const { id, role, metadata, createdAt } = draft
   const message: Draft<UIMessage> = { id, role, parts: shown.slice() }
   if (metadata) message.metadata = metadata
   if (createdAt !== undefined) message.createdAt = createdAt
-  cell.published = message
+  draft.published = message
   return message
 }
 
 /** Sets what a message has published, whatever has changed; `undefined` has it made of all parts anew. */
-export function setPublished(cell: MessageCell, published: UIMessage | undefined): void {
-  for (const part of cell.stale) part.stale = false
-  clear(cell.stale)
-  cell.dirty = false
-  cell.shown = undefined
-  cell.published = published
+export function setPublished(draft: MessageDraft, published: UIMessage | undefined): void {
+  for (const part of draft.stale) part.stale = false
+  clear(draft.stale)
+  draft.dirty = false
+  draft.shown = undefined
+  draft.published = published
 }
 
 /** Publishes a message that was built anew, keeping of its last form whatever came out the same. */
-export function publishRebuilt(cell: MessageCell, before: UIMessage): void {
-  const now = publishMessage(cell)
+export function publishRebuilt(draft: MessageDraft, before: UIMessage): void {
+  const now = publishMessage(draft)
   const rebuilt = now.parts.map((part, i) => {
     const old = before.parts[i]
     return old && sameJson(part, old) ? old : part
   })
   const parts = keepIfSame(before.parts, rebuilt)
   const same = parts === before.parts && sameJson(now.metadata, before.metadata)
-  setPublished(cell, same ? before : { ...now, parts })
+  setPublished(draft, same ? before : { ...now, parts })
 }
 
-function publishPart(cell: PartCell): MessagePart {
-  switch (cell.kind) {
+function publishPart(draft: PartDraft): MessagePart {
+  switch (draft.kind) {
     case 'fixed':
-      return cell.part
+      return draft.part
     case 'call':
-      return publishCall(cell)
+      return publishCall(draft)
     case 'text':
-      cell.part ??= { type: 'text', text: cell.text }
-      return cell.part
+      draft.part ??= { type: 'text', text: draft.text }
+      return draft.part
     case 'reasoning':
-      cell.part ??= publishReasoning(cell)
-      return cell.part
+      draft.part ??= publishReasoning(draft)
+      return draft.part
     default:
-      return cell satisfies never
+      return draft satisfies never
   }
 }
 
-function publishReasoning({ id, text, encryptedValue, metadata }: ReasoningCell): ReasoningPart {
+function publishReasoning({ id, text, encryptedValue, metadata }: ReasoningDraft): ReasoningPart {
   return omitUndefined({ type: 'reasoning' as const, id, text, encryptedValue, metadata })
 }
 
@@ -139,13 +139,13 @@ function publishReasoning({ id, text, encryptedValue, metadata }: ReasoningCell)
 type Draft<T> = { -readonly [Name in keyof T]: T[Name] }
 
 /** The published form of one call. */
-function publishCall(call: CallCell): ToolCallPart {
+function publishCall(call: CallDraft): ToolCallPart {
   call.part ??= makeCall(call)
   return call.part
 }
 
 /** A call among those asked about has its question. */
-function publishAsked(call: CallCell): PendingApproval {
+function publishAsked(call: CallDraft): PendingApproval {
   return publishCall(call) as PendingApproval
 }
 
@@ -162,7 +162,7 @@ function growingInput(reader: JsonReader, length: number): unknown {
   return value
 }
 
-function makeCall(call: CallCell): ToolCallPart {
+function makeCall(call: CallDraft): ToolCallPart {
   const { id, name, reader, state, approval, output, error, metadata } = call
   const input = reader ? growingInput(reader, call.arguments.length) : call.input
   const part: Draft<ToolCallPart> = { type: 'tool-call', id, name, arguments: call.arguments, state }

@@ -1,15 +1,15 @@
 import { CountersignError } from '../errors.js'
 import { isTerminal, type UIMessage } from '../messages.js'
 import { isRecord, omitUndefined } from '../value.js'
-import { retainMessages } from './cells.js'
+import { retainMessages } from './drafts.js'
 import { isMessage, loadMessages, repeatOf } from './load.js'
 import { readMessages } from './read.js'
 import type {
-  CallCell,
+  CallDraft,
   ChatState,
   End,
   FinishedRun,
-  InterruptCell,
+  InterruptDraft,
   MoreSteps,
   QueuedMessage,
 } from './state.js'
@@ -26,7 +26,7 @@ export interface ThreadRecord {
   /** Approved client-tool calls that the server handed out, and that have not run. */
   readonly ready: readonly { readonly id: string; readonly input: unknown }[]
   /** Questions that concern no tool call, and their answers. */
-  readonly interrupts: readonly Omit<InterruptCell, 'kind'>[]
+  readonly interrupts: readonly Omit<InterruptDraft, 'kind'>[]
   readonly queue: readonly QueuedMessage[]
   /** What the last run said when it ended well: calls it left to the client may still be run. */
   readonly run?: FinishedRun
@@ -49,7 +49,7 @@ export function readRecord(state: ChatState): ThreadRecord {
     ready: [...state.open].flatMap(({ id, ready }) => (ready ? [{ id, input: ready.input }] : [])),
     interrupts: [...state.interrupts.values()]
       .filter(({ liveIn }) => liveIn === undefined)
-      .map(({ kind: _, ...cell }) => cell),
+      .map(({ kind: _, ...draft }) => draft),
     queue: state.queue,
     ...(state.run.phase === 'idle' && state.run.last && { run: state.run.last }),
     ...(isUnanswered(state) && state.run.phase !== 'idle' && { from: state.run.from }),
@@ -111,13 +111,13 @@ export const restoreSteps = {
     }
     state.interrupts.clear()
     for (const kept of record.interrupts) {
-      const cell: InterruptCell = { kind: 'interrupt', ...kept }
-      state.interrupts.set(cell.interrupt.id, cell)
-      if (cell.response) state.unsent.add(cell)
+      const draft: InterruptDraft = { kind: 'interrupt', ...kept }
+      state.interrupts.set(draft.interrupt.id, draft)
+      if (draft.response) state.unsent.add(draft)
     }
     state.queue = record.queue
     if (record.state !== undefined) state.shared = record.state
-    state.owed = 'change'
+    state.pendingNotification = 'change'
     return undefined
   },
 } satisfies MoreSteps
@@ -130,6 +130,6 @@ function takeOne<T>(items: T[], fits: (item: T) => boolean): T | undefined {
 }
 
 /** Whether the last run left the call to the client; what it did not is a call of the server whose result will not come any more. */
-function isLeftToClient(call: CallCell, run: FinishedRun | undefined): boolean {
+function isLeftToClient(call: CallDraft, run: FinishedRun | undefined): boolean {
   return run !== undefined && (run.pendingToolCallIds?.includes(call.id) ?? true)
 }

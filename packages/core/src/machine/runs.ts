@@ -3,10 +3,10 @@ import { isTerminal } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { asString, changed, getCountersignMetadata, omitUndefined } from '../value.js'
 import { askApproval, readApprovalInterrupt, withoutProblem } from './approvals.js'
-import { endOf, moveCall, touch } from './cells.js'
+import { endOf, moveCall, touch } from './drafts.js'
 import { effectsOf, type StepTable } from './effects.js'
 import { askInterrupt, closeLiveInterrupts, reopenLiveInterrupts } from './interrupts.js'
-import type { CallCell, ChatState, FinishedRun, InterruptCell, RunState } from './state.js'
+import type { CallDraft, ChatState, FinishedRun, InterruptDraft, RunState } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
 /** How a stream ended, as the caller saw it. */
@@ -104,7 +104,7 @@ function attribute(state: ChatState, toolCallId: string, interrupt: Interrupt): 
 
 function setRun(state: ChatState, run: RunState): void {
   state.run = run
-  state.owed = 'change'
+  state.pendingNotification = 'change'
 }
 
 function open(state: ChatState, run: Exclude<RunState, { phase: 'idle' }>): void {
@@ -113,7 +113,7 @@ function open(state: ChatState, run: Exclude<RunState, { phase: 'idle' }>): void
   setRun(state, run)
 }
 
-function markSent(state: ChatState, item: CallCell | InterruptCell): void {
+function markSent(state: ChatState, item: CallDraft | InterruptDraft): void {
   if (item.kind === 'interrupt') {
     item.inDoubt = item.sent
     item.sent = true
@@ -128,7 +128,7 @@ function markSent(state: ChatState, item: CallCell | InterruptCell): void {
 }
 
 /** Whether it is still part of the conversation: messages may have been replaced while the run was open. */
-function isAttached(state: ChatState, item: CallCell | InterruptCell): boolean {
+function isAttached(state: ChatState, item: CallDraft | InterruptDraft): boolean {
   if (item.kind === 'interrupt') return state.interrupts.get(item.interrupt.id) === item
   return state.messages.get(item.owner.id) === item.owner && item.owner.parts[item.index] === item
 }
@@ -139,7 +139,7 @@ function isAttached(state: ChatState, item: CallCell | InterruptCell): boolean {
  */
 function returnUnsettled(
   state: ChatState,
-  item: CallCell | InterruptCell,
+  item: CallDraft | InterruptDraft,
   acknowledged: boolean,
   refused: boolean,
 ): void {

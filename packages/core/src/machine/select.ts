@@ -1,7 +1,7 @@
 import { isTerminal, isUndelivered } from '../messages.js'
 import type { ResumeEntry } from '../protocol/events.js'
 import { getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
-import type { CallCell, ChatState, InterruptCell } from './state.js'
+import type { CallDraft, ChatState, InterruptDraft } from './state.js'
 
 /** What is being waited for, or what there is to send. Derived from the state each time; nothing keeps it. */
 
@@ -11,7 +11,7 @@ export function hasUnsentAnswer(state: ChatState): boolean {
   return false
 }
 
-function isDue(state: ChatState, item: CallCell | InterruptCell): boolean {
+function isDue(state: ChatState, item: CallDraft | InterruptDraft): boolean {
   if (item.kind === 'interrupt') return !item.sent
   if (item.owner.turn !== state.turn) return false
   const { approved, delivery, problem } = item.approval ?? {}
@@ -42,7 +42,7 @@ function callsAskedFor({ interrupts }: ChatState): ReadonlySet<string | undefine
 }
 
 /** Whether a call without an outcome holds the turn up. */
-function blocks({ state, providerExecuted, interrupted, ready }: CallCell): boolean {
+function blocks({ state, providerExecuted, interrupted, ready }: CallDraft): boolean {
   if (state === 'input-complete') return !providerExecuted && !interrupted
   return state !== 'approval-responded' || ready !== undefined
 }
@@ -77,7 +77,7 @@ export function resumeEntries(state: ChatState, again: boolean): ResumeEntry[] {
 }
 
 /** AG-UI: the metadata of an entry is for what the server wants back; it says so in its question (`metadata.countersign.resume`). */
-function interruptEntry({ interrupt, response, sent }: InterruptCell, again: boolean): ResumeEntry[] {
+function interruptEntry({ interrupt, response, sent }: InterruptDraft, again: boolean): ResumeEntry[] {
   if (!response || (sent && !again)) return []
   const { id: interruptId, metadata } = interrupt
   const { resume } = getCountersignMetadata(metadata)
@@ -87,7 +87,7 @@ function interruptEntry({ interrupt, response, sent }: InterruptCell, again: boo
     : [{ interruptId, status: 'resolved', payload: response.payload, ...more }]
 }
 
-function approvalEntry({ approval, state }: CallCell, again: boolean): ResumeEntry[] {
+function approvalEntry({ approval, state }: CallDraft, again: boolean): ResumeEntry[] {
   const { id = '', token, approved, reason, scope, input, delivery } = approval ?? {}
   if (!isUndelivered(delivery) && !(again && delivery === 'unknown')) return []
   const metadata = token === undefined ? undefined : { countersign: { token } }
@@ -99,7 +99,7 @@ function approvalEntry({ approval, state }: CallCell, again: boolean): ResumeEnt
 }
 
 /** Client tools at work. */
-export function executingCalls(state: ChatState): readonly CallCell[] {
+export function executingCalls(state: ChatState): readonly CallDraft[] {
   return [...state.open].filter((call) => call.state === 'executing')
 }
 

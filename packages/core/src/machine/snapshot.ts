@@ -18,13 +18,13 @@ import {
   renameMessage,
   retainMessages,
   touchMessage,
-} from './cells.js'
+} from './drafts.js'
 import { type Effect, effectsOf, type Outcome } from './effects.js'
 import { foldMessages } from './fold.js'
 import { loadCall, settleLoaded } from './load.js'
 import { nameOf } from './message-events.js'
 import { publishMessage, publishRebuilt, setPublished } from './read.js'
-import type { CallCell, ChatState, MessageCell, PartCell } from './state.js'
+import type { CallDraft, ChatState, MessageDraft, PartDraft } from './state.js'
 import { settle } from './tool-calls.js'
 
 /**
@@ -40,21 +40,21 @@ export function applySnapshot(state: ChatState, event: MessagesSnapshotEvent): r
     messages.flatMap(({ parts }) => parts.map((part) => part.type === 'tool-call' && part.id)),
   )
   /** While its run is open a snapshot may be older than the stream: what is still under way is not dropped. */
-  const isUnderWay = (cell: MessageCell) =>
+  const isUnderWay = (draft: MessageDraft) =>
     isRunning &&
-    cell.turn === state.turn &&
-    (cell.streaming || cell.parts.some((part) => isOpen(state, part) && !calls.has(part.id)))
-  const underWay = new Set(state.order.filter((cell) => !ids.has(cell.id) && isUnderWay(cell)))
-  const adrift = takeOpen(
+    draft.turn === state.turn &&
+    (draft.streaming || draft.parts.some((part) => isOpen(state, part) && !calls.has(part.id)))
+  const underWay = new Set(state.order.filter((draft) => !ids.has(draft.id) && isUnderWay(draft)))
+  const detached = takeOpen(
     state,
     (call) => !ids.has(call.owner.id) && calls.has(call.id) && (isRunning || call.approval),
   )
   const keepsThoughts = !carries.has('reasoning')
-  const isGone = (cell: MessageCell) => !ids.has(cell.id) && !underWay.has(cell)
-  if (keepsThoughts) for (const cell of state.order) if (isGone(cell)) leaveThoughts(state, cell)
-  retainMessages(state, (cell) => !isGone(cell) || keptWithout(cell, carries))
-  const outcomes = messages.flatMap((message) => mergeMessage(state, message, adrift, keepsThoughts))
-  for (const call of left(adrift)) dropPart(state, call)
+  const isGone = (draft: MessageDraft) => !ids.has(draft.id) && !underWay.has(draft)
+  if (keepsThoughts) for (const draft of state.order) if (isGone(draft)) leaveThoughts(state, draft)
+  retainMessages(state, (draft) => !isGone(draft) || keptWithout(draft, carries))
+  const outcomes = messages.flatMap((message) => mergeMessage(state, message, detached, keepsThoughts))
+  for (const call of left(detached)) dropPart(state, call)
   if (state.run.phase !== 'idle') state.run = changed(state.run, { from: endOf(state) })
   return outcomes.flatMap((outcome) => effectsOf(event, outcome))
 }
@@ -71,9 +71,9 @@ function withOwnIds(messages: readonly UIMessage[]): readonly UIMessage[] {
 }
 
 /** Calls by id, in order, until each was found in the snapshot. */
-type Calls = Map<string, CallCell[]>
+type Calls = Map<string, CallDraft[]>
 
-function byId(calls: Iterable<CallCell>): Calls {
+function byId(calls: Iterable<CallDraft>): Calls {
   const found: Calls = new Map()
   for (const call of calls) {
     const same = found.get(call.id)
@@ -83,18 +83,18 @@ function byId(calls: Iterable<CallCell>): Calls {
   return found
 }
 
-function left(calls: Calls): CallCell[] {
+function left(calls: Calls): CallDraft[] {
   return [...calls.values()].flat()
 }
 
-function isOpen(state: ChatState, part: PartCell): part is CallCell {
+function isOpen(state: ChatState, part: PartDraft): part is CallDraft {
   return part.kind === 'call' && state.open.has(part)
 }
 
 /** Open calls of messages the snapshot does not have: a server may give the message of a call another id than its stream did. */
-function takeOpen(state: ChatState, isTold: (call: CallCell) => unknown): Calls {
+function takeOpen(state: ChatState, isTold: (call: CallDraft) => unknown): Calls {
   const calls = [...state.open].filter(isTold)
-  const taken = new Set<PartCell>(calls)
+  const taken = new Set<PartDraft>(calls)
   for (const owner of new Set(calls.map((call) => call.owner))) {
     keepParts(
       state,
@@ -106,96 +106,96 @@ function takeOpen(state: ChatState, isTold: (call: CallCell) => unknown): Calls 
 }
 
 /** Activities and bare reasoning stay unless the snapshot tells of that kind at all. */
-function keptWithout(cell: MessageCell, carries: ReadonlySet<string>): boolean {
-  const only = (test: (part: PartCell) => boolean) => cell.parts.length > 0 && cell.parts.every(test)
+function keptWithout(draft: MessageDraft, carries: ReadonlySet<string>): boolean {
+  const only = (test: (part: PartDraft) => boolean) => draft.parts.length > 0 && draft.parts.every(test)
   if (only((part) => part.kind === 'fixed' && part.part.type === 'data')) return !carries.has('activity')
   return only(isThought) && !carries.has('reasoning')
 }
 
-function isThought({ kind }: PartCell): boolean {
+function isThought({ kind }: PartDraft): boolean {
   return kind === 'reasoning'
 }
 
 /** Of a message that the snapshot does not have, the reasoning stays where the snapshot tells of none: most servers keep none. */
-function leaveThoughts(state: ChatState, cell: MessageCell): void {
-  const thoughts = cell.parts.filter(isThought)
+function leaveThoughts(state: ChatState, draft: MessageDraft): void {
+  const thoughts = draft.parts.filter(isThought)
   const [first] = thoughts
   if (first?.kind !== 'reasoning' || state.messages.has(first.id)) return
-  for (const part of cell.parts) if (!isThought(part)) dropPart(state, part)
-  keepParts(state, cell, thoughts)
-  const subagent = cell.metadata?.subagent
-  Object.assign(cell, { text: undefined, streaming: false })
-  cell.metadata = subagent === undefined ? undefined : { subagent }
-  renameMessage(state, cell, first.id)
+  for (const part of draft.parts) if (!isThought(part)) dropPart(state, part)
+  keepParts(state, draft, thoughts)
+  const subagent = draft.metadata?.subagent
+  Object.assign(draft, { text: undefined, streaming: false })
+  draft.metadata = subagent === undefined ? undefined : { subagent }
+  renameMessage(state, draft, first.id)
 }
 
-function mergeMessage(state: ChatState, told: UIMessage, adrift: Calls, keepsThoughts: boolean): Outcome[] {
-  const cell = state.messages.get(told.id)
-  if (!cell) return fillMessage(state, addMessage(state, told), told, adrift)
-  const before = publishMessage(cell)
+function mergeMessage(state: ChatState, told: UIMessage, detached: Calls, keepsThoughts: boolean): Outcome[] {
+  const draft = state.messages.get(told.id)
+  if (!draft) return fillMessage(state, addMessage(state, told), told, detached)
+  const before = publishMessage(draft)
   const thoughts = keepsThoughts ? before.parts.filter(({ type }) => type === 'reasoning') : []
-  const message = { ...told, parts: [...thoughts, ...withOpenText(cell, told.parts)] }
+  const message = { ...told, parts: [...thoughts, ...withOpenText(draft, told.parts)] }
   if (sameJson(before, message)) return []
-  const textOpen = cell.text !== undefined
-  const calls = byId(cell.parts.filter((part) => part.kind === 'call'))
-  for (const part of cell.parts) if (part.kind !== 'call') dropPart(state, part)
-  cell.parts = []
-  cell.sources = undefined
-  setPublished(cell, undefined)
-  cell.metadata = message.metadata && { ...message.metadata }
-  touchMessage(state, cell)
-  const outcomes = fillMessage(state, cell, message, adrift, calls)
+  const textOpen = draft.text !== undefined
+  const calls = byId(draft.parts.filter((part) => part.kind === 'call'))
+  for (const part of draft.parts) if (part.kind !== 'call') dropPart(state, part)
+  draft.parts = []
+  draft.sources = undefined
+  setPublished(draft, undefined)
+  draft.metadata = message.metadata && { ...message.metadata }
+  touchMessage(state, draft)
+  const outcomes = fillMessage(state, draft, message, detached, calls)
   // A call the snapshot no longer knows keeps its place at the end while a person's answer hangs on it.
   for (const call of left(calls)) {
-    if ((call.approval || state.run.phase !== 'idle') && !isTerminal(call.state)) keepCall(cell, call)
+    if ((call.approval || state.run.phase !== 'idle') && !isTerminal(call.state)) keepCall(draft, call)
     else dropPart(state, call)
   }
-  const last = cell.parts.at(-1)
-  cell.text = textOpen && last?.kind === 'text' ? last : undefined
-  publishRebuilt(cell, before)
+  const last = draft.parts.at(-1)
+  draft.text = textOpen && last?.kind === 'text' ? last : undefined
+  publishRebuilt(draft, before)
   return outcomes
 }
 
 /** The parts that a snapshot has of a message, with what it does not have yet of a text that is being written. */
-function withOpenText(cell: MessageCell, told: readonly MessagePart[]): readonly MessagePart[] {
-  const tail = textOf(cell.parts).slice(textOf(told).length)
-  if (!cell.streaming || !cell.text || tail === '' || textOf(told) + tail !== textOf(cell.parts)) return told
+function withOpenText(draft: MessageDraft, told: readonly MessagePart[]): readonly MessagePart[] {
+  const tail = textOf(draft.parts).slice(textOf(told).length)
+  if (!draft.streaming || !draft.text || tail === '' || textOf(told) + tail !== textOf(draft.parts)) return told
   const last = told.at(-1)
   return last?.type === 'text'
     ? [...told.slice(0, -1), { ...last, text: last.text + tail }]
     : [...told, { type: 'text', text: tail }]
 }
 
-function textOf(parts: readonly (PartCell | MessagePart)[]): string {
+function textOf(parts: readonly (PartDraft | MessagePart)[]): string {
   return parts.map((part) => ('text' in part && !('id' in part) ? part.text : '')).join('')
 }
 
 function fillMessage(
   state: ChatState,
-  cell: MessageCell,
+  draft: MessageDraft,
   message: UIMessage,
-  adrift: Calls,
+  detached: Calls,
   calls: Calls = new Map(),
 ): Outcome[] {
   const results = new Set(message.parts.map((part) => part.type === 'tool-result' && part.toolCallId))
   return message.parts.map((part) => {
     if (part.type !== 'tool-call') {
-      addDone(state, cell, part)
+      addDone(state, draft, part)
       return undefined
     }
-    const known = calls.get(part.id)?.shift() ?? adrift.get(part.id)?.shift()
+    const known = calls.get(part.id)?.shift() ?? detached.get(part.id)?.shift()
     const answered = results.has(part.id) && isTerminal(part.state)
     return known
-      ? mergeCall(state, cell, part, known, answered)
-      : addSnapshotCall(state, cell, part, answered)
+      ? mergeCall(state, draft, part, known, answered)
+      : addSnapshotCall(state, draft, part, answered)
   })
 }
 
 function mergeCall(
   state: ChatState,
-  owner: MessageCell,
+  owner: MessageDraft,
   part: ToolCallPart,
-  call: CallCell,
+  call: CallDraft,
   answered: boolean,
 ): Outcome {
   keepCall(owner, call)
@@ -209,7 +209,7 @@ function mergeCall(
 /** A call first heard of in a snapshot: its request is shown, but no answer to an open one is taken from there. */
 function addSnapshotCall(
   state: ChatState,
-  owner: MessageCell,
+  owner: MessageDraft,
   part: ToolCallPart,
   answered: boolean,
 ): Outcome {
@@ -229,7 +229,7 @@ function settledRecord({ delivery, ...approval }: ToolCallApproval): ToolCallApp
 }
 
 /** Puts a known call at the end of a message that is being rebuilt. */
-function keepCall(owner: MessageCell, call: CallCell): void {
+function keepCall(owner: MessageDraft, call: CallDraft): void {
   call.owner = owner
   call.index = owner.parts.length
   owner.parts.push(call)

@@ -16,30 +16,30 @@ import { newMemory, type PatchMemory } from './owned.js'
 
 /**
  * The working state of one conversation. It is opaque: `step` is its only writer, `readMessages` and the other readers make immutable
- * values out of it. Messages are kept as cells of parts; a cell remembers what it last published and which of its parts have changed
+ * values out of it. Messages are kept as drafts of parts; a draft remembers what it last published and which of its parts have changed
  * since, so that publishing costs what changed.
  */
 export interface ChatState {
-  order: MessageCell[]
-  readonly messages: Map<string, MessageCell>
+  order: MessageDraft[]
+  readonly messages: Map<string, MessageDraft>
   /** Ids of messages that a stream has used again: under which name the latest stands (`m1`: 2 is `m1-2`). */
   readonly repeats: Map<string, number>
   /** The latest call with that id. Some providers repeat ids: those before it are found through `earlier`. */
-  readonly calls: Map<string, CallCell>
-  readonly approvals: Map<string, CallCell>
+  readonly calls: Map<string, CallDraft>
+  readonly approvals: Map<string, CallDraft>
   /** Calls without an outcome, in order. An index, so that asking what is pending does not scan the history. */
-  readonly open: Set<CallCell>
+  readonly open: Set<CallDraft>
   /** Those of them that wait for the person, in the order of the conversation. */
-  readonly asked: CallCell[]
+  readonly asked: CallDraft[]
   /** What the server has not been told yet: answers, abandoned requests, client-tool outputs, and answers to interrupts. */
-  readonly unsent: Set<CallCell | InterruptCell>
-  readonly interrupts: Map<string, InterruptCell>
+  readonly unsent: Set<CallDraft | InterruptDraft>
+  readonly interrupts: Map<string, InterruptDraft>
   /** Reasoning that streams: AG-UI message id -> its part. */
-  readonly reasoning: Map<string, ReasoningCell>
+  readonly reasoning: Map<string, ReasoningDraft>
   /** Those that were announced, by id. */
   readonly subagents: Map<string, Subagent>
   /** Results by the id of their message. */
-  readonly results: Map<string, FixedCell>
+  readonly results: Map<string, FixedDraft>
   readonly applyPatch: ApplyPatch | undefined
   /** What is not read yet, and so may be changed in place. */
   memory: PatchMemory
@@ -51,11 +51,11 @@ export interface ChatState {
   error: CountersignError | undefined
   queue: readonly QueuedMessage[]
   /** What the steps have changed since the store last looked. */
-  owed: 'nothing' | 'growth' | 'change'
-  /** The messages they have not been told of (`untold`), and those that are not any more. */
-  changed: Pick<MessageCell, 'id' | 'untold'>[]
-  /** The messages that `published.messages` does not have as they are (`unread`). */
-  readonly dirty: MessageCell[]
+  pendingNotification: 'nothing' | 'growth' | 'change'
+  /** The messages they have not been told of (`unnotified`), and those that are not any more. */
+  changed: Pick<MessageDraft, 'id' | 'unnotified'>[]
+  /** The messages that `published.messages` does not have as they are (`unpublished`). */
+  readonly dirty: MessageDraft[]
   published: {
     messages: UIMessage[] | undefined
     ids: readonly string[] | undefined
@@ -90,7 +90,7 @@ export type RunState =
       readonly phase: 'submitted' | 'streaming'
       readonly runId: string
       /** What the request took along. */
-      readonly carried: readonly (CallCell | InterruptCell)[]
+      readonly carried: readonly (CallDraft | InterruptDraft)[]
       /** Where what this run says begins. */
       readonly from: End
       readonly finish?: FinishedRun
@@ -113,16 +113,16 @@ export interface QueuedMessage {
   readonly visible: readonly string[]
 }
 
-export interface MessageCell {
+export interface MessageDraft {
   id: string
   readonly role: UIMessage['role']
   turn: number
-  parts: PartCell[]
+  parts: PartDraft[]
   metadata: Record<string, unknown> | undefined
   readonly createdAt: number | undefined
   position: number
   /** The text part that receives deltas, while one is open. */
-  text: TextCell | undefined
+  text: TextDraft | undefined
   /** Ids of its sources, once one was added by its stream. */
   sources: Set<string> | undefined
   /** A message that so far holds only reasoning: it takes the id of the assistant message that follows. */
@@ -133,29 +133,29 @@ export interface MessageCell {
   /** The published parts, brought up to date here and then copied. Not there before a first change to a message that came whole. */
   shown: MessagePart[] | undefined
   /** The parts that the published form does not have as they are (`stale`). */
-  readonly stale: PartCell[]
+  readonly stale: PartDraft[]
   /** The published form is out of date. */
   dirty: boolean
-  untold: boolean
-  unread: boolean
+  unnotified: boolean
+  unpublished: boolean
 }
 
-export type PartCell = TextCell | ReasoningCell | CallCell | FixedCell
+export type PartDraft = TextDraft | ReasoningDraft | CallDraft | FixedDraft
 
 /** Where a part is. */
 interface Placed {
   index: number
-  owner: MessageCell
+  owner: MessageDraft
   stale: boolean
 }
 
-export interface TextCell extends Placed {
+export interface TextDraft extends Placed {
   readonly kind: 'text'
   text: string
   part: TextPart | undefined
 }
 
-export interface ReasoningCell extends Placed {
+export interface ReasoningDraft extends Placed {
   readonly kind: 'reasoning'
   readonly id: string
   text: string
@@ -164,7 +164,7 @@ export interface ReasoningCell extends Placed {
   part: ReasoningPart | undefined
 }
 
-export interface CallCell extends Placed {
+export interface CallDraft extends Placed {
   readonly kind: 'call'
   readonly id: string
   /** How often its arguments went on after they were complete. */
@@ -189,7 +189,7 @@ export interface CallCell extends Placed {
   /** How often it was streamed again unchanged. Each time may be a call of its own, which shows once more is said of it. */
   repeats: number
   /** The call before it with the same id. */
-  earlier: CallCell | undefined
+  earlier: CallDraft | undefined
   /** Its question is `approval-changed` only because it may be about a later call with the same id. */
   doubted: boolean
   /** Its run broke: the server's own call may never get a result, so the turn does not wait for one. */
@@ -203,13 +203,13 @@ export interface CallCell extends Placed {
   part: ToolCallPart | undefined
 }
 
-export interface FixedCell extends Placed {
+export interface FixedDraft extends Placed {
   readonly kind: 'fixed'
   part: MessagePart
 }
 
 /** A question that concerns no tool call. */
-export interface InterruptCell {
+export interface InterruptDraft {
   readonly kind: 'interrupt'
   readonly interrupt: Interrupt
   /** The run that asked while it was open, and takes the answer as long as it is. */
@@ -262,7 +262,7 @@ export function createChatState({ applyPatch, moreSteps = {} }: ChatStateOptions
     run: { phase: 'idle' },
     error: undefined,
     queue: [],
-    owed: 'nothing',
+    pendingNotification: 'nothing',
     changed: [],
     dirty: [],
     published: { messages: [], ids: [], pending: [], pendingChange: 'none', interrupts: [] },

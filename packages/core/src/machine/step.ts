@@ -1,6 +1,6 @@
 import type { AGUIEvent, EventOf } from '../protocol/events.js'
 import { copied } from '../value.js'
-import { actSteps } from './acts.js'
+import { actSteps } from './local-events.js'
 import { approvalSteps, askApproval, readApprovalEvent, refuseApproval } from './approvals.js'
 import { type Effect, effectsOf, type Outcome, type Step, type StepTable } from './effects.js'
 import { askLiveInterrupt, closeLiveInterrupt } from './interrupts.js'
@@ -94,5 +94,5 @@ function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
 
 function setShared(state: ChatState, shared: unknown): undefined {
   state.shared = shared
-  state.owed = 'change'
+  state.pendingNotification = 'change'
 }

@@ -12,13 +12,13 @@ import {
   setCountersignMetadata,
   textContent,
 } from '../value.js'
-import type { ToolOutput } from './acts.js'
+import type { ToolOutput } from './local-events.js'
 import { clearDoubt, doubt, setApproval } from './approvals.js'
-import { addCall, addDone, findCall, grow, moveCall, takeRepeat, touch } from './cells.js'
+import { addCall, addDone, findCall, grow, moveCall, takeRepeat, touch } from './drafts.js'
 import { effectsOf, type Outcome, type StepTable } from './effects.js'
 import { meant, messageFor } from './message-events.js'
 import { mergeOurs } from './owned.js'
-import type { CallCell, ChatState } from './state.js'
+import type { CallDraft, ChatState } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
 /** The steps of a tool call: its arguments, and its result, from the server or from here. */
@@ -94,14 +94,14 @@ export const callSteps = {
     return undefined
   },
   'tool-started'(state, { toolCallId }) {
-    const call = findLeftHere(state, toolCallId)
+    const call = findClientCall(state, toolCallId)
     if (!call || !moveCall(state, call, 'executing')) return 'illegal-step'
     if (call.ready) call.input = call.ready.input
     return undefined
   },
   'tool-output'(state, { toolCallId, messageId, ...result }) {
-    const isRunning = (call: CallCell) => call.state === 'executing'
-    const call = findCall(state, toolCallId, isRunning, true) ?? findLeftHere(state, toolCallId)
+    const isRunning = (call: CallDraft) => call.state === 'executing'
+    const call = findCall(state, toolCallId, isRunning, true) ?? findClientCall(state, toolCallId)
     if (!call) return 'illegal-step'
     if (!moveCall(state, call, 'error' in result ? 'error' : 'complete')) return 'illegal-step'
     if ('error' in result) call.error = result.error
@@ -118,7 +118,7 @@ function parentOf(state: ChatState, { parentMessageId: id }: ToolCallStartEvent)
 }
 
 /** What the server says of a call beside its arguments. No answer and no outcome is taken from there. */
-function describeCall(state: ChatState, call: CallCell, metadata: Record<string, unknown> | undefined): void {
+function describeCall(state: ChatState, call: CallDraft, metadata: Record<string, unknown> | undefined): void {
   if (!metadata) return
   const { token, providerExecuted, kept } = readCallMetadata(metadata)
   call.token = asString(token) ?? call.token
@@ -130,7 +130,7 @@ function describeCall(state: ChatState, call: CallCell, metadata: Record<string,
  * Some providers repeat ids, from turn to turn and within one. The same id under another message, or in a later turn, is another call; so
  * is one whose call has ended.
  */
-function isSameCall(state: ChatState, call: CallCell, parentMessageId: string | undefined): boolean {
+function isSameCall(state: ChatState, call: CallDraft, parentMessageId: string | undefined): boolean {
   const { owner } = call
   const isHere = parentMessageId === undefined || owner === meant(state, parentMessageId)
   return isHere && owner.turn === state.turn && !isTerminal(call.state)
@@ -143,7 +143,7 @@ const MOST_REOPENED = 16
  * Whether a call that starts anew is the one with its id that is here. More arguments may follow what is no whole object yet (AG-UI 1.0,
  * tool calls); what the person was asked about may be told again, as long as it says the same.
  */
-function goesOn(state: ChatState, call: CallCell, name: string): boolean {
+function goesOn(state: ChatState, call: CallDraft, name: string): boolean {
   if (name !== call.name) return false
   if (call.reader) return true
   if (call.state !== 'input-complete') {
@@ -159,7 +159,7 @@ function goesOn(state: ChatState, call: CallCell, name: string): boolean {
 }
 
 /** What was streamed again is not the call with its id: it is another one, of which this much was told. */
-function branchOff(state: ChatState, before: CallCell, delta: string): Outcome {
+function branchOff(state: ChatState, before: CallDraft, delta: string): Outcome {
   const { id, name, owner } = before
   const told = before.arguments.slice(0, before.replay) + delta
   before.replay = undefined
@@ -170,13 +170,13 @@ function branchOff(state: ChatState, before: CallCell, delta: string): Outcome {
 }
 
 /** Arguments go on where they stopped. */
-export function reopen(call: CallCell): void {
+export function reopen(call: CallDraft): void {
   call.reader = createJsonReader()
   call.reader.feed(call.arguments)
 }
 
 /** Arguments that are empty mean none; arguments that are not JSON leave no input, only their text. */
-function completeArguments(call: CallCell): void {
+function completeArguments(call: CallDraft): void {
   call.reader?.end()
   if (call.arguments === '') call.input = {}
   else call.input = call.reader?.status === 'complete' ? call.reader.value : undefined
@@ -188,7 +188,7 @@ type Result = Pick<ToolCallPart, 'state' | 'output' | 'error'>
 
 /** Reads the outcome from the flag beside the content, never from the content itself: a tool may return anything. */
 export function readResult(
-  call: Pick<ToolCallPart, 'approval'> | CallCell,
+  call: Pick<ToolCallPart, 'approval'> | CallDraft,
   content: string | readonly unknown[],
   metadata: unknown,
   failure?: string,
@@ -211,7 +211,7 @@ export function readResult(
 }
 
 /** Ends a call as its result says; one that has ended already only learns that the server knows. Says whether that is legal. */
-export function settle(state: ChatState, call: CallCell, { state: to, output, error }: Result): boolean {
+export function settle(state: ChatState, call: CallDraft, { state: to, output, error }: Result): boolean {
   if (moveCall(state, call, to)) {
     call.output = output
     call.error = error
@@ -226,18 +226,18 @@ export function settle(state: ChatState, call: CallCell, { state: to, output, er
 }
 
 /** The call with that id that may run here: of several in one turn the first. */
-export function findLeftHere(state: ChatState, id: string): CallCell | undefined {
-  const isMeant = (call: CallCell) => isLeftHere(call) && !call.interrupted
-  return findCall(state, id, isMeant, true) ?? findCall(state, id, isLeftHere)
+export function findClientCall(state: ChatState, id: string): CallDraft | undefined {
+  const isMeant = (call: CallDraft) => canRunOnClient(call) && !call.interrupted
+  return findCall(state, id, isMeant, true) ?? findCall(state, id, canRunOnClient)
 }
 
 /** Whether a call may run here: nobody had to be asked, or the server took the answer and handed the call out. */
-export function isLeftHere(call: CallCell): boolean {
+export function canRunOnClient(call: CallDraft): boolean {
   return call.state === 'input-complete' || (call.state === 'approval-responded' && call.ready !== undefined)
 }
 
 /** Gives a call that ended here the result that the server will be sent. */
-export function answerHere(state: ChatState, call: CallCell, id: string, result: ToolOutput): void {
+export function answerHere(state: ChatState, call: CallDraft, id: string, result: ToolOutput): void {
   const { error } = 'error' in result ? result : {}
   const part: ToolResultPart = {
     type: 'tool-result',
@@ -273,7 +273,7 @@ function toJson(output: unknown): string {
 export function readyClientTool(state: ChatState, value: unknown): Outcome {
   const { toolCallId, input, decided } = isRecord(value) ? value : {}
   const id = asString(toolCallId) ?? ''
-  const isMeant = (call: CallCell) =>
+  const isMeant = (call: CallDraft) =>
     call.state === 'approval-responded' && call.approval?.approved === true && !call.ready
   const call = findCall(state, id, isMeant, true)
   if (!call) {

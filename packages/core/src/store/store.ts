@@ -87,7 +87,7 @@ class Store implements ChatStore {
   readonly #listeners = new Listeners()
   readonly #byMessage = new Map<string, Listeners>()
   #snapshot: ChatSnapshot | undefined
-  #owed: ChatState['owed'] = 'nothing'
+  #pendingNotification: ChatState['pendingNotification'] = 'nothing'
   #cancelFlush: (() => void) | undefined = undefined
   #publishing = false
   #again = false
@@ -107,8 +107,8 @@ class Store implements ChatStore {
     const effects = step(this.state, event)
     if (onEffect && effects.length > 0) this.#defer(effects, onEffect)
     if (this.#collect()) {
-      if (this.#owed === 'growth') this.#cancelFlush ??= this.#options.schedule?.(this.#flush)
-      if (this.#owed !== 'growth' || !this.#cancelFlush) this.#publish()
+      if (this.#pendingNotification === 'growth') this.#cancelFlush ??= this.#options.schedule?.(this.#flush)
+      if (this.#pendingNotification !== 'growth' || !this.#cancelFlush) this.#publish()
     }
     if (!this.#publishing) this.#drain()
   }
@@ -130,7 +130,7 @@ class Store implements ChatStore {
       return work()
     } finally {
       this.#publishing = false
-      if (this.#owed === 'change' || this.#again) this.#publish()
+      if (this.#pendingNotification === 'change' || this.#again) this.#publish()
       this.#drain()
     }
   }
@@ -166,9 +166,9 @@ class Store implements ChatStore {
   /** Whether the step changed anything; growth that waits does not make less of a change. */
   #collect(): boolean {
     const { state } = this
-    if (state.owed === 'nothing') return false
-    if (this.#owed !== 'change') this.#owed = state.owed
-    state.owed = 'nothing'
+    if (state.pendingNotification === 'nothing') return false
+    if (this.#pendingNotification !== 'change') this.#pendingNotification = state.pendingNotification
+    state.pendingNotification = 'nothing'
     this.#snapshot = undefined
     return true
   }
@@ -190,16 +190,16 @@ class Store implements ChatStore {
         this.#round()
       } while (this.#again)
     } finally {
-      // An `onListenerError` that throws must not leave everybody untold for good.
+      // An `onListenerError` that throws must not leave everybody unnotified for good.
       this.#publishing = false
     }
   }
 
   #round(): void {
-    if (this.#owed === 'nothing') return
+    if (this.#pendingNotification === 'nothing') return
     this.#cancelFlush?.()
     this.#cancelFlush = undefined
-    this.#owed = 'nothing'
+    this.#pendingNotification = 'nothing'
     const { changed } = this.state
     this.state.changed = this.#told
     this.#told = changed
@@ -208,10 +208,10 @@ class Store implements ChatStore {
     this.#listeners.tell(this.#call)
   }
 
-  #tellOf(cell: ChatState['changed'][number] | undefined): void {
-    if (!cell) return
-    cell.untold = false
-    this.#byMessage.get(cell.id)?.tell(this.#call)
+  #tellOf(draft: ChatState['changed'][number] | undefined): void {
+    if (!draft) return
+    draft.unnotified = false
+    this.#byMessage.get(draft.id)?.tell(this.#call)
   }
 
   #drain(): void {

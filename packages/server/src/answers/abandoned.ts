@@ -15,11 +15,11 @@ import { approvalIdOf } from './answers.js'
 import { decidedBy, given } from './decided.js'
 import type { IssuedRecords } from './issued.js'
 import type { Refusal } from './refusals.js'
-import { interruptedOutcome, rejectedAs, rejection, restoreOutcome } from './stored-outcome.js'
+import { interruptedOutcome, settledKind, rejection, restoreOutcome } from './stored-outcome.js'
 import { verifyCallToken } from './verdicts.js'
 
 /** What becomes of a call that has no result and was not answered by this request. */
-export type Fate =
+export type OpenCallResult =
   | {
       readonly kind: 'result'
       readonly site: CallSite
@@ -47,13 +47,13 @@ export type Fate =
  * Decides about one open call. None of them runs here, whatever a history says: what was asked stays open or is settled, an
  * ordinary call is closed as cancelled.
  */
-export async function decideFate(
+export async function resultOfOpenCall(
   scope: RunScope,
   site: CallSite,
   issued: IssuedRecords,
   refusal: Refusal | undefined,
   messages: readonly Message[],
-): Promise<Fate> {
+): Promise<OpenCallResult> {
   const own = readOwn(site.call.metadata)
   const known = issued.entryOf(site)
   // without a subject everybody is the same owner: only the id of the approval shows whose question it is
@@ -63,7 +63,7 @@ export async function decideFate(
   if (token === undefined || approvalId === undefined) return decideUnasked(scope, site, refusal, messages)
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
   const question: Question = { site, issued, ref, scopes: entry?.record.scopes }
-  const close = async (code: Refusal['code'] | undefined, reason?: string, known = true): Promise<Fate> => {
+  const close = async (code: Refusal['code'] | undefined, reason?: string, known = true): Promise<OpenCallResult> => {
     const answer: LedgerAnswer =
       code === 'approval-expired' ? { decision: 'expire' } : { decision: 'cancel', code, reason }
     return known ? closeCall(scope, question, answer) : { kind: 'result', site, outcome: rejection(answer) }
@@ -73,7 +73,7 @@ export async function decideFate(
   const read = readArguments(called.arguments)
   if (!read.ok) return close('approval-tampered', undefined, entry !== undefined)
   const verified = await verifyCallToken(scope, token, ref, site, read.canonical)
-  const isLeft = site.movedOn || own.state === 'cancelled'
+  const isLeft = site.superseded || own.state === 'cancelled'
   // somebody else's question stays open for them wherever it is shown, until whoever shows it goes on without it
   if (!verified.ok && (isLeft || verified.check !== 'oh')) {
     // a token whose time is over is genuine otherwise: what became of its question is told, also long after
@@ -83,7 +83,7 @@ export async function decideFate(
   // what was wrong with the answer is what the model is told
   if (refusal?.fate === 'close') return close(refusal.code, refusal.message)
   if (refusal === undefined && isLeft) return close(undefined, MOVED_ON)
-  if (refusal !== undefined && site.movedOn && refusal.fate === 'as-found') return close(refusal.code)
+  if (refusal !== undefined && site.superseded && refusal.fate === 'as-found') return close(refusal.code)
 
   const stored = await storedResult(scope, question)
   if (stored !== undefined) return stored
@@ -124,7 +124,7 @@ export interface Question {
 }
 
 /** Settles a question without the person. Where somebody was faster, that is what the call gets. */
-export async function closeCall(scope: RunScope, question: Question, closing: LedgerAnswer): Promise<Fate> {
+export async function closeCall(scope: RunScope, question: Question, closing: LedgerAnswer): Promise<OpenCallResult> {
   const { site, ref } = question
   const answer = given(scope, closing, 'server')
   const settled = await closeInLedger(scope, ref, answer)
@@ -143,8 +143,8 @@ async function decideUnasked(
   site: CallSite,
   refusal: Refusal | undefined,
   messages: readonly Message[],
-): Promise<Fate> {
-  const closed = (reason: string, code?: string): Fate => ({
+): Promise<OpenCallResult> {
+  const closed = (reason: string, code?: string): OpenCallResult => ({
     kind: 'result',
     site,
     outcome: failed('cancelled', reason, code),
@@ -158,10 +158,10 @@ async function decideUnasked(
     arguments: called.arguments,
     providerExecuted,
   })
-  const why = site.movedOn ? MOVED_ON : 'the call was not completed'
+  const why = site.superseded ? MOVED_ON : 'the call was not completed'
   if (!ready.ok) return closed(why)
   const { tool } = ready.call
-  if (tool.location !== 'server' && site.movedOn) return closed(why)
+  if (tool.location !== 'server' && site.superseded) return closed(why)
   const { approvals, warn } = scope.settings
   const gate = await decideGate(ready.call, gateContext(scope, id, messages), {
     policy: approvals.policy,
@@ -177,7 +177,7 @@ async function decideUnasked(
 }
 
 /** The ledger's own outcome, where the history has lost it. */
-async function storedResult(scope: RunScope, question: Question): Promise<Fate | undefined> {
+async function storedResult(scope: RunScope, question: Question): Promise<OpenCallResult | undefined> {
   const { site, issued, ref } = question
   try {
     const { state } = (await issued.lookup(ref.approvalId)) ?? {}
@@ -196,13 +196,13 @@ function kept(
   scope: RunScope,
   question: Question,
   { answer, outcome }: Extract<ApprovalState, { phase: 'done' }>,
-): Fate {
+): OpenCallResult {
   const { site } = question
   const from = restoreOutcome(outcome)
   const origin = { site, decided: decided(scope, question, answer) }
   if (from.kind === 'outcome') return { kind: 'result', outcome: from.outcome, ...origin }
   if (isProviderExecuted(site.call)) return { kind: 'forwarded', ...origin }
-  return site.movedOn
+  return site.superseded
     ? { kind: 'result', outcome: failed('cancelled', MOVED_ON), ...origin }
     : { kind: 'client', site }
 }
@@ -215,7 +215,7 @@ async function auditClosing(scope: RunScope, { site, ref }: Question, answer: Le
   const names = { approvalId: ref.approvalId, toolCallId: site.call.id, toolName: site.call.function.name }
   const code = answer.decision === 'cancel' ? answer.code : undefined
   await audit(scope, { event: 'claimed', ...names, decision: answer.decision, code, via: 'server' })
-  await audit(scope, { event: 'completed', ...names, outcome: rejectedAs(answer) })
+  await audit(scope, { event: 'completed', ...names, outcome: settledKind(answer) })
 }
 
 /** Settles a request that can no longer be answered. What the ledger does not know needs no settling. */

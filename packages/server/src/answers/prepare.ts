@@ -85,7 +85,7 @@ async function readStanding(scope: RunScope, { ref }: VerifiedVerdict): Promise<
 
 /** A server that lacks a tool may only be behind, so the answers stay good. Once the person has gone on, a call without its tool is closed. */
 function checkTools({ toolkit, method }: RunScope, verdicts: readonly VerifiedVerdict[]): void {
-  const ours = verdicts.filter(({ site }) => !site.movedOn && !isProviderExecuted(site.call))
+  const ours = verdicts.filter(({ site }) => !site.superseded && !isProviderExecuted(site.call))
   const of = (decision: VerifiedVerdict['decision']) =>
     ours.filter((verdict) => verdict.decision === decision)
   const names = [...of('approve'), ...of('deny')].map(({ site }) => site.call.function.name)
@@ -153,7 +153,7 @@ function readAnswer(scope: RunScope, verdict: VerifiedVerdict, edited: string | 
     case 'deny':
       return { decision, reason }
     case 'cancel':
-      return { decision, reason: reason ?? (verdict.site.movedOn ? MOVED_ON : undefined) }
+      return { decision, reason: reason ?? (verdict.site.superseded ? MOVED_ON : undefined) }
     default:
       return decision satisfies never
   }

@@ -11,7 +11,7 @@ import { prepareVerdicts, type Settlement } from './prepare.js'
 import type { Refusal } from './refusals.js'
 import type { Resolution } from './resolution.js'
 import { runClaimed } from './run-claimed.js'
-import { interruptedOutcome, rejectedAs, rejection, restoreOutcome } from './stored-outcome.js'
+import { interruptedOutcome, settledKind, rejection, restoreOutcome } from './stored-outcome.js'
 import { LEDGER_UNAVAILABLE, NO_SUCH_QUESTION, type VerifiedVerdict } from './verdicts.js'
 
 /**
@@ -58,7 +58,7 @@ async function settle(
     if (settlement.kind === 'run')
       return runClaimed(scope, { ...settlement, holder, revision: claim.revision, messages, told })
     await audit(scope, { event: 'claimed', ...told })
-    await audit(scope, { event: 'completed', ...auditNames(verdict), outcome: rejectedAs(answer) })
+    await audit(scope, { event: 'completed', ...auditNames(verdict), outcome: settledKind(answer) })
     return { kind: 'result', site, outcome: rejection(answer), decided: decidedFor(scope, verdict, answer) }
   }
   if (claim.status === 'interrupted' && settlement.kind === 'run')

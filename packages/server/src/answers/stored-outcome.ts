@@ -78,7 +78,7 @@ export function rejection(answer: LedgerAnswer): ToolOutcome {
 }
 
 /** The same in one word. */
-export function rejectedAs({ decision }: LedgerAnswer): 'denied' | 'cancelled' {
+export function settledKind({ decision }: LedgerAnswer): 'denied' | 'cancelled' {
   return decision === 'deny' ? 'denied' : 'cancelled'
 }
 

@@ -9,7 +9,7 @@ export type Arrival =
 /** How long an answer is waited for. */
 export interface Waiting {
   /** Aborted when nobody may wait any longer. */
-  readonly patience: AbortSignal
+  readonly waitSignal: AbortSignal
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number | undefined
   readonly now: () => number
@@ -22,7 +22,7 @@ const MAX_DELAY = 2 ** 31 - 1
 export function nextArrival(
   answers: AnswerSource,
   id: string,
-  { patience, expiresAt, now }: Waiting,
+  { waitSignal, expiresAt, now }: Waiting,
 ): Promise<Arrival> {
   return new Promise((resolve) => {
     let leave = () => {}
@@ -31,7 +31,7 @@ export function nextArrival(
     const arrive = (arrival: Arrival) => {
       arrived = true
       clearTimeout(timer)
-      patience.removeEventListener('abort', onStop)
+      waitSignal.removeEventListener('abort', onStop)
       leave()
       resolve(arrival)
     }
@@ -41,11 +41,11 @@ export function nextArrival(
       if (left <= 0) arrive({ kind: 'expired' })
       else timer = setTimeout(watch, Math.min(left, MAX_DELAY), end)
     }
-    if (patience.aborted) return onStop()
+    if (waitSignal.aborted) return onStop()
     if (expiresAt !== undefined) watch(expiresAt)
     // whose time is over takes no answer: it would be lost
     if (arrived) return
-    patience.addEventListener('abort', onStop)
+    waitSignal.addEventListener('abort', onStop)
     leave = answers.take(id, (entry, context = {}) =>
       arrive(entry === undefined ? { kind: 'closed' } : { kind: 'answer', entry, context }),
     )

@@ -246,7 +246,7 @@ export function interruptOf(
     message: message ?? `${tool?.name ?? request.toolName} needs your approval.`,
     responseSchema: responseSchema(request),
     // an expired interrupt blocks the thread of a 0.x client for good; the token expires all the same
-    ...(scope.modern && expiresAt !== undefined && { expiresAt }),
+    ...(scope.isV1Peer && expiresAt !== undefined && { expiresAt }),
     metadata: { countersign: { ...request } },
   }
 }

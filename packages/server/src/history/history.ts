@@ -16,7 +16,7 @@ export interface CallSite {
   /** Position of its message. */
   readonly index: number
   /** Whether a user message follows. */
-  readonly movedOn: boolean
+  readonly superseded: boolean
   readonly result?: ToolMessage | undefined
 }
 
@@ -35,7 +35,7 @@ export function readCalls(history: readonly Message[]): readonly CallSite[] {
     }
     if (message.role !== 'assistant') return
     for (const call of message.toolCalls ?? []) {
-      const site = { call, message, index, movedOn: index < lastUser }
+      const site = { call, message, index, superseded: index < lastUser }
       sites.push(site)
       const same = open.get(call.id)
       if (same === undefined) open.set(call.id, [site])

@@ -29,7 +29,7 @@ export function readRejoin(threadId: unknown, runId: unknown, lastEventId: unkno
 }
 
 /** The rest of a run, or nothing where there is none to be had by this holder. */
-export async function openRest(
+export async function openReplay(
   agent: Agent,
   holder: Holder | undefined,
   { threadId, runId, after }: RejoinRequest,
@@ -68,7 +68,7 @@ export async function restFrames(
 ): Promise<SseFrames | undefined> {
   const reading = new AbortController()
   const stop = () => reading.abort()
-  const events = await openRest(agent, subjectOf(context), request, reading.signal)
+  const events = await openReplay(agent, subjectOf(context), request, reading.signal)
   if (events === undefined) return undefined
   if (gone.aborted) stop()
   else gone.addEventListener('abort', stop, { once: true })

@@ -10,7 +10,7 @@ import { type Holder, newSocket, ownerOf, subjectOf } from './holder.js'
 import { describeRejection } from './http.js'
 import { checkOrigin, type OriginRule } from './origin.js'
 import { bytesHeldBy, takeRun } from './quota.js'
-import { openRest, readRejoin } from './rejoin.js'
+import { openReplay, readRejoin } from './rejoin.js'
 import { checkId, invalid, parseBody, readParsedInput, tooLarge, tooMany } from './run-input.js'
 import { serveRun } from './serve-run.js'
 
@@ -288,7 +288,7 @@ class Peer {
     const request = readRejoin(frame.threadId, run.id, frame.lastEventId)
     const holder = this.#holder(await this.#context(frame))
     begun()
-    const events = await openRest(this.#agent, holder, request, run.gone.signal)
+    const events = await openReplay(this.#agent, holder, request, run.gone.signal)
     if (events !== undefined) await this.#write(run, events)
   }
 

@@ -1,6 +1,6 @@
 import type { ApprovalDecided, CountersignError, Message } from '@countersign/core'
 import type { ToolOutcome } from '../tools/outcome.js'
-import { closeCall, decideFate, type Fate } from '../answers/abandoned.js'
+import { closeCall, resultOfOpenCall, type OpenCallResult } from '../answers/abandoned.js'
 import { answerOf } from '../answers/answers.js'
 import type { IssuedRecords } from '../answers/issued.js'
 import type { Refusal } from '../answers/refusals.js'
@@ -19,7 +19,7 @@ export interface AskedCall {
   readonly request: ApprovalRequest
   readonly issued: IssuedRecords
   /** Aborted when nobody may wait any longer. */
-  readonly patience: AbortSignal
+  readonly waitSignal: AbortSignal
 }
 
 /** How a question ended that a run waited with. */
@@ -57,7 +57,7 @@ export async function awaitAnswer(
 ): Promise<LiveEnding> {
   const { id, expiresAt } = asked.request.approval
   const arrival = await nextArrival(answers, id, {
-    patience: asked.patience,
+    waitSignal: asked.waitSignal,
     ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
     now: scope.settings.now,
   })
@@ -102,7 +102,7 @@ async function refused(
   refusal: Refusal,
   messages: readonly Message[],
 ): Promise<LiveEnding> {
-  return { ...endingOf(await decideFate(scope, site, issued, refusal, messages)), refusal }
+  return { ...endingOf(await resultOfOpenCall(scope, site, issued, refusal, messages)), refusal }
 }
 
 async function close(
@@ -117,7 +117,7 @@ async function close(
   return endingOf(await closeCall(scope, { site, issued, ref, scopes }, answer))
 }
 
-function endingOf(fate: Fate): LiveEnding {
+function endingOf(fate: OpenCallResult): LiveEnding {
   switch (fate.kind) {
     case 'result':
       return { kind: fate.kind, outcome: fate.outcome, decided: fate.decided }

@@ -1,6 +1,6 @@
 import { type ApprovalDecided, CountersignError, type Message, type ResumeEntry, type ToolCall, type ToolMessage } from '@countersign/core'
 import { failed, type ToolOutcome } from '../tools/outcome.js'
-import { decideFate, type Fate } from '../answers/abandoned.js'
+import { resultOfOpenCall, type OpenCallResult } from '../answers/abandoned.js'
 import { readAnswers } from '../answers/answers.js'
 import { type ReadHistory, readHistory } from '../answers/issued.js'
 import { readProjected } from '../answers/projected.js'
@@ -128,7 +128,7 @@ class Progress {
       case 'handed-out':
         if (site.result !== undefined) return
         // its client runs the tools of the present turn only, and the conversation would wait for ever
-        if (site.movedOn) return this.#settle(site, failed('cancelled', MOVED_ON), resolution.decided)
+        if (site.superseded) return this.#settle(site, failed('cancelled', MOVED_ON), resolution.decided)
         return this.#handOut(site, resolution)
       case 'forwarded':
         this.#settled.add(site)
@@ -152,7 +152,7 @@ class Progress {
       if (site.result !== undefined || this.#settled.has(site) || isProvidersOwn(site.call)) continue
       // the call that stands for a question is as open as the question
       if (this.#scope.settings.approvals.askAsTool && site.call.function.name === APPROVAL_TOOL) continue
-      await this.#accept(await decideFate(this.#scope, site, issued, this.#refusals.get(site), messages))
+      await this.#accept(await resultOfOpenCall(this.#scope, site, issued, this.#refusals.get(site), messages))
     }
   }
 
@@ -177,7 +177,7 @@ class Progress {
     }
   }
 
-  async #accept(fate: Fate): Promise<void> {
+  async #accept(fate: OpenCallResult): Promise<void> {
     switch (fate.kind) {
       case 'result':
         return this.#settle(fate.site, fate.outcome, fate.decided)
@@ -201,7 +201,7 @@ class Progress {
   }
 
   /** Over a live channel one's own question is waited for here; any other ends the run. */
-  async #ask({ site, request, isAnothers }: Extract<Fate, { kind: 'open' }>): Promise<void> {
+  async #ask({ site, request, isAnothers }: Extract<OpenCallResult, { kind: 'open' }>): Promise<void> {
     const { answers, stop } = this.#scope
     this.#asked.add(request.approval.id)
     if (this.#callIds.has(request.approval.id)) await emitQuestion(this.#scope, request)
@@ -211,7 +211,7 @@ class Progress {
       return
     }
     const { messages, issued } = this.#read
-    const ending = awaitAnswer(this.#scope, answers, { site, request, issued, patience: stop }, messages)
+    const ending = awaitAnswer(this.#scope, answers, { site, request, issued, waitSignal: stop }, messages)
     const ended = ending.then((end) => this.#end(site, request, end))
     // what fails is thrown once all are waited for; until then nobody listens
     ended.catch(() => {})

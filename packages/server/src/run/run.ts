@@ -67,7 +67,7 @@ export async function driveRun(
   try {
     if (origin.isTwice) throw runIsOpen({ owner: options.context?.subject ?? null, threadId, runId })
     const scope = openScope(settings, input, options, origin, outlet)
-    await emit(await converse(scope, input, usage))
+    await emit(await runPipeline(scope, input, usage))
   } catch (error) {
     settings.onError(error)
     origin.onFailure?.(error)
@@ -95,7 +95,7 @@ function openScope(
     owner: context.subject ?? null,
     context,
     toolkit: withClientTools(settings.toolkit, input.tools ?? [], settings.warn),
-    modern: speaksModern(input),
+    isV1Peer: speaksModern(input),
     stop: anySignal([gone, signal, disconnected]),
     callerSignal: signal,
     limit: createLimiter(settings.concurrency),
@@ -107,8 +107,8 @@ function openScope(
 }
 
 /** The conversation's next part; answers its last event. */
-async function converse(scope: RunScope, input: RunInput, usage: TokenUsage[]): Promise<AGUIEvent> {
-  const history = trusted(scope, input.messages)
+async function runPipeline(scope: RunScope, input: RunInput, usage: TokenUsage[]): Promise<AGUIEvent> {
+  const history = dropSystemMessages(scope, input.messages)
   const resumed = await resumeConversation(scope, history, input.resume ?? [])
   if (resumed.error !== undefined) throw resumed.error
   const waiting = { asked: resumed.open, clientCalls: resumed.clientCalls }
@@ -129,7 +129,7 @@ function isAtRest(messages: readonly Message[]): boolean {
 }
 
 /** Only the server speaks as the system. */
-function trusted({ settings }: RunScope, messages: readonly Message[]): readonly Message[] {
+function dropSystemMessages({ settings }: RunScope, messages: readonly Message[]): readonly Message[] {
   const kept = messages.filter(settings.keeps)
   if (kept.length < messages.length) {
     settings.warn('System or developer messages of the client were left out; trustSystemMessages keeps them.')
@@ -210,12 +210,12 @@ function outcomeOf(scope: RunScope, { asked, clientCalls }: Waiting): RunFinishe
     return { type: 'interrupt', interrupts }
   }
   if (clientCalls.length === 0) return { type: 'success' }
-  return scope.modern ? { type: 'success', pendingToolCallIds: [...clientCalls] } : undefined
+  return scope.isV1Peer ? { type: 'success', pendingToolCallIds: [...clientCalls] } : undefined
 }
 
 /** A run that was stopped is not an error; a 0.x peer has no other word for it. */
 function stoppedEvent(scope: RunScope, usage: readonly TokenUsage[]): AGUIEvent {
-  if (!scope.modern) return { type: 'RUN_ERROR', message: 'The run was stopped.', code: 'aborted' }
+  if (!scope.isV1Peer) return { type: 'RUN_ERROR', message: 'The run was stopped.', code: 'aborted' }
   const { threadId, runId } = scope
   return {
     type: 'RUN_FINISHED',

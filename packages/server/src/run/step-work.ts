@@ -26,14 +26,14 @@ export class StepWork {
   readonly #running: Promise<void>[] = []
   readonly #failed = new AbortController()
   /** How long a person is waited for over a live channel. */
-  readonly #patience: AbortSignal
+  readonly #waitSignal: AbortSignal
   #failure: { readonly error: unknown } | undefined
 
   constructor(scope: RunScope, writer: StepWriter, history: readonly Message[]) {
     this.#scope = scope
     this.#writer = writer
     this.#history = history
-    this.#patience = anySignal([scope.stop, this.#failed.signal])
+    this.#waitSignal = anySignal([scope.stop, this.#failed.signal])
   }
 
   /** The first error that the run is to end with. */
@@ -113,8 +113,8 @@ export class StepWork {
     await emitRequest(this.#scope, request, this.#writer.messageId)
     if (answers === undefined || written === undefined) return
     const message = { id: this.#writer.messageId, role: 'assistant' as const, toolCalls: [written] }
-    const site = { call: written, message, index: this.#history.length, movedOn: false }
-    const asked = { site, request, issued: recordsOf(this.#scope), patience: this.#patience }
+    const site = { call: written, message, index: this.#history.length, superseded: false }
+    const asked = { site, request, issued: recordsOf(this.#scope), waitSignal: this.#waitSignal }
     await this.#end(request, await awaitAnswer(this.#scope, answers, asked, this.#history))
   }
 

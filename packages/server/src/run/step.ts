@@ -60,7 +60,7 @@ export async function runStep(
 ): Promise<StepResult> {
   const taken = await takeForwards(scope, history.forwarded)
   try {
-    const known = await tellKnown(scope, history.forwarded, taken)
+    const known = await emitForwardedResults(scope, history.forwarded, taken)
     const prepared = prepareMessagesForModel(placeResults(history.messages, known))
     assertReconciled(prepared)
     const open = new Set(taken.claims.open)
@@ -74,7 +74,7 @@ export async function runStep(
 }
 
 /** Tells what another request, which forwarded the same calls, has made of them. */
-async function tellKnown(
+async function emitForwardedResults(
   scope: RunScope,
   forwarded: ForwardedCalls,
   { results }: TakenForwards,

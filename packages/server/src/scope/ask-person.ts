@@ -39,15 +39,15 @@ export async function askPerson(
     return { action: 'decline', reason: `Nobody was asked: ${NO_CHANNEL}` }
   }
   const stops = [scope.stop, over, question.signal].filter((signal) => signal !== undefined)
-  const patience = anySignal(stops)
-  if (patience.aborted) return NOBODY_WAITS
+  const waitSignal = anySignal(stops)
+  if (waitSignal.aborted) return NOBODY_WAITS
   const interrupt = interruptOf(call, question.message, responseSchema)
   // told at once: the next turn of the loop may be the one in which the run finishes
   const withdraw = () => void emit(closed(interrupt.id, 'cancel'))
-  patience.addEventListener('abort', withdraw, { once: true })
-  const reply = await replyTo(scope, answers, question, interrupt, patience)
-  patience.removeEventListener('abort', withdraw)
-  if (!patience.aborted) await emit(closed(interrupt.id, reply.action))
+  waitSignal.addEventListener('abort', withdraw, { once: true })
+  const reply = await replyTo(scope, answers, question, interrupt, waitSignal)
+  waitSignal.removeEventListener('abort', withdraw)
+  if (!waitSignal.aborted) await emit(closed(interrupt.id, reply.action))
   return reply
 }
 
@@ -57,16 +57,16 @@ async function replyTo(
   answers: AnswerSource,
   question: ToolQuestion,
   interrupt: Interrupt,
-  patience: AbortSignal,
+  waitSignal: AbortSignal,
 ): Promise<ToolReply> {
   let problem: string | undefined
   for (;;) {
     await emit(requested(interrupt, problem))
-    const arrival = await nextArrival(answers, interrupt.id, { patience, now: settings.now })
+    const arrival = await nextArrival(answers, interrupt.id, { waitSignal, now: settings.now })
     if (arrival.kind !== 'answer') return NOBODY_WAITS
     const reading = await readReply(arrival.entry, question)
     if (reading.ok) return reading.reply
-    if (patience.aborted) return NOBODY_WAITS
+    if (waitSignal.aborted) return NOBODY_WAITS
     problem = reading.problem
   }
 }

@@ -16,7 +16,7 @@ export interface RunScope {
   readonly context: RunContext
   readonly toolkit: Toolkit
   /** The peer speaks AG-UI 1.0; otherwise what 0.x rejects is left out. */
-  readonly modern: boolean
+  readonly isV1Peer: boolean
   /** Stops the model and whatever has not started: the caller's signal, or the reader is gone. */
   readonly stop: AbortSignal
   /** The caller's own wish only: the one signal that a claimed tool gets. */

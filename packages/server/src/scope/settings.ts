@@ -1,6 +1,6 @@
 import { CountersignError, type Message } from '@countersign/core'
 import { type AnswerChannel, defaultAnswerChannel } from '../channel/answer-channel.js'
-import { carefulAnswerChannel } from '../channel/careful-answer-channel.js'
+import { failSafeAnswerChannel } from '../channel/fail-safe-answer-channel.js'
 import { newApprovalId, randomId } from '../encoding/ids.js'
 import { warnOnce } from '../encoding/warn-once.js'
 import { defaultLedger } from '../ledger/approval-cache.js'
@@ -8,7 +8,7 @@ import type { AuditEntry, Ledger } from '../ledger/ledger.js'
 import { memoryLedger } from '../ledger/memory-ledger.js'
 import { type FullLimits, type Limits, readLimits } from '../limits.js'
 import type { Model } from '../model/model.js'
-import { carefulRunLog } from '../run-log/careful-run-log.js'
+import { failSafeRunLog } from '../run-log/fail-safe-run-log.js'
 import { defaultRunLog } from '../run-log/memory-run-log.js'
 import type { RunLog } from '../run-log/run-log.js'
 import { createKeyring, type Keyring, type Secret, secretFromEnvironment } from '../tokens/keys.js'
@@ -160,8 +160,8 @@ export function readSettings(options: AgentOptions): AgentSettings {
     concurrency:
       concurrency === 'unbounded' ? Number.POSITIVE_INFINITY : positive('concurrency', concurrency),
     runTools: options.runTools ?? true,
-    runLog: carefulRunLog(options.runLog ?? defaultRunLog(), warn),
-    answerChannel: carefulAnswerChannel(options.answerChannel ?? defaultAnswerChannel(), warn),
+    runLog: failSafeRunLog(options.runLog ?? defaultRunLog(), warn),
+    answerChannel: failSafeAnswerChannel(options.answerChannel ?? defaultAnswerChannel(), warn),
     limits: readLimits(options.limits),
     keeps: options.trustSystemMessages ? () => true : ({ role }) => role !== 'system' && role !== 'developer',
     approvals: readApprovals(options.approvals ?? {}, now, warn),

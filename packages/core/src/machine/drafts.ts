@@ -9,14 +9,14 @@ import {
 } from '../messages.js'
 import { setPublished } from './read.js'
 import type {
-  CallCell,
+  CallDraft,
   ChatState,
   End,
-  FixedCell,
-  MessageCell,
-  PartCell,
-  ReasoningCell,
-  TextCell,
+  FixedDraft,
+  MessageDraft,
+  PartDraft,
+  ReasoningDraft,
+  TextDraft,
 } from './state.js'
 import { canMove } from './transitions.js'
 
@@ -24,9 +24,9 @@ import { canMove } from './transitions.js'
 export function addMessage(
   state: ChatState,
   { id, role, metadata, createdAt }: Pick<UIMessage, 'id' | 'role' | 'metadata' | 'createdAt'>,
-): MessageCell {
+): MessageDraft {
   if (role === 'user') state.turn++
-  const cell: MessageCell = {
+  const draft: MessageDraft = {
     id,
     role,
     turn: state.turn,
@@ -42,38 +42,38 @@ export function addMessage(
     shown: undefined,
     stale: [],
     dirty: false,
-    untold: false,
-    unread: false,
+    unnotified: false,
+    unpublished: false,
   }
-  state.order.push(cell)
-  state.messages.set(id, cell)
+  state.order.push(draft)
+  state.messages.set(id, draft)
   // the messages before it stay where they are, and as they were published
   state.published.ids = undefined
-  touchMessage(state, cell)
-  return cell
+  touchMessage(state, draft)
+  return draft
 }
 
 /** Gives a message that held only reasoning the id of the assistant message it turned out to belong to. */
-export function renameMessage(state: ChatState, cell: MessageCell, id: string): void {
-  state.messages.delete(cell.id)
-  state.changed.push({ id: cell.id, untold: true })
-  cell.id = id
-  cell.provisional = false
-  state.messages.set(id, cell)
+export function renameMessage(state: ChatState, draft: MessageDraft, id: string): void {
+  state.messages.delete(draft.id)
+  state.changed.push({ id: draft.id, unnotified: true })
+  draft.id = id
+  draft.provisional = false
+  state.messages.set(id, draft)
   orderChanged(state)
-  touchMessage(state, cell)
+  touchMessage(state, draft)
 }
 
 /** Drops every message that `keep` refuses, with its calls, approvals and whatever of them was not sent yet. */
-export function retainMessages(state: ChatState, keep: (cell: MessageCell) => boolean): void {
+export function retainMessages(state: ChatState, keep: (draft: MessageDraft) => boolean): void {
   const kept = state.order.filter(keep)
   if (kept.length === state.order.length) return
   const staying = new Set(kept)
-  for (const cell of state.order) {
-    if (staying.has(cell)) continue
-    state.messages.delete(cell.id)
-    markUntold(state, cell)
-    for (const part of cell.parts) dropPart(state, part)
+  for (const draft of state.order) {
+    if (staying.has(draft)) continue
+    state.messages.delete(draft.id)
+    markUntold(state, draft)
+    for (const part of draft.parts) dropPart(state, part)
   }
   setOrder(state, kept)
 }
@@ -90,47 +90,47 @@ export function endOf({ order }: ChatState): End {
  * it anew. Calls stay, since they may have run.
  */
 export function dropUnfinished(state: ChatState, [count, from]: End): void {
-  const dropped = new Set<MessageCell>()
+  const dropped = new Set<MessageDraft>()
   for (let at = state.order.length - 1; at >= Math.max(count - 1, 0); at--) {
-    const cell = state.order[at]
-    if (cell?.role !== 'assistant') break
-    const kept = Math.max(at < count ? from : 0, cell.parts.findLastIndex(isLasting) + 1)
+    const draft = state.order[at]
+    if (draft?.role !== 'assistant') break
+    const kept = Math.max(at < count ? from : 0, draft.parts.findLastIndex(isLasting) + 1)
     if (kept === 0 && at >= count) {
-      dropped.add(cell)
+      dropped.add(draft)
       continue
     }
-    if (kept === cell.parts.length) break
-    for (const part of cell.parts.slice(kept)) dropPart(state, part)
-    keepParts(state, cell, cell.parts.slice(0, kept))
-    Object.assign(cell, { text: undefined, streaming: false })
+    if (kept === draft.parts.length) break
+    for (const part of draft.parts.slice(kept)) dropPart(state, part)
+    keepParts(state, draft, draft.parts.slice(0, kept))
+    Object.assign(draft, { text: undefined, streaming: false })
     break
   }
-  retainMessages(state, (cell) => !dropped.has(cell))
+  retainMessages(state, (draft) => !dropped.has(draft))
 }
 
-function isLasting(part: PartCell): boolean {
+function isLasting(part: PartDraft): boolean {
   if (part.kind === 'call') return !part.reader && part.error?.code !== 'incomplete-arguments'
   return part.kind === 'fixed' && part.part.type === 'tool-result'
 }
 
 /** Leaves a message no other parts than these. */
-export function keepParts(state: ChatState, cell: MessageCell, parts: PartCell[]): void {
-  setPublished(cell, undefined)
-  cell.parts = parts
-  cell.sources = undefined
+export function keepParts(state: ChatState, draft: MessageDraft, parts: PartDraft[]): void {
+  setPublished(draft, undefined)
+  draft.parts = parts
+  draft.sources = undefined
   parts.forEach((part, index) => {
     part.index = index
   })
-  touchMessage(state, cell)
+  touchMessage(state, draft)
 }
 
 /** Puts messages into a new order. */
-function setOrder(state: ChatState, order: MessageCell[]): void {
+function setOrder(state: ChatState, order: MessageDraft[]): void {
   let turn = 0
-  order.forEach((cell, position) => {
-    if (cell.role === 'user') turn++
-    cell.position = position
-    cell.turn = turn
+  order.forEach((draft, position) => {
+    if (draft.role === 'user') turn++
+    draft.position = position
+    draft.turn = turn
   })
   state.order = order
   state.turn = turn
@@ -140,7 +140,7 @@ function setOrder(state: ChatState, order: MessageCell[]): void {
 }
 
 /** Takes a part out of the indexes. */
-export function dropPart(state: ChatState, part: PartCell): void {
+export function dropPart(state: ChatState, part: PartDraft): void {
   if (part.kind === 'reasoning') dropFrom(state.reasoning, part.id, part)
   if (part.kind === 'fixed' && part.part.type === 'tool-result') dropFrom(state.results, part.part.id, part)
   if (part.kind !== 'call') return
@@ -158,28 +158,28 @@ function dropFrom<T>(index: Map<string, T>, id: string, part: T): void {
 }
 
 /** Puts a part at the end of its message. */
-function addPart<Cell extends PartCell>(state: ChatState, cell: Cell): Cell {
-  const { owner } = cell
-  if (cell.kind !== 'text') owner.text = undefined
-  cell.index = owner.parts.length
-  owner.parts.push(cell)
-  markStale(cell)
+function addPart<Draft extends PartDraft>(state: ChatState, draft: Draft): Draft {
+  const { owner } = draft
+  if (draft.kind !== 'text') owner.text = undefined
+  draft.index = owner.parts.length
+  owner.parts.push(draft)
+  markStale(draft)
   touchMessage(state, owner)
-  return cell
+  return draft
 }
 
-export function addText(state: ChatState, owner: MessageCell, text: string, part?: TextPart): TextCell {
+export function addText(state: ChatState, owner: MessageDraft, text: string, part?: TextPart): TextDraft {
   return addPart(state, { kind: 'text', owner, index: 0, stale: false, text, part })
 }
 
-export function addFixed(state: ChatState, owner: MessageCell, part: MessagePart): FixedCell {
-  const cell = addPart(state, { kind: 'fixed', owner, index: 0, stale: false, part })
-  if (part.type === 'tool-result' && !state.results.has(part.id)) state.results.set(part.id, cell)
-  return cell
+export function addFixed(state: ChatState, owner: MessageDraft, part: MessagePart): FixedDraft {
+  const draft = addPart(state, { kind: 'fixed', owner, index: 0, stale: false, part })
+  if (part.type === 'tool-result' && !state.results.has(part.id)) state.results.set(part.id, draft)
+  return draft
 }
 
 /** Adds a part that is finished, as it is. */
-export function addDone(state: ChatState, owner: MessageCell, part: MessagePart): void {
+export function addDone(state: ChatState, owner: MessageDraft, part: MessagePart): void {
   if (part.type === 'text') addText(state, owner, part.text, part)
   else if (part.type === 'reasoning') addReasoning(state, owner, part, part)
   else {
@@ -192,11 +192,11 @@ export function addDone(state: ChatState, owner: MessageCell, part: MessagePart)
 
 export function addReasoning(
   state: ChatState,
-  owner: MessageCell,
+  owner: MessageDraft,
   { id, text, encryptedValue, metadata }: Omit<ReasoningPart, 'type'>,
   part?: ReasoningPart,
 ): void {
-  const cell: ReasoningCell = {
+  const draft: ReasoningDraft = {
     kind: 'reasoning',
     owner,
     index: 0,
@@ -207,16 +207,16 @@ export function addReasoning(
     metadata: metadata && { ...metadata },
     part,
   }
-  state.reasoning.set(id, addPart(state, cell))
+  state.reasoning.set(id, addPart(state, draft))
 }
 
 /** Adds a tool call. The newest call with an id is the one that later events mean. */
 export function addCall(
   state: ChatState,
-  owner: MessageCell,
-  init: Pick<ToolCallPart, 'id' | 'name'> & Partial<Omit<CallCell, 'kind' | 'index' | 'owner'>>,
-): CallCell {
-  const call: CallCell = {
+  owner: MessageDraft,
+  init: Pick<ToolCallPart, 'id' | 'name'> & Partial<Omit<CallDraft, 'kind' | 'index' | 'owner'>>,
+): CallDraft {
+  const call: CallDraft = {
     kind: 'call',
     owner,
     index: 0,
@@ -252,12 +252,12 @@ export function addCall(
 }
 
 /** Whether the id of an approval may become that of another call's: nobody has it, or it has had its day. */
-export function isReleased(holder: CallCell | undefined, { owner }: CallCell): boolean {
+export function isReleased(holder: CallDraft | undefined, { owner }: CallDraft): boolean {
   if (!holder || isTerminal(holder.state)) return true
   return holder.owner.turn < owner.turn && !isAsked(holder)
 }
 
-function earlierOpen(state: ChatState, call: CallCell): CallCell | undefined {
+function earlierOpen(state: ChatState, call: CallDraft): CallDraft | undefined {
   while (call.earlier && !state.open.has(call.earlier)) call.earlier = call.earlier.earlier
   return call.earlier
 }
@@ -269,10 +269,10 @@ function earlierOpen(state: ChatState, call: CallCell): CallCell | undefined {
 export function findCall(
   state: ChatState,
   id: string,
-  fits: (call: CallCell) => boolean,
+  fits: (call: CallDraft) => boolean,
   oldest?: true,
-): CallCell | undefined {
-  let found: CallCell | undefined
+): CallDraft | undefined {
+  let found: CallDraft | undefined
   for (let call = state.calls.get(id); call; call = earlierOpen(state, call)) {
     if (!fits(call)) continue
     if (found && found.owner.turn !== call.owner.turn) break
@@ -283,7 +283,7 @@ export function findCall(
 }
 
 /** A call that was streamed again unchanged turns out to be one of its own: something is said of it that the first has had already. */
-export function takeRepeat(state: ChatState, toolCallId: string): CallCell | undefined {
+export function takeRepeat(state: ChatState, toolCallId: string): CallDraft | undefined {
   const before = state.calls.get(toolCallId)
   if (!before?.repeats) return undefined
   const { id, name, input, arguments: told, owner } = before
@@ -298,7 +298,7 @@ export function takeRepeat(state: ChatState, toolCallId: string): CallCell | und
 }
 
 /** Moves a call to another state if the table allows it; says whether it did. */
-export function moveCall(state: ChatState, call: CallCell, to: ToolCallState): boolean {
+export function moveCall(state: ChatState, call: CallDraft, to: ToolCallState): boolean {
   if (!canMove(call.state, to)) return false
   leaveAsked(state, call)
   call.state = to
@@ -308,18 +308,18 @@ export function moveCall(state: ChatState, call: CallCell, to: ToolCallState): b
   return true
 }
 
-function isAsked(call: CallCell): boolean {
+function isAsked(call: CallDraft): boolean {
   return call.state === 'approval-requested'
 }
 
-function enterAsked(state: ChatState, call: CallCell): void {
+function enterAsked(state: ChatState, call: CallDraft): void {
   if (!isAsked(call)) return
   state.asked.splice(placeAmong(state.asked, call), 0, call)
   changeAsked(state, call)
 }
 
 /** Where a call stands among those that are in the order of the conversation, by halves: a server decides how many wait. */
-function placeAmong(calls: readonly CallCell[], { owner, index }: CallCell): number {
+function placeAmong(calls: readonly CallDraft[], { owner, index }: CallDraft): number {
   let from = 0
   let to = calls.length
   while (from < to) {
@@ -331,7 +331,7 @@ function placeAmong(calls: readonly CallCell[], { owner, index }: CallCell): num
   return from
 }
 
-function leaveAsked(state: ChatState, call: CallCell): void {
+function leaveAsked(state: ChatState, call: CallDraft): void {
   if (!isAsked(call)) return
   const near = placeAmong(state.asked, call)
   const at = state.asked[near] === call ? near : state.asked.indexOf(call)
@@ -341,47 +341,47 @@ function leaveAsked(state: ChatState, call: CallCell): void {
 }
 
 /** A call waits for the person, and came or is another than it was. */
-function changeAsked({ asked, published }: ChatState, call: CallCell): void {
+function changeAsked({ asked, published }: ChatState, call: CallDraft): void {
   const { pending, pendingChange } = published
   const isMore = pendingChange === 'added' || (pendingChange === 'none' && asked.length > pending.length)
   published.pendingChange = isMore && asked.at(-1) === call ? 'added' : 'any'
 }
 
 /** Notes a change that listeners hear of at once. */
-export function touch(state: ChatState, part: PartCell): void {
+export function touch(state: ChatState, part: PartDraft): void {
   grow(state, part)
-  state.owed = 'change'
+  state.pendingNotification = 'change'
 }
 
 /** Notes that a text, a reasoning or arguments have grown: listeners may hear of it with the next frame. */
-export function grow(state: ChatState, part: PartCell): void {
+export function grow(state: ChatState, part: PartDraft): void {
   if (part.kind !== 'fixed') part.part = undefined
   if (part.kind === 'call' && isAsked(part)) changeAsked(state, part)
   markStale(part)
   markDirty(state, part.owner)
-  if (state.owed === 'nothing') state.owed = 'growth'
+  if (state.pendingNotification === 'nothing') state.pendingNotification = 'growth'
 }
 
-export function touchMessage(state: ChatState, cell: MessageCell): void {
-  markDirty(state, cell)
-  state.owed = 'change'
+export function touchMessage(state: ChatState, draft: MessageDraft): void {
+  markDirty(state, draft)
+  state.pendingNotification = 'change'
 }
 
-function markDirty(state: ChatState, cell: MessageCell): void {
-  cell.dirty = true
-  markUntold(state, cell)
-  if (cell.unread) return
-  cell.unread = true
-  state.dirty.push(cell)
+function markDirty(state: ChatState, draft: MessageDraft): void {
+  draft.dirty = true
+  markUntold(state, draft)
+  if (draft.unpublished) return
+  draft.unpublished = true
+  state.dirty.push(draft)
 }
 
-function markUntold(state: ChatState, cell: MessageCell): void {
-  if (cell.untold) return
-  cell.untold = true
-  state.changed.push(cell)
+function markUntold(state: ChatState, draft: MessageDraft): void {
+  if (draft.unnotified) return
+  draft.unnotified = true
+  state.changed.push(draft)
 }
 
-export function markStale(part: PartCell): void {
+export function markStale(part: PartDraft): void {
   if (part.stale) return
   part.stale = true
   part.owner.stale.push(part)
@@ -390,5 +390,5 @@ export function markStale(part: PartCell): void {
 function orderChanged(state: ChatState): void {
   state.published.messages = undefined
   state.published.ids = undefined
-  state.owed = 'change'
+  state.pendingNotification = 'change'
 }

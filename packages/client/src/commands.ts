@@ -2,11 +2,11 @@ import {
   areAllToolsComplete,
   CountersignError,
   findAnswerable,
-  findLeftHere,
+  findClientCall,
   hasDeferredAnswer,
-  isLeftHere,
+  canRunOnClient,
   isRecord,
-  type LocalAct,
+  type LocalEvent,
   sameJson,
   type ToolCallApproval,
   type ToolMap,
@@ -48,17 +48,17 @@ export type InterruptResponse = { readonly id: string } & (
  * What a person can do, done here: each act turns into steps of the machine and, where it leads to one, a request. An act takes one
  * plain value, so that it can come from another tab as well.
  */
-function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runner) {
+function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: Runner) {
   const { state, dispatch } = session
   const isQueued = (id: string) => state.queue.some((item) => item.id === id)
 
   async function repeat(): Promise<void> {
-    if (!runner.run && !runner.disposed) await runner.again()
+    if (!runner.run && !runner.disposed) await runner.retryLastRun()
   }
 
   /** The person gave something that the server has to have. */
-  function give(answered: Answered, act: LocalAct): Promise<AnswerResult> {
-    runner.personActs()
+  function give(answered: Answered, act: LocalEvent): Promise<AnswerResult> {
+    runner.resetContinuationLimit()
     return session.store.batch(() => {
       dispatch(act)
       return runner.sendAnswer(answered)
@@ -75,7 +75,7 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
       if (session.options.onPendingMessage === 'reject' && visible.length > 0) {
         return { status: 'refused', error: pendingError(visible) }
       }
-      runner.personActs()
+      runner.resetContinuationLimit()
       const item = { id, message, visible }
       if (!runner.run && state.queue.length === 0 && runner.mayLeave(item))
         return sendResult(runner.say(message))
@@ -104,9 +104,9 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
 
     async giveResult(result: ToolResult): Promise<AnswerResult> {
       const { toolCallId } = result
-      const call = findLeftHere(state, toolCallId) ?? state.calls.get(toolCallId)
+      const call = findClientCall(state, toolCallId) ?? state.calls.get(toolCallId)
       if (!call) return { status: 'not-found' }
-      if (!isLeftHere(call)) return { status: 'closed', reason: call.state }
+      if (!canRunOnClient(call)) return { status: 'closed', reason: call.state }
       const { value: output = null, fault } = copyJson('error' in result ? undefined : result.output)
       const reason =
         'error' in result && typeof result.error !== 'string' ? '`error` has to be a text.' : fault
@@ -116,30 +116,30 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
     },
 
     async respond(response: InterruptResponse): Promise<AnswerResult> {
-      const cell = state.interrupts.get(response.id)
-      if (!cell) return { status: 'not-found' }
-      if (cell.response) return { status: 'already-answered' }
+      const draft = state.interrupts.get(response.id)
+      if (!draft) return { status: 'not-found' }
+      if (draft.response) return { status: 'already-answered' }
       // Where its stream broke no run is open: the answer goes out with the next request.
       const { connection } = runner.run ?? session.options
-      if (cell.liveIn !== undefined && !connection.answer)
+      if (draft.liveIn !== undefined && !connection.answer)
         return {
           status: 'closed',
           reason: 'The run that asks is open, and this connection has no way into it.',
         }
       const { id: interruptId } = response
       if ('cancel' in response)
-        return give(cell, { type: 'respond', interruptId, response: { cancel: true } })
+        return give(draft, { type: 'respond', interruptId, response: { cancel: true } })
       // AG-UI 1.0, interrupts: what has expired can only be cancelled.
-      if (expiryOf(cell.interrupt) <= session.now()) return { status: 'expired' }
+      if (expiryOf(draft.interrupt) <= session.now()) return { status: 'expired' }
       const { value: payload, fault } = copyJson(response.payload)
       const { checkResponse = refuseUnchecked } = session.options
       let reason: string | undefined = fault ?? '`checkResponse` threw an error.'
       if (fault === undefined)
         session.callBack(() => {
-          reason = checkResponse(payload, cell.interrupt)
+          reason = checkResponse(payload, draft.interrupt)
         })
       if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
-      return give(cell, { type: 'respond', interruptId, response: { payload } })
+      return give(draft, { type: 'respond', interruptId, response: { payload } })
     },
 
     /** The time of requests has run out. Sends nothing: the server learns of it with the next request. */
@@ -153,7 +153,7 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
     },
 
     stop(): void {
-      runner.hold()
+      runner.pause()
       runner.void()
       runner.tellRest()
     },
@@ -164,7 +164,7 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
 
     async resume(): Promise<void> {
       if (runner.run || runner.disposed) return
-      runner.personActs()
+      runner.resetContinuationLimit()
       if (!runner.startTools()) return
       if (state.unsent.size > 0 && areAllToolsComplete(state)) await repeat()
     },
@@ -172,14 +172,14 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
     async regenerate(messageId: string | undefined): Promise<SendResult> {
       const { order, messages } = state
       const last = messageId === undefined ? order.length - 1 : (messages.get(messageId)?.position ?? -1)
-      const spoken = order.slice(0, last + 1).findLast((cell) => cell.role === 'user')
+      const spoken = order.slice(0, last + 1).findLast((draft) => draft.role === 'user')
       if (!spoken) {
         const message = 'There is no message of the person before it to answer again.'
         return { status: 'refused', error: new CountersignError('invalid-argument', message, { messageId }) }
       }
       const run = session.store.batch(() => {
         runner.void()
-        runner.personActs()
+        runner.resetContinuationLimit()
         return runner.open('message', () => dispatch({ type: 'truncate', messageId: spoken.id }))
       })
       return sendResult(run)
@@ -197,8 +197,8 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
 
 /** Does an act by its name. A chat that was disposed of takes nothing any more. */
 export function createPerformer<Tools extends ToolMap>(session: Session<Tools>, runner: Runner) {
-  const acts = createActs(session, runner)
-  return (name: ActName, value: unknown): unknown => {
+  const acts = createCommands(session, runner)
+  return (name: CommandName, value: unknown): unknown => {
     session.seen?.({ type: 'act', name, value } as Observation)
     if (!runner.disposed || !takesSomething.has(name)) {
       const told = acts[name](value as never)
@@ -211,11 +211,11 @@ export function createPerformer<Tools extends ToolMap>(session: Session<Tools>, 
 }
 
 /** The acts by name, and what each takes and gives. */
-export type Acts = ReturnType<typeof createActs>
-export type ActName = keyof Acts
+export type Commands = ReturnType<typeof createCommands>
+export type CommandName = keyof Commands
 
 /** The acts that give something, and tell what became of it. */
-const takesSomething = new Set<ActName>(['send', 'regenerate', 'answer', 'giveResult', 'respond'])
+const takesSomething = new Set<CommandName>(['send', 'regenerate', 'answer', 'giveResult', 'respond'])
 
 const disposed = { status: 'closed', reason: 'disposed' } as const
 

@@ -5,7 +5,7 @@ import type { AnswerChannel } from './answer-channel.js'
  * A channel whose failures are told, and where closing stops nothing: the run has come to its end by then. An answer that it cannot deliver
  * rejects with `ledger-unavailable`, and can be sent again.
  */
-export function carefulAnswerChannel(
+export function failSafeAnswerChannel(
   channel: AnswerChannel,
   warn: (message: string, error: unknown) => void,
 ): AnswerChannel {

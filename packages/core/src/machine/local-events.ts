@@ -1,6 +1,6 @@
 import type { CountersignError } from '../errors.js'
 import { isTerminal, type UIMessage } from '../messages.js'
-import { dropUnfinished, retainMessages } from './cells.js'
+import { dropUnfinished, retainMessages } from './drafts.js'
 import type { StepTable } from './effects.js'
 import { setResponse, withdraw } from './interrupts.js'
 import { checkMessages, loadMessages } from './load.js'
@@ -10,7 +10,7 @@ import type { RunEnd } from './runs.js'
 import type { ChatState, QueuedMessage } from './state.js'
 
 /** What happens here, beside the events of a stream. The machine takes both alike. */
-export type LocalAct =
+export type LocalEvent =
   | { readonly type: 'user-message'; readonly message: UIMessage }
   | { readonly type: 'queue'; readonly item: QueuedMessage }
   | { readonly type: 'unqueue'; readonly id: string }
@@ -90,7 +90,7 @@ export const actSteps = {
   },
   failed(state, { error }) {
     state.error = error
-    state.owed = 'change'
+    state.pendingNotification = 'change'
     return undefined
   },
   truncate(state, { messageId }) {
@@ -102,13 +102,13 @@ export const actSteps = {
       const isOver = isTerminal(call.state) && call.state !== 'cancelled'
       if (!isOver && call.approval.delivery !== 'settled') withdraw(state, call.approval)
     }
-    retainMessages(state, (cell) => cell.position <= last.position)
-    for (const cell of state.interrupts.values()) setResponse(state, cell, { cancel: true })
+    retainMessages(state, (draft) => draft.position <= last.position)
+    for (const draft of state.interrupts.values()) setResponse(state, draft, { cancel: true })
     return undefined
   },
 } satisfies Partial<StepTable>
 
 function setQueue(state: ChatState, queue: readonly QueuedMessage[]): void {
   state.queue = queue
-  state.owed = 'change'
+  state.pendingNotification = 'change'
 }

@@ -1,7 +1,7 @@
 import type { RunLog, RunWriter } from './run-log.js'
 
 /** A log whose failures stop nothing: a run that cannot be recorded goes on, and can only not be taken up. */
-export function carefulRunLog(log: RunLog, warn: (message: string, error: unknown) => void): RunLog {
+export function failSafeRunLog(log: RunLog, warn: (message: string, error: unknown) => void): RunLog {
   return {
     async begin(runKey) {
       try {
