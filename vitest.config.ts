@@ -38,8 +38,13 @@ const limits = {
 /** Files of one worker share what they import, so a file leaves the globals as they were. */
 const tidy = { unstubGlobals: true, unstubEnvs: true, restoreMocks: true }
 
-/** It counts all timers of its process, so it shares none with files that may have left one. */
-const alone = 'packages/server/test/readers-of-any-speed.test.ts'
+/** They count all timers of their process, so they share none with files that may have left one. */
+const alone = [
+  'packages/server/test/readers.test.ts',
+  'packages/server/test/readers-of-any-speed.test.ts',
+  'test/client/expiry.test.ts',
+  'test/client/time-limits.test.ts',
+]
 
 const shared = { exclude: [...defaultExclude, ...longForms], ...limits, ...tidy }
 
@@ -55,11 +60,11 @@ export default defineConfig({
           name: 'node',
           include: ['{packages,examples}/*/test/**/*.test.ts', 'test/**/*.test.{ts,tsx}'],
           ...shared,
-          exclude: [...shared.exclude, `packages/{${Object.keys(frameworks)}}/**`, alone],
+          exclude: [...shared.exclude, `packages/{${Object.keys(frameworks)}}/**`, ...alone],
           isolate: false,
         },
       },
-      { resolve: { alias }, test: { name: 'alone', include: [alone], ...shared } },
+      { resolve: { alias }, test: { name: 'alone', include: alone, ...shared } },
       ...Object.entries(frameworks).map(([name, plugins]) => ({
         plugins: plugins(),
         resolve: { alias },

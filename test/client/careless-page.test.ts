@@ -523,3 +523,22 @@ describe('a reload in the middle of an answer', () => {
     expect(client.getSnapshot()).toMatchObject({ status: 'awaiting-approval', error: undefined })
   })
 })
+
+test('a message that is sent while the stored conversation loads waits for a request that nobody has seen yet', async () => {
+  const persistence = persistent(memoryPersistence())
+  const stored = open([gated(1)], { persistence, threadId: 't' })
+  await stored.client.sendMessage('delete it')
+  stored.client.dispose()
+  await passMacrotasks(4)
+  const page = open([[resolve(), text('Done.')], [text('Hello.')]], {
+    persistence,
+    threadId: 't',
+  })
+  expect(await page.client.sendMessage('hello')).toMatchObject({ status: 'queued' })
+  expect(callOf(page.client, 'c1').state).toBe('approval-requested')
+  expect(page.connection.requests.length).toBe(0)
+  expect(await page.client.addToolApprovalResponse(approve('a1'))).toEqual({ status: 'sent' })
+  await until(page.client, ({ queue, status }) => queue.length === 0 && status === 'ready')
+  expect(callOf(page.client, 'c1').approval?.approved).toBe(true)
+  expect(page.connection.requests.length).toBe(2)
+})

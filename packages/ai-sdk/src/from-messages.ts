@@ -1,5 +1,6 @@
 import {
   asString,
+  CountersignError,
   type FilePart,
   isRecord,
   type MessagePart,
@@ -21,8 +22,15 @@ import { readToolPart } from './tool-part.js'
 /**
  * Messages of the AI SDK as ours: each step of an assistant's message is a message of its own, as in AG-UI. `toAiSdkMessages` gives
  * back what came in. Answers found in them are their record; whether they count is decided by the server alone.
+ *
+ * @throws CountersignError `invalid-argument` for what has no list of parts, such as a message of AI SDK 4.
  */
 export function fromAiSdkMessages(messages: readonly AiSdkMessage[]): UIMessage[] {
+  for (const [at, message] of messages.entries())
+    if (!Array.isArray(message?.parts)) {
+      const told = `Message ${at} has no list of \`parts\`, as AI SDK 5 and later have. Give each message of AI SDK 4 its content as parts first.`
+      throw new CountersignError('invalid-argument', told, { at })
+    }
   return messages.flatMap((message) =>
     message.role === 'assistant' ? fromAssistant(message) : [fromPlain(message)],
   )

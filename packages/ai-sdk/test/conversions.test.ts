@@ -19,6 +19,11 @@ import { expect, test } from 'vitest'
 
 type Chunk = { readonly type: string; readonly [field: string]: unknown }
 
+test('messages of AI SDK 4 are refused with the way to go on', () => {
+  const old: unknown = { id: 'm', role: 'user', content: 'hello' }
+  expect(() => fromAiSdkMessages([old as AiSdkMessage])).toThrow(/Message 0 has no list of `parts`.*AI SDK 4/)
+})
+
 /** A stream on an empty conversation: its events, checked, and what the machine makes of them. */
 function read(chunks: readonly Chunk[], continued?: AiSdkMessage) {
   const run = { threadId: 't', runId: 'r' }

@@ -7,6 +7,7 @@ import {
   type SessionGrant,
   type ToolMap,
   type UIMessage,
+  visibleRequests,
 } from '@countersign/core'
 import {
   type CommandName,
@@ -132,7 +133,9 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   sendMessage = async (input: SendInput): Promise<SendResult> => {
     const message = this.#userMessage(input)
     if (message instanceof CountersignError) return { status: 'refused', error: message }
-    return this.#command('send', message)
+    // What the person can see now, which a conversation that is still being loaded may not be.
+    const visible = visibleRequests(this.#session.state)
+    return this.#command('send', { id: message.id, message, visible })
   }
 
   /** Takes a queued message back; says whether it was still there. */

@@ -7,6 +7,7 @@ import {
   canRunOnClient,
   isRecord,
   type LocalEvent,
+  type QueuedMessage,
   sameJson,
   type ToolCallApproval,
   type ToolMap,
@@ -66,8 +67,8 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
   }
 
   return {
-    async send(message: UIMessage): Promise<SendResult> {
-      const { id } = message
+    async send(item: QueuedMessage): Promise<SendResult> {
+      const { id, message } = item
       // Another tab may hand over again what a tab that is gone had taken already.
       if (state.messages.has(id)) return { status: 'sent' }
       if (isQueued(id)) return { status: 'queued', id }
@@ -76,7 +77,6 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
         return { status: 'refused', error: pendingError(visible) }
       }
       runner.resetContinuationLimit()
-      const item = { id, message, visible }
       if (!runner.run && state.queue.length === 0 && runner.mayLeave(item))
         return sendResult(runner.say(message))
       dispatch({ type: 'queue', item })

@@ -45,7 +45,9 @@ const methods = {
 } as const satisfies Record<Extract<Observation, { readonly type: 'act' }>['name'], string>
 
 /** What is noted of an act. */
-export function actEntry({ name, value }: Extract<Observation, { readonly type: 'act' }>): TimelineEntry {
+export function actEntry(did: Extract<Observation, { readonly type: 'act' }>): TimelineEntry {
+  const { name } = did
+  const value = did.name === 'send' ? did.value.message : did.value
   const act = { name: methods[name], ...(value !== undefined && { value: copyOf(value) }) }
   return { kind: 'act', text: printAct(act), act }
 }

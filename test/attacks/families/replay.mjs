@@ -268,7 +268,8 @@ export const processes = [
       while (!(await Promise.race([runs, settles(question)])))
       await first.kill()
       const second = await startProcess(world)
-      await second.answer({ ...question }, yes)
+      // without its check the call runs again, and hangs again
+      await Promise.race([second.answer({ ...question }, yes), second.ran()])
     },
   },
 ]

@@ -19,7 +19,7 @@ import {
 
 /** What each act takes. */
 const acts: Readonly<Record<string, Check>> = {
-  send: (value) => message(value) && shape({ role: one('user') })(value),
+  send: (value) => queued(value) && shape({ message: shape({ role: one('user') }) })(value),
   cancelQueued: text,
   answer: shape({
     id: text,
