@@ -1,4 +1,6 @@
 import { createServer } from 'node:http'
+import { aiSdk } from '@countersign/ai-sdk'
+import { handleAiSdkChat } from '@countersign/ai-sdk/server'
 import {
   approvalView,
   ChatClient,
@@ -6,10 +8,8 @@ import {
   nextStep,
   type ToolCallPart,
 } from '@countersign/client'
-import { aiSdk } from '@countersign/client/ai-sdk'
 import { persistent } from '@countersign/client/persistence'
 import { type AgentOptions, createAgent, memoryLedger, scriptedModel, tool } from '@countersign/server'
-import { handleAiSdkChat } from '@countersign/server/ai-sdk'
 import { toNodeHandler } from '@countersign/server/node'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'

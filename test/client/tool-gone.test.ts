@@ -1,4 +1,6 @@
 import { createServer } from 'node:http'
+import { aiSdk, toAiSdkMessages } from '@countersign/ai-sdk'
+import { handleAiSdkChat } from '@countersign/ai-sdk/server'
 import {
   ChatClient,
   type Connection,
@@ -6,9 +8,7 @@ import {
   nextStep,
   type ToolCallPart,
 } from '@countersign/client'
-import { aiSdk, toAiSdkMessages } from '@countersign/client/ai-sdk'
 import { createAgent, memoryLedger, type ScriptedModel, scriptedModel, tool } from '@countersign/server'
-import { handleAiSdkChat } from '@countersign/server/ai-sdk'
 import { toNodeHandler } from '@countersign/server/node'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'

@@ -1,3 +1,4 @@
+import type { Agent } from '@countersign/server'
 import {
   createPartReader,
   fromResponseParts,
@@ -11,7 +12,6 @@ import {
   toolMessage,
   toResponseParts,
 } from '@countersign/server/prompt'
-import type { Agent } from '@countersign/server'
 import { inputOf } from './script.js'
 
 /** What a person answers. */

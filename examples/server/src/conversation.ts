@@ -1,5 +1,4 @@
-import type { ToolOutcome } from '@countersign/server'
-import type { ModelMessage } from '@countersign/server'
+import type { ModelMessage, ToolOutcome } from '@countersign/server'
 
 /** How a tool call ended, as a planner looks at it. */
 export type Outcome =

@@ -1,4 +1,14 @@
-import { asString, isRecord, isUndelivered, omitUndefined, parseJson, sameJson, type ToolCallApproval, type ToolCallPart, type ToolResultPart } from '@countersign/core'
+import {
+  asString,
+  isRecord,
+  isUndelivered,
+  omitUndefined,
+  parseJson,
+  sameJson,
+  type ToolCallApproval,
+  type ToolCallPart,
+  type ToolResultPart,
+} from '@countersign/core'
 import { aiSdkMetadata, aiSdkOf } from './mark.js'
 import { type AiSdkApproval, type AiSdkTool, toolNameOf } from './message.js'
 

@@ -1,6 +1,5 @@
-import { failed, type ToolOutcome } from '@countersign/server/model-kit'
 import type { ModelEvent } from '@countersign/server'
-import { asRecord, asText, type Fields } from '@countersign/server/model-kit'
+import { asRecord, asText, type Fields, failed, type ToolOutcome } from '@countersign/server/model-kit'
 import { sourceOf } from './sources.js'
 
 /** A content block as it arrives. */

@@ -1,5 +1,4 @@
 import { isRecord } from '@countersign/core'
-import { isSuccess, toProviderText } from '@countersign/server/model-kit'
 import type {
   ModelReasoning,
   ModelText,
@@ -7,7 +6,14 @@ import type {
   ModelToolResult,
   ProviderMetadata,
 } from '@countersign/server'
-import { asList, asText, type Fields, parseJson } from '@countersign/server/model-kit'
+import {
+  asList,
+  asText,
+  type Fields,
+  isSuccess,
+  parseJson,
+  toProviderText,
+} from '@countersign/server/model-kit'
 
 type Part = ModelText | ModelReasoning | ModelToolCall
 

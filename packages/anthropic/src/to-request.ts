@@ -1,6 +1,5 @@
-import { isSuccess, toProviderText } from '@countersign/server/model-kit'
 import type { ModelMessage, ModelRequest, ModelTool, ModelToolResult } from '@countersign/server'
-import { asNumber, asRecord, type Fields } from '@countersign/server/model-kit'
+import { asNumber, asRecord, type Fields, isSuccess, toProviderText } from '@countersign/server/model-kit'
 import { assistantBlocks, wireId } from './assistant-blocks.js'
 import { fileBlock } from './files.js'
 import type { AnthropicOptions } from './options.js'

@@ -10,9 +10,9 @@ import {
   visibleRequests,
 } from '@countersign/core'
 import {
+  type ApprovalResponse,
   type CommandName,
   type Commands,
-  type ApprovalResponse,
   createPerformer,
   disposedError,
   type InterruptResponse,
@@ -272,7 +272,10 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   }
 
   /** An act is done here and now, unless the stored conversation is not here yet or another tab leads. */
-  #command<Name extends CommandName>(name: Name, value: Parameters<Commands[Name]>[0]): ReturnType<Commands[Name]> {
+  #command<Name extends CommandName>(
+    name: Name,
+    value: Parameters<Commands[Name]>[0],
+  ): ReturnType<Commands[Name]> {
     const here = () => this.#perform(name, value)
     return unsafeCast(this.#kept && !this.#runner.disposed ? this.#kept.act(name, value, here) : here())
   }

@@ -1,10 +1,10 @@
 import {
   areAllToolsComplete,
   CountersignError,
+  canRunOnClient,
   findAnswerable,
   findClientCall,
   hasDeferredAnswer,
-  canRunOnClient,
   isRecord,
   type LocalEvent,
   type QueuedMessage,

@@ -26,7 +26,6 @@ export {
   type UIMessage,
 } from '@countersign/core'
 export { createActions } from './actions.js'
-export type { ApprovalResponse, InterruptResponse, ToolResult } from './commands.js'
 export { type ApprovalQueue, type ApprovalQueueSnapshot, approvalQueue } from './approval-queue.js'
 export {
   type ApprovalArguments,
@@ -46,6 +45,7 @@ export {
   type SendInput,
 } from './client.js'
 export { type ChatClients, createChatClients } from './clients.js'
+export type { ApprovalResponse, InterruptResponse, ToolResult } from './commands.js'
 export { withApprovalTool } from './connections/approval-tool.js'
 export {
   type Compat,

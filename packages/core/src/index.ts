@@ -20,7 +20,6 @@ export {
   type JsonReaderStatus,
 } from './json/partial.js'
 export type { ClientFrame, ServerFrame } from './live/frames.js'
-export type { Answer, LocalEvent, ToolOutput } from './machine/local-events.js'
 export {
   type Answerable,
   findAnswerable,
@@ -33,6 +32,7 @@ export {
 } from './machine/approvals.js'
 export type { Effect, Step, WarningCode } from './machine/effects.js'
 export { checkMessages, isMessage } from './machine/load.js'
+export type { Answer, LocalEvent, ToolOutput } from './machine/local-events.js'
 export { type MirrorState, mirrorSteps, readMirror } from './machine/mirror.js'
 export { readMessage, readMessageIds, readMessages, readPendingApprovals } from './machine/read.js'
 export { isThreadRecord, readRecord, restoreSteps, type ThreadRecord } from './machine/record.js'
@@ -60,7 +60,7 @@ export {
 } from './machine/state.js'
 export { step } from './machine/step.js'
 export { readSubagent } from './machine/subagents.js'
-export { findClientCall, canRunOnClient, readResult } from './machine/tool-calls.js'
+export { canRunOnClient, findClientCall, readResult } from './machine/tool-calls.js'
 export { canMove } from './machine/transitions.js'
 export {
   type ApprovalOption,

@@ -1,7 +1,6 @@
 import { isRecord } from '@countersign/core'
-import { isSuccess } from '@countersign/server/model-kit'
 import type { ModelReasoning, ModelText, ModelToolCall, ModelToolResult } from '@countersign/server'
-import { asRecord, asText, parseJson } from '@countersign/server/model-kit'
+import { asRecord, asText, isSuccess, parseJson } from '@countersign/server/model-kit'
 import type { Language, Outcome, Part, ToolType } from '@google/genai'
 
 type Said = ModelText | ModelReasoning | ModelToolCall

@@ -1,5 +1,5 @@
-import { failed, type ToolOutcome } from '@countersign/server/model-kit'
 import type { ModelEvent } from '@countersign/server'
+import { failed, type ToolOutcome } from '@countersign/server/model-kit'
 import type {
   CodeExecutionResult,
   ExecutableCode,

@@ -1,6 +1,5 @@
-import { isSuccess, toProviderText } from '@countersign/server/model-kit'
 import type { ModelFile, ModelMessage, ModelRequest, ModelToolResult } from '@countersign/server'
-import { parseJson } from '@countersign/server/model-kit'
+import { isSuccess, parseJson, toProviderText } from '@countersign/server/model-kit'
 import type { Content, GenerateContentConfig, GenerateContentParameters, Part } from '@google/genai'
 import { modelParts } from './model-parts.js'
 import type { GoogleOptions } from './options.js'

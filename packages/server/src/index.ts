@@ -18,6 +18,13 @@ export {
   type Take,
 } from './channel/answer-queue.js'
 export {
+  jsonDepthExceeds,
+  parseStrictJson,
+  type StrictJsonLimits,
+  type StrictJsonProblem,
+  type StrictJsonResult,
+} from './encoding/strict-json.js'
+export {
   ApprovalRequiredError,
   ApprovalRequiredError as ApprovalRequiredException,
   type RequiredApproval,
@@ -143,8 +150,6 @@ export type {
   RunContext,
 } from './scope/settings.js'
 export type { Secret } from './tokens/keys.js'
-export { type AgentMethod, ToolError, ToolkitRequiredError, ToolNotFoundError } from './tools/tool-errors.js'
-export type { AgentTool } from './tools/toolkit.js'
 export {
   type FailureFlag,
   type FailurePayload,
@@ -159,10 +164,5 @@ export {
   toProviderText,
   toResultContent,
 } from './tools/outcome.js'
-export {
-  jsonDepthExceeds,
-  parseStrictJson,
-  type StrictJsonLimits,
-  type StrictJsonProblem,
-  type StrictJsonResult,
-} from './encoding/strict-json.js'
+export { type AgentMethod, ToolError, ToolkitRequiredError, ToolNotFoundError } from './tools/tool-errors.js'
+export type { AgentTool } from './tools/toolkit.js'

@@ -1,4 +1,10 @@
 import {
+  type Agent,
+  collectToolApprovals,
+  executeApprovedToolCalls,
+  prepareMessagesForModel,
+} from '@countersign/server'
+import {
   createPartReader,
   fromResponseParts,
   isApprovalRequest,
@@ -11,12 +17,6 @@ import {
   toPromptMessages,
   toResponseParts,
 } from '@countersign/server/prompt'
-import {
-  type Agent,
-  collectToolApprovals,
-  executeApprovedToolCalls,
-  prepareMessagesForModel,
-} from '@countersign/server'
 import { expect, test } from 'vitest'
 import { weather } from './answered.js'
 import { call, counted, input, say, testAgent, user } from './support.js'

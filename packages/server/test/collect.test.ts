@@ -1,4 +1,5 @@
 import type { ToolCall } from '@countersign/core'
+import { collectToolApprovals, createDenialResults } from '@countersign/server'
 import {
   type PromptMessage,
   promptToAGUI,
@@ -8,7 +9,6 @@ import {
   toolMessage,
   toolResult,
 } from '@countersign/server/prompt'
-import { collectToolApprovals, createDenialResults } from '@countersign/server'
 import { expect, test } from 'vitest'
 
 const asking = (id: string, ...calls: readonly (readonly [id: string, name: string])[]): PromptMessage => ({

@@ -1,4 +1,12 @@
-import { failed, fromResultContent, isSuccess, succeeded, type ToolOutcome, toProviderText, toResultContent } from '@countersign/server'
+import {
+  failed,
+  fromResultContent,
+  isSuccess,
+  succeeded,
+  type ToolOutcome,
+  toProviderText,
+  toResultContent,
+} from '@countersign/server'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 

@@ -1,6 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { failed, toProviderText, toResultContent } from '@countersign/server'
-import { drainOutputs, planFromMap, runPlan, type scriptedModel, ToolError } from '@countersign/server'
+import {
+  drainOutputs,
+  failed,
+  planFromMap,
+  runPlan,
+  type scriptedModel,
+  ToolError,
+  toProviderText,
+  toResultContent,
+} from '@countersign/server'
 import { expect, test } from 'vitest'
 import { answer, ask, call, collect, counted, input, results, say, testAgent, user } from './support.js'
 

@@ -6,8 +6,8 @@ import {
   step,
   toAGUIMessages,
 } from '@countersign/core'
-import { promptToAGUI, toolApprovalResponse, toolMessage, toPromptMessages } from '@countersign/server/prompt'
 import { answerQueue, resumeFromMap } from '@countersign/server'
+import { promptToAGUI, toolApprovalResponse, toolMessage, toPromptMessages } from '@countersign/server/prompt'
 import { expect, test } from 'vitest'
 import { weather } from './answered.js'
 import { answer, ask, call, collect, input, results, say, testAgent, user } from './support.js'

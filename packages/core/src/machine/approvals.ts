@@ -1,7 +1,17 @@
 import type { ApprovalErrorCode } from '../errors.js'
 import { type Delivery, isTerminal, type ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { changed, frozen, isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, sameJson, asString } from '../value.js'
+import {
+  asString,
+  changed,
+  frozen,
+  getCountersignMetadata,
+  isRecord,
+  omitUndefined,
+  oneOf,
+  parseJson,
+  sameJson,
+} from '../value.js'
 import { findCall, isReleased, moveCall, takeRepeat, touch } from './drafts.js'
 import type { Outcome, StepTable } from './effects.js'
 import { setResponse } from './interrupts.js'

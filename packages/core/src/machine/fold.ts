@@ -9,7 +9,16 @@ import type {
   UIMessage,
 } from '../messages.js'
 import type { ContentPart, Message, ReasoningMessage, ToolCall, ToolMessage } from '../protocol/events.js'
-import { isRecord, omitUndefined, oneOf, getCountersignMetadata, parseJson, readCallMetadata, asString, setCountersignMetadata } from '../value.js'
+import {
+  asString,
+  getCountersignMetadata,
+  isRecord,
+  omitUndefined,
+  oneOf,
+  parseJson,
+  readCallMetadata,
+  setCountersignMetadata,
+} from '../value.js'
 import { readApproval, readDelivery, readRefusal } from './approvals.js'
 import { type Seal, sealed, sealOf, withSealType } from './seal.js'
 import { withSubagent } from './subagents.js'
@@ -103,7 +112,11 @@ function withSpeaker(
 
 function foldPlain(message: Exclude<Message, { role: 'assistant' | 'tool' | 'reasoning' }>): Draft {
   const as = (role: UIMessage['role'], speaker: Speaker = {}) =>
-    omitUndefined({ id: message.id, role, metadata: withSpeaker(withSubagent(message.metadata, message), speaker) })
+    omitUndefined({
+      id: message.id,
+      role,
+      metadata: withSpeaker(withSubagent(message.metadata, message), speaker),
+    })
   switch (message.role) {
     case 'activity': {
       const { id, activityType: name, content, metadata } = message

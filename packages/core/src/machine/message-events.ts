@@ -227,7 +227,10 @@ function describe(
 function sealResult(state: ChatState, event: EventOf<'REASONING_ENCRYPTED_VALUE'>): boolean {
   const draft = state.results.get(event.entityId)
   if (draft?.part.type !== 'tool-result') return false
-  draft.part = omitUndefined({ ...draft.part, metadata: mergeSeal(state, draft.part.metadata, sealOf(event)) })
+  draft.part = omitUndefined({
+    ...draft.part,
+    metadata: mergeSeal(state, draft.part.metadata, sealOf(event)),
+  })
   touch(state, draft)
   return true
 }

@@ -159,7 +159,8 @@ function mergeMessage(state: ChatState, told: UIMessage, detached: Calls, keepsT
 /** The parts that a snapshot has of a message, with what it does not have yet of a text that is being written. */
 function withOpenText(draft: MessageDraft, told: readonly MessagePart[]): readonly MessagePart[] {
   const tail = textOf(draft.parts).slice(textOf(told).length)
-  if (!draft.streaming || !draft.text || tail === '' || textOf(told) + tail !== textOf(draft.parts)) return told
+  if (!draft.streaming || !draft.text || tail === '' || textOf(told) + tail !== textOf(draft.parts))
+    return told
   const last = told.at(-1)
   return last?.type === 'text'
     ? [...told.slice(0, -1), { ...last, text: last.text + tail }]

@@ -12,10 +12,10 @@ import {
   setCountersignMetadata,
   textContent,
 } from '../value.js'
-import type { ToolOutput } from './local-events.js'
 import { clearDoubt, doubt, setApproval } from './approvals.js'
 import { addCall, addDone, findCall, grow, moveCall, takeRepeat, touch } from './drafts.js'
 import { effectsOf, type Outcome, type StepTable } from './effects.js'
+import type { ToolOutput } from './local-events.js'
 import { meant, messageFor } from './message-events.js'
 import { mergeOurs } from './owned.js'
 import type { CallDraft, ChatState } from './state.js'
@@ -118,7 +118,11 @@ function parentOf(state: ChatState, { parentMessageId: id }: ToolCallStartEvent)
 }
 
 /** What the server says of a call beside its arguments. No answer and no outcome is taken from there. */
-function describeCall(state: ChatState, call: CallDraft, metadata: Record<string, unknown> | undefined): void {
+function describeCall(
+  state: ChatState,
+  call: CallDraft,
+  metadata: Record<string, unknown> | undefined,
+): void {
   if (!metadata) return
   const { token, providerExecuted, kept } = readCallMetadata(metadata)
   call.token = asString(token) ?? call.token

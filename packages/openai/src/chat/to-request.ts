@@ -1,5 +1,5 @@
-import { toProviderText } from '@countersign/server/model-kit'
 import type { ModelFile, ModelMessage, ModelRequest, ModelText, ModelTool } from '@countersign/server'
+import { toProviderText } from '@countersign/server/model-kit'
 import type {
   ChatCompletionAssistantMessageParam,
   ChatCompletionContentPart,

@@ -1,5 +1,5 @@
-import { failed, type ToolOutcome } from '@countersign/server/model-kit'
 import type { ModelEvent, ProviderMetadata } from '@countersign/server'
+import { failed, type ToolOutcome } from '@countersign/server/model-kit'
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
 
 /** Items that are no calls of the provider. */

@@ -1,7 +1,6 @@
 import { isRecord } from '@countersign/core'
-import { isSuccess, toProviderText } from '@countersign/server/model-kit'
 import type { ModelApprovalResponse, ModelToolCall, ModelToolResult } from '@countersign/server'
-import { asList, asRecord, asText } from '@countersign/server/model-kit'
+import { asList, asRecord, asText, isSuccess, toProviderText } from '@countersign/server/model-kit'
 import type { ResponseInputItem } from 'openai/resources/responses/responses'
 import { toolItem } from './tool-item.js'
 

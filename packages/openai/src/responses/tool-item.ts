@@ -1,6 +1,14 @@
-import { isSuccess, type ToolOutcome } from '@countersign/server/model-kit'
 import type { ModelToolCall } from '@countersign/server'
-import { asList, asNumber, asRecord, asText, type Fields, parseJson } from '@countersign/server/model-kit'
+import {
+  asList,
+  asNumber,
+  asRecord,
+  asText,
+  type Fields,
+  isSuccess,
+  parseJson,
+  type ToolOutcome,
+} from '@countersign/server/model-kit'
 import type {
   ResponseCodeInterpreterToolCall,
   ResponseFileSearchToolCall,

@@ -1,4 +1,3 @@
-import { toProviderText } from '@countersign/server/model-kit'
 import type {
   ModelApprovalResponse,
   ModelReasoning,
@@ -6,7 +5,7 @@ import type {
   ModelToolCall,
   ModelToolResult,
 } from '@countersign/server'
-import { asRecord, asText, parseJson } from '@countersign/server/model-kit'
+import { asRecord, asText, parseJson, toProviderText } from '@countersign/server/model-kit'
 import type { ResponseInputItem } from 'openai/resources/responses/responses'
 import { providerItem } from './provider-item.js'
 

@@ -1,5 +1,4 @@
 import { type ApprovalDecided, type ApprovalScope, isRecord, type Message } from '@countersign/core'
-import { failed, type ToolOutcome } from '../tools/outcome.js'
 import { readArguments } from '../encoding/canonical.js'
 import { randomId } from '../encoding/ids.js'
 import { type ApprovalRequest, describeRequest, optionsOf } from '../gate/ask.js'
@@ -11,11 +10,12 @@ import type { ApprovalRef, ApprovalState, ClaimResult, LedgerAnswer, ShownTerms 
 import { audit } from '../scope/audit.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { readCall } from '../tools/call.js'
+import { failed, type ToolOutcome } from '../tools/outcome.js'
 import { approvalIdOf } from './answers.js'
 import { decidedBy, given } from './decided.js'
 import type { IssuedRecords } from './issued.js'
 import type { Refusal } from './refusals.js'
-import { interruptedOutcome, settledKind, rejection, restoreOutcome } from './stored-outcome.js'
+import { interruptedOutcome, rejection, restoreOutcome, settledKind } from './stored-outcome.js'
 import { verifyCallToken } from './verdicts.js'
 
 /** What becomes of a call that has no result and was not answered by this request. */
@@ -63,7 +63,11 @@ export async function resultOfOpenCall(
   if (token === undefined || approvalId === undefined) return decideUnasked(scope, site, refusal, messages)
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
   const question: Question = { site, issued, ref, scopes: entry?.record.scopes }
-  const close = async (code: Refusal['code'] | undefined, reason?: string, known = true): Promise<OpenCallResult> => {
+  const close = async (
+    code: Refusal['code'] | undefined,
+    reason?: string,
+    known = true,
+  ): Promise<OpenCallResult> => {
     const answer: LedgerAnswer =
       code === 'approval-expired' ? { decision: 'expire' } : { decision: 'cancel', code, reason }
     return known ? closeCall(scope, question, answer) : { kind: 'result', site, outcome: rejection(answer) }
@@ -124,7 +128,11 @@ export interface Question {
 }
 
 /** Settles a question without the person. Where somebody was faster, that is what the call gets. */
-export async function closeCall(scope: RunScope, question: Question, closing: LedgerAnswer): Promise<OpenCallResult> {
+export async function closeCall(
+  scope: RunScope,
+  question: Question,
+  closing: LedgerAnswer,
+): Promise<OpenCallResult> {
   const { site, ref } = question
   const answer = given(scope, closing, 'server')
   const settled = await closeInLedger(scope, ref, answer)

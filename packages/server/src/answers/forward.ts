@@ -1,11 +1,11 @@
 import { CountersignError, type ToolCall } from '@countersign/core'
-import { type ToolOutcome } from '../tools/outcome.js'
 import { randomId } from '../encoding/ids.js'
 import type { ForwardedCalls } from '../history/forwarded.js'
 import { providerApprovalOf } from '../history/history.js'
 import { claimAndWait } from '../ledger/claim-and-wait.js'
 import type { ApprovalRef, ToolOutcome as RanOutcome } from '../ledger/ledger.js'
 import type { RunScope } from '../scope/scope.js'
+import type { ToolOutcome } from '../tools/outcome.js'
 import { type Claim, complete, keepLease, record } from './claim.js'
 import { interruptedOutcome, restoreOutcome } from './stored-outcome.js'
 

@@ -1,6 +1,6 @@
 import type { ApprovalDecided, CountersignError } from '@countersign/core'
-import type { ToolOutcome } from '../tools/outcome.js'
 import type { CallSite } from '../history/history.js'
+import type { ToolOutcome } from '../tools/outcome.js'
 import type { Refusal } from './refusals.js'
 
 /** What became of one answered call. */

@@ -11,7 +11,7 @@ import { prepareVerdicts, type Settlement } from './prepare.js'
 import type { Refusal } from './refusals.js'
 import type { Resolution } from './resolution.js'
 import { runClaimed } from './run-claimed.js'
-import { interruptedOutcome, settledKind, rejection, restoreOutcome } from './stored-outcome.js'
+import { interruptedOutcome, rejection, restoreOutcome, settledKind } from './stored-outcome.js'
 import { LEDGER_UNAVAILABLE, NO_SUCH_QUESTION, type VerifiedVerdict } from './verdicts.js'
 
 /**

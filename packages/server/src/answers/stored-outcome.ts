@@ -1,11 +1,11 @@
-import { type ApprovalErrorCode } from '@countersign/core'
-import { failed, isSuccess, type ToolOutcome } from '../tools/outcome.js'
+import type { ApprovalErrorCode } from '@countersign/core'
 import {
   type LedgerAnswer,
   MAX_REASON_LENGTH,
   type ToolOutcome as RanOutcome,
   type StoredOutcome,
 } from '../ledger/ledger.js'
+import { failed, isSuccess, type ToolOutcome } from '../tools/outcome.js'
 
 /** A result as the ledger keeps it, or a client tool that is handed out again. */
 export type Restored =

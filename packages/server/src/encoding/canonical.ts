@@ -1,5 +1,5 @@
-import { parseStrictJson } from './strict-json.js'
 import canonicalize from 'canonicalize'
+import { parseStrictJson } from './strict-json.js'
 
 /** How deep a JSON value may nest. */
 export const MAX_JSON_DEPTH = 64

@@ -1,5 +1,4 @@
 import { isRecord, type Message, type ToolCall, type ToolMessage } from '@countersign/core'
-import { type FailureFlag, fromResultContent, isSuccess, type ToolOutcome } from '../tools/outcome.js'
 import type {
   ModelApprovalResponse,
   ModelFile,
@@ -10,6 +9,7 @@ import type {
   ModelToolResult,
   ProviderMetadata,
 } from '../model/model.js'
+import { type FailureFlag, fromResultContent, isSuccess, type ToolOutcome } from '../tools/outcome.js'
 import type { ForwardedCalls } from './forwarded.js'
 import { isProviderExecuted, providerApprovalOf } from './history.js'
 import { asString, readOwn } from './metadata.js'

@@ -1,6 +1,13 @@
-import { CountersignError, createEventReader, isCountersignError, isRecord, type Message, type RunAgentInput } from '@countersign/core'
-import { jsonDepthExceeds } from '../encoding/strict-json.js'
+import {
+  CountersignError,
+  createEventReader,
+  isCountersignError,
+  isRecord,
+  type Message,
+  type RunAgentInput,
+} from '@countersign/core'
 import { isId } from '../encoding/ids.js'
+import { jsonDepthExceeds } from '../encoding/strict-json.js'
 import { isDecided, readCalls } from '../history/history.js'
 import { MAX_ANSWERS, MAX_CALLS, MAX_OPEN_CALLS } from '../limits.js'
 

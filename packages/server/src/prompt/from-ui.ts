@@ -1,4 +1,21 @@
-import { fromAGUIMessages, getCountersignMetadata, isRecord, isSendable, type Message, type MessagePart, omitUndefined, oneOf, parseJson, readCallMetadata, readResult as readOutcome, sameJson, setCountersignMetadata, type ToolCallPart, type ToolResultPart, type UIMessage } from '@countersign/core'
+import {
+  fromAGUIMessages,
+  getCountersignMetadata,
+  isRecord,
+  isSendable,
+  type Message,
+  type MessagePart,
+  omitUndefined,
+  oneOf,
+  parseJson,
+  readCallMetadata,
+  readResult as readOutcome,
+  sameJson,
+  setCountersignMetadata,
+  type ToolCallPart,
+  type ToolResultPart,
+  type UIMessage,
+} from '@countersign/core'
 import type {
   AssistantPart,
   PlainPart,

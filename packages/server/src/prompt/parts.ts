@@ -1,4 +1,11 @@
-import { type DataPart, type FilePart, omitUndefined, type ReasoningPart, type SourcePart, type TextPart } from '@countersign/core'
+import {
+  type DataPart,
+  type FilePart,
+  omitUndefined,
+  type ReasoningPart,
+  type SourcePart,
+  type TextPart,
+} from '@countersign/core'
 import { type ToolOutcome, toResultContent } from '../tools/outcome.js'
 
 /** A call of a tool. `arguments` is the model's JSON text. */

@@ -1,4 +1,15 @@
-import { type AGUIEvent, asString, type EventOf, getCountersignMetadata, isRecord, omitUndefined, oneOf, parseJson, readApprovalEvent, type SourcePart } from '@countersign/core'
+import {
+  type AGUIEvent,
+  asString,
+  type EventOf,
+  getCountersignMetadata,
+  isRecord,
+  omitUndefined,
+  oneOf,
+  parseJson,
+  readApprovalEvent,
+  type SourcePart,
+} from '@countersign/core'
 import type {
   AssistantPart,
   PromptMessage,

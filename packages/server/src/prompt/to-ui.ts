@@ -1,4 +1,20 @@
-import { fromAGUIMessages, getCountersignMetadata, isRecord, type Message, type MessagePart, omitUndefined, oneOf, readApproval, readDelivery, readRefusal, setCountersignMetadata, toAGUIMessages, type ToolCallPart, type ToolResultPart, type UIMessage } from '@countersign/core'
+import {
+  fromAGUIMessages,
+  getCountersignMetadata,
+  isRecord,
+  type Message,
+  type MessagePart,
+  omitUndefined,
+  oneOf,
+  readApproval,
+  readDelivery,
+  readRefusal,
+  setCountersignMetadata,
+  type ToolCallPart,
+  type ToolResultPart,
+  toAGUIMessages,
+  type UIMessage,
+} from '@countersign/core'
 import type {
   AssistantPromptMessage,
   PromptMessage,

@@ -1,6 +1,5 @@
 import type { ApprovalDecided, CountersignError, Message } from '@countersign/core'
-import type { ToolOutcome } from '../tools/outcome.js'
-import { closeCall, resultOfOpenCall, type OpenCallResult } from '../answers/abandoned.js'
+import { closeCall, type OpenCallResult, resultOfOpenCall } from '../answers/abandoned.js'
 import { answerOf } from '../answers/answers.js'
 import type { IssuedRecords } from '../answers/issued.js'
 import type { Refusal } from '../answers/refusals.js'
@@ -12,6 +11,7 @@ import type { ApprovalRequest } from '../gate/ask.js'
 import type { CallSite } from '../history/history.js'
 import type { LedgerAnswer } from '../ledger/ledger.js'
 import type { RunScope } from '../scope/scope.js'
+import type { ToolOutcome } from '../tools/outcome.js'
 
 /** A question and the call it is about. */
 export interface AskedCall {

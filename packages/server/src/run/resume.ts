@@ -1,6 +1,12 @@
-import { type ApprovalDecided, CountersignError, type Message, type ResumeEntry, type ToolCall, type ToolMessage } from '@countersign/core'
-import { failed, type ToolOutcome } from '../tools/outcome.js'
-import { resultOfOpenCall, type OpenCallResult } from '../answers/abandoned.js'
+import {
+  type ApprovalDecided,
+  CountersignError,
+  type Message,
+  type ResumeEntry,
+  type ToolCall,
+  type ToolMessage,
+} from '@countersign/core'
+import { type OpenCallResult, resultOfOpenCall } from '../answers/abandoned.js'
 import { readAnswers } from '../answers/answers.js'
 import { type ReadHistory, readHistory } from '../answers/issued.js'
 import { readProjected } from '../answers/projected.js'
@@ -23,6 +29,7 @@ import {
 import { MAX_ANSWERS } from '../limits.js'
 import { planApprovals } from '../plan/plan.js'
 import type { RunScope } from '../scope/scope.js'
+import { failed, type ToolOutcome } from '../tools/outcome.js'
 import { emitQuestion, emitRequest } from './emit-request.js'
 import { emitRefusal, emitResult, type ReadyTool, readyEvent } from './emit-result.js'
 import { awaitAnswer, type LiveEnding } from './live-answer.js'
@@ -152,7 +159,9 @@ class Progress {
       if (site.result !== undefined || this.#settled.has(site) || isProvidersOwn(site.call)) continue
       // the call that stands for a question is as open as the question
       if (this.#scope.settings.approvals.askAsTool && site.call.function.name === APPROVAL_TOOL) continue
-      await this.#accept(await resultOfOpenCall(this.#scope, site, issued, this.#refusals.get(site), messages))
+      await this.#accept(
+        await resultOfOpenCall(this.#scope, site, issued, this.#refusals.get(site), messages),
+      )
     }
   }
 
