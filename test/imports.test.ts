@@ -32,14 +32,12 @@ const packageRule: Record<string, readonly string[]> = {
 const folderRules: Record<string, Record<string, readonly string[]>> = {
   core: {
     value: [],
-    outcome: ['value'],
     json: [],
     protocol: ['value'],
     bytes: ['protocol'],
     machine: ['protocol', 'json', 'value'],
     store: ['machine', 'protocol', 'value'],
     conversions: ['machine', 'protocol', 'value'],
-    prompt: ['conversions', 'machine', 'protocol', 'outcome', 'value'],
     tools: ['protocol'],
     display: ['protocol'],
     redact: [],
@@ -51,15 +49,16 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
     limits: [],
     model: [],
     tools: ['model', 'encoding'],
+    prompt: ['tools'],
     ledger: ['encoding'],
     tokens: ['ledger', 'encoding'],
     history: ['tools', 'model'],
     channel: [],
     'run-log': [],
     scope: ['run-log', 'channel', 'tokens', 'ledger', 'tools', 'model', 'limits', 'encoding'],
-    plan: ['scope', 'channel', 'history', 'tools', 'encoding'],
+    plan: ['scope', 'channel', 'history', 'prompt', 'tools', 'encoding'],
     gate: ['scope', 'tokens', 'ledger', 'tools', 'encoding'],
-    answers: ['gate', 'plan', 'scope', 'history', 'tokens', 'ledger', 'tools', 'encoding'],
+    answers: ['gate', 'plan', 'scope', 'history', 'prompt', 'tokens', 'ledger', 'tools', 'encoding'],
     run: [
       'answers',
       'gate',
@@ -68,6 +67,7 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
       'channel',
       'run-log',
       'history',
+      'prompt',
       'ledger',
       'tools',
       'model',
@@ -188,6 +188,31 @@ for (const [name, rule] of Object.entries(folderRules)) {
     }
   })
 }
+
+/** The files that import one another in a circle, by way of however many. */
+function circles(): string[] {
+  const targets = (file: string) =>
+    importsOf(file).flatMap(({ target }) =>
+      target.startsWith('.') ? [posix.join(dirname(file), target).replace(/\.js$/, '')] : [],
+    )
+  const named = (file: string) => file.replace(/\.tsx?$/, '')
+  let left = new Map(files.map((file) => [named(file), targets(file)]))
+  for (let before = -1; before !== left.size; ) {
+    before = left.size
+    const imported = new Set([...left.values()].flat())
+    left = new Map(
+      [...left].flatMap(([file, all]) => {
+        const within = all.filter((target) => left.has(target))
+        return within.length > 0 && imported.has(file) ? [[file, within]] : []
+      }),
+    )
+  }
+  return [...left].map(([file, within]) => `${file} imports ${within.join(', ')}`)
+}
+
+test('no files of a package import one another in a circle, types included', () => {
+  expect(circles()).toEqual([])
+})
 
 test('core has no I/O, no clock, no DOM and no randomness', () => {
   const breaches = files

@@ -11,7 +11,7 @@ import {
   type ToolCallApproval,
   type ToolCallPart,
 } from '@countersign/core'
-import type { ApprovalResponse } from './commands.js'
+import type { ApprovalResponse } from './command.js'
 import { expiryOf } from './expiry.js'
 
 /**

@@ -9,15 +9,8 @@ import {
   type UIMessage,
   visibleRequests,
 } from '@countersign/core'
-import {
-  type ApprovalResponse,
-  type CommandName,
-  type Commands,
-  createPerformer,
-  disposedError,
-  type InterruptResponse,
-  type ToolResult,
-} from './commands.js'
+import type { ApprovalResponse, CommandName, CommandValues, InterruptResponse, ToolResult } from './command.js'
+import { type Commands, createPerformer, disposedError } from './commands.js'
 import { createExpiry } from './expiry.js'
 import { copyJson } from './json.js'
 import type { Observer } from './observation.js'
@@ -274,7 +267,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   /** An act is done here and now, unless the stored conversation is not here yet or another tab leads. */
   #command<Name extends CommandName>(
     name: Name,
-    value: Parameters<Commands[Name]>[0],
+    value: CommandValues[Name],
   ): ReturnType<Commands[Name]> {
     const here = () => this.#perform(name, value)
     return unsafeCast(this.#kept && !this.#runner.disposed ? this.#kept.act(name, value, here) : here())

@@ -16,34 +16,13 @@ import {
 } from '@countersign/core'
 import { expiryOf } from './expiry.js'
 import { copyJson } from './json.js'
+import type { ApprovalResponse, CommandName, CommandValues, InterruptResponse, ToolResult } from './command.js'
 import type { Observation } from './observation.js'
 import type { CheckResponse } from './options.js'
 import type { Answered, AnswerResult, SendResult } from './results.js'
 import type { Run } from './run.js'
 import type { Runner } from './runner.js'
 import type { Session } from './session.js'
-
-/** A person's answer to a request for approval, by the approval's id. */
-export interface ApprovalResponse {
-  readonly id: string
-  readonly approved: boolean
-  readonly reason?: string
-  /** The arguments as edited, whole; only where the request allows it. */
-  readonly input?: unknown
-  readonly scope?: 'once' | 'session'
-}
-
-/** A client tool's result, given by the application. */
-export type ToolResult = { readonly toolCallId: string } & (
-  | { readonly output: unknown }
-  | { readonly error: string }
-)
-
-/** An answer to a question that concerns no tool call. */
-export type InterruptResponse = { readonly id: string } & (
-  | { readonly payload: unknown }
-  | { readonly cancel: true }
-)
 
 /**
  * What a person can do, done here: each act turns into steps of the machine and, where it leads to one, a request. An act takes one
@@ -212,7 +191,6 @@ export function createPerformer<Tools extends ToolMap>(session: Session<Tools>, 
 
 /** The acts by name, and what each takes and gives. */
 export type Commands = ReturnType<typeof createCommands>
-export type CommandName = keyof Commands
 
 /** The acts that give something, and tell what became of it. */
 const takesSomething = new Set<CommandName>(['send', 'regenerate', 'answer', 'giveResult', 'respond'])

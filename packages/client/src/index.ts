@@ -45,7 +45,7 @@ export {
   type SendInput,
 } from './client.js'
 export { type ChatClients, createChatClients } from './clients.js'
-export type { ApprovalResponse, InterruptResponse, ToolResult } from './commands.js'
+export type { ApprovalResponse, InterruptResponse, ToolResult } from './command.js'
 export { withApprovalTool } from './connections/approval-tool.js'
 export {
   type Compat,

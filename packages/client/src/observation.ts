@@ -1,5 +1,5 @@
 import type { AGUIEvent, LocalEvent, RunAgentInput } from '@countersign/core'
-import type { CommandName, Commands } from './commands.js'
+import type { CommandName, CommandValues } from './command.js'
 import type { RunCursor } from './connections/connection.js'
 
 /** What happens in a client, told before it takes effect. */
@@ -9,7 +9,7 @@ export type Observation =
       readonly [Name in CommandName]: {
         readonly type: 'act'
         readonly name: Name
-        readonly value: Parameters<Commands[Name]>[0]
+        readonly value: CommandValues[Name]
       }
     }[CommandName]
   /** A stream is about to be asked for: a new run by `input`, or the rest of one by its cursor. */

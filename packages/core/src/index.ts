@@ -30,13 +30,21 @@ export {
   readDelivery,
   readRefusal,
 } from './machine/approvals.js'
+export { checkMessages, isMessage } from './machine/check-messages.js'
+export type { CallDraft, FinishedRun, InterruptDraft, QueuedMessage, Subagent } from './machine/data.js'
 export type { Effect, Step, WarningCode } from './machine/effects.js'
-export { checkMessages, isMessage } from './machine/load.js'
-export type { Answer, LocalEvent, ToolOutput } from './machine/local-events.js'
-export { type MirrorState, mirrorSteps, readMirror } from './machine/mirror.js'
+export type {
+  Answer,
+  LocalEvent,
+  MirrorState,
+  RunEnd,
+  ThreadRecord,
+  ToolOutput,
+} from './machine/local-event.js'
+export { mirrorSteps, readMirror } from './machine/mirror.js'
 export { readMessage, readMessageIds, readMessages, readPendingApprovals } from './machine/read.js'
-export { isThreadRecord, readRecord, restoreSteps, type ThreadRecord } from './machine/record.js'
-export { isRefusedWhole, type RunEnd } from './machine/runs.js'
+export { isThreadRecord, readRecord, restoreSteps } from './machine/record.js'
+export { isRefusedWhole } from './machine/runs.js'
 export {
   areAllToolsComplete,
   clientCalls,
@@ -48,15 +56,10 @@ export {
 } from './machine/select.js'
 export {
   type ApplyPatch,
-  type CallDraft,
   type ChatState,
   type ChatStateOptions,
   createChatState,
-  type FinishedRun,
-  type InterruptDraft,
   type MoreSteps,
-  type QueuedMessage,
-  type Subagent,
 } from './machine/state.js'
 export { step } from './machine/step.js'
 export { readSubagent } from './machine/subagents.js'

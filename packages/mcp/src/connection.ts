@@ -9,7 +9,8 @@ import {
 import type { McpElicitation, McpElicitationAnswer } from './elicitation.js'
 import { disposed, isMcpError, unreachable } from './failure.js'
 import { HttpTransport } from './http-transport.js'
-import { type HttpSource, type StdioSource, transportFor } from './source.js'
+import type { HttpSource } from './http-transport.js'
+import { type StdioSource, transportFor } from './source.js'
 
 /** The way to one server. */
 export interface Connection {

@@ -1,7 +1,17 @@
+import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js'
+import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { ErrorCode, type JSONRPCMessage, type RequestId } from '@modelcontextprotocol/sdk/types.js'
-import type { HttpSource } from './source.js'
+
+/** A server of the streamable HTTP transport. */
+export interface HttpSource {
+  readonly url: string | URL
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The SDK's OAuth. */
+  readonly authProvider?: OAuthClientProvider | undefined
+  readonly fetch?: FetchLike | undefined
+}
 
 type SendOptions = NonNullable<Parameters<StreamableHTTPClientTransport['send']>[1]>
 

@@ -1,9 +1,8 @@
 import { CountersignError } from '@countersign/core'
-import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { HttpTransport } from './http-transport.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { type HttpSource, HttpTransport } from './http-transport.js'
 
 /** A program that speaks MCP over its standard input and output. It is started here, and ended by `dispose()`. */
 export interface StdioSource {
@@ -14,15 +13,6 @@ export interface StdioSource {
   readonly cwd?: string | undefined
   /** Where the program's error output goes. Default `inherit`. */
   readonly stderr?: 'inherit' | 'ignore' | undefined
-}
-
-/** A server of the streamable HTTP transport. */
-export interface HttpSource {
-  readonly url: string | URL
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  /** The SDK's OAuth. */
-  readonly authProvider?: OAuthClientProvider | undefined
-  readonly fetch?: FetchLike | undefined
 }
 
 /** An MCP server: one to start, one to connect to, or a client of the official SDK that is connected already. */

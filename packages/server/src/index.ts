@@ -147,8 +147,8 @@ export type { PermissionLevel, Policy, PolicyCall, PolicyDecision } from './scop
 export type {
   AgentOptions,
   ApprovalOptions,
-  RunContext,
 } from './scope/settings.js'
+export type { RunContext } from './scope/run-context.js'
 export type { Secret } from './tokens/keys.js'
 export {
   type FailureFlag,

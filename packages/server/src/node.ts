@@ -24,7 +24,7 @@ import { SSE_HEADERS, type SseFrames } from './http/sse.js'
 import { MAX_BODY_BYTES } from './limits.js'
 import type { Agent } from './run/agent.js'
 import { MAX_STALL, readerTooSlow } from './scope/channel.js'
-import type { RunContext } from './scope/settings.js'
+import type { RunContext } from './scope/run-context.js'
 
 export type { ServerSocket } from './http/socket.js'
 export { type FileLedger, type FileLedgerOptions, fileLedger } from './ledger/file-ledger.js'

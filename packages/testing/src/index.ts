@@ -54,9 +54,9 @@ export {
   type ExploreOptions,
   explore,
   exploreRandom,
-  type Failure,
   type RandomOptions,
 } from './explore/explore.js'
+export type { Failure } from './explore/shrink.js'
 export { arbitraryFaultyRun, arbitraryRun, arbitrarySteps } from './explore/generators.js'
 export { type Invariant, invariants, type Violation } from './explore/invariants.js'
 export type { ActName, CallKind, ClientModule, FaultName, Model } from './explore/model.js'

@@ -12,10 +12,11 @@ import {
   parseJson,
   sameJson,
 } from '../value.js'
+import type { CallDraft } from './data.js'
 import { findCall, isReleased, moveCall, takeRepeat, touch } from './drafts.js'
-import type { Outcome, StepTable } from './effects.js'
+import type { Outcome } from './effects.js'
 import { setResponse } from './interrupts.js'
-import type { CallDraft, ChatState } from './state.js'
+import type { ChatState, StepTable } from './state.js'
 
 /** A request for approval as read from the wire: an event, an interrupt or a snapshot. */
 interface AskedApproval {

@@ -7,17 +7,17 @@ import {
   type ToolCallState,
   type UIMessage,
 } from '../messages.js'
-import { setPublished } from './read.js'
 import type {
   CallDraft,
-  ChatState,
   End,
   FixedDraft,
   MessageDraft,
   PartDraft,
   ReasoningDraft,
   TextDraft,
-} from './state.js'
+} from './data.js'
+import { setPublished } from './read.js'
+import type { ChatState } from './state.js'
 import { canMove } from './transitions.js'
 
 /** Adds a message at the end; the caller has made sure that the id is new. */

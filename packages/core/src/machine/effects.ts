@@ -1,7 +1,6 @@
 import type { ToolCallApproval } from '../messages.js'
 import type { AGUIEvent } from '../protocol/events.js'
-import type { LocalEvent } from './local-events.js'
-import type { ChatState } from './state.js'
+import type { LocalEvent } from './local-event.js'
 
 /** What the machine takes: an event of a stream, or something that happens here. */
 export type Step = AGUIEvent | LocalEvent
@@ -25,11 +24,6 @@ export type WarningCode = 'unknown-id' | 'illegal-step' | 'malformed-value' | 'p
 
 /** What comes of a step: nothing to tell, the reason why it was left out, or what it asks of its caller. */
 export type Outcome = undefined | WarningCode | readonly Effect[]
-
-/** What each step does, by its type. */
-export type StepTable = {
-  readonly [Type in Step['type']]: (state: ChatState, step: Extract<Step, { readonly type: Type }>) => Outcome
-}
 
 const reasons: Readonly<Record<WarningCode, string>> = {
   'unknown-id': 'there is nothing here with that id',

@@ -1,8 +1,9 @@
 import type { ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { asString, getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
+import type { InterruptDraft } from './data.js'
 import type { Outcome } from './effects.js'
-import type { ChatState, InterruptDraft } from './state.js'
+import type { ChatState } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
 /** Questions that concern no tool call: how they are asked, answered and closed. */

@@ -1,6 +1,8 @@
 import type { UIMessage } from '../messages.js'
 import type { EventOf } from '../protocol/events.js'
 import { asString, getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
+import { checkMessages } from './check-messages.js'
+import type { MessageDraft, ReasoningDraft } from './data.js'
 import {
   addDone,
   addFixed,
@@ -12,12 +14,11 @@ import {
   touch,
   touchMessage,
 } from './drafts.js'
-import type { Outcome, StepTable } from './effects.js'
-import { checkMessages } from './load.js'
+import type { Outcome } from './effects.js'
 import { merge, mergeOurs, mergeSeal, withMember } from './owned.js'
 import { patched } from './patch.js'
 import { sealOf } from './seal.js'
-import type { ChatState, MessageDraft, ReasoningDraft } from './state.js'
+import type { ChatState, StepTable } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
 
 /** Says whose it is, where it is not the agent's own. */

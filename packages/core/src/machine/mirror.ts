@@ -1,75 +1,10 @@
-import type { CountersignError } from '../errors.js'
-import type { UIMessage } from '../messages.js'
+import type { LiveCall, LiveMessage, MirrorState, Place } from './local-event.js'
+import type { CallDraft, InterruptDraft, MessageDraft } from './data.js'
 import { retainMessages } from './drafts.js'
 import { loadMessage } from './load.js'
 import { readMessages } from './read.js'
-import type {
-  CallDraft,
-  ChatState,
-  End,
-  FinishedRun,
-  InterruptDraft,
-  MessageDraft,
-  MoreSteps,
-  QueuedMessage,
-  RunState,
-  Subagent,
-} from './state.js'
+import type { ChatState, MoreSteps } from './state.js'
 import { reopen } from './tool-calls.js'
-
-/**
- * A conversation as it stands in another tab, with whatever is under way there: who takes it over and then takes the same steps shows
- * the same. Plain JSON, but for the errors.
- */
-export interface MirrorState {
-  readonly messages: readonly UIMessage[]
-  /** What messages and calls keep beside what is shown. */
-  readonly live: readonly LiveMessage[]
-  readonly calls: readonly LiveCall[]
-  /** Ids of messages that were used again. Absent from a tab of an older version. */
-  readonly repeats?: readonly (readonly [id: string, n: number])[]
-  readonly interrupts: readonly Omit<InterruptDraft, 'kind'>[]
-  readonly queue: readonly QueuedMessage[]
-  readonly unsent: readonly Place[]
-  readonly run: MirrorRun
-  readonly subagents: readonly Subagent[]
-  readonly state?: unknown
-  readonly error?: CountersignError
-}
-
-/** Where an answer or output hangs: the position of its message and part, or the id of the interrupt. */
-type Place = readonly [message: number, part: number] | string
-
-interface LiveMessage {
-  readonly at: number
-  readonly text: boolean
-  readonly streaming: boolean
-  readonly provisional: boolean
-}
-
-interface LiveCall {
-  readonly at: Place
-  readonly answered: boolean
-  readonly interrupted: boolean
-  readonly token?: string | undefined
-  readonly ready?: { readonly input: unknown } | undefined
-  readonly replay?: number | undefined
-  readonly repeats: number
-  readonly doubted: boolean
-  readonly outputSent?: boolean | undefined
-  readonly inDoubt?: boolean | undefined
-}
-
-type MirrorRun =
-  | Extract<RunState, { phase: 'idle' }>
-  | {
-      readonly phase: 'submitted' | 'streaming'
-      readonly runId: string
-      readonly carried: readonly Place[]
-      readonly from: End
-      readonly finish?: FinishedRun
-      readonly failure?: CountersignError
-    }
 
 export function readMirror(state: ChatState): MirrorState {
   const { run, error, order } = state

@@ -1,4 +1,5 @@
 import { filled, getCountersignMetadata, isRecord } from '../value.js'
+import { newMemory } from './patch-memory.js'
 import type { Seal } from './seal.js'
 import type { ChatState } from './state.js'
 
@@ -7,27 +8,11 @@ import type { ChatState } from './state.js'
  * what a stream sends. Whatever is read out of the state belongs to its reader, who keeps it unchanged.
  */
 
-/** What a patch may change in place, and how much it may still copy. */
-export interface PatchMemory {
-  /** Arrays and objects that only the document holds, and that nobody has read. A patch adds those it makes. */
-  readonly owned: WeakSet<object>
-  /** How many values `copy` operations may still take along. */
-  copies: number
-}
-
-/** How many values the `copy` operations of a conversation may take along, beside {@link COPIES_PER_DELTA} for each delta. */
-const COPIES = 100_000
-export const COPIES_PER_DELTA = 10
-
 /** How many members metadata may have that is merged. More are left out, and what has more already gives way to what comes. */
 const MOST_MEMBERS = 1000
 
 /** How many members there are in what was merged, so that they are counted once. */
 const sizes = new WeakMap<object, number>()
-
-export function newMemory(copies = COPIES): PatchMemory {
-  return { owned: new WeakSet(), copies }
-}
 
 /** All that there is was read: from now on changes are made to copies. */
 export function disown(state: ChatState): void {

@@ -1,6 +1,6 @@
 import type { JsonPatch } from '../protocol/events.js'
 import type { Outcome } from './effects.js'
-import { COPIES_PER_DELTA } from './owned.js'
+import { COPIES_PER_DELTA } from './patch-memory.js'
 import type { ChatState } from './state.js'
 
 /** Sets a document as a delta changes it: whole, or not at all. */

@@ -2,8 +2,9 @@ import type { JsonReader } from '../json/partial.js'
 import type { MessagePart, PendingApproval, ReasoningPart, ToolCallPart, UIMessage } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { clear, frozen, omitUndefined, sameJson } from '../value.js'
+import type { CallDraft, MessageDraft, PartDraft, ReasoningDraft } from './data.js'
 import { disown } from './owned.js'
-import type { CallDraft, ChatState, MessageDraft, PartDraft, ReasoningDraft } from './state.js'
+import type { ChatState } from './state.js'
 
 /** The conversation as immutable messages. Messages and parts that did not change since the last call are the same objects. */
 export function readMessages(state: ChatState): readonly UIMessage[] {

@@ -1,40 +1,13 @@
+import type { ThreadRecord } from './local-event.js'
 import { CountersignError } from '../errors.js'
-import { isTerminal, type UIMessage } from '../messages.js'
+import { isTerminal } from '../messages.js'
 import { isRecord, omitUndefined } from '../value.js'
+import { isMessage, repeatOf } from './check-messages.js'
+import type { CallDraft, FinishedRun, InterruptDraft } from './data.js'
 import { retainMessages } from './drafts.js'
-import { isMessage, loadMessages, repeatOf } from './load.js'
+import { loadMessages } from './load.js'
 import { readMessages } from './read.js'
-import type {
-  CallDraft,
-  ChatState,
-  End,
-  FinishedRun,
-  InterruptDraft,
-  MoreSteps,
-  QueuedMessage,
-} from './state.js'
-
-/**
- * What is kept of a conversation: what was said, what was answered and how far each answer got (in the messages' approvals), which
- * outputs of client tools the server has not had, and what waits to be said. Plain JSON.
- */
-export interface ThreadRecord {
-  readonly version: 1
-  readonly messages: readonly UIMessage[]
-  /** Ids of client-tool calls whose output was not sent. */
-  readonly unsentOutputs: readonly string[]
-  /** Approved client-tool calls that the server handed out, and that have not run. */
-  readonly ready: readonly { readonly id: string; readonly input: unknown }[]
-  /** Questions that concern no tool call, and their answers. */
-  readonly interrupts: readonly Omit<InterruptDraft, 'kind'>[]
-  readonly queue: readonly QueuedMessage[]
-  /** What the last run said when it ended well: calls it left to the client may still be run. */
-  readonly run?: FinishedRun
-  /** Where the messages of an unfinished run begin. A record that has it was stored in the middle of an answer. */
-  readonly from?: End
-  /** The AG-UI shared state. */
-  readonly state?: unknown
-}
+import type { ChatState, MoreSteps } from './state.js'
 
 export function readRecord(state: ChatState): ThreadRecord {
   // Loaded again, an open run is one that broke: what went with it may not have arrived.

@@ -3,18 +3,12 @@ import { isTerminal } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { asString, changed, getCountersignMetadata, omitUndefined } from '../value.js'
 import { askApproval, readApprovalInterrupt, withoutProblem } from './approvals.js'
+import type { CallDraft, FinishedRun, InterruptDraft, RunState } from './data.js'
 import { endOf, moveCall, touch } from './drafts.js'
-import { effectsOf, type StepTable } from './effects.js'
+import { effectsOf } from './effects.js'
 import { askInterrupt, closeLiveInterrupts, reopenLiveInterrupts } from './interrupts.js'
-import type { CallDraft, ChatState, FinishedRun, InterruptDraft, RunState } from './state.js'
+import type { ChatState, StepTable } from './state.js'
 import { subagentMetadata } from './subagents.js'
-
-/** How a stream ended, as the caller saw it. */
-export type RunEnd =
-  | { readonly type: 'success' }
-  | { readonly type: 'aborted' }
-  /** `resumable`: the stream broke off and may yet be taken up where it stopped. */
-  | { readonly type: 'failed'; readonly error: CountersignError; readonly resumable?: boolean }
 
 export const incomplete = {
   message: 'The run ended before its arguments were complete.',

@@ -1,7 +1,8 @@
 import { isTerminal, isUndelivered } from '../messages.js'
 import type { ResumeEntry } from '../protocol/events.js'
 import { getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
-import type { CallDraft, ChatState, InterruptDraft } from './state.js'
+import type { CallDraft, InterruptDraft } from './data.js'
+import type { ChatState } from './state.js'
 
 /** What is being waited for, or what there is to send. Derived from the state each time; nothing keeps it. */
 

@@ -8,6 +8,7 @@ import {
 import type { MessagesSnapshotEvent } from '../protocol/events.js'
 import { changed, sameJson } from '../value.js'
 import { askApproval, readApproval } from './approvals.js'
+import type { CallDraft, MessageDraft, PartDraft } from './data.js'
 import {
   addDone,
   addMessage,
@@ -24,7 +25,7 @@ import { foldMessages } from './fold.js'
 import { loadCall, settleLoaded } from './load.js'
 import { nameOf } from './message-events.js'
 import { publishMessage, publishRebuilt, setPublished } from './read.js'
-import type { CallDraft, ChatState, MessageDraft, PartDraft } from './state.js'
+import type { ChatState } from './state.js'
 import { settle } from './tool-calls.js'
 
 /**

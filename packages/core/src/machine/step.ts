@@ -1,14 +1,14 @@
 import type { AGUIEvent, EventOf } from '../protocol/events.js'
 import { copied } from '../value.js'
 import { approvalSteps, askApproval, readApprovalEvent, refuseApproval } from './approvals.js'
-import { type Effect, effectsOf, type Outcome, type Step, type StepTable } from './effects.js'
+import { conversationSteps } from './conversation-steps.js'
+import { type Effect, effectsOf, type Outcome, type Step } from './effects.js'
 import { askLiveInterrupt, closeLiveInterrupt } from './interrupts.js'
-import { actSteps } from './local-events.js'
 import { addSource, messageSteps } from './message-events.js'
 import { patched } from './patch.js'
 import { runSteps } from './runs.js'
 import { applySnapshot } from './snapshot.js'
-import type { ChatState, MoreSteps } from './state.js'
+import type { ChatState, MoreSteps, StepTable } from './state.js'
 import { announce } from './subagents.js'
 import { callSteps, readyClientTool } from './tool-calls.js'
 
@@ -22,7 +22,7 @@ function stepsByType() {
     ...callSteps,
     ...approvalSteps,
     ...runSteps,
-    ...actSteps,
+    ...conversationSteps,
     MESSAGES_SNAPSHOT: applySnapshot,
     STATE_SNAPSHOT: (state, { snapshot }) => setShared(state, snapshot),
     STATE_DELTA: (state, { delta }) =>

@@ -1,6 +1,7 @@
 import type { EventOf } from '../protocol/events.js'
 import { asString, isRecord, omitUndefined } from '../value.js'
-import type { ChatState, Subagent } from './state.js'
+import type { Subagent } from './data.js'
+import type { ChatState } from './state.js'
 
 /** How many of those that a subagent works for are told of, the nearest. */
 const mostParents = 16

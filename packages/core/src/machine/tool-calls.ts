@@ -13,12 +13,13 @@ import {
   textContent,
 } from '../value.js'
 import { clearDoubt, doubt, setApproval } from './approvals.js'
+import type { CallDraft } from './data.js'
 import { addCall, addDone, findCall, grow, moveCall, takeRepeat, touch } from './drafts.js'
-import { effectsOf, type Outcome, type StepTable } from './effects.js'
-import type { ToolOutput } from './local-events.js'
+import { effectsOf, type Outcome } from './effects.js'
+import type { ToolOutput } from './local-event.js'
 import { meant, messageFor } from './message-events.js'
 import { mergeOurs } from './owned.js'
-import type { CallDraft, ChatState } from './state.js'
+import type { ChatState, StepTable } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
 /** The steps of a tool call: its arguments, and its result, from the server or from here. */

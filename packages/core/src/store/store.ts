@@ -1,4 +1,5 @@
 import type { CountersignError } from '../errors.js'
+import type { QueuedMessage } from '../machine/data.js'
 import type { Effect, Step } from '../machine/effects.js'
 import {
   readInterrupts,
@@ -8,12 +9,7 @@ import {
   readPendingApprovals,
 } from '../machine/read.js'
 import { executingCalls } from '../machine/select.js'
-import {
-  type ChatState,
-  type ChatStateOptions,
-  createChatState,
-  type QueuedMessage,
-} from '../machine/state.js'
+import { type ChatState, type ChatStateOptions, createChatState } from '../machine/state.js'
 import { step } from '../machine/step.js'
 import type { PendingApproval, ToolMap, UIMessage } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'

@@ -1,7 +1,7 @@
 import { isRecord, type ResumeEntry } from '@countersign/core'
 import type { CallSite } from '../history/history.js'
 import { asString, readOwn } from '../history/metadata.js'
-import type { RunContext } from '../scope/settings.js'
+import type { RunContext } from '../scope/run-context.js'
 import { peekApprovalId } from '../tokens/token.js'
 import { type RecordedDecision, readDecisions } from './collect.js'
 

@@ -1,7 +1,7 @@
 import { isRecord, type Message, type ToolCall } from '@countersign/core'
 import { type CallSite, isDecided, isProviderExecuted, readCalls } from '../history/history.js'
 import { asString, readOwn } from '../history/metadata.js'
-import { type PromptToolResult, toolResult } from '../prompt.js'
+import { type PromptToolResult, toolResult } from '../prompt/parts.js'
 import { rejection } from './stored-outcome.js'
 
 /** A decision that a history keeps on a call, as it is written there: nothing about it is checked. */

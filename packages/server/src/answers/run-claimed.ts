@@ -14,24 +14,10 @@ import { auditNames, type Claim, complete, keepLease, record } from './claim.js'
 import { decidedFor } from './decided.js'
 import type { Refusal } from './refusals.js'
 import type { Resolution } from './resolution.js'
+import type { ClaimedCall } from './claimed-call.js'
 import { reasonNotToStart } from './start.js'
 import { interruptedOutcome, toStored, type Unstarted, unstartedOutcome } from './stored-outcome.js'
 import type { VerifiedVerdict } from './verdicts.js'
-
-/** An approved call that this run has claimed. */
-export interface ClaimedCall {
-  readonly verdict: VerifiedVerdict
-  readonly call: ReadyCall
-  /** The call as it was asked about. */
-  readonly asked: ReadyCall
-  readonly answer: LedgerAnswer
-  readonly holder: string
-  /** The ledger's, from the claim; for the grant it may lead to. */
-  readonly revision: number
-  readonly messages: readonly Message[]
-  /** What the audit trail is told of the claim; nothing where it was told before. */
-  readonly told?: Omit<AuditStep, 'event'> | undefined
-}
 
 function claimOf({ verdict: { ref, site }, holder }: ClaimedCall): Claim {
   return { ref, holder, call: site.call }

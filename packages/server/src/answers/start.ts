@@ -3,7 +3,7 @@ import { MAX_REASON_LENGTH } from '../ledger/ledger.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { type Claim, holdsLease } from './claim.js'
 import { isStillBound } from './prepare.js'
-import type { ClaimedCall } from './run-claimed.js'
+import type { ClaimedCall } from './claimed-call.js'
 import type { Unstarted } from './stored-outcome.js'
 
 /**

@@ -6,7 +6,7 @@ import type { ApprovalRef, ApprovalScope, LedgerEntry } from '../ledger/ledger.j
 import type { Verdict } from '../plan/plan.js'
 import { readDecision } from '../plan/read-decision.js'
 import type { RunScope } from '../scope/scope.js'
-import type { RunContext } from '../scope/settings.js'
+import type { RunContext } from '../scope/run-context.js'
 import { CHECK_FIRST, type TokenClaims, type TokenVerdict, verifyToken } from '../tokens/token.js'
 import { boundName } from '../tools/provider-tool.js'
 import type { Answer } from './answers.js'

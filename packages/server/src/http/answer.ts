@@ -1,7 +1,7 @@
 import { isRecord, type ResumeEntry } from '@countersign/core'
 import type { Delivery } from '../channel/answer-queue.js'
 import type { Agent } from '../run/agent.js'
-import type { RunContext } from '../scope/settings.js'
+import type { RunContext } from '../scope/run-context.js'
 import { type Holder, runKey, subjectOf } from './holder.js'
 import {
   type Arrival,

@@ -1,7 +1,7 @@
 import type { SessionGrant } from '@countersign/core'
 import type { Grant } from '../ledger/grant.js'
 import type { Agent } from '../run/agent.js'
-import type { RunContext } from '../scope/settings.js'
+import type { RunContext } from '../scope/run-context.js'
 import { subjectOf } from './holder.js'
 import { type Rejection, rejection } from './http.js'
 import { checkOrigin, type OriginRule } from './origin.js'

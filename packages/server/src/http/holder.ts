@@ -1,6 +1,6 @@
 import { randomId } from '../encoding/ids.js'
 import { ledgerKey } from '../ledger/ledger.js'
-import type { RunContext } from '../scope/settings.js'
+import type { RunContext } from '../scope/run-context.js'
 
 /**
  * To whom a run belongs as far as taking it up and answering into it go: a person, or, where the application has no users, the one

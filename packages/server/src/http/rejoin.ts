@@ -1,6 +1,6 @@
 import type { Agent } from '../run/agent.js'
 import { eventNumber, type LoggedEvent } from '../run-log/run-log.js'
-import type { RunContext } from '../scope/settings.js'
+import type { RunContext } from '../scope/run-context.js'
 import { type Holder, ownerOf, runKey, subjectOf } from './holder.js'
 import { type ChatOptions, KEEP_ALIVE_MS, rejection } from './http.js'
 import { type Held, takeRun } from './quota.js'

@@ -3,7 +3,7 @@ import { type AnswerQueue, answerQueue, putAll } from '../channel/answer-queue.j
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
-import type { RunContext } from '../scope/settings.js'
+import type { RunContext } from '../scope/run-context.js'
 import { type Holder, ownerOf, runKey } from './holder.js'
 import { type Held, takeEarlyAnswer } from './quota.js'
 

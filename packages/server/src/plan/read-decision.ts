@@ -1,5 +1,5 @@
 import { isRecord, type ResumeEntry } from '@countersign/core'
-import type { ToolApprovalResponsePart } from '../prompt.js'
+import type { ToolApprovalResponsePart } from '../prompt/parts.js'
 import type { Verdict } from './plan.js'
 
 /** What an answer says, whichever way it came. */

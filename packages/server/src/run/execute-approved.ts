@@ -1,5 +1,7 @@
 import { isCountersignError } from '@countersign/core'
-import { createPartReader, type PromptToolResult, promptFromAGUI } from '../prompt.js'
+import { promptFromAGUI } from '../prompt/from-ui.js'
+import type { PromptToolResult } from '../prompt/parts.js'
+import { createPartReader } from '../prompt/stream.js'
 import type { Agent } from './agent.js'
 import type { RunInput, RunOptions } from './run.js'
 

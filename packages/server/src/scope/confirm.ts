@@ -1,5 +1,5 @@
 import type { ApprovalOption } from '@countersign/core'
-import type { RunContext } from './settings.js'
+import type { RunContext } from './run-context.js'
 
 /** What the person is asked: the value of `CUSTOM approval-requested`. */
 export interface ApprovalRequest {

@@ -5,7 +5,8 @@ import type { Limiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import type { Toolkit } from '../tools/toolkit.js'
 import type { Outlet } from './channel.js'
-import type { AgentSettings, RunContext } from './settings.js'
+import type { RunContext } from './run-context.js'
+import type { AgentSettings } from './settings.js'
 
 /** What the parts of one run share. Only `emit` and `report` have an effect. */
 export interface RunScope {

@@ -16,12 +16,6 @@ import { type AgentTool, createToolkit, type Toolkit } from '../tools/toolkit.js
 import type { Confirm } from './confirm.js'
 import { type PermissionLevel, type Policy, withPermission } from './policy.js'
 
-/** What the application says about a run; handed to tools and decisions as it is. */
-export type RunContext = Readonly<Record<string, unknown>> & {
-  /** Who is speaking, from the application's own authentication, never from the request's body. */
-  readonly subject?: string | undefined
-}
-
 /** Where warnings go. */
 export type Warn = (message: string, error?: unknown) => void
 

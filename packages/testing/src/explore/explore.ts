@@ -2,14 +2,7 @@ import { type Decisions, drawing, nextDecisions, replaying, seeded } from './cho
 import type { ClientModule, Model } from './model.js'
 import { type Played, play } from './play.js'
 import { collectingRejections } from './rejections.js'
-import { shrink } from './shrink.js'
-
-/** A timeline in which an invariant did not hold, shrunk. */
-export interface Failure {
-  readonly model: Model
-  readonly decisions: Decisions
-  readonly played: Played
-}
+import { type Failure, shrink } from './shrink.js'
 
 /** What an exploration found, and how far it went. Timelines and states are given as 53-bit hashes, so that several can be counted together. */
 export interface Exploration {

@@ -1,4 +1,4 @@
-import type { Failure } from './explore.js'
+import type { Failure } from './shrink.js'
 import { invariants } from './invariants.js'
 import { type CallbackName, type Observed, printObserved } from './observed.js'
 

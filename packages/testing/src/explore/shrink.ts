@@ -1,7 +1,13 @@
 import type { Decisions } from './choices.js'
-import type { Failure } from './explore.js'
 import type { ClientModule, Model } from './model.js'
 import { type Played, replay } from './play.js'
+
+/** A timeline in which an invariant did not hold, shrunk. */
+export interface Failure {
+  readonly model: Model
+  readonly decisions: Decisions
+  readonly played: Played
+}
 
 /** Leaves out what the violation does not need: later stages, deviations, and the steps before them, as long as it stays the same one. */
 export async function shrink(client: ClientModule, model: Model, played: Played): Promise<Failure> {

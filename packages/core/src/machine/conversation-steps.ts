@@ -1,0 +1,68 @@
+import { isTerminal } from '../messages.js'
+import { checkMessages } from './check-messages.js'
+import type { QueuedMessage } from './data.js'
+import { dropUnfinished, retainMessages } from './drafts.js'
+import { setResponse, withdraw } from './interrupts.js'
+import { loadMessages } from './load.js'
+import type { ChatState, StepTable } from './state.js'
+
+/** The steps that concern the conversation as a whole. */
+export const conversationSteps = {
+  /** The person speaks again: what they see now no longer holds back what they said before. */
+  queue(state, { item }) {
+    checkMessages([item.message])
+    const released = state.queue.map((waiting) => ({
+      ...waiting,
+      visible: [...new Set([...waiting.visible, ...item.visible])],
+    }))
+    setQueue(state, [...released, item])
+    return undefined
+  },
+  unqueue(state, { id }) {
+    setQueue(
+      state,
+      state.queue.filter((item) => item.id !== id),
+    )
+    return undefined
+  },
+  'set-messages'(state, { messages }) {
+    const own = checkMessages(messages)
+    retainMessages(state, () => false)
+    state.turn = 0
+    state.interrupts.clear()
+    state.subagents.clear()
+    state.unsent.clear()
+    state.error = undefined
+    if (state.run.phase === 'idle') state.run = { phase: 'idle' }
+    loadMessages(state, own)
+    setQueue(state, [])
+    return undefined
+  },
+  'drop-unfinished'(state) {
+    if (state.run.phase === 'idle' && state.run.from) dropUnfinished(state, state.run.from)
+    return undefined
+  },
+  failed(state, { error }) {
+    state.error = error
+    state.pendingNotification = 'change'
+    return undefined
+  },
+  truncate(state, { messageId }) {
+    const last = state.messages.get(messageId)
+    if (!last) return 'unknown-id'
+    // Questions of the dropped part are not silently forgotten: AG-UI wants each one answered or cancelled.
+    for (const call of new Set([...state.unsent, ...state.open])) {
+      if (call.kind !== 'call' || call.owner.position <= last.position || !call.approval) continue
+      const isOver = isTerminal(call.state) && call.state !== 'cancelled'
+      if (!isOver && call.approval.delivery !== 'settled') withdraw(state, call.approval)
+    }
+    retainMessages(state, (draft) => draft.position <= last.position)
+    for (const draft of state.interrupts.values()) setResponse(state, draft, { cancel: true })
+    return undefined
+  },
+} satisfies Partial<StepTable>
+
+function setQueue(state: ChatState, queue: readonly QueuedMessage[]): void {
+  state.queue = queue
+  state.pendingNotification = 'change'
+}
