@@ -15,7 +15,6 @@ import {
   visibleRequests,
 } from '@countersign/core'
 import { expiryOf } from './expiry.js'
-import { copyJson } from './json.js'
 import type { Observation } from './observation.js'
 import type { CheckResponse } from './options.js'
 import type { Answered, AnswerResult, SendResult } from './results.js'
@@ -87,7 +86,7 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
     cancelQueued: (id: string): void => dispatch({ type: 'unqueue', id }),
 
     async answer(response: ApprovalResponse): Promise<AnswerResult> {
-      const { id, approved, reason, scope } = response
+      const { id, approved, reason, scope, input } = response
       const found = findAnswerable(state, id)
       if (found.status === 'not-found') session.warn(`There is no approval "${String(id)}" to answer.`)
       if (found.status !== 'open') return found
@@ -96,10 +95,9 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
         dispatch({ type: 'close', ids: [id], because: 'expired' })
         return { status: 'expired' }
       }
-      const edited = copyJson(response.input)
-      const fault = edited.fault ?? faultOf(response, edited.value, approval, call.input)
+      const fault = faultOf(response, approval, call.input)
       if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
-      return give(call, { type: 'answer', approvalId: id, approved, reason, input: edited.value, scope })
+      return give(call, { type: 'answer', approvalId: id, approved, reason, input, scope })
     },
 
     async giveResult(result: ToolResult): Promise<AnswerResult> {
@@ -107,11 +105,10 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
       const call = findLeftHere(state, toolCallId) ?? state.calls.get(toolCallId)
       if (!call) return { status: 'not-found' }
       if (!isLeftHere(call)) return { status: 'closed', reason: call.state }
-      const { value: output = null, fault } = copyJson('error' in result ? undefined : result.output)
-      const reason =
-        'error' in result && typeof result.error !== 'string' ? '`error` has to be a text.' : fault
-      if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
-      const outcome = 'error' in result ? { error: { message: result.error } } : { output }
+      if ('error' in result && typeof result.error !== 'string')
+        return { status: 'refused', code: 'approval-malformed', reason: '`error` has to be a text.' }
+      const outcome =
+        'error' in result ? { error: { message: result.error } } : { output: result.output ?? null }
       return give(call, { type: 'tool-output', toolCallId, messageId: session.newId(), ...outcome })
     },
 
@@ -131,13 +128,12 @@ function createActs<Tools extends ToolMap>(session: Session<Tools>, runner: Runn
         return give(cell, { type: 'respond', interruptId, response: { cancel: true } })
       // AG-UI 1.0, interrupts: what has expired can only be cancelled.
       if (expiryOf(cell.interrupt) <= session.now()) return { status: 'expired' }
-      const { value: payload, fault } = copyJson(response.payload)
+      const { payload } = response
       const { checkResponse = refuseUnchecked } = session.options
-      let reason: string | undefined = fault ?? '`checkResponse` threw an error.'
-      if (fault === undefined)
-        session.callBack(() => {
-          reason = checkResponse(payload, cell.interrupt)
-        })
+      let reason: string | undefined = '`checkResponse` threw an error.'
+      session.callBack(() => {
+        reason = checkResponse(payload, cell.interrupt)
+      })
       if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
       return give(cell, { type: 'respond', interruptId, response: { payload } })
     },
@@ -225,8 +221,7 @@ export function disposedError(): CountersignError {
 
 /** What makes an answer one that the server could not take. It is told before the request is used up. */
 function faultOf(
-  { approved, scope, reason }: ApprovalResponse,
-  input: unknown,
+  { approved, scope, reason, input }: ApprovalResponse,
   approval: ToolCallApproval,
   asked: unknown,
 ): string | undefined {

@@ -150,14 +150,13 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * that carried the answer has ended, or at once where none can go out yet.
    */
   addToolApprovalResponse = (response: ApprovalResponse): Promise<AnswerResult> =>
-    this.#act('answer', record(response))
+    this.#give('answer', response)
 
   /** Gives the result of a client tool that the application runs itself. */
-  addToolResult = (result: ToolResult): Promise<AnswerResult> => this.#act('giveResult', record(result))
+  addToolResult = (result: ToolResult): Promise<AnswerResult> => this.#give('giveResult', result)
 
   /** Answers a question of the agent that concerns no tool call, or declines to. */
-  respondToInterrupt = (response: InterruptResponse): Promise<AnswerResult> =>
-    this.#act('respond', record(response))
+  respondToInterrupt = (response: InterruptResponse): Promise<AnswerResult> => this.#give('respond', response)
 
   /** Ends the open run and holds the queue. Answers that were not sent are kept for the next request. */
   stop = (): void => void this.#act('stop', undefined)
@@ -271,6 +270,13 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     setMessages: this.setMessages,
   }
 
+  /** What the person gives, as it is at this moment: it may be taken later, or by another tab. */
+  async #give(name: 'answer' | 'giveResult' | 'respond', given: unknown): Promise<AnswerResult> {
+    const { value, fault } = copyJson(given)
+    if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
+    return this.#act(name, typed(record(value)))
+  }
+
   /** An act is done here and now, unless the stored conversation is not here yet or another tab leads. */
   #act<Name extends ActName>(name: Name, value: Parameters<Acts[Name]>[0]): ReturnType<Acts[Name]> {
     const here = () => this.#perform(name, value)
@@ -310,5 +316,10 @@ function called<T>(listener: T): T {
 
 /** A `File` of the platform is none: its bytes would stay behind. */
 function isFile(value: unknown): value is FilePart {
-  return isRecord(value) && value.type === 'file' && isRecord(value.source)
+  return (
+    isRecord(value) &&
+    value.type === 'file' &&
+    isRecord(value.source) &&
+    typeof value.source.value === 'string'
+  )
 }

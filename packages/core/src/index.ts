@@ -34,7 +34,7 @@ export { checkMessages, isMessage } from './machine/load.js'
 export { type MirrorState, mirrorSteps, readMirror } from './machine/mirror.js'
 export { readMessage, readMessageIds, readMessages, readPendingApprovals } from './machine/read.js'
 export { isThreadRecord, readRecord, restoreSteps, type ThreadRecord } from './machine/record.js'
-export { isRefusedWhole, type RunEnd } from './machine/runs.js'
+export type { RunEnd } from './machine/runs.js'
 export {
   areAllToolsComplete,
   clientCalls,
@@ -66,7 +66,6 @@ export {
   type Delivery,
   type FilePart,
   isTerminal,
-  isUndelivered,
   type MessagePart,
   type PendingApproval,
   type ReasoningPart,

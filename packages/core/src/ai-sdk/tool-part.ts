@@ -1,4 +1,4 @@
-import { isUndelivered, type ToolCallApproval, type ToolCallPart, type ToolResultPart } from '../messages.js'
+import type { ToolCallApproval, ToolCallPart, ToolResultPart } from '../messages.js'
 import { isRecord, known, parseJson, sameJson, string } from '../value.js'
 import { aiSdkMetadata, aiSdkOf } from './mark.js'
 import { type AiSdkApproval, type AiSdkTool, toolNameOf } from './message.js'
@@ -147,7 +147,7 @@ export function writeToolPart(
     case 'approval-requested':
       return { ...base, state: 'approval-requested' }
     case 'approval-responded':
-      if (!isPast || call.providerExecuted || isUndelivered(approval?.delivery))
+      if (!isPast || call.providerExecuted || approval?.delivery === 'waiting')
         return { ...base, state: 'approval-responded' }
       return approved ? failed(unfinished) : { ...base, state: 'output-denied' }
     case 'complete':

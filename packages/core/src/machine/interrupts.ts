@@ -18,7 +18,15 @@ export function setResponse(
 ): void {
   if (!cell || cell.response) return
   cell.response = response
+  cell.problem = undefined
   state.unsent.add(cell)
+  state.owed = 'change'
+}
+
+/** Nobody got the response, and it would be refused again: another one is wanted. */
+export function reopenInterrupt(state: ChatState, cell: InterruptCell, problem: string): void {
+  Object.assign(cell, { response: undefined, sent: false, problem })
+  state.unsent.delete(cell)
   state.owed = 'change'
 }
 

@@ -1,5 +1,5 @@
 import { CountersignError } from '../errors.js'
-import { isTerminal, isUndelivered, type ToolCallPart, type UIMessage } from '../messages.js'
+import { isTerminal, type ToolCallPart, type UIMessage } from '../messages.js'
 import { isRecord } from '../value.js'
 import { addCall, addDone, addMessage } from './cells.js'
 import { protectedCall, setPublished } from './read.js'
@@ -123,7 +123,7 @@ export function loadCall(state: ChatState, owner: MessageCell, part: ToolCallPar
     part: protectedCall(part),
   })
   const { approved, delivery } = approval ?? {}
-  const unsettled = isUndelivered(delivery) || delivery === 'unknown'
+  const unsettled = delivery === 'waiting' || delivery === 'unknown'
   if (unsettled && (approved === undefined || !isTerminal(reached))) state.unsent.add(call)
   return call
 }

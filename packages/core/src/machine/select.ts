@@ -1,4 +1,4 @@
-import { isTerminal, isUndelivered } from '../messages.js'
+import { isTerminal } from '../messages.js'
 import type { ResumeEntry } from '../protocol/events.js'
 import { isRecord, known, ours } from '../value.js'
 import type { CallCell, ChatState, InterruptCell } from './state.js'
@@ -89,7 +89,7 @@ function interruptEntry({ interrupt, response, sent }: InterruptCell, again: boo
 
 function approvalEntry({ approval, state }: CallCell, again: boolean): ResumeEntry[] {
   const { id = '', token, approved, reason, scope, input, delivery } = approval ?? {}
-  if (!isUndelivered(delivery) && !(again && delivery === 'unknown')) return []
+  if (delivery !== 'waiting' && !(again && delivery === 'unknown')) return []
   const metadata = token === undefined ? undefined : { countersign: { token } }
   const isAnswer = approved !== undefined
   if (isAnswer ? isTerminal(state) : state !== 'cancelled') return []

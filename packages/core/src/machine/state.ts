@@ -200,6 +200,8 @@ export interface CallCell extends Placed {
   outputSent: boolean | undefined
   /** What became of its answer was not known when the open request took it along once more. */
   inDoubt?: boolean
+  /** A request that carried its answer broke: the server may have it. */
+  mayHaveArrived?: boolean
   part: ToolCallPart | undefined
 }
 
@@ -221,6 +223,8 @@ export interface InterruptCell {
   sent: boolean
   /** That was so already when the open request took it along once more. */
   inDoubt?: boolean
+  /** A request that carried the response broke: the server may have it. */
+  mayHaveArrived?: boolean
 }
 
 /**
