@@ -132,7 +132,7 @@ const signedOut: NextStep = {
 
 const refusedRequest: NextStep = {
   state: 'kept',
-  message: 'The server refused the request that carried your answer. Reload the page and try again.',
+  message: 'The server does not accept requests from this page. Your answer is kept. Reload and try again.',
   next: 'reload',
 }
 
