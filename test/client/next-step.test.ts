@@ -121,6 +121,13 @@ const provoked: Readonly<Record<ApprovalErrorCode, (world: World) => Promise<Cha
     await approve(client, { to: ['not', 'a', 'text'] })
     return client
   },
+  'request-refused': async (world) => {
+    const client = await asked(world)
+    world.status = 413
+    await approve(client)
+    world.status = undefined
+    return client
+  },
   'approval-not-found': async (world) => {
     const client = await asked(world)
     world.restart()

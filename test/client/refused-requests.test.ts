@@ -11,7 +11,8 @@ import {
 import { persistent } from '@countersign/client/persistence'
 import { type AgentOptions, createAgent, memoryLedger, scriptedModel, tool } from '@countersign/server'
 import { toNodeHandler } from '@countersign/server/node'
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { passMacrotasks } from '@countersign/testing'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { call, say } from '../../packages/server/test/support.js'
 import { listening } from '../engine/listening.js'
@@ -79,57 +80,52 @@ function open(
 }
 
 const long = { text: 'x'.repeat(50_000) }
+const reason = 'y'.repeat(50_000)
 
 for (const [name, connect] of [
   ['AG-UI', (url: string) => fetchServerSentEvents(url)],
   ['the AI SDK', (url: string) => aiSdk({ api: `${url}ai-sdk` })],
-] as const) {
-  describe(`a request that is refused for its size, over ${name}`, () => {
-    const reason = 'y'.repeat(50_000)
+] as const)
+  test(`a request that is refused for its size opens its requests again, over ${name}`, async () => {
+    const { ran, url } = await serve()
+    const { client, part, answer } = open(connect(url))
+    await client.sendMessage('go')
+    proxy.limit = 20_000
+    const [, told = expect.fail('nothing told')] = await Promise.all([
+      answer('c1', false, { reason }),
+      answer('c2', true),
+    ])
+    expect(told).toMatchObject({ status: 'refused', code: 'request-refused' })
+    expect(nextStep(told)).toMatchObject({ state: 'unused', next: 'correct' })
+    for (const id of ['c1', 'c2']) {
+      expect(part(id)).toMatchObject({ state: 'approval-requested', error: { code: 'request-refused' } })
+      expect(nextStep(part(id))).toBe(nextStep(told))
+      expect(approvalView(part(id))).toMatchObject({ status: 'open', approved: undefined })
+    }
+    const { status, error, pendingApprovals } = client.getSnapshot()
+    expect([status, error?.data.status, pendingApprovals.length]).toEqual(['error', 413, 2])
 
-    test('leaves each answer in it as it was given, and lets the person answer anew', async () => {
-      const { ran, url } = await serve()
-      const { client, part, answer } = open(connect(url))
-      await client.sendMessage('go')
-      proxy.limit = 20_000
-      const [, told = expect.fail('nothing told')] = await Promise.all([
-        answer('c1', false, { reason }),
-        answer('c2', true),
-      ])
-      expect(told).toMatchObject({ status: 'failed', error: { data: { status: 413 } } })
-      expect(nextStep(told)).toMatchObject({ state: 'kept', next: 'correct' })
-      expect(part('c1')).toMatchObject({
-        state: 'approval-responded',
-        approval: { approved: false, reason, delivery: 'refused' },
-      })
-      expect(part('c2').approval).toMatchObject({ approved: true, delivery: 'refused' })
-      expect(nextStep(part('c1'))).toBe(nextStep(told))
-      const view = approvalView(part('c1'))
-      expect([view?.status, view?.disabled, view?.choices.map(({ disabled }) => disabled)]).toEqual([
-        'open',
-        false,
-        [false, false, false].slice(0, view?.choices.length),
-      ])
-
-      expect(await answer('c1', false, { reason: 'no' })).toEqual({ status: 'sent' })
-      expect([ran, part('c1').state, part('c2').state]).toEqual([['two'], 'denied', 'complete'])
-      expect(client.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
-      expect(await answer('c1', true)).toEqual({ status: 'already-answered' })
+    // to answer one of them alone sends nothing of the other
+    expect(await Promise.race([answer('c1', false, { reason: 'no' }), passMacrotasks(5)])).not.toEqual({
+      status: 'sent',
     })
-
-    test('is sent again as it was by retry(), where the server takes it now', async () => {
-      const { ran, url } = await serve()
-      const { client, part, answer } = open(connect(url))
-      await client.sendMessage('go')
-      proxy.limit = 20_000
-      await Promise.all([answer('c1', false, { reason }), answer('c2', true)])
-      proxy.limit = Number.POSITIVE_INFINITY
-      await client.retry()
-      expect([ran, part('c1').state, part('c2').state]).toEqual([['two'], 'denied', 'complete'])
-      expect(part('c1').approval?.delivery).toBe('settled')
-    })
+    expect(ran).toEqual([])
+    expect(await answer('c2', true)).toEqual({ status: 'sent' })
+    expect([ran, part('c1').state, part('c2').state]).toEqual([['two'], 'denied', 'complete'])
+    expect(client.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
+    expect(await answer('c1', true)).toEqual({ status: 'already-answered' })
   })
-}
+
+test('what the person says instead of answering again withdraws the requests, and nothing runs', async () => {
+  const { ran, url } = await serve()
+  const { client, part, answer } = open(fetchServerSentEvents(url))
+  await client.sendMessage('go')
+  proxy.limit = 20_000
+  await Promise.all([answer('c1', true, { input: long }), answer('c2', true)])
+  proxy.limit = Number.POSITIVE_INFINITY
+  expect(await client.sendMessage('No, stop.')).toEqual({ status: 'sent' })
+  expect([ran, part('c1').state, part('c2').state]).toEqual([[], 'cancelled', 'cancelled'])
+})
 
 test('arguments that were edited too long can be edited again after a reload', async () => {
   const { ran, url } = await serve()
@@ -142,14 +138,68 @@ test('arguments that were edited too long can be edited again after a reload', a
 
   const { part, client, answer } = open(fetchServerSentEvents(url), storage)
   await client.restore()
-  expect(part('c1').approval).toMatchObject({ input: long, delivery: 'refused' })
-  expect(approvalView(part('c1'))?.edit).toMatchObject({ status: 'offered', input: long })
-  expect(await answer('c1', true, { input: { text: 'short' } })).toEqual({ status: 'sent' })
+  expect(client.getSnapshot().pendingApprovals.length).toBe(2)
+  await Promise.all([answer('c1', true, { input: { text: 'short' } }), answer('c2', true)])
   expect([ran.toSorted(), part('c1').state, part('c2').state]).toEqual([
     ['short', 'two'],
     'complete',
     'complete',
   ])
+})
+
+test('an answer that may have arrived before is not opened again by a later refusal', async () => {
+  const { ran, url } = await serve()
+  const server = { isCut: true }
+  const fetch: typeof globalThis.fetch = async (...asked) => {
+    const response = await globalThis.fetch(...asked)
+    if (!server.isCut) return response
+    await response.text()
+    throw new TypeError('the reply was lost')
+  }
+  server.isCut = false
+  const { client, part, answer } = open(fetchServerSentEvents(url, { fetch }))
+  await client.sendMessage('go')
+  server.isCut = true
+  await Promise.all([answer('c1', true), answer('c2', true)])
+  expect(ran.toSorted()).toEqual(['one', 'two'])
+  proxy.limit = 100
+  server.isCut = false
+  await client.retry()
+  expect(client.getSnapshot().error?.data.status).toBe(413)
+  expect(part('c1')).toMatchObject({ state: 'approval-responded', approval: { delivery: 'waiting' } })
+  proxy.limit = Number.POSITIVE_INFINITY
+  await client.retry()
+  expect([ran.toSorted(), part('c1').state, part('c2').state]).toEqual([
+    ['one', 'two'],
+    'complete',
+    'complete',
+  ])
+})
+
+test('over the AI SDK, whose servers keep no ledger, only retry() sends an answer again whose reply was lost', async () => {
+  const bodies: string[] = []
+  const stream = (id: string, chunks: readonly object[]) =>
+    new Response(
+      [{ type: 'start', messageId: id }, ...chunks, { type: 'finish' }]
+        .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+        .join(''),
+      { headers: { 'content-type': 'text/event-stream' } },
+    )
+  const asks = [
+    { type: 'tool-input-available', toolCallId: 'c1', toolName: 'pay', input: {} },
+    { type: 'tool-approval-request', toolCallId: 'c1', approvalId: 'a1' },
+  ]
+  const fetch: typeof globalThis.fetch = async (_, init) => {
+    bodies.push(String(init?.body))
+    if (bodies.length === 2) throw new TypeError('the reply was lost')
+    return stream(`m${bodies.length}`, bodies.length === 1 ? asks : [])
+  }
+  const { client, part, answer } = open(aiSdk({ api: 'http://localhost/chat', fetch }))
+  await client.sendMessage('go')
+  await answer('c1', true)
+  expect(part('c1').approval?.delivery).toBe('unknown')
+  await client.sendMessage('and?')
+  expect(bodies[2]).not.toContain('approval-responded')
 })
 
 test('an answer whose request only broke off cannot be given anew: the server may have it', async () => {
@@ -174,14 +224,18 @@ test('a message or an edit so long that a server would refuse it with its whole 
     status: 'refused',
     error: { code: 'invalid-argument', message: expect.stringContaining('2097152') },
   })
+  expect(await client.sendMessage('€'.repeat(2 ** 20))).toMatchObject({ status: 'refused' })
   await client.sendMessage('go')
+  expect(await answer('c1', true, { input: { text: new Date(Number.NaN) } })).toMatchObject({
+    reason: expect.stringContaining('Invalid Date'),
+  })
   expect(await answer('c1', true, { input: { text: huge } })).toMatchObject({
     status: 'refused',
     code: 'approval-malformed',
     reason: expect.stringContaining('2097152'),
   })
   await Promise.all([answer('c1', true), answer('c2', true)])
-  expect([ran, part('c1').state]).toEqual([['one', 'two'], 'complete'])
+  expect([ran.toSorted(), part('c1').state]).toEqual([['one', 'two'], 'complete'])
 })
 
 test('arguments that were edited to nest deeper than a server takes can be edited again', async () => {
@@ -192,9 +246,26 @@ test('arguments that were edited to nest deeper than a server takes can be edite
   for (let level = 0; level < 70; level++) text = [text]
   await Promise.all([answer('c1', true, { input: { text } }), answer('c2', true)])
   expect(client.getSnapshot().error?.data.status).toBe(400)
-  expect(part('c1').approval?.delivery).toBe('refused')
-  expect(await answer('c1', true, { input: { text: 'flat' } })).toEqual({ status: 'sent' })
-  expect([ran.toSorted(), part('c1').state]).toEqual([['flat', 'two'], 'complete'])
+  await Promise.all([answer('c1', true, { input: { text: 'flat' } }), answer('c2', true)])
+  expect([ran, part('c1').state]).toEqual([['flat', 'two'], 'complete'])
+})
+
+test('what is given counts as it is when it is given, also while a chat loads', async () => {
+  const { ran, url } = await serve()
+  const storage = persistent(memoryPersistence())
+  const before = open(fetchServerSentEvents(url), storage)
+  await before.client.sendMessage('go')
+  const id = before.part('c1').approval?.id ?? ''
+  const other = before.part('c2').approval?.id ?? ''
+  before.client.dispose()
+  const { client } = open(fetchServerSentEvents(url), storage)
+  const response = { id, approved: false, reason: 'no' }
+  const edited = { id: other, approved: true, input: { text: 'as given' } }
+  const given = [client.addToolApprovalResponse(response), client.addToolApprovalResponse(edited)]
+  Object.assign(response, { approved: true })
+  edited.input.text = 'changed since'
+  await Promise.all(given)
+  expect(ran).toEqual(['as given'])
 })
 
 test("a tool's result beyond limits.resultSize is an error that says that the tool ran, and the conversation goes on", async () => {

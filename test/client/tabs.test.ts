@@ -127,6 +127,19 @@ test('an answer given in one tab is seen in the other, and a late one there is t
   expect(answersOf(server)).toEqual([[], ['a1 yes']])
 })
 
+test('a tab that follows refuses what has no JSON form, as a tab by itself does', async () => {
+  const asking = [call('c1', 'send', { n: 1 }), ask('a1', 'c1', { allowEdits: true })]
+  const { server, second, first } = await open([asking, [resolve(), text('Done.')]])
+  await first.client.sendMessage('go')
+  await quiet()
+  for (const n of [Number.NaN, 1n, new Map(), () => 1, new Date(Number.NaN)])
+    expect(
+      await second.client.addToolApprovalResponse({ id: 'a1', approved: true, input: { n } }),
+    ).toMatchObject({ status: 'refused', code: 'approval-malformed' })
+  expect(second.client.getSnapshot().pendingApprovals).toHaveLength(1)
+  expect(answersOf(server)).toEqual([[]])
+})
+
 test('E.10 two tabs answer differently at the same time: the first wins, the second is told', async () => {
   for (const turns of [0, 1, 2, 3, 5]) {
     const { server, first, second } = await open([gated(1), [resolve(), text('Done.')]])

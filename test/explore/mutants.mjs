@@ -117,8 +117,8 @@ export const mutants = [
     edits: [
       {
         file: `${machine}/runs.ts`,
-        find: 'for (const item of carried) returnUnsettled',
-        put: "if (end.type !== 'aborted') for (const item of carried) returnUnsettled",
+        find: 'for (const item of carried) {\n      if (refusal',
+        put: "if (end.type !== 'aborted') for (const item of carried) {\n      if (refusal",
       },
     ],
   },

@@ -48,8 +48,6 @@ function answered(approval: ToolCallPart['approval']): Standing {
   switch (delivery) {
     case 'waiting':
       return { label: `${verdict}, not sent yet`, tone: 'quiet' }
-    case 'refused':
-      return { label: `${verdict}, not taken`, tone: 'bad' }
     case 'unknown':
       return { label: `${verdict}, arrival unclear`, tone: 'bad' }
     case 'sent':

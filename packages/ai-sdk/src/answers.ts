@@ -1,4 +1,4 @@
-import { isUndelivered, type UIMessage } from '@countersign/core'
+import { type UIMessage } from '@countersign/core'
 import { type AiSdkMessage, type AiSdkPart, isToolPart } from './message.js'
 import type { AiSdkReader } from './reader.js'
 
@@ -15,7 +15,7 @@ export function lateAnswers(
       parts.flatMap((part) =>
         part.type === 'tool-call' &&
         part.approval?.approved &&
-        isUndelivered(part.approval.delivery) &&
+        part.approval.delivery === 'waiting' &&
         !part.providerExecuted
           ? [part.approval.id]
           : [],

@@ -122,6 +122,7 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
   }
 
   const connection: Connection = {
+    repeatsAnswers: true,
     async *connect(input, connect) {
       refuseEdits(connect.messages)
       let messages: readonly AiSdkMessage[] = toAiSdkMessages(connect.messages)

@@ -1,7 +1,6 @@
 import {
   asString,
   isRecord,
-  isUndelivered,
   omitUndefined,
   parseJson,
   sameJson,
@@ -156,7 +155,7 @@ export function writeToolPart(
     case 'approval-requested':
       return { ...base, state: 'approval-requested' }
     case 'approval-responded':
-      if (!isPast || call.providerExecuted || isUndelivered(approval?.delivery))
+      if (!isPast || call.providerExecuted || approval?.delivery === 'waiting')
         return { ...base, state: 'approval-responded' }
       return approved ? failed(unfinished) : { ...base, state: 'output-denied' }
     case 'complete':

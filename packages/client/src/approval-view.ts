@@ -15,8 +15,7 @@ import type { ApprovalResponse } from './command.js'
 import { expiryOf } from './expiry.js'
 
 /**
- * How far a request has come. `open`: it waits for the person, or the request that carried the answer was refused and the person may
- * answer anew (`delivery` is `refused`). `responded`: the person has answered, and the answer is on its way or waits
+ * How far a request has come. `open`: it waits for the person. `responded`: the person has answered, and the answer is on its way or waits
  * for its siblings (`delivery` tells). `settled`: it has had its effect. `unanswerable`: it can be answered no more (`problem` says why).
  */
 export type ApprovalStatus = 'open' | 'responded' | 'settled' | 'unanswerable'
@@ -219,15 +218,12 @@ function askersOf({ metadata }: ToolCallPart): readonly string[] {
   return [...(asker.parents ?? []), asker].map(({ id, name }) => name ?? id)
 }
 
-function statusOf(
-  { state }: ToolCallPart,
-  { approved, problem, delivery }: ToolCallApproval,
-): ApprovalStatus {
+function statusOf({ state }: ToolCallPart, { approved, problem }: ToolCallApproval): ApprovalStatus {
   switch (state) {
     case 'approval-requested':
       return problem === undefined && approved === undefined ? 'open' : 'unanswerable'
     case 'approval-responded':
-      return delivery === 'refused' ? 'open' : 'responded'
+      return 'responded'
     case 'executing':
     case 'complete':
     case 'error':
@@ -259,12 +255,10 @@ function choicesOf(
     }))
 }
 
-function editOf({ input: asked }: ToolCallPart, approval: ToolCallApproval, disabled: boolean): ApprovalEdit {
-  const { allowEdits, approved, delivery, input: edited } = approval
-  const isOver = approved !== undefined && delivery !== 'refused'
-  if (edited !== undefined && isOver) return { status: 'edited', input: edited }
-  if (!allowEdits || isOver) return { status: 'none' }
-  const input = edited ?? asked
+function editOf({ input }: ToolCallPart, approval: ToolCallApproval, disabled: boolean): ApprovalEdit {
+  if (approval.input !== undefined) return { status: 'edited', input: approval.input }
+  const { allowEdits, approved } = approval
+  if (!allowEdits || approved !== undefined) return { status: 'none' }
   if (allowEdits === true) return { status: 'offered', keys: 'all', input, disabled }
   if (allowEdits.length === 0) return { status: 'none' }
   return { status: 'offered', keys: allowEdits, input, disabled }

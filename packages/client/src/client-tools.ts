@@ -21,7 +21,9 @@ export async function runClientTool(
       throw new CountersignError('tool-failed', `The result of "${tool.name}": ${fault}`)
     return { output: value }
   } catch (error) {
-    return { error: { message: error instanceof Error ? error.message : String(error) } }
+    const message = error instanceof Error ? error.message : String(error)
+    // as much as a person reads; more would make every later request too large
+    return { error: { message: message.slice(0, 10_000) } }
   }
 }
 

@@ -143,14 +143,13 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * that carried the answer has ended, or at once where none can go out yet.
    */
   addToolApprovalResponse = (response: ApprovalResponse): Promise<AnswerResult> =>
-    this.#command('answer', record(response))
+    this.#give('answer', response)
 
   /** Gives the result of a client tool that the application runs itself. */
-  addToolResult = (result: ToolResult): Promise<AnswerResult> => this.#command('giveResult', record(result))
+  addToolResult = (result: ToolResult): Promise<AnswerResult> => this.#give('giveResult', result)
 
   /** Answers a question of the agent that concerns no tool call, or declines to. */
-  respondToInterrupt = (response: InterruptResponse): Promise<AnswerResult> =>
-    this.#command('respond', record(response))
+  respondToInterrupt = (response: InterruptResponse): Promise<AnswerResult> => this.#give('respond', response)
 
   /** Ends the open run and holds the queue. Answers that were not sent are kept for the next request. */
   stop = (): void => void this.#command('stop', undefined)
@@ -264,6 +263,13 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     setMessages: this.setMessages,
   }
 
+  /** What the person gives, as it is at this moment: it may be taken later, or by another tab. */
+  async #give(name: 'answer' | 'giveResult' | 'respond', given: unknown): Promise<AnswerResult> {
+    const { value, fault } = copyJson(given)
+    if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
+    return this.#command(name, unsafeCast(record(value)))
+  }
+
   /** An act is done here and now, unless the stored conversation is not here yet or another tab leads. */
   #command<Name extends CommandName>(
     name: Name,
@@ -306,5 +312,10 @@ function called<T>(listener: T): T {
 
 /** A `File` of the platform is none: its bytes would stay behind. */
 function isFile(value: unknown): value is FilePart {
-  return isRecord(value) && value.type === 'file' && isRecord(value.source)
+  return (
+    isRecord(value) &&
+    value.type === 'file' &&
+    isRecord(value.source) &&
+    typeof value.source.value === 'string'
+  )
 }

@@ -15,7 +15,6 @@ import {
   visibleRequests,
 } from '@countersign/core'
 import { expiryOf } from './expiry.js'
-import { copyJson } from './json.js'
 import type { ApprovalResponse, CommandName, CommandValues, InterruptResponse, ToolResult } from './command.js'
 import type { Observation } from './observation.js'
 import type { CheckResponse } from './options.js'
@@ -66,7 +65,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     cancelQueued: (id: string): void => dispatch({ type: 'unqueue', id }),
 
     async answer(response: ApprovalResponse): Promise<AnswerResult> {
-      const { id, approved, reason, scope } = response
+      const { id, approved, reason, scope, input } = response
       const found = findAnswerable(state, id)
       if (found.status === 'not-found') session.warn(`There is no approval "${String(id)}" to answer.`)
       if (found.status !== 'open') return found
@@ -75,10 +74,9 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
         dispatch({ type: 'close', ids: [id], because: 'expired' })
         return { status: 'expired' }
       }
-      const edited = copyJson(response.input)
-      const fault = edited.fault ?? faultOf(response, edited.value, approval, call.input)
+      const fault = faultOf(response, approval, call.input)
       if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
-      return give(call, { type: 'answer', approvalId: id, approved, reason, input: edited.value, scope })
+      return give(call, { type: 'answer', approvalId: id, approved, reason, input, scope })
     },
 
     async giveResult(result: ToolResult): Promise<AnswerResult> {
@@ -86,11 +84,10 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       const call = findClientCall(state, toolCallId) ?? state.calls.get(toolCallId)
       if (!call) return { status: 'not-found' }
       if (!canRunOnClient(call)) return { status: 'closed', reason: call.state }
-      const { value: output = null, fault } = copyJson('error' in result ? undefined : result.output)
-      const reason =
-        'error' in result && typeof result.error !== 'string' ? '`error` has to be a text.' : fault
-      if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
-      const outcome = 'error' in result ? { error: { message: result.error } } : { output }
+      if ('error' in result && typeof result.error !== 'string')
+        return { status: 'refused', code: 'approval-malformed', reason: '`error` has to be a text.' }
+      const outcome =
+        'error' in result ? { error: { message: result.error } } : { output: result.output ?? null }
       return give(call, { type: 'tool-output', toolCallId, messageId: session.newId(), ...outcome })
     },
 
@@ -110,13 +107,12 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
         return give(draft, { type: 'respond', interruptId, response: { cancel: true } })
       // AG-UI 1.0, interrupts: what has expired can only be cancelled.
       if (expiryOf(draft.interrupt) <= session.now()) return { status: 'expired' }
-      const { value: payload, fault } = copyJson(response.payload)
+      const { payload } = response
       const { checkResponse = refuseUnchecked } = session.options
-      let reason: string | undefined = fault ?? '`checkResponse` threw an error.'
-      if (fault === undefined)
-        session.callBack(() => {
-          reason = checkResponse(payload, draft.interrupt)
-        })
+      let reason: string | undefined = '`checkResponse` threw an error.'
+      session.callBack(() => {
+        reason = checkResponse(payload, draft.interrupt)
+      })
       if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
       return give(draft, { type: 'respond', interruptId, response: { payload } })
     },
@@ -203,8 +199,7 @@ export function disposedError(): CountersignError {
 
 /** What makes an answer one that the server could not take. It is told before the request is used up. */
 function faultOf(
-  { approved, scope, reason }: ApprovalResponse,
-  input: unknown,
+  { approved, scope, reason, input }: ApprovalResponse,
   approval: ToolCallApproval,
   asked: unknown,
 ): string | undefined {

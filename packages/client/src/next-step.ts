@@ -2,7 +2,6 @@ import {
   type ApprovalErrorCode,
   type CountersignError,
   isRefusal,
-  isRefusedWhole,
   leavesOpen,
   type ToolCallPart,
 } from '@countersign/core'
@@ -99,6 +98,12 @@ const steps: Readonly<Record<ApprovalErrorCode, NextStep>> = {
     message: 'The server could not check the answer just now. It is kept; Retry sends it again.',
     next: 'retry',
   },
+  'request-refused': {
+    state: 'unused',
+    message:
+      'The request with your answer was refused, perhaps for its length. Answer again, with less or without changes.',
+    next: 'correct',
+  },
 }
 
 const answeredBefore: NextStep = {
@@ -127,20 +132,12 @@ const signedOut: NextStep = {
 
 const refusedRequest: NextStep = {
   state: 'kept',
-  message: 'The server refused the request that carried your answer. Reload the page and try again.',
+  message: 'The server does not accept requests from this page. Your answer is kept. Reload and try again.',
   next: 'reload',
-}
-
-const returned: NextStep = {
-  state: 'kept',
-  message:
-    'The server refused the request that carried your answer. Nothing was run. Answer anew, with less or without changes, or send it again with Retry.',
-  next: 'correct',
 }
 
 function ofCall({ approval, error }: ToolCallPart): NextStep | undefined {
   if (approval?.problem) return steps[approval.problem]
-  if (approval?.delivery === 'refused') return returned
   if (error && leavesOpen(error.code)) return steps[error.code]
   return error?.code === 'interrupted' ? steps['approval-interrupted'] : undefined
 }
@@ -169,9 +166,7 @@ function afterAnswer(result: AnswerResult): NextStep | undefined {
 }
 
 /** A request that failed left its answers where they were. */
-function afterFailure(error: CountersignError): NextStep {
-  if (isRefusedWhole(error)) return returned
-  const { code, data } = error
+function afterFailure({ code, data }: CountersignError): NextStep {
   if (code !== 'http-status') return unreached
   const status = Number(data.status)
   if (status === 401 || status === 403) return signedOut

@@ -20,8 +20,7 @@ export type SendResult =
  * What became of an answer. `sent`: the server has it. `waiting`: it is kept and goes out with the next request (siblings are
  * unanswered, or the run was stopped before the server had it for sure). `closed`: it is not used; where the conversation was replaced
  * before it went out, or the client disposed of, its `reason` is `cancelled`. `refused`: the server did not take it; with the code `approval-edit-invalid` the request is still open,
- * to be answered with other arguments, and so it is where `confirm` said no (`approval-not-yours`). `failed`: its request failed; `retry()` repeats it, and where the
- * server refused the request for its size or form (`delivery` is `refused`) the person may answer anew.
+ * to be answered with other arguments, and so it is where `confirm` said no (`approval-not-yours`) and where the whole request was refused (`request-refused`). `failed`: its request failed; `retry()` repeats it.
  */
 export type AnswerResult =
   | { readonly status: 'sent' | 'waiting' | 'already-answered' | 'not-found' | 'expired' }

@@ -24,6 +24,11 @@ interface ToolJob {
   readonly tool: AnyClientTool
 }
 
+/** Whether the server said that it did not take the request. */
+function isRefused(end: RunEnd): boolean {
+  return end.type === 'failed' && end.error.code === 'http-status' && Number(end.error.data.status) < 500
+}
+
 const notStored = {
   error: {
     message: 'It was not run, because it could not be stored first that it runs.',
@@ -156,7 +161,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     broken = over.broken
     skipped = false
     const { jobs, info } = store.batch(() => {
-      dispatch({ type: 'run-closed', end })
+      const uncertain = over.connection.repeatsAnswers && !isRefused(end)
+      dispatch({ type: 'run-closed', end, ...(uncertain && { uncertain }) })
       const info = finishedInfo()
       if (live.settle(over, end)) owed = true
       // Before any listener hears of the end: one that acts at once must not have these told that they wait.

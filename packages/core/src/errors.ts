@@ -54,6 +54,7 @@ export type ApprovalErrorCode =
   | 'approval-conflict'
   | 'approval-interrupted'
   | 'ledger-unavailable'
+  | 'request-refused'
 
 const mark = Symbol.for('countersign.error')
 

@@ -44,7 +44,6 @@ export type {
 export { mirrorSteps, readMirror } from './machine/mirror.js'
 export { readMessage, readMessageIds, readMessages, readPendingApprovals } from './machine/read.js'
 export { isThreadRecord, readRecord, restoreSteps } from './machine/record.js'
-export { isRefusedWhole } from './machine/runs.js'
 export {
   areAllToolsComplete,
   clientCalls,
@@ -71,7 +70,6 @@ export {
   type Delivery,
   type FilePart,
   isTerminal,
-  isUndelivered,
   type MessagePart,
   type PendingApproval,
   type ReasoningPart,

@@ -107,17 +107,8 @@ export type ToolCallState =
 /** How a person may answer: not at all (`deny`), for this call (`once`), for this tool in this thread (`session`). */
 export type ApprovalOption = 'deny' | 'once' | 'session'
 
-/**
- * What is known of an answer's way to the server. `waiting`: it goes out with the next request. `refused`: so it does, but the server
- * refused the last request that carried it, whatever was in it, so the person may answer anew. `sent`: its request is open. `settled`: it
- * has had its effect. `unknown`: the run broke after the server had begun.
- */
-export type Delivery = 'waiting' | 'refused' | 'sent' | 'settled' | 'unknown'
-
-/** Whether the server is known not to have an answer. */
-export function isUndelivered(delivery: Delivery | undefined): boolean {
-  return delivery === 'waiting' || delivery === 'refused'
-}
+/** What is known of an answer's way to the server. `unknown`: the run broke after the server had begun. */
+export type Delivery = 'waiting' | 'sent' | 'settled' | 'unknown'
 
 /** A question to the person about one tool call and, once given, the answer. */
 export interface ToolCallApproval {

@@ -34,6 +34,11 @@ export interface Connection {
    * nothing to take up; the client then repeats the request.
    */
   rejoin?(cursor: RunCursor, options: ConnectOptions): AsyncIterable<unknown>
+  /**
+   * Whether the server would carry out an answer a second time that it gets twice, since it keeps no ledger. An answer whose request broke
+   * is then sent again by `retry()` alone, also where nothing had come back yet. Default: no.
+   */
+  readonly repeatsAnswers?: boolean | undefined
   /** The standing session approvals of this person in a thread, where the server offers them. */
   grants?(
     which: { readonly threadId: string },

@@ -73,7 +73,7 @@ const steps: Readonly<Record<string, Check>> = {
   }),
   'run-opened': shape({ runId: text }),
   'run-rejoined': shape({ runId: text }),
-  'run-closed': shape({ end: ended }),
+  'run-closed': shape({ end: ended, uncertain: optional(flag) }),
   'set-messages': shape({ messages }),
   'answer-sent': shape({ approvalId: text }),
   'answer-returned': shape({ approvalId: text }),

@@ -304,7 +304,7 @@ export function readRefusal(value: unknown): ApprovalErrorCode | undefined {
 }
 
 export function readDelivery(value: unknown): Delivery | undefined {
-  return oneOf(value, 'waiting', 'refused', 'sent', 'settled', 'unknown')
+  return oneOf(value, 'waiting', 'sent', 'settled', 'unknown')
 }
 
 /** Whether a value is one of the codes of a refused answer. */
@@ -312,9 +312,11 @@ export function isRefusal(value: unknown): value is ApprovalErrorCode {
   return readRefusal(value) !== undefined
 }
 
-/** Whether a refusal is about the answer alone, so that the request is open to another one: other arguments, or the right person. */
-export function leavesOpen(code: string | undefined): code is 'approval-edit-invalid' | 'approval-not-yours' {
-  return code === 'approval-edit-invalid' || code === 'approval-not-yours'
+/** Whether a refusal is about the answer alone, so that the request is open to another one: a shorter one, other arguments, the right person. */
+export function leavesOpen(
+  code: string | undefined,
+): code is 'approval-edit-invalid' | 'approval-not-yours' | 'request-refused' {
+  return code === 'approval-edit-invalid' || code === 'approval-not-yours' || code === 'request-refused'
 }
 
 /** `CUSTOM approval-refused`: the server did not take an answer. */
@@ -341,7 +343,7 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
 }
 
 /** Takes the answer of a call back; says whether there was one. */
-function reopen(state: ChatState, call: CallDraft): boolean {
+export function reopen(state: ChatState, call: CallDraft): boolean {
   if (!call.approval || !moveCall(state, call, 'approval-requested')) return false
   const { approved, reason, scope, input, delivery, ...asked } = call.approval
   call.approval = asked
@@ -364,8 +366,9 @@ export function findAnswerable(state: ChatState, approvalId: string): Answerable
   const call = state.approvals.get(approvalId)
   const approval = call?.approval
   if (!approval) return { status: 'not-found' }
-  const isReturned = call.state === 'approval-responded' && approval.delivery === 'refused'
-  if (isReturned) return { status: 'open', call, approval }
+  // the server threw before it used any answer: to say no is a way out
+  const isUnused = call.state === 'approval-responded' && state.error?.data.code === 'tool-not-found'
+  if (isUnused) return { status: 'open', call, approval }
   if (approval.approved !== undefined) return { status: 'already-answered' }
   const reason = approval.problem ?? call.state
   return reason === 'approval-requested' ? { status: 'open', call, approval } : { status: 'closed', reason }

@@ -145,6 +145,8 @@ export interface CallDraft extends Placed {
   outputSent: boolean | undefined
   /** What became of its answer was not known when the open request took it along once more. */
   inDoubt?: boolean
+  /** A request that carried its answer broke: the server may have it. */
+  mayHaveArrived?: boolean
   part: ToolCallPart | undefined
 }
 
@@ -166,4 +168,6 @@ export interface InterruptDraft {
   sent: boolean
   /** That was so already when the open request took it along once more. */
   inDoubt?: boolean
+  /** A request that carried the response broke: the server may have it. */
+  mayHaveArrived?: boolean
 }

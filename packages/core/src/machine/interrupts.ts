@@ -19,7 +19,15 @@ export function setResponse(
 ): void {
   if (!draft || draft.response) return
   draft.response = response
+  draft.problem = undefined
   state.unsent.add(draft)
+  state.pendingNotification = 'change'
+}
+
+/** Nobody got the response, and it would be refused again: another one is wanted. */
+export function reopenInterrupt(state: ChatState, draft: InterruptDraft, problem: string): void {
+  Object.assign(draft, { response: undefined, sent: false, problem })
+  state.unsent.delete(draft)
   state.pendingNotification = 'change'
 }
 

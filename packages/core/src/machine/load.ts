@@ -1,4 +1,4 @@
-import { isTerminal, isUndelivered, type ToolCallPart, type UIMessage } from '../messages.js'
+import { isTerminal, type ToolCallPart, type UIMessage } from '../messages.js'
 import type { CallDraft, MessageDraft } from './data.js'
 import { addCall, addDone, addMessage } from './drafts.js'
 import { protectedCall, setPublished } from './read.js'
@@ -62,7 +62,7 @@ export function loadCall(state: ChatState, owner: MessageDraft, part: ToolCallPa
     part: protectedCall(part),
   })
   const { approved, delivery } = approval ?? {}
-  const unsettled = isUndelivered(delivery) || delivery === 'unknown'
+  const unsettled = delivery === 'waiting' || delivery === 'unknown'
   if (unsettled && (approved === undefined || !isTerminal(reached))) state.unsent.add(call)
   return call
 }

@@ -21,7 +21,8 @@ export type LocalEvent =
   | { readonly type: 'drop-unfinished' }
   | { readonly type: 'run-opened'; readonly runId: string }
   | { readonly type: 'run-rejoined'; readonly runId: string }
-  | { readonly type: 'run-closed'; readonly end: RunEnd }
+  /** `uncertain`: the server may have begun although nothing came of it yet, and would carry the same answer out twice. */
+  | { readonly type: 'run-closed'; readonly end: RunEnd; readonly uncertain?: boolean | undefined }
   | { readonly type: 'set-messages'; readonly messages: readonly UIMessage[] }
   | { readonly type: 'restore'; readonly record: ThreadRecord }
   | { readonly type: 'mirror'; readonly state: MirrorState }

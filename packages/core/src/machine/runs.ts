@@ -2,11 +2,11 @@ import { CountersignError } from '../errors.js'
 import { isTerminal } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { asString, changed, getCountersignMetadata, omitUndefined } from '../value.js'
-import { askApproval, readApprovalInterrupt, withoutProblem } from './approvals.js'
+import { askApproval, readApprovalInterrupt, reopen, withoutProblem } from './approvals.js'
 import type { CallDraft, FinishedRun, InterruptDraft, RunState } from './data.js'
 import { endOf, moveCall, touch } from './drafts.js'
 import { effectsOf } from './effects.js'
-import { askInterrupt, closeLiveInterrupts, reopenLiveInterrupts } from './interrupts.js'
+import { askInterrupt, closeLiveInterrupts, reopenInterrupt, reopenLiveInterrupts } from './interrupts.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
@@ -67,7 +67,7 @@ export const runSteps = {
     setRun(state, state.run.phase === 'idle' ? state.run : changed(state.run, { failure }))
     return undefined
   },
-  'run-closed'(state, { end }) {
+  'run-closed'(state, { end, uncertain = false }) {
     const { run } = state
     if (run.phase === 'idle') return undefined
     const brokenOff = end.type === 'failed' && end.resumable === true
@@ -82,8 +82,13 @@ export const runSteps = {
     }
     setRun(state, { phase: 'idle', brokenOff, ...(end.type === 'failed' && { from: run.from }) })
     state.error = end.type === 'failed' ? end.error : undefined
-    const refused = end.type === 'failed' && isRefusedWhole(end.error)
-    for (const item of carried) returnUnsettled(state, item, run.phase === 'streaming', refused)
+    const began = run.phase === 'streaming'
+    const refusal =
+      end.type === 'failed' && !began && isRefusedWhole(end.error) ? end.error.message : undefined
+    for (const item of carried) {
+      if (refusal === undefined || item.mayHaveArrived) returnUnsettled(state, item, began, uncertain)
+      else takeBack(state, item, refusal)
+    }
     return undefined
   },
 } satisfies Partial<StepTable>
@@ -135,31 +140,37 @@ function returnUnsettled(
   state: ChatState,
   item: CallDraft | InterruptDraft,
   acknowledged: boolean,
-  refused: boolean,
+  uncertain = false,
 ): void {
-  const inDoubt = acknowledged || item.inDoubt === true
+  item.mayHaveArrived = true
+  const inDoubt = acknowledged || uncertain || item.inDoubt === true
   if (item.kind === 'interrupt') item.sent = inDoubt
   else if (item.outputSent) {
     item.outputSent = acknowledged
     if (acknowledged) return
   } else if (item.approval?.delivery === 'sent') {
-    const returned = refused ? 'refused' : acknowledged ? 'unknown' : 'waiting'
-    item.approval = changed(item.approval, { delivery: item.inDoubt ? 'unknown' : returned })
+    item.approval = changed(item.approval, { delivery: inDoubt ? 'unknown' : 'waiting' })
     touch(state, item)
   } else return
   state.unsent.add(item)
 }
 
 /**
- * Whether the server refused a request as it is and used none of its answers: for its size or form (413; 400 and 422; on a socket the close
- * code 1009), or since a tool that it needs is gone.
+ * Whether a server or a proxy refused a request for its form or size, before it used anything of it: sent again it is refused again. A run
+ * that never began says so by an error of its own over a socket.
  */
-export function isRefusedWhole({ code, data }: CountersignError): boolean {
-  if (code === 'run-error') return refusals.test(String(data.code))
-  return [400, 413, 422].includes(Number(data.status)) || data.closeCode === 1009
+function isRefusedWhole({ code, data }: CountersignError): boolean {
+  if (code === 'run-error') return data.code === 'invalid-request' || data.code === 'request-too-large'
+  return code === 'http-status' && [400, 413, 422].includes(Number(data.status))
 }
 
-const refusals = /^(invalid-request|request-too-large|tool-not-found|toolkit-required)$/
+/** An answer that no server has seen is given anew; what a client tool returned goes out again. */
+function takeBack(state: ChatState, item: CallDraft | InterruptDraft, message: string): void {
+  if (item.kind === 'interrupt') reopenInterrupt(state, item, message)
+  else if (item.outputSent === undefined && reopen(state, item))
+    item.error = { message, code: 'request-refused' }
+  else returnUnsettled(state, item, false)
+}
 
 /**
  * No result comes any more for an answer that was refused. Where the run broke, half of the arguments of a call will never come, and its

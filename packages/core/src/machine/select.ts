@@ -1,4 +1,4 @@
-import { isTerminal, isUndelivered } from '../messages.js'
+import { isTerminal } from '../messages.js'
 import type { ResumeEntry } from '../protocol/events.js'
 import { getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
 import type { CallDraft, InterruptDraft } from './data.js'
@@ -90,7 +90,7 @@ function interruptEntry({ interrupt, response, sent }: InterruptDraft, again: bo
 
 function approvalEntry({ approval, state }: CallDraft, again: boolean): ResumeEntry[] {
   const { id = '', token, approved, reason, scope, input, delivery } = approval ?? {}
-  if (!isUndelivered(delivery) && !(again && delivery === 'unknown')) return []
+  if (delivery !== 'waiting' && !(again && delivery === 'unknown')) return []
   const metadata = token === undefined ? undefined : { countersign: { token } }
   const isAnswer = approved !== undefined
   if (isAnswer ? isTerminal(state) : state !== 'cancelled') return []
