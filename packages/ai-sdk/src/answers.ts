@@ -1,4 +1,4 @@
-import { type UIMessage } from '@countersign/core'
+import type { UIMessage } from '@countersign/core'
 import { type AiSdkMessage, type AiSdkPart, isToolPart } from './message.js'
 import type { AiSdkReader } from './reader.js'
 

@@ -9,7 +9,13 @@ import {
   type UIMessage,
   visibleRequests,
 } from '@countersign/core'
-import type { ApprovalResponse, CommandName, CommandValues, InterruptResponse, ToolResult } from './command.js'
+import type {
+  ApprovalResponse,
+  CommandName,
+  CommandValues,
+  InterruptResponse,
+  ToolResult,
+} from './command.js'
 import { type Commands, createPerformer, disposedError } from './commands.js'
 import { createExpiry } from './expiry.js'
 import { copyJson } from './json.js'
@@ -271,10 +277,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   }
 
   /** An act is done here and now, unless the stored conversation is not here yet or another tab leads. */
-  #command<Name extends CommandName>(
-    name: Name,
-    value: CommandValues[Name],
-  ): ReturnType<Commands[Name]> {
+  #command<Name extends CommandName>(name: Name, value: CommandValues[Name]): ReturnType<Commands[Name]> {
     const here = () => this.#perform(name, value)
     return unsafeCast(this.#kept && !this.#runner.disposed ? this.#kept.act(name, value, here) : here())
   }

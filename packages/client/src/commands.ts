@@ -14,8 +14,14 @@ import {
   type UIMessage,
   visibleRequests,
 } from '@countersign/core'
+import type {
+  ApprovalResponse,
+  CommandName,
+  CommandValues,
+  InterruptResponse,
+  ToolResult,
+} from './command.js'
 import { expiryOf } from './expiry.js'
-import type { ApprovalResponse, CommandName, CommandValues, InterruptResponse, ToolResult } from './command.js'
 import type { Observation } from './observation.js'
 import type { CheckResponse } from './options.js'
 import type { Answered, AnswerResult, SendResult } from './results.js'
@@ -167,10 +173,10 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
         runner.tellRest()
       })
     },
-  }
+  } satisfies { readonly [Name in CommandName]: (value: CommandValues[Name]) => unknown }
 }
 
-/** Does an act by its name. A chat that was disposed of takes nothing any more. */
+/** Does a command by its name. A chat that was disposed of takes nothing any more. */
 export function createPerformer<Tools extends ToolMap>(session: Session<Tools>, runner: Runner) {
   const acts = createCommands(session, runner)
   return (name: CommandName, value: unknown): unknown => {

@@ -8,8 +8,8 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { McpElicitation, McpElicitationAnswer } from './elicitation.js'
 import { disposed, isMcpError, unreachable } from './failure.js'
-import { HttpTransport } from './http-transport.js'
 import type { HttpSource } from './http-transport.js'
+import { HttpTransport } from './http-transport.js'
 import { type StdioSource, transportFor } from './source.js'
 
 /** The way to one server. */

@@ -1,7 +1,7 @@
 export type { Elicit, McpElicitation, McpElicitationAnswer } from './elicitation.js'
+export type { HttpSource } from './http-transport.js'
 export { type McpTools, type McpToolsOptions, mcpTools } from './mcp-tools.js'
 export type { McpPart, McpResourceText, McpResult } from './result.js'
 export type { McpInput, McpInputSchema } from './schemas.js'
-export type { HttpSource } from './http-transport.js'
 export type { McpSource, StdioSource } from './source.js'
 export type { McpTool, McpToolTerms } from './tools.js'

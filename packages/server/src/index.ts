@@ -144,11 +144,11 @@ export { type MemoryRunLogOptions, memoryRunLog } from './run-log/memory-run-log
 export type { LoggedEvent, RunLog, RunWriter } from './run-log/run-log.js'
 export type { ApprovalRequest, Confirm, ConfirmDetails, ConfirmedVerdict } from './scope/confirm.js'
 export type { PermissionLevel, Policy, PolicyCall, PolicyDecision } from './scope/policy.js'
+export type { RunContext } from './scope/run-context.js'
 export type {
   AgentOptions,
   ApprovalOptions,
 } from './scope/settings.js'
-export type { RunContext } from './scope/run-context.js'
 export type { Secret } from './tokens/keys.js'
 export {
   type FailureFlag,

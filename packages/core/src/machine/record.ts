@@ -1,4 +1,3 @@
-import type { ThreadRecord } from './local-event.js'
 import { CountersignError } from '../errors.js'
 import { isTerminal } from '../messages.js'
 import { isRecord, omitUndefined } from '../value.js'
@@ -6,6 +5,7 @@ import { isMessage, repeatOf } from './check-messages.js'
 import type { CallDraft, FinishedRun, InterruptDraft } from './data.js'
 import { retainMessages } from './drafts.js'
 import { loadMessages } from './load.js'
+import type { ThreadRecord } from './local-event.js'
 import { readMessages } from './read.js'
 import type { ChatState, MoreSteps } from './state.js'
 

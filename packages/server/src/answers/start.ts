@@ -2,8 +2,8 @@ import { askPolicy } from '../gate/gate.js'
 import { MAX_REASON_LENGTH } from '../ledger/ledger.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { type Claim, holdsLease } from './claim.js'
-import { isStillBound } from './prepare.js'
 import type { ClaimedCall } from './claimed-call.js'
+import { isStillBound } from './prepare.js'
 import type { Unstarted } from './stored-outcome.js'
 
 /**

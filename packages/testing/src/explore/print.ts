@@ -1,6 +1,6 @@
-import type { Failure } from './shrink.js'
 import { invariants } from './invariants.js'
 import { type CallbackName, type Observed, printObserved } from './observed.js'
+import type { Failure } from './shrink.js'
 
 /**
  * A failure as a person reads it, and as tests to paste: one that plays exactly this timeline again, and one that spells it out with
