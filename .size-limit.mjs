@@ -15,7 +15,7 @@ export default [
     name: 'ai-sdk: aiSdk, on top of the client',
     path: 'packages/ai-sdk/dist/index.js',
     import: '{ aiSdk }',
-    limit: '10.1 KiB',
+    limit: '10.25 KiB',
     gzip: true,
     modifyEsbuildConfig,
   },

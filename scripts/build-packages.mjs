@@ -60,5 +60,7 @@ export async function buildProgram(folder) {
     // the page's sources are shared, and have no build of their own
     alias: { '@countersign/example-page': join(folder, '../page/src') },
     logLevel: 'warning',
+    // the files that a package was split into import one another also where nothing of it is needed
+    logOverride: { 'ignored-bare-import': 'silent' },
   })
 }

@@ -105,6 +105,20 @@ export type {
 } from './model/model.js'
 export type { ModelFailure } from './model/model-error.js'
 export { type ScriptedModel, type ScriptedTurn, scriptedModel } from './model/scripted-model.js'
+export {
+  type FailureFlag,
+  type FailurePayload,
+  failed,
+  fromResultContent,
+  isSuccess,
+  succeeded,
+  type ToolFailure,
+  type ToolOutcome,
+  type ToolSuccess,
+  toFailurePayload,
+  toProviderText,
+  toResultContent,
+} from './outcome.js'
 export { type PlannedCall, plannedCalls } from './plan/calls.js'
 export {
   type ApprovalRequestedEvent,
@@ -150,19 +164,5 @@ export type {
   ApprovalOptions,
 } from './scope/settings.js'
 export type { Secret } from './tokens/keys.js'
-export {
-  type FailureFlag,
-  type FailurePayload,
-  failed,
-  fromResultContent,
-  isSuccess,
-  succeeded,
-  type ToolFailure,
-  type ToolOutcome,
-  type ToolSuccess,
-  toFailurePayload,
-  toProviderText,
-  toResultContent,
-} from './tools/outcome.js'
 export { type AgentMethod, ToolError, ToolkitRequiredError, ToolNotFoundError } from './tools/tool-errors.js'
 export type { AgentTool } from './tools/toolkit.js'

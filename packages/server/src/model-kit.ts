@@ -2,4 +2,4 @@
 export { guardedEvents } from './model/guarded-events.js'
 export { isRetryableStatus, modelError, retryAfterOf, truncatedStream } from './model/model-error.js'
 export { asList, asNumber, asRecord, asText, type Fields, parseJson } from './model/unknown.js'
-export { failed, isSuccess, succeeded, type ToolOutcome, toProviderText } from './tools/outcome.js'
+export { failed, isSuccess, succeeded, type ToolOutcome, toProviderText } from './outcome.js'

@@ -152,6 +152,7 @@ test('S2.1 the executor has no approval import', async () => {
     '@countersign/core',
     '../encoding/copy.js',
     '../encoding/signals.js',
+    '../outcome.js',
     './schema.js',
     './tool-errors.js',
   ])

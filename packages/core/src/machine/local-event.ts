@@ -118,7 +118,7 @@ export interface LiveCall {
   readonly inDoubt?: boolean | undefined
 }
 
-export type MirrorRun =
+type MirrorRun =
   | Extract<RunState, { phase: 'idle' }>
   | {
       readonly phase: 'submitted' | 'streaming'

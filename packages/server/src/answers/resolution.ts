@@ -1,6 +1,6 @@
 import type { ApprovalDecided, CountersignError } from '@countersign/core'
 import type { CallSite } from '../history/history.js'
-import type { ToolOutcome } from '../tools/outcome.js'
+import type { ToolOutcome } from '../outcome.js'
 import type { Refusal } from './refusals.js'
 
 /** What became of one answered call. */

@@ -5,7 +5,7 @@ import {
   type ToolOutcome as RanOutcome,
   type StoredOutcome,
 } from '../ledger/ledger.js'
-import { failed, isSuccess, type ToolOutcome } from '../tools/outcome.js'
+import { failed, isSuccess, type ToolOutcome } from '../outcome.js'
 
 /** A result as the ledger keeps it, or a client tool that is handed out again. */
 export type Restored =

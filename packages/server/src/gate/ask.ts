@@ -10,12 +10,12 @@ import {
   NEVER,
   type ShownTerms,
 } from '../ledger/ledger.js'
+import { failed, type ToolFailure } from '../outcome.js'
 import { audit } from '../scope/audit.js'
 import type { ApprovalRequest } from '../scope/confirm.js'
 import type { RunScope } from '../scope/scope.js'
 import { signToken } from '../tokens/token.js'
 import type { ReadyCall } from '../tools/call.js'
-import { failed, type ToolFailure } from '../tools/outcome.js'
 import { boundName } from '../tools/provider-tool.js'
 import type { AgentTool } from '../tools/toolkit.js'
 import { termsOf } from './terms.js'

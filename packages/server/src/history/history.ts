@@ -1,5 +1,5 @@
 import { isRecord, type Message, type ToolCall, type ToolMessage } from '@countersign/core'
-import { failed, type ToolOutcome, toResultContent } from '../tools/outcome.js'
+import { failed, type ToolOutcome, toResultContent } from '../outcome.js'
 import { isReserved } from '../tools/toolkit.js'
 import { asString, type OwnMetadata, ownMetadata, readOwn, withOwn } from './metadata.js'
 import { orderWithout } from './order.js'

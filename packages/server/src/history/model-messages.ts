@@ -9,7 +9,7 @@ import type {
   ModelToolResult,
   ProviderMetadata,
 } from '../model/model.js'
-import { type FailureFlag, fromResultContent, isSuccess, type ToolOutcome } from '../tools/outcome.js'
+import { type FailureFlag, fromResultContent, isSuccess, type ToolOutcome } from '../outcome.js'
 import type { ForwardedCalls } from './forwarded.js'
 import { isProviderExecuted, providerApprovalOf } from './history.js'
 import { asString, readOwn } from './metadata.js'

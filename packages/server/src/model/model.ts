@@ -1,5 +1,5 @@
 import type { FilePart, JsonSchema, SourcePart, TokenUsage } from '@countersign/core'
-import type { ToolOutcome } from '../tools/outcome.js'
+import type { ToolOutcome } from '../outcome.js'
 
 /**
  * A language model, whoever provides it. `stream` is called once per step of a run; it neither retries nor runs tools. A stream

@@ -1,4 +1,4 @@
-import type { ToolOutcome } from '../tools/outcome.js'
+import type { ToolOutcome } from '../outcome.js'
 
 /** A person is asked about a call. */
 export interface ApprovalRequestedEvent {

@@ -1,7 +1,7 @@
 import type { AnswerSource } from '../channel/answer-queue.js'
 import { newApprovalId } from '../encoding/ids.js'
+import { failed } from '../outcome.js'
 import { createChannel, type Outlet } from '../scope/channel.js'
-import { failed } from '../tools/outcome.js'
 import type { PlannedCall } from './calls.js'
 import type { ApprovalRequestedEvent } from './events.js'
 import { type ApprovedCall, planApprovals, type RejectedCall, type Verdict } from './plan.js'

@@ -1,5 +1,5 @@
 import { copyOf } from '../encoding/copy.js'
-import { failed, type ToolFailure } from '../tools/outcome.js'
+import { failed, type ToolFailure } from '../outcome.js'
 
 /** A decision about one request, named by the approval's id or, where that is not known, by the call's. */
 export interface Verdict {

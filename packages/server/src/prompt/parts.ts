@@ -6,7 +6,7 @@ import {
   type SourcePart,
   type TextPart,
 } from '@countersign/core'
-import { type ToolOutcome, toResultContent } from '../tools/outcome.js'
+import { type ToolOutcome, toResultContent } from '../outcome.js'
 
 /** A call of a tool. `arguments` is the model's JSON text. */
 export interface PromptToolCall {

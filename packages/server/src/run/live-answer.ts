@@ -10,8 +10,8 @@ import { type Arrival, nextArrival } from '../channel/arrival.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import type { CallSite } from '../history/history.js'
 import type { LedgerAnswer } from '../ledger/ledger.js'
+import type { ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
-import type { ToolOutcome } from '../tools/outcome.js'
 
 /** A question and the call it is about. */
 export interface AskedCall {

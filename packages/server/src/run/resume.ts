@@ -27,9 +27,9 @@ import {
   resultMessage,
 } from '../history/history.js'
 import { MAX_ANSWERS } from '../limits.js'
+import { failed, type ToolOutcome } from '../outcome.js'
 import { planApprovals } from '../plan/plan.js'
 import type { RunScope } from '../scope/scope.js'
-import { failed, type ToolOutcome } from '../tools/outcome.js'
 import { emitQuestion, emitRequest } from './emit-request.js'
 import { emitRefusal, emitResult, type ReadyTool, readyEvent } from './emit-result.js'
 import { awaitAnswer, type LiveEnding } from './live-answer.js'

@@ -1,6 +1,6 @@
 import { readArguments } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
-import { failed, type ToolFailure } from './outcome.js'
+import { failed, type ToolFailure } from '../outcome.js'
 import { type ProviderTool, providerTool } from './provider-tool.js'
 import { validate } from './schema.js'
 import { type AgentTool, isReserved, type Toolkit } from './toolkit.js'
