@@ -76,6 +76,10 @@ export const checks = {
     put: 'requireToken: false',
   },
   'first verdict': gone(verdicts, 'if (verdicts.has(answer.approvalId)) continue'),
+  'what was sent counts': gone(
+    verdicts,
+    'if (sent.has(answer.approvalId) && !isOfRequest(answer.via)) continue',
+  ),
   'scope was offered': {
     file: prepare,
     find: "return decision !== 'approve' || reach === 'once' || scope.owner === null || claims.scopes.includes(reach)",
