@@ -66,9 +66,13 @@ export function joinState(state: string, words: string | null | undefined): Appr
 
 /** A state without the words of its answer: it has no reason, and edited arguments are empty text. */
 export function withoutWords(state: ApprovalState): ApprovalState {
-  if (state.phase === 'issued') return state
-  const isEdited = wordsOf(state.answer).arguments !== undefined
-  return { ...state, answer: { ...state.answer, reason: undefined, ...(isEdited && { arguments: '' }) } }
+  return state.phase === 'issued' ? state : { ...state, answer: shortAnswer(state.answer) }
+}
+
+function shortAnswer(answer: LedgerAnswer): LedgerAnswer {
+  if (answer.decision === 'expire') return answer
+  const isEdited = 'arguments' in answer && answer.arguments !== undefined
+  return { ...answer, reason: undefined, ...(isEdited && { arguments: '' }) }
 }
 
 function wordsOf(answer: LedgerAnswer): { readonly reason?: string; readonly arguments?: string } {
