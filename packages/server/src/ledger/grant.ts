@@ -4,8 +4,13 @@ export interface GrantKey {
   readonly threadId: string
   readonly toolName: string
   readonly toolServer?: string | undefined
-  /** What the tool's `scopeKey(input)` made of the arguments that ran; the tool's name where it has none. */
+  /** The {@link scopeKeyText} of what the tool's `scopeKey(input)` made of the arguments that ran; the tool's name where it has none. */
   readonly scopeKey: string
+}
+
+/** A scope key as text: text is itself, and of a number or a boolean it is `=` and the JSON. No two values have the same. */
+export function scopeKeyText(key: string | number | boolean): string {
+  return typeof key === 'string' && !key.startsWith('=') ? key : `=${JSON.stringify(key)}`
 }
 
 export interface GrantRequest extends GrantKey {
