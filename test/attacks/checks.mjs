@@ -356,7 +356,11 @@ export const checks = {
     find: "(granted && (await hasGrant(scope, call, 'use')))",
     put: 'granted',
   },
-  'text for a scope key': gone(server('gate/grants.ts'), "if (typeof key === 'string') "),
+  'text for a scope key': {
+    file: server('gate/grants.ts'),
+    find: 'if (isKey(key)) return scopeKeyText(key)',
+    put: 'return String(key)',
+  },
   'text for a ledger key': gone(server('ledger/ledger.ts'), "if (typeof part === 'string') "),
 
   // who answers, when, and what is told of it

@@ -86,12 +86,15 @@ function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: 
 }
 
 function keyText(tool: string, key: unknown): string {
-  if (typeof key === 'string' || typeof key === 'boolean') return scopeKeyText(key)
-  if (typeof key === 'number' && Number.isFinite(key)) return scopeKeyText(key)
+  if (isKey(key)) return scopeKeyText(key)
   ignoreRejection(key)
   throw new CountersignError(
     'invalid-tool',
     `scopeKey of the tool ${tool} must answer text, a number or a boolean, not ${inWords(key)}: its calls are asked about one by one.`,
     { tool },
   )
+}
+
+function isKey(key: unknown): key is string | number | boolean {
+  return typeof key === 'string' || typeof key === 'boolean' || Number.isFinite(key)
 }
