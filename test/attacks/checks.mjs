@@ -358,7 +358,7 @@ export const checks = {
   },
   'text for a scope key': {
     file: server('gate/grants.ts'),
-    find: 'if (isKey(key)) return scopeKeyText(key)',
+    find: 'if (isScopeKey(key)) return scopeKeyText(key)',
     put: 'return key',
   },
   'text for a ledger key': gone(server('ledger/ledger.ts'), "if (typeof part === 'string') "),

@@ -1,7 +1,7 @@
 import { CountersignError } from '@countersign/core'
 import { copyOf } from '../encoding/copy.js'
 import { ignoreRejection, inWords } from '../encoding/in-words.js'
-import { type GrantRequest, scopeKeyText } from '../ledger/grant.js'
+import { type GrantRequest, isScopeKey, scopeKeyText } from '../ledger/grant.js'
 import type { Ledger, LedgerAnswer } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
@@ -86,15 +86,11 @@ function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: 
 }
 
 function keyText(tool: string, key: unknown): string {
-  if (isKey(key)) return scopeKeyText(key)
+  if (isScopeKey(key)) return scopeKeyText(key)
   ignoreRejection(key)
   throw new CountersignError(
     'invalid-tool',
     `scopeKey of the tool ${tool} must answer text, a number or a boolean, not ${inWords(key)}: its calls are asked about one by one.`,
     { tool },
   )
-}
-
-function isKey(key: unknown): key is string | number | boolean {
-  return typeof key === 'string' || typeof key === 'boolean' || Number.isFinite(key)
 }
