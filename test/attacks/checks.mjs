@@ -76,6 +76,10 @@ export const checks = {
     put: 'requireToken: false',
   },
   'first verdict': gone(verdicts, 'if (verdicts.has(answer.approvalId)) continue'),
+  'what was sent counts': gone(
+    verdicts,
+    'if (sent.has(answer.approvalId) && !isOfRequest(answer.via)) continue',
+  ),
   'scope was offered': {
     file: prepare,
     find: "return decision !== 'approve' || reach === 'once' || scope.owner === null || claims.scopes.includes(reach)",
@@ -352,7 +356,11 @@ export const checks = {
     find: "(granted && (await hasGrant(scope, call, 'use')))",
     put: 'granted',
   },
-  'text for a scope key': gone(server('gate/grants.ts'), "if (typeof key === 'string') "),
+  'text for a scope key': {
+    file: server('gate/grants.ts'),
+    find: 'if (isScopeKey(key)) return scopeKeyText(key)',
+    put: 'return key',
+  },
   'text for a ledger key': gone(server('ledger/ledger.ts'), "if (typeof part === 'string') "),
 
   // who answers, when, and what is told of it

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ApprovalRecord, ApprovalRef, ApprovalState, LedgerEntry, Owner } from '@countersign/server'
-import { keptUntil, type RowStep, stateAt } from '@countersign/server/ledger-kit'
+import { joinState, keptUntil, type RowStep, splitState, stateAt } from '@countersign/server/ledger-kit'
 import { type Ask, digest, itemsOf, type Redis, textOf } from './redis.js'
 
 /** A row as it was read, and what belongs to that moment. */
 export interface RowNow extends LedgerEntry {
-  /** The state as Redis holds it, which a change must still find there. */
+  /** The state as Redis holds it, without the words of its answer. A change must still find it there. */
   readonly stored: string
   /** Milliseconds since the epoch. */
   readonly now: number
@@ -36,14 +36,14 @@ function newRevision(): string {
 
 /** KEYS: row, revision. ARGV: the revision to begin with, or nothing where none is asked for; its lifetime. */
 const READ = `
-local row = redis.call('HMGET', KEYS[1], 'record', 'state')
+local row = redis.call('HMGET', KEYS[1], 'record', 'state', 'words')
 local time = redis.call('TIME')
 local revision = redis.call('GET', KEYS[2])
 if row[1] and ARGV[1] ~= '' then
   if not revision then revision = ARGV[1] end
   redis.call('SET', KEYS[2], revision, 'PX', ARGV[2])
 end
-return { row[1], row[2], revision, time[1], time[2] }`
+return { row[1], row[2], row[3], revision, time[1], time[2] }`
 
 /** Questions that may be open in one thread: each request that has calls reads all of them. */
 const MAX_OPEN = 1024
@@ -78,13 +78,15 @@ return false`
 
 /**
  * KEYS: row, the thread's open rows. ARGV: the state to replace, the new one, lifetime, the row's entry in the list, how its being open
- * changes, the latest time to write. After that time the sender has reported a failure, so the write must not happen.
+ * changes, the latest time to write, the words of the answer or nothing. After that time the sender has reported a failure, so the write must
+ * not happen.
  */
 const REPLACE = `
 local time = redis.call('TIME')
 if time[1] * 1000 + time[2] / 1000 > tonumber(ARGV[6]) then return redis.error_reply('ERR too late') end
 if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'state', ARGV[2])
+if ARGV[7] == '' then redis.call('HDEL', KEYS[1], 'words') else redis.call('HSET', KEYS[1], 'words', ARGV[7]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 if ARGV[5] == 'closes' then redis.call('LREM', KEYS[2], 1, ARGV[4]) end
 if ARGV[5] == 'reopens' then redis.call('RPUSH', KEYS[2], ARGV[4]) end
@@ -150,12 +152,14 @@ export function redisApprovals(redis: Redis, maxOpenBytes: number) {
   async function read(ask: Ask, ref: ApprovalRef, wantsRevision: boolean): Promise<RowNow | undefined> {
     const keys = [rowKey(ref), revisionKey(prefix, ref.owner)]
     const begin = wantsRevision ? newRevision() : ''
-    const [record, state, revision, ...time] = itemsOf(await ask(READ, keys, [begin, String(REVISION_MS)]))
+    const [record, state, words, revision, ...time] = itemsOf(
+      await ask(READ, keys, [begin, String(REVISION_MS)]),
+    )
     const stored = textOf(state)
     if (stored === undefined) return undefined
     return {
       record: JSON.parse(String(record)),
-      state: JSON.parse(stored),
+      state: joinState(stored, textOf(words)),
       stored,
       now: timeOf(time[0], time[1]),
       clock: Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000),
@@ -169,7 +173,8 @@ export function redisApprovals(redis: Redis, maxOpenBytes: number) {
     const life = lifetime({ record, state }, row.now)
     const change = state.phase === 'done' ? 'closes' : row.state.phase === 'done' ? 'reopens' : 'none'
     const entry = `${nameOf(record)}:${sizeOf(record)}`
-    const values = [row.stored, JSON.stringify(state), life, entry, change, String(latest)]
+    const texts = splitState(state)
+    const values = [row.stored, texts.state, life, entry, change, String(latest), texts.words ?? '']
     return (await ask(REPLACE, keys, values)) === 1
   }
 
@@ -202,7 +207,7 @@ export function redisApprovals(redis: Redis, maxOpenBytes: number) {
           if (await replace(ask, row, state, latest)) return result
         } catch (error) {
           if (doubtful !== undefined) throw error
-          doubtful = { stored: JSON.stringify(state), result }
+          doubtful = { stored: splitState(state).state, result }
         }
       }
     }

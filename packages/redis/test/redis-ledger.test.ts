@@ -147,3 +147,41 @@ test('a thread whose questions are about 0.9 MB each has four of them open, unle
   expect(issued).toEqual(['issued', 'issued', 'issued', 'issued', 'full', 'full'])
   expect(() => redisLedger(client, { maxOpenBytesPerThread: 0 })).toThrow('maxOpenBytesPerThread')
 })
+
+test('what is read of the open rows of a thread does not grow with the words of their answers', async () => {
+  const ledger = redisLedger(await connect(), { prefix: newPrefix() })
+  const words = { reason: 'r'.repeat(4096), arguments: JSON.stringify({ a: '"'.repeat(100_000) }) }
+  const edited = { ...approve, ...words }
+  for (let index = 0; index < 20; index++) {
+    await ledger.issue(record(`a${index}`))
+    await ledger.claim(record(`a${index}`), edited, `h${index}`, HOUR)
+    if (index > 9) await ledger.complete(record(`a${index}`), `h${index}`, { type: 'interrupted' })
+  }
+  const open = await ledger.unsettled('alice', 'thread')
+  expect(open.map(({ state }) => state.phase)).toEqual([
+    ...Array.from({ length: 10 }, () => 'claimed'),
+    ...Array.from({ length: 10 }, () => 'interrupted'),
+  ])
+  expect(JSON.stringify(open).length).toBeLessThan(20_000)
+  expect((await ledger.lookup(record('a19')))?.state).toMatchObject({ phase: 'interrupted', answer: edited })
+  expect(await ledger.claim(record('a19'), edited, 'h', HOUR)).toEqual({ status: 'interrupted' })
+  expect((await ledger.claim(record('a19'), approve, 'h', HOUR)).status).toBe('conflict')
+})
+
+test('the settled calls of a thread come without the words of their answers, and say that there was an edit', async () => {
+  const ledger = redisLedger(await connect(), { prefix: newPrefix() })
+  const edited = { ...approve, reason: 'r'.repeat(4096), arguments: `"${'x'.repeat(100_000)}"` }
+  await ledger.issue(record('a'))
+  await ledger.claim(record('a'), edited, 'h1', HOUR)
+  await ledger.complete(record('a'), 'h1', { type: 'result', content: '1' })
+  const settled = (await ledger.settled?.('alice', 'thread', ['call'])) ?? []
+  expect(settled.map(({ state }) => state)).toEqual([
+    {
+      phase: 'done',
+      answer: { ...approve, arguments: '' },
+      outcome: { type: 'result', content: '1' },
+      late: false,
+    },
+  ])
+  expect((await ledger.claim(record('a'), edited, 'h2', HOUR)).status).toBe('repeat')
+})

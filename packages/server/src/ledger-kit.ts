@@ -3,11 +3,14 @@ export { isLive, matches, newGrant, takeGrant } from './ledger/grant-row.js'
 export {
   claimRow,
   completeRow,
+  joinState,
   keptUntil,
   type RowStep,
   reclaimRow,
   renewRow,
+  type StateTexts,
   sameRecord,
+  splitState,
   stateAt,
 } from './ledger/ledger-row.js'
 export { type BoundedOutcome, boundOutcome } from './ledger/outcome.js'

@@ -38,8 +38,9 @@ export interface Limits {
    */
   readonly arrivalTime?: number | undefined
   /**
-   * Characters of one tool's result as JSON. Default 2 Mi: it has to go with every later request of its conversation, and a request has
-   * 4 MiB. Beyond it the call has run and its result is an error with the code `result-too-large`.
+   * Bytes of one tool's result, as the JSON of a request has it. Default 2 MiB: it has to go with every later request of its conversation,
+   * and a request has 4 MiB. Beyond it the call has run and its result is an error with the code `result-too-large`. What a failed tool says
+   * is cut at a sixteenth of it.
    */
   readonly resultSize?: number | undefined
   /** Answers that wait for a question not asked yet. Default 256 for a person, 4,096 in all. Beyond it: `too-many-answers`. */

@@ -280,3 +280,63 @@ test('a ledger that was closed rejects with ledger-unavailable', async () => {
   ledger.close()
   await expect(ledger.issue(record('a'))).rejects.toMatchObject({ code: 'ledger-unavailable' })
 })
+
+test('what is read of the open rows of a thread does not grow with the words of their answers', async () => {
+  const ledger = await fileLedger(newFile())
+  const words = { reason: 'r'.repeat(4096), arguments: JSON.stringify({ a: '"'.repeat(100_000) }) }
+  const edited = { ...approve, ...words }
+  for (let index = 0; index < 20; index++) {
+    await ledger.issue(record(`a${index}`))
+    await ledger.claim(record(`a${index}`), edited, `h${index}`, HOUR)
+    if (index > 9) await ledger.complete(record(`a${index}`), `h${index}`, { type: 'interrupted' })
+  }
+  const open = await ledger.unsettled('alice', 'thread')
+  expect(open.map(({ state }) => state.phase)).toEqual([
+    ...Array.from({ length: 10 }, () => 'claimed'),
+    ...Array.from({ length: 10 }, () => 'interrupted'),
+  ])
+  expect(JSON.stringify(open).length).toBeLessThan(20_000)
+  expect((await ledger.lookup(record('a19')))?.state).toMatchObject({ phase: 'interrupted', answer: edited })
+  expect(await ledger.claim(record('a19'), edited, 'h', HOUR)).toEqual({ status: 'interrupted' })
+  expect((await ledger.claim(record('a19'), approve, 'h', HOUR)).status).toBe('conflict')
+  ledger.close()
+})
+
+test('the settled calls of a thread come without the words of their answers, and say that there was an edit', async () => {
+  const ledger = await fileLedger(newFile())
+  const edited = { ...approve, reason: 'r'.repeat(4096), arguments: `"${'x'.repeat(100_000)}"` }
+  await ledger.issue(record('a'))
+  await ledger.claim(record('a'), edited, 'h1', HOUR)
+  await ledger.complete(record('a'), 'h1', { type: 'result', content: '1' })
+  const settled = (await ledger.settled?.('alice', 'thread', ['call'])) ?? []
+  expect(settled.map(({ state }) => state)).toEqual([
+    {
+      phase: 'done',
+      answer: { ...approve, arguments: '' },
+      outcome: { type: 'result', content: '1' },
+      late: false,
+    },
+  ])
+  expect((await ledger.claim(record('a'), edited, 'h2', HOUR)).status).toBe('repeat')
+  ledger.close()
+})
+
+test('a file from before answers lay apart is read and written on', async () => {
+  const path = newFile()
+  const edited = { ...approve, arguments: '{"a":1}' }
+  const before = await fileLedger(path)
+  for (const id of ['a', 'b']) await before.issue(record(id))
+  await before.claim(record('a'), edited, 'h1', HOUR)
+  before.close()
+  const database = new sqlite.DatabaseSync(path)
+  const state = { phase: 'claimed', answer: edited, holder: 'h1', leaseUntil: Date.now() + HOUR, revision: 0 }
+  database.exec(`update approvals set state = '${JSON.stringify(state)}' where state like '%claimed%'`)
+  database.exec('alter table approvals drop column words')
+  database.close()
+  const ledger = await fileLedger(path)
+  expect((await ledger.lookup(record('a')))?.state).toEqual(state)
+  expect(await ledger.claim(record('a'), edited, 'h2', HOUR)).toEqual({ status: 'in-progress' })
+  expect((await ledger.claim(record('b'), edited, 'h3', HOUR)).status).toBe('claimed')
+  expect((await ledger.lookup(record('b')))?.state).toMatchObject({ answer: edited })
+  ledger.close()
+})

@@ -238,6 +238,37 @@ test('S3.22 a scope key narrows a grant to what it names, by the arguments that 
   expect((await speak(agent, done.history, 'secrets/b')).asked.length).toBe(1)
 })
 
+test('scope keys of different types are different keys, also where they look the same', async () => {
+  const keys = ['1', 1, 'true', true, '=1', '="1"', '=true', 0.5, '0.5', false, 'false', '', '=']
+  const scopeKey = ({ to }: Record<string, unknown>) => keys[Number(to)] ?? 'none'
+  const ledger = memoryLedger()
+  const { agent, runs } = sender({ scopeKey }, { ledger })
+  for (const [index, key] of keys.entries()) {
+    const threadId = `thread ${index}`
+    const first = await speak(agent, [], String(index), { threadId })
+    await reply(agent, first, { approved: true, scope: 'session' }, threadId)
+    const before = runs.length
+    const unasked: unknown[] = []
+    for (const [other, value] of keys.entries()) {
+      const later = await speak(agent, [], String(other), { threadId })
+      if (later.asked.length === 0) unasked.push(value)
+    }
+    expect(unasked).toEqual([key])
+    expect(runs.length).toBe(before + 1)
+    const cache = new ApprovalCache({ ledger, subject: 'ann' })
+    expect(await cache.get(threadId, { name: 'send', scopeKey: key })).toBe(true)
+    await cache.revoke(threadId, { name: 'send', scopeKey: key })
+    expect(await cache.list(threadId)).toEqual([])
+  }
+})
+
+test('a scope key that is text is listed as it is', async () => {
+  const { agent } = sender({ scopeKey: () => 'drafts' })
+  const first = await speak(agent, [], 'a')
+  await reply(agent, first, { approved: true, scope: 'session' })
+  expect(await agent.grants.list('ann')).toMatchObject([{ scopeKey: 'drafts' }])
+})
+
 test('S3.23 what does not fit is asked again, never allowed', async () => {
   const ledger = memoryLedger({ maxGrantThreads: 1 })
   const { agent } = sender({}, { ledger })

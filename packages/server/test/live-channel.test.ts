@@ -9,6 +9,7 @@ import {
   type RunOptions,
 } from '@countersign/server'
 import { expect, test } from 'vitest'
+import * as z from 'zod'
 import {
   type Asked,
   answer,
@@ -372,6 +373,41 @@ test('a live answer that is malformed is refused, and the question stays open', 
   expect(send.runs).toEqual([])
   expect(refusals(events)).toMatchObject([{ code: 'approval-malformed' }])
   expect(last(events)).toMatchObject({ outcome: { type: 'interrupt' } })
+})
+
+test('an answer that was refused and is given again is not taken a second time: it goes out with the next request', async () => {
+  const send = counted('send', {
+    ...gated,
+    allowEdits: ['n'],
+    input: z.looseObject({ n: z.number().max(5) }),
+  })
+  const edit = (asked: Asked) => answer(asked, { approved: true, editedArgs: { n: 9 } })
+  for (const [code, given] of [
+    ['approval-not-yours', yes],
+    ['approval-edit-invalid', edit],
+  ] as const) {
+    const turns = [call(['c1', 'send', { n: 1 }], ['c2', 'send', { n: 2 }]), say('ok')]
+    const confirm = (_: unknown, { context }: { context: Readonly<Record<string, unknown>> }) =>
+      context.factor === true
+    const { agent } = testAgent(turns, { tools: [send.tool], approvals: { confirm } })
+    const run = live(agent)
+    const asked = await run.asked(2)
+    const [first, second] = [at(asked, 0), at(asked, 1)]
+    expect(await run.answers.put(given(first))).toEqual({ status: 'taken' })
+    await expect.poll(() => refusals(run.events)).toMatchObject([{ code, approvalId: first.approval.id }])
+    expect(await run.answers.put(given(first), { factor: true })).toMatchObject({
+      status: 'refused',
+      code: 'approval-conflict',
+    })
+    expect(await run.answers.put(no(first), { factor: true })).toMatchObject({ status: 'refused' })
+    await run.answers.put(no(second), { factor: true })
+    await run.done
+    const history = fold([user('go')], run.events)
+    const resume = [yes(first)]
+    const events = await collect(agent, input(history, { resume }), { context: { factor: true } })
+    expect(refusals(events)).toEqual([])
+  }
+  expect(send.runs).toEqual([{ n: 1 }, { n: 1 }])
 })
 
 test('live edits run where the tool allows them and close the request where it does not', async () => {

@@ -201,6 +201,21 @@ test('a person who walks away cancels the call', async () => {
   expect(await all(plan.decisions)).toMatchObject([{ kind: 'rejected', failure: { kind: 'cancelled' } }])
 })
 
+test('once the answer of a queue was refused, none is taken until somebody waits for one again', async () => {
+  const answers = answerQueue()
+  const taken: unknown[] = []
+  const take = () => answers.take('a', (entry) => taken.push(entry))
+  take()
+  expect(await answers.put(yes('a'))).toEqual({ status: 'taken' })
+  expect(await answers.put(yes('a'))).toEqual({ status: 'taken' })
+  answers.refuse?.('a')
+  for (const entry of [yes('a'), no('a')])
+    expect(await answers.put(entry)).toMatchObject({ status: 'refused', code: 'approval-conflict' })
+  take()
+  expect(await answers.put(yes('a'))).toEqual({ status: 'taken' })
+  expect(taken).toEqual([yes('a'), yes('a')])
+})
+
 test('S2.32 a closed queue or an abort cancels what still waits, also before anybody reads', async () => {
   for (const when of ['before', 'while'] as const) {
     for (const how of ['close', 'abort', 'abort the plan'] as const) {

@@ -94,6 +94,43 @@ test('an expired question says so, also when the ledger tells it again', async (
   expect(results(await post(input(history, { resume })))).toMatchObject([{ content: closed }])
 })
 
+test('an answer that was sent takes the place of what the history says, also where it is refused', async () => {
+  const token = 'cs1.broken'
+  for (const [code, sent] of [
+    ['approval-malformed', (first: Asked) => answer(first, yes, token)],
+    ['approval-malformed', (first: Asked) => answer(first, { approved: 'true' })],
+    ['approval-malformed', (first: Asked) => ({ ...answer(first, yes), payload: null })],
+    ['approval-malformed', (first: Asked) => answer(first, { approved: false }, token)],
+  ] as const) {
+    const { send, post, question } = await serve()
+    const { first, history } = await question()
+    const decided = withCall(history, (one) => {
+      const { id, token } = first.approval
+      Object.assign(one, { metadata: { countersign: { token, approval: { id, ...yes } } } })
+    })
+    const events = await post(input(decided, { resume: [sent(first)] }))
+    expect([send.runs, refusals(events).map((one) => one.code)]).toEqual([[], [code]])
+    expect(requests(events)).toMatchObject([{ approval: { id: first.approval.id } }])
+    const after = await post(input(decided, { resume: [answer(first, yes)] }))
+    expect([send.runs.length, refusals(after)]).toEqual([1, []])
+  }
+})
+
+test('an answer to the approval tool that was sent apart takes the place of its result in the history', async () => {
+  const { send, post, question } = await serve({ approvals: { secret: SECRET, askAsTool: true } })
+  const { first, history } = await question()
+  const told = {
+    id: 't1',
+    role: 'tool',
+    toolCallId: first.approval.id,
+    content: '{"decision":"approve"}',
+  } as const
+  const events = await post(input([...history, told], { resume: [answer(first, { approved: 1 })] }))
+  expect([send.runs, refusals(events).map(({ code }) => code)]).toEqual([[], ['approval-malformed']])
+  await post(input([...history, told]))
+  expect(send.runs.length).toBe(1)
+})
+
 test('a denial that is flipped to a yes runs nothing; the person is told', async () => {
   const { send, post, question } = await serve()
   const { first, history } = await question()

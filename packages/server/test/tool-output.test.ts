@@ -1,4 +1,4 @@
-import { memoryLedger, tool } from '@countersign/server'
+import { memoryLedger, ToolError, tool } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { answer, ask, call, collect, counted, input, results, say, testAgent, user } from './support.js'
@@ -81,4 +81,44 @@ test('a timeout that no timer takes is refused when the agent is built', () => {
     expect(() => testAgent([], { tools: [counted('slow', { timeout }).tool] })).toThrow(
       /timeout of the tool slow/,
     )
+})
+
+const resultOf = async (execute: () => unknown, resultSize?: number) => {
+  const read = counted('read', { execute })
+  const limits = resultSize === undefined ? {} : { limits: { resultSize } }
+  const { agent } = testAgent([call(['c1', 'read', {}]), say('ok')], { tools: [read.tool], ...limits })
+  const events = await collect(agent, input([user('go')]))
+  const message = events.find(({ type }) => type === 'TOOL_CALL_RESULT')
+  return { bytes: Buffer.byteLength(JSON.stringify(message)), result: results(events)[0] }
+}
+
+test('a result has as many bytes as limits.resultSize says, as a request has it: not characters', async () => {
+  const tooLarge = { own: { outcome: 'error', code: 'result-too-large' } }
+  const wide = () => '\u6f22'.repeat(700_000)
+  expect((await resultOf(wide)).result).toMatchObject(tooLarge)
+  expect((await resultOf(wide, 3_000_000)).result?.own).toBeUndefined()
+  // text in JSON in JSON: a quote is four bytes
+  const quotes = () => ({ text: '"'.repeat(600_000) })
+  expect((await resultOf(quotes)).result).toMatchObject(tooLarge)
+  expect((await resultOf(() => 'x'.repeat(2 ** 21 - 2))).result?.own).toBeUndefined()
+  expect((await resultOf(() => 'x'.repeat(2 ** 21 - 1))).result).toMatchObject(tooLarge)
+})
+
+test('an error that is too long is cut and says so: it is no result that was not kept', async () => {
+  for (const text of ['x', '\u{1f600}', '\u0001', '"']) {
+    const fails = () => {
+      throw new ToolError(`No account. ${text.repeat(3 * 2 ** 20)}`)
+    }
+    const { bytes, result } = await resultOf(fails)
+    expect(result?.own).toEqual({ outcome: 'error' })
+    expect(result?.content.reason).toMatch(
+      /^No account\. .*\[cut: it has \d+ bytes, and 131072 are told\]$/su,
+    )
+    expect(result?.content.reason.isWellFormed()).toBe(true)
+    expect(bytes).toBeLessThan(2 * 2 ** 20)
+  }
+  const short = () => {
+    throw new ToolError('No account.')
+  }
+  expect((await resultOf(short, 8)).result?.content).toMatchObject({ reason: 'No account.' })
 })

@@ -264,6 +264,20 @@ export const answers = [
     },
   },
   {
+    name: 'a yes in the history behind an answer that is none',
+    sends: 'an answer that cannot be read, and a genuine yes to the same question in the history',
+    code: 'approval-malformed',
+    check: 'what was sent counts',
+    play: async ({ ask, run }) => {
+      const { asked, history } = await ask('send', args)
+      const approval = { id: asked.approval.id, approved: true }
+      await run(
+        alter(history, (call) => Object.assign(call.metadata.countersign, { approval })),
+        { resume: [entry(asked, { approved: 'no' })] },
+      )
+    },
+  },
+  {
     name: 'a denial flipped later',
     sends: 'a no, and in the next request a yes to the same question',
     code: 'approval-conflict',

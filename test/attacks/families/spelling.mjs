@@ -231,6 +231,7 @@ export const spelling = [
     sends: 'a denied entry of resume, and the same question marked approved in the history',
     code: 'denied',
     check: 'first verdict',
+    behind: ['what was sent counts'],
     play: async ({ ask, run }) => {
       const { asked, history } = await ask('send', args)
       const approval = { id: asked.approval.id, approved: true }

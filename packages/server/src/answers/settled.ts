@@ -4,6 +4,7 @@ import { optionsOf } from '../gate/ask.js'
 import { type CallSite, resultMessage } from '../history/history.js'
 import { outcomeOf } from '../history/model-messages.js'
 import type { ApprovalState, LedgerEntry, StoredOutcome } from '../ledger/ledger.js'
+import { withoutWords } from '../ledger/ledger-row.js'
 import { unavailable } from '../ledger/outcome.js'
 import { isSuccess, type ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
@@ -105,8 +106,13 @@ async function named(
     if (!knowsCalls(scope) || byCall.has(site.call.id)) wanted.add(approvalId)
   }
   const refs = [...wanted].slice(-MAX_LOOKUPS).map((approvalId) => ({ owner, threadId, approvalId }))
-  const entries = await Promise.all(refs.map((ref) => settings.approvals.ledger.lookup(ref)))
+  const entries = await Promise.all(refs.map((ref) => settings.approvals.ledger.lookup(ref).then(brief)))
   return entries.flatMap((entry) => (entry?.state.phase === 'done' ? [entry] : []))
+}
+
+/** So many entries at once are kept without what a person wrote and nobody reads here. */
+function brief(entry: LedgerEntry | undefined): LedgerEntry | undefined {
+  return entry && { ...entry, state: withoutWords(entry.state) }
 }
 
 /** The result as the ledger has it, where the client has another. */

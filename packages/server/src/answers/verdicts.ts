@@ -40,7 +40,8 @@ type Verification =
 
 /**
  * Verifies the answers of a request, in door order. The first verified verdict of an approval wins; an answer that does not
- * verify closes nothing, and is not reported if another for the same approval does.
+ * verify closes nothing, and is not reported if another for the same approval does. An answer that was sent takes the place of what the
+ * history says of its approval, also where it does not verify: whoever sent it may have meant to say no.
  */
 export async function verifyAnswers(
   scope: RunScope,
@@ -49,8 +50,10 @@ export async function verifyAnswers(
 ): Promise<{ readonly verdicts: readonly VerifiedVerdict[]; readonly refusals: readonly Refusal[] }> {
   const verdicts = new Map<string, VerifiedVerdict>()
   const refusals = new Map<string, Refusal>()
+  const sent = new Set(answers.filter(({ via }) => isOfRequest(via)).map(({ approvalId }) => approvalId))
   for (const answer of answers) {
     if (verdicts.has(answer.approvalId)) continue
+    if (sent.has(answer.approvalId) && !isOfRequest(answer.via)) continue
     const verified = await verifyAnswer(scope, answer, issued)
     if (verified.ok) verdicts.set(answer.approvalId, verified.verdict)
     else if (!refusals.has(answer.approvalId)) refusals.set(answer.approvalId, verified.refusal)

@@ -22,6 +22,11 @@ export interface AnswerSource {
    * that comes back stops the waiting.
    */
   take(approvalId: string, taken: Take): () => void
+  /**
+   * The answer that was taken is refused, and its question stays open, but nothing waits for another answer. Whatever comes now for
+   * `approvalId`, be it the same again, is refused, so that its sender sends it with a request of its own.
+   */
+  refuse?(approvalId: string): void
   /** No more is taken: what waits for an answer gets none, and answers that nobody took are refused. */
   close(): void
 }
@@ -33,7 +38,7 @@ export interface AnswerSource {
 export interface AnswerQueue extends AnswerSource {
   /**
    * Resolves once the run has taken the answer, or certainly will not. The first answer to a question wins: the same again is `taken`,
-   * another is refused with `approval-conflict`. Never rejects.
+   * another is refused with `approval-conflict`, and so is each once the run has refused the first and left the question open. Never rejects.
    *
    * @param context Who answers, for `approvals.confirm`. Default `{}`: the run's own context does not stand in for it.
    */
@@ -80,12 +85,14 @@ export function answerQueue({ keepEarly, reserve = () => () => {} }: AnswerQueue
   const waiting = new Map<string, Take[]>()
   const early = new Map<string, Early>()
   const taken = new Map<string, string>()
+  const refused = new Set<string>()
   let earlySize = 0
   let open = true
 
   function put(entry: ResumeEntry, context?: AnswerContext): Promise<Delivery> {
     const { interruptId } = entry
     if (!open) return Promise.resolve(ENDED)
+    if (refused.has(interruptId)) return Promise.resolve(NOT_WAITED_FOR)
     const first = taken.get(interruptId)
     if (first !== undefined) return Promise.resolve(repeated(first, entry))
     const take = waiting.get(interruptId)?.at(-1)
@@ -141,6 +148,7 @@ export function answerQueue({ keepEarly, reserve = () => () => {} }: AnswerQueue
         return () => {}
       }
       taken.delete(approvalId)
+      refused.delete(approvalId)
       const kept = early.get(approvalId)
       if (kept !== undefined) {
         kept.settle(TAKEN)
@@ -150,6 +158,7 @@ export function answerQueue({ keepEarly, reserve = () => () => {} }: AnswerQueue
       waiting.set(approvalId, [...(waiting.get(approvalId) ?? []), take])
       return () => forget(approvalId, take)
     },
+    refuse: (approvalId) => void refused.add(approvalId),
     close() {
       if (!open) return
       open = false
@@ -164,6 +173,10 @@ export function answerQueue({ keepEarly, reserve = () => () => {} }: AnswerQueue
 const TAKEN: Delivery = { status: 'taken' }
 const ENDED = refusal('run-ended', 'No run that takes the answer is open.')
 const CONFLICT = refusal('approval-conflict', 'This request was answered before, and otherwise.')
+const NOT_WAITED_FOR = refusal(
+  'approval-conflict',
+  'An answer to this request was refused before. Send this one with the next request.',
+)
 const NOT_ASKED = refusal(
   'not-asked',
   'The run has not asked this question. Send the answer again once it has, or with the next request.',

@@ -1,7 +1,7 @@
 import { CountersignError } from '@countersign/core'
 import { copyOf } from '../encoding/copy.js'
 import { ignoreRejection, inWords } from '../encoding/in-words.js'
-import type { GrantRequest } from '../ledger/grant.js'
+import { type GrantRequest, isScopeKey, scopeKeyText } from '../ledger/grant.js'
 import type { Ledger, LedgerAnswer } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
@@ -86,8 +86,7 @@ function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: 
 }
 
 function keyText(tool: string, key: unknown): string {
-  if (typeof key === 'string') return key
-  if (typeof key === 'boolean' || Number.isFinite(key)) return String(key)
+  if (isScopeKey(key)) return scopeKeyText(key)
   ignoreRejection(key)
   throw new CountersignError(
     'invalid-tool',

@@ -1,12 +1,16 @@
 import { CountersignError } from '@countersign/core'
-import type { Grant } from './grant.js'
+import { type Grant, scopeKeyText } from './grant.js'
 import type { Ledger } from './ledger.js'
 import { memoryLedger } from './memory-ledger.js'
 
-/** A tool by name, or one of an MCP server, or a part of what it does (`scopeKey`; default: all of it). */
+/** A tool by name, or one of an MCP server, or a part of what it does (`scopeKey`, as the tool's own answers it; default: all of it). */
 export type CachedTool =
   | string
-  | { readonly name: string; readonly server?: string | undefined; readonly scopeKey?: string | undefined }
+  | {
+      readonly name: string
+      readonly server?: string | undefined
+      readonly scopeKey?: string | number | boolean | undefined
+    }
 
 export interface ApprovalCacheEntry {
   readonly approved: boolean
@@ -111,7 +115,7 @@ export class ApprovalCache {
       threadId,
       toolName: named.name,
       toolServer: named.server,
-      scopeKey: named.scopeKey,
+      scopeKey: named.scopeKey === undefined ? undefined : scopeKeyText(named.scopeKey),
     })
   }
 
@@ -126,9 +130,10 @@ export class ApprovalCache {
   }
 
   #key(threadId: string, tool: CachedTool) {
-    const { name, server, scopeKey = name } = toolParts(tool)
+    const { name, server, scopeKey } = toolParts(tool)
     if (threadId === '' || name === '') return undefined
-    return { owner: this.#subject, threadId, toolName: name, toolServer: server, scopeKey }
+    const key = scopeKey === undefined ? name : scopeKeyText(scopeKey)
+    return { owner: this.#subject, threadId, toolName: name, toolServer: server, scopeKey: key }
   }
 }
 

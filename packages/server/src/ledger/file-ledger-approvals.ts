@@ -1,7 +1,7 @@
 import { CALL_OF_RECORD } from './file-ledger-schema.js'
 import { column, type Database, type SqliteStatement } from './file-ledger-sqlite.js'
 import type { ApprovalRecord, ApprovalRef, ApprovalState, LedgerEntry, Owner } from './ledger.js'
-import { keptUntil } from './ledger-row.js'
+import { joinState, keptUntil, splitState } from './ledger-row.js'
 
 /** Rows that one issue removes at most, so that it costs the same however many are past their time. */
 const SWEPT_AT_ONCE = 8
@@ -22,11 +22,13 @@ export class FileApprovals {
     private readonly maxSize: number,
     private readonly maxOpenBytes: number,
   ) {
-    this.#get = database.prepare('select record, state from approvals where key = ?')
+    this.#get = database.prepare('select record, state, words from approvals where key = ?')
     this.#insert = database.prepare(
       'insert into approvals (key, thread, open, kept_until, record, state) values (?, ?, 1, ?, ?, ?)',
     )
-    this.#update = database.prepare('update approvals set state = ?, open = ?, kept_until = ? where key = ?')
+    this.#update = database.prepare(
+      'update approvals set state = ?, words = ?, open = ?, kept_until = ? where key = ?',
+    )
     this.#unsettled = database.prepare(
       'select record, state from approvals where thread = ? and open = 1 order by seq',
     )
@@ -75,7 +77,8 @@ export class FileApprovals {
 
   update(record: ApprovalRecord, state: ApprovalState): void {
     const open = state.phase === 'done' ? 0 : 1
-    this.#update.run(JSON.stringify(state), open, keptUntil({ record, state }), rowKey(record))
+    const texts = splitState(state)
+    this.#update.run(texts.state, texts.words, open, keptUntil({ record, state }), rowKey(record))
   }
 
   #isFull(): boolean {
@@ -85,10 +88,12 @@ export class FileApprovals {
   }
 }
 
+/** The answer has its words where the row was read with them. */
 function entryOf(row: unknown): LedgerEntry {
+  const words = column(row, 'words')
   return {
     record: JSON.parse(String(column(row, 'record'))),
-    state: JSON.parse(String(column(row, 'state'))),
+    state: joinState(String(column(row, 'state')), typeof words === 'string' ? words : null),
   }
 }
 

@@ -5,13 +5,14 @@ const VERSION = 1
 
 /**
  * Keys are JSON texts of their parts: unambiguous, and whole also where a part is not well-formed Unicode, which SQLite would change.
- * `kept_until` is in milliseconds since the epoch.
+ * `kept_until` is in milliseconds since the epoch. `words` comes last, so that what does not ask for it does not read it: SQLite reads a long
+ * row from its beginning.
  */
 const TABLES = [
   'create table meta (name text primary key, value) without rowid',
   `create table approvals (
     seq integer primary key, key text not null unique, thread text not null, open integer not null,
-    kept_until real not null, record text not null, state text not null)`,
+    kept_until real not null, record text not null, state text not null, words text)`,
   'create index approvals_open on approvals (thread, seq) where open = 1',
   'create index approvals_past on approvals (kept_until)',
   `create table grants (
@@ -34,12 +35,18 @@ export function prepareTables(database: Database, id: string | undefined): Promi
       throw new Error('a newer version of Countersign has written it. Update this one, or use another file.')
     }
     if (version() === 0) create(database, id ?? randomId('file_'))
-    // later than the tables: a file that has none gets it now
+    // later than the tables: a file that has none gets them now
+    if (!hasWords(database)) database.prepare('alter table approvals add column words text').run()
     database
       .prepare(`create index if not exists approvals_of_call on approvals (thread, ${CALL_OF_RECORD})`)
       .run()
     return String(column(database.prepare(`select value from meta where name = 'id'`).get(), 'value'))
   })
+}
+
+function hasWords(database: Database): boolean {
+  const columns = database.prepare('select name from pragma_table_info(?)').all('approvals')
+  return columns.some((one) => column(one, 'name') === 'words')
 }
 
 function create(database: Database, id: string): void {

@@ -1,11 +1,34 @@
+import { CountersignError } from '@countersign/core'
+import { inWords } from '../encoding/in-words.js'
+
 /** What a grant covers. Its owner is never null: without a subject a session scope counts as `once`. */
 export interface GrantKey {
   readonly owner: string
   readonly threadId: string
   readonly toolName: string
   readonly toolServer?: string | undefined
-  /** What the tool's `scopeKey(input)` made of the arguments that ran; the tool's name where it has none. */
+  /**
+   * What the tool's `scopeKey(input)` made of the arguments that ran: text as it is, a number or a boolean as `=` and its JSON, and text that
+   * begins with `=` likewise. The tool's name where it has no `scopeKey`.
+   */
   readonly scopeKey: string
+}
+
+export function isScopeKey(key: unknown): key is string | number | boolean {
+  return typeof key === 'string' || typeof key === 'boolean' || Number.isFinite(key)
+}
+
+/**
+ * A scope key as {@link GrantKey} has it. No two values have the same.
+ *
+ * @throws CountersignError `invalid-argument` for anything else.
+ */
+export function scopeKeyText(key: string | number | boolean): string {
+  if (!isScopeKey(key)) {
+    const message = `A scope key must be text, a finite number or a boolean, not ${inWords(key)}.`
+    throw new CountersignError('invalid-argument', message)
+  }
+  return typeof key === 'string' && !key.startsWith('=') ? key : `=${JSON.stringify(key)}`
 }
 
 export interface GrantRequest extends GrantKey {

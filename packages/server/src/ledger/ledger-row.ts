@@ -39,6 +39,49 @@ export function keptUntil({ record, state }: LedgerEntry): number {
   return state.phase === 'claimed' ? Math.max(until, state.leaseUntil) : until
 }
 
+/** A state as two texts: see {@link splitState}. */
+export interface StateTexts {
+  readonly state: string
+  /** Of the answer: its reason and its edited arguments. `null` where it has neither. */
+  readonly words: string | null
+}
+
+/**
+ * A state as a ledger stores it. A run reads all open rows of its thread, so the words of an answer, which a person makes as long as they
+ * may be, lie apart from what that needs.
+ */
+export function splitState(state: ApprovalState): StateTexts {
+  const words = state.phase === 'issued' ? {} : wordsOf(state.answer)
+  return {
+    state: JSON.stringify(withoutWords(state)),
+    words: Object.keys(words).length === 0 ? null : JSON.stringify(words),
+  }
+}
+
+/** The state that {@link splitState} made two texts of. */
+export function joinState(state: string, words: string | null | undefined): ApprovalState {
+  const short = JSON.parse(state)
+  return words == null ? short : { ...short, answer: { ...short.answer, ...JSON.parse(words) } }
+}
+
+/** A state without the words of its answer: it has no reason, and edited arguments are empty text. */
+export function withoutWords(state: ApprovalState): ApprovalState {
+  return state.phase === 'issued' ? state : { ...state, answer: shortAnswer(state.answer) }
+}
+
+function shortAnswer(answer: LedgerAnswer): LedgerAnswer {
+  if (answer.decision === 'expire') return answer
+  const isEdited = 'arguments' in answer && answer.arguments !== undefined
+  return { ...answer, reason: undefined, ...(isEdited && { arguments: '' }) }
+}
+
+function wordsOf(answer: LedgerAnswer): { readonly reason?: string; readonly arguments?: string } {
+  return {
+    ...('reason' in answer && answer.reason !== undefined && { reason: answer.reason }),
+    ...('arguments' in answer && answer.arguments !== undefined && { arguments: answer.arguments }),
+  }
+}
+
 /** {@link Ledger.claim} for a row that exists. `revision` is the ledger's of now. */
 export function claimRow(
   { record, state }: LedgerEntry,

@@ -230,11 +230,15 @@ export interface Ledger {
   /** What was issued and where it stands; a lapsed claim reads as `interrupted`. */
   lookup(ref: ApprovalRef): Promise<LedgerEntry | undefined>
 
-  /** The thread's entries that are not `done`, oldest first: what may still be answered, is running or was interrupted. */
+  /**
+   * The thread's entries that are not `done`, oldest first: what may still be answered, is running or was interrupted. A run asks for all of
+   * them at once, so an answer may come without its reason, and with empty text for the arguments where they were edited: `lookup` has them.
+   */
   unsettled(owner: Owner, threadId: string): Promise<readonly LedgerEntry[]>
 
   /**
-   * Of each of these calls the approval that was issued last, where it is `done`; in any order. A run asks once, for all calls of its history.
+   * Of each of these calls the approval that was issued last, where it is `done`; in any order. A run asks once, for all calls of its history,
+   * so answers may come as those of {@link unsettled}.
    * Optional: without it, what a client says of a settled call is checked only where the call still names its approval.
    */
   readonly settled?:

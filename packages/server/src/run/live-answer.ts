@@ -62,8 +62,11 @@ export async function awaitAnswer(
     now: scope.settings.now,
   })
   switch (arrival.kind) {
-    case 'answer':
-      return carryOut(scope, asked, arrival, messages)
+    case 'answer': {
+      const ending = await carryOut(scope, asked, arrival, messages)
+      if (ending.kind === 'open') answers.refuse?.(id)
+      return ending
+    }
     case 'expired':
       return close(scope, asked, { decision: 'expire' })
     case 'closed':

@@ -1,7 +1,7 @@
 import type { AnyServerTool, ToolContext, ToolQuestion, ToolReply } from '@countersign/core'
 import { copyOf } from '../encoding/copy.js'
 import { anySignal } from '../encoding/signals.js'
-import { failed, isSuccess, succeeded, type ToolOutcome } from '../outcome.js'
+import { failed, isSuccess, succeeded, type ToolFailure, type ToolOutcome, toResultContent } from '../outcome.js'
 import { validate } from './schema.js'
 import { toldOf } from './tool-errors.js'
 
@@ -29,7 +29,7 @@ export interface ToolRun {
   readonly signal?: AbortSignal | undefined
   /** `wait` for a tool that was aborted to end by itself, or `leave` it. A timeout always leaves. */
   readonly onAbort: 'wait' | 'leave'
-  /** Characters that its outcome may have in a message. */
+  /** Bytes that its result may have in a request. */
   readonly maxSize: number
 }
 
@@ -55,12 +55,29 @@ export async function executeTool(run: ToolRun): Promise<Execution> {
   }
 }
 
+const utf8 = new TextEncoder()
+
 /** One that is too long would make every later request of its conversation too large. */
 function withinLimit({ tool, maxSize }: ToolRun, outcome: ToolOutcome): ToolOutcome {
-  const { length } = JSON.stringify(isSuccess(outcome) ? outcome.value : outcome)
+  if (!isSuccess(outcome)) return withShortReason(outcome, maxSize)
+  // a request has the content as a string in its own JSON
+  const { length } = utf8.encode(JSON.stringify(toResultContent(outcome).content))
   if (length <= maxSize) return outcome
-  const reason = `The tool ${tool.name} ran, but its result is not kept: it has ${length} characters, and at most ${maxSize} are (limits.resultSize).`
+  const reason = `The tool ${tool.name} ran, but its result is not kept: it has ${length} bytes, and at most ${maxSize} are (limits.resultSize).`
   return failed('execution_error', reason, 'result-too-large')
+}
+
+/** Bytes of a reason that are told, however small the limit of results is. */
+const SHORT_REASON = 1024
+
+/** A failure stays what it is. A message has its reason twice, and JSON may write a character in seven bytes: so it gets a part of the limit. */
+function withShortReason(failure: ToolFailure, maxSize: number): ToolFailure {
+  const bytes = utf8.encode(failure.reason)
+  const max = Math.max(SHORT_REASON, Math.floor(maxSize / 16))
+  if (bytes.length <= max) return failure
+  // as a stream, so that a character that is cut in two is left out
+  const told = new TextDecoder().decode(bytes.subarray(0, max), { stream: true })
+  return { ...failure, reason: `${told} [cut: it has ${bytes.length} bytes, and ${max} are told]` }
 }
 
 /** What a model is told of an execution. */
