@@ -1,7 +1,14 @@
 import type { AnyServerTool, ToolContext, ToolQuestion, ToolReply } from '@countersign/core'
 import { copyOf } from '../encoding/copy.js'
 import { anySignal } from '../encoding/signals.js'
-import { failed, isSuccess, succeeded, type ToolFailure, type ToolOutcome, toResultContent } from '../outcome.js'
+import {
+  failed,
+  isSuccess,
+  succeeded,
+  type ToolFailure,
+  type ToolOutcome,
+  toResultContent,
+} from '../outcome.js'
 import { validate } from './schema.js'
 import { toldOf } from './tool-errors.js'
 
