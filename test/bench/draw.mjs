@@ -29,6 +29,11 @@ const deltas = textDeltas(count)
 const text = deltas.join('')
 const soon = () => new Promise((resolve) => setTimeout(resolve, 40))
 
+/** Once what is asked for is there; after a while whether it is or not, which is then told. */
+async function until(isThere) {
+  for (let turns = 0; turns < 1000 && !isThere(); turns++) await soon()
+}
+
 /** Mounts a page, lets the answer come in, and says what it drew meanwhile and what that cost. */
 async function play(notify) {
   const target = document.body.appendChild(document.createElement('main'))
@@ -37,8 +42,10 @@ async function play(notify) {
   const page = pages[name](target, { history, deltas, notify }, (id) => {
     if (counting) drawn.set(id, (drawn.get(id) ?? 0) + 1)
   })
+  const shownNow = () => [...target.querySelectorAll('article')]
   await soon()
-  check(target.querySelectorAll('article').length === history.length, 'the history is not shown')
+  await until(() => shownNow().length === history.length)
+  check(shownNow().length === history.length, 'the history is not shown')
   settle()
   counting = true
   let frames = 0
@@ -52,8 +59,9 @@ async function play(notify) {
   await page.play()
   const cpu = process.cpuUsage(before)
   await soon()
+  await until(() => shownNow().at(-1)?.textContent === text)
   open = false
-  const shown = [...target.querySelectorAll('article')]
+  const shown = shownNow()
   check(
     shown.length === rows,
     `${shown.length} of ${rows} rows are shown: ${shown.map((row) => row.dataset.message)}`,
