@@ -64,12 +64,12 @@ export function agUiFields(): readonly string[] {
 }
 
 /** Functions that give what a peer said in `metadata.countersign`. */
-const READERS = new Set(['readOwn', 'ours', 'ownOf', 'readCallMetadata'])
+const READERS = new Set(['getCountersignMetadata', 'ownOf', 'readCallMetadata'])
 
 /** The names that the sources read from `metadata.countersign`, wherever it stands. */
 export function ownFields(): readonly string[] {
   const names = new Set<string>()
-  for (const path of ['core', 'server', 'client'].flatMap(sourcesOf)) {
+  for (const path of ['core', 'server', 'client', 'ai-sdk'].flatMap(sourcesOf)) {
     const source = sourceOf(path)
     /** Variables that hold the part of a peer, by name; the sources use such a name for nothing else in one file. */
     const holders = new Set<string>()
