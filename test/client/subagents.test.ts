@@ -1,5 +1,6 @@
 import { approvalView, ChatClient, readSubagent, stream } from '@countersign/client'
-import { type AGUIEvent, fromAGUIMessages, type RunAgentInput, toAGUIMessages } from '@countersign/core'
+import { type AGUIEvent, type RunAgentInput, toAGUIMessages } from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/protocol'
 import { expect, onTestFinished, test } from 'vitest'
 
 type Run = (input: RunAgentInput) => AGUIEvent[]

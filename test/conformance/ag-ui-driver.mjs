@@ -1,7 +1,8 @@
 // The driver for streams of AG-UI's conformance corpus. It speaks for the built, public packages: run `pnpm build` first.
 import { ChatClient, stream } from '@countersign/client'
 import { statePatch } from '@countersign/client/state-patch'
-import { fromAGUIMessages, readSubagent, toAGUIMessages } from '@countersign/core'
+import { readSubagent, toAGUIMessages } from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/protocol'
 import { compat, upgradeMessages } from '@countersign/tanstack'
 
 /** The id of the message that makes the client ask: a fixture has only the history before it. It is left out of what is reported. */

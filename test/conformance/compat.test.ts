@@ -1,5 +1,6 @@
 import { ChatClient, stream } from '@countersign/client'
-import { fromAGUIMessages, type RunAgentInput, type UIMessage } from '@countersign/core'
+import type { RunAgentInput, UIMessage } from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/protocol'
 import { type CompatOptions, compat, upgradeMessages } from '@countersign/tanstack'
 import { expect, onTestFinished, test } from 'vitest'
 

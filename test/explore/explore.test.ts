@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ChatClient, stream } from '@countersign/client'
-import { createEventReader, isCountersignError } from '@countersign/core'
+import { isCountersignError } from '@countersign/core'
+import { createEventReader } from '@countersign/core/protocol'
 import {
   arbitraryFaultyRun,
   arbitraryRun,

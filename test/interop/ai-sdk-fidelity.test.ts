@@ -1,11 +1,6 @@
 import { type AiSdkMessage, createAiSdkReader, fromAiSdkMessages, toAiSdkMessages } from '@countersign/ai-sdk'
-import {
-  createChatState,
-  createEventReader,
-  type UIMessage as OurMessage,
-  readMessages,
-  step,
-} from '@countersign/core'
+import { createChatState, type UIMessage as OurMessage, readMessages, step } from '@countersign/core'
+import { createEventReader, fullSteps } from '@countersign/core/protocol'
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -32,7 +27,7 @@ async function theirs(chunks: readonly Chunk[], message?: UIMessage): Promise<UI
 
 /** What ours makes of it, over the strict check and the machine that every stream passes. */
 function ours(chunks: readonly Chunk[], before: readonly OurMessage[] = []): readonly OurMessage[] {
-  const state = createChatState()
+  const state = createChatState({ moreSteps: fullSteps })
   step(state, { type: 'set-messages', messages: before })
   const sent = toAiSdkMessages(before)
   const last = sent.at(-1)

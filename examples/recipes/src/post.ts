@@ -1,6 +1,5 @@
 import {
   createChatState,
-  createEventReader,
   type Message,
   type RunAgentInput,
   readMessages,
@@ -8,6 +7,7 @@ import {
   step,
   toAGUIMessages,
 } from '@countersign/core'
+import { createEventReader, fullSteps } from '@countersign/core/protocol'
 
 /** A client in one function: posts the input and answers the conversation as it is when the run has ended. */
 export async function post(
@@ -22,7 +22,7 @@ export async function post(
     }),
   )
   if (!response.ok || response.body === null) throw new Error(`${response.status}: ${await response.text()}`)
-  const state = createChatState()
+  const state = createChatState({ moreSteps: fullSteps })
   step(state, { type: 'MESSAGES_SNAPSHOT', messages: input.messages })
   const reader = createEventReader({ threadId: input.threadId, runId: input.runId })
   for await (const batch of readServerSentEvents(response.body)) {

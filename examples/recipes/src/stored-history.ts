@@ -1,4 +1,5 @@
 import { createChatState, type Message, readMessages, step, toAGUIMessages } from '@countersign/core'
+import { fullSteps } from '@countersign/core/protocol'
 import { type Agent, cancelAllPending, handleChat, withResults } from '@countersign/server'
 
 /**
@@ -46,7 +47,7 @@ function recordRuns(agent: Agent, store: ConversationStore, subject: string): Ag
   return {
     ...agent,
     async *run(input, options) {
-      const state = createChatState()
+      const state = createChatState({ moreSteps: fullSteps })
       step(state, { type: 'MESSAGES_SNAPSHOT', messages: input.messages })
       try {
         for await (const event of agent.run(input, options)) {

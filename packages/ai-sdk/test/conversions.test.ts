@@ -8,13 +8,13 @@ import {
 import {
   type AGUIEvent,
   createChatState,
-  createEventReader,
   readMessages,
   readPendingApprovals,
   step,
   type ToolCallPart,
   type UIMessage,
 } from '@countersign/core'
+import { createEventReader, fullSteps } from '@countersign/core/protocol'
 import { expect, test } from 'vitest'
 
 type Chunk = { readonly type: string; readonly [field: string]: unknown }
@@ -30,7 +30,7 @@ function read(chunks: readonly Chunk[], continued?: AiSdkMessage) {
   const reader = createAiSdkReader({ ...run, continued })
   const events = [...reader.start(), ...chunks.flatMap((chunk) => reader.read(chunk)), ...reader.end()]
   const check = createEventReader(run)
-  const state = createChatState()
+  const state = createChatState({ moreSteps: fullSteps })
   if (continued) step(state, { type: 'set-messages', messages: fromAiSdkMessages([continued]) })
   for (const event of events) check.push(event, (checked) => step(state, checked))
   return { events, reader, state, messages: readMessages(state) }

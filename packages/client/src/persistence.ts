@@ -1,4 +1,5 @@
 import { mirrorSteps, restoreSteps } from '@countersign/core'
+import { fullSteps } from '@countersign/core/protocol'
 import { invalid } from './persistence/failures.js'
 import type { Persistence, Persistent, PersistentOptions } from './persistence/persistence.js'
 import { Thread } from './persistence/thread.js'
@@ -23,7 +24,8 @@ export function persistent(storage: Persistence, options: PersistentOptions = {}
     load: (threadId) => storage.load(threadId),
     save: (threadId, record) => storage.save(threadId, record),
     remove: (threadId) => storage.remove(threadId),
-    steps: { ...restoreSteps, ...mirrorSteps },
+    // What another tab has taken is taken here at once.
+    steps: { ...fullSteps, ...restoreSteps, ...mirrorSteps },
     open: (session, host) => new Thread(session, host, storage, { saveEvery, timeout }),
   }
 }

@@ -1,18 +1,17 @@
 import {
   type AGUIEvent,
   CountersignError,
-  createEventReader,
-  type EventReader,
   isCountersignError,
   type RunAgentInput,
   type RunEnd,
+  StreamReader,
   type ToolMap,
   type UIMessage,
 } from '@countersign/core'
 import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
 import { Pace } from './pace.js'
 import type { Answered } from './results.js'
-import { type Session, unsafeCast } from './session.js'
+import { isDevelopment, type Session, unsafeCast } from './session.js'
 
 /** `message`: the person spoke. `continuation`: their answers go out. `retry`: the person asked for it again.
  * `rejoin`: the same, of a run that goes on where its stream broke off. */
@@ -23,7 +22,7 @@ export interface BrokenRun {
   /** The one it was opened with: another, though made alike, may know nothing of it. */
   readonly connection: Connection
   readonly cursor: RunCursor
-  readonly reader: EventReader
+  readonly reader: StreamReader
 }
 
 /** One open stream. It ends once: by itself, by a fault, or because the person stopped it. */
@@ -59,7 +58,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   readonly #messages: readonly UIMessage[]
   readonly #headers: ConnectOptions['headers']
   readonly #rejoin: BrokenRun | undefined
-  readonly #reader: EventReader
+  readonly #reader: StreamReader
   readonly #controller = new AbortController()
   readonly #pace = new Pace()
   readonly #onEnd: (run: Run, end: RunEnd) => void
@@ -91,9 +90,11 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     this.#lastEventId = rejoin?.cursor.lastEventId
     this.#reader =
       rejoin?.reader ??
-      createEventReader({
+      new StreamReader({
         threadId: input.threadId,
         runId: input.runId,
+        strict: isDevelopment(),
+        onFull: (steps) => session.learn(steps),
         onUnknown: (event) => session.callBack(() => session.options.onEvent?.(unsafeCast(event))),
         onWarning: ({ message }) => session.warn(message),
       })
@@ -150,15 +151,17 @@ export class StreamRun<Tools extends ToolMap> implements Run {
         empty &&= together.length === 0
         for (let at = 0; at < together.length && !this.#ended; ) {
           let isOver = false
+          let loading: Promise<void> | undefined
           const take = () => {
-            while (at < together.length && !isOver && !this.#ended) {
-              this.#reader.push(together[at++], this.#apply)
+            while (at < together.length && !isOver && !loading && !this.#ended) {
+              loading = this.#reader.push(together[at++], this.#apply)
               isOver = this.#pace.afterOne()
             }
           }
           if (together.length > 1) this.#session.together(take)
           else take()
-          if (isOver && !this.#ended) await this.#pace.nextSlice()
+          if (loading) await loading
+          else if (isOver && !this.#ended) await this.#pace.nextSlice()
         }
         // Stopped: the source is not asked for more.
         if (this.#ended) return { type: 'aborted' }

@@ -7,6 +7,7 @@ import {
   type Effect,
   isRecord,
   type LocalEvent,
+  type MoreSteps,
   type ToolMap,
 } from '@countersign/core'
 import { headersByName } from './connections/fetch.js'
@@ -25,7 +26,7 @@ export class Session<Tools extends ToolMap> {
   #threadId: string
 
   constructor(options: ChatClientOptions<Tools>) {
-    checkOptions(options)
+    if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production') checkOptions(options)
     const { initialMessages, ...kept } = options
     this.options = kept
     this.#threadId = options.threadId ?? ''
@@ -71,10 +72,15 @@ export class Session<Tools extends ToolMap> {
     return typeof time === 'number' && time >= 0 ? time : Date.now()
   }
 
+  /** The conversation needs steps that it had no need of before. */
+  learn(steps: MoreSteps): void {
+    this.state.moreSteps = { ...steps, ...this.state.moreSteps }
+  }
+
   setOptions(options: Partial<ChatClientOptions<Tools>>): void {
     if (!isRecord(options)) throw new CountersignError('invalid-option', 'setOptions takes an object.')
     const next = { ...this.options, ...options }
-    checkOptions(next)
+    if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production') checkOptions(next)
     this.options = next
   }
 
@@ -181,7 +187,7 @@ function randomId(): string {
 declare const process: { readonly env: Readonly<Record<string, string | undefined>> }
 
 /** Bundlers replace the expression; where it means nothing this is no development. */
-function isDevelopment(): boolean {
+export function isDevelopment(): boolean {
   try {
     return process.env.NODE_ENV !== 'production'
   } catch {

@@ -2,7 +2,7 @@
  * Every code a Countersign error can carry. Codes are stable: an application may switch on them.
  *
  * Transport and protocol: `http-status`, `not-an-event-stream`, `connection-failed`, `malformed-event`, `event-too-large`,
- * `truncated-stream`, `protocol-violation`, `empty-response`. A run the server ended with RUN_ERROR: `run-error`.
+ * `truncated-stream`, `protocol-violation`, `empty-response`, `not-loaded`. A run the server ended with RUN_ERROR: `run-error`.
  * Client: `invalid-option`, `invalid-argument`, `disposed`, `too-many-continuations`, `tool-failed`, `pending-approvals`.
  * Persistence: `persistence-corrupt`, `persistence-full`, `persistence-unavailable`.
  * Server: `invalid-request`, `request-too-large`, `too-many-requests`, `too-many-runs`, `invalid-tool`, `tool-not-found`, `toolkit-required`,
@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'truncated-stream'
   | 'protocol-violation'
   | 'empty-response'
+  | 'not-loaded'
   | 'run-error'
   | 'invalid-option'
   | 'invalid-argument'

@@ -2,7 +2,6 @@ export { type ApprovalDecided, type ApprovalHistoryEntry, approvalHistory } from
 export { type JsonLinesOptions, readJsonLines } from './bytes/ndjson.js'
 export { readServerSentEvents, type SseBatch, type SseEvent, type SseOptions } from './bytes/sse.js'
 export type { ByteSource } from './bytes/text.js'
-export { fromAGUIMessages } from './conversions/from-agui.js'
 export { isSendable, toAGUIMessages } from './conversions/to-agui.js'
 export {
   type DisplayLimits,
@@ -107,13 +106,6 @@ export {
   type UnknownEvent,
   type UserMessage,
 } from './protocol/events.js'
-export {
-  createEventReader,
-  type EventReader,
-  type EventReaderOptions,
-  type ReaderWarning,
-} from './protocol/reader.js'
-export { validateEvent } from './protocol/validate.js'
 export { REDACTED, type SanitizeOptions, sanitizeArgs } from './redact.js'
 export {
   type ChatSnapshot,
@@ -122,6 +114,12 @@ export {
   createChatStore,
   type StoreOptions,
 } from './store/store.js'
+export {
+  type FullProtocol,
+  loadFullProtocol,
+  StreamReader,
+  type StreamReaderOptions,
+} from './stream-reader.js'
 export {
   type AnyClientTool,
   type AnyServerTool,

@@ -1,6 +1,4 @@
 import {
-  createEventReader,
-  fromAGUIMessages,
   hasUnsentAnswer,
   isTerminal,
   type Message,
@@ -9,6 +7,7 @@ import {
   toAGUIMessages,
   type UIMessage,
 } from '@countersign/core'
+import { createEventReader, fromAGUIMessages } from '@countersign/core/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { conversation, overTheWire } from './conversation.js'

@@ -11,6 +11,7 @@ import {
   step,
   type ToolCallState,
 } from '@countersign/core'
+import { fullSteps } from '@countersign/core/protocol'
 import { expect, test } from 'vitest'
 import {
   answer,
@@ -690,7 +691,7 @@ test('a warning says which step was left out, and why', () => {
 })
 
 test('a record is left out with a warning by a machine that was not given the step for it', () => {
-  const state = createChatState()
+  const state = createChatState({ moreSteps: fullSteps })
   const record = readRecord(createChatState())
   expect(step(state, { type: 'restore', record })).toMatchObject([{ code: 'illegal-step' }])
 })

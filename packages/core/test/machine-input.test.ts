@@ -12,6 +12,7 @@ import {
   toAGUIMessages,
   type UIMessage,
 } from '@countersign/core'
+import { fullSteps } from '@countersign/core/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
@@ -213,7 +214,7 @@ test(`F27 whatever a step holds, it is taken, or it throws and nothing has chang
   let [taken, threw] = [0, 0]
   fc.assert(
     fc.property(fc.array(acts, { maxLength: 6 }), (given) => {
-      const state = createChatState()
+      const state = createChatState({ moreSteps: fullSteps })
       const begin: Step[] = [
         says('u1'),
         ...pending('c1'),

@@ -13,6 +13,7 @@ import {
   type UIMessage,
   visibleRequests,
 } from '@countersign/core'
+import { fullSteps } from '@countersign/core/protocol'
 import { expect, test } from 'vitest'
 import {
   answer,
@@ -309,7 +310,7 @@ test('the same steps give the same state', () => {
     closed,
   ]
   const run = () => {
-    const state = createChatState()
+    const state = createChatState({ moreSteps: fullSteps })
     const effects = steps.map((event) => step(state, event))
     return { messages: readMessages(state), effects, run: state.run }
   }

@@ -1,4 +1,5 @@
-import { type AGUIEvent, createEventReader, type EventType, isCountersignError } from '@countersign/core'
+import { type AGUIEvent, type EventType, isCountersignError } from '@countersign/core'
+import { createEventReader } from '@countersign/core/protocol'
 import fc from 'fast-check'
 import { expect, expectTypeOf, test } from 'vitest'
 

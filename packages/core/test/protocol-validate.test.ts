@@ -1,6 +1,7 @@
 import { EventType } from '@ag-ui/core'
 import { EventSchema } from '@ag-ui/core/schemas'
-import { type AGUIEvent, createEventReader, isCountersignError, type ReaderWarning } from '@countersign/core'
+import { type AGUIEvent, isCountersignError } from '@countersign/core'
+import { createEventReader, type ReaderWarning } from '@countersign/core/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { validateEvent } from '../src/protocol/validate.js'

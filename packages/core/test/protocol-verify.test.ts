@@ -1,4 +1,5 @@
-import { type AGUIEvent, createEventReader, isCountersignError } from '@countersign/core'
+import { type AGUIEvent, isCountersignError } from '@countersign/core'
+import { createEventReader } from '@countersign/core/protocol'
 import { expect, test } from 'vitest'
 
 type Loose = { type: string; [field: string]: unknown }

@@ -1,18 +1,12 @@
-import {
-  createChatState,
-  fromAGUIMessages,
-  readMessages,
-  type Step,
-  step,
-  toAGUIMessages,
-} from '@countersign/core'
+import { createChatState, readMessages, type Step, step, toAGUIMessages } from '@countersign/core'
+import { fromAGUIMessages, fullSteps } from '@countersign/core/protocol'
 import { expect, test } from 'vitest'
 
 const source = (value: unknown): Step => ({ type: 'CUSTOM', name: 'source', value })
 const text = (delta: string): Step => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta })
 
 function chatAfter(...steps: readonly Step[]) {
-  const state = createChatState()
+  const state = createChatState({ moreSteps: fullSteps })
   return { state, effects: steps.map((one) => step(state, one)) }
 }
 

@@ -1,4 +1,5 @@
 import { type ChatSnapshot, createChatStore, type StoreOptions } from '@countersign/core'
+import { fullSteps } from '@countersign/core/protocol'
 import { expect, test } from 'vitest'
 import {
   answer,
@@ -23,7 +24,7 @@ import {
 } from './support.js'
 
 function watched(options: Partial<StoreOptions> = {}) {
-  const store = createChatStore({ threadId: 'thread', ...options })
+  const store = createChatStore({ threadId: 'thread', moreSteps: fullSteps, ...options })
   const log: string[] = []
   store.subscribe(() => log.push('all'))
   const send = (...steps: readonly Step[]) => {

@@ -17,6 +17,7 @@ import {
   type ToolCallPart,
   type UIMessage,
 } from '@countersign/core'
+import { fullSteps } from '@countersign/core/protocol'
 
 export const seed = 20_261_121
 
@@ -28,7 +29,7 @@ export class Chat {
   readonly effects: Effect[] = []
 
   constructor(options: { applyPatch?: ApplyPatch } = {}) {
-    this.state = createChatState({ moreSteps: { ...restoreSteps, ...mirrorSteps }, ...options })
+    this.state = createChatState({ moreSteps: { ...fullSteps, ...restoreSteps, ...mirrorSteps }, ...options })
   }
 
   /** Applies the steps in order and returns the effects of the last one. */

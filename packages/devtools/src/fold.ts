@@ -11,6 +11,7 @@ import {
   restoreSteps,
   type ThreadRecord,
 } from '@countersign/core'
+import { fullSteps } from '@countersign/core/protocol'
 import { type Flags, type TimelineEntry, toStep } from './form.js'
 
 /** The chat as it was after an entry. */
@@ -21,7 +22,7 @@ export interface StateThen {
 
 /** A conversation without a client: takes the steps that a client took, and so stands where that client stood. */
 export function openStore(threadId: string, start: ThreadRecord): ChatStore {
-  const moreSteps = { ...restoreSteps, ...mirrorSteps }
+  const moreSteps = { ...fullSteps, ...restoreSteps, ...mirrorSteps }
   const store = createChatStore({ threadId, applyPatch: statePatch, moreSteps })
   store.dispatch({ type: 'restore', record: start })
   return store

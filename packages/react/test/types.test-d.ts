@@ -1,5 +1,6 @@
 import { ChatClient, type Connection, clientTool, type InferTools, toolDefinition } from '@countersign/client'
-import { fromAGUIMessages, type Message } from '@countersign/core'
+import type { Message } from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/protocol'
 import { ChatProvider, useChat, useChatSelector, useMessage, usePendingApprovals } from '@countersign/react'
 import { createElement } from 'react'
 import { expectTypeOf } from 'vitest'

@@ -1,4 +1,5 @@
-import { approvalHistory, clientTool, fromAGUIMessages, type Message } from '@countersign/core'
+import { approvalHistory, clientTool, type Message } from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/protocol'
 import { type ModelEvent, memoryLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'

@@ -1,4 +1,5 @@
 import { createChatState, step } from '@countersign/core'
+import { fullSteps } from '@countersign/core/protocol'
 import { type ModelEvent, scriptedModel } from '@countersign/server'
 import { modelError } from '@countersign/server/model-kit'
 import { expect, test } from 'vitest'
@@ -27,7 +28,7 @@ async function failing(error: unknown) {
     onError: (thrown) => void errors.push(thrown),
   })
   const event = last(await collect(agent, input([user('go')])))
-  const state = createChatState()
+  const state = createChatState({ moreSteps: fullSteps })
   step(state, { type: 'RUN_STARTED', threadId: 'thread', runId: 'run' })
   step(state, event)
   return { errors, event, failure: state.run.phase === 'idle' ? state.error : state.run.failure }

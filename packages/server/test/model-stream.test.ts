@@ -1,4 +1,5 @@
-import { clientTool, createEventReader } from '@countersign/core'
+import { clientTool } from '@countersign/core'
+import { createEventReader } from '@countersign/core/protocol'
 import type { ModelEvent } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'

@@ -9,6 +9,7 @@ import {
   step,
   toAGUIMessages,
 } from '@countersign/core'
+import { fullSteps } from '@countersign/core/protocol'
 import {
   type Agent,
   type AgentOptions,
@@ -97,7 +98,7 @@ test('S1.23 the run ends with RUN_ERROR and a stable code; the client keeps the 
   })
   const bare = testAgent([say('no')], { approvals: { ledger } })
   const repaired = testAgent([say('ok')], { tools: [tool.tool], approvals: { ledger } })
-  const state = createChatState()
+  const state = createChatState({ moreSteps: fullSteps })
   const send = async (agent: Agent) => {
     const given = input(toAGUIMessages(readMessages(state)), { resume: resumeEntries(state, true) })
     step(state, { type: 'run-opened', runId: given.runId })

@@ -6,6 +6,7 @@ import {
   step,
   toAGUIMessages,
 } from '@countersign/core'
+import { fullSteps } from '@countersign/core/protocol'
 import { answerQueue, resumeFromMap } from '@countersign/server'
 import { promptToAGUI, toolApprovalResponse, toolMessage, toPromptMessages } from '@countersign/server/prompt'
 import { expect, test } from 'vitest'
@@ -22,7 +23,7 @@ type Door = (question: Question, decision: Decision) => Partial<RunAgentInput>
 
 /** The question as a client of core's machine has it. */
 function view({ history: [first], events }: Question) {
-  const state = createChatState()
+  const state = createChatState({ moreSteps: fullSteps })
   step(state, { type: 'MESSAGES_SNAPSHOT', messages: first === undefined ? [] : [first] })
   for (const event of events) step(state, event)
   return state

@@ -1,10 +1,5 @@
-import {
-  type AGUIEvent,
-  createEventReader,
-  type Message,
-  type ResumeEntry,
-  type RunAgentInput,
-} from '@countersign/core'
+import type { AGUIEvent, Message, ResumeEntry, RunAgentInput } from '@countersign/core'
+import { createEventReader } from '@countersign/core/protocol'
 import {
   type Agent,
   type AgentOptions,

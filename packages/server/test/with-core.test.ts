@@ -10,6 +10,7 @@ import {
   step,
   toAGUIMessages,
 } from '@countersign/core'
+import { fullSteps } from '@countersign/core/protocol'
 import { type Agent, type AgentOptions, readRunInput, type ScriptedTurn } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
@@ -17,7 +18,7 @@ import { call, collect, counted, input, say, testAgent } from './support.js'
 
 /** A client made of nothing but core's machine: what it warns about, the server did wrong. */
 function chat(agent: Agent, given: { readonly context?: Record<string, unknown> } = {}) {
-  const state = createChatState()
+  const state = createChatState({ moreSteps: fullSteps })
   const warnings: string[] = []
   let count = 0
   const act = (event: AGUIEvent | LocalEvent) => {

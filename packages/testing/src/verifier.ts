@@ -2,11 +2,11 @@ import type { Connection } from '@countersign/client'
 import {
   type AGUIEvent,
   CountersignError,
-  createEventReader,
   type EventOf,
   type Message,
   type RunAgentInput,
 } from '@countersign/core'
+import { createEventReader } from '@countersign/core/protocol'
 
 /** What is known of the request that a stream answers. What is left out is not compared. */
 export type VerifiedRequest = Partial<Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'>>

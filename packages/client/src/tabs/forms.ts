@@ -1,4 +1,5 @@
-import { isCountersignError, isRecord, validateEvent } from '@countersign/core'
+import { isCountersignError, isRecord } from '@countersign/core'
+import { validateEvent } from '@countersign/core/protocol'
 import {
   anything,
   type Check,

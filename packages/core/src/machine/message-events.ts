@@ -15,9 +15,7 @@ import {
   touchMessage,
 } from './drafts.js'
 import type { Outcome } from './effects.js'
-import { merge, mergeOurs, mergeSeal, withMember } from './owned.js'
-import { patched } from './patch.js'
-import { sealOf } from './seal.js'
+import { merge, mergeOurs } from './owned.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
 
@@ -26,7 +24,7 @@ export interface Attributed {
   readonly subagentRunId?: string
 }
 
-/** The steps that build what is said: texts, reasoning, activities. */
+/** The steps that build what is said: texts and reasoning. */
 export const messageSteps = {
   'user-message'(state, { message }) {
     checkMessages([message])
@@ -91,50 +89,6 @@ export const messageSteps = {
     if (metadata) describeReasoning(state, draft, metadata)
     return undefined
   },
-  /** Opaque content of the model's provider, to be sent back as it came with the reasoning or call it belongs to. */
-  REASONING_ENCRYPTED_VALUE(state, event) {
-    const { subtype, entityId } = event
-    const isMessage = subtype === 'message'
-    const part = isMessage ? state.reasoning.get(entityId) : state.calls.get(entityId)
-    const draft = part ?? (isMessage && meant(state, entityId))
-    if (!draft) return isMessage && sealResult(state, event) ? undefined : 'unknown-id'
-    // AG-UI: an activity holds none.
-    if ('parts' in draft && isActivity(draft)) return 'unknown-id'
-    if (part?.kind === 'reasoning') {
-      part.encryptedValue = event.encryptedValue
-      const { encryptedValueType } = sealOf(event)
-      part.metadata = mergeSeal(state, part.metadata, omitUndefined({ encryptedValueType }))
-    } else draft.metadata = mergeSeal(state, draft.metadata, sealOf(event))
-    if (part) touch(state, part)
-    else if ('parts' in draft) touchMessage(state, draft)
-    return undefined
-  },
-  ACTIVITY_SNAPSHOT(state, event) {
-    const { messageId: id, activityType, content, replace } = event
-    const known = state.messages.get(id)
-    if (known && !isActivity(known)) return 'illegal-step'
-    if (known && replace === false) {
-      describe(state, known, event)
-      return undefined
-    }
-    const draft = known ?? newMessage(state, id, 'assistant', event)
-    setActivity(state, draft, activityType, content)
-    // AG-UI: it is the activity of whoever replaced it last.
-    const { subagent } = subagentMetadata(state, event) ?? {}
-    draft.metadata = withMember(state, draft.metadata, 'subagent', subagent)
-    describe(state, draft, event)
-    return undefined
-  },
-  ACTIVITY_DELTA(state, event) {
-    const { messageId, activityType, patch } = event
-    const draft = state.messages.get(messageId)
-    const part = draft?.parts[0]
-    if (!draft || part?.kind !== 'fixed' || part.part.type !== 'data') return 'unknown-id'
-    return patched(state, part.part.data, patch, (data) => {
-      setActivity(state, draft, activityType, data)
-      describe(state, draft, event)
-    })
-  },
 } satisfies Partial<StepTable>
 
 /** `CUSTOM source`: where something comes from that this message says. Nothing where the value is not one: it is the application's own. */
@@ -157,7 +111,12 @@ export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
 }
 
 /** A message whose id is new, marked with the subagent that speaks. */
-function newMessage(state: ChatState, id: string, role: UIMessage['role'], event: Attributed): MessageDraft {
+export function newMessage(
+  state: ChatState,
+  id: string,
+  role: UIMessage['role'],
+  event: Attributed,
+): MessageDraft {
   const metadata = subagentMetadata(state, event)
   return addMessage(state, { id, role, ...(metadata && { metadata }) })
 }
@@ -214,7 +173,7 @@ function provisionalMessage(state: ChatState, id: string, event: Attributed): Me
 }
 
 /** Merges metadata key by key, the last write winning (AG-UI 1.0, metadata). */
-function describe(
+export function describe(
   state: ChatState,
   draft: MessageDraft,
   { metadata }: { readonly metadata?: Record<string, unknown> },
@@ -224,34 +183,13 @@ function describe(
   touchMessage(state, draft)
 }
 
-/** Keeps what is to go back with a result, which is a message of its own in AG-UI. Says whether there is one of that id. */
-function sealResult(state: ChatState, event: EventOf<'REASONING_ENCRYPTED_VALUE'>): boolean {
-  const draft = state.results.get(event.entityId)
-  if (draft?.part.type !== 'tool-result') return false
-  draft.part = omitUndefined({
-    ...draft.part,
-    metadata: mergeSeal(state, draft.part.metadata, sealOf(event)),
-  })
-  touch(state, draft)
-  return true
-}
-
 function describeReasoning(state: ChatState, draft: ReasoningDraft, metadata: Record<string, unknown>): void {
   draft.metadata = merge(state, draft.metadata, metadata)
   touch(state, draft)
 }
 
 /** Activities have ids of their own kind in AG-UI: one that is also the id of a message must not overwrite it. */
-function isActivity({ role, parts }: MessageDraft): boolean {
+export function isActivity({ role, parts }: MessageDraft): boolean {
   const [first] = parts
   return role === 'assistant' && parts.length === 1 && first?.kind === 'fixed' && first.part.type === 'data'
-}
-
-function setActivity(state: ChatState, draft: MessageDraft, name: string, data: unknown): undefined {
-  const part = { type: 'data', name, data } as const
-  const [first] = draft.parts
-  if (first?.kind === 'fixed') {
-    first.part = part
-    touch(state, first)
-  } else addFixed(state, draft, part)
 }

@@ -43,7 +43,8 @@ export interface ChatState {
   readonly applyPatch: ApplyPatch | undefined
   /** What is not read yet, and so may be changed in place. */
   memory: PatchMemory
-  readonly moreSteps: MoreSteps
+  /** Steps beside those that every chat needs. */
+  moreSteps: MoreSteps
   /** How many user messages there are: the number of the present turn. */
   turn: number
   shared: unknown
@@ -77,8 +78,11 @@ export type StepTable = {
   readonly [Type in Step['type']]: (state: ChatState, step: Extract<Step, { readonly type: Type }>) => Outcome
 }
 
-/** Steps that not everyone needs: `restoreSteps` for what is stored, `mirrorSteps` for what another tab has. */
-export type MoreSteps = Partial<Pick<StepTable, 'restore' | 'mirror'>>
+/**
+ * Steps that not everyone needs: `fullSteps` for the events that few servers send, `restoreSteps` for what is stored, `mirrorSteps` for what
+ * another tab has.
+ */
+export type MoreSteps = Partial<StepTable>
 
 export interface ChatStateOptions {
   /** Applies state and activity deltas; without it they are left out with a warning. */

@@ -5,41 +5,25 @@ import { conversationSteps } from './conversation-steps.js'
 import { type Effect, effectsOf, type Outcome, type Step } from './effects.js'
 import { askLiveInterrupt, closeLiveInterrupt } from './interrupts.js'
 import { addSource, messageSteps } from './message-events.js'
-import { patched } from './patch.js'
 import { runSteps } from './runs.js'
-import { applySnapshot } from './snapshot.js'
-import type { ChatState, MoreSteps, StepTable } from './state.js'
-import { announce } from './subagents.js'
+import type { ChatState, StepTable } from './state.js'
 import { callSteps, readyClientTool } from './tool-calls.js'
 
-/** Events that are the application's own. */
-type Unhandled = 'SUBAGENT_FINISHED' | 'SUBAGENT_ERROR' | 'STEP_STARTED' | 'STEP_FINISHED' | 'RAW'
-
-/** By a call, since a bundler cannot tell that a spread at the top of a module does nothing else and would keep the machine for a page without it. */
+/** What every chat needs. The rest of the table is loaded where it is needed (`ChatState.moreSteps`). By a call, since a bundler cannot tell that a spread at the top of a module does nothing else and would keep the machine for a page without it. */
 function stepsByType() {
-  const table: Omit<StepTable, Unhandled | keyof MoreSteps> = {
+  const table: Partial<StepTable> = {
     ...messageSteps,
     ...callSteps,
     ...approvalSteps,
     ...runSteps,
     ...conversationSteps,
-    MESSAGES_SNAPSHOT: applySnapshot,
-    STATE_SNAPSHOT: (state, { snapshot }) => setShared(state, snapshot),
-    STATE_DELTA: (state, { delta }) =>
-      patched(state, state.shared === undefined ? {} : state.shared, delta, (shared) =>
-        setShared(state, shared),
-      ),
-    SUBAGENT_STARTED(state, event) {
-      announce(state, event)
-      return unhandled(event)
-    },
     CUSTOM: applyCustom,
     REASONING_START: nothing,
     REASONING_END: nothing,
-    // `createEventReader` expands them before they come here.
-    TEXT_MESSAGE_CHUNK: illegal,
-    TOOL_CALL_CHUNK: illegal,
-    REASONING_MESSAGE_CHUNK: illegal,
+    // The application's own.
+    STEP_STARTED: (_, event) => unhandled(event),
+    STEP_FINISHED: (_, event) => unhandled(event),
+    RAW: (_, event) => unhandled(event),
   }
   return new Map(Object.entries(table))
 }
@@ -52,24 +36,20 @@ const base = /* @__PURE__ */ stepsByType()
  */
 export function step(state: ChatState, given: Step): readonly Effect[] {
   const { type } = given
-  const isMore = type === 'restore' || type === 'mirror'
   // What others do with their objects afterwards must change nothing here. A delta holds none, and a record is nobody else's.
   const isDelta = 'delta' in given && typeof given.delta === 'string' && !given.metadata
-  const event = isMore || isDelta ? given : copied(given)
-  const apply = isMore ? (state.moreSteps[type] ?? illegal) : base.get(type)
+  const isOwn = isDelta || type === 'restore' || type === 'mirror'
+  const event = isOwn ? given : copied(given)
+  const apply = base.get(type) ?? state.moreSteps[type]
   // The entry of a type takes the steps of that type: the table's own type says so, but not of two lookups.
-  return effectsOf(event, apply ? apply(state, event as never) : unhandled(event))
+  return effectsOf(event, apply ? apply(state, event as never) : 'illegal-step')
 }
 
-function unhandled(event: Step): readonly Effect[] {
+export function unhandled(event: Step): readonly Effect[] {
   return [{ type: 'unhandled', event: event as AGUIEvent }]
 }
 
 function nothing(): undefined {}
-
-function illegal(): Outcome {
-  return 'illegal-step'
-}
 
 function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
   switch (event.name) {
@@ -90,9 +70,4 @@ function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
     default:
       return unhandled(event)
   }
-}
-
-function setShared(state: ChatState, shared: unknown): undefined {
-  state.shared = shared
-  state.pendingNotification = 'change'
 }

@@ -1,11 +1,11 @@
 import {
   CountersignError,
-  createEventReader,
   isCountersignError,
   isRecord,
   type Message,
   type RunAgentInput,
 } from '@countersign/core'
+import { createEventReader } from '@countersign/core/protocol'
 import { isId } from '../encoding/ids.js'
 import { jsonDepthExceeds } from '../encoding/strict-json.js'
 import { isDecided, readCalls } from '../history/history.js'

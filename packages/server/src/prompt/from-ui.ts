@@ -1,5 +1,4 @@
 import {
-  fromAGUIMessages,
   getCountersignMetadata,
   isRecord,
   isSendable,
@@ -16,6 +15,7 @@ import {
   type ToolResultPart,
   type UIMessage,
 } from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/protocol'
 import type {
   AssistantPart,
   PlainPart,

@@ -1,5 +1,4 @@
 import {
-  fromAGUIMessages,
   getCountersignMetadata,
   isRecord,
   type Message,
@@ -15,6 +14,7 @@ import {
   toAGUIMessages,
   type UIMessage,
 } from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/protocol'
 import type {
   AssistantPromptMessage,
   PromptMessage,

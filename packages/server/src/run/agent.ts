@@ -8,6 +8,7 @@ import {
   type TokenUsage,
   type UIMessage,
 } from '@countersign/core'
+import { fullSteps } from '@countersign/core/protocol'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { type SessionGrants, sessionGrants } from '../gate/session-grants.js'
 import type { FullLimits } from '../limits.js'
@@ -123,7 +124,7 @@ async function generate(
   run: AsyncIterable<AGUIEvent>,
   failure: () => unknown,
 ): Promise<GenerateResult> {
-  const state = createChatState()
+  const state = createChatState({ moreSteps: fullSteps })
   step(state, { type: 'MESSAGES_SNAPSHOT', messages: input.messages })
   const events: AGUIEvent[] = []
   for await (const event of run) {

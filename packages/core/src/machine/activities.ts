@@ -1,0 +1,46 @@
+import type { MessageDraft } from './data.js'
+import { addFixed, touch } from './drafts.js'
+import { describe, isActivity, newMessage } from './message-events.js'
+import { withMember } from './owned.js'
+import { patched } from './patch.js'
+import type { ChatState, StepTable } from './state.js'
+import { subagentMetadata } from './subagents.js'
+
+/** The steps of activities: structured content of the application's own. */
+export const activitySteps = {
+  ACTIVITY_SNAPSHOT(state, event) {
+    const { messageId: id, activityType, content, replace } = event
+    const known = state.messages.get(id)
+    if (known && !isActivity(known)) return 'illegal-step'
+    if (known && replace === false) {
+      describe(state, known, event)
+      return undefined
+    }
+    const draft = known ?? newMessage(state, id, 'assistant', event)
+    setActivity(state, draft, activityType, content)
+    // AG-UI: it is the activity of whoever replaced it last.
+    const { subagent } = subagentMetadata(state, event) ?? {}
+    draft.metadata = withMember(state, draft.metadata, 'subagent', subagent)
+    describe(state, draft, event)
+    return undefined
+  },
+  ACTIVITY_DELTA(state, event) {
+    const { messageId, activityType, patch } = event
+    const draft = state.messages.get(messageId)
+    const part = draft?.parts[0]
+    if (!draft || part?.kind !== 'fixed' || part.part.type !== 'data') return 'unknown-id'
+    return patched(state, part.part.data, patch, (data) => {
+      setActivity(state, draft, activityType, data)
+      describe(state, draft, event)
+    })
+  },
+} satisfies Partial<StepTable>
+
+function setActivity(state: ChatState, draft: MessageDraft, name: string, data: unknown): undefined {
+  const part = { type: 'data', name, data } as const
+  const [first] = draft.parts
+  if (first?.kind === 'fixed') {
+    first.part = part
+    touch(state, first)
+  } else addFixed(state, draft, part)
+}

@@ -1,0 +1,41 @@
+import type { EventOf } from '../protocol/events.js'
+import { omitUndefined } from '../value.js'
+import { touch, touchMessage } from './drafts.js'
+import { isActivity, meant } from './message-events.js'
+import { mergeSeal } from './owned.js'
+import { sealOf } from './seal.js'
+import type { ChatState, StepTable } from './state.js'
+
+/** The step of opaque content of the model's provider. */
+export const encryptedSteps = {
+  /** Opaque content of the model's provider, to be sent back as it came with the reasoning or call it belongs to. */
+  REASONING_ENCRYPTED_VALUE(state, event) {
+    const { subtype, entityId } = event
+    const isMessage = subtype === 'message'
+    const part = isMessage ? state.reasoning.get(entityId) : state.calls.get(entityId)
+    const draft = part ?? (isMessage && meant(state, entityId))
+    if (!draft) return isMessage && sealResult(state, event) ? undefined : 'unknown-id'
+    // AG-UI: an activity holds none.
+    if ('parts' in draft && isActivity(draft)) return 'unknown-id'
+    if (part?.kind === 'reasoning') {
+      part.encryptedValue = event.encryptedValue
+      const { encryptedValueType } = sealOf(event)
+      part.metadata = mergeSeal(state, part.metadata, omitUndefined({ encryptedValueType }))
+    } else draft.metadata = mergeSeal(state, draft.metadata, sealOf(event))
+    if (part) touch(state, part)
+    else if ('parts' in draft) touchMessage(state, draft)
+    return undefined
+  },
+} satisfies Partial<StepTable>
+
+/** Keeps what is to go back with a result, which is a message of its own in AG-UI. Says whether there is one of that id. */
+function sealResult(state: ChatState, event: EventOf<'REASONING_ENCRYPTED_VALUE'>): boolean {
+  const draft = state.results.get(event.entityId)
+  if (draft?.part.type !== 'tool-result') return false
+  draft.part = omitUndefined({
+    ...draft.part,
+    metadata: mergeSeal(state, draft.part.metadata, sealOf(event)),
+  })
+  touch(state, draft)
+  return true
+}

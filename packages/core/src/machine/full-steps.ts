@@ -1,0 +1,30 @@
+import { activitySteps } from './activities.js'
+import { encryptedSteps } from './encrypted-values.js'
+import { patched } from './patch.js'
+import { applySnapshot } from './snapshot.js'
+import type { ChatState, MoreSteps } from './state.js'
+import { unhandled } from './step.js'
+import { announce } from './subagents.js'
+
+/** The steps of AG-UI that few chats need. */
+export const fullSteps: MoreSteps = {
+  ...activitySteps,
+  ...encryptedSteps,
+  MESSAGES_SNAPSHOT: applySnapshot,
+  STATE_SNAPSHOT: (state, { snapshot }) => setShared(state, snapshot),
+  STATE_DELTA: (state, { delta }) =>
+    patched(state, state.shared === undefined ? {} : state.shared, delta, (shared) =>
+      setShared(state, shared),
+    ),
+  SUBAGENT_STARTED(state, event) {
+    announce(state, event)
+    return unhandled(event)
+  },
+  SUBAGENT_FINISHED: (_, event) => unhandled(event),
+  SUBAGENT_ERROR: (_, event) => unhandled(event),
+}
+
+function setShared(state: ChatState, shared: unknown): undefined {
+  state.shared = shared
+  state.pendingNotification = 'change'
+}

@@ -1,0 +1,149 @@
+import { CountersignError } from './errors.js'
+import type { MoreSteps } from './machine/state.js'
+import type { AGUIEvent } from './protocol/events.js'
+import { isPlain } from './protocol/plain.js'
+import type { EventReader, EventReaderOptions } from './protocol/reader.js'
+import { violation } from './protocol/violation.js'
+import { isRecord } from './value.js'
+
+/** The strict reader and the steps for what it lets through. */
+export interface FullProtocol {
+  readonly fullSteps: MoreSteps
+  createEventReader(options: EventReaderOptions): EventReader
+}
+
+let full: FullProtocol | undefined
+
+/**
+ * Loads what AG-UI has beyond texts, reasoning, calls and approvals, as a {@link StreamReader} does when a stream first needs it. For tests, and
+ * for pages that rather load it with everything else.
+ *
+ * @throws CountersignError `not-loaded`: the file did not come.
+ */
+export async function loadFullProtocol(): Promise<FullProtocol> {
+  full ??= await import('./protocol.js').catch((cause: unknown) => {
+    const message =
+      'A part of the page that this answer needs could not be loaded. Try again, or reload the page.'
+    throw new CountersignError('not-loaded', message, {}, cause)
+  })
+  return full
+}
+
+export interface StreamReaderOptions extends EventReaderOptions {
+  /** Check every rule of AG-UI 1.0 from the first event on. Default: only once something else than a plain chat comes. */
+  strict?: boolean | undefined
+  /** The stream needs more than a plain chat does: the state that takes its events has to have these steps as well. */
+  onFull(steps: MoreSteps): void
+}
+
+/**
+ * Reads one stream. While it is a plain chat its events pass with a look at their fields; at the first one that is not, the strict reader is
+ * loaded, told what has passed, and reads the rest.
+ */
+export class StreamReader {
+  readonly #options: StreamReaderOptions
+  #strict: EventReader | undefined = undefined
+  /** What passed so far and is of any consequence to the order, for the strict reader. */
+  readonly #passed: AGUIEvent[] = []
+  /** The id of the run that is open. */
+  #run: string | undefined = undefined
+  /** A run has ended. */
+  #isOver = false
+  /** The messages, calls and steps that were begun and have not ended. */
+  readonly #open = new Set<string>()
+  /** Type and id of the last event, where it was a delta. */
+  #delta: string | undefined = undefined
+  #growing: unknown = undefined
+
+  constructor(options: StreamReaderOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Takes the next event and hands what it stands for to `sink`. Where something has to be loaded first it gives a promise, and nothing
+   * else may be pushed until that is settled.
+   *
+   * @throws CountersignError `malformed-event`, `protocol-violation`
+   */
+  push(raw: unknown, sink: (event: AGUIEvent) => void): Promise<void> | undefined {
+    if (!this.#strict) {
+      const isFine =
+        !this.#options.strict && (this.#goesOn(raw) || (isPlain(raw) && this.#isInOrder(raw as AGUIEvent)))
+      if (isFine) {
+        sink(raw as AGUIEvent)
+        return undefined
+      }
+      if (!full) return loadFullProtocol().then(() => this.push(raw, sink))
+      this.#strict = this.#openStrict(full)
+    }
+    this.#strict.push(raw, sink)
+    return undefined
+  }
+
+  /** The stream has ended. @throws CountersignError `truncated-stream` unless its last run has ended too. */
+  end(): void {
+    if (this.#strict) this.#strict.end()
+    else if (!this.#isOver || this.#run !== undefined)
+      throw violation('truncated-stream', 'end', 'RUN_FINISHED or RUN_ERROR is missing')
+  }
+
+  /** Most events are more of the same text. */
+  #goesOn(raw: unknown): boolean {
+    if (this.#delta === undefined || !isRecord(raw)) return false
+    const { type, toolCallId, messageId = toolCallId, delta, metadata, subagentRunId } = raw
+    const isSame = type === this.#delta && messageId === this.#growing
+    return isSame && typeof delta === 'string' && metadata === undefined && subagentRunId === undefined
+  }
+
+  /** Whether a plain event may come now. Where it may not, the strict reader says why. */
+  #isInOrder(event: AGUIEvent): boolean {
+    const { type } = event
+    const { toolCallId, messageId = toolCallId, stepName }: Readonly<Record<string, unknown>> = event
+    this.#delta = undefined
+    if (type === 'CUSTOM' || type === 'RAW') return this.#run !== undefined
+    const isAllowed = /^RUN_/.test(type) ? this.#beginsOrEnds(event) : this.#run !== undefined
+    const [, stem, step] = /^((?:TEXT|REA|TOOL|STEP).*)_(START|END|FINISHED|CONTENT|ARGS)/.exec(type) ?? []
+    if (!isAllowed || !stem) return isAllowed && this.#passed.push(event) > 0
+    const thing = `${stem} ${stepName ?? (stem === 'TOOL_CALL' ? toolCallId : messageId)}`
+    const isDelta = step === 'CONTENT' || step === 'ARGS'
+    if (this.#open.has(thing) === (step === 'START')) return false
+    if (isDelta) {
+      this.#delta = type
+      this.#growing = messageId
+      return true
+    }
+    if (step === 'START') this.#open.add(thing)
+    else this.#open.delete(thing)
+    this.#passed.push(event)
+    return true
+  }
+
+  #beginsOrEnds(event: AGUIEvent): boolean {
+    const { threadId, runId } = this.#options
+    switch (event.type) {
+      case 'RUN_STARTED':
+        // The request's run is the first one; the others of its stream have ids that the server gave.
+        if (this.#run !== undefined || event.threadId !== threadId) return false
+        if (!this.#isOver && event.runId !== runId) return false
+        this.#run = event.runId
+        return true
+      case 'RUN_FINISHED':
+        if (this.#run !== event.runId || event.threadId !== threadId || this.#open.size > 0) return false
+        break
+      default:
+        if (this.#run === undefined && this.#isOver) return false
+    }
+    this.#run = undefined
+    this.#open.clear()
+    this.#isOver = true
+    return true
+  }
+
+  #openStrict({ createEventReader, fullSteps }: FullProtocol): EventReader {
+    const strict = createEventReader(this.#options)
+    for (const event of this.#passed) strict.push(event, () => {})
+    this.#passed.length = 0
+    this.#options.onFull(fullSteps)
+    return strict
+  }
+}
