@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ChatClient, stream } from '@countersign/client'
 import { createEventReader, isCountersignError } from '@countersign/core'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { full } from '../full.js'
 import {
   arbitraryFaultyRun,
   arbitraryRun,
@@ -10,10 +13,7 @@ import {
   invariants,
   printFailure,
   replay,
-} from '@countersign/testing'
-import * as fc from 'fast-check'
-import { expect, test } from 'vitest'
-import { full } from '../full.js'
+} from './lib/index.js'
 import { brief, randomModel } from './models.mjs'
 import { mutants } from './mutants.mjs'
 
