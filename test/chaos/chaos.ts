@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { seeded } from '@countersign/testing'
+import { seeded } from '../explore/lib/choices.js'
 import {
   type Machine,
   readToolLog,

@@ -1,8 +1,10 @@
 // Runs the client through every timeline of models.mjs and through random longer ones, in two processes. Run `pnpm build` first.
 //   node test/explore/explore.mjs [--seed N] [--random N] [--only TEXT] [--verbose]
 import { fork } from 'node:child_process'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { given } from '../../scripts/arguments.mjs'
+import { bundleForNode } from '../../scripts/bundle.mjs'
 import { everything } from './models.mjs'
 
 const { values } = parseArgs({
@@ -16,6 +18,7 @@ const { values } = parseArgs({
 })
 const seed = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed)
 const share = 2000
+const root = join(import.meta.dirname, '../..')
 
 const models = everything.flatMap(({ name }, index) =>
   name.includes(values.only) ? [{ kind: 'model', name, index }] : [],
@@ -51,7 +54,7 @@ function take(job, result) {
 /** One process that takes jobs until there are none. */
 function work() {
   return new Promise((resolve, reject) => {
-    const worker = fork(new URL('./worker.mjs', import.meta.url), {
+    const worker = fork(new URL('./worker.mjs', import.meta.url), [explorer.file], {
       execArgv: ['--max-semi-space-size=64'],
       serialization: 'advanced',
     })
@@ -71,8 +74,13 @@ function work() {
   })
 }
 
+const explorer = await bundleForNode(join(import.meta.dirname, 'lib/index.ts'), root)
 const began = performance.now()
-await Promise.all([work(), work()])
+try {
+  await Promise.all([work(), work()])
+} finally {
+  await explorer.remove()
+}
 const seconds = (performance.now() - began) / 1000
 for (const failure of failures) console.log(`\n${failure}\n`)
 const { model, random: drawn } = totals

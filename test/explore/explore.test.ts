@@ -3,6 +3,9 @@ import { join } from 'node:path'
 import { ChatClient, stream } from '@countersign/client'
 import { isCountersignError } from '@countersign/core'
 import { createEventReader } from '@countersign/core/protocol'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { full } from '../full.js'
 import {
   arbitraryFaultyRun,
   arbitraryRun,
@@ -11,10 +14,7 @@ import {
   invariants,
   printFailure,
   replay,
-} from '@countersign/testing'
-import * as fc from 'fast-check'
-import { expect, test } from 'vitest'
-import { full } from '../full.js'
+} from './lib/index.js'
 import { brief, randomModel } from './models.mjs'
 import { mutants } from './mutants.mjs'
 

@@ -1,4 +1,4 @@
-import type { Model } from '@countersign/testing'
+import type { Model } from './lib/index.js'
 
 export const everything: readonly Model[]
 export const brief: readonly Model[]

@@ -1,4 +1,4 @@
-// What is explored. A model is a server and the bounds of what goes otherwise than planned (see `Model` of @countersign/testing).
+// What is explored. A model is a server and the bounds of what goes otherwise than planned (see `Model` in lib/model.ts).
 
 const gated = ['gated']
 const every = ['approve', 'deny', 'repeat', 'contradict', 'by-call', 'stop', 'send', 'retry', 'resume']

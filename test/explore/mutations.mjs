@@ -1,15 +1,19 @@
-// Breaks a copy of the client in each way of mutants.mjs and says whether the exploration notices. Run `pnpm build` first.
+// Breaks a copy of the client in each way of mutants.mjs and says whether the exploration notices.
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { explore, invariants, printFailure } from '@countersign/testing'
 import { build } from 'esbuild'
 import { given } from '../../scripts/arguments.mjs'
+import { bundleForNode } from '../../scripts/bundle.mjs'
 import { brief } from './models.mjs'
 import { mutants } from './mutants.mjs'
 
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, '.verify/mutants')
+
+const explorer = await bundleForNode(join(import.meta.dirname, 'lib/index.ts'), root)
+const { explore, invariants, printFailure } = await import(pathToFileURL(explorer.file).href)
+await explorer.remove()
 
 /** A copy of core and client with the mutation in it, as one module. */
 async function load(mutant, number) {

@@ -1,7 +1,9 @@
-// Explores what the parent process hands out, one job after another.
+// Explores what the parent process hands out, one job after another: node worker.mjs EXPLORER, the file that lib/index.ts was built into.
+import { pathToFileURL } from 'node:url'
 import * as client from '@countersign/client'
-import { explore, exploreRandom, printFailure } from '@countersign/testing'
 import { everything, randomModel } from './models.mjs'
+
+const { explore, exploreRandom, printFailure } = await import(pathToFileURL(process.argv[2]).href)
 
 // Every aborted stream makes an error, and nobody reads where it came from.
 Error.stackTraceLimit = 0

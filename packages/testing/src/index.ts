@@ -48,21 +48,6 @@ export {
   textEnd,
   textStart,
 } from './events.js'
-export { type Decisions, seeded } from './explore/choices.js'
-export {
-  type Exploration,
-  type ExploreOptions,
-  explore,
-  exploreRandom,
-  type RandomOptions,
-} from './explore/explore.js'
-export { arbitraryFaultyRun, arbitraryRun, arbitrarySteps } from './explore/generators.js'
-export { type Invariant, invariants, type Violation } from './explore/invariants.js'
-export type { ActName, CallKind, ClientModule, FaultName, Model } from './explore/model.js'
-export type { Observed } from './explore/observed.js'
-export { type Played, replay } from './explore/play.js'
-export { printFailure } from './explore/print.js'
-export type { Failure } from './explore/shrink.js'
 export { type CreateLedger, describeLedger, type LedgerUnderTest, type SuiteRunner } from './ledger-suite.js'
 export { type CreateModel, describeModel, type ModelStory } from './model-suite.js'
 export {

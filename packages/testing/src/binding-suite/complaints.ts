@@ -1,4 +1,4 @@
-import { collectingRejections, takeRejections } from '../explore/rejections.js'
+import { collectingRejections, takeRejections } from '../rejections.js'
 
 /** What was said by `console.error` and `console.warn`, thrown where nobody caught it, or rejected unheard, while `work` ran. */
 export async function collectComplaints(work: () => Promise<void>): Promise<readonly string[]> {

@@ -1,7 +1,18 @@
 import type { AGUIEvent, AssistantMessage, RunAgentInput } from '@countersign/core'
-import { ask, call, cancelled, clientReady, denied, finish, result, started, text } from '../events.js'
-import type { EventStep } from '../steps.js'
-import { createBook, createWriter, type ScriptedEvent } from '../writer.js'
+import {
+  ask,
+  call,
+  cancelled,
+  clientReady,
+  denied,
+  type EventStep,
+  finish,
+  result,
+  type ScriptedEvent,
+  started,
+  text,
+} from '@countersign/testing'
+import { createBook, createWriter } from '../../../packages/testing/src/writer.js'
 import type { CallKind, Model } from './model.js'
 
 /** What comes off the wire at once. */

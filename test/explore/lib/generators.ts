@@ -1,20 +1,21 @@
 import type { RunAgentInput } from '@countersign/core'
-import * as fc from 'fast-check'
 import {
   ask,
   call,
   cancelled,
   custom,
   denied,
+  type EventStep,
   error,
   failure,
   finish,
   reasoning,
   result,
+  type ScriptedEvent,
   text,
-} from '../events.js'
-import type { EventStep } from '../steps.js'
-import { createBook, createWriter, type ScriptedEvent } from '../writer.js'
+} from '@countersign/testing'
+import * as fc from 'fast-check'
+import { createBook, createWriter } from '../../../packages/testing/src/writer.js'
 
 /** The request that a generated run answers. Default: an empty one of thread `thread`, run `run`. */
 type Answered = Pick<RunAgentInput, 'threadId' | 'runId'> & Partial<RunAgentInput>
@@ -27,11 +28,8 @@ const emptyRequest: RunAgentInput = {
   context: [],
 }
 
-/**
- * The steps of a run: texts, reasoning, custom events, and tool calls that are asked about, left open or settled. For
- * `scriptedConnection`, or for {@link arbitraryRun}.
- */
-export function arbitrarySteps(): fc.Arbitrary<readonly EventStep[]> {
+/** The steps of a run: texts, reasoning, custom events, and tool calls that are asked about, left open or settled. */
+function arbitrarySteps(): fc.Arbitrary<readonly EventStep[]> {
   const part = fc.oneof(
     {
       weight: 3,

@@ -1,7 +1,7 @@
+import { collectingRejections } from '../../../packages/testing/src/rejections.js'
 import { type Decisions, drawing, nextDecisions, replaying, seeded } from './choices.js'
 import type { ClientModule, Model } from './model.js'
 import { type Played, play } from './play.js'
-import { collectingRejections } from './rejections.js'
 import { type Failure, shrink } from './shrink.js'
 
 /** What an exploration found, and how far it went. Timelines and states are given as 53-bit hashes, so that several can be counted together. */

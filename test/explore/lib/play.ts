@@ -1,3 +1,4 @@
+import { takeRejections } from '../../../packages/testing/src/rejections.js'
 import { type Chooser, type Decisions, replaying } from './choices.js'
 import { checkEnd, checkIdle } from './end-checks.js'
 import { type Facts, isOpen, type ServedRun, violate } from './facts.js'
@@ -6,7 +7,6 @@ import type { Violation } from './invariants.js'
 import type { ClientModule, FaultName, Model } from './model.js'
 import { type Moment, type Observed, trace } from './observed.js'
 import { type Act, enabledActs, perform } from './person.js'
-import { takeRejections } from './rejections.js'
 import { keyOf } from './view-checks.js'
 import { type ToolRun, World } from './world.js'
 

@@ -1,0 +1,6 @@
+export { explore, exploreRandom } from './explore.js'
+export { arbitraryFaultyRun, arbitraryRun } from './generators.js'
+export { invariants } from './invariants.js'
+export type { Model } from './model.js'
+export { replay } from './play.js'
+export { printFailure } from './print.js'
