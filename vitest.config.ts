@@ -46,7 +46,12 @@ const alone = [
   'test/client/time-limits.test.ts',
 ]
 
-const shared = { exclude: [...defaultExclude, ...longForms], ...limits, ...tidy }
+const shared = {
+  exclude: [...defaultExclude, ...longForms],
+  setupFiles: [`${root}/test/load-protocol.ts`],
+  ...limits,
+  ...tidy,
+}
 
 export default defineConfig({
   test: {

@@ -114,7 +114,7 @@ const [built] = await Promise.all([
   ),
 ])
 const [counted] = built
-  ? await Promise.all([tests(), step('size', tool('size-limit'))])
+  ? await Promise.all([tests(), step('size', script('scripts/size.mjs'))])
   : [{ passed: 0, failures: [], skipped: 0 }]
 if (full && built) await releaseChecks()
 for (const failure of counted.failures) console.log(failure)

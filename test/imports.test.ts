@@ -38,6 +38,8 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
     machine: ['protocol', 'json', 'value'],
     store: ['machine', 'protocol', 'value'],
     conversions: ['machine', 'protocol', 'value'],
+    'ag-ui': ['conversions', 'machine', 'protocol'],
+    'stream-reader': ['ag-ui', 'machine', 'protocol', 'value'],
     tools: ['protocol'],
     display: ['protocol'],
     redact: [],

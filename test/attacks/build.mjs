@@ -40,6 +40,7 @@ export async function buildServer(name, edits = []) {
     nodePaths: [join(packages, 'server/node_modules')],
     alias: {
       '@countersign/server/prompt': join(packages, 'server/src/prompt.ts'),
+      '@countersign/core/ag-ui': join(packages, 'core/src/ag-ui.ts'),
       '@countersign/core': join(packages, 'core/src/index.ts'),
       '@countersign/server/http-kit': join(packages, 'server/src/http-kit.ts'),
       '@countersign/server/ledger-kit': join(packages, 'server/src/ledger-kit.ts'),

@@ -54,7 +54,12 @@ async function bundle(): Promise<string> {
     root,
     configFile: false,
     logLevel: 'error',
-    resolve: { alias: { '@countersign/core': join(root, 'packages/core/src/index.ts') } },
+    resolve: {
+      alias: {
+        '@countersign/core/ag-ui': join(root, 'packages/core/src/ag-ui.ts'),
+        '@countersign/core': join(root, 'packages/core/src/index.ts'),
+      },
+    },
     build: {
       write: false,
       minify: false,

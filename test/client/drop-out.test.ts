@@ -13,7 +13,10 @@ async function bundle(names: string, entry = 'index'): Promise<string> {
     write: false,
     treeShaking: true,
     nodePaths: [join(packages, 'core/node_modules')],
-    alias: { '@countersign/core': join(packages, 'core/src/index.ts') },
+    alias: {
+      '@countersign/core/ag-ui': join(packages, 'core/src/ag-ui.ts'),
+      '@countersign/core': join(packages, 'core/src/index.ts'),
+    },
     logLevel: 'error',
   })
   return outputFiles[0]?.text ?? ''

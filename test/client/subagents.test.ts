@@ -1,6 +1,6 @@
 import { approvalView, ChatClient, readSubagent, stream } from '@countersign/client'
 import { type AGUIEvent, type RunAgentInput, toAGUIMessages } from '@countersign/core'
-import { fromAGUIMessages } from '@countersign/core/protocol'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { expect, onTestFinished, test } from 'vitest'
 
 type Run = (input: RunAgentInput) => AGUIEvent[]

@@ -2,7 +2,7 @@
 import { ChatClient, stream } from '@countersign/client'
 import { statePatch } from '@countersign/client/state-patch'
 import { readSubagent, toAGUIMessages } from '@countersign/core'
-import { fromAGUIMessages } from '@countersign/core/protocol'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { compat, upgradeMessages } from '@countersign/tanstack'
 
 /** The id of the message that makes the client ask: a fixture has only the history before it. It is left out of what is reported. */

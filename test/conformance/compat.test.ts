@@ -1,6 +1,6 @@
 import { ChatClient, stream } from '@countersign/client'
 import type { RunAgentInput, UIMessage } from '@countersign/core'
-import { fromAGUIMessages } from '@countersign/core/protocol'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { type CompatOptions, compat, upgradeMessages } from '@countersign/tanstack'
 import { expect, onTestFinished, test } from 'vitest'
 

@@ -12,7 +12,10 @@ test('a page without the devtools has not a byte of them', async () => {
     metafile: true,
     format: 'esm',
     logLevel: 'silent',
-    alias: { '@countersign/core': join(packages, 'core/src/index.ts') },
+    alias: {
+      '@countersign/core/ag-ui': join(packages, 'core/src/ag-ui.ts'),
+      '@countersign/core': join(packages, 'core/src/index.ts'),
+    },
   })
   const inputs = Object.values(metafile.outputs).flatMap((output) => Object.keys(output.inputs))
   expect(inputs.length).toBeGreaterThan(20)

@@ -30,7 +30,10 @@ async function load(mutant, number) {
     platform: 'neutral',
     mainFields: ['module', 'main'],
     nodePaths: [join(root, 'packages/core/node_modules'), join(root, 'packages/client/node_modules')],
-    alias: { '@countersign/core': join(copy, 'core/src/index.ts') },
+    alias: {
+      '@countersign/core/ag-ui': join(copy, 'core/src/ag-ui.ts'),
+      '@countersign/core': join(copy, 'core/src/index.ts'),
+    },
     logLevel: 'error',
   })
   return import(pathToFileURL(outfile).href)

@@ -1,6 +1,6 @@
 import { type AiSdkMessage, createAiSdkReader, fromAiSdkMessages, toAiSdkMessages } from '@countersign/ai-sdk'
 import { createChatState, type UIMessage as OurMessage, readMessages, step } from '@countersign/core'
-import { createEventReader, fullSteps } from '@countersign/core/protocol'
+import { createEventReader, fullSteps } from '@countersign/core/ag-ui'
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

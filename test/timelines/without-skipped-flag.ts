@@ -25,7 +25,12 @@ export async function loadWithoutSkippedFlag(): Promise<typeof ChatClient> {
     plugins: [mutation],
     server: { middlewareMode: true, ws: false, watch: null },
     optimizeDeps: { noDiscovery: true },
-    resolve: { alias: [{ find: '@countersign/core', replacement: `${root}/packages/core/src/index.ts` }] },
+    resolve: {
+      alias: [
+        { find: '@countersign/core/ag-ui', replacement: `${root}/packages/core/src/ag-ui.ts` },
+        { find: '@countersign/core', replacement: `${root}/packages/core/src/index.ts` },
+      ],
+    },
   })
   try {
     const mutated = await vite.ssrLoadModule('/packages/client/src/index.ts')

@@ -7,7 +7,7 @@ import {
   step,
   toAGUIMessages,
 } from '@countersign/core'
-import { createEventReader, fullSteps } from '@countersign/core/protocol'
+import { createEventReader, fullSteps } from '@countersign/core/ag-ui'
 
 /** A client in one function: posts the input and answers the conversation as it is when the run has ended. */
 export async function post(

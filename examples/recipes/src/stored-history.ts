@@ -1,5 +1,5 @@
 import { createChatState, type Message, readMessages, step, toAGUIMessages } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 import { type Agent, cancelAllPending, handleChat, withResults } from '@countersign/server'
 
 /**

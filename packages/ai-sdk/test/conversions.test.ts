@@ -14,7 +14,7 @@ import {
   type ToolCallPart,
   type UIMessage,
 } from '@countersign/core'
-import { createEventReader, fullSteps } from '@countersign/core/protocol'
+import { createEventReader, fullSteps } from '@countersign/core/ag-ui'
 import { expect, test } from 'vitest'
 
 type Chunk = { readonly type: string; readonly [field: string]: unknown }

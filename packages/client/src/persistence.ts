@@ -1,5 +1,5 @@
 import { mirrorSteps, restoreSteps } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 import { invalid } from './persistence/failures.js'
 import type { Persistence, Persistent, PersistentOptions } from './persistence/persistence.js'
 import { Thread } from './persistence/thread.js'

@@ -21,7 +21,7 @@ let full: FullProtocol | undefined
  * @throws CountersignError `not-loaded`: the file did not come.
  */
 export async function loadFullProtocol(): Promise<FullProtocol> {
-  full ??= await import('./protocol.js').catch((cause: unknown) => {
+  full ??= await import('./ag-ui.js').catch((cause: unknown) => {
     const message =
       'A part of the page that this answer needs could not be loaded. Try again, or reload the page.'
     throw new CountersignError('not-loaded', message, {}, cause)
@@ -30,7 +30,10 @@ export async function loadFullProtocol(): Promise<FullProtocol> {
 }
 
 export interface StreamReaderOptions extends EventReaderOptions {
-  /** Check every rule of AG-UI 1.0 from the first event on. Default: only once something else than a plain chat comes. */
+  /**
+   * Check every rule of AG-UI 1.0 also in a plain chat, such as that there are no unknown fields, as soon as the strict reader is loaded, which
+   * begins at once. Default: no.
+   */
   strict?: boolean | undefined
   /** The stream needs more than a plain chat does: the state that takes its events has to have these steps as well. */
   onFull(steps: MoreSteps): void
@@ -57,6 +60,8 @@ export class StreamReader {
 
   constructor(options: StreamReaderOptions) {
     this.#options = options
+    // What is not there yet is not waited for: a plain chat is read all the same.
+    if (options.strict) loadFullProtocol().catch(() => {})
   }
 
   /**
@@ -67,9 +72,8 @@ export class StreamReader {
    */
   push(raw: unknown, sink: (event: AGUIEvent) => void): Promise<void> | undefined {
     if (!this.#strict) {
-      const isFine =
-        !this.#options.strict && (this.#goesOn(raw) || (isPlain(raw) && this.#isInOrder(raw as AGUIEvent)))
-      if (isFine) {
+      const isStrict = this.#options.strict && full
+      if (!isStrict && (this.#goesOn(raw) || (isPlain(raw) && this.#isInOrder(raw as AGUIEvent)))) {
         sink(raw as AGUIEvent)
         return undefined
       }

@@ -7,7 +7,7 @@ import {
   toAGUIMessages,
   type UIMessage,
 } from '@countersign/core'
-import { createEventReader, fromAGUIMessages } from '@countersign/core/protocol'
+import { createEventReader, fromAGUIMessages } from '@countersign/core/ag-ui'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { conversation, overTheWire } from './conversation.js'

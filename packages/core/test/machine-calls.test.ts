@@ -11,7 +11,7 @@ import {
   step,
   type ToolCallState,
 } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 import { expect, test } from 'vitest'
 import {
   answer,

@@ -1,5 +1,5 @@
 import { createChatStore, type MessagePart, readMessage, type UIMessage } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {

@@ -12,7 +12,7 @@ import {
   toAGUIMessages,
   type UIMessage,
 } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {

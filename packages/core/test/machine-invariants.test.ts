@@ -8,7 +8,7 @@ import {
   toAGUIMessages,
   type UIMessage,
 } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { deepFreeze, failure, own, type Step, seed, user } from './support.js'

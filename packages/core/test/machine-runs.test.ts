@@ -13,7 +13,7 @@ import {
   type UIMessage,
   visibleRequests,
 } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 import { expect, test } from 'vitest'
 import {
   answer,

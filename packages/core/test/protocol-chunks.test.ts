@@ -1,5 +1,5 @@
 import { type AGUIEvent, isCountersignError } from '@countersign/core'
-import { createEventReader } from '@countersign/core/protocol'
+import { createEventReader } from '@countersign/core/ag-ui'
 import { expect, test } from 'vitest'
 
 type Loose = { type: string; [field: string]: unknown }

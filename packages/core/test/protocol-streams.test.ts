@@ -1,5 +1,5 @@
 import { type AGUIEvent, type EventType, isCountersignError } from '@countersign/core'
-import { createEventReader } from '@countersign/core/protocol'
+import { createEventReader } from '@countersign/core/ag-ui'
 import fc from 'fast-check'
 import { expect, expectTypeOf, test } from 'vitest'
 

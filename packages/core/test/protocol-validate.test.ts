@@ -1,7 +1,7 @@
 import { EventType } from '@ag-ui/core'
 import { EventSchema } from '@ag-ui/core/schemas'
 import { type AGUIEvent, isCountersignError } from '@countersign/core'
-import { createEventReader, type ReaderWarning } from '@countersign/core/protocol'
+import { createEventReader, type ReaderWarning } from '@countersign/core/ag-ui'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { validateEvent } from '../src/protocol/validate.js'

@@ -1,5 +1,5 @@
 import { createChatState, readMessages, type Step, step, toAGUIMessages } from '@countersign/core'
-import { fromAGUIMessages, fullSteps } from '@countersign/core/protocol'
+import { fromAGUIMessages, fullSteps } from '@countersign/core/ag-ui'
 import { expect, test } from 'vitest'
 
 const source = (value: unknown): Step => ({ type: 'CUSTOM', name: 'source', value })

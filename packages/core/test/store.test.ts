@@ -1,5 +1,5 @@
 import { type ChatSnapshot, createChatStore, type StoreOptions } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 import { expect, test } from 'vitest'
 import {
   answer,

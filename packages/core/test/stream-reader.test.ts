@@ -1,5 +1,5 @@
 import { type AGUIEvent, isCountersignError, loadFullProtocol, StreamReader } from '@countersign/core'
-import { createEventReader } from '@countersign/core/protocol'
+import { createEventReader } from '@countersign/core/ag-ui'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { events as samples } from './protocol-samples.js'

@@ -17,7 +17,7 @@ import {
   type ToolCallPart,
   type UIMessage,
 } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 
 export const seed = 20_261_121
 

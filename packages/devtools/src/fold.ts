@@ -11,7 +11,7 @@ import {
   restoreSteps,
   type ThreadRecord,
 } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 import { type Flags, type TimelineEntry, toStep } from './form.js'
 
 /** The chat as it was after an entry. */

@@ -1,6 +1,6 @@
 import { ChatClient, type Connection, clientTool, type InferTools, toolDefinition } from '@countersign/client'
 import type { Message } from '@countersign/core'
-import { fromAGUIMessages } from '@countersign/core/protocol'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { ChatProvider, useChat, useChatSelector, useMessage, usePendingApprovals } from '@countersign/react'
 import { createElement } from 'react'
 import { expectTypeOf } from 'vitest'

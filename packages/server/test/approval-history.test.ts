@@ -1,5 +1,5 @@
 import { approvalHistory, clientTool, type Message } from '@countersign/core'
-import { fromAGUIMessages } from '@countersign/core/protocol'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { type ModelEvent, memoryLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'

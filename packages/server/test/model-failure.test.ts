@@ -1,5 +1,5 @@
 import { createChatState, step } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 import { type ModelEvent, scriptedModel } from '@countersign/server'
 import { modelError } from '@countersign/server/model-kit'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
 import { clientTool } from '@countersign/core'
-import { createEventReader } from '@countersign/core/protocol'
+import { createEventReader } from '@countersign/core/ag-ui'
 import type { ModelEvent } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'

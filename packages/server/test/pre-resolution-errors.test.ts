@@ -9,7 +9,7 @@ import {
   step,
   toAGUIMessages,
 } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 import {
   type Agent,
   type AgentOptions,

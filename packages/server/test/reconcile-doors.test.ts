@@ -6,7 +6,7 @@ import {
   step,
   toAGUIMessages,
 } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 import { answerQueue, resumeFromMap } from '@countersign/server'
 import { promptToAGUI, toolApprovalResponse, toolMessage, toPromptMessages } from '@countersign/server/prompt'
 import { expect, test } from 'vitest'

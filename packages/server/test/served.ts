@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { AGUIEvent, Message, RunAgentInput } from '@countersign/core'
-import { createEventReader } from '@countersign/core/protocol'
+import { createEventReader } from '@countersign/core/ag-ui'
 import type { AgentOptions } from '@countersign/server'
 import { toNodeHandler } from '@countersign/server/node'
 import { expect, onTestFinished } from 'vitest'

@@ -1,5 +1,5 @@
 import type { AGUIEvent, Message, ResumeEntry, RunAgentInput } from '@countersign/core'
-import { createEventReader } from '@countersign/core/protocol'
+import { createEventReader } from '@countersign/core/ag-ui'
 import {
   type Agent,
   type AgentOptions,

@@ -10,7 +10,7 @@ import {
   step,
   toAGUIMessages,
 } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 import { type Agent, type AgentOptions, readRunInput, type ScriptedTurn } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'

@@ -6,7 +6,7 @@ import {
   type Message,
   type RunAgentInput,
 } from '@countersign/core'
-import { createEventReader } from '@countersign/core/protocol'
+import { createEventReader } from '@countersign/core/ag-ui'
 
 /** What is known of the request that a stream answers. What is left out is not compared. */
 export type VerifiedRequest = Partial<Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'>>

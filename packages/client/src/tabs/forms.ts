@@ -1,5 +1,5 @@
 import { isCountersignError, isRecord } from '@countersign/core'
-import { validateEvent } from '@countersign/core/protocol'
+import { validateEvent } from '@countersign/core/ag-ui'
 import {
   anything,
   type Check,

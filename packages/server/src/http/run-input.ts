@@ -5,7 +5,7 @@ import {
   type Message,
   type RunAgentInput,
 } from '@countersign/core'
-import { createEventReader } from '@countersign/core/protocol'
+import { createEventReader } from '@countersign/core/ag-ui'
 import { isId } from '../encoding/ids.js'
 import { jsonDepthExceeds } from '../encoding/strict-json.js'
 import { isDecided, readCalls } from '../history/history.js'

@@ -15,7 +15,7 @@ import {
   type ToolResultPart,
   type UIMessage,
 } from '@countersign/core'
-import { fromAGUIMessages } from '@countersign/core/protocol'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import type {
   AssistantPart,
   PlainPart,

@@ -14,7 +14,7 @@ import {
   toAGUIMessages,
   type UIMessage,
 } from '@countersign/core'
-import { fromAGUIMessages } from '@countersign/core/protocol'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import type {
   AssistantPromptMessage,
   PromptMessage,

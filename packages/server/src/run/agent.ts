@@ -8,7 +8,7 @@ import {
   type TokenUsage,
   type UIMessage,
 } from '@countersign/core'
-import { fullSteps } from '@countersign/core/protocol'
+import { fullSteps } from '@countersign/core/ag-ui'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { type SessionGrants, sessionGrants } from '../gate/session-grants.js'
 import type { FullLimits } from '../limits.js'

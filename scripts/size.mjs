@@ -1,0 +1,107 @@
+// `npm run size`: what a page loads of the packages as they were built, minified and gzipped, and what it loads later. Fails above a budget.
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { build } from 'esbuild'
+import { root } from './packages.mjs'
+
+const client = { client: '{ ChatClient, fetchServerSentEvents }' }
+
+/** What a page loads later, and when. */
+const moments = {
+  protocol: 'at the first event that is not of a plain chat (snapshots, shared state, chunks, subagents)',
+}
+
+/** Budgets in KiB. Those of the client are to become 16, and 12 for what comes later. */
+export const budgets = [
+  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 27.6, later: 8.3 },
+  {
+    name: 'ai-sdk: aiSdk, on top of the client',
+    imports: { ...client, 'ai-sdk': '{ aiSdk }' },
+    onTop: true,
+    first: 7.7,
+  },
+  {
+    name: 'langgraph: langGraph, on top of the client',
+    imports: { ...client, langgraph: '{ langGraph }' },
+    onTop: true,
+    first: 6,
+  },
+  ...['react', 'solid', 'vue', 'svelte'].map((name) => ({
+    name: `${name}: on top of the client`,
+    imports: { ...client, [name]: name === 'svelte' ? '{ createChat }' : '{ useChat }' },
+    onTop: true,
+    first: 1.4,
+  })),
+  {
+    name: 'devtools: the element, on top of the client',
+    imports: { ...client, devtools: '{ defineDevtools }' },
+    onTop: true,
+    first: 21.6,
+  },
+]
+
+const kib = (bytes) => bytes / 1024
+
+/** Bundles what a page imports. Gives the bytes of what it loads first, and of each file that comes later by its name. */
+async function measure({ imports }) {
+  const lines = Object.entries(imports).map(
+    ([name, names]) =>
+      `export ${names} from ${JSON.stringify(join(root, 'packages', name, 'dist/index.js'))}`,
+  )
+  const { outputFiles, metafile } = await build({
+    stdin: { contents: lines.join('\n'), resolveDir: root },
+    absWorkingDir: root,
+    bundle: true,
+    minify: true,
+    splitting: true,
+    format: 'esm',
+    target: 'es2022',
+    outdir: 'out',
+    write: false,
+    metafile: true,
+    define: { 'process.env.NODE_ENV': '"production"' },
+    external: ['react', 'solid-js', 'vue', 'svelte'].flatMap((name) => [name, `${name}/*`]),
+    // A renamed export must not pass as one of 8 bytes.
+    logOverride: { 'import-is-undefined': 'error' },
+  })
+  const sizes = new Map(
+    Object.keys(metafile.outputs).map((path, at) => [
+      path,
+      gzipSync(outputFiles[at].contents, { level: 9 }).length,
+    ]),
+  )
+  const first = new Set(['out/stdin.js'])
+  for (const path of first)
+    for (const { path: next, kind } of metafile.outputs[path].imports)
+      if (kind === 'import-statement' && sizes.has(next)) first.add(next)
+  const sum = [...first].reduce((bytes, path) => bytes + sizes.get(path), 0)
+  const later = [...sizes].filter(([path]) => !first.has(path))
+  return {
+    first: sum,
+    later: later.map(([path, bytes]) => [/out\/(.+)-\w+\.js/.exec(path)?.[1] ?? path, bytes]),
+  }
+}
+
+async function main() {
+  const base = await measure({ imports: client })
+  for (const budget of budgets) {
+    const page = await measure(budget)
+    const first = page.first - (budget.onTop ? base.first : 0)
+    const later = page.later.filter(
+      ([name]) => !budget.onTop || !base.later.some(([known]) => known === name),
+    )
+    const all = later.reduce((bytes, [, more]) => bytes + more, 0)
+    console.log(`${kib(first).toFixed(2).padStart(6)} KiB of ${budget.first}  ${budget.name}`)
+    for (const [name, bytes] of later)
+      console.log(
+        `${kib(bytes).toFixed(2).padStart(6)} KiB later  ${name}: ${moments[name] ?? 'when it is asked for'}`,
+      )
+    if (kib(first) > budget.first || kib(all) > (budget.later ?? 0)) {
+      console.error(`Above the budget: ${budget.name}.`)
+      process.exitCode = 1
+    }
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) await main()
