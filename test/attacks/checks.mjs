@@ -31,13 +31,13 @@ export const checks = {
   th: gone(token, "if (payload.th !== expected.threadId) return refuse('th')"),
   oh: gone(
     token,
-    'if (payload.oh !== (await hashOwner(keys.owner, expected.owner))) return anothers(claims)',
+    "if (payload.oh !== (await hashOwner(keys.owner, expected.owner))) return refuseGenuine('oh', claims)",
   ),
   tc: gone(token, "if (payload.tc !== expected.toolCallId) return refuse('tc')"),
   tn: gone(token, "if (payload.tn !== expected.toolName) return refuse('tn')"),
   ah: gone(token, "if (payload.ah !== (await keyedHash(keys.args, expected.arguments))) return refuse('ah')"),
   iat: gone(token, "if (payload.iat * 1000 > now + CLOCK_SKEW_MS) return refuse('iat')"),
-  exp: gone(token, "if (payload.exp * 1000 <= now) return refuse('exp')"),
+  exp: gone(token, "if (payload.exp * 1000 <= now) return refuseGenuine('exp', claims)"),
   'provider name': {
     file: server('tools/provider-tool.ts'),
     find: 'return providerExecuted ?',
@@ -47,8 +47,8 @@ export const checks = {
   // the answer
   verified: {
     file: verdicts,
-    find: 'if (!verified.ok) return refuse(verified.code, verified.message)',
-    put: "if (!verified.ok) Object.assign(verified, { claims: { kid: '', approvalId, scopes: ['once', 'session'], edits: true, expiresAt: Infinity } })",
+    find: "if (verified.check !== 'exp' || standing === 'no') return refuse(verified.code, verified.message)",
+    put: "Object.assign(verified, { claims: { kid: '', approvalId, scopes: ['once', 'session'], edits: true, expiresAt: Infinity } })",
   },
   'some token': {
     file: verdicts,

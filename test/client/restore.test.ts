@@ -47,7 +47,9 @@ describe.each(wires)('%s', (wire) => {
     expect(await person.addToolApprovalResponse(approve('a1'))).toEqual({ status: 'waiting' })
     expect(await person.addToolApprovalResponse({ id: 'a2', approved: false })).toEqual({ status: 'sent' })
     expect(answersOf(server)).toEqual([['a1 yes', 'a2 no']])
-    expect(server.requests[0]?.resume?.[0]?.metadata).toEqual({ countersign: { token: 'token-a1' } })
+    expect(server.requests[0]?.resume?.[0]?.metadata).toEqual({
+      countersign: { token: 'token-a1', sentIn: server.requests[0]?.runId },
+    })
     expect(server.requests[0]?.messages[0]).toMatchObject({ role: 'user', content: 'tidy up' })
     expect(saidBy(client)).toBe('Two files. Done.')
   })

@@ -79,7 +79,9 @@ export function createLiveChannel<Tools extends ToolMap>(
       const { headers } = session
       const approvalId = idIn(run, answered)
       if (!connection.answer || state.run.phase !== 'streaming') return false
-      const resume = resumeEntries(state, false).filter(({ interruptId }) => interruptId === approvalId)
+      const resume = resumeEntries(state, false, run.id).filter(
+        ({ interruptId }) => interruptId === approvalId,
+      )
       if (approvalId === undefined || resume.length === 0) return false
       dispatch({ type: 'answer-sent', approvalId })
       run.carried.add(answered)

@@ -24,7 +24,7 @@ export function createRequest(
   },
 ): RunAgentInput {
   const { threadId, runId, tools = [], forwardedProps, warn } = options
-  const resume = resumeEntries(state, options.again)
+  const resume = resumeEntries(state, options.again, runId)
   return {
     threadId,
     runId,

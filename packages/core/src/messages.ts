@@ -132,6 +132,8 @@ export interface ToolCallApproval {
   /** The arguments as edited by the person. */
   readonly input?: unknown
   readonly delivery?: Delivery
+  /** The run whose request first took the answer along: it tells the server an answer sent again from the same answer on another page. */
+  readonly sentIn?: string
   readonly problem?: ApprovalErrorCode
 }
 

@@ -82,13 +82,19 @@ function moveAnswer(state: ChatState, approvalId: string, sent: boolean): undefi
   const item = state.approvals.get(approvalId) ?? state.interrupts.get(approvalId)
   const isAnswered = item?.kind === 'interrupt' ? item.response : item?.state === 'approval-responded'
   if (!item || !isAnswered) return
-  if (state.run.phase !== 'idle') {
-    const carried = state.run.carried.filter((other) => other !== item)
-    state.run = changed(state.run, { carried: sent ? [...carried, item] : carried })
+  const { run } = state
+  if (run.phase !== 'idle') {
+    const carried = run.carried.filter((other) => other !== item)
+    state.run = changed(run, { carried: sent ? [...carried, item] : carried })
   }
   state.unsent[sent ? 'delete' : 'add'](item)
   if (item.kind === 'interrupt') item.sent = sent
-  else setApproval(state, item, { delivery: sent ? 'sent' : 'waiting' })
+  else if (!sent || run.phase === 'idle') setApproval(state, item, { delivery: sent ? 'sent' : 'waiting' })
+  else
+    setApproval(state, item, {
+      delivery: 'sent',
+      ...(item.approval?.approved && { sentIn: item.approval.sentIn ?? run.runId }),
+    })
 }
 
 /** `CUSTOM approval-requested` (design: the server asks once its gate has decided, during the model's stream). */
@@ -345,7 +351,7 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
 /** Takes the answer of a call back; says whether there was one. */
 export function reopen(state: ChatState, call: CallDraft): boolean {
   if (!call.approval || !moveCall(state, call, 'approval-requested')) return false
-  const { approved, reason, scope, input, delivery, ...asked } = call.approval
+  const { approved, reason, scope, input, delivery, sentIn, ...asked } = call.approval
   call.approval = asked
   state.unsent.delete(call)
   return true

@@ -22,7 +22,7 @@ import {
 import { readApproval, readDelivery, readRefusal } from './approvals.js'
 import { type Seal, sealed, sealOf, withSealType } from './seal.js'
 import { withSubagent } from './subagents.js'
-import { readResult } from './tool-calls.js'
+import { readResult, wasApproved } from './tool-calls.js'
 
 /**
  * AG-UI messages as a person sees them: reasoning and tool results become part of the assistant message they belong to. The order of
@@ -211,7 +211,7 @@ function foldApproval(value: unknown, token: unknown): ToolCallPart['approval'] 
   const asked = isRecord(value) ? { ...value, token } : {}
   const question = readApproval(asked)
   if (!question) return undefined
-  const { approved, reason, scope, input, delivery, problem }: Record<string, unknown> = asked
+  const { approved, reason, scope, input, delivery, sentIn, problem }: Record<string, unknown> = asked
   return {
     ...question,
     ...omitUndefined({
@@ -220,6 +220,7 @@ function foldApproval(value: unknown, token: unknown): ToolCallPart['approval'] 
       scope: oneOf(scope, 'once', 'session'),
       input,
       delivery: readDelivery(delivery),
+      sentIn: asString(sentIn),
       problem: readRefusal(problem),
     }),
   }
@@ -237,8 +238,9 @@ function foldResult(message: ToolMessage, open: OpenCalls): void {
   const part = target?.draft.parts.c[target.index]
   if (!target || !part) return
   const { c, o } = target.draft.parts
-  // What was cancelled here stays so, whatever the server says of it afterwards.
-  if (part.state !== 'cancelled') c[target.index] = { ...part, ...readResult(part, content, metadata, error) }
+  // What was cancelled here stays so, unless the server says that a yes was first.
+  if (part.state !== 'cancelled' || wasApproved(metadata))
+    c[target.index] = { ...part, ...readResult(part, content, metadata, error) }
   o.push(
     omitUndefined({
       type: 'tool-result' as const,

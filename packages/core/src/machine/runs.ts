@@ -107,12 +107,12 @@ function setRun(state: ChatState, run: RunState): void {
 }
 
 function open(state: ChatState, run: Exclude<RunState, { phase: 'idle' }>): void {
-  for (const item of run.carried) markSent(state, item)
+  for (const item of run.carried) markSent(state, item, run.runId)
   state.error = undefined
   setRun(state, run)
 }
 
-function markSent(state: ChatState, item: CallDraft | InterruptDraft): void {
+function markSent(state: ChatState, item: CallDraft | InterruptDraft, runId: string): void {
   if (item.kind === 'interrupt') {
     item.inDoubt = item.sent
     item.sent = true
@@ -121,7 +121,10 @@ function markSent(state: ChatState, item: CallDraft | InterruptDraft): void {
     const { problem, delivery } = item.approval
     item.inDoubt = delivery === 'unknown'
     const approval = problem && !isTerminal(item.state) ? withoutProblem(item.approval) : item.approval
-    item.approval = changed(approval, { delivery: 'sent' })
+    item.approval = changed(approval, {
+      delivery: 'sent',
+      ...(approval.approved && { sentIn: approval.sentIn ?? runId }),
+    })
     touch(state, item)
   }
 }

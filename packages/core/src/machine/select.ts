@@ -68,12 +68,12 @@ export function clientCalls(state: ChatState): readonly { id: string; name: stri
 }
 
 /**
- * The answers that go out with the next request. Those whose fate is unknown only where the person asked for it (`again`): else they
+ * The answers that go out with the next request, whose run is `runId`. Those whose fate is unknown only where the person asked for it (`again`): else they
  * ride in the history, where the server finds them too.
  */
-export function resumeEntries(state: ChatState, again: boolean): ResumeEntry[] {
+export function resumeEntries(state: ChatState, again: boolean, runId?: string): ResumeEntry[] {
   return [...state.unsent].flatMap((item) =>
-    item.kind === 'interrupt' ? interruptEntry(item, again) : approvalEntry(item, again),
+    item.kind === 'interrupt' ? interruptEntry(item, again) : approvalEntry(item, again, runId),
   )
 }
 
@@ -88,11 +88,12 @@ function interruptEntry({ interrupt, response, sent }: InterruptDraft, again: bo
     : [{ interruptId, status: 'resolved', payload: response.payload, ...more }]
 }
 
-function approvalEntry({ approval, state }: CallDraft, again: boolean): ResumeEntry[] {
-  const { id = '', token, approved, reason, scope, input, delivery } = approval ?? {}
+function approvalEntry({ approval, state }: CallDraft, again: boolean, runId?: string): ResumeEntry[] {
+  const { id = '', token, approved, reason, scope, input, delivery, sentIn } = approval ?? {}
   if (delivery !== 'waiting' && !(again && delivery === 'unknown')) return []
-  const metadata = token === undefined ? undefined : { countersign: { token } }
   const isAnswer = approved !== undefined
+  const own = { token, sentIn: approved ? (sentIn ?? runId) : undefined }
+  const metadata = token === undefined ? undefined : { countersign: omitUndefined(own) }
   if (isAnswer ? isTerminal(state) : state !== 'cancelled') return []
   const status = isAnswer ? ('resolved' as const) : ('cancelled' as const)
   const payload = isAnswer ? omitUndefined({ approved, reason, editedArgs: input, scope }) : undefined

@@ -3,6 +3,7 @@ import {
   type MessagePart,
   type ToolCallApproval,
   type ToolCallPart,
+  type ToolResultPart,
   type UIMessage,
 } from '../messages.js'
 import type { MessagesSnapshotEvent } from '../protocol/events.js'
@@ -26,7 +27,7 @@ import { loadCall, settleLoaded } from './load.js'
 import { nameOf } from './message-events.js'
 import { publishMessage, publishRebuilt, setPublished } from './read.js'
 import type { ChatState } from './state.js'
-import { settle } from './tool-calls.js'
+import { settle, wasApproved } from './tool-calls.js'
 
 /**
  * MESSAGES_SNAPSHOT: the server's view of the conversation replaces ours message by message, each in the place it has here; what is new
@@ -179,17 +180,19 @@ function fillMessage(
   detached: Calls,
   calls: Calls = new Map(),
 ): Outcome[] {
-  const results = new Set(message.parts.map((part) => part.type === 'tool-result' && part.toolCallId))
+  const results = new Map(
+    message.parts.flatMap((part) => (part.type === 'tool-result' ? [[part.toolCallId, part]] : [])),
+  )
   return message.parts.map((part) => {
     if (part.type !== 'tool-call') {
       addDone(state, draft, part)
       return undefined
     }
     const known = calls.get(part.id)?.shift() ?? detached.get(part.id)?.shift()
-    const answered = results.has(part.id) && isTerminal(part.state)
+    const result = isTerminal(part.state) ? results.get(part.id) : undefined
     return known
-      ? mergeCall(state, draft, part, known, answered)
-      : addSnapshotCall(state, draft, part, answered)
+      ? mergeCall(state, draft, part, known, result)
+      : addSnapshotCall(state, draft, part, result !== undefined)
   })
 }
 
@@ -198,12 +201,12 @@ function mergeCall(
   owner: MessageDraft,
   part: ToolCallPart,
   call: CallDraft,
-  answered: boolean,
+  result: ToolResultPart | undefined,
 ): Outcome {
   keepCall(owner, call)
-  if (answered && !call.answered) settle(state, call, part)
+  if (result && !call.answered) settle(state, call, part, wasApproved(result.metadata))
   const approval = readApproval(part.approval) ?? call.approval
-  if (answered || !approval || isTerminal(call.state)) return undefined
+  if (result || !approval || isTerminal(call.state)) return undefined
   const asked = { toolCallId: part.id, toolName: part.name, input: { value: part.input }, approval }
   return askApproval(state, asked, call)
 }

@@ -12,7 +12,7 @@ import {
   setCountersignMetadata,
   textContent,
 } from '../value.js'
-import { clearDoubt, doubt, setApproval } from './approvals.js'
+import { clearDoubt, doubt, setApproval, withoutProblem } from './approvals.js'
 import type { CallDraft } from './data.js'
 import { addCall, addDone, findCall, grow, moveCall, takeRepeat, touch } from './drafts.js'
 import { effectsOf, type Outcome } from './effects.js'
@@ -85,7 +85,8 @@ export const callSteps = {
       const code = state.calls.has(toolCallId) ? 'illegal-step' : 'unknown-id'
       return [...effectsOf(event, code), { type: 'unhandled', event }]
     }
-    if (!settle(state, call, readResult(call, content, metadata))) return 'illegal-step'
+    if (!settle(state, call, readResult(call, content, metadata), wasApproved(metadata)))
+      return 'illegal-step'
     call.answered = true
     addDone(
       state,
@@ -215,11 +216,30 @@ export function readResult(
   return omitUndefined({ state: flag, error })
 }
 
-/** Ends a call as its result says; one that has ended already only learns that the server knows. Says whether that is legal. */
-export function settle(state: ChatState, call: CallDraft, { state: to, output, error }: Result): boolean {
-  if (moveCall(state, call, to)) {
+/** Whether a result came of a yes, as the server says beside it. */
+export function wasApproved(metadata: unknown): boolean {
+  const { decided } = getCountersignMetadata(metadata)
+  return isRecord(decided) && decided.decision === 'approve'
+}
+
+/**
+ * Ends a call as its result says; one that has ended already only learns that the server knows. But one that was cancelled here, or whose answer
+ * seemed to be too late, has run all the same where a yes was first. Says whether that is legal.
+ */
+export function settle(
+  state: ChatState,
+  call: CallDraft,
+  { state: to, output, error }: Result,
+  isApproved: boolean,
+): boolean {
+  const wasFirst = isApproved && call.state === 'cancelled'
+  if (wasFirst) call.state = to
+  if (wasFirst || moveCall(state, call, to)) {
+    touch(state, call)
     call.output = output
     call.error = error
+    if (isApproved && call.approval?.problem === 'approval-expired')
+      call.approval = withoutProblem(call.approval)
   } else if (!isTerminal(call.state)) return false
   call.reader = undefined
   call.replay = undefined

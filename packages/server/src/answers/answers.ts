@@ -15,6 +15,8 @@ export interface Answer {
   readonly payload: unknown
   /** The token that came with the answer itself. */
   readonly token: unknown
+  /** The run whose request first took it along, as its client says. */
+  readonly sentIn?: string | undefined
   /** Of the request that brought it. */
   readonly context: RunContext
   /** The call it seems to be for. */
@@ -40,17 +42,31 @@ export function answerOf(
   site: CallSite | undefined,
   context: RunContext,
 ): Answer {
-  const { token } = readOwn(entry.metadata)
+  const { token, sentIn } = readOwn(entry.metadata)
   const { interruptId: approvalId, status, payload } = entry
-  return { via, approvalId, status, payload, token, site, context }
+  return { via, approvalId, status, payload, token, sentIn: readRunId(sentIn), site, context }
 }
 
 function answerInHistory(
-  { approvalId, approved, reason, scope, edits, token, site }: RecordedDecision,
+  { approvalId, approved, reason, scope, edits, token, sentIn, site }: RecordedDecision,
   context: RunContext,
 ): Answer {
   const payload = { approved, reason, scope, editedArgs: edits }
-  return { via: 'history', approvalId, status: 'resolved', payload, token, site, context }
+  return {
+    via: 'history',
+    approvalId,
+    status: 'resolved',
+    payload,
+    token,
+    sentIn: readRunId(sentIn),
+    site,
+    context,
+  }
+}
+
+/** A client decides how long its ids are: of a longer one the beginning is kept and compared. */
+function readRunId(value: unknown): string | undefined {
+  return asString(value)?.slice(0, 200)
 }
 
 /** The last call of each approval, as its metadata has it: by the approval's id or by what its token says of itself. */

@@ -14,6 +14,8 @@ export interface RecordedDecision {
   /** The arguments as edited by the person. */
   readonly edits: unknown
   readonly token: unknown
+  /** The run whose request first took it along. */
+  readonly sentIn: unknown
 }
 
 /** Every decision that a history keeps, in the order of the calls. */
@@ -23,8 +25,8 @@ export function readDecisions(sites: readonly CallSite[]): readonly RecordedDeci
     if (!isDecided(site.call) || !isRecord(approval)) return []
     const approvalId = asString(approval.id)
     if (approvalId === undefined) return []
-    const { approved, reason, scope, input: edits } = approval
-    return [{ site, approvalId, approved, reason, scope, edits, token }]
+    const { approved, reason, scope, input: edits, sentIn } = approval
+    return [{ site, approvalId, approved, reason, scope, edits, token, sentIn }]
   })
 }
 

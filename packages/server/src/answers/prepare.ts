@@ -148,6 +148,7 @@ function readAnswer(scope: RunScope, verdict: VerifiedVerdict, edited: string | 
         decision,
         scope: scope.owner === null ? 'once' : verdict.scope,
         reason,
+        ...(verdict.sentIn !== undefined && { sentIn: verdict.sentIn }),
         ...(edited !== undefined && { arguments: edited }),
       }
     case 'deny':

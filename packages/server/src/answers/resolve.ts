@@ -1,6 +1,6 @@
 import type { ApprovalDecided, Message } from '@countersign/core'
 import { randomId } from '../encoding/ids.js'
-import { type CallSite, isProviderExecuted } from '../history/history.js'
+import { isProviderExecuted } from '../history/history.js'
 import { claimAndWait } from '../ledger/claim-and-wait.js'
 import type { ClaimResult, LedgerAnswer, LedgerEntry } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
@@ -11,7 +11,13 @@ import { prepareVerdicts, type Settlement } from './prepare.js'
 import type { Refusal } from './refusals.js'
 import type { Resolution } from './resolution.js'
 import { runClaimed } from './run-claimed.js'
-import { interruptedOutcome, rejection, restoreOutcome, settledKind } from './stored-outcome.js'
+import {
+  interruptedOutcome,
+  type Restored,
+  rejection,
+  restoreOutcome,
+  settledKind,
+} from './stored-outcome.js'
 import { LEDGER_UNAVAILABLE, NO_SUCH_QUESTION, type VerifiedVerdict } from './verdicts.js'
 
 /**
@@ -111,10 +117,9 @@ async function unclaimed(
   verdict: VerifiedVerdict,
   claim: Exclude<Claim, { status: 'claimed' }>,
 ): Promise<Resolution> {
-  const { site } = verdict
   switch (claim.status) {
     case 'repeat':
-      return restored(site, restoreOutcome(claim.outcome), await firstDecided(scope, verdict))
+      return repeated(scope, verdict, restoreOutcome(claim.outcome))
     case 'interrupted':
       return interrupted(scope, verdict)
     case 'in-progress':
@@ -137,16 +142,22 @@ async function interrupted(scope: RunScope, verdict: VerifiedVerdict): Promise<R
   return { kind: 'result', site: verdict.site, outcome: interruptedOutcome(), decided }
 }
 
-function restored(
-  site: CallSite,
-  from: ReturnType<typeof restoreOutcome>,
-  decided: ApprovalDecided | undefined,
-): Resolution {
+/** The same answer again gets what it led to. A client tool goes to the page that had it first: another page that says the same is too late. */
+async function repeated(scope: RunScope, verdict: VerifiedVerdict, from: Restored): Promise<Resolution> {
+  const { site } = verdict
+  const decided = await firstDecided(scope, verdict)
   if (from.kind === 'outcome') return { kind: 'result', site, outcome: from.outcome, decided }
-  return isProviderExecuted(site.call)
-    ? { kind: 'forwarded', site, decided }
-    : { kind: 'handed-out', site, input: JSON.parse(from.arguments), decided }
+  if (isProviderExecuted(site.call)) return { kind: 'forwarded', site, decided }
+  const { state } = (await lookUp(scope, verdict)) ?? {}
+  if (state?.phase !== 'done') return refused(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
+  const isSame =
+    'sentIn' in state.answer ? state.answer.sentIn === verdict.sentIn : verdict.sentIn === undefined
+  return isSame
+    ? { kind: 'handed-out', site, input: JSON.parse(from.arguments), decided }
+    : refused(verdict, 'approval-conflict', HANDED_OUT, 'close')
 }
+
+const HANDED_OUT = 'This request was answered before, on another page, which runs the call.'
 
 /** Who gave the answer that the ledger has, and when. Nothing where it cannot say now: the result is told all the same. */
 async function firstDecided(scope: RunScope, verdict: VerifiedVerdict): Promise<ApprovalDecided | undefined> {

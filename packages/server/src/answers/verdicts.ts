@@ -25,6 +25,8 @@ export interface VerifiedVerdict {
   readonly decision: Verdict['decision']
   readonly reason?: string | undefined
   readonly scope: ApprovalScope
+  /** What its client calls the giving of this answer: the same each time the answer is sent. */
+  readonly sentIn?: string | undefined
   /** The answer as it was sent. */
   readonly payload: unknown
   /** Of the request that brought the answer. */
@@ -73,13 +75,31 @@ async function verifyAnswer(scope: RunScope, answer: Answer, issued: IssuedRecor
   const { approvalId, via } = answer
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
   const verified = await verifyCallToken(scope, token, ref, site, read.canonical)
-  if (!verified.ok) return refuse(verified.code, verified.message)
+  if (!verified.ok) {
+    // An answer that came in time stands: one that is sent again later gets what it led to.
+    const standing = verified.check === 'exp' ? await hasAnswer(scope, ref) : 'no'
+    if (standing === 'unavailable') return refuse('ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
+    if (verified.check !== 'exp' || standing === 'no') return refuse(verified.code, verified.message)
+  }
   const decision = readDecision(answer)
   if (decision === undefined) return refuse('approval-malformed', MALFORMED)
   const { claims } = verified
-  const answered = { ref, approvalId, via, payload: answer.payload, context: answer.context }
+  const { payload, context, sentIn } = answer
+  const answered = { ref, approvalId, via, payload, context, sentIn }
   const verdict = { ...answered, site, claims, token: String(token), canonical: read.canonical, ...decision }
   return { ok: true, verdict }
+}
+
+/** Whether a person answered a question before its time was over. */
+async function hasAnswer(scope: RunScope, ref: ApprovalRef): Promise<'yes' | 'no' | 'unavailable'> {
+  try {
+    const { state } = (await scope.settings.approvals.ledger.lookup(ref)) ?? {}
+    const { decision = 'expire' } = state === undefined || state.phase === 'issued' ? {} : state.answer
+    return decision === 'approve' || decision === 'deny' ? 'yes' : 'no'
+  } catch (error) {
+    scope.settings.warn('The ledger could not be read.', error)
+    return 'unavailable'
+  }
 }
 
 function refused(

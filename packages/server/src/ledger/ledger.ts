@@ -69,6 +69,11 @@ type Decision =
       /** RFC 8785 text of the edited arguments, where the person edited them. */
       readonly arguments?: string | undefined
       readonly reason?: string | undefined
+      /**
+       * The run whose request first took the answer along, as its client says: a client tool is handed out again to whoever sends that same
+       * answer again, and to nobody else.
+       */
+      readonly sentIn?: string | undefined
     }
   | { readonly decision: 'deny'; readonly reason?: string | undefined }
   | {

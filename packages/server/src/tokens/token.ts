@@ -67,14 +67,17 @@ export type TokenVerdict =
   | {
       readonly ok: false
       readonly code: ApprovalErrorCode
-      readonly check: Exclude<TokenCheck, 'oh'>
+      readonly check: Exclude<TokenCheck, 'oh' | 'exp'>
       readonly message: string
     }
-  /** A genuine token of this thread, and somebody else's. What it says of the call was not compared. */
+  /**
+   * A genuine token of this thread: `oh`, somebody else's, and what it says of the call was not compared; `exp`, of exactly this call, whose
+   * time is over.
+   */
   | {
       readonly ok: false
       readonly code: ApprovalErrorCode
-      readonly check: 'oh'
+      readonly check: 'oh' | 'exp'
       readonly message: string
       readonly claims: TokenClaims
     }
@@ -168,13 +171,13 @@ export async function verifyToken(
   if (payload.aud !== expected.ledgerId) return refuse('aud')
   if (payload.th !== expected.threadId) return refuse('th')
   const claims = readClaims(kid, payload)
-  if (payload.oh !== (await hashOwner(keys.owner, expected.owner))) return anothers(claims)
+  if (payload.oh !== (await hashOwner(keys.owner, expected.owner))) return refuseGenuine('oh', claims)
   if (payload.tc !== expected.toolCallId) return refuse('tc')
   if (payload.tn !== expected.toolName) return refuse('tn')
   if (payload.ah !== (await keyedHash(keys.args, expected.arguments))) return refuse('ah')
   const now = deps.now()
   if (payload.iat * 1000 > now + CLOCK_SKEW_MS) return refuse('iat')
-  if (payload.exp * 1000 <= now) return refuse('exp')
+  if (payload.exp * 1000 <= now) return refuseGenuine('exp', claims)
   return { ok: true, claims }
 }
 
@@ -237,14 +240,14 @@ const REFUSALS = {
   exp: ['approval-expired', 'The time to answer has passed; ask again.'],
 } as const satisfies Record<TokenCheck, readonly [ApprovalErrorCode, string]>
 
-function refuse(check: Exclude<TokenCheck, 'oh'>): TokenVerdict {
+function refuse(check: Exclude<TokenCheck, 'oh' | 'exp'>): TokenVerdict {
   const [code, message] = REFUSALS[check]
   return { ok: false, code, check, message }
 }
 
-function anothers(claims: TokenClaims): TokenVerdict {
-  const [code, message] = REFUSALS.oh
-  return { ok: false, code, check: 'oh', message, claims }
+function refuseGenuine(check: 'oh' | 'exp', claims: TokenClaims): TokenVerdict {
+  const [code, message] = REFUSALS[check]
+  return { ok: false, code, check, message, claims }
 }
 
 function readClaims(kid: string, payload: Payload): TokenClaims {

@@ -1,0 +1,112 @@
+import { ChatClient, type Connection, stream, toolDefinition } from '@countersign/client'
+import { type AgentOptions, createAgent, scriptedModel } from '@countersign/server'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+
+// What a stranger found in the twelfth session: pages that denied a call that had run, and a page tool that ran on two pages.
+
+const pay = toolDefinition({
+  name: 'pay',
+  description: 'Pays.',
+  input: z.object({ amount: z.number() }),
+  needsApproval: true,
+})
+
+const model = () =>
+  scriptedModel(({ messages }) =>
+    messages.at(-1)?.role === 'user'
+      ? [
+          { type: 'tool-call', id: 'c1', name: 'pay', arguments: '{"amount":5}' },
+          { type: 'finish', reason: 'tool_calls' },
+        ]
+      : [
+          { type: 'text-delta', delta: 'ok' },
+          { type: 'finish', reason: 'stop' },
+        ],
+  )
+
+function serve(options: Partial<AgentOptions>) {
+  const agent = createAgent({ model: model(), tools: [], ...options })
+  /** How many requests from now on lose their reply once the server has carried them out. */
+  let lost = 0
+  const connection: Connection = stream(async function* (input, { signal }) {
+    const events = []
+    for await (const event of agent.run(input, { signal, context: { subject: 'u' } })) events.push(event)
+    if (lost-- > 0) throw new Error('the reply was lost')
+    yield* events
+  })
+  return {
+    connection,
+    loseReplies(count: number) {
+      lost = count
+    },
+  }
+}
+
+const callIn = (client: ChatClient) =>
+  client
+    .getSnapshot()
+    .messages.flatMap(({ parts }) => parts)
+    .find((part) => part.type === 'tool-call')
+
+const pendingId = (client: ChatClient) => client.getSnapshot().pendingApprovals[0]?.approval.id ?? ''
+
+test('an answer that came in time and whose reply was lost has its outcome, also once the time to answer is over', async () => {
+  let now = Date.parse('2026-11-23T12:00:00Z')
+  let ran = 0
+  const { connection, loseReplies } = serve({
+    now: () => now,
+    approvals: { expiresIn: 60 },
+    tools: [pay.server(() => `paid ${++ran}`)],
+  })
+  const client = new ChatClient({ connection, now: () => now })
+  await client.sendMessage('go')
+  loseReplies(1)
+  expect(await client.addToolApprovalResponse({ id: pendingId(client), approved: true })).toMatchObject({
+    status: 'failed',
+  })
+  now += 120_000
+  await client.retry()
+  expect(ran).toBe(1)
+  expect(callIn(client)).toMatchObject({ state: 'complete', output: 'paid 1' })
+  expect(callIn(client)?.approval?.problem).toBe(undefined)
+})
+
+test('a person who goes on with something else sees that the call has run, by a yes that was given on another page', async () => {
+  let ran = 0
+  const { connection } = serve({ tools: [pay.server(() => `paid ${++ran}`)] })
+  const one = new ChatClient({ connection })
+  await one.sendMessage('go')
+  const other = new ChatClient({
+    connection,
+    threadId: one.threadId,
+    initialMessages: structuredClone(one.getSnapshot().messages),
+  })
+  await one.addToolApprovalResponse({ id: pendingId(one), approved: true })
+  await other.sendMessage('never mind')
+  expect(ran).toBe(1)
+  expect(callIn(other)).toMatchObject({ state: 'complete', output: 'paid 1' })
+})
+
+test('a page tool runs on the page whose yes was first, and on no other that says yes as well', async () => {
+  const ran: string[] = []
+  const { connection, loseReplies } = serve({ tools: [pay.client(() => 'on the page')] })
+  const open = (name: string, more = {}) =>
+    new ChatClient({ connection, tools: [pay.client(() => ran.push(name) && 'paid')], ...more })
+  const one = open('one')
+  await one.sendMessage('go')
+  const copy = structuredClone(one.getSnapshot().messages)
+  const other = open('other', { threadId: one.threadId, initialMessages: copy })
+  const id = pendingId(one)
+  loseReplies(1)
+  expect(await one.addToolApprovalResponse({ id, approved: true })).toMatchObject({ status: 'failed' })
+  expect(await other.addToolApprovalResponse({ id, approved: true })).toMatchObject({
+    status: 'refused',
+    code: 'approval-conflict',
+  })
+  expect(ran).toEqual([])
+  await one.retry()
+  await expect.poll(() => ran).toEqual(['one'])
+  await expect.poll(() => callIn(one)?.state).toBe('complete')
+  expect(callIn(other)).toMatchObject({ state: 'cancelled', approval: { problem: 'approval-conflict' } })
+})
