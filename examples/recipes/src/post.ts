@@ -1,13 +1,11 @@
 import {
-  createChatState,
   type Message,
   type RunAgentInput,
-  readMessages,
   readServerSentEvents,
-  step,
+  StreamProcessor,
   toAGUIMessages,
 } from '@countersign/core'
-import { createEventReader, fullSteps } from '@countersign/core/ag-ui'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
 
 /** A client in one function: posts the input and answers the conversation as it is when the run has ended. */
 export async function post(
@@ -22,11 +20,8 @@ export async function post(
     }),
   )
   if (!response.ok || response.body === null) throw new Error(`${response.status}: ${await response.text()}`)
-  const state = createChatState({ moreSteps: fullSteps })
-  step(state, { type: 'MESSAGES_SNAPSHOT', messages: input.messages })
-  const reader = createEventReader({ threadId: input.threadId, runId: input.runId })
-  for await (const batch of readServerSentEvents(response.body)) {
-    for (const { data } of batch) reader.push(data, (event) => step(state, event))
-  }
-  return toAGUIMessages(readMessages(state))
+  const messages = fromAGUIMessages(input.messages)
+  const processor = new StreamProcessor({ threadId: input.threadId, messages })
+  await processor.processStream(readServerSentEvents(response.body))
+  return toAGUIMessages(processor.getSnapshot().messages)
 }

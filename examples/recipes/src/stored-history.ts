@@ -1,5 +1,5 @@
-import { createChatState, type Message, readMessages, step, toAGUIMessages } from '@countersign/core'
-import { fullSteps } from '@countersign/core/ag-ui'
+import { type Message, StreamProcessor, toAGUIMessages } from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { type Agent, cancelAllPending, handleChat, withResults } from '@countersign/server'
 
 /**
@@ -47,15 +47,14 @@ function recordRuns(agent: Agent, store: ConversationStore, subject: string): Ag
   return {
     ...agent,
     async *run(input, options) {
-      const state = createChatState({ moreSteps: fullSteps })
-      step(state, { type: 'MESSAGES_SNAPSHOT', messages: input.messages })
+      const processor = new StreamProcessor({ messages: fromAGUIMessages(input.messages) })
       try {
         for await (const event of agent.run(input, options)) {
-          step(state, event)
+          await processor.process(event)
           yield event
         }
       } finally {
-        await store.save(subject, input.threadId, toAGUIMessages(readMessages(state)))
+        await store.save(subject, input.threadId, toAGUIMessages(processor.getSnapshot().messages))
       }
     },
   }

@@ -1,13 +1,12 @@
 import {
   type AGUIEvent,
   type ChatState,
-  type ChatStore,
   CountersignError,
-  createChatStore,
   type Effect,
   isRecord,
   type LocalEvent,
   type MoreSteps,
+  StreamProcessor,
   type ToolMap,
 } from '@countersign/core'
 import { headersByName } from './connections/fetch.js'
@@ -20,7 +19,7 @@ import { scheduleBy } from './schedule.js'
  * that changes the state goes through `dispatch`.
  */
 export class Session<Tools extends ToolMap> {
-  readonly store: ChatStore
+  readonly store: StreamProcessor
   readonly state: ChatState
   options: ChatClientOptions<Tools>
   #threadId: string
@@ -31,7 +30,7 @@ export class Session<Tools extends ToolMap> {
     this.options = kept
     this.#threadId = options.threadId ?? ''
     const threadIdOf = () => this.#threadId
-    this.store = createChatStore({
+    this.store = new StreamProcessor({
       get threadId() {
         return threadIdOf()
       },

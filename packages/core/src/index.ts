@@ -110,10 +110,9 @@ export { REDACTED, type SanitizeOptions, sanitizeArgs } from './redact.js'
 export {
   type ChatSnapshot,
   type ChatStatus,
-  type ChatStore,
-  createChatStore,
-  type StoreOptions,
-} from './store/store.js'
+  StreamProcessor,
+  type StreamProcessorOptions,
+} from './stream-processor.js'
 export {
   type FullProtocol,
   loadFullProtocol,

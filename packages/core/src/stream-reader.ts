@@ -127,12 +127,13 @@ export class StreamReader {
     switch (event.type) {
       case 'RUN_STARTED':
         // The request's run is the first one; the others of its stream have ids that the server gave.
-        if (this.#run !== undefined || event.threadId !== threadId) return false
-        if (!this.#isOver && event.runId !== runId) return false
+        if (this.#run !== undefined || differs(threadId, event.threadId)) return false
+        if (!this.#isOver && differs(runId, event.runId)) return false
         this.#run = event.runId
         return true
       case 'RUN_FINISHED':
-        if (this.#run !== event.runId || event.threadId !== threadId || this.#open.size > 0) return false
+        if (this.#run !== event.runId || differs(threadId, event.threadId) || this.#open.size > 0)
+          return false
         break
       default:
         if (this.#run === undefined && this.#isOver) return false
@@ -150,4 +151,9 @@ export class StreamReader {
     this.#options.onFull(fullSteps)
     return strict
   }
+}
+
+/** What is not expected is not compared. */
+function differs(expected: string | undefined, actual: string): boolean {
+  return expected !== undefined && expected !== actual
 }

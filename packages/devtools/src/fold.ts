@@ -2,13 +2,12 @@ import { statePatch } from '@countersign/client/state-patch'
 import {
   type AGUIEvent,
   type ChatSnapshot,
-  type ChatStore,
-  createChatStore,
   type InterruptDraft,
   type LocalEvent,
   mirrorSteps,
   readMirror,
   restoreSteps,
+  StreamProcessor,
   type ThreadRecord,
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
@@ -21,15 +20,15 @@ export interface StateThen {
 }
 
 /** A conversation without a client: takes the steps that a client took, and so stands where that client stood. */
-export function openStore(threadId: string, start: ThreadRecord): ChatStore {
+export function openStore(threadId: string, start: ThreadRecord): StreamProcessor {
   const moreSteps = { ...fullSteps, ...restoreSteps, ...mirrorSteps }
-  const store = createChatStore({ threadId, applyPatch: statePatch, moreSteps })
+  const store = new StreamProcessor({ threadId, applyPatch: statePatch, moreSteps })
   store.dispatch({ type: 'restore', record: start })
   return store
 }
 
 /** Another one that stands where this stands. */
-export function copyStore(store: ChatStore): ChatStore {
+export function copyStore(store: StreamProcessor): StreamProcessor {
   const { threadId, messages } = store.getSnapshot()
   const copy = openStore(threadId, recordOf({ messages }))
   copy.dispatch({ type: 'mirror', state: readMirror(store.state) })
@@ -70,7 +69,7 @@ export function stepOf(entry: TimelineEntry): AGUIEvent | LocalEvent | undefined
 }
 
 /** Takes the steps of these entries. What is no step, in a file that somebody wrote by hand, is left out. */
-export function fold(store: ChatStore, entries: readonly TimelineEntry[]): ChatStore {
+export function fold(store: StreamProcessor, entries: readonly TimelineEntry[]): StreamProcessor {
   store.batch(() => {
     for (const entry of entries) {
       try {

@@ -1,10 +1,8 @@
 import {
   type AGUIEvent,
   CountersignError,
-  createChatState,
   type Interrupt,
-  readMessages,
-  step,
+  StreamProcessor,
   type TokenUsage,
   type UIMessage,
 } from '@countersign/core'
@@ -124,14 +122,14 @@ async function generate(
   run: AsyncIterable<AGUIEvent>,
   failure: () => unknown,
 ): Promise<GenerateResult> {
-  const state = createChatState({ moreSteps: fullSteps })
-  step(state, { type: 'MESSAGES_SNAPSHOT', messages: input.messages })
+  const processor = new StreamProcessor({ moreSteps: fullSteps })
+  processor.dispatch({ type: 'MESSAGES_SNAPSHOT', messages: input.messages })
   const events: AGUIEvent[] = []
   for await (const event of run) {
     events.push(event)
-    step(state, event)
+    processor.dispatch(event)
   }
-  const messages = readMessages(state)
+  const { messages } = processor.getSnapshot()
   const last = events.at(-1)
   if (last?.type !== 'RUN_FINISHED') {
     const { message, code, usage } =

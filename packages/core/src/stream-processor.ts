@@ -1,19 +1,20 @@
-import type { CountersignError } from '../errors.js'
-import type { QueuedMessage } from '../machine/data.js'
-import type { Effect, Step } from '../machine/effects.js'
+import { CountersignError, isCountersignError } from './errors.js'
+import type { QueuedMessage } from './machine/data.js'
+import type { Effect, Step } from './machine/effects.js'
 import {
   readInterrupts,
   readMessage,
   readMessageIds,
   readMessages,
   readPendingApprovals,
-} from '../machine/read.js'
-import { executingCalls } from '../machine/select.js'
-import { type ChatState, type ChatStateOptions, createChatState } from '../machine/state.js'
-import { step } from '../machine/step.js'
-import type { PendingApproval, ToolMap, UIMessage } from '../messages.js'
-import type { Interrupt } from '../protocol/events.js'
-import { clear } from '../value.js'
+} from './machine/read.js'
+import { executingCalls } from './machine/select.js'
+import { type ChatState, type ChatStateOptions, createChatState } from './machine/state.js'
+import { step } from './machine/step.js'
+import type { PendingApproval, ToolMap, UIMessage } from './messages.js'
+import type { AGUIEvent, Interrupt } from './protocol/events.js'
+import { StreamReader } from './stream-reader.js'
+import { clear, isRecord } from './value.js'
 
 /** Everything there is to show, immutable. What did not change since the last snapshot is the same object in the next. */
 export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
@@ -40,9 +41,10 @@ export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
 
 export type ChatStatus = 'ready' | 'submitted' | 'streaming' | 'awaiting-approval' | 'error'
 
-export interface StoreOptions extends ChatStateOptions {
-  /** Read with each snapshot: a getter may give `''` until the thread has its id. */
-  threadId: string
+export interface StreamProcessorOptions extends ChatStateOptions {
+  /** Events of another thread are refused. Read with each snapshot: a getter may give `''` until the thread has its id. Default `''`: any thread. */
+  threadId?: string | undefined
+  /** The conversation so far. */
   messages?: readonly UIMessage[] | undefined
   /**
    * Sees to it that `flush` is called when growth of texts and arguments is to be published, and returns how to call that off; or
@@ -53,33 +55,21 @@ export interface StoreOptions extends ChatStateOptions {
   onListenerError?: ((error: unknown) => void) | undefined
 }
 
-/** One conversation and those who watch it. `dispatch` is the only way to change it. */
-export interface ChatStore {
-  /** Applies an event or act, tells the listeners (at once, or as `schedule` says for growth) and then calls back with the effects. */
-  dispatch(event: Step, onEffect?: (effect: Effect) => void): void
-  /** Applies everything `work` dispatches before anybody is told of it. */
-  batch<T>(work: () => T): T
-  subscribe(listener: () => void): () => void
-  /** Always current; the same object until the next change. */
-  getSnapshot(): ChatSnapshot
-  readonly messageIds: readonly string[]
-  getMessage(id: string): UIMessage | undefined
-  /** Calls `listener` when that message changes, comes or goes. */
-  subscribeMessage(id: string, listener: () => void): () => void
-  /** Publishes growth that waits for its turn. */
-  flush(): void
+/**
+ * The state machine of one conversation: takes AG-UI events, and shows immutable snapshots to those who watch it. `ChatClient` is built on it;
+ * by itself it works in a worker, on a server or in a test. It is the only writer of the conversation.
+ *
+ * A class, so that an engine compiles its methods once for all conversations and not again for each.
+ *
+ * @example
+ * const processor = new StreamProcessor({ threadId, messages })
+ * await processor.processStream(readServerSentEvents(response.body))
+ * save(processor.getSnapshot().messages)
+ */
+export class StreamProcessor {
   /** The working state, for selectors. Nobody but `dispatch` writes it. */
   readonly state: ChatState
-}
-
-export function createChatStore(options: StoreOptions): ChatStore {
-  return new Store(options)
-}
-
-/** A class, so that an engine compiles its methods once for all conversations and not again for each. */
-class Store implements ChatStore {
-  readonly state: ChatState
-  readonly #options: StoreOptions
+  readonly #options: StreamProcessorOptions
   readonly #listeners = new Listeners()
   readonly #byMessage = new Map<string, Listeners>()
   #snapshot: ChatSnapshot | undefined
@@ -88,10 +78,11 @@ class Store implements ChatStore {
   #publishing = false
   #again = false
   readonly #after: (() => void)[] = []
+  #reader: StreamReader | undefined = undefined
   /** The list that takes turns with `state.changed`, so that a round has its own. */
   #told: ChatState['changed'] = []
 
-  constructor(options: StoreOptions) {
+  constructor(options: StreamProcessorOptions = {}) {
     this.#options = options
     this.state = createChatState(options)
     if (options.messages?.length) step(this.state, { type: 'set-messages', messages: options.messages })
@@ -99,6 +90,79 @@ class Store implements ChatStore {
     this.#round()
   }
 
+  /**
+   * Takes one event of a stream, as parsed from JSON, and checks it. Where it needs a part of AG-UI that is not loaded yet, it gives a promise:
+   * wait for it before the next event.
+   *
+   * @throws CountersignError `malformed-event` or `protocol-violation`: the event broke a rule, and the run has failed. `not-loaded`.
+   */
+  process(event: unknown): Promise<void> | undefined {
+    this.#reader ??= new StreamReader({
+      threadId: this.#options.threadId || undefined,
+      onFull: (steps) => {
+        this.state.moreSteps = { ...steps, ...this.state.moreSteps }
+      },
+    })
+    try {
+      return this.#reader.push(event, this.#take)?.catch((error: unknown) => this.#fail(error))
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  /**
+   * Takes all events of a stream, one by one or in lists of those that came together, such as the batches of `readServerSentEvents`, which it
+   * unwraps. Resolves when the stream has ended, or at once when `signal` aborts.
+   *
+   * @throws CountersignError as `process` does; `truncated-stream` where the stream ended before its run; whatever the stream itself throws. The
+   * snapshot has the error as well.
+   */
+  async processStream(
+    events: AsyncIterable<unknown>,
+    { signal }: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<void> {
+    try {
+      for await (const together of events) {
+        for (const event of Array.isArray(together) ? together : [together]) {
+          if (signal?.aborted) break
+          const loading = this.process(isSseEvent(event) ? event.data : event)
+          if (loading) await loading
+        }
+        if (signal?.aborted) break
+      }
+      if (signal?.aborted) this.dispatch({ type: 'run-closed', end: { type: 'aborted' } })
+      else this.#reader?.end()
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      this.#reader = undefined
+    }
+  }
+
+  readonly #take = (event: AGUIEvent): void => {
+    if (event.type === 'RUN_STARTED' && this.state.run.phase === 'idle')
+      this.dispatch({ type: 'run-opened', runId: event.runId })
+    this.dispatch(event)
+    const { run } = this.state
+    if (run.phase === 'idle') return
+    if (event.type === 'RUN_FINISHED') this.dispatch({ type: 'run-closed', end: { type: 'success' } })
+    if (event.type === 'RUN_ERROR' && run.failure)
+      this.dispatch({ type: 'run-closed', end: { type: 'failed', error: run.failure } })
+  }
+
+  /** The stream broke: the run that was open has failed. */
+  #fail(cause: unknown): never {
+    const message = cause instanceof Error ? cause.message : String(cause)
+    const error = isCountersignError(cause)
+      ? cause
+      : new CountersignError('connection-failed', `The stream broke: ${message}`, {}, cause)
+    this.#reader = undefined
+    if (this.state.run.phase === 'idle') this.dispatch({ type: 'failed', error })
+    else this.dispatch({ type: 'run-closed', end: { type: 'failed', error } })
+    throw error
+  }
+
+  /** Applies an event or what happens here, unchecked, tells the listeners (at once, or as `schedule` says for growth) and then calls back with the effects. */
   dispatch(event: Step, onEffect?: (effect: Effect) => void): void {
     const effects = step(this.state, event)
     if (onEffect && effects.length > 0) this.#defer(effects, onEffect)
@@ -109,6 +173,7 @@ class Store implements ChatStore {
     if (!this.#publishing) this.#drain()
   }
 
+  /** Publishes growth that waits for its turn. */
   flush(): void {
     this.#cancelFlush?.()
     this.#cancelFlush = undefined
@@ -118,7 +183,10 @@ class Store implements ChatStore {
 
   readonly #flush = () => this.flush()
 
-  /** While `work` runs the state is as if it were being published: what is dispatched meanwhile waits for its turn. */
+  /**
+   * Applies everything `work` dispatches before anybody is told of it. While it runs the state is as if it were being published: what is dispatched meanwhile waits
+   * for its turn.
+   */
   batch<T>(work: () => T): T {
     if (this.#publishing) return work()
     this.#publishing = true
@@ -131,24 +199,29 @@ class Store implements ChatStore {
     }
   }
 
-  // Functions of their own: what watches a store takes them without it.
+  // Functions of their own: what watches a conversation takes them without it.
+  /** Calls `listener` after every change; returns how to leave. */
   readonly subscribe = (listener: () => void): (() => void) => this.#listeners.join(listener)
 
+  /** Always current; the same object until the next change. */
   readonly getSnapshot = (): ChatSnapshot => {
-    const { threadId } = this.#options
+    const { threadId = '' } = this.#options
     if (this.#snapshot?.threadId === threadId) return this.#snapshot
     this.#snapshot = readSnapshot(this.state, threadId)
     return this.#snapshot
   }
 
+  /** The ids of all messages in order; the same array while none comes or goes. */
   get messageIds(): readonly string[] {
     return readMessageIds(this.state)
   }
 
+  /** One message, or `undefined`. */
   getMessage(id: string): UIMessage | undefined {
     return readMessage(this.state, id)
   }
 
+  /** Calls `listener` when that message changes, comes or goes. */
   subscribeMessage(id: string, listener: () => void): () => void {
     const those = this.#byMessage.get(id) ?? new Listeners()
     this.#byMessage.set(id, those)
@@ -221,6 +294,11 @@ class Store implements ChatStore {
       this.#options.onListenerError?.(error)
     }
   }
+}
+
+/** What `readServerSentEvents` makes of an event. */
+function isSseEvent(value: unknown): value is { readonly data: unknown } {
+  return isRecord(value) && 'data' in value && !('type' in value)
 }
 
 /** Those who watch one thing. */
