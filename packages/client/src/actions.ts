@@ -1,7 +1,7 @@
 import type { ToolMap } from '@countersign/core'
 import type { ChatActions, ChatClient } from './client.js'
 
-const names = [
+export const actionNames = [
   'sendMessage',
   'cancelQueued',
   'addToolApprovalResponse',
@@ -26,5 +26,5 @@ export function createActions<Tools extends ToolMap>(
     (name: keyof ChatActions<Tools>) =>
     (...given: unknown[]) =>
       withClient(({ actions }) => Reflect.apply(actions[name], undefined, given))
-  return Object.fromEntries(names.map((name) => [name, act(name)])) as ChatActions<Tools>
+  return Object.fromEntries(actionNames.map((name) => [name, act(name)])) as ChatActions<Tools>
 }

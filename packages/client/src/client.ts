@@ -9,6 +9,7 @@ import {
   type UIMessage,
   visibleRequests,
 } from '@countersign/core'
+import { actionNames } from './actions.js'
 import type {
   ApprovalResponse,
   CommandName,
@@ -255,19 +256,9 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   observe = (observer: Observer): (() => void) => this.#session.observe(called(observer))
 
   /** What a person can do, in one object that stays the same: bindings hand it out as it is. */
-  readonly actions: ChatActions<Tools> = {
-    sendMessage: this.sendMessage,
-    cancelQueued: this.cancelQueued,
-    addToolApprovalResponse: this.addToolApprovalResponse,
-    addToolResult: this.addToolResult,
-    respondToInterrupt: this.respondToInterrupt,
-    stop: this.stop,
-    retry: this.retry,
-    resume: this.resume,
-    regenerate: this.regenerate,
-    clear: this.clear,
-    setMessages: this.setMessages,
-  }
+  readonly actions: ChatActions<Tools> = unsafeCast(
+    Object.fromEntries(actionNames.map((name) => [name, this[name]])),
+  )
 
   /** What the person gives, as it is at this moment: it may be taken later, or by another tab. */
   async #give(name: 'answer' | 'giveResult' | 'respond', given: unknown): Promise<AnswerResult> {

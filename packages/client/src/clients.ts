@@ -1,4 +1,4 @@
-import { CountersignError, type ToolMap } from '@countersign/core'
+import { CountersignError, omitUndefined, type ToolMap } from '@countersign/core'
 import { ChatClient } from './client.js'
 import type { ChatClientOptions } from './options.js'
 
@@ -44,7 +44,9 @@ export function createChatClients<Tools extends ToolMap>(
     const unnamed = byThread.get('')
     const known = unnamed?.getSnapshot().threadId === threadId ? unnamed : byThread.get(threadId)
     if (known) return known
-    const client = new ChatClient<Tools>(complete(options))
+    const { connection } = options
+    if (!connection) throw new CountersignError('invalid-option', noConnection, { option: 'connection' })
+    const client = new ChatClient<Tools>({ ...options, connection })
     made.set(client, threadId)
     return client
   }
@@ -85,10 +87,8 @@ export function createChatClients<Tools extends ToolMap>(
 }
 
 /** What is given as `undefined` is not given. */
-function present<Options extends object>(options: Options): Partial<Options> {
-  const own: Partial<Options> = { ...options }
-  for (const name in own) if (own[name] === undefined) delete own[name]
-  return own
+function present<Tools extends ToolMap>(options: Given<Tools>): Given<Tools> {
+  return omitUndefined(options)
 }
 
 /** What differs, with `undefined` for what is given no longer; without what cannot change, and a chat never loses its connection. */
@@ -103,10 +103,5 @@ function changed<Options extends object>(before: Options, now: Options): Partial
   return changes
 }
 
-function complete<Tools extends ToolMap>(options: Given<Tools>): ChatClientOptions<Tools> {
-  const { connection } = options
-  if (connection) return { ...options, connection }
-  const message =
-    'This chat has no connection. Give one, `connection: fetchServerSentEvents("/api/chat")`; or give a `client`; or put a provider with options above it.'
-  throw new CountersignError('invalid-option', message, { option: 'connection' })
-}
+const noConnection =
+  'This chat has no connection. Give it a `connection` or a `client`, or put a provider with one of them above it.'
