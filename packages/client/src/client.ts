@@ -167,7 +167,10 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   /** Takes up what a reload interrupted: runs client tools that had not begun, and sends what was answered and not sent. */
   resume = (): Promise<void> => this.#command('resume', undefined)
 
-  /** Drops the last answer (or everything after the user message that `messageId` answers) and asks for it again. */
+  /**
+   * Drops the last answer and asks for it again. `messageId` is that of any message of an answer, and so also the id of its turn: then
+   * everything after the user message that it answers is dropped.
+   */
   regenerate = (from: { readonly messageId?: string } = {}): Promise<SendResult> =>
     this.#command('regenerate', record(from).messageId)
 
