@@ -6,15 +6,21 @@ import {
   type ChatSnapshot,
   createChatClients,
   type ToolMap,
+  type Turn,
+  turnsOf,
 } from '@countersign/client'
 import { useEffect, useInsertionEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { useClients } from './provider.js'
 
 type Settings<Tools extends ToolMap> = Partial<ChatClientOptions<Tools>>
 
-/** What `useChat` gives: the snapshot's fields, the actions (always the same functions), and the client itself. */
+/** What `useChat` gives: the snapshot's fields, its turns, the actions (always the same functions), and the client itself. */
 export type UseChat<Tools extends ToolMap = ToolMap> = ChatSnapshot<Tools> &
-  ChatActions<Tools> & { readonly client: ChatClient<Tools> }
+  ChatActions<Tools> & {
+    /** The conversation as it is shown: one turn per answer, the same object while nothing in it changes. */
+    readonly turns: readonly Turn<Tools>[]
+    readonly client: ChatClient<Tools>
+  }
 
 /** `{ client }` shares a client you made; options make one, or change those of the provider's client of that `threadId`. */
 export type UseChatOptions<Tools extends ToolMap = ToolMap> =
@@ -33,7 +39,17 @@ export function useChat<Tools extends ToolMap = ToolMap>(options?: UseChatOption
   // V8 copies an object that has all the names many times faster than it adds names to a copy; not one that `Object.assign` has made of
   // so many names, which it keeps as a dictionary.
   const whole = useMemo(() => ({ ...client.getSnapshot(), ...client.actions, client }), [client])
-  return useMemo(() => ({ ...whole, ...snapshot }), [whole, snapshot])
+  return useMemo(
+    () => ({
+      ...whole,
+      ...snapshot,
+      // Pages that do not read it pay nothing for it.
+      get turns() {
+        return turnsOf(snapshot.messages)
+      },
+    }),
+    [whole, snapshot],
+  )
 }
 
 /** The client itself, for those who subscribe on their own. */
@@ -69,7 +85,5 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
 }
 
 function isSame<Options extends object>(a: Options, b: Options): boolean {
-  const all = { ...a, ...b }
-  for (const name in all) if (!Object.is(a[name], b[name])) return false
-  return true
+  return (Object.keys({ ...a, ...b }) as (keyof Options)[]).every((name) => Object.is(a[name], b[name]))
 }
