@@ -26,7 +26,8 @@ export interface ChatClients<Tools extends ToolMap = ToolMap> {
 export function createChatClients<Tools extends ToolMap>(
   source: ChatClient<Tools> | Given<Tools>,
 ): ChatClients<Tools> {
-  let base: Given<Tools> = source instanceof ChatClient ? {} : present(source)
+  // What is given as `undefined` is not given.
+  let base: Given<Tools> = source instanceof ChatClient ? {} : omitUndefined(source)
   /** By the thread each was asked for; `''` is the chat of no thread. To ask a client for its own would give it a random one. */
   const byThread = new Map<string, ChatClient<Tools>>()
   /** What pages gave to each client, over what the provider gives to all it made. */
@@ -56,14 +57,14 @@ export function createChatClients<Tools extends ToolMap>(
       main,
       get(own) {
         if (own.threadId === undefined || own.threadId === main.getSnapshot().threadId) return main
-        const client = find({ ...base, ...present(own) })
+        const client = find({ ...base, ...omitUndefined(own) })
         byThread.set(own.threadId, client)
         return client
       },
-      switchTo: (next) => around(next instanceof ChatClient ? next : find(present(next))),
+      switchTo: (next) => around(next instanceof ChatClient ? next : find(omitUndefined(next))),
       setOptions(options) {
         const before = base
-        base = present(options)
+        base = omitUndefined(options)
         // Only now, so that a main client of a render that came to nothing is kept by nobody.
         const name = made.get(main) ?? main.getSnapshot().threadId
         if (name || made.has(main)) byThread.set(name, main)
@@ -76,7 +77,7 @@ export function createChatClients<Tools extends ToolMap>(
       follow(client, own, before) {
         const was = overrides.get(client) ?? {}
         const kept = Object.entries(was).filter(([name]) => !(name in before))
-        const now: Given<Tools> = { ...Object.fromEntries(kept), ...present(own) }
+        const now: Given<Tools> = { ...Object.fromEntries(kept), ...omitUndefined(own) }
         overrides.set(client, now)
         change(client, { ...base, ...was }, { ...base, ...now })
       },
@@ -84,11 +85,6 @@ export function createChatClients<Tools extends ToolMap>(
   }
 
   return around(source instanceof ChatClient ? source : find(base))
-}
-
-/** What is given as `undefined` is not given. */
-function present<Tools extends ToolMap>(options: Given<Tools>): Given<Tools> {
-  return omitUndefined(options)
 }
 
 /** What differs, with `undefined` for what is given no longer; without what cannot change, and a chat never loses its connection. */
