@@ -1,19 +1,5 @@
 import type { ToolMap } from '@countersign/core'
-import type { ChatActions, ChatClient } from './client.js'
-
-export const actionNames = [
-  'sendMessage',
-  'cancelQueued',
-  'addToolApprovalResponse',
-  'addToolResult',
-  'respondToInterrupt',
-  'stop',
-  'retry',
-  'resume',
-  'regenerate',
-  'clear',
-  'setMessages',
-] as const satisfies readonly (keyof ChatActions)[]
+import { actionNames, type ChatActions, type ChatClient } from './client.js'
 
 /**
  * The actions of whatever client it is when they are called, in one object that stays the same. For pages that are set up once: what

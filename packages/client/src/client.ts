@@ -9,7 +9,6 @@ import {
   type UIMessage,
   visibleRequests,
 } from '@countersign/core'
-import { actionNames } from './actions.js'
 import type {
   ApprovalResponse,
   CommandName,
@@ -47,20 +46,24 @@ export interface Inspection {
   readonly openRun: string | undefined
 }
 
+export const actionNames = [
+  'sendMessage',
+  'cancelQueued',
+  'addToolApprovalResponse',
+  'addToolResult',
+  'respondToInterrupt',
+  'stop',
+  'retry',
+  'resume',
+  'regenerate',
+  'clear',
+  'setMessages',
+] as const
+
 /** The methods of a {@link ChatClient} that a page calls. */
 export type ChatActions<Tools extends ToolMap = ToolMap> = Pick<
   ChatClient<Tools>,
-  | 'sendMessage'
-  | 'cancelQueued'
-  | 'addToolApprovalResponse'
-  | 'addToolResult'
-  | 'respondToInterrupt'
-  | 'stop'
-  | 'retry'
-  | 'resume'
-  | 'regenerate'
-  | 'clear'
-  | 'setMessages'
+  (typeof actionNames)[number]
 >
 
 /** The options that hold for a client's whole life. */

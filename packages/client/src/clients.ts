@@ -41,11 +41,10 @@ export function createChatClients<Tools extends ToolMap>(
   }
 
   function find(options: Given<Tools>): ChatClient<Tools> {
-    const { threadId = '' } = options
+    const { threadId = '', connection } = options
     const unnamed = byThread.get('')
     const known = unnamed?.getSnapshot().threadId === threadId ? unnamed : byThread.get(threadId)
     if (known) return known
-    const { connection } = options
     if (!connection) throw new CountersignError('invalid-option', noConnection, { option: 'connection' })
     const client = new ChatClient<Tools>({ ...options, connection })
     made.set(client, threadId)
@@ -76,8 +75,9 @@ export function createChatClients<Tools extends ToolMap>(
       },
       follow(client, own, before) {
         const was = overrides.get(client) ?? {}
-        const kept = Object.entries(was).filter(([name]) => !(name in before))
-        const now: Given<Tools> = { ...Object.fromEntries(kept), ...omitUndefined(own) }
+        const now = { ...was }
+        for (const name in before) delete now[name as keyof Given<Tools>]
+        Object.assign(now, omitUndefined(own))
         overrides.set(client, now)
         change(client, { ...base, ...was }, { ...base, ...now })
       },
@@ -92,12 +92,11 @@ function changed<Options extends object>(before: Options, now: Options): Partial
   const all: Options = { ...before, ...now }
   const changes: Partial<Options> = {}
   for (const name in all) {
-    const fixed = name === 'threadId' || name === 'initialMessages' || name === 'statePatch'
+    const fixed = ['threadId', 'initialMessages', 'statePatch'].includes(name)
     const lost = name === 'connection' && now[name] === undefined
     if (!fixed && !lost && !Object.is(before[name], now[name])) changes[name] = now[name]
   }
   return changes
 }
 
-const noConnection =
-  'This chat has no connection. Give it a `connection` or a `client`, or put a provider with one of them above it.'
+const noConnection = 'This chat has no connection: give `connection` or `client`, or put a provider above it.'

@@ -58,19 +58,21 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
 ): ChatClient<Tools> {
   const provided = useClients<Tools>()
   const { client: shared, ...own }: Settings<Tools> & { client?: ChatClient<Tools> | undefined } = options
-  const { threadId } = own
+  const key = { provided, shared, threadId: own.threadId }
   const find = (mine?: ChatClients<Tools>) => {
     const other = shared ? createChatClients<Tools>(shared) : provided
     const clients = other ?? mine?.switchTo(own) ?? createChatClients<Tools>(own)
-    return { provided, shared, threadId, clients, mine: other ? mine : clients, client: clients.get(own) }
+    return { key, clients, mine: other ? mine : clients, client: clients.get(own) }
   }
   // A client holds nothing until it is used, so one that is found in a render that comes to nothing needs no end.
-  const [found, refind] = useState(() => find())
-  const stale = found.provided !== provided || found.shared !== shared || found.threadId !== threadId
-  const current = stale ? find(found.mine) : found
-  if (stale) refind(current)
+  const [found, refind] = useState(find)
+  let current = found
+  if (!isSame(found.key, key)) {
+    current = find(found.mine)
+    refind(current)
+  }
   const { clients, client } = current
-  const last = useRef<{ client: ChatClient<Tools>; own: Settings<Tools> }>({ client, own: {} })
+  const last = useRef<{ client?: ChatClient<Tools>; own: Settings<Tools> }>({ own: {} })
   // Options are an object of their own in every render; what they hold seldom changes.
   const given = isSame(last.current.own, own) ? last.current.own : own
   // Before any other effect, so that whoever sends in one already sends with these options.
@@ -85,5 +87,7 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
 }
 
 function isSame<Options extends object>(a: Options, b: Options): boolean {
-  return (Object.keys({ ...a, ...b }) as (keyof Options)[]).every((name) => Object.is(a[name], b[name]))
+  const all = { ...a, ...b }
+  for (const name in all) if (!Object.is(a[name], b[name])) return false
+  return true
 }
