@@ -15,6 +15,7 @@ export const everyFramework: readonly RegExp[] = [
   /^S3\.100 /,
   /^an edit: what the person wrote/,
   /^a streaming answer grows in place/,
+  /^an answer before and after its approval is one turn/,
   /^S3\.98 keyboard alone/,
   /^S3\.99 arguments are text/,
 ]

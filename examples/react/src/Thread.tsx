@@ -1,16 +1,16 @@
-import { useChatSelector, useMessageIds } from '@countersign/react'
-import { Message } from './Message.js'
+import type { DemoTools } from '@countersign/example-page/tools'
+import { useChat, useChatSelector } from '@countersign/react'
 import { Question } from './Question.js'
+import { Turn } from './Turn.js'
 
-/** The conversation. It renders when messages come or go; each message renders by itself. */
+/** The conversation. A turn in which nothing changed is the same object, and does not render again. */
 export function Thread() {
-  const ids = useMessageIds()
-  const isLoading = useChatSelector((chat) => chat.isLoading)
+  const { turns, isLoading } = useChat<DemoTools>()
   return (
     // The announcer speaks for it: read out word by word, a streaming answer cannot be followed.
     <div className="thread" role="log" aria-label="Conversation" aria-live="off" aria-busy={isLoading}>
-      {ids.map((id) => (
-        <Message key={id} id={id} isLast={id === ids.at(-1)} />
+      {turns.map((turn) => (
+        <Turn key={turn.id} turn={turn} isLast={turn === turns.at(-1)} />
       ))}
       <Questions />
       <Thinking />

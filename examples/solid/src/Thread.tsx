@@ -1,20 +1,25 @@
-import { useChatSelector, useMessageIds } from '@countersign/solid'
-import { For, Show } from 'solid-js'
-import { Message } from './Message.js'
+import type { DemoTools } from '@countersign/example-page/tools'
+import { useChat } from '@countersign/solid'
+import { For, Index, Show } from 'solid-js'
 import { Question } from './Question.js'
+import { Turn } from './Turn.js'
 
-/** The conversation. The list changes when messages come or go; each message follows itself. */
+/** The conversation. Turns grow in place: a delta is another turn at the same index. */
 export function Thread() {
-  const ids = useMessageIds()
-  const status = useChatSelector((chat) => chat.status)
-  const questions = useChatSelector((chat) => chat.interrupts)
-  const isLoading = useChatSelector((chat) => chat.isLoading)
+  const chat = useChat<DemoTools>()
   return (
     // The announcer speaks for it: read out word by word, a streaming answer cannot be followed.
-    <div class="thread" role="log" aria-label="Conversation" aria-live="off" aria-busy={isLoading()}>
-      <For each={ids()}>{(id) => <Message id={id} isLast={id === ids().at(-1)} />}</For>
-      <For each={questions()}>{(question) => <Question question={question} />}</For>
-      <Show when={status() === 'submitted'}>
+    <div class="thread" role="log" aria-label="Conversation" aria-live="off" aria-busy={chat.isLoading}>
+      <Index each={chat.turns}>
+        {(turn, index) => (
+          // Another turn in the same place is drawn anew.
+          <Show when={turn().id} keyed>
+            <Turn turn={turn()} isLast={index === chat.turns.length - 1} />
+          </Show>
+        )}
+      </Index>
+      <For each={chat.interrupts}>{(question) => <Question question={question} />}</For>
+      <Show when={chat.status === 'submitted'}>
         <p class="thinking">
           <span class="visually-hidden">Waiting for the answer</span>
         </p>

@@ -1,19 +1,5 @@
 import type { ToolMap } from '@countersign/core'
-import type { ChatActions, ChatClient } from './client.js'
-
-const names = [
-  'sendMessage',
-  'cancelQueued',
-  'addToolApprovalResponse',
-  'addToolResult',
-  'respondToInterrupt',
-  'stop',
-  'retry',
-  'resume',
-  'regenerate',
-  'clear',
-  'setMessages',
-] as const satisfies readonly (keyof ChatActions)[]
+import { actionNames, type ChatActions, type ChatClient } from './client.js'
 
 /**
  * The actions of whatever client it is when they are called, in one object that stays the same. For pages that are set up once: what
@@ -26,5 +12,5 @@ export function createActions<Tools extends ToolMap>(
     (name: keyof ChatActions<Tools>) =>
     (...given: unknown[]) =>
       withClient(({ actions }) => Reflect.apply(actions[name], undefined, given))
-  return Object.fromEntries(names.map((name) => [name, act(name)])) as ChatActions<Tools>
+  return Object.fromEntries(actionNames.map((name) => [name, act(name)])) as ChatActions<Tools>
 }

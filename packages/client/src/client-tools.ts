@@ -1,4 +1,4 @@
-import { type AnyClientTool, CountersignError, type ToolOutput } from '@countersign/core'
+import { type AnyClientTool, CountersignError, isRecord, type ToolOutput } from '@countersign/core'
 import { copyJson } from './json.js'
 
 /** Runs one client tool. Whatever goes wrong is its result: a tool never breaks the chat. */
@@ -38,5 +38,5 @@ async function validate(schema: AnyClientTool['input'], value: unknown, problem:
 }
 
 function key(segment: unknown): string {
-  return String(typeof segment === 'object' && segment !== null && 'key' in segment ? segment.key : segment)
+  return String(isRecord(segment) ? segment.key : segment)
 }

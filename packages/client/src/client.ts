@@ -46,20 +46,24 @@ export interface Inspection {
   readonly openRun: string | undefined
 }
 
+export const actionNames = [
+  'sendMessage',
+  'cancelQueued',
+  'addToolApprovalResponse',
+  'addToolResult',
+  'respondToInterrupt',
+  'stop',
+  'retry',
+  'resume',
+  'regenerate',
+  'clear',
+  'setMessages',
+] as const
+
 /** The methods of a {@link ChatClient} that a page calls. */
 export type ChatActions<Tools extends ToolMap = ToolMap> = Pick<
   ChatClient<Tools>,
-  | 'sendMessage'
-  | 'cancelQueued'
-  | 'addToolApprovalResponse'
-  | 'addToolResult'
-  | 'respondToInterrupt'
-  | 'stop'
-  | 'retry'
-  | 'resume'
-  | 'regenerate'
-  | 'clear'
-  | 'setMessages'
+  (typeof actionNames)[number]
 >
 
 /** The options that hold for a client's whole life. */
@@ -166,7 +170,10 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   /** Takes up what a reload interrupted: runs client tools that had not begun, and sends what was answered and not sent. */
   resume = (): Promise<void> => this.#command('resume', undefined)
 
-  /** Drops the last answer (or everything after the user message that `messageId` answers) and asks for it again. */
+  /**
+   * Drops the last answer and asks for it again. `messageId` is that of any message of an answer, and so also the id of its turn: then
+   * everything after the user message that it answers is dropped.
+   */
   regenerate = (from: { readonly messageId?: string } = {}): Promise<SendResult> =>
     this.#command('regenerate', record(from).messageId)
 
@@ -255,19 +262,9 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   observe = (observer: Observer): (() => void) => this.#session.observe(called(observer))
 
   /** What a person can do, in one object that stays the same: bindings hand it out as it is. */
-  readonly actions: ChatActions<Tools> = {
-    sendMessage: this.sendMessage,
-    cancelQueued: this.cancelQueued,
-    addToolApprovalResponse: this.addToolApprovalResponse,
-    addToolResult: this.addToolResult,
-    respondToInterrupt: this.respondToInterrupt,
-    stop: this.stop,
-    retry: this.retry,
-    resume: this.resume,
-    regenerate: this.regenerate,
-    clear: this.clear,
-    setMessages: this.setMessages,
-  }
+  readonly actions: ChatActions<Tools> = unsafeCast(
+    Object.fromEntries(actionNames.map((name) => [name, this[name]])),
+  )
 
   /** What the person gives, as it is at this moment: it may be taken later, or by another tab. */
   async #give(name: 'answer' | 'giveResult' | 'respond', given: unknown): Promise<AnswerResult> {

@@ -1,4 +1,4 @@
-import { CountersignError, type ToolMap } from '@countersign/core'
+import { CountersignError, omitUndefined, type ToolMap } from '@countersign/core'
 import { ChatClient } from './client.js'
 import type { ChatClientOptions } from './options.js'
 
@@ -26,7 +26,8 @@ export interface ChatClients<Tools extends ToolMap = ToolMap> {
 export function createChatClients<Tools extends ToolMap>(
   source: ChatClient<Tools> | Given<Tools>,
 ): ChatClients<Tools> {
-  let base: Given<Tools> = source instanceof ChatClient ? {} : present(source)
+  // What is given as `undefined` is not given.
+  let base: Given<Tools> = source instanceof ChatClient ? {} : omitUndefined(source)
   /** By the thread each was asked for; `''` is the chat of no thread. To ask a client for its own would give it a random one. */
   const byThread = new Map<string, ChatClient<Tools>>()
   /** What pages gave to each client, over what the provider gives to all it made. */
@@ -40,11 +41,12 @@ export function createChatClients<Tools extends ToolMap>(
   }
 
   function find(options: Given<Tools>): ChatClient<Tools> {
-    const { threadId = '' } = options
+    const { threadId = '', connection } = options
     const unnamed = byThread.get('')
     const known = unnamed?.getSnapshot().threadId === threadId ? unnamed : byThread.get(threadId)
     if (known) return known
-    const client = new ChatClient<Tools>(complete(options))
+    if (!connection) throw new CountersignError('invalid-option', noConnection, { option: 'connection' })
+    const client = new ChatClient<Tools>({ ...options, connection })
     made.set(client, threadId)
     return client
   }
@@ -54,14 +56,14 @@ export function createChatClients<Tools extends ToolMap>(
       main,
       get(own) {
         if (own.threadId === undefined || own.threadId === main.getSnapshot().threadId) return main
-        const client = find({ ...base, ...present(own) })
+        const client = find({ ...base, ...omitUndefined(own) })
         byThread.set(own.threadId, client)
         return client
       },
-      switchTo: (next) => around(next instanceof ChatClient ? next : find(present(next))),
+      switchTo: (next) => around(next instanceof ChatClient ? next : find(omitUndefined(next))),
       setOptions(options) {
         const before = base
-        base = present(options)
+        base = omitUndefined(options)
         // Only now, so that a main client of a render that came to nothing is kept by nobody.
         const name = made.get(main) ?? main.getSnapshot().threadId
         if (name || made.has(main)) byThread.set(name, main)
@@ -73,8 +75,9 @@ export function createChatClients<Tools extends ToolMap>(
       },
       follow(client, own, before) {
         const was = overrides.get(client) ?? {}
-        const kept = Object.entries(was).filter(([name]) => !(name in before))
-        const now: Given<Tools> = { ...Object.fromEntries(kept), ...present(own) }
+        const now = { ...was }
+        for (const name in before) delete now[name as keyof Given<Tools>]
+        Object.assign(now, omitUndefined(own))
         overrides.set(client, now)
         change(client, { ...base, ...was }, { ...base, ...now })
       },
@@ -84,29 +87,16 @@ export function createChatClients<Tools extends ToolMap>(
   return around(source instanceof ChatClient ? source : find(base))
 }
 
-/** What is given as `undefined` is not given. */
-function present<Options extends object>(options: Options): Partial<Options> {
-  const own: Partial<Options> = { ...options }
-  for (const name in own) if (own[name] === undefined) delete own[name]
-  return own
-}
-
 /** What differs, with `undefined` for what is given no longer; without what cannot change, and a chat never loses its connection. */
 function changed<Options extends object>(before: Options, now: Options): Partial<Options> {
   const all: Options = { ...before, ...now }
   const changes: Partial<Options> = {}
   for (const name in all) {
-    const fixed = name === 'threadId' || name === 'initialMessages' || name === 'statePatch'
+    const fixed = ['threadId', 'initialMessages', 'statePatch'].includes(name)
     const lost = name === 'connection' && now[name] === undefined
     if (!fixed && !lost && !Object.is(before[name], now[name])) changes[name] = now[name]
   }
   return changes
 }
 
-function complete<Tools extends ToolMap>(options: Given<Tools>): ChatClientOptions<Tools> {
-  const { connection } = options
-  if (connection) return { ...options, connection }
-  const message =
-    'This chat has no connection. Give one, `connection: fetchServerSentEvents("/api/chat")`; or give a `client`; or put a provider with options above it.'
-  throw new CountersignError('invalid-option', message, { option: 'connection' })
-}
+const noConnection = 'This chat has no connection: give `connection` or `client`, or put a provider above it.'

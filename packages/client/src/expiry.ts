@@ -60,6 +60,6 @@ export function createExpiry(
 
 /** AG-UI leaves the form of `expiresAt` open: what is no date never expires. */
 export function expiryOf({ expiresAt }: { readonly expiresAt?: string }): number {
-  const at = expiresAt === undefined ? Number.NaN : Date.parse(expiresAt)
+  const at = Date.parse(String(expiresAt))
   return Number.isNaN(at) ? Number.POSITIVE_INFINITY : at
 }

@@ -2,6 +2,7 @@ import {
   type AnyClientTool,
   type ChatState,
   type JsonSchema,
+  omitUndefined,
   PROTOCOL_VERSION,
   type RunAgentInput,
   readMessages,
@@ -25,24 +26,24 @@ export function createRequest(
 ): RunAgentInput {
   const { threadId, runId, tools = [], forwardedProps, warn } = options
   const resume = resumeEntries(state, options.again, runId)
-  return {
+  return omitUndefined({
     threadId,
     runId,
     protocolVersion: PROTOCOL_VERSION,
-    ...(state.shared !== undefined && { state: state.shared }),
+    state: state.shared,
     // AG-UI 1.0: a client keeps activities to itself.
     messages: toAGUIMessages(readMessages(state)).filter(({ role }) => role !== 'activity'),
     tools: tools.map((tool) => describeTool(tool, warn)),
     context: [],
-    ...(forwardedProps !== undefined && { forwardedProps }),
-    ...(resume.length > 0 && { resume }),
-  }
+    forwardedProps,
+    resume: resume.length > 0 ? resume : undefined,
+  })
 }
 
 function describeTool(tool: AnyClientTool, warn: (message: string) => void): Tool {
   const { name, description, metadata } = tool
   const parameters = tool.parameters ?? jsonSchemaOf(tool, warn)
-  return { name, description, ...(parameters && { parameters }), ...(metadata && { metadata }) }
+  return omitUndefined({ name, description, parameters, metadata })
 }
 
 /** What each schema says of itself, asked once: a library makes it anew each time. */

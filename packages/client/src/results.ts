@@ -34,24 +34,15 @@ export type Answered = CallDraft | InterruptDraft
 /** What is known of an answer once the request that carried it has ended; of one that was ended here, if the server has it. */
 export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
   if (answered.kind === 'interrupt') {
-    if (answered.problem !== undefined)
-      return { status: 'refused', code: 'approval-malformed', reason: answered.problem }
+    const { problem: reason } = answered
+    if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
   } else {
     const { approval, error } = answered
-    if (error && leavesOpen(error.code)) return { status: 'refused', code: error.code, reason: error.message }
-    if (approval?.problem === 'approval-expired') return { status: 'expired' }
-    if (approval?.problem)
-      return { status: 'refused', code: approval.problem, ...(error && { reason: error.message }) }
+    const code = error && leavesOpen(error.code) ? error.code : approval?.problem
+    if (code === 'approval-expired') return { status: 'expired' }
+    if (code) return { status: 'refused', code, ...(error && { reason: error.message }) }
   }
-  switch (end.type) {
-    case 'success':
-    case 'aborted':
-      return { status: 'sent' }
-    case 'failed':
-      return { status: 'failed', error: end.error }
-    default:
-      return end satisfies never
-  }
+  return end.type === 'failed' ? { status: 'failed', error: end.error } : { status: 'sent' }
 }
 
 /** Those who gave an answer and want to know what became of it. */

@@ -29,7 +29,7 @@ test('events of a stream become messages, one by one, without a client', () => {
   expect(processor.getSnapshot().messages.map(({ parts }) => parts)).toEqual([
     [{ type: 'text', text: 'Hello' }],
   ])
-  expect([seen[0], seen.at(-1)]).toEqual(['streaming', 'ready'])
+  expect([seen[0], seen.at(-1)]).toEqual(['submitted', 'ready'])
 })
 
 test('a whole stream is taken in the pieces in which it comes, several runs after one another', async () => {

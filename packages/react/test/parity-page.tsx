@@ -44,6 +44,7 @@ function Page({ use, probe, first }: { use: PageUse; probe: Probe; first: boolea
     <main data-status={chat.status} data-loading={chat.isLoading}>
       <span data-count>{count}</span>
       <Messages client={client} renders={probe.renders} />
+      <Turns turns={chat.turns} />
       <Approvals client={client} />
       <Composer chat={chat} />
       <p data-error-message>{chat.error?.message}</p>
@@ -76,6 +77,14 @@ const Message = memo(({ id, client, renders }: MessagesProps & { id: string }) =
     </article>
   )
 })
+
+const Turns = memo(({ turns }: Pick<UseChat, 'turns'>) => (
+  <ol data-turns>
+    {turns.map(({ id, parts }) => (
+      <li key={id}>{parts.map((part) => (part.type === 'tool-call' ? part.state : part.type)).join(' ')}</li>
+    ))}
+  </ol>
+))
 
 function keyOf(part: MessagePart, at: number): string {
   return part.type === 'tool-call' ? part.id : `${part.type} ${at}`

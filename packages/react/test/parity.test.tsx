@@ -27,6 +27,10 @@ async function mounted(
   }
   const root = open(show(use))
   await turn()
+  const chat = () => {
+    if (!probe.chat) throw new Error('The page has not rendered.')
+    return probe.chat
+  }
   return {
     container,
     async update(next) {
@@ -39,10 +43,8 @@ async function mounted(
       await turn()
     },
     renders: () => probe.renders,
-    chat() {
-      if (!probe.chat) throw new Error('The page has not rendered.')
-      return probe.chat
-    },
+    chat,
+    turns: () => chat().turns,
   }
 }
 

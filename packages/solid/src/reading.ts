@@ -3,7 +3,9 @@ import {
   createEffect,
   createMemo,
   createSignal,
+  getOwner,
   onCleanup,
+  runWithOwner,
   sharedConfig,
   untrack,
 } from 'solid-js'
@@ -36,4 +38,19 @@ export function createReading<T>(
     return value
   })
   return () => reading()()
+}
+
+/** The fields of what `read` gives, each a getter that tells only of its own changes. One that nobody reads costs nothing. */
+export function createFields<T extends object>(read: Accessor<T>): T {
+  const owner = getOwner()
+  const names = Object.keys(untrack(read)) as (keyof T)[]
+  const getters = names.map((name) => {
+    let field: Accessor<T[typeof name]> | undefined
+    const get = () => {
+      field ??= runWithOwner(owner, () => createMemo(() => read()[name]))
+      return field?.()
+    }
+    return [name, { enumerable: true, get }]
+  })
+  return Object.defineProperties({} as T, Object.fromEntries(getters))
 }

@@ -7,30 +7,34 @@ import {
   createActions,
   createChatClients,
   type ToolMap,
+  type Turn,
+  turnsOf,
 } from '@countersign/client'
 import {
   type Accessor,
   createEffect,
   createMemo,
   createRenderEffect,
-  getOwner,
   mergeProps,
   on,
   onCleanup,
-  runWithOwner,
   untrack,
 } from 'solid-js'
 import { useClients } from './provider.js'
-import { access, createReading, type MaybeAccessor } from './reading.js'
+import { access, createFields, createReading, type MaybeAccessor } from './reading.js'
 
 type Settings<Tools extends ToolMap> = Partial<ChatClientOptions<Tools>>
 
 /**
- * What `useChat` gives, always the same object: the snapshot's fields and the client, reactive like props (each tells only of its own
+ * What `useChat` gives, always the same object: the snapshot's fields, its turns and the client, reactive like props (each tells only of its own
  * changes; do not destructure them), and the actions, always the same functions, which act on the client of the moment.
  */
 export type UseChat<Tools extends ToolMap = ToolMap> = ChatSnapshot<Tools> &
-  ChatActions<Tools> & { readonly client: ChatClient<Tools> }
+  ChatActions<Tools> & {
+    /** The conversation as it is shown: one turn per answer, the same object while nothing in it changes. */
+    readonly turns: readonly Turn<Tools>[]
+    readonly client: ChatClient<Tools>
+  }
 
 /** `{ client }` shares a client you made; options make one, or change those of the provider's client of that `threadId`. */
 export type UseChatOptions<Tools extends ToolMap = ToolMap> =
@@ -47,10 +51,14 @@ export function useChat<Tools extends ToolMap = ToolMap>(
   options?: MaybeAccessor<UseChatOptions<Tools>>,
 ): UseChat<Tools> {
   const client = useChatClient(options)
+  const fields = createFields(createSnapshot(client))
   return mergeProps(
-    createFields(createSnapshot(client)),
+    fields,
     createActions<Tools>((use) => untrack(() => use(client()))),
     {
+      get turns() {
+        return turnsOf(fields.messages)
+      },
       get client() {
         return client()
       },
@@ -106,19 +114,4 @@ export function createSnapshot<Tools extends ToolMap>(
     (changed) => client().subscribe(changed),
     (inTheBeginning) => (inTheBeginning ? client().getServerSnapshot() : client().getSnapshot()),
   )
-}
-
-/** The fields of what `read` gives, each a getter that tells only of its own changes. One that nobody reads costs nothing. */
-function createFields<T extends object>(read: Accessor<T>): T {
-  const owner = getOwner()
-  const names = Object.keys(untrack(read)) as (keyof T)[]
-  const getters = names.map((name) => {
-    let field: Accessor<T[typeof name]> | undefined
-    const get = () => {
-      field ??= runWithOwner(owner, () => createMemo(() => read()[name]))
-      return field?.()
-    }
-    return [name, { enumerable: true, get }]
-  })
-  return Object.defineProperties({} as T, Object.fromEntries(getters))
 }

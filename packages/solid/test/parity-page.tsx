@@ -56,6 +56,17 @@ function Page(props: { use: PageUse; probe: Probe; first: boolean }) {
     <main data-status={chat.status} data-loading={String(chat.isLoading)}>
       <span data-count>{count()}</span>
       <For each={ids()}>{(id) => <Message id={id} client={chat.client} renders={props.probe.renders} />}</For>
+      <ol data-turns>
+        <Index each={chat.turns}>
+          {(turn) => (
+            <li>
+              {turn()
+                .parts.map((part) => (part.type === 'tool-call' ? part.state : part.type))
+                .join(' ')}
+            </li>
+          )}
+        </Index>
+      </ol>
       <Approvals client={chat.client} />
       <Composer chat={chat} />
       <p data-error-message>{chat.error?.message}</p>

@@ -22,6 +22,10 @@ async function mounted(
   const [use, setUse] = createSignal(first)
   const close = open(() => <Pages use={use()} probe={probe} pages={pages} />)
   await turn()
+  const chat = () => {
+    if (!probe.chat) throw new Error('The page has not rendered.')
+    return probe.chat
+  }
   return {
     container,
     async update(next) {
@@ -34,10 +38,8 @@ async function mounted(
       await turn()
     },
     renders: () => probe.renders,
-    chat() {
-      if (!probe.chat) throw new Error('The page has not rendered.')
-      return probe.chat
-    },
+    chat,
+    turns: () => chat().turns,
   }
 }
 

@@ -4,16 +4,22 @@ import {
   type ChatSnapshot,
   createActions,
   type ToolMap,
+  type Turn,
+  turnsOf,
 } from '@countersign/client'
 import { untrack } from 'svelte'
 import { keepFor, observe } from './reading.js'
 
 /**
- * The snapshot's fields, the actions, and the client itself. An effect that reads a field runs again when that field is another, and not
- * for the others. Taken out of the object a field is a plain value; the actions are always the same functions and may be taken out.
+ * The snapshot's fields, its turns, the actions, and the client itself. An effect that reads a field runs again when that field is
+ * another, and not for the others. Taken out of the object a field is a plain value; the actions are always the same functions and may be taken out.
  */
 export type UseChat<Tools extends ToolMap = ToolMap> = ChatSnapshot<Tools> &
-  ChatActions<Tools> & { readonly client: ChatClient<Tools> }
+  ChatActions<Tools> & {
+    /** The conversation as it is shown: one turn per answer, the same object while nothing in it changes. */
+    readonly turns: readonly Turn<Tools>[]
+    readonly client: ChatClient<Tools>
+  }
 
 /** The chat over a client that may be another one each time. `follow` gives it too, with its options brought up to date. */
 export function createView<Tools extends ToolMap>(
@@ -26,5 +32,13 @@ export function createView<Tools extends ToolMap>(
     const open = (client: ChatClient<Tools>) => observe(client, () => client.getSnapshot()[name])
     Object.defineProperty(chat, name, { enumerable: true, get: keepFor(getClient, open) })
   }
-  return Object.defineProperty(chat, 'client', { enumerable: true, get: getClient }) as UseChat<Tools>
+  return Object.defineProperties(chat, {
+    turns: {
+      enumerable: true,
+      get(this: ChatSnapshot<Tools>) {
+        return turnsOf(this.messages)
+      },
+    },
+    client: { enumerable: true, get: getClient },
+  }) as UseChat<Tools>
 }

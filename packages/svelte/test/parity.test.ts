@@ -20,6 +20,11 @@ function mounted(
   const use = box(first)
   const probe = new Probe()
   const page = start({ target, props: { use, probe, pages } })
+  const chat = () => {
+    const [first] = probe.chats
+    if (!first) throw new Error('The page has not been set up.')
+    return first
+  }
   return {
     container: target,
     async update(next) {
@@ -31,11 +36,8 @@ function mounted(
       target.remove()
     },
     renders: () => probe.renders,
-    chat() {
-      const [chat] = probe.chats
-      if (!chat) throw new Error('The page has not been set up.')
-      return chat
-    },
+    chat,
+    turns: () => chat().turns,
   }
 }
 

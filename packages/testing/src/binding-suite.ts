@@ -6,6 +6,7 @@ import { mounting } from './binding-suite/mounting.js'
 import { running } from './binding-suite/running.js'
 import { serving } from './binding-suite/serving.js'
 import { sharing } from './binding-suite/sharing.js'
+import { turning } from './binding-suite/turning.js'
 import { updating } from './binding-suite/updating.js'
 
 export type {
@@ -43,6 +44,7 @@ export function describeBinding(name: string, harness: BindingHarness, runner: B
 
   running(spec, expect)
   answering(spec, expect)
+  turning(spec, expect)
   sharing(spec, expect)
   following(spec, expect)
   mounting(spec, expect)

@@ -7,15 +7,21 @@ import {
   createActions,
   createChatClients,
   type ToolMap,
+  type Turn,
+  turnsOf,
 } from '@countersign/client'
 import { type ComputedRef, computed, type MaybeRefOrGetter } from 'vue'
 import { type Given, given, mapped } from './given.js'
 import { useClients } from './provider.js'
 import { untracked, useReading, whileShown } from './reading.js'
 
-/** What `useChat` gives: a ref for each of the snapshot's fields, the actions (always the same functions), and a ref of the client. */
+/** What `useChat` gives: a ref for each of the snapshot's fields, of its turns and of the client, and the actions (always the same functions). */
 export type UseChat<Tools extends ToolMap = ToolMap> = Refs<ChatSnapshot<Tools>> &
-  ChatActions<Tools> & { readonly client: ComputedRef<ChatClient<Tools>> }
+  ChatActions<Tools> & {
+    /** The conversation as it is shown: one turn per answer, the same object while nothing in it changes. */
+    readonly turns: ComputedRef<readonly Turn<Tools>[]>
+    readonly client: ComputedRef<ChatClient<Tools>>
+  }
 
 type Refs<Fields> = { readonly [Name in keyof Fields]: ComputedRef<Fields[Name]> }
 
@@ -38,7 +44,8 @@ export function useChat<Tools extends ToolMap = ToolMap>(
   const fields = mapped(snapshot.value, (name) => computed(() => snapshot.value[name]))
   // Functions that outlive a client: they act on the one of the moment, also where a setup has taken them out of here.
   const actions = createActions<Tools>((use) => untracked(() => use(client.value)))
-  return { ...(fields as Refs<ChatSnapshot<Tools>>), ...actions, client }
+  const turns = computed(() => turnsOf(snapshot.value.messages))
+  return { ...(fields as Refs<ChatSnapshot<Tools>>), turns, ...actions, client }
 }
 
 /** The client itself, for those who subscribe on their own. */

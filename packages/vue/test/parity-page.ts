@@ -22,7 +22,7 @@ export const ParityPage = defineComponent({
   setup(props) {
     const chat = useChat(() => props.use)
     props.toldChat(chat)
-    const { client, status, isLoading, error, queue } = chat
+    const { client, turns, status, isLoading, error, queue } = chat
     const within = () => ({ client: client.value })
     const ids = useMessageIds(within)
     const pending = usePendingApprovals(within)
@@ -32,6 +32,17 @@ export const ParityPage = defineComponent({
         h('span', { 'data-count': '' }, String(count.value)),
         ids.value.map((id) =>
           h(Message, { key: id, id, client: client.value, toldRender: props.toldRender }),
+        ),
+        h(
+          'ol',
+          { 'data-turns': '' },
+          turns.value.map(({ id, parts }) =>
+            h(
+              'li',
+              { key: id },
+              parts.map((part) => (part.type === 'tool-call' ? part.state : part.type)).join(' '),
+            ),
+          ),
         ),
         pending.value.map((call) =>
           h(Approval, { key: call.id, call, answer: chat.addToolApprovalResponse }),

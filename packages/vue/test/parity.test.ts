@@ -41,6 +41,11 @@ function start(container: HTMLElement, given: PageUse, create: typeof createApp,
   const { renders, chats, root } = application(use, pages)
   const app: App = create(root)
   app.mount(container)
+  const chat = () => {
+    const [first] = chats
+    if (!first) throw new Error('The page has not been rendered.')
+    return first
+  }
   return {
     container,
     async update(next) {
@@ -52,11 +57,8 @@ function start(container: HTMLElement, given: PageUse, create: typeof createApp,
       container.remove()
     },
     renders: () => renders,
-    chat() {
-      const [chat] = chats
-      if (!chat) throw new Error('The page has not been rendered.')
-      return chat
-    },
+    chat,
+    turns: () => chat().turns.value,
   }
 }
 

@@ -42,6 +42,28 @@ export function conversing({ spec, open }: Bench): void {
     expect(demo.complaints).toEqual([])
   })
 
+  spec(
+    'an answer before and after its approval is one turn, with one button to ask for all of it again',
+    async () => {
+      const { page, send, request, settled, requests, ...demo } = await open()
+      await send('delete notes.txt')
+      await approve(request('notes.txt'))
+      await settled()
+      const turns = page.getByRole('log').getByRole('article')
+      expect(await turns.evaluateAll((all) => all.map((turn) => turn.dataset.role))).toEqual([
+        'user',
+        'assistant',
+      ])
+      expect(await turns.last().locator('.tool, .prose').count()).toBeGreaterThan(1)
+      await demo.screenshot('turn')
+      await page.getByRole('button', { name: 'Answer again' }).click()
+      await request('notes.txt').waitFor()
+      await settled()
+      expect([await turns.count(), requests()]).toEqual([2, 3])
+      expect(demo.complaints).toEqual([])
+    },
+  )
+
   spec('stop ends the answer at once and the chat goes on', async () => {
     const { page, send, answers, settled, wire, ...demo } = await open()
     wire.holdAfter('TEXT_MESSAGE_CONTENT', 5)

@@ -1,6 +1,7 @@
 import {
   type ByteSource,
   CountersignError,
+  omitUndefined,
   type RunAgentInput,
   readJsonLines,
   readServerSentEvents,
@@ -46,8 +47,7 @@ export function fetchServerSentEvents(url: string | URL, options: ServerSentEven
     ...connection,
     async *rejoin({ lastEventId, ...run }, connect) {
       const rest = `${url}${String(url).includes('?') ? '&' : '?'}${new URLSearchParams(run)}`
-      const position = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
-      const headers = { ...connect.headers, accept: eventStream, ...position }
+      const headers = omitUndefined({ ...connect.headers, accept: eventStream, 'last-event-id': lastEventId })
       const response = await fetchResponse(rest, options, { method: 'GET', headers, signal: connect.signal })
       if (response.status !== 204)
         yield* readEvents(responseBody(url, response, eventStream), options, connect)
@@ -126,7 +126,7 @@ export function responseBody(url: string | URL, response: Response, accept: stri
   checkType(url, response, accept)
   const { body } = response
   if (!body) {
-    const message = `"${url}" answered without a body, or this \`fetch\` cannot stream one: in React Native give that of expo/fetch as the option \`fetch\`.`
+    const message = `"${url}" answered without a body that streams: in React Native give expo/fetch as the option \`fetch\`.`
     throw new CountersignError('empty-response', message)
   }
   return body

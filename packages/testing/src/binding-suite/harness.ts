@@ -1,4 +1,4 @@
-import type { ChatActions, ChatClient, ChatClientOptions } from '@countersign/client'
+import type { ChatActions, ChatClient, ChatClientOptions, Turn } from '@countersign/client'
 
 /** Options of a chat as a page or a provider gives them. */
 export type PageOptions = Partial<ChatClientOptions>
@@ -36,6 +36,9 @@ export interface PageSettings {
  *       <p data-error></p>                                               `error.message`, empty without one
  *     </section>
  *   </article>
+ *   <ol data-turns>
+ *     <li>complete text</li>                                             one for each of useChat's turns: the types of its parts, or states of calls
+ *   </ol>
  *   <form data-approval="a1">                                            one for each part of usePendingApprovals()
  *     <input name="reason"> <input name="edit">                          sent as `reason`, and parsed as `input`, where not empty
  *     <button type="button" name="approve"> <button type="button" name="deny">
@@ -78,4 +81,6 @@ export interface MountedPage {
   renders(): ReadonlyMap<string, number>
   /** What `useChat` of the first page returned last. */
   chat(): ChatActions
+  /** The turns that it gives now. */
+  turns(): readonly Turn[]
 }

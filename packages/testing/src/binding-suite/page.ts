@@ -22,6 +22,8 @@ export interface Page {
   count(): number
   /** The texts of all messages. */
   texts(): readonly string[]
+  /** What is shown of each turn: the types of its parts, or the states of its calls. */
+  turns(): readonly string[]
   /** What is shown of a call. Fails where it is shown not once. */
   call(id: string): ShownCall
   /** The ids of the approvals that may be answered. */
@@ -58,6 +60,7 @@ export function readPage(mounted: MountedPage, place = 0): Page {
     error: () => texts('[data-error-message]').join(''),
     count: () => Number(one('[data-count]').textContent),
     texts: () => texts('[data-message] [data-text]'),
+    turns: () => texts('[data-turns] li'),
     call: (id) => readCall(one(`[data-call="${id}"]`)),
     approvals: () => all('form[data-approval]').map((form) => attribute(form, 'data-approval')),
     offers: (id, button) => one(formOf(id)).querySelector(`button[name="${button}"]`) !== null,

@@ -1,27 +1,32 @@
-import type { MessagePart, UIMessage } from '@countersign/core'
+import type { Turn as ShownTurn } from '@countersign/client'
+import type { MessagePart } from '@countersign/core'
 import type { DemoTools } from '@countersign/example-page/tools'
 import { mayAnswerAgain } from '@countersign/example-page/unsent'
-import { useChatClient, useChatSelector, useMessage } from '@countersign/react'
+import { useChatClient, useChatSelector } from '@countersign/react'
 import { memo } from 'react'
 import { Prose } from './Prose.js'
 import { ToolCard } from './ToolCard.js'
 
-/** One message, subscribed by itself: while an answer streams, no other message renders. */
-export const Message = memo(function Message({ id, isLast }: { id: string; isLast: boolean }) {
-  const message = useMessage<DemoTools>(id)
-  if (!message) return null
+interface TurnProps {
+  turn: ShownTurn<DemoTools>
+  isLast: boolean
+}
+
+/** What the person said, or an answer with all of its steps. While an answer streams, no other turn renders. */
+export const Turn = memo(function Turn({ turn, isLast }: TurnProps) {
   return (
-    <article className="message" data-role={message.role}>
-      <h2 className="visually-hidden">{message.role === 'user' ? 'You' : 'Assistant'}</h2>
-      {message.parts.map((part, index) => (
-        <Part key={part.type === 'tool-call' ? part.id : index} part={part} role={message.role} />
+    <article className="turn" data-role={turn.role}>
+      <h2 className="visually-hidden">{turn.role === 'user' ? 'You' : 'Assistant'}</h2>
+      {turn.parts.map((part, index) => (
+        // With its place: a server may use an id twice, a key must not come twice.
+        <Part key={part.type === 'tool-call' ? `${index} ${part.id}` : index} part={part} role={turn.role} />
       ))}
-      {isLast && message.role === 'assistant' && <MessageActions message={message} />}
+      {isLast && turn.role === 'assistant' && <TurnActions turn={turn} />}
     </article>
   )
 })
 
-function Part({ part, role }: { part: MessagePart<DemoTools>; role: UIMessage['role'] }) {
+function Part({ part, role }: { part: MessagePart<DemoTools>; role: ShownTurn['role'] }) {
   switch (part.type) {
     case 'text':
       return role === 'user' ? <p className="user-text">{part.text}</p> : <Prose text={part.text} />
@@ -48,14 +53,14 @@ function Part({ part, role }: { part: MessagePart<DemoTools>; role: UIMessage['r
   }
 }
 
-function MessageActions({ message }: { message: UIMessage<DemoTools> }) {
+function TurnActions({ turn }: { turn: ShownTurn<DemoTools> }) {
   const { regenerate } = useChatClient()
   const isFree = useChatSelector(mayAnswerAgain)
-  const hasText = message.parts.some((part) => part.type === 'text')
+  const hasText = turn.parts.some((part) => part.type === 'text')
   if (!isFree || !hasText) return null
   return (
-    <p className="message-actions">
-      <button type="button" className="button link" onClick={() => void regenerate()}>
+    <p className="turn-actions">
+      <button type="button" className="button link" onClick={() => void regenerate({ messageId: turn.id })}>
         Answer again
       </button>
     </p>

@@ -1,32 +1,27 @@
-import type { MessagePart, UIMessage } from '@countersign/core'
+import type { Turn as ShownTurn } from '@countersign/client'
+import type { MessagePart } from '@countersign/core'
 import type { DemoTools } from '@countersign/example-page/tools'
-import { useMessage } from '@countersign/solid'
 import { Index, Match, Show, Switch } from 'solid-js'
-import { MessageActions } from './MessageActions.js'
 import { Prose } from './Prose.js'
 import { ToolCard } from './ToolCard.js'
+import { TurnActions } from './TurnActions.js'
 
-/** One message, followed by itself: while an answer streams, no other message is looked at. */
-export function Message(props: { id: string; isLast: boolean }) {
-  const message = useMessage<DemoTools>(() => props.id)
+/** What the person said, or an answer with all of its steps. While an answer streams, no other turn is looked at. */
+export function Turn(props: { turn: ShownTurn<DemoTools>; isLast: boolean }) {
   return (
-    <Show when={message()}>
-      {(shown) => (
-        <article class="message" data-role={shown().role}>
-          <h2 class="visually-hidden">{shown().role === 'user' ? 'You' : 'Assistant'}</h2>
-          {/* Parts grow in place: a delta is another part at the same index. */}
-          <Index each={shown().parts}>{(part) => <Part part={part()} role={shown().role} />}</Index>
-          <Show when={props.isLast && shown().role === 'assistant'}>
-            <MessageActions message={shown()} />
-          </Show>
-        </article>
-      )}
-    </Show>
+    <article class="turn" data-role={props.turn.role}>
+      <h2 class="visually-hidden">{props.turn.role === 'user' ? 'You' : 'Assistant'}</h2>
+      {/* Parts grow in place: a delta is another part at the same index. */}
+      <Index each={props.turn.parts}>{(part) => <Part part={part()} role={props.turn.role} />}</Index>
+      <Show when={props.isLast && props.turn.role === 'assistant'}>
+        <TurnActions turn={props.turn} />
+      </Show>
+    </article>
   )
 }
 
 /** A tool's result is shown in the card of its call. */
-function Part(props: { part: MessagePart<DemoTools>; role: UIMessage['role'] }) {
+function Part(props: { part: MessagePart<DemoTools>; role: ShownTurn['role'] }) {
   return (
     <Switch>
       <Match when={props.part.type === 'text' && props.part}>
