@@ -137,10 +137,11 @@ function ofPeers(): Asked[] {
 const token = (index: number): Value => ({
   countersign: {
     token: `cs1.aaaaaaaa.${Buffer.from(`{"ap":"a${index}"}`).toString('base64url')}.${'A'.repeat(43)}`,
+    sentIn: `run-${index}`,
   },
 })
 const approval = (index: number, more: Value = {}): Value => ({
-  countersign: { approval: { id: `a${index}`, approved: true }, ...more },
+  countersign: { approval: { id: `a${index}`, approved: true, sentIn: `run-${index}` }, ...more },
 })
 
 const combined: readonly Asked[] = [

@@ -120,7 +120,7 @@ function comparable(messages: readonly UIMessage[]): readonly UIMessage[] {
         .sort((one, other) => one.toolCallId.localeCompare(other.toolCallId)),
     ].map((part) => {
       if (part.type !== 'tool-call' || part.approval === undefined) return part
-      const { token, ...approval } = part.approval
+      const { token, sentIn, ...approval } = part.approval
       const { metadata, ...rest } = part
       return { ...rest, approval: { ...approval, id: `of ${part.id}` } }
     }),

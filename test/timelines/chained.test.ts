@@ -103,7 +103,7 @@ describe.each(named)('%s', (_, wire) => {
         interruptId: 'a1',
         status: 'resolved',
         payload: { approved: true },
-        metadata: { countersign: { token: 'token-a1' } },
+        metadata: { countersign: { token: 'token-a1', sentIn: server.requests[1]?.runId } },
       },
     ])
   })
