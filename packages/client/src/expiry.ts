@@ -1,4 +1,4 @@
-import type { StreamProcessor } from '@countersign/core'
+import type { ChatStore } from '@countersign/core'
 
 /** The longest delay a timer takes. */
 const longest = 2 ** 31 - 1
@@ -11,7 +11,7 @@ const soon = 50
  * `look` is to be called when the watch begins and `changed` after every change; `stop` leaves no timer behind.
  */
 export function createExpiry(
-  { state }: StreamProcessor,
+  { state }: ChatStore,
   now: () => number,
   close: (ids: readonly string[]) => void,
 ) {

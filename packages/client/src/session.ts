@@ -1,12 +1,12 @@
 import {
   type AGUIEvent,
   type ChatState,
+  ChatStore,
   CountersignError,
   type Effect,
   isRecord,
   type LocalEvent,
   type MoreSteps,
-  StreamProcessor,
   type ToolMap,
 } from '@countersign/core'
 import { headersByName } from './connections/fetch.js'
@@ -19,7 +19,7 @@ import { scheduleBy } from './schedule.js'
  * that changes the state goes through `dispatch`.
  */
 export class Session<Tools extends ToolMap> {
-  readonly store: StreamProcessor
+  readonly store: ChatStore
   readonly state: ChatState
   options: ChatClientOptions<Tools>
   #threadId: string
@@ -30,7 +30,7 @@ export class Session<Tools extends ToolMap> {
     this.options = kept
     this.#threadId = options.threadId ?? ''
     const threadIdOf = () => this.#threadId
-    this.store = new StreamProcessor({
+    this.store = new ChatStore({
       get threadId() {
         return threadIdOf()
       },

@@ -2,6 +2,7 @@ export { type ApprovalDecided, type ApprovalHistoryEntry, approvalHistory } from
 export { type JsonLinesOptions, readJsonLines } from './bytes/ndjson.js'
 export { readServerSentEvents, type SseBatch, type SseEvent, type SseOptions } from './bytes/sse.js'
 export type { ByteSource } from './bytes/text.js'
+export { type ChatSnapshot, type ChatStatus, ChatStore, type ChatStoreOptions } from './chat-store.js'
 export { isSendable, toAGUIMessages } from './conversions/to-agui.js'
 export {
   type DisplayLimits,
@@ -107,12 +108,7 @@ export {
   type UserMessage,
 } from './protocol/events.js'
 export { REDACTED, type SanitizeOptions, sanitizeArgs } from './redact.js'
-export {
-  type ChatSnapshot,
-  type ChatStatus,
-  StreamProcessor,
-  type StreamProcessorOptions,
-} from './stream-processor.js'
+export { StreamProcessor, type StreamProcessorOptions } from './stream-processor.js'
 export {
   type FullProtocol,
   loadFullProtocol,

@@ -1,4 +1,4 @@
-import { type MessagePart, readMessage, StreamProcessor, type UIMessage } from '@countersign/core'
+import { ChatStore, type MessagePart, readMessage, type UIMessage } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -85,7 +85,7 @@ test('S4.22 every step rebuilds its own message and part and nothing else', () =
 })
 
 test('counted work: 10,000 deltas behind 1,000 messages, read rarely, rebuild one message and one part per reading', () => {
-  const store = new StreamProcessor({ threadId: 't', messages: history(1000), moreSteps: fullSteps })
+  const store = new ChatStore({ threadId: 't', messages: history(1000), moreSteps: fullSteps })
   store.dispatch(textStart('a1'))
   store.dispatch(textDelta('a1', 'x'))
   let before = store.getSnapshot().messages

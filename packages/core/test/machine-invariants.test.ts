@@ -1,8 +1,8 @@
 import {
+  ChatStore,
   isTerminal,
   type MessagePart,
   resumeEntries,
-  StreamProcessor,
   type ToolCallPart,
   type ToolCallState,
   toAGUIMessages,
@@ -228,7 +228,7 @@ function checkMessage(before: UIMessage, after: UIMessage, event: Step): void {
 test('invariants 5, 6, 11 and 14 hold after every step of random legal and near-legal sequences', () => {
   fc.assert(
     fc.property(script, (entries) => {
-      const store = new StreamProcessor({ threadId: 't', moreSteps: fullSteps })
+      const store = new ChatStore({ threadId: 't', moreSteps: fullSteps })
       const taken: { snapshot: unknown; text: string }[] = []
       for (const entry of entries) {
         const steps = typeof entry === 'string' ? [snapshotOf(store.getSnapshot().messages, entry)] : entry
@@ -273,8 +273,8 @@ test('invariants 5, 6, 11 and 14 hold after every step of random legal and near-
 test('reading seldom or often comes to the same', () => {
   fc.assert(
     fc.property(script, fc.array(fc.boolean(), { minLength: 40, maxLength: 40 }), (entries, reads) => {
-      const often = new StreamProcessor({ threadId: 't', moreSteps: fullSteps })
-      const seldom = new StreamProcessor({ threadId: 't', moreSteps: fullSteps })
+      const often = new ChatStore({ threadId: 't', moreSteps: fullSteps })
+      const seldom = new ChatStore({ threadId: 't', moreSteps: fullSteps })
       entries.forEach((entry, i) => {
         const steps = typeof entry === 'string' ? [snapshotOf(often.getSnapshot().messages, entry)] : entry
         for (const event of steps) {

@@ -1,4 +1,4 @@
-import { type ChatSnapshot, StreamProcessor, type StreamProcessorOptions } from '@countersign/core'
+import { type ChatSnapshot, ChatStore, type ChatStoreOptions } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
 import { expect, test } from 'vitest'
 import {
@@ -23,8 +23,8 @@ import {
   user,
 } from './support.js'
 
-function watched(options: Partial<StreamProcessorOptions> = {}) {
-  const store = new StreamProcessor({ threadId: 'thread', moreSteps: fullSteps, ...options })
+function watched(options: Partial<ChatStoreOptions> = {}) {
+  const store = new ChatStore({ threadId: 'thread', moreSteps: fullSteps, ...options })
   const log: string[] = []
   store.subscribe(() => log.push('all'))
   const send = (...steps: readonly Step[]) => {

@@ -2,12 +2,12 @@ import { statePatch } from '@countersign/client/state-patch'
 import {
   type AGUIEvent,
   type ChatSnapshot,
+  ChatStore,
   type InterruptDraft,
   type LocalEvent,
   mirrorSteps,
   readMirror,
   restoreSteps,
-  StreamProcessor,
   type ThreadRecord,
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
@@ -20,15 +20,15 @@ export interface StateThen {
 }
 
 /** A conversation without a client: takes the steps that a client took, and so stands where that client stood. */
-export function openStore(threadId: string, start: ThreadRecord): StreamProcessor {
+export function openStore(threadId: string, start: ThreadRecord): ChatStore {
   const moreSteps = { ...fullSteps, ...restoreSteps, ...mirrorSteps }
-  const store = new StreamProcessor({ threadId, applyPatch: statePatch, moreSteps })
+  const store = new ChatStore({ threadId, applyPatch: statePatch, moreSteps })
   store.dispatch({ type: 'restore', record: start })
   return store
 }
 
 /** Another one that stands where this stands. */
-export function copyStore(store: StreamProcessor): StreamProcessor {
+export function copyStore(store: ChatStore): ChatStore {
   const { threadId, messages } = store.getSnapshot()
   const copy = openStore(threadId, recordOf({ messages }))
   copy.dispatch({ type: 'mirror', state: readMirror(store.state) })
@@ -69,7 +69,7 @@ export function stepOf(entry: TimelineEntry): AGUIEvent | LocalEvent | undefined
 }
 
 /** Takes the steps of these entries. What is no step, in a file that somebody wrote by hand, is left out. */
-export function fold(store: StreamProcessor, entries: readonly TimelineEntry[]): StreamProcessor {
+export function fold(store: ChatStore, entries: readonly TimelineEntry[]): ChatStore {
   store.batch(() => {
     for (const entry of entries) {
       try {

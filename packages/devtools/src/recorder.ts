@@ -1,10 +1,10 @@
 import type { ChatClient, Observation } from '@countersign/client'
 import {
   type AGUIEvent,
+  type ChatStore,
   CountersignError,
   type LocalEvent,
   readRecord,
-  type StreamProcessor,
 } from '@countersign/core'
 import { actEntry, isEvent, stepEntry } from './entries.js'
 import { copyStore, flagsAt, fold, openStore, recordOf, type StateThen, stepOf } from './fold.js'
@@ -74,7 +74,7 @@ export function record(
   let lastState: string | undefined = printState(client)
   let isLookDue = false
 
-  function begin(store: StreamProcessor): void {
+  function begin(store: ChatStore): void {
     base = store
     entries = []
     cut = 0
@@ -209,7 +209,7 @@ export function record(
 }
 
 /** Takes steps up to the first act before which no run was open. Where there is none, all entries are kept. */
-function foldToAct(store: StreamProcessor, entries: readonly TimelineEntry[]): number {
+function foldToAct(store: ChatStore, entries: readonly TimelineEntry[]): number {
   const ahead = copyStore(store)
   for (const [index, entry] of entries.entries()) {
     const { isLoading, error } = ahead.getSnapshot()

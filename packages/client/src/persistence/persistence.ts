@@ -1,10 +1,10 @@
 import type {
   AGUIEvent,
   ChatState,
+  ChatStore,
   CountersignError,
   LocalEvent,
   MoreSteps,
-  StreamProcessor,
   ThreadRecord,
 } from '@countersign/core'
 import type { Tabs } from '../tabs/link.js'
@@ -67,7 +67,7 @@ type Step = AGUIEvent | LocalEvent
 export interface KeptSession {
   readonly threadId: string
   readonly state: ChatState
-  readonly store: Pick<StreamProcessor, 'subscribe'>
+  readonly store: Pick<ChatStore, 'subscribe'>
   readonly options: { readonly tabs?: Tabs | undefined }
   readonly dispatch: (act: LocalEvent) => void
   /** Hears of every step taken here, before it is taken. */
