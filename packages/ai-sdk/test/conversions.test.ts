@@ -9,13 +9,17 @@ import {
   type AGUIEvent,
   createChatState,
   readMessages,
-  readPendingApprovals,
   step,
   type ToolCallPart,
   type UIMessage,
 } from '@countersign/core'
 import { createEventReader, fullSteps } from '@countersign/core/ag-ui'
 import { expect, test } from 'vitest'
+
+const pendingIn = (messages: readonly UIMessage[]) =>
+  messages.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.type === 'tool-call' && part.state === 'approval-requested' ? [part] : [])),
+  )
 
 type Chunk = { readonly type: string; readonly [field: string]: unknown }
 
@@ -87,10 +91,10 @@ test('each step of an AI SDK message is a message, and they are one again when t
 
 test('a request of the AI SDK is an approval that offers no edit and no session, and ends its run as an interrupt', () => {
   const { events, state } = read([start, startStep, available, asked, finish])
-  expect(readPendingApprovals(state)).toMatchObject([
+  expect(pendingIn(readMessages(state))).toMatchObject([
     { name: 'rm', input: { path: 'a' }, approval: { id: 'a1', message: 'Sure?', options: ['deny', 'once'] } },
   ])
-  expect(readPendingApprovals(state)[0]?.approval).not.toHaveProperty('allowEdits')
+  expect(pendingIn(readMessages(state))[0]?.approval).not.toHaveProperty('allowEdits')
   expect(last(events)).toMatchObject({
     type: 'RUN_FINISHED',
     outcome: { type: 'interrupt', interrupts: [{ id: 'a1', toolCallId: 'c1' }] },
@@ -109,7 +113,9 @@ test('where the server will run something else than was streamed, that is what i
     { ...asked, inputSchemaInput: { path: 'a' } },
     finish,
   ])
-  expect(readPendingApprovals(state)).toMatchObject([{ input: { path: 'a' }, approval: { display: input } }])
+  expect(pendingIn(readMessages(state))).toMatchObject([
+    { input: { path: 'a' }, approval: { display: input } },
+  ])
   expect(toAiSdkMessages(messages)[0]?.parts[1]).toMatchObject({
     input,
     approval: { id: 'a1', signature: 's1', requestReason: 'Sure?', inputSchemaInput: { path: 'a' } },

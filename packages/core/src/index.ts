@@ -42,7 +42,7 @@ export type {
   ToolOutput,
 } from './machine/local-event.js'
 export { mirrorSteps, readMirror } from './machine/mirror.js'
-export { readMessage, readMessageIds, readMessages, readPendingApprovals } from './machine/read.js'
+export { readMessage, readMessages } from './machine/read.js'
 export { isThreadRecord, readRecord, restoreSteps } from './machine/record.js'
 export {
   areAllToolsComplete,
@@ -63,7 +63,6 @@ export {
 export { step } from './machine/step.js'
 export { readSubagent } from './machine/subagents.js'
 export { canRunOnClient, findClientCall, readResult } from './machine/tool-calls.js'
-export { canMove } from './machine/transitions.js'
 export {
   type ApprovalOption,
   type DataPart,

@@ -1,6 +1,5 @@
 import {
   areAllToolsComplete,
-  canMove,
   clientCalls,
   createChatState,
   executingCalls,
@@ -13,6 +12,7 @@ import {
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
 import { expect, test } from 'vitest'
+import { canMove } from '../src/machine/transitions.js'
 import {
   answer,
   args,

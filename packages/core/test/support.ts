@@ -10,7 +10,6 @@ import {
   type MessagePart,
   mirrorSteps,
   readMessages,
-  readPendingApprovals,
   restoreSteps,
   step,
   type ToolCallApproval,
@@ -18,6 +17,7 @@ import {
   type UIMessage,
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
+import { readPendingApprovals } from '../src/machine/read.js'
 
 export const seed = 20_261_121
 

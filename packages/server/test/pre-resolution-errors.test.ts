@@ -4,10 +4,10 @@ import {
   type ErrorCode,
   isCountersignError,
   readMessages,
-  readPendingApprovals,
   resumeEntries,
   step,
   toAGUIMessages,
+  type UIMessage,
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
 import {
@@ -21,6 +21,11 @@ import {
 import { expect, expectTypeOf, test } from 'vitest'
 import { weather } from './answered.js'
 import { answer, ask, call, collect, counted, input, last, results, say, testAgent } from './support.js'
+
+const pendingIn = (messages: readonly UIMessage[]) =>
+  messages.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.type === 'tool-call' && part.state === 'approval-requested' ? [part] : [])),
+  )
 
 /** Asked by an agent with the tools, answered to an agent with others; both know of one another's questions. */
 async function moved(approved: boolean, tools: NonNullable<AgentOptions['tools']>) {
@@ -114,7 +119,7 @@ test('S1.23 the run ends with RUN_ERROR and a stable code; the client keeps the 
     message: { id: 'u', role: 'user', parts: [{ type: 'text', text: 'go' }] },
   })
   await send(asking.agent)
-  const approvalId = readPendingApprovals(state)[0]?.approval?.id ?? ''
+  const approvalId = pendingIn(readMessages(state))[0]?.approval?.id ?? ''
   step(state, { type: 'answer', approvalId, approved: true })
   expect(await send(bare.agent)).toEqual({
     type: 'RUN_ERROR',

@@ -5,16 +5,21 @@ import {
   type LocalEvent,
   type RunAgentInput,
   readMessages,
-  readPendingApprovals,
   resumeEntries,
   step,
   toAGUIMessages,
+  type UIMessage,
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
 import { type Agent, type AgentOptions, readRunInput, type ScriptedTurn } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { call, collect, counted, input, say, testAgent } from './support.js'
+
+const pendingIn = (messages: readonly UIMessage[]) =>
+  messages.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.type === 'tool-call' && part.state === 'approval-requested' ? [part] : [])),
+  )
 
 /** A client made of nothing but core's machine: what it warns about, the server did wrong. */
 function chat(agent: Agent, given: { readonly context?: Record<string, unknown> } = {}) {
@@ -43,7 +48,7 @@ function chat(agent: Agent, given: { readonly context?: Record<string, unknown> 
       })
       return run()
     },
-    pending: () => readPendingApprovals(state).map((part) => part.approval?.id ?? ''),
+    pending: () => pendingIn(readMessages(state)).map((part) => part.approval?.id ?? ''),
     calls: () =>
       readMessages(state).flatMap((message) =>
         message.parts.flatMap((part) =>
