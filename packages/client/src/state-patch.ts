@@ -10,7 +10,7 @@ import { type ApplyPatch, isRecord, sameJson } from '@countersign/core'
 export const statePatch: ApplyPatch = (
   document,
   patch,
-  memory = { owned: new WeakSet(), copies: 100_000 },
+  memory = { owned: new WeakSet(), copies: 100_000, isUsed: true },
 ) => {
   const patching = new Patching(document, memory)
   try {

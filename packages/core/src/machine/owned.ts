@@ -16,7 +16,7 @@ const sizes = new WeakMap<object, number>()
 
 /** All that there is was read: from now on changes are made to copies. */
 export function disown(state: ChatState): void {
-  state.memory = newMemory(state.memory.copies)
+  if (state.memory.isUsed) state.memory = newMemory(state.memory.copies)
 }
 
 /** An object that may be changed: itself, or a copy where somebody may have seen it. */
@@ -26,6 +26,7 @@ function own(state: ChatState, members: Readonly<Record<string, unknown>>): Reco
   const size = sizeOf(members)
   const copy = size > MOST_MEMBERS ? {} : { ...members }
   owned.add(copy)
+  state.memory.isUsed = true
   return copy
 }
 

@@ -13,6 +13,7 @@ export function patched(
   if (!state.applyPatch) return 'patch-failed'
   try {
     state.memory.copies += COPIES_PER_DELTA
+    state.memory.isUsed = true
     set(state.applyPatch(document, delta, state.memory))
     return undefined
   } catch {
