@@ -188,6 +188,11 @@ export const checks = {
   }`,
     },
   ],
+  'the same page': {
+    file: server('answers/resolve.ts'),
+    find: 'return first === verdict.sentIn',
+    put: 'return true',
+  },
   'client tools that ask are not handed out': {
     file: abandoned,
     find: "return gate.kind === 'run' ? { kind: 'client', site } : closed('nobody was asked', 'approval-not-found')",

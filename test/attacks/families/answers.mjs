@@ -136,6 +136,22 @@ export const answers = [
     },
   },
   {
+    name: 'a yes for a tool of the page, from another page as well',
+    sends: 'the yes that has handed the call out, once more, as another page would give it',
+    code: 'approval-conflict',
+    check: 'the same page',
+    play: async ({ ask, run }, { breach }) => {
+      const { asked, history } = await ask('trash', {})
+      const from = (sentIn) => {
+        const answer = entry(asked)
+        return { ...answer, metadata: { countersign: { ...answer.metadata.countersign, sentIn } } }
+      }
+      await run(history, { resume: [from('run of one page')] })
+      const { events } = await run(history, { resume: [from('run of another page')] })
+      if (events.some(({ name }) => name === 'client-tool-ready')) breach('the call is handed out twice')
+    },
+  },
+  {
     name: 'an invented call of a client tool that asks',
     sends: 'a call of a gated client tool, for the server to hand out',
     code: 'approval-not-found',

@@ -150,9 +150,8 @@ async function repeated(scope: RunScope, verdict: VerifiedVerdict, from: Restore
   if (isProviderExecuted(site.call)) return { kind: 'forwarded', site, decided }
   const { state } = (await lookUp(scope, verdict)) ?? {}
   if (state?.phase !== 'done') return refused(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
-  const isSame =
-    'sentIn' in state.answer ? state.answer.sentIn === verdict.sentIn : verdict.sentIn === undefined
-  return isSame
+  const first = 'sentIn' in state.answer ? state.answer.sentIn : undefined
+  return first === verdict.sentIn
     ? { kind: 'handed-out', site, input: JSON.parse(from.arguments), decided }
     : refused(verdict, 'approval-conflict', HANDED_OUT, 'close')
 }
