@@ -1,41 +1,71 @@
 import { isRecord } from '../value.js'
 import { PROTOCOL_VERSION } from './events.js'
 
-/** The texts that each event of a plain chat must have. */
-const forms = /* @__PURE__ */ new Map<unknown, readonly string[]>(
+/** The fields of something, by name, and whether each has to be there. */
+type Form = ReadonlyMap<string, boolean>
+
+/** `id name?`: a field that has to be there, and one that may. */
+function formOf(fields: string): Form {
+  return new Map(fields.split(' ').map((field) => [field.replace('?', ''), !field.endsWith('?')]))
+}
+
+/** What every event may have beside its own fields. */
+const common = 'type timestamp? metadata? rawEvent?'
+const text = `${common} messageId`
+const call = `${common} toolCallId`
+const run = `${common} threadId runId`
+
+/** The events of a plain chat, in the form that the machine can take as they are. */
+const forms: ReadonlyMap<unknown, Form> = /* @__PURE__ */ new Map(
   Object.entries({
-    RUN_STARTED: ['threadId', 'runId'],
-    RUN_FINISHED: ['threadId', 'runId'],
-    RUN_ERROR: ['message'],
-    TEXT_MESSAGE_START: ['messageId'],
-    TEXT_MESSAGE_CONTENT: ['messageId', 'delta'],
-    TEXT_MESSAGE_END: ['messageId'],
-    REASONING_START: ['messageId'],
-    REASONING_MESSAGE_START: ['messageId'],
-    REASONING_MESSAGE_CONTENT: ['messageId', 'delta'],
-    REASONING_MESSAGE_END: ['messageId'],
-    REASONING_END: ['messageId'],
-    TOOL_CALL_START: ['toolCallId', 'toolCallName'],
-    TOOL_CALL_ARGS: ['toolCallId', 'delta'],
-    TOOL_CALL_END: ['toolCallId'],
-    TOOL_CALL_RESULT: ['messageId', 'toolCallId', 'content'],
-    STEP_STARTED: ['stepName'],
-    STEP_FINISHED: ['stepName'],
-    RAW: [],
-    CUSTOM: ['name'],
-  }),
+    RUN_STARTED: `${run} protocolVersion?`,
+    RUN_FINISHED: `${run} outcome? usage? result? finishReason?`,
+    RUN_ERROR: `${common} message code? usage?`,
+    TEXT_MESSAGE_START: `${text} role? name?`,
+    TEXT_MESSAGE_CONTENT: `${text} delta`,
+    TEXT_MESSAGE_END: text,
+    REASONING_START: text,
+    REASONING_MESSAGE_START: `${text} role`,
+    REASONING_MESSAGE_CONTENT: `${text} delta`,
+    REASONING_MESSAGE_END: text,
+    REASONING_END: text,
+    TOOL_CALL_START: `${call} toolCallName parentMessageId?`,
+    TOOL_CALL_ARGS: `${call} delta`,
+    TOOL_CALL_END: call,
+    TOOL_CALL_RESULT: `${text} toolCallId content role?`,
+    STEP_STARTED: `${common} stepName`,
+    STEP_FINISHED: `${common} stepName`,
+    RAW: `${common} event source?`,
+    CUSTOM: `${common} name value`,
+  }).map(([type, fields]) => [type, formOf(fields)]),
+)
+const success = /* @__PURE__ */ formOf('type pendingToolCallIds?')
+const interrupted = /* @__PURE__ */ formOf('type interrupts')
+const question = /* @__PURE__ */ formOf('id reason toolCallId message? expiresAt? responseSchema? metadata?')
+const used = /* @__PURE__ */ formOf(
+  'provider? model? inputTokens? outputTokens? totalTokens? reasoningTokens? cachedInputTokens? cacheWriteInputTokens?',
 )
 
-/** What a field of a plain event has to be, where it is there at all. */
-const optional: Readonly<Record<string, (value: unknown) => boolean>> = {
-  subagentRunId: () => false,
-  parentMessageId: isText,
-  code: isText,
+/** What a field has to be, where it is no text. */
+const checks: Readonly<Record<string, (value: unknown, of: Readonly<Record<string, unknown>>) => boolean>> = {
+  timestamp: Number.isSafeInteger,
   metadata: isRecord,
-  name: isText,
-  role: (role) => role === 'assistant' || role === 'tool' || role === 'reasoning',
+  responseSchema: isRecord,
+  rawEvent: isThere,
+  result: isThere,
+  finishReason: () => true,
+  event: () => true,
+  value: () => true,
   protocolVersion: (version) => version === PROTOCOL_VERSION,
-  outcome: isOutcome,
+  role: (role, { type }) =>
+    role ===
+    (type === 'TOOL_CALL_RESULT' ? 'tool' : type === 'TEXT_MESSAGE_START' ? 'assistant' : 'reasoning'),
+  pendingToolCallIds: (ids) => Array.isArray(ids) && ids.every(isText),
+  interrupts: (list) =>
+    isListOf(list, question) && list.length > 0 && new Set(list.map(({ id }) => id)).size === list.length,
+  outcome: (outcome) =>
+    isRecord(outcome) && fits(outcome, outcome.type === 'success' ? success : interrupted),
+  usage: (list) => isListOf(list, used),
 }
 
 /**
@@ -43,41 +73,34 @@ const optional: Readonly<Record<string, (value: unknown) => boolean>> = {
  * wrong is for the strict reader.
  */
 export function isPlain(event: unknown): event is { readonly type: string } {
-  const texts = isRecord(event) && forms.get(event.type)
-  return texts ? texts.every((name) => isText(event[name])) && areFine(event, optional) : false
+  const form = isRecord(event) && forms.get(event.type)
+  return form ? fits(event as Readonly<Record<string, unknown>>, form) : false
 }
 
-function areFine(
-  fields: Readonly<Record<string, unknown>>,
-  checks: Readonly<Record<string, (value: unknown) => boolean>>,
-): boolean {
-  for (const name in checks) if (fields[name] !== undefined && !checks[name]?.(fields[name])) return false
+function fits(fields: Readonly<Record<string, unknown>>, form: Form): boolean {
+  for (const [name, isRequired] of form) if (isRequired && fields[name] === undefined) return false
+  for (const name in fields) {
+    const value = fields[name]
+    if (value === undefined) continue
+    if (!form.has(name)) return false
+    const check = name.endsWith('Tokens') ? isCount : (checks[name] ?? isText)
+    if (!check(value, fields)) return false
+  }
   return true
 }
 
-function isText(value: unknown): value is string {
+function isListOf(list: unknown, form: Form): list is readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(list) && list.every((item) => isRecord(item) && fits(item, form))
+}
+
+function isText(value: unknown): boolean {
   return typeof value === 'string'
 }
 
-function isOutcome(outcome: unknown): boolean {
-  if (!isRecord(outcome)) return false
-  const { type, pendingToolCallIds = [], interrupts } = outcome
-  if (type === 'success') return Array.isArray(pendingToolCallIds) && pendingToolCallIds.every(isText)
-  return type === 'interrupt' && Array.isArray(interrupts) && isList(interrupts)
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0
 }
 
-/** Questions about calls, each with an id of its own. */
-function isList(interrupts: readonly unknown[]): boolean {
-  const ids = new Set(interrupts.map((interrupt) => isRecord(interrupt) && interrupt.id))
-  return interrupts.length > 0 && ids.size === interrupts.length && interrupts.every(isQuestion)
-}
-
-const ofQuestion = { ...optional, message: isText, expiresAt: isText, responseSchema: isRecord }
-
-function isQuestion(interrupt: unknown): boolean {
-  return (
-    isRecord(interrupt) &&
-    [interrupt.id, interrupt.reason, interrupt.toolCallId].every(isText) &&
-    areFine(interrupt, ofQuestion)
-  )
+function isThere(value: unknown): boolean {
+  return value !== null
 }
