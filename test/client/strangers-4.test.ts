@@ -108,5 +108,63 @@ test('a page tool runs on the page whose yes was first, and on no other that say
   await one.retry()
   await expect.poll(() => ran).toEqual(['one'])
   await expect.poll(() => callIn(one)?.state).toBe('complete')
-  expect(callIn(other)).toMatchObject({ state: 'cancelled', approval: { problem: 'approval-conflict' } })
+  expect(callIn(other)).toMatchObject({ state: 'error', approval: { problem: 'approval-conflict' } })
+})
+
+test('a copy of an answer that is under way counts as an answer of its own: its page does not run the tool as well', async () => {
+  const ran: string[] = []
+  const { connection, loseReplies } = serve({ tools: [pay.client(() => 'on the page')] })
+  const open = (name: string, more = {}) =>
+    new ChatClient({ connection, tools: [pay.client(() => ran.push(name) && 'paid')], ...more })
+  const one = open('one')
+  await one.sendMessage('go')
+  loseReplies(1)
+  await one.addToolApprovalResponse({ id: pendingId(one), approved: true })
+  const copy = structuredClone(one.getSnapshot().messages)
+  const other = open('other', { threadId: one.threadId, initialMessages: copy })
+  await other.resume()
+  await one.retry()
+  await expect.poll(() => callIn(one)?.state).toBe('complete')
+  expect(ran).toEqual(['one'])
+  expect(callIn(other)).toMatchObject({ state: 'error', error: { code: 'interrupted' } })
+})
+
+test('a call whose run broke before it was asked about runs once it is asked about and approved', async () => {
+  const ran: string[] = []
+  const agent = createAgent({ model: model(), tools: [pay.client(() => 'on the page')] })
+  let cut = true
+  const connection = stream(async function* (input, { signal }) {
+    for await (const event of agent.run(input, { signal, context: { subject: 'u' } })) {
+      yield event
+      if (cut && event.type === 'TOOL_CALL_END') {
+        cut = false
+        throw new Error('the connection was cut')
+      }
+    }
+  })
+  const client = new ChatClient({ connection, tools: [pay.client(() => ran.push('it') && 'paid')] })
+  await client.sendMessage('go')
+  await client.retry()
+  expect(await client.addToolApprovalResponse({ id: pendingId(client), approved: true })).toEqual({
+    status: 'sent',
+  })
+  await expect.poll(() => client.getSnapshot().status).toBe('ready')
+  expect(ran).toEqual(['it'])
+})
+
+test('whoever goes on with something else while another page runs the call is told that it may or may not have run', async () => {
+  const { connection } = serve({ tools: [pay.client(() => 'on the page')] })
+  const open = (more = {}) => new ChatClient({ connection, tools: [pay.client(() => 'paid')], ...more })
+  const one = open()
+  await one.sendMessage('go')
+  const copy = structuredClone(one.getSnapshot().messages)
+  const [moving, denying] = [copy, structuredClone(copy)].map((initialMessages) =>
+    open({ threadId: one.threadId, initialMessages }),
+  )
+  await one.addToolApprovalResponse({ id: pendingId(one), approved: true })
+  await moving?.sendMessage('never mind')
+  await denying?.addToolApprovalResponse({ id: pendingId(denying), approved: false })
+  for (const client of [moving, denying])
+    expect(client && callIn(client)).toMatchObject({ state: 'error', error: { code: 'interrupted' } })
+  expect(denying && callIn(denying)?.approval).toMatchObject({ problem: 'approval-conflict' })
 })

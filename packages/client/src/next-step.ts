@@ -139,7 +139,8 @@ const refusedRequest: NextStep = {
 function ofCall({ approval, error }: ToolCallPart): NextStep | undefined {
   if (approval?.problem) return steps[approval.problem]
   if (error && leavesOpen(error.code)) return steps[error.code]
-  return error?.code === 'interrupted' ? steps['approval-interrupted'] : undefined
+  const isUnclear = error?.code === 'interrupted' || error?.code === 'incomplete-arguments'
+  return isUnclear ? steps['approval-interrupted'] : undefined
 }
 
 function afterAnswer(result: AnswerResult): NextStep | undefined {

@@ -6,11 +6,8 @@ import type { EventReader, EventReaderOptions } from './protocol/reader.js'
 import { violation } from './protocol/violation.js'
 import { isRecord } from './value.js'
 
-/** The strict reader and the steps for what it lets through. */
-export interface FullProtocol {
-  readonly fullSteps: MoreSteps
-  createEventReader(options: EventReaderOptions): EventReader
-}
+/** The entry `@countersign/core/ag-ui`: the strict reader, and the steps for what it lets through. */
+export type FullProtocol = typeof import('./ag-ui.js')
 
 let full: FullProtocol | undefined
 

@@ -180,6 +180,8 @@ export function askApproval(
   if (holder !== call && !isReleased(holder, call)) return 'illegal-step'
   if (call.approval) return isRepeated(call, call.approval, asked) ? undefined : markChanged(state, call)
   if (!moveCall(state, call, 'approval-requested')) return 'illegal-step'
+  // Of a call whose run broke the server speaks again.
+  call.interrupted = false
   call.approval = frozen(call.token === undefined ? approval : changed(approval, { token: call.token }))
   // Read anew: a page may have changed what it was shown while the arguments came.
   call.input = frozen(parseJson(call.arguments, call.input))

@@ -3,7 +3,7 @@ import { checkMessages } from './check-messages.js'
 import type { QueuedMessage } from './data.js'
 import { dropUnfinished, retainMessages } from './drafts.js'
 import { setResponse, withdraw } from './interrupts.js'
-import { loadMessages } from './load.js'
+import { loadMessages, settleCopy } from './load.js'
 import type { ChatState, StepTable } from './state.js'
 
 /** The steps that concern the conversation as a whole. */
@@ -34,7 +34,7 @@ export const conversationSteps = {
     state.unsent.clear()
     state.error = undefined
     if (state.run.phase === 'idle') state.run = { phase: 'idle' }
-    loadMessages(state, own)
+    loadMessages(state, own, settleCopy)
     setQueue(state, [])
     return undefined
   },

@@ -1,4 +1,4 @@
-import { isTerminal, type ToolCallPart, type UIMessage } from '../messages.js'
+import { isTerminal, type ToolCallApproval, type ToolCallPart, type UIMessage } from '../messages.js'
 import type { CallDraft, MessageDraft } from './data.js'
 import { addCall, addDone, addMessage } from './drafts.js'
 import { protectedCall, setPublished } from './read.js'
@@ -7,8 +7,8 @@ import type { ChatState } from './state.js'
 import { answerHere } from './tool-calls.js'
 
 /** Takes over finished messages; of two with one id the first counts. */
-export function loadMessages(state: ChatState, messages: readonly UIMessage[]): void {
-  for (const message of messages) if (!state.messages.has(message.id)) loadMessage(state, message)
+export function loadMessages(state: ChatState, messages: readonly UIMessage[], settle = settleLoaded): void {
+  for (const message of messages) if (!state.messages.has(message.id)) loadMessage(state, message, settle)
 }
 
 /**
@@ -80,4 +80,12 @@ export function settleLoaded(part: ToolCallPart): ToolCallPart {
     return { ...part, approval: { ...part.approval, delivery: 'unknown' } }
   }
   return part
+}
+
+/** The same where the messages may be a copy: an answer under way is given anew, so that of two pages only one gets what it leads to. */
+export function settleCopy(given: ToolCallPart): ToolCallPart {
+  const part = settleLoaded(given)
+  const { sentIn, ...approval } = part.approval ?? {}
+  const isUnderWay = part.approval?.delivery === 'waiting' || part.approval?.delivery === 'unknown'
+  return sentIn !== undefined && isUnderWay ? { ...part, approval: approval as ToolCallApproval } : part
 }

@@ -11,7 +11,7 @@ import type { ChatState, StepTable } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
 export const incomplete = {
-  message: 'The run ended before its arguments were complete.',
+  message: 'The stream ended before its arguments were complete; it may or may not have run.',
   code: 'incomplete-arguments',
 }
 

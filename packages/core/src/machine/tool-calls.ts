@@ -307,6 +307,7 @@ export function readyClientTool(state: ChatState, value: unknown): Outcome {
     return latest ? 'illegal-step' : 'unknown-id'
   }
   call.ready = { input }
+  call.interrupted = false
   if (decided)
     call.metadata = setCountersignMetadata(call.metadata, {
       ...getCountersignMetadata(call.metadata),

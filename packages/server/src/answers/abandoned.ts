@@ -15,7 +15,13 @@ import { approvalIdOf } from './answers.js'
 import { decidedBy, given } from './decided.js'
 import type { IssuedRecords } from './issued.js'
 import type { Refusal } from './refusals.js'
-import { interruptedOutcome, rejection, restoreOutcome, settledKind } from './stored-outcome.js'
+import {
+  handedOutOutcome,
+  interruptedOutcome,
+  rejection,
+  restoreOutcome,
+  settledKind,
+} from './stored-outcome.js'
 import { verifyCallToken } from './verdicts.js'
 
 /** What becomes of a call that has no result and was not answered by this request. */
@@ -210,9 +216,9 @@ function kept(
   const origin = { site, decided: decided(scope, question, answer) }
   if (from.kind === 'outcome') return { kind: 'result', outcome: from.outcome, ...origin }
   if (isProviderExecuted(site.call)) return { kind: 'forwarded', ...origin }
-  return site.superseded
-    ? { kind: 'result', outcome: failed('cancelled', MOVED_ON), ...origin }
-    : { kind: 'client', site }
+  // A page has the call, and what it made of it is not here: it may be another page.
+  const isLeft = site.superseded || readOwn(site.call.metadata).state === 'cancelled'
+  return isLeft ? { kind: 'result', outcome: handedOutOutcome(), ...origin } : { kind: 'client', site }
 }
 
 function decided(scope: RunScope, { scopes }: Question, answer: LedgerAnswer): ApprovalDecided {

@@ -19,6 +19,8 @@ export type Resolution =
       readonly site: CallSite
       readonly input: unknown
       readonly decided?: ApprovalDecided | undefined
+      /** It was handed out before, and the client may have it. */
+      readonly isAgain?: true
     }
   /** An approved call of the model's provider: the model is told, and the provider runs it. */
   | {

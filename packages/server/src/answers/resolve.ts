@@ -12,6 +12,7 @@ import type { Refusal } from './refusals.js'
 import type { Resolution } from './resolution.js'
 import { runClaimed } from './run-claimed.js'
 import {
+  handedOutOutcome,
   interruptedOutcome,
   type Restored,
   rejection,
@@ -151,9 +152,10 @@ async function repeated(scope: RunScope, verdict: VerifiedVerdict, from: Restore
   const { state } = (await lookUp(scope, verdict)) ?? {}
   if (state?.phase !== 'done') return refused(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
   const first = 'sentIn' in state.answer ? state.answer.sentIn : undefined
-  return first === verdict.sentIn
-    ? { kind: 'handed-out', site, input: JSON.parse(from.arguments), decided }
-    : refused(verdict, 'approval-conflict', HANDED_OUT, 'close')
+  if (first === verdict.sentIn)
+    return { kind: 'handed-out', site, input: JSON.parse(from.arguments), decided, isAgain: true }
+  const refusal = refusalOf(verdict, 'approval-conflict', HANDED_OUT, 'close')
+  return { kind: 'result', site, outcome: handedOutOutcome(), decided, refusal }
 }
 
 const HANDED_OUT = 'This request was answered before, on another page, which runs the call.'
@@ -201,9 +203,8 @@ async function contradiction(
   if (first.status === 'interrupted') return { kind: 'result', outcome: interruptedOutcome(), ...told }
   if (first.status !== 'repeat') return refused(verdict, 'ledger-unavailable', STILL_RUNNING, 'open')
   const from = restoreOutcome(first.outcome)
-  return from.kind === 'outcome'
-    ? { kind: 'result', outcome: from.outcome, ...told }
-    : { kind: 'refused', site, refusal: conflict }
+  const outcome = from.kind === 'outcome' ? from.outcome : handedOutOutcome()
+  return { kind: 'result', outcome, ...told }
 }
 
 async function reclaim(

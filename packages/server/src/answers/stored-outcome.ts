@@ -44,6 +44,13 @@ export function interruptedOutcome(reason?: string): ToolOutcome {
   return failed('execution_error', reason ?? 'It was interrupted; it may or may not have run.', 'interrupted')
 }
 
+/** The outcome of a call that was handed out to a page, where nobody told what became of it. */
+export function handedOutOutcome(): ToolOutcome {
+  return interruptedOutcome(
+    'It was handed to a page, which has not told its result here; it may or may not have run.',
+  )
+}
+
 /** Why an approved call was not started after all; `interrupted` where its claim was lost, and nobody can say more. */
 export type Unstarted = Extract<RanOutcome, { type: 'denied' | 'cancelled' | 'interrupted' }>
 

@@ -14,6 +14,7 @@ import type { Refusal } from '../answers/refusals.js'
 import type { Resolution } from '../answers/resolution.js'
 import { resolveVerdicts } from '../answers/resolve.js'
 import { correctResults } from '../answers/settled.js'
+import { handedOutOutcome } from '../answers/stored-outcome.js'
 import { type VerifiedVerdict, verifyAnswers } from '../answers/verdicts.js'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { ApprovalRequest } from '../gate/ask.js'
@@ -135,7 +136,10 @@ class Progress {
       case 'handed-out':
         if (site.result !== undefined) return
         // its client runs the tools of the present turn only, and the conversation would wait for ever
-        if (site.superseded) return this.#settle(site, failed('cancelled', MOVED_ON), resolution.decided)
+        if (site.superseded) {
+          const outcome = resolution.isAgain ? handedOutOutcome() : failed('cancelled', MOVED_ON)
+          return this.#settle(site, outcome, resolution.decided)
+        }
         return this.#handOut(site, resolution)
       case 'forwarded':
         this.#settled.add(site)
