@@ -190,8 +190,8 @@ export const checks = {
   ],
   'the same page': {
     file: server('answers/resolve.ts'),
-    find: 'return first === verdict.sentIn',
-    put: 'return true',
+    find: 'if (first === verdict.sentIn)',
+    put: 'if (true)',
   },
   'client tools that ask are not handed out': {
     file: abandoned,
