@@ -168,3 +168,67 @@ test('whoever goes on with something else while another page runs the call is to
     expect(client && callIn(client)).toMatchObject({ state: 'error', error: { code: 'interrupted' } })
   expect(denying && callIn(denying)?.approval).toMatchObject({ problem: 'approval-conflict' })
 })
+
+test('a page tool that nobody was asked about runs after its run broke, once the server leaves it to the page again', async () => {
+  let ran = 0
+  const free = toolDefinition({ name: 'pay', description: 'Pays.', input: z.object({ amount: z.number() }) })
+  const agent = createAgent({ model: model(), tools: [free.client(() => 'on the page')] })
+  let cut = true
+  const connection = stream(async function* (input, { signal }) {
+    for await (const event of agent.run(input, { signal, context: { subject: 'u' } })) {
+      if (cut && event.type === 'RUN_FINISHED') {
+        cut = false
+        throw new Error('the connection was cut')
+      }
+      yield event
+    }
+  })
+  const client = new ChatClient({ connection, tools: [free.client(() => `paid ${++ran}`)] })
+  await client.sendMessage('go')
+  await client.retry()
+  await expect.poll(() => callIn(client)?.state).toBe('complete')
+  expect(ran).toBe(1)
+})
+
+test('an answer that was given while a live run was broken off goes into it once it is taken up again', async () => {
+  const answered: string[] = []
+  let wake = () => {}
+  const woken = () =>
+    new Promise<void>((resolve) => {
+      wake = resolve
+    })
+  const run: { threadId: string; runId: string } = { threadId: '', runId: '' }
+  const call = (id: string) => [
+    { type: 'TOOL_CALL_START', toolCallId: id, toolCallName: 'pay' },
+    { type: 'TOOL_CALL_ARGS', toolCallId: id, delta: '{}' },
+    { type: 'TOOL_CALL_END', toolCallId: id },
+    { type: 'CUSTOM', name: 'approval-requested', value: { toolCallId: id, approval: { id: `a-${id}` } } },
+  ]
+  const connection: Connection = {
+    async *connect({ threadId, runId }) {
+      Object.assign(run, { threadId, runId })
+      yield [{ type: 'RUN_STARTED', ...run }, ...call('c1'), ...call('c2')]
+      throw new Error('the connection was cut')
+    },
+    async *rejoin() {
+      for (const id of ['c1', 'c2']) {
+        while (!answered.includes(`a-${id}`)) await woken()
+        yield { type: 'TOOL_CALL_RESULT', messageId: `r-${id}`, toolCallId: id, content: 'paid' }
+      }
+      yield { type: 'RUN_FINISHED', ...run }
+    },
+    async answer({ resume }) {
+      answered.push(...resume.map(({ interruptId }) => interruptId))
+      wake()
+    },
+  }
+  const client = new ChatClient({ connection })
+  await client.sendMessage('go')
+  expect(await client.addToolApprovalResponse({ id: 'a-c1', approved: true })).toEqual({ status: 'waiting' })
+  const again = client.retry()
+  await expect.poll(() => callIn(client)?.state).toBe('complete')
+  expect(await client.addToolApprovalResponse({ id: 'a-c2', approved: true })).toEqual({ status: 'sent' })
+  await again
+  expect(answered).toEqual(['a-c1', 'a-c2'])
+  expect(client.getSnapshot().status).toBe('ready')
+})

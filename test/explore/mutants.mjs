@@ -17,9 +17,8 @@ export const mutants = [
     edits: [
       {
         file: `${client}/run.ts`,
-        find: 'if (!this.#ended) this.#session.dispatch(event)',
-        put: `if (this.#ended) return
-    this.#session.dispatch(event)
+        find: 'this.#session.dispatch(event)',
+        put: `this.#session.dispatch(event)
     if (event.type === 'RUN_FINISHED') this.end({ type: 'success' }, true)`,
       },
     ],
@@ -29,7 +28,8 @@ export const mutants = [
     edits: [
       {
         file: `${client}/run.ts`,
-        find: 'if (!this.#ended) this.#session.dispatch(event)',
+        find: `if (this.#ended) return
+    this.#session.dispatch(event)`,
         put: 'this.#session.dispatch(event)',
       },
       { file: `${client}/run.ts`, find: ' && !this.#ended', put: '', times: 3 },

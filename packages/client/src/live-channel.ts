@@ -70,27 +70,31 @@ export function createLiveChannel<Tools extends ToolMap>(
     if (approvalId !== undefined) dispatch({ type: 'answer-returned', approvalId })
   }
 
+  /** Sends an answer into the run. Gives whether it is on its way: what is not goes out as it would over any connection. */
+  function send(run: Run, answered: Answered): boolean {
+    const { connection } = run
+    const { headers } = session
+    const approvalId = idIn(run, answered)
+    if (!connection.answer || state.run.phase !== 'streaming') return false
+    const resume = resumeEntries(state, false, run.id).filter(({ interruptId }) => interruptId === approvalId)
+    if (approvalId === undefined || resume.length === 0) return false
+    dispatch({ type: 'answer-sent', approvalId })
+    run.carried.add(answered)
+    unsure.add(answered)
+    const answer = connection.answer.bind(connection)
+    void deliver(run, answered, () =>
+      answer({ threadId: session.threadId, runId: run.id, resume }, { signal: run.signal, headers }),
+    )
+    return true
+  }
+
   return {
     unsure,
+    send,
 
-    /** Sends an answer into the run. Gives whether it is on its way: what is not goes out as it would over any connection. */
-    send(run: Run, answered: Answered): boolean {
-      const { connection } = run
-      const { headers } = session
-      const approvalId = idIn(run, answered)
-      if (!connection.answer || state.run.phase !== 'streaming') return false
-      const resume = resumeEntries(state, false, run.id).filter(
-        ({ interruptId }) => interruptId === approvalId,
-      )
-      if (approvalId === undefined || resume.length === 0) return false
-      dispatch({ type: 'answer-sent', approvalId })
-      run.carried.add(answered)
-      unsure.add(answered)
-      const answer = connection.answer.bind(connection)
-      void deliver(run, answered, () =>
-        answer({ threadId: session.threadId, runId: run.id, resume }, { signal: run.signal, headers }),
-      )
-      return true
+    /** The run takes answers now: those that were given before it did go into it, or it would wait for them, and they for its end. */
+    sendKept(run: Run): void {
+      for (const answered of [...state.unsent]) send(run, answered)
     },
 
     /** The run is over. What was lost in one that ended well goes out with the next; in another it shares the fate of the run. */

@@ -61,6 +61,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   readonly #reader: StreamReader
   readonly #controller = new AbortController()
   readonly #pace = new Pace()
+  readonly #onStart: (run: Run) => void
   readonly #onEnd: (run: Run, end: RunEnd) => void
   #resolve: (end: RunEnd) => void = () => {}
   #lastEventId: string | undefined
@@ -73,6 +74,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     kind: RunKind,
     input: RunAgentInput,
     rejoin: BrokenRun | undefined,
+    onStart: (run: Run) => void,
     onEnd: (run: Run, end: RunEnd) => void,
   ) {
     const { state, options } = session
@@ -86,6 +88,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     this.#messages = session.store.getSnapshot().messages
     this.#headers = session.headers
     this.#rejoin = rejoin
+    this.#onStart = onStart
     this.#onEnd = onEnd
     this.#lastEventId = rejoin?.cursor.lastEventId
     this.#reader =
@@ -190,7 +193,9 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   }
 
   readonly #apply = (event: AGUIEvent): void => {
-    if (!this.#ended) this.#session.dispatch(event)
+    if (this.#ended) return
+    this.#session.dispatch(event)
+    if (event.type === 'RUN_STARTED') this.#onStart(this)
   }
 
   /** A stream that broke between two events may be taken up again; one that broke a rule may not. */

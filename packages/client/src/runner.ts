@@ -139,13 +139,14 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
         warn: (message) => session.warn(message),
       })
       session.seen?.({ type: 'request', input, rejoin: rejoin?.cursor })
-      const opened = new StreamRun(session, kind, input, rejoin, closed)
+      const opened = new StreamRun(session, kind, input, rejoin, live.sendKept, closed)
       run = opened
       skipped = false
       broken = undefined
       dispatch({ type: rejoin ? 'run-rejoined' : 'run-opened', runId })
       void kept?.keep()
       opened.start()
+      if (rejoin) live.sendKept(opened)
       return opened
     })
   }

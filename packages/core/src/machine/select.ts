@@ -59,9 +59,11 @@ export function clientCalls(state: ChatState): readonly { id: string; name: stri
   const servers = callsAskedFor(state)
   return [...state.open].flatMap(
     ({ id, name, input, state: reached, owner, ready, interrupted, providerExecuted }) => {
-      if (owner.turn !== state.turn || interrupted || providerExecuted) return []
+      // A call of a run that broke is left to this client where a later run says so.
+      const isNamed = named?.has(id)
+      if (owner.turn !== state.turn || (interrupted && !isNamed) || providerExecuted) return []
       if (ready && reached === 'approval-responded') return [{ id, name, input: ready.input }]
-      const isLeft = reached === 'input-complete' && (named?.has(id) ?? !servers.has(id))
+      const isLeft = reached === 'input-complete' && (isNamed ?? !servers.has(id))
       return finished && isLeft ? [{ id, name, input }] : []
     },
   )
