@@ -14,7 +14,7 @@ const moments = {
 
 /** Budgets in KiB. Those of the client are to become 16, and 12 for what comes later. */
 export const budgets = [
-  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 28, later: 8.3 },
+  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 28.1, later: 8.3 },
   {
     name: 'ai-sdk: aiSdk, on top of the client',
     imports: { ...client, 'ai-sdk': '{ aiSdk }' },

@@ -166,7 +166,7 @@ export class ChatStore {
     for (const effect of effects) this.#after.push(() => onEffect(effect))
   }
 
-  /** A listener may act; its act applies at once and is told of in a round after the present one. */
+  /** A listener may dispatch: its event applies at once, and listeners hear of it in the next round. */
   #publish(): void {
     if (this.#publishing) {
       this.#again = true

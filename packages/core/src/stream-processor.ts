@@ -49,7 +49,8 @@ export class StreamProcessor extends ChatStore {
 
   /**
    * Takes all events of a stream, one by one or in lists of those that came together, such as the batches of `readServerSentEvents`, which it
-   * unwraps. Resolves when the stream has ended, or at once when `signal` aborts.
+   * unwraps. Resolves when the stream has ended. Once `signal` has aborted it takes no more; give the same signal to whatever reads the bytes, so
+   * that a stream that waits ends too.
    *
    * @throws CountersignError as `process` does; `truncated-stream` where the stream ended before its run; whatever the stream itself throws. The
    * snapshot has the error as well.
@@ -81,10 +82,15 @@ export class StreamProcessor extends ChatStore {
       this.dispatch({ type: 'run-opened', runId: event.runId })
     this.dispatch(event)
     const { run } = this.state
+    if (event.type !== 'RUN_FINISHED' && event.type !== 'RUN_ERROR') return
+    // What it remembers of the order ends with the run.
+    this.#reader = undefined
     if (run.phase === 'idle') return
-    if (event.type === 'RUN_FINISHED') this.dispatch({ type: 'run-closed', end: { type: 'success' } })
-    if (event.type === 'RUN_ERROR' && run.failure)
-      this.dispatch({ type: 'run-closed', end: { type: 'failed', error: run.failure } })
+    const { failure } = run
+    this.dispatch({
+      type: 'run-closed',
+      end: failure ? { type: 'failed', error: failure } : { type: 'success' },
+    })
   }
 
   /** The stream broke: the run that was open has failed. */

@@ -1,10 +1,9 @@
 import { CountersignError } from './errors.js'
 import type { MoreSteps } from './machine/state.js'
 import type { AGUIEvent } from './protocol/events.js'
-import { isPlain } from './protocol/plain.js'
+import { countOf, goesOn, isPlain } from './protocol/plain.js'
 import type { EventReader, EventReaderOptions } from './protocol/reader.js'
 import { violation } from './protocol/violation.js'
-import { isRecord } from './value.js'
 
 /** The entry `@countersign/core/ag-ui`: the strict reader, and the steps for what it lets through. */
 export type FullProtocol = typeof import('./ag-ui.js')
@@ -13,14 +12,13 @@ let full: FullProtocol | undefined
 
 /**
  * Loads what AG-UI has beyond texts, reasoning, calls and approvals, as a {@link StreamReader} does when a stream first needs it. For tests, and
- * for pages that rather load it with everything else.
+ * for pages that want to load it with everything else.
  *
- * @throws CountersignError `not-loaded`: the file did not come.
+ * @throws CountersignError `not-loaded`: the file did not load.
  */
 export async function loadFullProtocol(): Promise<FullProtocol> {
   full ??= await import('./ag-ui.js').catch((cause: unknown) => {
-    const message =
-      'A part of the page that this answer needs could not be loaded. Try again, or reload the page.'
+    const message = 'A part of the page did not load. Try again, or reload the page.'
     throw new CountersignError('not-loaded', message, {}, cause)
   })
   return full
@@ -43,7 +41,7 @@ export interface StreamReaderOptions extends EventReaderOptions {
 export class StreamReader {
   readonly #options: StreamReaderOptions
   #strict: EventReader | undefined = undefined
-  /** What passed so far and is of any consequence to the order, for the strict reader. */
+  /** The events so far that matter to the order, for the strict reader. */
   readonly #passed: AGUIEvent[] = []
   /** The id of the run that is open. */
   #run: string | undefined = undefined
@@ -51,9 +49,8 @@ export class StreamReader {
   #isOver = false
   /** The messages, calls and steps that were begun and have not ended. */
   readonly #open = new Set<string>()
-  /** Type and id of the last event, where it was a delta. */
-  #delta: string | undefined = undefined
-  #growing: unknown = undefined
+  /** The event before, if it was a delta and nothing else. */
+  #before: Readonly<Record<string, unknown>> | undefined = undefined
 
   constructor(options: StreamReaderOptions) {
     this.#options = options
@@ -70,7 +67,7 @@ export class StreamReader {
   push(raw: unknown, sink: (event: AGUIEvent) => void): Promise<void> | undefined {
     if (!this.#strict) {
       const isStrict = this.#options.strict && full
-      if (!isStrict && (this.#goesOn(raw) || (isPlain(raw) && this.#isInOrder(raw as AGUIEvent)))) {
+      if (!isStrict && this.#isTaken(raw)) {
         sink(raw as AGUIEvent)
         return undefined
       }
@@ -88,19 +85,18 @@ export class StreamReader {
       throw violation('truncated-stream', 'end', 'RUN_FINISHED or RUN_ERROR is missing')
   }
 
-  /** Most events are more of the same text. */
-  #goesOn(raw: unknown): boolean {
-    if (this.#delta === undefined || !isRecord(raw)) return false
-    const { type, toolCallId, messageId = toolCallId, delta, metadata, subagentRunId } = raw
-    const isSame = type === this.#delta && messageId === this.#growing
-    return isSame && typeof delta === 'string' && metadata === undefined && subagentRunId === undefined
+  #isTaken(raw: unknown): boolean {
+    if (this.#before && goesOn(this.#before, raw)) return true
+    this.#before = undefined
+    if (!isPlain(raw) || !this.#isInOrder(raw as AGUIEvent)) return false
+    if ('delta' in raw && countOf(raw) === 3) this.#before = { ...raw }
+    return true
   }
 
   /** Whether a plain event may come now. Where it may not, the strict reader says why. */
   #isInOrder(event: AGUIEvent): boolean {
     const { type } = event
     const { toolCallId, messageId = toolCallId, stepName }: Readonly<Record<string, unknown>> = event
-    this.#delta = undefined
     if (type === 'CUSTOM' || type === 'RAW') return this.#run !== undefined
     const isAllowed = /^RUN_/.test(type) ? this.#beginsOrEnds(event) : this.#run !== undefined
     const [, stem, step] = /^((?:TEXT|REA|TOOL|STEP).*)_(START|END|FINISHED|CONTENT|ARGS)/.exec(type) ?? []
@@ -108,11 +104,7 @@ export class StreamReader {
     const thing = `${stem} ${stepName ?? (stem === 'TOOL_CALL' ? toolCallId : messageId)}`
     const isDelta = step === 'CONTENT' || step === 'ARGS'
     if (this.#open.has(thing) === (step === 'START')) return false
-    if (isDelta) {
-      this.#delta = type
-      this.#growing = messageId
-      return true
-    }
+    if (isDelta) return true
     if (step === 'START') this.#open.add(thing)
     else this.#open.delete(thing)
     this.#passed.push(event)

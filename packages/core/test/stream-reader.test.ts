@@ -104,6 +104,13 @@ describe.sequential('once all is loaded', () => {
           Object.defineProperty(event, field, { value: wrong, enumerable: true })
           const stream = [started, event, finished]
           expect(readPlainly(stream), JSON.stringify(stream)).toEqual(readStrictly(stream))
+          // A delta that goes on after one of the same text.
+          const twice = [...plain.slice(0, 8), sample, event, finished]
+          expect(readPlainly(twice), JSON.stringify(twice)).toEqual(readStrictly(twice))
+          const text = { type: 'TEXT_MESSAGE_CONTENT', messageId: 'b', delta: 'x' }
+          Object.defineProperty(text, field, { value: wrong, enumerable: true })
+          const more = [...plain.slice(0, 8), text, text, ...plain.slice(8), finished]
+          expect(readPlainly(more), JSON.stringify(more)).toEqual(readStrictly(more))
         }
   })
 

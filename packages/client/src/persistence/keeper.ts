@@ -10,7 +10,7 @@ const longest = 2 ** 31 - 1
  * last. A store that fails is told of by `onError`; the chat goes on.
  */
 export class Keeper {
-  /** Whether the conversation is here, so that acts need not wait. */
+  /** Whether the conversation is loaded, so that commands need not wait. */
   ready = false
   /** Another tab saves: this one only reads. */
   mayNotSave = () => false

@@ -49,7 +49,7 @@ export interface Persistent extends Persistence {
 
 /** One client's conversation in the place where it is kept: whether it is here, and whose it is to change. */
 export interface KeptThread {
-  /** Does an act: now, or once the conversation is here, or in the tab that leads. */
+  /** Carries out a command: now, or once the conversation is here, or in the tab that leads. */
   act(name: string, value: unknown, here: () => unknown): unknown
   /** Brings the conversation here, the first time it is asked. Never rejects. */
   enter(): Promise<unknown>
@@ -57,7 +57,7 @@ export interface KeptThread {
   keep(): Promise<boolean>
   /** The conversation is replaced: what is stored is not wanted any more. */
   replace(): void
-  /** With no page, no run and no act under way, nothing is held: no timer, no channel, no lock. */
+  /** With no page, no run and no command under way, nothing is held: no timer, no channel, no lock. */
   leaveIfUnused(): void
 }
 

@@ -5,7 +5,7 @@ import type { LocalEvent } from './local-event.js'
 /** What the machine takes: an event of a stream, or something that happens here. */
 export type Step = AGUIEvent | LocalEvent
 
-/** What a step asks its caller to do, after listeners were told of the new state. */
+/** What a step asks its caller to do, after listeners were notified of the new state. */
 export type Effect =
   | {
       readonly type: 'approval-requested'

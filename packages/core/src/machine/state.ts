@@ -53,7 +53,7 @@ export interface ChatState {
   queue: readonly QueuedMessage[]
   /** What the steps have changed since the store last looked. */
   pendingNotification: 'nothing' | 'growth' | 'change'
-  /** The messages they have not been told of (`unnotified`), and those that are not any more. */
+  /** The messages that listeners have not heard of (`unnotified`), and those that are gone. */
   changed: Pick<MessageDraft, 'id' | 'unnotified'>[]
   /** The messages that `published.messages` does not have as they are (`unpublished`). */
   readonly dirty: MessageDraft[]

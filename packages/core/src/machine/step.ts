@@ -31,7 +31,7 @@ function stepsByType() {
 const base = /* @__PURE__ */ stepsByType()
 
 /**
- * The machine: the only place that changes a conversation. Synchronous and deterministic: the same events and acts, in the same order,
+ * The machine: the only place that changes a conversation. Synchronous and deterministic: the same events, in the same order,
  * give the same state; no clock, no ids of its own, no I/O. A step that is not legal changes nothing and says so in a warning.
  */
 export function step(state: ChatState, given: Step): readonly Effect[] {

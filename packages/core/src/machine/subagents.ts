@@ -3,7 +3,7 @@ import { asString, isRecord, omitUndefined } from '../value.js'
 import type { Subagent } from './data.js'
 import type { ChatState } from './state.js'
 
-/** How many of those that a subagent works for are told of, the nearest. */
+/** How many of the subagents above one are named: the nearest. */
 const mostParents = 16
 
 interface Attributed {

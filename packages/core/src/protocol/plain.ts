@@ -1,5 +1,5 @@
 import { isRecord } from '../value.js'
-import { PROTOCOL_VERSION } from './events.js'
+import { type AGUIEvent, PROTOCOL_VERSION } from './events.js'
 
 /** The fields of something, by name, and whether each has to be there. */
 type Form = ReadonlyMap<string, boolean>
@@ -103,4 +103,25 @@ function isCount(value: unknown): boolean {
 
 function isThere(value: unknown): boolean {
   return value !== null
+}
+
+/**
+ * Whether a delta is followed by another one of the same thing. Most events are: they have the three fields of a delta and no other, and
+ * no rule of fields or order can be broken by the second that the first has kept.
+ */
+export function goesOn(before: Readonly<Record<string, unknown>>, raw: unknown): raw is AGUIEvent {
+  return (
+    isRecord(raw) &&
+    raw.type === before.type &&
+    raw.messageId === before.messageId &&
+    raw.toolCallId === before.toolCallId &&
+    typeof raw.delta === 'string' &&
+    countOf(raw) === 3
+  )
+}
+
+export function countOf(fields: object): number {
+  let count = 0
+  for (const _ in fields) count++
+  return count
 }

@@ -1,6 +1,6 @@
-import { isRecord } from '../value.js'
 import { ChunkExpander } from './chunks.js'
 import { type AGUIEvent, PROTOCOL_VERSION } from './events.js'
+import { countOf, goesOn } from './plain.js'
 import { type Fields, validateEvent } from './validate.js'
 import { EventVerifier, type ExpectedRun } from './verify.js'
 
@@ -36,27 +36,6 @@ export interface EventReader {
 }
 
 const isDelta = /_(CONTENT|ARGS)$/
-
-/**
- * Whether a delta is followed by another one of the same thing. Most events are: they have the three fields of a delta and no other, and
- * no rule of fields or order can be broken by the second that the first has kept.
- */
-function goesOn(before: Fields, raw: unknown): raw is AGUIEvent {
-  return (
-    isRecord(raw) &&
-    raw.type === before.type &&
-    raw.messageId === before.messageId &&
-    raw.toolCallId === before.toolCallId &&
-    typeof raw.delta === 'string' &&
-    countOf(raw) === 3
-  )
-}
-
-function countOf(fields: object): number {
-  let count = 0
-  for (const _ in fields) count++
-  return count
-}
 
 /**
  * Reads one stream strictly: known fields (`validateEvent`), chunks (`ChunkExpander`), order (`EventVerifier`). Give it
