@@ -1,16 +1,10 @@
-/** What a ledger of one's own is made of: the decisions about one row or one grant as pure steps. Storing them is the ledger's part. */
-export { isLive, matches, newGrant, takeGrant } from './ledger/grant-row.js'
+/** What a ledger of one's own is made of: a store of rows. What a ledger promises is decided above it, once for all stores. */
 export {
-  claimRow,
-  completeRow,
-  joinState,
-  keptUntil,
-  type RowStep,
-  reclaimRow,
-  renewRow,
-  type StateTexts,
-  sameRecord,
-  splitState,
-  stateAt,
-} from './ledger/ledger-row.js'
-export { type BoundedOutcome, boundOutcome } from './ledger/outcome.js'
+  compareAndSwap,
+  type RemoteRows,
+  type RowsNow,
+  type Swap,
+  type Within,
+} from './ledger/compare-and-swap.js'
+export { createLedger, type LedgerLimits, positive } from './ledger/create-ledger.js'
+export type { Change, Decide, ListedRows, Room, Row, RowStore, StoredRow } from './ledger/row-store.js'

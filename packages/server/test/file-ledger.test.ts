@@ -152,9 +152,9 @@ test('the open requests of one thread have a limit in bytes, since one run reads
   ledger.close()
 })
 
-test('S3.23 grants of one thread are bounded: the oldest goes, and is asked about again', async () => {
+test('S3.23 grants of one owner are bounded: the oldest goes, and is asked about again', async () => {
   let now = 0
-  const ledger = await fileLedger(newFile(), { now: () => now, maxGrantsPerThread: 3 })
+  const ledger = await fileLedger(newFile(), { now: () => now, maxGrantsPerOwner: 3 })
   for (const toolName of ['a', 'b', 'c', 'd']) {
     now++
     await ledger.grant({ owner: 'alice', threadId: 't', toolName, scopeKey: toolName, approved: true })
@@ -321,22 +321,92 @@ test('the settled calls of a thread come without the words of their answers, and
   ledger.close()
 })
 
-test('a file from before answers lay apart is read and written on', async () => {
+/** What version 1 made of a new file; its first files had no `words`. */
+const VERSION_1 = [
+  'create table meta (name text primary key, value) without rowid',
+  `create table approvals (seq integer primary key, key text not null unique, thread text not null, open integer not null,
+    kept_until real not null, record text not null, state text not null, words text)`,
+  `create table grants (seq integer primary key, key text not null unique, owner text not null, thread text not null,
+    kept_until real not null, body text not null)`,
+  'create table revocations (owner text primary key, revision integer not null) without rowid',
+  'create table audit (seq integer primary key, entry text not null)',
+  `insert into meta values ('id', 'file_old'), ('revision', 3)`,
+  'pragma user_version = 1',
+]
+
+for (const words of ['with', 'without'] as const) {
+  test(`T29 a file of version 1 ${words} words of their own keeps its approvals, grants and audit trail`, async () => {
+    const path = newFile()
+    const old = new sqlite.DatabaseSync(path)
+    for (const statement of VERSION_1) old.exec(statement)
+    if (words === 'without') old.exec('alter table approvals drop column words')
+    const edited = { ...approve, arguments: '{"a":1}' }
+    const claimed = {
+      phase: 'claimed',
+      answer: edited,
+      holder: 'h1',
+      leaseUntil: Date.now() + HOUR,
+      revision: 0,
+    }
+    const outcome = { type: 'result', content: '1' }
+    const states = {
+      a: claimed,
+      b: { phase: 'issued' },
+      c: { phase: 'done', answer: approve, outcome, late: false },
+    }
+    for (const [id, state] of Object.entries(states)) {
+      const one = record(id, { toolCallId: `call ${id}` })
+      const texts = [JSON.stringify(one), JSON.stringify(state)]
+      old
+        .prepare(
+          'insert into approvals (key, thread, open, kept_until, record, state) values (?, ?, ?, ?, ?, ?)',
+        )
+        .run(id, 'thread', id === 'c' ? 0 : 1, Date.now() + HOUR, ...texts)
+    }
+    const grant = {
+      owner: 'alice',
+      threadId: 'thread',
+      toolName: 'remove',
+      scopeKey: 'remove',
+      approved: true,
+    }
+    const body = { ...grant, id: 'grant_1', grantedAt: 1, expiresAt: Date.now() + HOUR }
+    old
+      .prepare('insert into grants (key, owner, thread, kept_until, body) values (?, ?, ?, ?, ?)')
+      .run('g', '"alice"', '"thread"', body.expiresAt, JSON.stringify(body))
+    old.prepare('insert into audit (entry) values (?)').run(JSON.stringify({ at: 1, event: 'issued' }))
+    old.close()
+    const ledger = await fileLedger(path)
+    expect(ledger.id).toBe('file_old')
+    expect((await ledger.unsettled('alice', 'thread')).map((one) => one.record.approvalId)).toEqual([
+      'a',
+      'b',
+    ])
+    expect((await ledger.lookup(record('a')))?.state).toEqual(claimed)
+    expect(await ledger.claim(record('a'), edited, 'h2', HOUR)).toEqual({ status: 'in-progress' })
+    expect((await ledger.claim(record('b'), edited, 'h3', HOUR)).status).toBe('claimed')
+    expect(await ledger.claim(record('c'), approve, 'h4', HOUR)).toEqual({
+      status: 'repeat',
+      outcome,
+      late: false,
+    })
+    expect((await ledger.settled?.('alice', 'thread', ['call c', 'call b']))?.length).toBe(1)
+    expect(await ledger.list('alice')).toEqual([body])
+    expect((await ledger.findGrant(grant, 'use'))?.id).toBe('grant_1')
+    const trail: unknown[] = []
+    for await (const entry of ledger.auditTrail()) trail.push(entry)
+    expect(trail).toEqual([{ at: 1, event: 'issued' }])
+    ledger.close()
+    const again = await fileLedger(path)
+    expect((await again.lookup(record('b')))?.state.phase).toBe('claimed')
+    again.close()
+  })
+}
+
+test('a file that a newer version has written is refused', async () => {
   const path = newFile()
-  const edited = { ...approve, arguments: '{"a":1}' }
-  const before = await fileLedger(path)
-  for (const id of ['a', 'b']) await before.issue(record(id))
-  await before.claim(record('a'), edited, 'h1', HOUR)
-  before.close()
-  const database = new sqlite.DatabaseSync(path)
-  const state = { phase: 'claimed', answer: edited, holder: 'h1', leaseUntil: Date.now() + HOUR, revision: 0 }
-  database.exec(`update approvals set state = '${JSON.stringify(state)}' where state like '%claimed%'`)
-  database.exec('alter table approvals drop column words')
-  database.close()
-  const ledger = await fileLedger(path)
-  expect((await ledger.lookup(record('a')))?.state).toEqual(state)
-  expect(await ledger.claim(record('a'), edited, 'h2', HOUR)).toEqual({ status: 'in-progress' })
-  expect((await ledger.claim(record('b'), edited, 'h3', HOUR)).status).toBe('claimed')
-  expect((await ledger.lookup(record('b')))?.state).toMatchObject({ answer: edited })
-  ledger.close()
+  const newer = new sqlite.DatabaseSync(path)
+  newer.exec('pragma user_version = 99')
+  newer.close()
+  await expect(fileLedger(path)).rejects.toThrow(/newer version/)
 })

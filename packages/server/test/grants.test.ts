@@ -270,7 +270,7 @@ test('a scope key that is text is listed as it is', async () => {
 })
 
 test('S3.23 what does not fit is asked again, never allowed', async () => {
-  const ledger = memoryLedger({ maxGrantThreads: 1 })
+  const ledger = memoryLedger({ maxGrantsPerOwner: 1 })
   const { agent } = sender({}, { ledger })
   const first = await reply(agent, await speak(agent, [], 'a'), { approved: true, scope: 'session' })
   const asked = await speak(agent, [], 'a', { threadId: 'two' })

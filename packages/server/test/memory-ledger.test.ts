@@ -122,12 +122,14 @@ test('two thousand expired records make room for as many again', async () => {
   const ledger = memoryLedger({ maxRecords: 2000, maxRecordsPerOwner: 2000, now: () => now })
   for (let round = 0; round < 3; round++) {
     for (let index = 0; index < 2000; index++) {
-      const { status } = await ledger.issue(record(`${round}-${index}`, { expiresAt: now + EXPIRY }))
+      const threadId = `thread ${index % 2}`
+      const expiresAt = now + EXPIRY
+      const { status } = await ledger.issue(record(`${round}-${index}`, { expiresAt, threadId }))
       if (status !== 'issued') expect.unreachable(`${status} at ${round}-${index}`)
     }
     now += EXPIRY + CLOCK_SKEW_MS
   }
-  expect(await ledger.unsettled('alice', 'thread')).toHaveLength(2000)
+  expect(await ledger.unsettled('alice', 'thread 1')).toHaveLength(1000)
 })
 
 test('what a caller does with its record later does not reach the ledger', async () => {
@@ -138,29 +140,28 @@ test('what a caller does with its record later does not reach the ledger', async
   expect((await ledger.lookup(record('a')))?.record.scopes).toEqual(['once'])
 })
 
-test('S3.23 grants are bounded by thread and in number, and what is evicted is asked again', async () => {
-  const ledger = memoryLedger({ maxGrantThreads: 2, maxGrantsPerThread: 2, now: () => 0 })
-  const key = (threadId: string, toolName: string) => ({
-    owner: 'alice',
-    threadId,
-    toolName,
-    scopeKey: toolName,
-  })
-  for (const tool of ['a', 'b', 'c']) await ledger.grant({ ...key('one', tool), approved: true })
-  expect((await ledger.list('alice', 'one')).map((grant) => grant.toolName)).toEqual(['b', 'c'])
-  await ledger.grant({ ...key('two', 'a'), approved: true })
-  await ledger.grant({ ...key('three', 'a'), approved: true })
-  expect(await ledger.findGrant(key('one', 'b'), 'use')).toBeUndefined()
-  expect((await ledger.list('alice')).map((grant) => grant.threadId)).toEqual(['two', 'three'])
+test('S3.23 grants give way to approvals where there is no room, and are then asked about again', async () => {
+  const ledger = memoryLedger({ maxRecords: 4, maxRecordsPerOwner: 3, now: () => 0 })
+  const key = { owner: 'alice', threadId: 'thread', toolName: 'a', scopeKey: 'a' }
+  for (const toolName of ['a', 'b', 'c']) await ledger.grant({ ...key, toolName, approved: true })
+  expect(await ledger.issue(record('a'))).toEqual({ status: 'issued' })
+  expect((await ledger.list('alice')).map(({ toolName }) => toolName)).toEqual(['b', 'c'])
+  expect(await ledger.findGrant(key, 'use')).toBeUndefined()
+  for (const id of ['b', 'c']) expect(await ledger.issue(record(id))).toEqual({ status: 'issued' })
+  expect(await ledger.list('alice')).toEqual([])
+  expect(await ledger.issue(record('d'))).toEqual({ status: 'full' })
 })
 
 test('D23 a revocation that is no longer remembered still wins over grants in flight', async () => {
-  const ledger = memoryLedger({ maxGrantThreads: 1, now: () => 0 })
+  const ledger = memoryLedger({ maxRecords: 2, maxRecordsPerOwner: 2, now: () => 0 })
   await ledger.issue(record('a'))
   const claim = await ledger.claim(record('a'), approve, 'h', 1000)
   const revision = claim.status === 'claimed' ? claim.revision : undefined
   await ledger.revoke({ owner: 'alice' })
-  for (const owner of ['bob', 'carol']) await ledger.revoke({ owner })
+  for (const id of ['b', 'c']) {
+    await ledger.issue(record(id, { owner: id }))
+    await ledger.claim(record(id, { owner: id }), approve, 'h', 1000)
+  }
   const key = { owner: 'alice', threadId: 'thread', toolName: 'remove', scopeKey: 'remove' }
   expect(await ledger.grant({ ...key, approved: true, revision })).toEqual({ status: 'revoked' })
 })
@@ -173,7 +174,7 @@ test('the audit trail keeps the newest lines', async () => {
   expect(kept).toEqual([17, 18, 19])
 })
 
-test.each(['maxRecords', 'maxSize', 'maxGrantThreads', 'maxGrantsPerThread', 'grantTtl', 'maxAuditEntries'])(
+test.each(['maxRecords', 'maxSize', 'maxOpenPerThread', 'maxGrantsPerOwner', 'grantTtl', 'maxAuditEntries'])(
   'memoryLedger refuses a %s that is not a positive integer',
   (option) => {
     for (const value of [0, -1, 1.5, Number.NaN]) {

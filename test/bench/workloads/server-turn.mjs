@@ -98,7 +98,9 @@ async function gate(rounds) {
 
 /** Milliseconds of one look-up among 1,000 threads with 100 tools each. */
 async function cache(lookups) {
-  const approvals = new ApprovalCache({ ledger: memoryLedger({ maxGrants: 200_000, maxGrantThreads: 2000 }) })
+  const approvals = new ApprovalCache({
+    ledger: memoryLedger({ maxRecords: 300_000, maxRecordsPerOwner: 300_000, maxGrantsPerOwner: 200_000 }),
+  })
   for (let thread = 0; thread < 1000; thread++)
     for (let name = 0; name < 100; name++) await approvals.set(`thread-${thread}`, `tool-${name}`, true)
   let found = 0

@@ -1,58 +1,92 @@
 import { randomId } from '../encoding/ids.js'
-import { column, type Database } from './file-ledger-sqlite.js'
+import { approvalKey, approvalRow, grantKey, grantRow } from './create-ledger.js'
+import type { FileDatabase } from './file-ledger-sqlite.js'
+import type { Grant } from './grant.js'
+import type { ApprovalRecord, Owner } from './ledger.js'
+import { joinState } from './ledger-row.js'
+import type { Row } from './row-store.js'
+import { type SqlQuery, sqlNames } from './sql-rows.js'
+import { ledgerTables } from './sql-schema.js'
 
-const VERSION = 1
+/** Of the tables, as `user_version` of the file says it. Files of version 1 had a table for each kind of row. */
+const VERSION = 2
+const PAGE = 200
 
-/**
- * Keys are JSON texts of their parts: unambiguous, and whole also where a part is not well-formed Unicode, which SQLite would change.
- * `kept_until` is in milliseconds since the epoch. `words` comes last, so that what does not ask for it does not read it: SQLite reads a long
- * row from its beginning.
- */
-const TABLES = [
-  'create table meta (name text primary key, value) without rowid',
-  `create table approvals (
-    seq integer primary key, key text not null unique, thread text not null, open integer not null,
-    kept_until real not null, record text not null, state text not null, words text)`,
-  'create index approvals_open on approvals (thread, seq) where open = 1',
-  'create index approvals_past on approvals (kept_until)',
-  `create table grants (
-    seq integer primary key, key text not null unique, owner text not null, thread text not null,
-    kept_until real not null, body text not null)`,
-  'create index grants_of_owner on grants (owner, thread, seq)',
-  'create index grants_past on grants (kept_until)',
-  'create table revocations (owner text primary key, revision integer not null) without rowid',
-  'create table audit (seq integer primary key, entry text not null)',
-]
+/** Makes the tables of a new file, and takes over what an older version wrote. Answers the ledger's id, which lives in the file. */
+export function prepareFile(database: FileDatabase, prefix: string, id: string | undefined): Promise<string> {
+  return database.session((session) =>
+    database.transaction(session, async () => {
+      const { query } = session
+      const version = Number((await query('pragma user_version', []))[0]?.user_version)
+      if (version > VERSION) {
+        throw new Error(
+          'a newer version of Countersign has written it. Update this one, or use another file.',
+        )
+      }
+      if (version < VERSION) {
+        for (const statement of ledgerTables('sqlite', prefix)) await query(statement, [])
+        const known = version === 1 ? await takeOver(database, query, prefix) : undefined
+        await query(`insert into ${prefix}meta (name, value) values ('id', ?)`, [
+          known ?? id ?? randomId('file_'),
+        ])
+        await query(`pragma user_version = ${VERSION}`, [])
+      }
+      const [found] = await query(`select value from ${prefix}meta where name = 'id'`, [])
+      return String(found?.value)
+    }),
+  )
+}
 
-/** The call that a record is about. */
-export const CALL_OF_RECORD = `json_extract(record, '$.toolCallId')`
-
-/** Makes the tables of a new file. Answers the ledger's id, which lives in the file. */
-export function prepareTables(database: Database, id: string | undefined): Promise<string> {
-  const version = () => Number(column(database.prepare('pragma user_version').get(), 'user_version'))
-  return database.write(() => {
-    if (version() > VERSION) {
-      throw new Error('a newer version of Countersign has written it. Update this one, or use another file.')
-    }
-    if (version() === 0) create(database, id ?? randomId('file_'))
-    // later than the tables: a file that has none gets them now
-    if (!hasWords(database)) database.prepare('alter table approvals add column words text').run()
-    database
-      .prepare(`create index if not exists approvals_of_call on approvals (thread, ${CALL_OF_RECORD})`)
-      .run()
-    return String(column(database.prepare(`select value from meta where name = 'id'`).get(), 'value'))
+/** Moves the rows of a file of version 1. Answers its id. A grant that was on its way is asked about again. */
+async function takeOver(database: FileDatabase, query: SqlQuery, prefix: string): Promise<string> {
+  const insert = inserting(database, query, prefix)
+  const [id] = await query(`select value from meta where name = 'id'`, [])
+  const columns = await query(`select name from pragma_table_info('approvals')`, [])
+  const words = columns.some(({ name }) => name === 'words') ? 'words' : 'null as words'
+  await each(query, `record, state, ${words}`, 'approvals', async (row) => {
+    const record: ApprovalRecord = JSON.parse(String(row.record))
+    const state = joinState(String(row.state), row.words == null ? undefined : String(row.words))
+    await insert(record.owner, approvalKey(record), approvalRow(record, state))
   })
+  await each(query, 'body', 'grants', async ({ body }) => {
+    const grant: Grant = JSON.parse(String(body))
+    await insert(grant.owner, grantKey(grant), grantRow(grant))
+  })
+  await query(`insert into ${prefix}log (line) select entry from audit order by seq`, [])
+  for (const table of ['meta', 'approvals', 'grants', 'revocations', 'audit'])
+    await query(`drop table ${table}`, [])
+  return String(id?.value)
 }
 
-function hasWords(database: Database): boolean {
-  const columns = database.prepare('select name from pragma_table_info(?)').all('approvals')
-  return columns.some((one) => column(one, 'name') === 'words')
+async function each(
+  query: SqlQuery,
+  columns: string,
+  table: string,
+  take: (row: Readonly<Record<string, unknown>>) => Promise<void>,
+): Promise<void> {
+  for (let after = 0; ; ) {
+    const rows = await query(
+      `select seq, ${columns} from ${table} where seq > ? order by seq limit ${PAGE}`,
+      [after],
+    )
+    for (const row of rows) await take(row)
+    if (rows.length < PAGE) return
+    after = Number(rows.at(-1)?.seq)
+  }
 }
 
-function create(database: Database, id: string): void {
-  for (const statement of TABLES) database.prepare(statement).run()
-  const insert = database.prepare('insert into meta (name, value) values (?, ?)')
-  insert.run('id', id)
-  insert.run('revision', 0)
-  database.prepare(`pragma user_version = ${VERSION}`).run()
+function inserting(database: FileDatabase, query: SqlQuery, prefix: string) {
+  const { nameOf, ownerName } = sqlNames(database)
+  return async (owner: Owner, key: string, row: Row) => {
+    await query(
+      `insert into ${prefix}rows (owner, key, version, list, tag, size, kept_until, record, state, words)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      [
+        ...[await ownerName(owner), await nameOf(key), randomId('')],
+        row.list === undefined ? null : await nameOf(row.list),
+        row.tag === undefined ? null : await nameOf(row.tag),
+        ...[Buffer.byteLength(row.record), row.keptUntil, row.record, row.state, row.words ?? null],
+      ],
+    )
+  }
 }

@@ -1,8 +1,8 @@
+import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { CountersignError } from '@countersign/core'
-
-type SqliteValue = string | number | null
+import type { SqlDatabase, SqlRow, SqlValue } from './sql-rows.js'
 
 /** What `node:sqlite` and the packages that follow it have in common, as far as it is needed here. */
 export interface SqliteModule {
@@ -16,9 +16,9 @@ interface SqliteConnection {
 }
 
 export interface SqliteStatement {
-  run(...values: SqliteValue[]): unknown
-  get(...values: SqliteValue[]): unknown
-  all(...values: SqliteValue[]): unknown[]
+  run(...values: SqlValue[]): unknown
+  get(...values: SqlValue[]): unknown
+  all(...values: SqlValue[]): unknown[]
 }
 
 /** How long an operation waits for another process that writes, in milliseconds. */
@@ -28,21 +28,21 @@ const BUSY_MS = 5000
  * SQLite of one file, as the ledger uses it. What is done happens in the order of the calls. While another process writes, this one waits
  * without standing still: SQLite's own waiting would hold up everything else that the process does.
  */
-export interface Database {
-  prepare(sql: string): SqliteStatement
-  /** One transaction that writes, alone among all processes. What `work` throws undoes it. */
-  write<Result>(work: () => Result): Promise<Result>
-  /** `work` may be begun several times. */
-  read<Result>(work: () => Result): Promise<Result>
+export interface FileDatabase extends SqlDatabase {
+  readonly transaction: NonNullable<SqlDatabase['transaction']>
   close(): void
 }
 
 /**
- * Opens the file, which only its own user may read from now on, and makes it if there is none.
+ * Opens the file, which only its own user may read from now on, and makes it if there is none. `maxSize` in bytes is when it counts as full.
  *
  * @throws CountersignError `ledger-unavailable` where no SQLite can be had, or the file cannot be used; the message says why.
  */
-export async function openDatabase(path: string, given: SqliteModule | undefined): Promise<Database> {
+export async function openDatabase(
+  path: string,
+  given: SqliteModule | undefined,
+  maxSize: number,
+): Promise<FileDatabase> {
   const { DatabaseSync } = given ?? (await findSqlite())
   let connection: SqliteConnection | undefined
   try {
@@ -54,7 +54,7 @@ export async function openDatabase(path: string, given: SqliteModule | undefined
     connection = opened
     opened.exec('pragma busy_timeout = 0')
     const journal = await settle(opened)
-    return await untilFree(() => database(path, opened, journal))
+    return await untilFree(() => database(path, opened, journal, maxSize))
   } catch (error) {
     connection?.close()
     throw unavailable(path, error)
@@ -146,9 +146,24 @@ async function untilFree<Result>(attempt: () => Result, since = performance.now(
   }
 }
 
-function database(path: string, connection: SqliteConnection, journal: Journal): Database {
+function database(
+  path: string,
+  connection: SqliteConnection,
+  journal: Journal,
+  maxSize: number,
+): FileDatabase {
   const journalMode = connection.prepare('pragma journal_mode')
+  const statements = new Map<string, SqliteStatement>()
   let last: Promise<unknown> | undefined
+
+  function prepared(text: string): SqliteStatement {
+    const known = statements.get(text)
+    if (known !== undefined) return known
+    const statement = connection.prepare(text)
+    // statements differ in the number of their parameters only
+    if (statements.size < MAX_STATEMENTS) statements.set(text, statement)
+    return statement
+  }
 
   /** `since` is when it was called: what waits together gives up together. */
   function inTurn<Result>(work: (since: number) => Promise<Result>): Promise<Result> {
@@ -176,24 +191,48 @@ function database(path: string, connection: SqliteConnection, journal: Journal):
     }
   }
   return {
-    prepare: (sql) => connection.prepare(sql),
-    write: (work) =>
-      inTurn(async (since) => {
-        await untilFree(() => connection.exec('begin immediate'), since)
-        try {
-          checkJournal()
-          const result = work()
-          await untilFree(() => connection.exec('commit'), since)
-          return result
-        } catch (error) {
-          rollBack(connection)
-          throw error
-        }
-      }),
-    read: (work) => inTurn((since) => untilFree(work, since)),
+    dialect: 'sqlite',
+    hash: (text) => createHash('sha256').update(text).digest('base64url'),
+    session: (work) =>
+      inTurn((since) =>
+        work({
+          query: (text, values) =>
+            untilFree(
+              () =>
+                prepared(text)
+                  .all(...values)
+                  .filter(isRow),
+              since,
+            ),
+          left: () => since + BUSY_MS - performance.now(),
+        }),
+      ),
+    transaction: async ({ left }, work) => {
+      const since = performance.now() + left() - BUSY_MS
+      await untilFree(() => connection.exec('begin immediate'), since)
+      try {
+        checkJournal()
+        const result = await work()
+        await untilFree(() => connection.exec('commit'), since)
+        return result
+      } catch (error) {
+        rollBack(connection)
+        throw error
+      }
+    },
+    isFull: async ({ query }) => {
+      const [sizes] = await query(SIZES, [])
+      const [pages, free, size] = [sizes?.pages, sizes?.free, sizes?.size].map(Number)
+      return ((pages ?? 0) - (free ?? 0)) * (size ?? 0) >= maxSize
+    },
     close: () => connection.close(),
   }
 }
+
+const MAX_STATEMENTS = 64
+
+const SIZES =
+  'select p.page_count as pages, f.freelist_count as free, s.page_size as size from pragma_page_count p, pragma_freelist_count f, pragma_page_size s'
 
 /** Many that waited together would hold up the process when their turn comes. */
 function soon(): Promise<void> {
@@ -221,7 +260,10 @@ function unavailable(path: string, error: unknown): CountersignError {
   )
 }
 
-/** A column of a row, whatever the row's prototype. */
-export function column(row: unknown, name: string): unknown {
-  return typeof row === 'object' && row !== null ? Reflect.get(row, name) : undefined
+function isRow(row: unknown): row is SqlRow {
+  return typeof row === 'object' && row !== null
+}
+
+function column(row: unknown, name: string): unknown {
+  return isRow(row) ? row[name] : undefined
 }

@@ -42,8 +42,8 @@ export function keptUntil({ record, state }: LedgerEntry): number {
 /** A state as two texts: see {@link splitState}. */
 export interface StateTexts {
   readonly state: string
-  /** Of the answer: its reason and its edited arguments. `null` where it has neither. */
-  readonly words: string | null
+  /** Of the answer: its reason and its edited arguments. Absent where it has neither. */
+  readonly words: string | undefined
 }
 
 /**
@@ -54,14 +54,14 @@ export function splitState(state: ApprovalState): StateTexts {
   const words = state.phase === 'issued' ? {} : wordsOf(state.answer)
   return {
     state: JSON.stringify(withoutWords(state)),
-    words: Object.keys(words).length === 0 ? null : JSON.stringify(words),
+    words: Object.keys(words).length === 0 ? undefined : JSON.stringify(words),
   }
 }
 
 /** The state that {@link splitState} made two texts of. */
-export function joinState(state: string, words: string | null | undefined): ApprovalState {
+export function joinState(state: string, words: string | undefined): ApprovalState {
   const short = JSON.parse(state)
-  return words == null ? short : { ...short, answer: { ...short.answer, ...JSON.parse(words) } }
+  return words === undefined ? short : { ...short, answer: { ...short.answer, ...JSON.parse(words) } }
 }
 
 /** A state without the words of its answer: it has no reason, and edited arguments are empty text. */

@@ -1,0 +1,191 @@
+import type { Owner } from '@countersign/server'
+import { compareAndSwap, type RowStore, type StoredRow, type Swap } from '@countersign/server/ledger-kit'
+import { type Ask, digest, itemsOf, type Redis, textOf } from './redis.js'
+
+/** KEYS: rows. Answers the time, and of each row its fields. */
+const READ = `
+local time = redis.call('TIME')
+local rows = {}
+for i, key in ipairs(KEYS) do rows[i] = redis.call('HMGET', key, 'version', 'kept', 'record', 'state', 'words') end
+return { time[1], time[2], rows }`
+
+/**
+ * KEYS: row, its list. ARGV: the version to replace, or nothing; the new one, or nothing to remove the row; the latest time to write; what all
+ * keys of the owner begin with; the row's entry in its list; the name of that list, or nothing; record, state, words; until when it is kept,
+ * and that as a lifetime; its tag's key, or nothing; how many rows its list may have, how many bytes, and how many are kept; then other rows
+ * and the versions that they must have, in turn.
+ *
+ * An entry of a list is the row's name and the size of its record, so that both limits are counted from the list itself: a sum kept beside it
+ * would be wrong as soon as a row has expired. After the latest time the sender has reported a failure, so the write must not happen.
+ */
+const SWAP = `
+local time = redis.call('TIME')
+if time[1] * 1000 + time[2] / 1000 > tonumber(ARGV[3]) then return redis.error_reply('ERR too late') end
+local function rowOf(entry) return ARGV[4] .. 'row:' .. string.match(entry, '^[^:]+') end
+for i = 16, #ARGV, 2 do
+  if redis.call('HGET', rowOf(ARGV[i]), 'version') ~= ARGV[i + 1] then return 'changed' end
+end
+local old = redis.call('HMGET', KEYS[1], 'version', 'list')
+if (old[1] or '') ~= ARGV[1] then return 'changed' end
+local list = old[2] or ''
+if list ~= '' and (list ~= ARGV[6] or ARGV[2] == '') then
+  redis.call('LREM', ARGV[4] .. 'list:' .. list, 1, ARGV[5])
+end
+if ARGV[2] == '' then
+  redis.call('DEL', KEYS[1])
+  return 'swapped'
+end
+local function isFull(entries)
+  local size = tonumber(string.match(ARGV[5], '%d+$'))
+  for _, entry in ipairs(entries) do size = size + string.match(entry, '%d+$') end
+  return #entries >= tonumber(ARGV[13]) or size > tonumber(ARGV[14])
+end
+if ARGV[13] ~= '' and isFull(redis.call('LRANGE', KEYS[2], 0, -1)) then
+  for _, entry in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do
+    if redis.call('EXISTS', rowOf(entry)) == 0 then redis.call('LREM', KEYS[2], 1, entry) end
+  end
+  if isFull(redis.call('LRANGE', KEYS[2], 0, -1)) then return 'full' end
+end
+redis.call('HSET', KEYS[1], 'state', ARGV[8], 'version', ARGV[2], 'kept', ARGV[10], 'list', ARGV[6])
+if not old[1] then redis.call('HSET', KEYS[1], 'record', ARGV[7]) end
+if ARGV[9] == '' then redis.call('HDEL', KEYS[1], 'words') else redis.call('HSET', KEYS[1], 'words', ARGV[9]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[11])
+if not old[1] and ARGV[12] ~= '' then redis.call('SET', ARGV[12], ARGV[5], 'PX', ARGV[11]) end
+if ARGV[6] == '' then return 'swapped' end
+if list ~= ARGV[6] then redis.call('RPUSH', KEYS[2], ARGV[5]) end
+if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[11]) then redis.call('PEXPIRE', KEYS[2], ARGV[11]) end
+while ARGV[15] ~= '' and redis.call('LLEN', KEYS[2]) > tonumber(ARGV[15]) do
+  redis.call('DEL', rowOf(redis.call('LPOP', KEYS[2])))
+end
+return 'swapped'`
+
+/** KEYS: a list. ARGV: what all keys of the owner begin with. Rows that have expired leave the list. */
+const LIST = `
+local rows = {}
+for _, entry in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
+  local row = redis.call('HMGET', ARGV[1] .. 'row:' .. string.match(entry, '^[^:]+'), 'version', 'kept', 'record', 'state')
+  if row[1] then rows[#rows + 1] = row else redis.call('LREM', KEYS[1], 1, entry) end
+end
+local time = redis.call('TIME')
+return { time[1], time[2], rows }`
+
+/** KEYS: of tags. ARGV: what all keys of the owner begin with. */
+const LATEST = `
+local rows = {}
+for _, key in ipairs(KEYS) do
+  local entry = redis.call('GET', key)
+  local row = entry and redis.call('HMGET', ARGV[1] .. 'row:' .. string.match(entry, '^[^:]+'), 'version', 'kept', 'record', 'state')
+  if row and row[1] then rows[#rows + 1] = row end
+end
+return rows`
+
+const APPEND = `return redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'entry', ARGV[2])`
+const PAGE = `return redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', 256)`
+
+/** Tags that one script looks up: Redis answers nobody else meanwhile. */
+const TAGS_AT_ONCE = 500
+
+/** The rows of a ledger in Redis: each a hash, which expires with what it holds. The log is about so many lines long. */
+export function redisRows(redis: Redis, id: string, maxLogLines: number): RowStore {
+  const { prefix, timeOf } = redis
+  // all keys of an owner lie in one slot of a cluster, so that one script may use several
+  const baseOf = (owner: Owner) => `${prefix}{${digest(owner)}}:`
+  const log = `${prefix}audit`
+
+  async function get(ask: Ask, owner: Owner, keys: readonly string[]) {
+    const names = keys.map((key) => `${baseOf(owner)}row:${digest(key)}`)
+    const [seconds, micros, rows] = itemsOf(await ask(READ, names))
+    return {
+      rows: itemsOf(rows).map(storedRow),
+      now: timeOf(seconds, micros),
+      clock: Number(seconds) * 1000 + Math.floor(Number(micros) / 1000),
+    }
+  }
+
+  async function swap(ask: Ask, { owner, key, was, row, others, room, newest, now, notAfter }: Swap) {
+    const base = baseOf(owner)
+    const name = digest(key)
+    const list = row?.list === undefined ? '' : digest(row.list)
+    const values = [
+      ...[was ?? '', row?.version ?? '', String(notAfter), base],
+      ...[`${name}:${Buffer.byteLength(row?.record ?? '')}`, list],
+      ...[row?.record ?? '', row?.state ?? '', row?.words ?? ''],
+      ...(row === null ? ['', ''] : [String(row.keptUntil), lifetime(row.keptUntil - now)]),
+      row?.tag === undefined ? '' : `${base}tag:${digest(row.tag)}`,
+      ...[room?.rows, room?.bytes, newest].map((limit) => String(limit ?? '')),
+      ...others.flatMap((other) => [digest(other.key), other.version]),
+    ]
+    try {
+      const outcome = await ask(SWAP, [`${base}row:${name}`, `${base}list:${list}`], values)
+      return outcome === 'swapped' || outcome === 'full' ? outcome : 'changed'
+    } catch (error) {
+      if (isOutOfMemory(error)) return 'full'
+      throw error
+    }
+  }
+
+  return {
+    id,
+    durable: true,
+    update: compareAndSwap((work) =>
+      redis.within((ask, left) =>
+        work({ get: (owner, keys) => get(ask, owner, keys), swap: (one) => swap(ask, one) }, left),
+      ),
+    ),
+    list: (owner, list) =>
+      redis.within(async (ask) => {
+        const base = baseOf(owner)
+        const reply = await ask(LIST, [`${base}list:${digest(list)}`], [base])
+        const [seconds, micros, rows] = itemsOf(reply)
+        return { rows: rowsOf(rows), now: timeOf(seconds, micros) }
+      }),
+    latest: (owner, tags) =>
+      redis.within(async (ask) => {
+        const base = baseOf(owner)
+        const rows: StoredRow[] = []
+        for (let from = 0; from < tags.length; from += TAGS_AT_ONCE) {
+          const keys = tags.slice(from, from + TAGS_AT_ONCE).map((tag) => `${base}tag:${digest(tag)}`)
+          rows.push(...rowsOf(await ask(LATEST, keys, [base])))
+        }
+        return rows
+      }),
+    append: (line) =>
+      redis.within(async (ask) => {
+        await ask(APPEND, [log], [String(maxLogLines), line])
+      }),
+    async *lines() {
+      for (let from = '-'; ; ) {
+        const start = from
+        const entries = itemsOf(await redis.within((ask) => ask(PAGE, [log], [start])))
+        for (const entry of entries) {
+          const [name, fields] = itemsOf(entry)
+          yield String(itemsOf(fields)[1])
+          from = `(${String(name)}`
+        }
+        if (entries.length === 0) return
+      }
+    },
+  }
+}
+
+function rowsOf(reply: unknown): StoredRow[] {
+  return itemsOf(reply).flatMap((row) => storedRow(row) ?? [])
+}
+
+function storedRow(reply: unknown): StoredRow | undefined {
+  const [version, kept, record, state, words] = itemsOf(reply)
+  if (textOf(version) === undefined) return undefined
+  return {
+    ...{ version: String(version), keptUntil: Number(kept) },
+    ...{ record: String(record), state: String(state), words: textOf(words) },
+  }
+}
+
+/** In milliseconds, as Redis takes it. */
+function lifetime(ms: number): string {
+  return String(Math.max(1, Math.min(Math.ceil(ms), Number.MAX_SAFE_INTEGER)))
+}
+
+function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && /\bOOM\b/.test(error.message)
+}

@@ -1,0 +1,166 @@
+import { randomId } from '../encoding/ids.js'
+import type { Owner } from './ledger.js'
+import {
+  type Change,
+  type Decide,
+  type Room,
+  type Row,
+  type RowStore,
+  resultWhenFull,
+  type StoredRow,
+} from './row-store.js'
+
+/** A row to be written, only where everything is still as it was read. */
+export interface Swap {
+  readonly owner: Owner
+  readonly key: string
+  /** The version that the row must have; absent: there must be none. */
+  readonly was: string | undefined
+  /** Other rows that must still have these versions. */
+  readonly others: readonly { readonly key: string; readonly version: string }[]
+  /** The new row with its version, or `null` to remove it. */
+  readonly row: (Row & { readonly version: string }) | null
+  readonly room?: Room | undefined
+  readonly newest?: number | undefined
+  /** The time at which it was decided, as {@link RowsNow} had it. */
+  readonly now: number
+  /**
+   * By the clock of the store, in milliseconds since the epoch: from then on it must not be written any more. Its sender has reported a failure.
+   */
+  readonly notAfter: number
+}
+
+export interface RowsNow {
+  readonly rows: readonly (StoredRow | undefined)[]
+  /** Milliseconds since the epoch, by the clock that leases and expiries go by. */
+  readonly now: number
+  /** The same by the clock of the store, also where the ledger was given another. */
+  readonly clock: number
+}
+
+/** What a store can do that is reached over a network. Both reject where it cannot be reached, or refuses. */
+export interface RemoteRows {
+  get(owner: Owner, keys: readonly string[]): Promise<RowsNow>
+  /** `changed`: nothing was written, because something is not as it was read, or the row does not fit. */
+  swap(swap: Swap): Promise<'swapped' | 'changed' | 'full'>
+}
+
+/**
+ * Does `work` within the time for one operation; `left` says how many milliseconds of it are left. What keeps it from its store becomes
+ * `ledger-unavailable`.
+ */
+export type Within = <Result>(
+  work: (rows: RemoteRows, left: () => number) => Promise<Result>,
+) => Promise<Result>
+
+/** A change that was sent, but may not have arrived. */
+interface Sent {
+  readonly key: string
+  readonly owner: Owner
+  readonly version: string
+  /** What is written instead. */
+  readonly before: Row
+  readonly notAfter: number
+  /** When it must not be taken back any more, as `performance.now` says it. */
+  readonly end: number
+}
+
+/** Milliseconds between two attempts to take a change back. */
+const AGAIN_MS = 500
+
+/**
+ * `update` for a store that cannot hold a row while it is decided about: read, decided here, and written only where nobody else wrote in
+ * between. Where the connection broke while it was written, what is there then tells whether it was. Where the time is over before that is
+ * known, nothing is written any more, and what was is taken back as the change says.
+ */
+export function compareAndSwap(within: Within): RowStore['update'] {
+  return async function update<Result>(
+    owner: Owner,
+    keys: readonly string[],
+    decide: Decide<Result>,
+  ): Promise<Result> {
+    let sent: Sent | undefined
+    const work = async (remote: RemoteRows, left: () => number) => {
+      let doubtful: { readonly version: string; readonly result: Result } | undefined
+      for (;;) {
+        const { rows, now, clock } = await remote.get(owner, keys)
+        const [row, ...others] = rows
+        if (doubtful !== undefined && row?.version === doubtful.version) return doubtful.result
+        const change = decide(rows, now)
+        if (change.row === undefined || (change.row === null && row === undefined)) return change.result
+        const notAfter = clock + Math.floor(left())
+        const swap = swapOf(owner, keys, change.row, row, others, change, now, notAfter)
+        const version = swap.row?.version ?? ''
+        if (change.undo !== undefined) {
+          const end = performance.now() + change.undo.until - now
+          sent = { owner, key: swap.key, version, before: change.undo.row, notAfter, end }
+        }
+        const outcome = await remote.swap(swap).catch((error: unknown) => {
+          if (doubtful !== undefined) throw error
+          doubtful = { version, result: change.result }
+        })
+        if (outcome === 'swapped') return change.result
+        if (outcome === 'full') return resultWhenFull(change)
+      }
+    }
+    try {
+      return await within(work)
+    } catch (error) {
+      if (sent !== undefined) void takeBack(within, sent)
+      throw error
+    }
+  }
+}
+
+function swapOf<Result>(
+  owner: Owner,
+  keys: readonly string[],
+  next: Row | null,
+  row: StoredRow | undefined,
+  others: readonly (StoredRow | undefined)[],
+  { room, newest }: Change<Result>,
+  now: number,
+  notAfter: number,
+): Swap {
+  return {
+    ...{ owner, key: keys[0] ?? '', was: row?.version, room, newest, now, notAfter },
+    others: others.flatMap((other, index) =>
+      other === undefined ? [] : { key: keys[index + 1] ?? '', version: other.version },
+    ),
+    row: next && { ...next, version: randomId('') },
+  }
+}
+
+/** Retries until it can be taken back no more, since the store may be out of reach. */
+async function takeBack(within: Within, sent: Sent): Promise<void> {
+  while (performance.now() < sent.end) {
+    const isOver = await within((remote, left) => tryToTakeBack(remote, left, sent)).catch(() => false)
+    if (isOver) return
+    await quietly(AGAIN_MS)
+  }
+}
+
+/** Whether nothing is left to take back. */
+async function tryToTakeBack(remote: RemoteRows, left: () => number, sent: Sent): Promise<boolean> {
+  const { owner, key, before, version } = sent
+  const { rows, now, clock } = await remote.get(owner, [key])
+  const [row] = rows
+  if (row === undefined) return true
+  // not there, but it may still be on its way
+  if (row.version !== version) return clock > sent.notAfter
+  // a millisecond before the end, for what a clock rounds
+  const rest = sent.end - performance.now()
+  if (rest <= 1) return true
+  const restored = { ...before, version: randomId('') }
+  const notAfter = clock + Math.floor(Math.min(left(), rest - 1))
+  const outcome = await remote.swap({ owner, key, was: version, others: [], row: restored, now, notAfter })
+  return outcome === 'swapped'
+}
+
+/** Waits without keeping the process alive. */
+function quietly(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer: { unref?: () => void } | number = setTimeout(resolve, ms)
+    if (typeof timer === 'object') timer.unref?.()
+  })
+}

@@ -1,0 +1,306 @@
+import { CountersignError } from '@countersign/core'
+import { isLive, matches, newGrant, takeGrant } from './grant-row.js'
+import type { Grant, GrantKey, GrantResult } from './grant.js'
+import {
+  type ApprovalRecord,
+  type ApprovalRef,
+  type ApprovalState,
+  type ClaimResult,
+  type IssueResult,
+  type Ledger,
+  type LedgerEntry,
+  ledgerKey,
+  type Owner,
+} from './ledger.js'
+import {
+  claimRow,
+  completeRow,
+  joinState,
+  keptUntil,
+  type RowStep,
+  reclaimRow,
+  renewRow,
+  sameRecord,
+  splitState,
+  stateAt,
+} from './ledger-row.js'
+import { boundOutcome, outcomeSize, unavailable } from './outcome.js'
+import type { Change, Row, RowStore, StoredRow } from './row-store.js'
+
+/** Limits that every ledger has. */
+export interface LedgerLimits {
+  /** Grants kept for one owner; the oldest goes first. Default 1,000. */
+  readonly maxGrantsPerOwner?: number | undefined
+  /** Lifetime of a grant that names none, in milliseconds. Default seven days. */
+  readonly grantTtl?: number | undefined
+  /** Requests that may be open in one thread, since a run reads all of them. Default 1,024. */
+  readonly maxOpenPerThread?: number | undefined
+  /** Bytes, as UTF-8, of the open requests of one thread. Default 4 MiB. */
+  readonly maxOpenBytesPerThread?: number | undefined
+}
+
+/**
+ * A ledger on a store of rows: memory, a file, Redis, a database. What a ledger promises is decided here and in `ledger-row.ts`, once for all
+ * of them.
+ *
+ * @throws CountersignError `invalid-option` for a limit that is not a positive integer.
+ */
+export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger {
+  const maxGrants = positive('maxGrantsPerOwner', limits.maxGrantsPerOwner ?? 1000)
+  const grantTtl = positive('grantTtl', limits.grantTtl ?? 7 * 24 * 60 * 60 * 1000)
+  const room = {
+    rows: positive('maxOpenPerThread', limits.maxOpenPerThread ?? 1024),
+    bytes: positive('maxOpenBytesPerThread', limits.maxOpenBytesPerThread ?? 4 * 1024 * 1024),
+  }
+
+  /** One step of one approval. */
+  function step<Result>(
+    ref: ApprovalRef,
+    unknown: Result,
+    decide: (entry: LedgerEntry, now: number) => RowStep<Result>,
+    shortState?: (state: ApprovalState) => ApprovalState | undefined,
+  ): Promise<Result> {
+    return store.update(ref.owner, [approvalKey(ref)], ([row], now) => {
+      if (row === undefined) return { result: unknown }
+      const entry = entryOf(row)
+      const { result, state } = decide(entry, now)
+      return { result, row: state && approvalRow(entry.record, state, shortState?.(state)) }
+    })
+  }
+
+  async function find<Result>(owner: Owner, key: string, read: (row: StoredRow, now: number) => Result) {
+    return store.update<Result | undefined>(owner, [key], ([row], now) => ({
+      result: row && read(row, now),
+    }))
+  }
+
+  /** The revision of an owner's grants; see {@link REVISION}. */
+  function revisionOf(owner: Owner): Promise<number> {
+    return store.update(owner, [REVISION], ([row], now) => {
+      const number = row === undefined ? newRevision() : Number(row.state)
+      if (row !== undefined && row.keptUntil - now > REVISION_MS / 2) return { result: number }
+      const state = String(number)
+      return { result: number, row: { record: '', state, keptUntil: now + REVISION_MS, expendable: true } }
+    })
+  }
+
+  async function grantsOf(
+    owner: string,
+  ): Promise<{ readonly grants: readonly Grant[]; readonly now: number }> {
+    const { rows, now } = await store.list(owner, GRANTS)
+    const grants = rows.map((row): Grant => JSON.parse(row.state))
+    return { grants: grants.filter((grant) => isLive(grant, now)), now }
+  }
+
+  return {
+    get id() {
+      return store.id
+    },
+    durable: store.durable,
+
+    async issue(record) {
+      return store.update<IssueResult>(record.owner, [approvalKey(record)], ([row]) => {
+        if (row !== undefined) {
+          const same = sameRecord(JSON.parse(row.record), record)
+          return { result: { status: same ? 'unchanged' : 'conflict' } }
+        }
+        const issued = approvalRow(record, { phase: 'issued' })
+        return { result: { status: 'issued' }, row: issued, room, whenFull: { status: 'full' } }
+      })
+    },
+
+    async lookup(ref) {
+      return find(ref.owner, approvalKey(ref), (row, now) => entryAt(entryOf(row), now))
+    },
+
+    async unsettled(owner, threadId) {
+      const { rows, now } = await store.list(owner, openList(threadId))
+      return rows.map((row) => entryAt(entryOf(row), now))
+    },
+
+    async settled(owner, threadId, toolCallIds) {
+      const rows = await store.latest(
+        owner,
+        toolCallIds.map((id) => callTag(threadId, id)),
+      )
+      return rows.map(entryOf).filter(({ state }) => state.phase === 'done')
+    },
+
+    async claim(ref, answer, holder, leaseMs) {
+      // only an approval for the session leads to a grant
+      const leadsToGrant = answer.decision === 'approve' && answer.scope === 'session'
+      // taken before the claim, so that what is revoked from then on is newer
+      const revision = leadsToGrant ? await revisionOf(ref.owner) : 0
+      return store.update<ClaimResult>(ref.owner, [approvalKey(ref)], ([row], now) => {
+        if (row === undefined) return { result: NOT_ISSUED }
+        const entry = entryOf(row)
+        const { result, state } = claimRow(entry, answer, holder, { now, leaseMs, revision })
+        return { result, ...claimedRow(entry, state) }
+      })
+    },
+
+    async renew(ref, holder, leaseMs) {
+      return step(ref, { status: 'lost' }, ({ state }, now) => renewRow(state, holder, { now, leaseMs }))
+    },
+
+    async complete(ref, holder, outcome) {
+      const bounded = await boundOutcome(outcome)
+      const isLong =
+        bounded.type === outcome.type && outcome.type !== 'interrupted' && outcomeSize(outcome) > SHORT
+      const trace = store.shortens && isLong ? await unavailable(outcome) : undefined
+      return step(
+        ref,
+        NOT_ISSUED,
+        ({ state }, now) => completeRow(state, holder, bounded, now),
+        (state) => (trace && state.phase === 'done' ? { ...state, outcome: trace } : undefined),
+      )
+    },
+
+    async reclaim(ref, holder, leaseMs) {
+      return store.update(ref.owner, [approvalKey(ref)], ([row], now) => {
+        if (row === undefined) return { result: NOT_ISSUED }
+        const entry = entryOf(row)
+        const { result, state } = reclaimRow(entry, holder, { now, leaseMs })
+        return { result, ...claimedRow(entry, state) }
+      })
+    },
+
+    changed:
+      store.changed && ((ref, signal) => store.changed?.(ref.owner, approvalKey(ref), signal) ?? never()),
+
+    async grant(request) {
+      return store.update<GrantResult>(request.owner, [grantKey(request), REVISION], ([, stored], now) => {
+        const isRevoked = request.revision !== undefined && request.revision !== Number(stored?.state)
+        if (isRevoked) return { result: { status: 'revoked' } }
+        const grant = newGrant(request, now, grantTtl)
+        return { result: { status: 'granted', grant }, row: grantRow(grant), newest: maxGrants }
+      })
+    },
+
+    async findGrant(key, purpose) {
+      return store.update(key.owner, [grantKey(key)], ([row], now): Change<Grant | undefined> => {
+        const { found, left } = takeGrant(row && JSON.parse(row.state), purpose, now)
+        return { result: found, row: left && grantRow(left) }
+      })
+    },
+
+    async revoke(selector) {
+      const { owner } = selector
+      await store.update(owner, [REVISION], () => ({ result: undefined, row: null }))
+      const { grants } = await grantsOf(owner)
+      let removed = 0
+      for (const grant of grants.filter((one) => matches(one, selector))) {
+        removed += await store.update(owner, [grantKey(grant)], ([row]) => {
+          const isStill = row !== undefined && JSON.parse(row.state).id === grant.id
+          return isStill ? { result: 1, row: null } : { result: 0 }
+        })
+      }
+      return removed
+    },
+
+    async list(owner, threadId) {
+      const { grants } = await grantsOf(owner)
+      return grants
+        .filter((grant) => threadId === undefined || grant.threadId === threadId)
+        .sort((one, other) => one.grantedAt - other.grantedAt)
+    },
+
+    audit: async (entry) => store.append(JSON.stringify(entry), entry.ownerHash),
+    async *auditTrail() {
+      for await (const line of store.lines()) yield JSON.parse(line)
+    },
+  }
+}
+
+const NOT_ISSUED = { status: 'not-issued' } as const
+
+/** Outcomes of at most this many bytes are never dropped before their record. */
+const SHORT = 1024
+
+/**
+ * The row of a number that every revocation of an owner removes, so that the next one is another. A grant names the one that stood when its
+ * verdict was claimed: where it stands no more, a revocation came between, or it was forgotten, which counts as one.
+ */
+const REVISION = 'revision'
+
+/** How long a revision is kept after its last use. */
+const REVISION_MS = 35 * 24 * 60 * 60 * 1000
+
+const GRANTS = 'grants'
+
+/** A number that nobody has used before. */
+function newRevision(): number {
+  const [high = 0, low = 0] = globalThis.crypto.getRandomValues(new Uint32Array(2))
+  return (high % 0x100000) * 0x100000000 + low + 1
+}
+
+export function approvalKey({ threadId, approvalId }: ApprovalRef): string {
+  return ledgerKey('approval', threadId, approvalId)
+}
+
+function openList(threadId: string): string {
+  return ledgerKey('open', threadId)
+}
+
+function callTag(threadId: string, toolCallId: string): string {
+  return ledgerKey('call', threadId, toolCallId)
+}
+
+export function grantKey({ threadId, toolServer, toolName, scopeKey }: GrantKey): string {
+  return ledgerKey('grant', threadId, toolServer, toolName, scopeKey)
+}
+
+export function grantRow(grant: Grant): Row {
+  return {
+    record: '',
+    state: JSON.stringify(grant),
+    list: GRANTS,
+    keptUntil: grant.expiresAt,
+    expendable: true,
+  }
+}
+
+export function approvalRow(record: ApprovalRecord, state: ApprovalState, short?: ApprovalState): Row {
+  const { threadId, toolCallId } = record
+  const texts = splitState(state)
+  return {
+    record: JSON.stringify(record),
+    state: texts.state,
+    words: texts.words,
+    list: state.phase === 'done' ? undefined : openList(threadId),
+    tag: callTag(threadId, toolCallId),
+    keptUntil: keptUntil({ record, state }),
+    shortState: short && splitState(short).state,
+  }
+}
+
+/** A claim that its holder was told has failed must not stand in everybody's way until its lease ends. */
+function claimedRow(
+  { record, state: before }: LedgerEntry,
+  state: ApprovalState | undefined,
+): Pick<Change<never>, 'row' | 'undo'> {
+  return {
+    row: state && approvalRow(record, state),
+    undo:
+      state?.phase === 'claimed' ? { row: approvalRow(record, before), until: state.leaseUntil } : undefined,
+  }
+}
+
+function entryOf({ record, state, words }: StoredRow): LedgerEntry {
+  return { record: JSON.parse(record), state: joinState(state, words) }
+}
+
+function entryAt({ record, state }: LedgerEntry, now: number): LedgerEntry {
+  return { record, state: stateAt(state, now) }
+}
+
+function never(): Promise<void> {
+  return new Promise(() => {})
+}
+
+/** @throws CountersignError `invalid-option` */
+export function positive(option: string, value: number): number {
+  if (Number.isSafeInteger(value) && value > 0) return value
+  const message = `${option} must be a positive integer, not ${value}.`
+  throw new CountersignError('invalid-option', message, { option, value })
+}

@@ -1,0 +1,297 @@
+import { randomId } from '../encoding/ids.js'
+import { ledgerKey, type Owner } from './ledger.js'
+import { type MemoryLog, memoryLog } from './memory-log.js'
+import {
+  type Change,
+  type Decide,
+  type ListedRows,
+  type Room,
+  type Row,
+  type RowStore,
+  resultWhenFull,
+  type StoredRow,
+} from './row-store.js'
+import { type Waiting, waitingForRows } from './waiting-for-rows.js'
+
+export interface MemoryLimits {
+  readonly maxRecords: number
+  readonly maxSize: number
+  readonly maxRecordsPerOwner: number
+  readonly maxSizePerOwner: number
+  readonly maxLogLines: number
+}
+
+interface MemoryRow extends Row {
+  readonly owner: Owner
+  readonly version: ''
+  /** Characters that count. */
+  readonly size: number
+  /** Bytes of the record. */
+  readonly bytes: number
+}
+
+interface List {
+  readonly names: Set<string>
+  /** Of all its records. */
+  bytes: number
+}
+
+/** What rows take, of one owner or of all. */
+interface Use {
+  rows: number
+  size: number
+  /** Rows that can give room, oldest first. */
+  readonly yielding: Set<string>
+}
+
+/** A state of at most this many characters does not count: the number of rows bounds them. */
+const SHORT = 1024
+
+/**
+ * Rows in this process's memory, within a number of rows and a number of characters, of each owner and of all. Expendable rows and long
+ * outcomes give way to others, the owner's own first, then the oldest; any other row gives way to nothing until it has outlived its time.
+ */
+export class MemoryRows implements RowStore {
+  readonly durable = false
+  readonly shortens = true
+  readonly #rows = new Map<string, MemoryRow>()
+  readonly #lists = new Map<string, List>()
+  /** The row that was made last with a tag. */
+  readonly #tags = new Map<string, string>()
+  readonly #all: Use = { rows: 0, size: 0, yielding: new Set() }
+  readonly #owners = new Map<Owner, Use>()
+  readonly #log: MemoryLog
+  readonly #waiting: Waiting = waitingForRows()
+  #id: string | undefined
+  /** Nothing can be swept before this time, milliseconds since the epoch. */
+  #sweepFrom = Number.POSITIVE_INFINITY
+  /** Sweeping waits until this many rows, so that its cost stays constant per row. */
+  #sweepAt = 1024
+
+  constructor(
+    private readonly limits: MemoryLimits,
+    private readonly now: () => number,
+    id: string | undefined,
+  ) {
+    this.#id = id
+    this.#log = memoryLog(limits.maxLogLines)
+  }
+
+  // made when it is first needed: where modules are evaluated, workers have no random values
+  get id(): string {
+    this.#id ??= randomId('memory_')
+    return this.#id
+  }
+
+  // between reading the rows and writing one nothing is awaited: that is what makes it one step
+  async update<Result>(owner: Owner, keys: readonly string[], decide: Decide<Result>): Promise<Result> {
+    const [name = '', ...others] = keys.map((key) => ledgerKey(owner, key))
+    const now = this.now()
+    const before = this.#rows.get(name)
+    const change = decide([before, ...others.map((other) => this.#rows.get(other))], now)
+    if (change.row === undefined) return change.result
+    if (change.row === null) this.#remove(name)
+    else if (!this.#write(name, owner, change.row, change, now)) return resultWhenFull(change)
+    this.#waiting.wake(name)
+    return change.result
+  }
+
+  async list(owner: Owner, list: string): Promise<ListedRows> {
+    const names = this.#lists.get(ledgerKey(owner, list))?.names ?? []
+    return { rows: [...names].flatMap((name) => this.#withoutWords(name)), now: this.now() }
+  }
+
+  async latest(owner: Owner, tags: readonly string[]): Promise<StoredRow[]> {
+    return tags.flatMap((tag) => this.#withoutWords(this.#tags.get(ledgerKey(owner, tag)) ?? ''))
+  }
+
+  async append(line: string, group: string): Promise<void> {
+    this.#log.append(line, group)
+  }
+
+  lines(): AsyncIterable<string> {
+    return this.#log.lines()
+  }
+
+  changed(owner: Owner, key: string, signal: AbortSignal): Promise<void> {
+    return this.#waiting.wait(ledgerKey(owner, key), signal)
+  }
+
+  #withoutWords(name: string): StoredRow[] {
+    const row = this.#rows.get(name)
+    return row === undefined ? [] : [{ ...row, words: undefined }]
+  }
+
+  /** Whether there was room for it. */
+  #write(name: string, owner: Owner, row: Row, change: Change<unknown>, now: number): boolean {
+    const before = this.#rows.get(name)
+    if (before === undefined) this.#sweepIfDue(now)
+    if (change.room !== undefined && !this.#fitsList(owner, row, change.room)) return false
+    // a row never gives way to itself
+    if (before !== undefined) this.#stopYielding(name, before)
+    const next = this.#fitted(name, owner, row, before, now)
+    if (next === undefined) {
+      if (before !== undefined) this.#mayYield(name, before)
+      // a row that may be forgotten at any time is forgotten at once
+      return row.expendable === true
+    }
+    this.#put(name, next, before)
+    this.#trim(owner, next, change.newest)
+    return true
+  }
+
+  /** The row as there is room for it, or nothing where there is none. */
+  #fitted(
+    name: string,
+    owner: Owner,
+    row: Row,
+    before: MemoryRow | undefined,
+    now: number,
+  ): MemoryRow | undefined {
+    const { shortState } = row
+    const bytes = before?.bytes ?? byteLength(row.record)
+    const short = shortState === undefined ? [] : [{ ...row, state: shortState, shortState: undefined }]
+    for (const one of [row, ...short]) {
+      const size = sizeOf(one)
+      if (this.#makeRoom(owner, name, before === undefined ? 1 : 0, size - (before?.size ?? 0), now)) {
+        return { ...one, owner, size, bytes, version: '' }
+      }
+    }
+    return undefined
+  }
+
+  #makeRoom(owner: Owner, name: string, rows: number, size: number, now: number): boolean {
+    if (rows <= 0 && size <= 0) return true
+    const own = this.#owners.get(owner) ?? { rows: 0, size: 0, yielding: new Set<string>() }
+    const fits = () => this.#fits(this.#all, this.limits.maxRecords, this.limits.maxSize, rows, size)
+    const share = this.#share(owner)
+    const fitsOwn = () => this.#fits(own, share.rows, share.size, rows, size)
+    if (!fits() || !fitsOwn()) this.#sweep(now, name)
+    for (const one of own.yielding) {
+      if (fitsOwn()) break
+      this.#yield(one)
+    }
+    for (const one of this.#all.yielding) {
+      if (fits()) break
+      this.#yield(one)
+    }
+    return fits() && fitsOwn()
+  }
+
+  #fits(use: Use, maxRows: number, maxSize: number, rows: number, size: number): boolean {
+    return use.rows + rows <= maxRows && (size <= 0 || use.size + size <= maxSize)
+  }
+
+  /** What one owner may take. Who has no name shares with all who have none, and leaves room for the others. */
+  #share(owner: Owner): { readonly rows: number; readonly size: number } {
+    const { maxRecords, maxSize, maxRecordsPerOwner, maxSizePerOwner } = this.limits
+    if (owner === null) return { rows: Math.ceil(maxRecords / 2), size: Math.ceil(maxSize / 2) }
+    return { rows: maxRecordsPerOwner, size: maxSizePerOwner }
+  }
+
+  #fitsList(owner: Owner, { list, record }: Row, room: Room): boolean {
+    const { names, bytes } = this.#lists.get(ledgerKey(owner, list ?? '')) ?? { names: new Set(), bytes: 0 }
+    return names.size < room.rows && bytes + byteLength(record) <= room.bytes
+  }
+
+  #trim(owner: Owner, { list }: Row, newest = Number.POSITIVE_INFINITY): void {
+    const names = this.#lists.get(ledgerKey(owner, list ?? ''))?.names ?? new Set()
+    for (const name of names) {
+      if (names.size <= newest) return
+      this.#remove(name)
+    }
+  }
+
+  #put(name: string, row: MemoryRow, before: MemoryRow | undefined): void {
+    this.#rows.set(name, row)
+    this.#count(row.owner, before === undefined ? 1 : 0, row.size - (before?.size ?? 0))
+    this.#mayYield(name, row)
+    this.#sweepFrom = Math.min(this.#sweepFrom, row.keptUntil)
+    if (before === undefined && row.tag !== undefined) this.#tags.set(ledgerKey(row.owner, row.tag), name)
+    if (before?.list === row.list) return
+    if (before !== undefined) this.#leaveList(name, before)
+    if (row.list === undefined) return
+    const key = ledgerKey(row.owner, row.list)
+    const list = this.#lists.get(key) ?? { names: new Set(), bytes: 0 }
+    this.#lists.set(key, list)
+    list.names.add(name)
+    list.bytes += row.bytes
+  }
+
+  #remove(name: string): void {
+    const row = this.#rows.get(name)
+    if (row === undefined) return
+    this.#stopYielding(name, row)
+    this.#rows.delete(name)
+    this.#count(row.owner, -1, -row.size)
+    this.#leaveList(name, row)
+    const tag = row.tag === undefined ? '' : ledgerKey(row.owner, row.tag)
+    if (this.#tags.get(tag) === name) this.#tags.delete(tag)
+  }
+
+  #leaveList(name: string, row: MemoryRow): void {
+    const key = ledgerKey(row.owner, row.list ?? '')
+    const list = this.#lists.get(key)
+    if (list === undefined || !list.names.delete(name)) return
+    list.bytes -= row.bytes
+    if (list.names.size === 0) this.#lists.delete(key)
+  }
+
+  /** Counts what an owner takes, or gives back. Whoever has nothing is forgotten. */
+  #count(owner: Owner, rows: number, size: number): void {
+    const own = this.#owners.get(owner) ?? { rows: 0, size: 0, yielding: new Set() }
+    for (const use of [own, this.#all]) {
+      use.rows += rows
+      use.size += size
+    }
+    if (own.rows > 0) this.#owners.set(owner, own)
+    else this.#owners.delete(owner)
+  }
+
+  #mayYield(name: string, { owner, expendable, shortState }: MemoryRow): void {
+    if (expendable !== true && shortState === undefined) return
+    this.#owners.get(owner)?.yielding.add(name)
+    this.#all.yielding.add(name)
+  }
+
+  #stopYielding(name: string, { owner }: MemoryRow): void {
+    this.#owners.get(owner)?.yielding.delete(name)
+    this.#all.yielding.delete(name)
+  }
+
+  /** Gives room: an expendable row goes, another one keeps its short state. */
+  #yield(name: string): void {
+    const row = this.#rows.get(name)
+    if (row === undefined) return
+    if (row.expendable === true || row.shortState === undefined) return this.#remove(name)
+    this.#stopYielding(name, row)
+    const short = { ...row, state: row.shortState, shortState: undefined }
+    this.#put(name, { ...short, size: sizeOf(short) }, row)
+  }
+
+  #sweepIfDue(now: number): void {
+    if (this.#rows.size < this.#sweepAt) return
+    this.#sweep(now)
+  }
+
+  /** Removes what has outlived its time, but for the row that is being written. */
+  #sweep(now: number, written?: string): void {
+    if (now < this.#sweepFrom) return
+    this.#sweepFrom = Number.POSITIVE_INFINITY
+    for (const [name, { keptUntil }] of this.#rows) {
+      if (now >= keptUntil && name !== written) this.#remove(name)
+      else this.#sweepFrom = Math.min(this.#sweepFrom, keptUntil)
+    }
+    this.#sweepAt = Math.max(1024, 2 * this.#rows.size)
+  }
+}
+
+function sizeOf({ record, state, words }: Row): number {
+  return record.length + (words?.length ?? 0) + (state.length > SHORT ? state.length : 0)
+}
+
+const utf8 = new TextEncoder()
+
+function byteLength(text: string): number {
+  return utf8.encode(text).length
+}

@@ -1,0 +1,298 @@
+import { sha256 } from '../encoding/digest.js'
+import { randomId } from '../encoding/ids.js'
+import { compareAndSwap, type RemoteRows, type Swap } from './compare-and-swap.js'
+import type { Owner } from './ledger.js'
+import { type Decide, type ListedRows, type RowStore, resultWhenFull, type StoredRow } from './row-store.js'
+
+export type SqlValue = string | number | null
+export type SqlRow = Readonly<Record<string, unknown>>
+
+/** Runs one statement, whose parameters are written `?`, and resolves with the rows that it returns. */
+export type SqlQuery = (text: string, values: readonly SqlValue[]) => Promise<readonly SqlRow[]>
+
+/** A database while one operation uses it. */
+export interface SqlSession {
+  readonly query: SqlQuery
+  /** Milliseconds that are left for the operation. */
+  readonly left: () => number
+}
+
+/** Does `work` with the same session, as one transaction. */
+export type SqlTransaction = <Result>(session: SqlSession, work: () => Promise<Result>) => Promise<Result>
+
+export interface SqlDatabase {
+  readonly dialect: 'postgres' | 'sqlite'
+  /** Gives `work` the database. What keeps it from there rejects with `ledger-unavailable`. */
+  readonly session: <Result>(work: (session: SqlSession) => Promise<Result>) => Promise<Result>
+  /**
+   * A transaction that is alone among all who write. Where it is missing, rows are compared and swapped, each by a single statement, which
+   * needs no transaction.
+   */
+  readonly transaction?: SqlTransaction | undefined
+  /** SHA-256 in base64url. Default: that of Web Crypto. */
+  readonly hash?: ((text: string) => string | Promise<string>) | undefined
+  /** Whether no more approvals may be stored. Default: never. */
+  readonly isFull?: ((session: SqlSession) => Promise<boolean>) | undefined
+}
+
+export interface SqlRowOptions {
+  readonly id: string
+  /** What the names of the tables begin with. */
+  readonly prefix: string
+  /** Milliseconds since the epoch. Default: the clock of the database. */
+  readonly now?: (() => number) | undefined
+  /** Lines of the log that are kept. */
+  readonly maxLogLines: number
+}
+
+/** How many inserts lie between two sweeps, and how many rows a sweep removes at most: each insert pays for the same. */
+const SWEEP = { every: 16, rows: 128 }
+const PAGE = 256
+/** Some databases take no more than 100 parameters (D1). */
+const TAGS_AT_ONCE = 90
+const ALL = 1_000_000_000
+
+/** Rows in a database that speaks SQL: PostgreSQL, or SQLite and what speaks like it. Its tables are those of `sql-schema.ts`. */
+export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore {
+  const { dialect, session: open, isFull, transaction } = database
+  const { ownerName, nameOf } = sqlNames(database)
+  const { id, prefix, now: clockOf, maxLogLines } = options
+  const table = `${prefix}rows`
+  const log = `${prefix}log`
+  const clock =
+    dialect === 'postgres'
+      ? 'cast(extract(epoch from clock_timestamp()) * 1000 as double precision)'
+      : `((julianday('now') - 2440587.5) * 86400000.0)`
+  // a revocation waits for a grant that relies on what it removes, and then finds it
+  const lock = dialect === 'postgres' ? 'for share' : ''
+  let inserts = 0
+  let appended = 0
+
+  const nowOf = (row: SqlRow | undefined) => clockOf?.() ?? Number(row?.clock)
+
+  async function get(query: SqlQuery, owner: Owner, keys: readonly string[]) {
+    const name = await ownerName(owner)
+    const names = await Promise.all(keys.map(nameOf))
+    const places = names.map(() => '?').join(', ')
+    const found = await query(
+      `select ${clock} as clock, r.* from (select 1 as one) o left join ${table} r on r.owner = ? and r.key in (${places})`,
+      [name, ...names],
+    )
+    const rows = names.map((key) => found.find((row) => row.key === key)).map((row) => row && storedRow(row))
+    return { rows, now: nowOf(found[0]), clock: Number(found[0]?.clock) }
+  }
+
+  /** The condition under which a statement writes, and its values. */
+  async function conditionOf(owner: string, { others, notAfter }: Swap) {
+    const keys = await Promise.all(others.map(({ key }) => nameOf(key)))
+    const text = keys.map(
+      () =>
+        ` and exists (select 1 from ${table} h where h.owner = ? and h.key = ? and h.version = ? ${lock})`,
+    )
+    const values = others.flatMap(({ version }, index) => [owner, keys[index] ?? '', version])
+    return {
+      text: `${clock} <= cast(? as double precision)${text.join('')}`,
+      values: [Math.min(notAfter, Number.MAX_SAFE_INTEGER), ...values],
+    }
+  }
+
+  async function swap(session: SqlSession, swap: Swap): Promise<'swapped' | 'changed' | 'full'> {
+    const { query } = session
+    const owner = await ownerName(swap.owner)
+    const key = await nameOf(swap.key)
+    const list = swap.row?.list === undefined ? null : await nameOf(swap.row.list)
+    const condition = await conditionOf(owner, swap)
+    const { row, was, room, newest } = swap
+    if (row === null) {
+      const gone = await query(
+        `delete from ${table} where owner = ? and key = ? and version = ? and ${condition.text} returning seq`,
+        [owner, key, was ?? '', ...condition.values],
+      )
+      return gone.length > 0 ? 'swapped' : 'changed'
+    }
+    const keptUntil = Math.min(row.keptUntil, Number.MAX_SAFE_INTEGER)
+    const words = row.words ?? null
+    if (was !== undefined) {
+      const written = await query(
+        `update ${table} set version = ?, list = ?, kept_until = ?, state = ?, words = ? where owner = ? and key = ? and version = ? and ${condition.text} returning seq`,
+        [row.version, list, keptUntil, row.state, words, owner, key, was, ...condition.values],
+      )
+      return written.length > 0 ? 'swapped' : 'changed'
+    }
+    const size = byteLength(row.record)
+    if (room !== undefined) {
+      await sweep(session)
+      const [open] = await query(
+        `select count(*) as rows, coalesce(sum(size), 0) as bytes from ${table} where owner = ? and list = ?`,
+        [owner, list],
+      )
+      if (Number(open?.rows) >= room.rows || Number(open?.bytes) + size > room.bytes) return 'full'
+      if (await isFull?.(session)) return 'full'
+    }
+    const tag = row.tag === undefined ? null : await nameOf(row.tag)
+    const written = await query(
+      `insert into ${table} (owner, key, version, list, tag, size, kept_until, record, state, words)
+      select cast(? as text), cast(? as text), cast(? as text), cast(? as text), cast(? as text), cast(? as bigint), cast(? as double precision),
+        cast(? as text), cast(? as text), cast(? as text)
+      where ${condition.text} on conflict (owner, key) do nothing returning seq`,
+      [
+        owner,
+        key,
+        row.version,
+        list,
+        tag,
+        size,
+        keptUntil,
+        row.record,
+        row.state,
+        words,
+        ...condition.values,
+      ],
+    )
+    if (newest !== undefined && written.length > 0) {
+      await query(
+        `delete from ${table} where seq in (select seq from ${table} where owner = ? and list = ? order by seq desc limit ${ALL} offset ?)`,
+        [owner, list, newest],
+      )
+    }
+    return written.length > 0 ? 'swapped' : 'changed'
+  }
+
+  /** Removes what has outlived its time: a few rows now and then, or all where the database is full. */
+  async function sweep(session: SqlSession): Promise<void> {
+    const past = clockOf === undefined ? clock : 'cast(? as double precision)'
+    const remove = (rows: number) =>
+      session.query(
+        `delete from ${table} where seq in (select seq from ${table} where kept_until <= ${past} limit ${rows})`,
+        clockOf === undefined ? [] : [clockOf()],
+      )
+    if (++inserts % SWEEP.every === 1) await remove(SWEEP.rows)
+    if (await isFull?.(session)) await remove(ALL)
+  }
+
+  const remoteOf = (session: SqlSession): RemoteRows => ({
+    get: (owner, keys) => get(session.query, owner, keys),
+    swap: (one) => swap(session, one),
+  })
+  const swapping = compareAndSwap((work) => open((session) => work(remoteOf(session), session.left)))
+
+  /** Both parts of an update in one transaction; what only reads needs none. */
+  async function alone<Result>(
+    session: SqlSession,
+    transact: SqlTransaction,
+    owner: Owner,
+    keys: readonly string[],
+    decide: Decide<Result>,
+  ): Promise<Result> {
+    const decideNow = async () => {
+      const { rows, now } = await get(session.query, owner, keys)
+      return { row: rows[0], change: decide(rows, now), now }
+    }
+    const first = await decideNow()
+    if (first.change.row === undefined) return first.change.result
+    return transact(session, async () => {
+      const { row, change, now } = await decideNow()
+      if (change.row === undefined || (change.row === null && row === undefined)) return change.result
+      const outcome = await swap(session, {
+        ...{
+          owner,
+          key: keys[0] ?? '',
+          was: row?.version,
+          others: [],
+          now,
+          notAfter: Number.POSITIVE_INFINITY,
+        },
+        ...{ row: change.row && { ...change.row, version: randomId('') } },
+        ...{ room: change.room, newest: change.newest },
+      })
+      return outcome === 'full' ? resultWhenFull(change) : change.result
+    })
+  }
+
+  /** Rows of a query that also says what time it is, also where it finds none. */
+  async function listed(session: SqlSession, owner: Owner, list: string): Promise<ListedRows> {
+    const names = await Promise.all([ownerName(owner), nameOf(list)])
+    const found = await session.query(
+      `select ${clock} as clock, ${SHORT_COLUMNS} from (select 1 as one) o left join ${table} r on r.owner = ? and r.list = ? order by r.seq`,
+      names,
+    )
+    return {
+      rows: found.filter((row) => row.key != null).map(storedRow),
+      now: nowOf(found[0]),
+    }
+  }
+
+  return {
+    id,
+    durable: true,
+    update: (owner, keys, decide) =>
+      transaction === undefined
+        ? swapping(owner, keys, decide)
+        : open((session) => alone(session, transaction, owner, keys, decide)),
+    list: (owner, list) => open((session) => listed(session, owner, list)),
+    latest: (owner, tags) =>
+      open(async (session) => {
+        const name = await ownerName(owner)
+        const rows: StoredRow[] = []
+        for (let from = 0; from < tags.length; from += TAGS_AT_ONCE) {
+          const names = await Promise.all(tags.slice(from, from + TAGS_AT_ONCE).map(nameOf))
+          const places = names.map(() => '?').join(', ')
+          const found = await session.query(
+            `select ${SHORT_COLUMNS} from ${table} r where r.seq in (select max(seq) from ${table} where owner = ? and tag in (${places}) group by tag)`,
+            [name, ...names],
+          )
+          rows.push(...found.map(storedRow))
+        }
+        return rows
+      }),
+    append: (line) =>
+      open(async (session) => {
+        const insert = () => session.query(`insert into ${log} (line) values (?)`, [line])
+        const trim = () =>
+          session.query(`delete from ${log} where seq <= (select max(seq) from ${log}) - ?`, [maxLogLines])
+        if (transaction !== undefined) await transaction(session, () => insert().then(trim))
+        else await insert()
+        // each statement is a round trip here
+        if (transaction === undefined && ++appended % 64 === 0) await trim()
+      }),
+    async *lines() {
+      for (let after = 0; ; ) {
+        const from = after
+        const page = await open(({ query }) =>
+          query(`select seq, line from ${log} where seq > ? order by seq limit ${PAGE}`, [from]),
+        )
+        for (const { seq, line } of page) {
+          yield String(line)
+          after = Number(seq)
+        }
+        if (page.length < PAGE) return
+      }
+    },
+  }
+}
+
+/** All but the words. */
+const SHORT_COLUMNS = 'r.owner, r.key, r.version, r.list, r.tag, r.kept_until, r.record, r.state'
+
+/** Names as columns have them: databases limit how long a text they index, and change halves of surrogate pairs. */
+export function sqlNames({ hash = sha256 }: Pick<SqlDatabase, 'hash'>) {
+  const nameOf = async (text: string) => hash(JSON.stringify(text))
+  // an owner of `null` differs from every text
+  return { nameOf, ownerName: (owner: Owner) => nameOf(JSON.stringify(owner)) }
+}
+
+function storedRow(row: SqlRow): StoredRow {
+  return {
+    version: String(row.version),
+    record: String(row.record),
+    state: String(row.state),
+    words: row.words == null ? undefined : String(row.words),
+    keptUntil: Number(row.kept_until),
+  }
+}
+
+const utf8 = new TextEncoder()
+
+function byteLength(text: string): number {
+  return utf8.encode(text).length
+}
