@@ -9,12 +9,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 /** The command of a Redis server: one on PATH, else, on Debian as root, installed by apt; nothing where there is none. */
 export function findRedisServer() {
-  if (isThere()) return 'redis-server'
-  if (!existsSync('/etc/debian_version') || process.getuid?.() !== 0) return undefined
-  for (const command of [['update'], ['install', '-y', '--no-install-recommends', 'redis-server']]) {
-    aptGet(...command)
-  }
-  return isThere() ? 'redis-server' : undefined
+  if (isThere() || (installWithApt('redis-server') && isThere())) return 'redis-server'
+  return undefined
+}
+
+/** Installs a package of Debian, where this is one and the user may. Whether it was tried. */
+export function installWithApt(name) {
+  if (!existsSync('/etc/debian_version') || process.getuid?.() !== 0) return false
+  for (const command of [['update'], ['install', '-y', '--no-install-recommends', name]]) aptGet(...command)
+  return true
 }
 
 /** Waits for another one at work. Whether it succeeded shows in what is there afterwards. */
@@ -112,7 +115,7 @@ function answers(port) {
   })
 }
 
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address()

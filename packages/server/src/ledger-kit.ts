@@ -8,3 +8,14 @@ export {
 } from './ledger/compare-and-swap.js'
 export { createLedger, type LedgerLimits, positive } from './ledger/create-ledger.js'
 export type { Change, Decide, ListedRows, Room, Row, RowStore, StoredRow } from './ledger/row-store.js'
+export {
+  type SqlDatabase,
+  type SqlQuery,
+  type SqlRow,
+  type SqlRowOptions,
+  type SqlSession,
+  type SqlTransaction,
+  type SqlValue,
+  sqlRows,
+} from './ledger/sql-rows.js'
+export { ledgerTables } from './ledger/sql-schema.js'

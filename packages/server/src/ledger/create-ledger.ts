@@ -1,6 +1,6 @@
 import { CountersignError } from '@countersign/core'
-import { isLive, matches, newGrant, takeGrant } from './grant-row.js'
 import type { Grant, GrantKey, GrantResult } from './grant.js'
+import { isLive, matches, newGrant, takeGrant } from './grant-row.js'
 import {
   type ApprovalRecord,
   type ApprovalRef,

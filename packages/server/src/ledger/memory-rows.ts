@@ -263,10 +263,12 @@ export class MemoryRows implements RowStore {
   #yield(name: string): void {
     const row = this.#rows.get(name)
     if (row === undefined) return
-    if (row.expendable === true || row.shortState === undefined) return this.#remove(name)
     this.#stopYielding(name, row)
-    const short = { ...row, state: row.shortState, shortState: undefined }
-    this.#put(name, { ...short, size: sizeOf(short) }, row)
+    if (row.shortState === undefined) this.#remove(name)
+    else {
+      const short = { ...row, state: row.shortState, shortState: undefined }
+      this.#put(name, { ...short, size: sizeOf(short) }, row)
+    }
   }
 
   #sweepIfDue(now: number): void {

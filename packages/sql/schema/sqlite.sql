@@ -1,0 +1,18 @@
+create table if not exists countersign_rows (
+  seq integer primary key,
+  owner text not null, key text not null, version text not null, list text, tag text,
+  size bigint not null, kept_until double precision not null,
+  record text not null, state text not null, words text,
+  unique (owner, key));
+
+create index if not exists countersign_rows_list on countersign_rows (owner, list, seq) where list is not null;
+
+create index if not exists countersign_rows_tag on countersign_rows (owner, tag, seq) where tag is not null;
+
+create index if not exists countersign_rows_past on countersign_rows (kept_until);
+
+create table if not exists countersign_log (seq integer primary key, line text not null);
+
+create table if not exists countersign_meta (name text primary key, value text not null);
+
+insert into countersign_meta (name, value) values ('schema', '1') on conflict (name) do nothing;

@@ -1,0 +1,95 @@
+import type { SqlRow, SqlValue } from '@countersign/server/ledger-kit'
+
+/**
+ * A database, as this package uses it: one function that runs one statement. Parameters are `$1`, `$2` in PostgreSQL and `?` in SQLite. For an
+ * ORM or a driver that is not listed here, write your own.
+ *
+ * @example
+ * const connection: SqlConnection = {
+ *   dialect: 'postgres',
+ *   query: async (text, values) => (await prisma.$queryRawUnsafe(text, ...values)),
+ * }
+ */
+export interface SqlConnection {
+  readonly dialect: 'postgres' | 'sqlite'
+  /** Resolves with the rows that the statement returns, as objects. It must be committed by then. */
+  query(text: string, values: readonly SqlValue[]): Promise<readonly SqlRow[]>
+}
+
+/** A pool or a client of the package `pg`. A pool reconnects; a client does not. */
+export function fromPg(pool: {
+  query(text: string, values: SqlValue[]): Promise<{ rows: SqlRow[] }>
+}): SqlConnection {
+  return { dialect: 'postgres', query: async (text, values) => (await pool.query(text, [...values])).rows }
+}
+
+/** A client of the package `postgres` (Postgres.js). */
+export function fromPostgres(sql: {
+  unsafe(text: string, values: SqlValue[]): PromiseLike<readonly SqlRow[]>
+}): SqlConnection {
+  return { dialect: 'postgres', query: async (text, values) => sql.unsafe(text, [...values]) }
+}
+
+/** A database of the package `@electric-sql/pglite`. */
+export function fromPGlite(database: {
+  query(text: string, values: SqlValue[]): Promise<{ rows: unknown[] }>
+}): SqlConnection {
+  return {
+    dialect: 'postgres',
+    query: async (text, values) => (await database.query(text, [...values])).rows.filter(isRow),
+  }
+}
+
+/** A client of the package `@libsql/client`: a file, a server, or Turso. */
+export function fromLibsql(client: {
+  execute(statement: { sql: string; args: SqlValue[] }): Promise<{ rows: ArrayLike<unknown> }>
+}): SqlConnection {
+  return {
+    dialect: 'sqlite',
+    query: async (sql, values) =>
+      Array.from((await client.execute({ sql, args: [...values] })).rows).filter(isRow),
+  }
+}
+
+/** A D1 database of Cloudflare: the binding. */
+export function fromD1(database: {
+  prepare(text: string): { bind(...values: SqlValue[]): { all(): Promise<{ results: unknown[] }> } }
+}): SqlConnection {
+  return {
+    dialect: 'sqlite',
+    query: async (text, values) =>
+      (
+        await database
+          .prepare(text)
+          .bind(...values)
+          .all()
+      ).results.filter(isRow),
+  }
+}
+
+interface SqliteStatement {
+  all(...values: SqlValue[]): unknown[]
+  run(...values: SqlValue[]): unknown
+  /** Of better-sqlite3: whether the statement returns rows. */
+  readonly reader?: boolean
+}
+
+/**
+ * A database of `node:sqlite`, `@photostructure/sqlite` or `better-sqlite3`. Its calls hold up the process; for one file and its locks there is
+ * `fileLedger` of `@countersign/server/node`.
+ */
+export function fromSqlite(database: { prepare(text: string): SqliteStatement }): SqlConnection {
+  return {
+    dialect: 'sqlite',
+    query: async (text, values) => {
+      const statement = database.prepare(text)
+      if (statement.reader !== false) return statement.all(...values).filter(isRow)
+      statement.run(...values)
+      return []
+    },
+  }
+}
+
+function isRow(row: unknown): row is SqlRow {
+  return typeof row === 'object' && row !== null
+}

@@ -1,0 +1,11 @@
+export {
+  fromD1,
+  fromLibsql,
+  fromPGlite,
+  fromPg,
+  fromPostgres,
+  fromSqlite,
+  type SqlConnection,
+} from './connection.js'
+export { ensureSchema, type SchemaOptions, schemaStatements } from './schema.js'
+export { type SqlLedgerOptions, sqlLedger } from './sql-ledger.js'

@@ -1,0 +1,61 @@
+import { CountersignError } from '@countersign/core'
+import { ledgerTables } from '@countersign/server/ledger-kit'
+import type { SqlConnection } from './connection.js'
+
+/** Of the tables. A version that a process does not know is refused. */
+export const SCHEMA_VERSION = 1
+
+export interface SchemaOptions {
+  /** What the names of the tables begin with. Default `countersign_`. */
+  readonly prefix?: string | undefined
+}
+
+/** @throws CountersignError `invalid-option` for a prefix that is no part of a name. */
+export function prefixOf(prefix = 'countersign_'): string {
+  if (/^([a-z_][a-z0-9_]{0,40}\.)?[a-z_][a-z0-9_]{0,30}$/i.test(prefix)) return prefix
+  throw new CountersignError(
+    'invalid-option',
+    'prefix must be up to 31 letters, digits and "_", after a schema and a dot if you like.',
+    { option: 'prefix', value: prefix },
+  )
+}
+
+/** The statements that make the tables where there are none, for migrations of your own. {@link ensureSchema} runs the same. */
+export function schemaStatements(dialect: SqlConnection['dialect'], options: SchemaOptions = {}): string[] {
+  const prefix = prefixOf(options.prefix)
+  return [
+    ...ledgerTables(dialect, prefix),
+    `insert into ${prefix}meta (name, value) values ('schema', '${SCHEMA_VERSION}') on conflict (name) do nothing`,
+  ]
+}
+
+/**
+ * Makes the tables where there are none. It may be called as often as you like, and by several processes at once.
+ *
+ * @throws CountersignError `ledger-unavailable` where the database cannot be reached, or a newer version of this package has made its tables.
+ */
+export async function ensureSchema(connection: SqlConnection, options: SchemaOptions = {}): Promise<void> {
+  const prefix = prefixOf(options.prefix)
+  const statements = schemaStatements(connection.dialect, options)
+  try {
+    if (connection.dialect === 'sqlite') for (const one of statements) await connection.query(one, [])
+    // one after the other, also where several processes start at once: PostgreSQL makes a table twice where two make it
+    else
+      await connection.query(
+        `do $$ begin perform pg_advisory_xact_lock(${LOCK}); ${statements.join('; ')}; end $$`,
+        [],
+      )
+    const [row] = await connection.query(`select value from ${prefix}meta where name = 'schema'`, [])
+    const version = Number(row?.value)
+    if (version <= SCHEMA_VERSION) return
+    throw new Error(
+      `its tables are of version ${version}, and this version of the package knows ${SCHEMA_VERSION}. Update it`,
+    )
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CountersignError('ledger-unavailable', `The database cannot be used: ${reason}.`, {}, error)
+  }
+}
+
+/** A number of our own for the lock: nobody else should use it. */
+const LOCK = 7_276_117_003

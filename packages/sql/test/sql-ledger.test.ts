@@ -1,0 +1,256 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ApprovalRecord } from '@countersign/server'
+import { ensureSchema, fromPg, type SqlConnection, schemaStatements, sqlLedger } from '@countersign/sql'
+import { describeLedger } from '@countersign/testing'
+import { expect, test } from 'vitest'
+import { databases, newPool, newPrefix, newTables, type TestDatabase, url } from './databases.js'
+
+const approve = { decision: 'approve', scope: 'once' } as const
+const HOUR = 60 * 60 * 1000
+
+function record(approvalId: string, more: Partial<ApprovalRecord> = {}): ApprovalRecord {
+  return {
+    ...{ owner: 'alice', threadId: 'thread', approvalId, runId: 'run', toolCallId: 'call' },
+    ...{ toolName: 'remove', arguments: '{}', scopes: ['once'], edits: true, idempotent: false },
+    ...{ token: 'cs1.k.p.m', issuedAt: 0, expiresAt: Date.now() + HOUR },
+    ...more,
+  }
+}
+
+for (const database of databases) {
+  const testHere = test.skipIf(!database.isThere)
+  describeLedger(
+    `T23 sqlLedger on ${database.name}`,
+    async ({ now }) => {
+      const { one, other, prefix } = await newTables(database)
+      return { ledger: sqlLedger(one, { prefix, now }), another: sqlLedger(other, { prefix, now }) }
+    },
+    { test: testHere, expect },
+  )
+
+  testHere(`T26 ensureSchema may be called twice, and by ten at once (${database.name})`, async () => {
+    const [one, other] = await database.connect()
+    const prefix = newPrefix()
+    await Promise.all(
+      Array.from({ length: 10 }, (_, index) => ensureSchema(index % 2 === 0 ? one : other, { prefix })),
+    )
+    await ensureSchema(one, { prefix })
+    expect(await sqlLedger(one, { prefix }).issue(record('a'))).toEqual({ status: 'issued' })
+  })
+
+  testHere(`T26 tables of a newer version are refused (${database.name})`, async () => {
+    const { one, prefix } = await newTables(database)
+    await one.query(`update ${prefix}meta set value = '99' where name = 'schema'`, [])
+    await expect(ensureSchema(one, { prefix })).rejects.toThrow(/its tables are of version 99.*Update it/)
+  })
+
+  testHere(
+    `without a clock of its own the ledger uses the clock of the database (${database.name})`,
+    async () => {
+      const { one, prefix } = await newTables(database)
+      const ledger = sqlLedger(one, { prefix })
+      await ledger.issue(record('a'))
+      expect((await ledger.claim(record('a'), approve, 'h1', 20)).status).toBe('claimed')
+      const row = await ledger.lookup(record('a'))
+      const until = row?.state.phase === 'claimed' || row?.state.phase === 'interrupted' ? row : undefined
+      expect(until).toBeDefined()
+      while ((await ledger.lookup(record('a')))?.state.phase !== 'interrupted')
+        await new Promise((resolve) => setTimeout(resolve, 5))
+    },
+  )
+
+  testHere(
+    `what has outlived its time leaves the table as others are written (${database.name})`,
+    async () => {
+      const { one, prefix } = await newTables(database)
+      let now = 0
+      const ledger = sqlLedger(one, { prefix, now: () => now })
+      for (let index = 0; index < 40; index++)
+        await ledger.issue(record(`a${index}`, { expiresAt: 1000, threadId: `thread ${index}` }))
+      now = 10 * HOUR
+      for (let index = 0; index < 20; index++)
+        await ledger.issue(record(`b${index}`, { expiresAt: now + HOUR }))
+      const [counted] = await one.query(`select count(*) as rows from ${prefix}rows`, [])
+      expect(Number(counted?.rows)).toBe(20)
+    },
+  )
+
+  testHere(`the audit trail is bounded, and read whole however long it is (${database.name})`, async () => {
+    const { one, prefix } = await newTables(database)
+    const ledger = sqlLedger(one, { prefix, maxAuditEntries: 300 })
+    for (let at = 1; at <= 640; at++) {
+      await ledger.audit({ at, event: 'issued', ownerHash: 'h', threadId: 't' })
+    }
+    const read: number[] = []
+    for await (const entry of ledger.auditTrail()) read.push(entry.at)
+    expect([read.length, read[0], read.at(-1)]).toEqual([300, 341, 640])
+  })
+
+  testHere(`names and texts of any kind stay as they are (${database.name})`, async () => {
+    const { one, prefix } = await newTables(database)
+    const ledger = sqlLedger(one, { prefix })
+    const odd = {
+      threadId: '\ud800\u0000"\'?$1',
+      toolName: '?'.repeat(5000),
+      arguments: '{"a":"\\u0000 ? $1"}',
+    }
+    await ledger.issue(record('a', odd))
+    expect(await ledger.lookup(record('a', { threadId: '\ud801\u0000"\'?$1' }))).toBeUndefined()
+    expect((await ledger.lookup(record('a', odd)))?.record).toMatchObject(odd)
+  })
+}
+
+/** A connection whose statements that `isMeant` picks are lost: before they reach the database, or their reply. */
+function lossy(inner: SqlConnection, what: 'statement' | 'reply', isMeant: (values: string) => boolean) {
+  let lost = 0
+  const connection: SqlConnection = {
+    dialect: inner.dialect,
+    query: async (text, values) => {
+      if (lost > 0 || !isMeant(values.join(' '))) return inner.query(text, values)
+      lost++
+      if (what === 'reply') await inner.query(text, values)
+      throw new Error('Connection terminated unexpectedly')
+    },
+  }
+  return connection
+}
+
+const isClaim = (values: string) => values.includes('"phase":"claimed"')
+
+for (const what of ['statement', 'reply'] as const) {
+  test.each(databases.filter(({ isThere }) => isThere))(
+    `a claim whose ${what} is lost with its connection is made once ($name)`,
+    async (database) => {
+      const { one, other, prefix } = await newTables(database)
+      const ledger = sqlLedger(lossy(one, what, isClaim), { prefix })
+      await ledger.issue(record('a'))
+      expect((await ledger.claim(record('a'), approve, 'h1', HOUR)).status).toBe('claimed')
+      expect((await sqlLedger(other, { prefix }).claim(record('a'), approve, 'h2', HOUR)).status).toBe(
+        'in-progress',
+      )
+      expect(await ledger.complete(record('a'), 'h1', { type: 'result', content: '1' })).toMatchObject({
+        status: 'recorded',
+      })
+    },
+  )
+}
+
+const withServer = test.skipIf(url === '')
+
+withServer(
+  'a claim that the database made too late is taken back: the same yes can be given again',
+  async () => {
+    const pool = newPool()
+    const prefix = newPrefix()
+    await ensureSchema(fromPg(pool), { prefix })
+    let held: Promise<unknown> | undefined
+    const slow: SqlConnection = {
+      dialect: 'postgres',
+      query: async (text, values) => {
+        const rows = (await pool.query(text, [...values])).rows
+        if (held === undefined && isClaim(values.join(' ')))
+          held = new Promise((resolve) => setTimeout(resolve, 600))
+        await held
+        return rows
+      },
+    }
+    const ledger = sqlLedger(slow, { prefix, timeout: 200 })
+    await ledger.issue(record('a'))
+    await expect(ledger.claim(record('a'), approve, 'h1', 60_000)).rejects.toMatchObject({
+      code: 'ledger-unavailable',
+    })
+    const other = sqlLedger(fromPg(newPool()), { prefix })
+    while ((await other.lookup(record('a')))?.state.phase !== 'issued')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    expect((await other.claim(record('a'), approve, 'h2', 60_000)).status).toBe('claimed')
+  },
+)
+
+withServer('a revocation waits for a grant that is being written, and ends it', async () => {
+  const prefix = newPrefix()
+  const [pool, another] = [newPool(), newPool()]
+  await ensureSchema(fromPg(pool), { prefix })
+  const other = sqlLedger(fromPg(another), { prefix })
+  const key = { owner: 'alice', threadId: 'thread', toolName: 'remove', scopeKey: 'key' }
+  let revoked: Promise<number> | undefined
+  const slow: SqlConnection = {
+    dialect: 'postgres',
+    query: async (text, values) => {
+      if (!text.startsWith('insert') || !values.join(' ').includes('"scopeKey":"key"'))
+        return fromPg(pool).query(text, values)
+      const client = await pool.connect()
+      await client.query('begin')
+      const { rows } = await client.query(text, [...values])
+      revoked = other.revoke({ owner: 'alice' })
+      await Promise.race([revoked, new Promise((resolve) => setTimeout(resolve, 300))])
+      await client.query('commit')
+      client.release()
+      return rows
+    },
+  }
+  const ledger = sqlLedger(slow, { prefix })
+  const asked = record('a', { scopes: ['once', 'session'] })
+  await ledger.issue(asked)
+  const claim = await ledger.claim(asked, { decision: 'approve', scope: 'session' }, 'h', HOUR)
+  const revision = claim.status === 'claimed' ? claim.revision : undefined
+  expect((await ledger.grant({ ...key, approved: true, revision })).status).toBe('granted')
+  expect([await revoked, await ledger.findGrant(key, 'use')]).toEqual([1, undefined])
+})
+
+withServer(
+  'T27 while PostgreSQL is away operations fail with ledger-unavailable, and work again afterwards',
+  async () => {
+    const pool = newPool()
+    const prefix = newPrefix()
+    await ensureSchema(fromPg(pool), { prefix })
+    let away = false
+    const connection: SqlConnection = {
+      dialect: 'postgres',
+      query: (text, values) =>
+        away ? Promise.reject(new Error('connect ECONNREFUSED')) : fromPg(pool).query(text, values),
+    }
+    const ledger = sqlLedger(connection, { prefix })
+    await ledger.issue(record('a'))
+    away = true
+    await expect(ledger.claim(record('a'), approve, 'h1', HOUR)).rejects.toMatchObject({
+      code: 'ledger-unavailable',
+    })
+    away = false
+    await pool
+      .query('select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()')
+      .catch(() => {})
+    const again = async () =>
+      (await ledger.claim(record('a'), approve, 'h1', HOUR).catch(() => undefined))?.status
+    let status = await again()
+    while (status === undefined) status = await again()
+    expect(['claimed', 'in-progress']).toContain(status)
+  },
+)
+
+test('without its tables the ledger says how to make them', async () => {
+  const database = databases.find(({ name }) => name === 'PGlite') as TestDatabase
+  const [one] = await database.connect()
+  await expect(sqlLedger(one, { prefix: newPrefix() }).issue(record('a'))).rejects.toThrow(/ensureSchema/)
+})
+
+test.each([undefined, {}, { dialect: 'mysql', query: () => [] }])(
+  'what is no connection is refused (%s)',
+  (wrong) => {
+    // @ts-expect-error it is no connection
+    expect(() => sqlLedger(wrong)).toThrow(/must be a connection/)
+  },
+)
+
+test.each(['', 'a b', 'a;drop', 'x'.repeat(60)])('a prefix that is no name is refused (%s)', (prefix) => {
+  expect(() => schemaStatements('postgres', { prefix })).toThrow(/prefix/)
+})
+
+test.each(['postgres', 'sqlite'] as const)(
+  'schema/%s.sql has the statements of ensureSchema',
+  async (dialect) => {
+    const file = join(import.meta.dirname, '../schema', `${dialect}.sql`)
+    const text = `${schemaStatements(dialect).join(';\n\n')};\n`
+    expect(await readFile(file, 'utf8')).toBe(text)
+  },
+)

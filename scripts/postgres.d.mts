@@ -1,0 +1,17 @@
+export interface TestPostgres {
+  readonly url: string
+  /** As after a crash, and started again. Only one that was started for the tests. */
+  readonly restart?: () => void
+  stop(): Promise<void>
+}
+
+export interface PostgresOptions {
+  readonly durable?: boolean
+}
+
+export function findPostgres(): string | undefined
+export function startPostgres(programs: string, options?: PostgresOptions): Promise<TestPostgres>
+export function postgresForTests(
+  untested: string,
+  options?: PostgresOptions,
+): Promise<TestPostgres | undefined>
