@@ -34,7 +34,7 @@ export async function bundleForNode(entry, folder) {
     platform: 'node',
     target: 'node20',
     // a binary
-    external: ['@photostructure/sqlite'],
+    external: ['@photostructure/sqlite', 'pg-native'],
     // what is built in may be CommonJS, which asks for Node's modules by `require`
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url)",

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { findChromium } from './chromium.mjs'
 import { root } from './packages.mjs'
+import { findPostgres } from './postgres.mjs'
 import { findRedisServer } from './redis.mjs'
 import { capture, ended, since, start } from './run.mjs'
 
@@ -50,6 +51,14 @@ function redisForTests() {
   if (found === undefined)
     console.log('NOT TESTED  whatever needs Redis: set REDIS_URL, or install redis-server')
   else report('redis', true, began)
+}
+
+function postgresForTests() {
+  const began = performance.now()
+  const found = process.env.POSTGRES_URL ?? findPostgres()
+  if (found === undefined)
+    console.log('NOT TESTED  whatever needs PostgreSQL: set POSTGRES_URL, or install postgresql')
+  else report('postgresql', true, began)
 }
 
 /** All test files. Resolves with how many passed, failed and were skipped. */
@@ -109,6 +118,7 @@ async function releaseChecks() {
 
 chromiumForTests()
 redisForTests()
+postgresForTests()
 const [built] = await Promise.all([
   step('build and types', script('scripts/build.mjs')),
   step('lint and format', tool('biome', 'ci', '--colors=off', '.')).then(() =>

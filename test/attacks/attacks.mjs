@@ -1,5 +1,5 @@
 // Plays every attack against the server as it is, and then against servers without the checks that stop it. Prints what came of each.
-// `npm run attacks [-- <part of a name or of a family's> --ledger file|redis]`: against another ledger than the one in memory they are played
+// `npm run attacks [-- <part of a name or of a family's> --ledger file|redis|postgres]`: against another ledger than the one in memory they are played
 // once, with all checks in place.
 import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'

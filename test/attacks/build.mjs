@@ -12,13 +12,14 @@ export * from './index.ts'
 export * from './node.ts'
 export { handleAiSdkChat } from '../../ai-sdk/src/server.ts'
 export { CountersignError } from '@countersign/core'
-export { redisLedger } from '../../redis/src/index.ts'`
+export { redisLedger } from '../../redis/src/index.ts'
+export { ensureSchema, fromPg, sqlLedger } from '../../sql/src/index.ts'`
 
 /** Where the builds of this process go; below the root, so that they find its dependencies. */
 export const folder = join(root, `.verify/attacks-${process.pid}`)
 
 /**
- * Bundles server, core and the ledger in Redis from their sources. Each of `edits` (`{ file, find, put }`, the file below packages/) must find its text
+ * Bundles server, core and the ledgers in Redis and SQL from their sources. Each of `edits` (`{ file, find, put }`, the file below packages/) must find its text
  * exactly once.
  */
 export async function buildServer(name, edits = []) {

@@ -3,6 +3,7 @@
 const server = (path) => `server/src/${path}`
 const token = server('tokens/token.ts')
 const verdicts = server('answers/verdicts.ts')
+const ledger = server('ledger/create-ledger.ts')
 const prepare = server('answers/prepare.ts')
 const start = server('answers/start.ts')
 const abandoned = server('answers/abandoned.ts')
@@ -140,9 +141,9 @@ export const checks = {
   },
   issued: [
     {
-      file: server('ledger/memory-ledger.ts'),
-      find: "async claim(ref, answer, holder, leaseMs) {\n      const row = approvals.get(ref)\n      if (row === undefined) return { status: 'not-issued' }",
-      put: "async claim(ref, answer, holder, leaseMs) {\n      const row = approvals.get(ref)\n      if (row === undefined) return { status: 'claimed', revision: 0 }",
+      file: ledger,
+      find: 'if (row === undefined) return { result: NOT_ISSUED }\n        const entry = entryOf(row)\n        const { result, state } = claimRow(',
+      put: "if (row === undefined) return { result: { status: 'claimed', revision: 0 } }\n        const entry = entryOf(row)\n        const { result, state } = claimRow(",
     },
     never(start, '!(await holdsLease(scope, claim))'),
   ],
@@ -151,20 +152,27 @@ export const checks = {
     'isProviders && providerApprovalOf(site.call) !== ref.approvalId',
   ),
   'one record for one id': {
-    file: server('ledger/memory-ledger.ts'),
-    find: "return { status: sameRecord(known.record, record) ? 'unchanged' : 'conflict' }",
-    put: "approvals.update({ ...known, record }, { phase: 'issued' })\n        return { status: 'unchanged' }",
+    file: ledger,
+    find: "return { result: { status: same ? 'unchanged' : 'conflict' } }",
+    put: "return { result: { status: 'unchanged' }, row: approvalRow(record, { phase: 'issued' }) }",
   },
   'told once': {
     file: server('answers/forward.ts'),
     find: 'if (claim !== undefined) await complete(this.#scope, claim, outcome)',
     put: 'if (claim !== undefined) await record(this.#scope, claim, handedOut(call))',
   },
-  'row owner and thread': {
-    file: server('ledger/memory-approvals.ts'),
-    find: 'return ledgerKey(owner, threadId, approvalId)',
-    put: 'return ledgerKey(approvalId)',
-  },
+  'row owner and thread': [
+    {
+      file: ledger,
+      find: "ledgerKey('approval', threadId, approvalId)",
+      put: "ledgerKey('approval', approvalId)",
+    },
+    {
+      file: server('ledger/memory-rows.ts'),
+      find: 'keys.map((key) => ledgerKey(owner, key))',
+      put: 'keys.map((key) => ledgerKey(key))',
+    },
+  ],
   idempotent: {
     file: server('ledger/ledger-row.ts'),
     find: "if (current.phase !== 'interrupted' || !record.idempotent)",
@@ -348,14 +356,11 @@ export const checks = {
     put: 'scopeKey: name',
   },
   revocation: {
-    file: server('ledger/memory-grants.ts'),
-    find: 'grants?.delete(key)',
-    put: '',
+    file: ledger,
+    find: 'return isStill ? { result: 1, row: null } : { result: 0 }',
+    put: 'return { result: isStill ? 1 : 0 }',
   },
-  'revocation wins': never(
-    server('ledger/memory-grants.ts'),
-    'request.revision !== undefined && request.revision < (this.#revoked.get(owner) ?? this.#floor)',
-  ),
+  'revocation wins': never(ledger, 'isRevoked'),
   'grant at the start': {
     file: server('run/fresh-calls.ts'),
     find: "(granted && (await hasGrant(scope, call, 'use')))",

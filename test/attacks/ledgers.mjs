@@ -1,11 +1,13 @@
 // The ledgers that attacks are played against.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import pg from 'pg'
 import { createClient } from 'redis'
+import { postgresForTests } from '../../scripts/postgres.mjs'
 import { redisForTests } from '../../scripts/redis.mjs'
 import { folder } from './build.mjs'
 
-const kinds = ['memory', 'file', 'redis']
+const kinds = ['memory', 'file', 'redis', 'postgres']
 
 let made = 0
 
@@ -21,6 +23,8 @@ export async function ledgersOf(kind) {
       return ledgers(kind, (server, options) => server.fileLedger(newFile(), options))
     case 'redis':
       return redisLedgers()
+    case 'postgres':
+      return postgresLedgers()
     default:
       throw new Error(`There is no ledger "${kind}"; there are ${kinds.join(', ')}.`)
   }
@@ -61,8 +65,37 @@ async function redisLedgers() {
   }
 }
 
+async function postgresLedgers() {
+  const postgres = await postgresForTests('the attacks against a ledger in PostgreSQL')
+  if (postgres === undefined) return undefined
+  const { url } = postgres
+  const pool = new pg.Pool({ connectionString: url }).on('error', () => {})
+  return {
+    kind: 'postgres',
+    open: async (server, options) => ({
+      ledger: await sqlLedgerOf(server, pool, newTables(), options),
+      close: () => {},
+    }),
+    forProcesses: () => ({ url, tables: newTables() }),
+    async stop() {
+      await pool.end()
+      await postgres.stop()
+    },
+  }
+}
+
+async function sqlLedgerOf(server, pool, prefix, options) {
+  const connection = server.fromPg(pool)
+  await server.ensureSchema(connection, { prefix })
+  return server.sqlLedger(connection, { prefix, ...options })
+}
+
 /** The ledger that several processes share. */
-export async function openDescribed(server, { file, url, prefix }) {
+export async function openDescribed(server, { file, url, prefix, tables }) {
+  if (tables !== undefined) {
+    const pool = new pg.Pool({ connectionString: url }).on('error', () => {})
+    return sqlLedgerOf(server, pool, tables)
+  }
   if (file !== undefined) return server.fileLedger(file)
   return server.redisLedger(await createClient({ url }).connect(), { prefix })
 }
@@ -70,6 +103,10 @@ export async function openDescribed(server, { file, url, prefix }) {
 function newFile() {
   mkdirSync(folder, { recursive: true })
   return join(folder, `ledger-${process.pid}-${++made}.sqlite`)
+}
+
+function newTables() {
+  return `a${process.pid}_${++made}_`
 }
 
 function newPrefix() {

@@ -1,7 +1,7 @@
 // Approves calls on two servers that are killed (kill -9) again and again, over connections that break, and counts from the tools' own
 // log what became of them; ends with 1 where a call ran twice, was lost, or fewer than 80 % were completed. With the ledger `stateless`,
 // which remembers nothing, calls do run twice: the count can fail.
-//   npm run chaos [-- --calls N --ledger file|redis|stateless --seed S]
+//   npm run chaos [-- --calls N --ledger file|redis|sqlite|postgres|stateless --seed S]
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { given } from '../../scripts/arguments.mjs'
 import { bundleForNode } from '../../scripts/bundle.mjs'
+import { postgresForTests } from '../../scripts/postgres.mjs'
 import { redisForTests } from '../../scripts/redis.mjs'
 
 const { values } = parseArgs({
@@ -21,12 +22,13 @@ const { values } = parseArgs({
 })
 const calls = Number(values.calls)
 const seed = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed)
-const kinds = values.ledger === undefined ? ['file', 'redis'] : [values.ledger]
+const all = ['file', 'redis', 'sqlite', 'postgres']
+const kinds = values.ledger === undefined ? all : [values.ledger]
 if (!Number.isInteger(calls) || calls < 1)
   throw new Error(`--calls must be a positive integer, not ${values.calls}.`)
 if (!Number.isInteger(seed)) throw new Error(`--seed must be an integer, not ${values.seed}.`)
-if (kinds.some((kind) => !['file', 'redis', 'stateless'].includes(kind)))
-  throw new Error('--ledger must be file or redis.')
+if (kinds.some((kind) => ![...all, 'stateless'].includes(kind)))
+  throw new Error(`--ledger must be one of ${all.join(', ')}.`)
 
 const root = resolve(import.meta.dirname, '../..')
 const folder = await mkdtemp(join(tmpdir(), 'countersign-chaos-'))
@@ -34,19 +36,26 @@ const [script, game] = await Promise.all([
   bundleForNode(join(root, 'test/machines/server.process.ts'), root),
   bundleForNode(join(import.meta.dirname, 'chaos.ts'), root),
 ])
-const redis = kinds.includes('redis') ? await redisForTests('chaos with the ledger in Redis') : undefined
+const servers = {
+  redis: kinds.includes('redis') ? await redisForTests('chaos with the ledger in Redis') : undefined,
+  // what it says to have stored must be stored
+  postgres: kinds.includes('postgres')
+    ? await postgresForTests('chaos with the ledger in PostgreSQL', { durable: true })
+    : undefined,
+}
 const reports = []
 try {
   const { playChaos } = await import(pathToFileURL(game.file).href)
   console.log(`${calls} approved calls for each ledger, seed ${seed}`)
   for (const kind of kinds) {
-    const ledger = kind === 'redis' ? redis && { kind, url: redis.url } : { kind }
-    if (ledger === undefined) continue
+    const isServed = kind === 'redis' || kind === 'postgres'
+    if (isServed && servers[kind] === undefined) continue
+    const ledger = isServed ? { kind, url: servers[kind].url } : { kind }
     const own = await mkdtemp(join(folder, `${kind}-`))
     reports.push({ kind, ...(await playChaos({ script: script.file, folder: own, ledger, calls, seed })) })
   }
 } finally {
-  await redis?.stop()
+  for (const server of Object.values(servers)) await server?.stop()
   await Promise.all([script.remove(), game.remove(), rm(folder, { recursive: true, force: true })])
 }
 
@@ -66,12 +75,12 @@ console.log(
 )
 for (const report of reports) {
   const cells = [...columns.map((name) => report[name]), report.seconds.toFixed(1)]
-  console.log([report.kind.padEnd(6), ...cells.map((cell) => String(cell).padStart(13))].join(' '))
+  console.log([report.kind.padEnd(8), ...cells.map((cell) => String(cell).padStart(13))].join(' '))
 }
 const wrong = reports.flatMap(({ kind, wrong }) => wrong.map((what) => `${kind}: ${what}`))
 for (const what of wrong) console.log(`WRONG  ${what}`)
 const untested = kinds.length - reports.length
-if (untested > 0) console.log('NOT TESTED  the ledger in Redis')
+if (untested > 0) console.log('NOT TESTED  a ledger whose server is missing')
 console.log(
   wrong.length === 0
     ? 'Each tool ran at most once, and no call was lost.'

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, test as anyTest, expect } from 'vitest'
 import { bundleForNode } from '../../scripts/bundle.mjs'
+import { postgresForTests } from '../../scripts/postgres.mjs'
 import { redisForTests } from '../../scripts/redis.mjs'
 import type { LogLine } from '../machines/processes.js'
 import { type ChaosOptions, playChaos } from './chaos.js'
@@ -11,10 +12,12 @@ import { judge } from './judge.js'
 
 const root = resolve(import.meta.dirname, '../..')
 const redis = await redisForTests('chaos with the ledger in Redis')
+const postgres = await postgresForTests('chaos with the ledger in PostgreSQL')
 const script = await bundleForNode(join(root, 'test/machines/server.process.ts'), root)
 const parent = await mkdtemp(join(tmpdir(), 'countersign-chaos-test-'))
 afterAll(async () => {
   await redis?.stop()
+  await postgres?.stop()
   await script.remove()
   await rm(parent, { recursive: true, force: true })
 })
@@ -29,6 +32,11 @@ const games = [
     name: 'Redis',
     ledger: { kind: 'redis', url: redis?.url ?? '' },
     test: anyTest.skipIf(redis === undefined),
+  },
+  {
+    name: 'PostgreSQL',
+    ledger: { kind: 'postgres', url: postgres?.url ?? '' },
+    test: anyTest.skipIf(postgres === undefined),
   },
 ] as const
 

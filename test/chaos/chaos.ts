@@ -19,7 +19,9 @@ export interface ChaosOptions {
   readonly script: string
   /** For the files of this game. */
   readonly folder: string
-  readonly ledger: { readonly kind: 'file' | 'stateless' } | { readonly kind: 'redis'; readonly url: string }
+  readonly ledger:
+    | { readonly kind: 'file' | 'sqlite' | 'stateless' }
+    | { readonly kind: 'redis' | 'postgres'; readonly url: string }
   /** How many calls are approved. */
   readonly calls: number
   readonly seed: number
@@ -89,8 +91,12 @@ function sharedLedger(ledger: ChaosOptions['ledger'], folder: string): SharedLed
   switch (ledger.kind) {
     case 'file':
       return { kind: 'file', path: join(folder, 'ledger.sqlite') }
+    case 'sqlite':
+      return { kind: 'sqlite', path: join(folder, 'rows.sqlite') }
     case 'redis':
       return { kind: 'redis', url: ledger.url, prefix: `countersign-chaos:${randomUUID()}:` }
+    case 'postgres':
+      return { kind: 'postgres', url: ledger.url, prefix: `chaos_${randomUUID().slice(0, 8)}_` }
     case 'stateless':
       return { kind: 'stateless' }
     default:

@@ -7,7 +7,9 @@ export type Step = 'asked' | 'answered' | 'claimed' | 'started' | 'ran' | 'compl
 
 export type SharedLedger =
   | { readonly kind: 'file'; readonly path: string }
-  | { readonly kind: 'redis'; readonly url: string; readonly prefix: string }
+  | { readonly kind: 'redis' | 'postgres'; readonly url: string; readonly prefix: string }
+  /** The same file by `@countersign/sql`, which compares and swaps. */
+  | { readonly kind: 'sqlite'; readonly path: string }
   /** None: what a signed token allows may be repeated. It shows that what these tests count can be otherwise. */
   | { readonly kind: 'stateless' }
 

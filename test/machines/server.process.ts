@@ -14,6 +14,8 @@ import {
   tool,
 } from '@countersign/server'
 import { fileLedger, toNodeAnswerHandler, toNodeGrantsHandler, toNodeHandler } from '@countersign/server/node'
+import { ensureSchema, fromPg, fromSqlite, type SqlConnection, sqlLedger } from '@countersign/sql'
+import { Pool } from 'pg'
 import { createClient } from 'redis'
 import * as z from 'zod'
 import type { ServerConfig, Step } from './processes.js'
@@ -94,10 +96,30 @@ function mortal(ledger: Ledger): Ledger {
 
 type Shared = Pick<AgentOptions, 'runLog' | 'answerChannel'> & { readonly ledger: Ledger }
 
+async function sqlLedgerOf(connection: SqlConnection, prefix: string): Promise<Ledger> {
+  const options = prefix === '' ? {} : { prefix }
+  await ensureSchema(connection, options)
+  return sqlLedger(connection, options)
+}
+
+async function openSqlite(path: string) {
+  const sqlite = await import(['node', 'sqlite'].join(':')).catch(() => import('@photostructure/sqlite'))
+  const database = new sqlite.DatabaseSync(path)
+  for (const pragma of ['busy_timeout = 5000', 'journal_mode = wal', 'synchronous = full'])
+    database.exec(`pragma ${pragma}`)
+  return database
+}
+
 async function shared(): Promise<Shared> {
   const { ledger } = config
   if (ledger.kind === 'stateless') return { ledger: statelessLedger({ acceptReplay: true }) }
   if (ledger.kind === 'file') return { ledger: await fileLedger(ledger.path) }
+  if (ledger.kind === 'sqlite')
+    return { ledger: await sqlLedgerOf(fromSqlite(await openSqlite(ledger.path)), '') }
+  if (ledger.kind === 'postgres') {
+    const pool = new Pool({ connectionString: ledger.url }).on('error', () => {})
+    return { ledger: await sqlLedgerOf(fromPg(pool), ledger.prefix) }
+  }
   const client = createClient({ url: ledger.url }).on('error', () => {})
   await client.connect()
   const { prefix } = ledger

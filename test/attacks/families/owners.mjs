@@ -57,6 +57,7 @@ export const owners = [
     code: 'asked again',
     executions: 1,
     check: 'grant owner',
+    behind: ['revocation wins'],
     play: afterGrant('post', { to: 'team' }, { user: 'bob' }),
   },
   {
