@@ -14,6 +14,7 @@ const packageRule: Record<string, readonly string[]> = {
   google: ['server', 'core'],
   mcp: ['server', 'core'],
   redis: ['server', 'core'],
+  sql: ['server', 'core'],
   'ai-sdk': ['client', 'server', 'core'],
   langgraph: ['client', 'core'],
   tanstack: ['client', 'core'],

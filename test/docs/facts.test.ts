@@ -193,7 +193,7 @@ test('every package is ready to be published with provenance, says what it is, a
     expect([name, publishConfig, files, license]).toEqual([
       name,
       { access: 'public', provenance: true },
-      ['dist', 'README.md'],
+      name === '@countersign/sql' ? ['dist', 'schema', 'README.md'] : ['dist', 'README.md'],
       'MIT',
     ])
     expect([name, description.length > 20]).toEqual([name, true])

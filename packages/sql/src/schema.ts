@@ -3,7 +3,7 @@ import { ledgerTables } from '@countersign/server/ledger-kit'
 import type { SqlConnection } from './connection.js'
 
 /** Of the tables. A version that a process does not know is refused. */
-export const SCHEMA_VERSION = 1
+const SCHEMA_VERSION = 1
 
 export interface SchemaOptions {
   /** What the names of the tables begin with. Default `countersign_`. */

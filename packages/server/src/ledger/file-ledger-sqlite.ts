@@ -15,7 +15,7 @@ interface SqliteConnection {
   close(): void
 }
 
-export interface SqliteStatement {
+interface SqliteStatement {
   run(...values: SqlValue[]): unknown
   get(...values: SqlValue[]): unknown
   all(...values: SqlValue[]): unknown[]
