@@ -16,6 +16,8 @@ export {
   type SqlSession,
   type SqlTransaction,
   type SqlValue,
+  sqlClock,
+  sqlNames,
   sqlRows,
 } from './ledger/sql-rows.js'
 export { ledgerTables } from './ledger/sql-schema.js'

@@ -15,4 +15,12 @@ create table if not exists countersign_log (seq bigint generated always as ident
 
 create table if not exists countersign_meta (name text primary key, value text not null);
 
+create table if not exists countersign_runs (
+  name text primary key, writer text not null, state text not null, kept_until double precision not null);
+
+create index if not exists countersign_runs_past on countersign_runs (kept_until);
+
+create table if not exists countersign_events (
+  writer text not null, n bigint not null, events text not null, primary key (writer, n));
+
 insert into countersign_meta (name, value) values ('schema', '1') on conflict (name) do nothing;

@@ -9,3 +9,4 @@ export {
 } from './connection.js'
 export { ensureSchema, type SchemaOptions, schemaStatements } from './schema.js'
 export { type SqlLedgerOptions, sqlLedger } from './sql-ledger.js'
+export { type SqlRunLogOptions, sqlRunLog } from './sql-run-log.js'

@@ -20,11 +20,22 @@ export function prefixOf(prefix = 'countersign_'): string {
   )
 }
 
+function runLogTables(prefix: string): readonly string[] {
+  return [
+    `create table if not exists ${prefix}runs (
+  name text primary key, writer text not null, state text not null, kept_until double precision not null)`,
+    `create index if not exists ${prefix}runs_past on ${prefix}runs (kept_until)`,
+    `create table if not exists ${prefix}events (
+  writer text not null, n bigint not null, events text not null, primary key (writer, n))`,
+  ]
+}
+
 /** The statements that make the tables where there are none, for migrations of your own. {@link ensureSchema} runs the same. */
 export function schemaStatements(dialect: SqlConnection['dialect'], options: SchemaOptions = {}): string[] {
   const prefix = prefixOf(options.prefix)
   return [
     ...ledgerTables(dialect, prefix),
+    ...runLogTables(prefix),
     `insert into ${prefix}meta (name, value) values ('schema', '${SCHEMA_VERSION}') on conflict (name) do nothing`,
   ]
 }

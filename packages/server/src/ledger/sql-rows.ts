@@ -59,10 +59,7 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
   const { id, prefix, now: clockOf, maxLogLines } = options
   const table = `${prefix}rows`
   const log = `${prefix}log`
-  const clock =
-    dialect === 'postgres'
-      ? 'cast(extract(epoch from clock_timestamp()) * 1000 as double precision)'
-      : `((julianday('now') - 2440587.5) * 86400000.0)`
+  const clock = sqlClock(dialect)
   // a revocation waits for a grant that relies on what it removes, and then finds it
   const lock = dialect === 'postgres' ? 'for share' : ''
   let inserts = 0
@@ -273,6 +270,13 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
 
 /** All but the words. */
 const SHORT_COLUMNS = 'r.owner, r.key, r.version, r.list, r.tag, r.kept_until, r.record, r.state'
+
+/** The time by the clock of the database, in milliseconds since the epoch. */
+export function sqlClock(dialect: SqlDatabase['dialect']): string {
+  return dialect === 'postgres'
+    ? 'cast(extract(epoch from clock_timestamp()) * 1000 as double precision)'
+    : `((julianday('now') - 2440587.5) * 86400000.0)`
+}
 
 /** Names as columns have them: databases limit how long a text they index, and change halves of surrogate pairs. */
 export function sqlNames({ hash = sha256 }: Pick<SqlDatabase, 'hash'>) {

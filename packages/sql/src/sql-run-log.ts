@@ -1,0 +1,185 @@
+import type { LoggedEvent, RunLog, RunWriter } from '@countersign/server'
+import { positive, type SqlSession, sqlClock, sqlNames } from '@countersign/server/ledger-kit'
+import type { SqlConnection } from './connection.js'
+import { openDatabase } from './database.js'
+import { prefixOf } from './schema.js'
+
+export interface SqlRunLogOptions {
+  /** What the names of the tables begin with. Default `countersign_`. */
+  readonly prefix?: string | undefined
+  /** Milliseconds until an operation that the database does not answer is given up. Default 5,000. */
+  readonly timeout?: number | undefined
+  /** Milliseconds that a run is kept after its end. Default 5 minutes. */
+  readonly keepFor?: number | undefined
+  /** Bytes of one run. One that says more is dropped whole: it goes on, but can no longer be taken up. Default 4 Mi. */
+  readonly maxRunSize?: number | undefined
+  /** Milliseconds that an open run is kept without a sign of life from its server. Default 30,000. */
+  readonly lease?: number | undefined
+}
+
+/** Batches that one look takes. */
+const BATCHES = 64
+/** How often a reader looks: soon after something was said, and then less and less often. Milliseconds. */
+const LOOK_MS = { first: 50, last: 1000 }
+/** How many runs begin between two sweeps. */
+const SWEEP_EVERY = 16
+
+/** A run as one look at it found it. */
+interface Look {
+  readonly writer: string
+  readonly isOpen: boolean
+  /** The number of its last event. */
+  readonly length: number
+  readonly events: readonly LoggedEvent[]
+}
+
+/**
+ * A run log in PostgreSQL or SQLite: what one server writes, another one reads, also while it is written. Each `append` is one statement,
+ * however many events it has. Readers look for more, at least once a second. A run whose server is gone is dropped when its lease is over,
+ * and its readers end. It needs the tables of `ensureSchema`.
+ *
+ * @throws CountersignError `invalid-option`
+ */
+export function sqlRunLog(connection: SqlConnection, options: SqlRunLogOptions = {}): RunLog {
+  const prefix = prefixOf(options.prefix)
+  const database = openDatabase(connection, positive('timeout', options.timeout ?? 5000))
+  const keepFor = positive('keepFor', options.keepFor ?? 5 * 60_000)
+  const lease = positive('lease', options.lease ?? 30_000)
+  const maxRunSize = positive('maxRunSize', options.maxRunSize ?? 4 * 1024 * 1024)
+  const runs = `${prefix}runs`
+  const said = `${prefix}events`
+  const clock = sqlClock(connection.dialect)
+  const { nameOf } = sqlNames(database)
+  let begun = 0
+
+  async function look(key: string, after: number): Promise<Look | undefined> {
+    const rows = await database.session(({ query }) =>
+      query(
+        `select r.writer, r.state, e.n, e.events, (select max(n) from ${said} where writer = r.writer) as last
+        from ${runs} r left join ${said} e on e.writer = r.writer and e.n > ?
+        where r.name = ? and r.kept_until > ${clock} order by e.n limit ${BATCHES}`,
+        [after, key],
+      ),
+    )
+    const [run] = rows
+    if (run === undefined) return undefined
+    const events = rows.flatMap((row) => (row.n == null ? [] : eventsOf(Number(row.n), String(row.events))))
+    return {
+      writer: String(run.writer),
+      isOpen: run.state === 'open',
+      length: Number(run.last ?? 0),
+      events: events.filter(({ n }) => n > after),
+    }
+  }
+
+  /** Removes the runs that have outlived their time, and what nobody can read any more. */
+  async function sweep({ query }: SqlSession): Promise<void> {
+    await query(`delete from ${runs} where kept_until <= ${clock}`, [])
+    await query(`delete from ${said} where writer not in (select writer from ${runs})`, [])
+  }
+
+  function writerOf(key: string, writer: string): RunWriter {
+    const state = { n: 0, size: 0, isOver: false }
+    const write = (text: string, values: readonly (string | number)[]) =>
+      database.session(({ query }) => query(text, values))
+    const isMine = `name = ? and writer = ? and state = 'open'`
+    const signs = setInterval(
+      () => {
+        void write(`update ${runs} set kept_until = ${clock} + ? where ${isMine}`, [
+          lease,
+          key,
+          writer,
+        ]).catch(() => {})
+      },
+      Math.ceil(lease / 3),
+    )
+    if (typeof signs === 'object') signs.unref?.()
+    const stop = () => {
+      state.isOver = true
+      clearInterval(signs)
+    }
+    return {
+      async append(events) {
+        if (events.length === 0 || state.isOver) return
+        const text = JSON.stringify(events)
+        state.n += events.length
+        state.size += Buffer.byteLength(text)
+        if (state.size > maxRunSize) {
+          stop()
+          await write(`delete from ${runs} where ${isMine}`, [key, writer])
+          return
+        }
+        const written = await write(
+          `insert into ${said} (writer, n, events) select cast(? as text), cast(? as bigint), cast(? as text)
+          where exists (select 1 from ${runs} where ${isMine}) returning n`,
+          [writer, state.n, text, key, writer],
+        )
+        if (written.length === 0) stop()
+      },
+      async end() {
+        stop()
+        const values = [keepFor, key, writer]
+        await write(`update ${runs} set state = 'ended', kept_until = ${clock} + ? where ${isMine}`, values)
+      },
+    }
+  }
+
+  async function* follow(key: string, writer: string, after: number, signal: AbortSignal) {
+    let pause = LOOK_MS.first
+    for (let read = after; !signal.aborted; ) {
+      const found = await look(key, read).catch(() => undefined)
+      if (found === undefined || found.writer !== writer || signal.aborted) return
+      if (found.events.length > 0) {
+        read = found.events.at(-1)?.n ?? read
+        pause = LOOK_MS.first
+        yield found.events
+      } else if (found.isOpen) {
+        await rest(pause, signal)
+        pause = Math.min(2 * pause, LOOK_MS.last)
+      } else return
+    }
+  }
+
+  return {
+    async begin(runKey) {
+      const key = await nameOf(runKey)
+      const writer = globalThis.crypto.randomUUID()
+      await database.session(async (session) => {
+        if (++begun % SWEEP_EVERY === 1) await sweep(session)
+        await session.query(
+          `insert into ${runs} (name, writer, state, kept_until)
+          select cast(? as text), cast(? as text), 'open', ${clock} + cast(? as double precision) where true
+          on conflict (name) do update set writer = excluded.writer, state = 'open', kept_until = excluded.kept_until`,
+          [key, writer, lease],
+        )
+      })
+      return writerOf(key, writer)
+    },
+    async read(runKey, after, signal) {
+      const key = await nameOf(runKey)
+      const found = await look(key, after)
+      if (found === undefined || after > found.length) return undefined
+      if (!found.isOpen && after === found.length) return undefined
+      return follow(key, found.writer, after, signal)
+    },
+  }
+}
+
+/** The events of a batch whose last one is number `n`. */
+function eventsOf(n: number, text: string): LoggedEvent[] {
+  const events: string[] = JSON.parse(text)
+  return events.map((data, index) => ({ n: n - events.length + 1 + index, data }))
+}
+
+function rest(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done)
+    if (signal.aborted) done()
+  })
+}
