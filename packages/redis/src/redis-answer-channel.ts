@@ -1,5 +1,6 @@
 import type { ResumeEntry } from '@countersign/core'
-import type { AnswerChannel, AnswerContext, Delivery, Receive } from '@countersign/server'
+import type { AnswerChannel, AnswerContext, Delivery } from '@countersign/server'
+import { endedRun, plainMembers, received } from '@countersign/server/ledger-kit'
 import { digest, itemsOf, openRedis, type RedisOptions, textOf, unguessable, withDeadline } from './redis.js'
 import { type SubscribableClient, subscriptions } from './subscriptions.js'
 
@@ -40,21 +41,12 @@ return 1`
 const LOOK = `
 return { redis.call('GET', KEYS[1]), redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2] }`
 
-const ENDED: Delivery = {
-  status: 'refused',
-  code: 'run-ended',
-  message: 'No run that takes the answer is open.',
-}
-
 interface Parcel {
   /** Names the reply. */
   readonly id: string
   readonly entries: readonly ResumeEntry[]
   readonly context: AnswerContext
 }
-
-/** Characters of JSON that one member of a context may have on its way. */
-const MAX_MEMBER = 16 * 1024
 
 /**
  * An answer channel in Redis: an answer that comes to one server reaches the run that another one has open. A run whose server was
@@ -103,7 +95,7 @@ export function redisAnswerChannel(
       const text = textOf(kept)
       if (text !== undefined) return JSON.parse(text)
       // once more after the first miss: a connection may just be on its way back
-      if (Number(listeners) === 0 && gone) return ENDED
+      if (Number(listeners) === 0 && gone) return endedRun
       gone = Number(listeners) === 0
     }
   }
@@ -140,7 +132,7 @@ export function redisAnswerChannel(
       try {
         const parcel: Parcel = { id, entries, context: plainMembers(context) }
         const channel = textOf(await ask(DELIVER, runName(runKey), [JSON.stringify(parcel)]))
-        return channel === undefined ? ENDED : await replyTo(id, channel, came)
+        return channel === undefined ? endedRun : await replyTo(id, channel, came)
       } finally {
         await stop()
       }
@@ -150,36 +142,6 @@ export function redisAnswerChannel(
   }
 }
 
-async function received(
-  receive: Receive,
-  entries: readonly ResumeEntry[],
-  context: AnswerContext,
-): Promise<Delivery> {
-  try {
-    return await receive(entries, context)
-  } catch {
-    return ENDED
-  }
-}
-
 function sleep(ms: number): Promise<undefined> {
   return new Promise((resolve) => setTimeout(() => resolve(undefined), ms))
-}
-
-/** The members of a context that can be sent. Services of the application, such as a database, stay where they are. */
-function plainMembers(context: AnswerContext): AnswerContext {
-  return Object.fromEntries(Object.entries(context).filter(([, value]) => isPlain(value)))
-}
-
-function isPlain(value: unknown): boolean {
-  if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') return false
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    const prototype: unknown = Object.getPrototypeOf(value)
-    if (prototype !== Object.prototype && prototype !== null) return false
-  }
-  try {
-    return (JSON.stringify(value)?.length ?? MAX_MEMBER + 1) <= MAX_MEMBER
-  } catch {
-    return false
-  }
 }

@@ -1,4 +1,6 @@
 /** What a ledger of one's own is made of: a store of rows. What a ledger promises is decided above it, once for all stores. */
+export { runEnded as endedRun } from './channel/answer-queue.js'
+export { plainMembers, received } from './channel/between-processes.js'
 export {
   compareAndSwap,
   type RemoteRows,
@@ -20,4 +22,4 @@ export {
   sqlNames,
   sqlRows,
 } from './ledger/sql-rows.js'
-export { ledgerTables } from './ledger/sql-schema.js'
+export { ledgerTables, sqlSequence } from './ledger/sql-schema.js'

@@ -23,4 +23,14 @@ create index if not exists countersign_runs_past on countersign_runs (kept_until
 create table if not exists countersign_events (
   writer text not null, n bigint not null, events text not null, primary key (writer, n));
 
+create table if not exists countersign_listening (
+  run text primary key, listener text not null, kept_until double precision not null);
+
+create table if not exists countersign_answers (
+  seq bigint generated always as identity primary key,
+  id text not null unique, run text not null, listener text not null, kept_until double precision not null,
+  parcel text not null, reply text);
+
+create index if not exists countersign_answers_of on countersign_answers (listener, seq);
+
 insert into countersign_meta (name, value) values ('schema', '1') on conflict (name) do nothing;

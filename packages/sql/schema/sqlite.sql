@@ -1,5 +1,5 @@
 create table if not exists countersign_rows (
-  seq integer primary key,
+  seq integer primary key autoincrement,
   owner text not null, key text not null, version text not null, list text, tag text,
   size bigint not null, kept_until double precision not null,
   record text not null, state text not null, words text,
@@ -11,7 +11,7 @@ create index if not exists countersign_rows_tag on countersign_rows (owner, tag,
 
 create index if not exists countersign_rows_past on countersign_rows (kept_until);
 
-create table if not exists countersign_log (seq integer primary key, line text not null);
+create table if not exists countersign_log (seq integer primary key autoincrement, line text not null);
 
 create table if not exists countersign_meta (name text primary key, value text not null);
 
@@ -22,5 +22,15 @@ create index if not exists countersign_runs_past on countersign_runs (kept_until
 
 create table if not exists countersign_events (
   writer text not null, n bigint not null, events text not null, primary key (writer, n));
+
+create table if not exists countersign_listening (
+  run text primary key, listener text not null, kept_until double precision not null);
+
+create table if not exists countersign_answers (
+  seq integer primary key autoincrement,
+  id text not null unique, run text not null, listener text not null, kept_until double precision not null,
+  parcel text not null, reply text);
+
+create index if not exists countersign_answers_of on countersign_answers (listener, seq);
 
 insert into countersign_meta (name, value) values ('schema', '1') on conflict (name) do nothing;

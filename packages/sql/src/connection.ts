@@ -14,29 +14,61 @@ export interface SqlConnection {
   readonly dialect: 'postgres' | 'sqlite'
   /** Resolves with the rows that the statement returns, as objects. It must be committed by then. */
   query(text: string, values: readonly SqlValue[]): Promise<readonly SqlRow[]>
+  /**
+   * Calls `told` when another connection does `pg_notify` on the channel, until the function that comes back was called. Optional: without it,
+   * `sqlAnswerChannel` looks from time to time.
+   */
+  listen?(channel: string, told: () => void): Promise<() => Promise<void>>
 }
 
-/** A pool or a client of the package `pg`. A pool reconnects; a client does not. */
+interface PgClient {
+  query(text: string): Promise<unknown>
+  on(event: 'notification' | 'error', listener: () => void): unknown
+  release(destroy?: boolean): void
+}
+
+/** A pool of the package `pg`. It gives one connection to whatever listens. */
 export function fromPg(pool: {
   query(text: string, values: SqlValue[]): Promise<{ rows: SqlRow[] }>
+  connect(): Promise<PgClient>
 }): SqlConnection {
-  return { dialect: 'postgres', query: async (text, values) => (await pool.query(text, [...values])).rows }
+  return {
+    dialect: 'postgres',
+    query: async (text, values) => (await pool.query(text, [...values])).rows,
+    listen: async (channel, told) => {
+      const client = await pool.connect()
+      client.on('notification', told)
+      client.on('error', () => {})
+      await client.query(`listen "${channel}"`)
+      return async () => client.release(true)
+    },
+  }
 }
 
 /** A client of the package `postgres` (Postgres.js). */
 export function fromPostgres(sql: {
   unsafe(text: string, values: SqlValue[]): PromiseLike<readonly SqlRow[]>
+  listen(channel: string, told: () => void): PromiseLike<{ unlisten(): PromiseLike<void> }>
 }): SqlConnection {
-  return { dialect: 'postgres', query: async (text, values) => sql.unsafe(text, [...values]) }
+  return {
+    dialect: 'postgres',
+    query: async (text, values) => sql.unsafe(text, [...values]),
+    listen: async (channel, told) => {
+      const { unlisten } = await sql.listen(channel, told)
+      return async () => unlisten()
+    },
+  }
 }
 
 /** A database of the package `@electric-sql/pglite`. */
 export function fromPGlite(database: {
   query(text: string, values: SqlValue[]): Promise<{ rows: unknown[] }>
+  listen(channel: string, told: () => void): Promise<() => Promise<void>>
 }): SqlConnection {
   return {
     dialect: 'postgres',
     query: async (text, values) => (await database.query(text, [...values])).rows.filter(isRow),
+    listen: (channel, told) => database.listen(`"${channel}"`, told),
   }
 }
 

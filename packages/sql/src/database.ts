@@ -47,7 +47,7 @@ async function withDeadline<Result>(
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      reject(new Error(`no answer within ${ms} ms`))
+      reject(outOfTime(ms))
       stop.abort(new Error('The time for this operation is over.'))
     }, ms)
   })
@@ -58,6 +58,10 @@ async function withDeadline<Result>(
   } finally {
     clearTimeout(timer)
   }
+}
+
+export function outOfTime(ms: number): CountersignError {
+  return new CountersignError('ledger-unavailable', `The database cannot be used: no answer within ${ms} ms.`)
 }
 
 function unavailable(error: unknown): CountersignError {

@@ -1,5 +1,5 @@
 import { CountersignError } from '@countersign/core'
-import { ledgerTables } from '@countersign/server/ledger-kit'
+import { ledgerTables, sqlSequence } from '@countersign/server/ledger-kit'
 import type { SqlConnection } from './connection.js'
 
 /** Of the tables. A version that a process does not know is refused. */
@@ -20,6 +20,18 @@ export function prefixOf(prefix = 'countersign_'): string {
   )
 }
 
+function answerTables(dialect: SqlConnection['dialect'], prefix: string): readonly string[] {
+  return [
+    `create table if not exists ${prefix}listening (
+  run text primary key, listener text not null, kept_until double precision not null)`,
+    `create table if not exists ${prefix}answers (
+  seq ${sqlSequence(dialect)},
+  id text not null unique, run text not null, listener text not null, kept_until double precision not null,
+  parcel text not null, reply text)`,
+    `create index if not exists ${prefix}answers_of on ${prefix}answers (listener, seq)`,
+  ]
+}
+
 function runLogTables(prefix: string): readonly string[] {
   return [
     `create table if not exists ${prefix}runs (
@@ -36,6 +48,7 @@ export function schemaStatements(dialect: SqlConnection['dialect'], options: Sch
   return [
     ...ledgerTables(dialect, prefix),
     ...runLogTables(prefix),
+    ...answerTables(dialect, prefix),
     `insert into ${prefix}meta (name, value) values ('schema', '${SCHEMA_VERSION}') on conflict (name) do nothing`,
   ]
 }

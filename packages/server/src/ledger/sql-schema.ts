@@ -1,9 +1,15 @@
 import type { SqlDatabase } from './sql-rows.js'
 
+/** The type of a column that numbers the rows in the order in which they came. */
+export function sqlSequence(dialect: SqlDatabase['dialect']): string {
+  return dialect === 'postgres'
+    ? 'bigint generated always as identity primary key'
+    : 'integer primary key autoincrement'
+}
+
 /** The tables of a ledger, in the words of a database. `owner`, `key`, `list` and `tag` are hashes; `kept_until` is in milliseconds since the epoch. */
 export function ledgerTables(dialect: SqlDatabase['dialect'], prefix: string): readonly string[] {
-  const number =
-    dialect === 'postgres' ? 'bigint generated always as identity primary key' : 'integer primary key'
+  const number = sqlSequence(dialect)
   // the long texts come last: SQLite reads a long row from its beginning
   return [
     `create table if not exists ${prefix}rows (

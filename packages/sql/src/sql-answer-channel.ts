@@ -1,0 +1,212 @@
+import type { ResumeEntry } from '@countersign/core'
+import type { AnswerChannel, AnswerContext, Delivery, Receive } from '@countersign/server'
+import {
+  endedRun,
+  plainMembers,
+  positive,
+  received,
+  sqlClock,
+  sqlNames,
+} from '@countersign/server/ledger-kit'
+import type { SqlConnection } from './connection.js'
+import { openDatabase, outOfTime } from './database.js'
+import { prefixOf } from './schema.js'
+
+export interface SqlAnswerChannelOptions {
+  /** What the names of the tables begin with. Default `countersign_`. */
+  readonly prefix?: string | undefined
+  /** Milliseconds until an operation that the database does not answer is given up. Default 5,000. */
+  readonly timeout?: number | undefined
+  /** Milliseconds between two looks for answers, where the connection cannot `listen`. Default 500. */
+  readonly pollMs?: number | undefined
+}
+
+export interface SqlAnswerChannel extends AnswerChannel {
+  /** Looks for nothing any more: open runs hear no more answers. */
+  close(): Promise<void>
+}
+
+/** How long a run may keep an answer before it replies: its question may not have been asked yet. `timeout` comes on top. */
+const EARLY_MS = 10_000
+/** How long a process counts as listening without a sign of life. */
+const LEASE_MS = 15_000
+/** How often a process looks that is told when there is something. */
+const TOLD_MS = 5_000
+/** Answers that one look takes. */
+const AT_ONCE = 64
+
+interface Parcel {
+  readonly entries: readonly ResumeEntry[]
+  readonly context: AnswerContext
+}
+
+/**
+ * An answer channel in PostgreSQL or SQLite: an answer that comes to one server reaches the run that another one has open. Where the connection
+ * can `listen` (PostgreSQL), it arrives at once, and elsewhere with the next look. A process looks only while a run of its own is open. Of the
+ * context of whoever answers, `approvals.confirm` gets what is plain data: texts, numbers, booleans, null, and plain objects and lists, up to
+ * 16 Ki characters of JSON for each member. It lies in the database until the run has replied, so keep secrets out of it.
+ *
+ * @throws CountersignError `invalid-option`
+ */
+export function sqlAnswerChannel(
+  connection: SqlConnection,
+  options: SqlAnswerChannelOptions = {},
+): SqlAnswerChannel {
+  const prefix = prefixOf(options.prefix)
+  const timeout = positive('timeout', options.timeout ?? 5000)
+  const pollMs = positive('pollMs', options.pollMs ?? 500)
+  const database = openDatabase(connection, timeout)
+  const { nameOf } = sqlNames(database)
+  const clock = sqlClock(connection.dialect)
+  const listening = `${prefix}listening`
+  const answers = `${prefix}answers`
+  const listener = globalThis.crypto.randomUUID()
+  const topic = `${prefix}answers`
+  const runs = new Map<string, Receive>()
+  const taken = new Set<string>()
+  const bell = createBell()
+  let looking: Promise<void> | undefined
+  let isClosed = false
+
+  const write = (text: string, values: readonly (string | number)[]) =>
+    database.session(({ query }) => query(text, values))
+
+  /** Wakes whoever listens, here and in other processes. */
+  async function ring(): Promise<void> {
+    bell.ring()
+    if (connection.listen !== undefined) await write('select pg_notify(?, ?)', [topic, '']).catch(() => {})
+  }
+
+  /** Takes what has come for the runs of this process, as long as there are any. */
+  async function look(): Promise<void> {
+    const stop = await connection.listen?.(topic, bell.ring).catch(() => undefined)
+    const pause = stop === undefined ? pollMs : TOLD_MS
+    try {
+      while (runs.size > 0 && !isClosed) {
+        const rung = bell.rung(pause, false)
+        await take().catch(() => {})
+        await rung
+      }
+    } finally {
+      await stop?.()
+      looking = undefined
+    }
+  }
+
+  async function take(): Promise<void> {
+    await write(`update ${listening} set kept_until = ${clock} + ? where listener = ?`, [LEASE_MS, listener])
+    const rows = await write(
+      `select id, run, parcel from ${answers} where listener = ? and reply is null order by seq limit ${AT_ONCE}`,
+      [listener],
+    )
+    for (const { id, run, parcel } of rows) {
+      const [name, key] = [String(id), String(run)]
+      const receive = runs.get(key)
+      if (taken.has(name)) continue
+      taken.add(name)
+      void reply(name, receive, JSON.parse(String(parcel)))
+    }
+  }
+
+  async function reply(
+    id: string,
+    receive: Receive | undefined,
+    { entries, context }: Parcel,
+  ): Promise<void> {
+    const delivery = receive === undefined ? endedRun : await received(receive, entries, context)
+    // if the reply cannot be written, the sender of the answer runs into its time limit
+    await write(`update ${answers} set reply = ? where id = ?`, [JSON.stringify(delivery), id]).catch(
+      () => {},
+    )
+    taken.delete(id)
+    await ring()
+  }
+
+  /** The reply as soon as it is there, or that the run has ended where nobody is left to give one. */
+  async function replyTo(id: string): Promise<Delivery> {
+    const end = performance.now() + EARLY_MS + timeout
+    for (let gone = false; ; ) {
+      if (performance.now() > end) throw outOfTime(EARLY_MS + timeout)
+      const rung = bell.rung(Math.min(pollMs, 100), true)
+      const [row] = await write(
+        `select a.reply, l.run from ${answers} a left join ${listening} l
+        on l.run = a.run and l.listener = a.listener and l.kept_until > ${clock} where a.id = ?`,
+        [id],
+      )
+      if (row?.reply != null) return JSON.parse(String(row.reply))
+      const isGone = row?.run == null
+      // once more after the first miss: it may have replied and closed just now
+      if (isGone && gone) return endedRun
+      gone = isGone
+      await rung
+    }
+  }
+
+  return {
+    async open(runKey, receive) {
+      const run = await nameOf(runKey)
+      await write(`delete from ${listening} where kept_until <= ${clock}`, [])
+      await write(
+        `insert into ${listening} (run, listener, kept_until)
+        select cast(? as text), cast(? as text), ${clock} + cast(? as double precision) where true
+        on conflict (run) do update set listener = excluded.listener, kept_until = excluded.kept_until`,
+        [run, listener, LEASE_MS],
+      )
+      runs.set(run, receive)
+      looking ??= look()
+      return async () => {
+        if (runs.get(run) !== receive) return
+        runs.delete(run)
+        bell.ring()
+        await write(`delete from ${listening} where run = ? and listener = ?`, [run, listener])
+      }
+    },
+
+    async deliver(runKey, entries, context = {}) {
+      const run = await nameOf(runKey)
+      const id = globalThis.crypto.randomUUID()
+      const parcel: Parcel = { entries, context: plainMembers(context) }
+      await write(`delete from ${answers} where kept_until <= ${clock}`, [])
+      const sent = await write(
+        `insert into ${answers} (id, run, listener, parcel, kept_until)
+        select cast(? as text), run, listener, cast(? as text), ${clock} + cast(? as double precision)
+        from ${listening} where run = ? and kept_until > ${clock} returning id`,
+        [id, JSON.stringify(parcel), 2 * (EARLY_MS + timeout), run],
+      )
+      if (sent.length === 0) return endedRun
+      await ring()
+      const delivery = await replyTo(id)
+      await write(`delete from ${answers} where id = ?`, [id]).catch(() => {})
+      return delivery
+    },
+
+    async close() {
+      isClosed = true
+      runs.clear()
+      bell.ring()
+      await looking
+      await write(`delete from ${listening} where listener = ?`, [listener]).catch(() => {})
+    },
+  }
+}
+
+/** Wakes all who wait. Those who wait for answers to come keep no process alive. */
+function createBell() {
+  const waiting = new Set<() => void>()
+  return {
+    ring: () => {
+      for (const wake of [...waiting]) wake()
+    },
+    rung: (ms: number, keepsAlive: boolean) =>
+      new Promise<void>((resolve) => {
+        const wake = () => {
+          clearTimeout(timer)
+          waiting.delete(wake)
+          resolve()
+        }
+        const timer = setTimeout(wake, ms)
+        if (!keepsAlive && typeof timer === 'object') timer.unref?.()
+        waiting.add(wake)
+      }),
+  }
+}

@@ -1,0 +1,61 @@
+import { type SqlAnswerChannelOptions, sqlAnswerChannel } from '@countersign/sql'
+import { describeAnswerChannel } from '@countersign/testing'
+import { expect, test } from 'vitest'
+import { databases, newTables, type TestDatabase } from './databases.js'
+
+async function channels(database: TestDatabase, options: SqlAnswerChannelOptions = {}) {
+  const { one, other, prefix } = await newTables(database)
+  const channel = sqlAnswerChannel(one, { prefix, ...options })
+  const another = sqlAnswerChannel(other, { prefix, ...options })
+  const close = async () => {
+    await channel.close()
+    await another.close()
+  }
+  return { channel, another, close, one, prefix }
+}
+
+const answer = { interruptId: 'a', status: 'resolved', payload: { approved: true } } as const
+
+for (const database of databases) {
+  const testHere = test.skipIf(!database.isThere)
+  describeAnswerChannel(
+    `T28 sqlAnswerChannel on ${database.name}`,
+    () => channels(database, { pollMs: 50 }),
+    { test: testHere, expect },
+  )
+
+  testHere(`a run whose server is gone is refused when its lease is over (${database.name})`, async () => {
+    const { channel, another, close, one, prefix } = await channels(database)
+    await channel.open('run', async () => ({ status: 'taken' }))
+    await channel.close()
+    await one.query(`insert into ${prefix}listening (run, listener, kept_until) values ('x', 'gone', 0)`, [])
+    expect(await another.deliver('run', [answer])).toMatchObject({ status: 'refused', code: 'run-ended' })
+    await close()
+  })
+
+  testHere(`what was delivered leaves nothing in the tables (${database.name})`, async () => {
+    const { channel, another, close, one, prefix } = await channels(database, { pollMs: 50 })
+    const closeRun = await channel.open('run', async () => ({ status: 'taken' }))
+    expect(await another.deliver('run', [answer])).toEqual({ status: 'taken' })
+    await closeRun()
+    for (const table of ['listening', 'answers'])
+      expect(await one.query(`select * from ${prefix}${table}`, [])).toEqual([])
+    await close()
+  })
+}
+
+test.each(databases.filter(({ isThere, name }) => isThere && /Postgre|PGlite/.test(name)))(
+  'T28 where the database tells when there is something, an answer does not wait for the next look ($name)',
+  async (database) => {
+    // nobody would look for ten minutes
+    const { channel, another, close } = await channels(database, { pollMs: 600_000 })
+    await channel.open('run', async () => ({ status: 'taken' }))
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    const delivered = await Promise.race([
+      another.deliver('run', [answer]),
+      new Promise((resolve) => setTimeout(resolve, 4000, 'not told')),
+    ])
+    expect(delivered).toEqual({ status: 'taken' })
+    await close()
+  },
+)
