@@ -59,7 +59,8 @@ export async function playChaos(options: ChaosOptions): Promise<ChaosReport> {
   const total = conversations.length
   const person = async () => {
     for (let jobs = conversations.shift(); jobs !== undefined; jobs = conversations.shift()) {
-      const live = options.ledger.kind === 'redis' && random() < 0.5
+      const isShared = options.ledger.kind === 'redis' || options.ledger.kind === 'postgres'
+      const live = isShared && random() < 0.5
       for (const call of await converse(world.url, jobs, { random, live })) {
         ended.push(call)
         world.heard()

@@ -14,7 +14,15 @@ import {
   tool,
 } from '@countersign/server'
 import { fileLedger, toNodeAnswerHandler, toNodeGrantsHandler, toNodeHandler } from '@countersign/server/node'
-import { ensureSchema, fromPg, fromSqlite, type SqlConnection, sqlLedger } from '@countersign/sql'
+import {
+  ensureSchema,
+  fromPg,
+  fromSqlite,
+  type SqlConnection,
+  sqlAnswerChannel,
+  sqlLedger,
+  sqlRunLog,
+} from '@countersign/sql'
 import { Pool } from 'pg'
 import { createClient } from 'redis'
 import * as z from 'zod'
@@ -118,7 +126,13 @@ async function shared(): Promise<Shared> {
     return { ledger: await sqlLedgerOf(fromSqlite(await openSqlite(ledger.path)), '') }
   if (ledger.kind === 'postgres') {
     const pool = new Pool({ connectionString: ledger.url }).on('error', () => {})
-    return { ledger: await sqlLedgerOf(fromPg(pool), ledger.prefix) }
+    const connection = fromPg(pool)
+    const { prefix } = ledger
+    return {
+      ledger: await sqlLedgerOf(connection, prefix),
+      runLog: sqlRunLog(connection, { prefix, lease: config.lease }),
+      answerChannel: sqlAnswerChannel(connection, { prefix }),
+    }
   }
   const client = createClient({ url: ledger.url }).on('error', () => {})
   await client.connect()

@@ -14,8 +14,10 @@ export type Door = 'request' | 'live'
 
 export interface Bench {
   readonly script: string
-  /** Of the Redis that both share; else they share a file. */
-  readonly redis: string | undefined
+  /** Of the Redis that both share. */
+  readonly redis?: string | undefined
+  /** Of the PostgreSQL that both share, where they share no Redis; else they share a file. */
+  readonly postgres?: string | undefined
   /** Where the first and the second process end. */
   readonly dieAt?: readonly [Step | undefined, Step | undefined]
   /** What happens to the first connections, in turn. */
@@ -28,6 +30,7 @@ export interface Bench {
 export async function twoMachines({
   script,
   redis,
+  postgres,
   dieAt = [undefined, undefined],
   faults = [],
   lease = 30_000,
@@ -36,9 +39,11 @@ export async function twoMachines({
   const log = join(folder, 'tools.log')
   await writeFile(log, '')
   const ledger: SharedLedger =
-    redis === undefined
-      ? { kind: 'file', path: join(folder, 'ledger.sqlite') }
-      : { kind: 'redis', url: redis, prefix: `countersign-machines:${randomUUID()}:` }
+    redis !== undefined
+      ? { kind: 'redis', url: redis, prefix: `countersign-machines:${randomUUID()}:` }
+      : postgres !== undefined
+        ? { kind: 'postgres', url: postgres, prefix: `m${randomUUID().slice(0, 8)}_` }
+        : { kind: 'file', path: join(folder, 'ledger.sqlite') }
   const config: ServerConfig = { ledger, log, toolMs: 0, lease }
   const [one, other] = await Promise.all(
     dieAt.map((step) => startMachine(script, { ...config, dieAt: step })),

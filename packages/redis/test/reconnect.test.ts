@@ -100,7 +100,7 @@ test('open runs and readers hear again after Redis has come back', async () => {
 test('a run hears its answer also after the connection that listens was given up, once Redis and its client are back', async () => {
   const { server, client: other } = await start()
   const client = await connect(server.url, { reconnectStrategy: false })
-  const channel = redisAnswerChannel(client, { timeout: 500 })
+  const channel = redisAnswerChannel(client, { timeout: 2000 })
   const elsewhere = redisAnswerChannel(other, { timeout: 10_000 })
   closers.push(channel.close, elsewhere.close)
   await channel.open('run', async () => ({ status: 'taken' }))
