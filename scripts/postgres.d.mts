@@ -10,7 +10,7 @@ export interface PostgresOptions {
 }
 
 export function findPostgres(): string | undefined
-export function startPostgres(programs: string, options?: PostgresOptions): Promise<TestPostgres>
+export function startPostgres(programs: string, options?: PostgresOptions): Promise<Required<TestPostgres>>
 export function postgresForTests(
   untested: string,
   options?: PostgresOptions,

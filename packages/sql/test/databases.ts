@@ -54,10 +54,11 @@ function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
   }
 }
 
-export function newPool(): Pool {
-  const pool = new Pool({ connectionString: url, max: 10 })
+/** Of the server that tests share, and closed after them; of another one, whoever asked closes it. */
+export function newPool(connectionString = url, max = 10): Pool {
+  const pool = new Pool({ connectionString, max })
   pool.on('error', () => {})
-  closers.push(() => pool.end())
+  if (connectionString === url) closers.push(() => pool.end())
   return pool
 }
 
