@@ -31,8 +31,8 @@ export type AnswerResult =
 /** What was answered: an approval, a client tool's result, an interrupt. */
 export type Answered = CallDraft | InterruptDraft
 
-/** What is known of an answer once the request that carried it has ended; of one that was ended here, if the server has it. */
-export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
+/** What is known of an answer once the request that carried it has ended; nothing of one that is kept, unless the request failed. */
+export function resultOf(answered: Answered, end: RunEnd, isKept?: boolean): AnswerResult | undefined {
   if (answered.kind === 'interrupt') {
     const { problem: reason } = answered
     if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
@@ -42,7 +42,14 @@ export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
     if (code === 'approval-expired') return { status: 'expired' }
     if (code) return { status: 'refused', code, ...(error && { reason: error.message }) }
   }
-  return end.type === 'failed' ? { status: 'failed', error: end.error } : { status: 'sent' }
+  if (end.type === 'failed' && !tookEffect(answered)) return { status: 'failed', error: end.error }
+  return isKept ? undefined : { status: 'sent' }
+}
+
+/** Whether its call became what the answer said, however that was heard of. */
+function tookEffect(answered: Answered): boolean {
+  if (answered.kind === 'interrupt' || answered.approval?.delivery !== 'settled') return false
+  return answered.approval.approved === (answered.state !== 'denied')
 }
 
 /** Those who gave an answer and want to know what became of it. */
@@ -66,8 +73,10 @@ export function createPendingResults() {
     tell,
     /** What could not go out waits (for siblings, or for the person after a stop or a failure), if it is still kept. */
     tellRest(isKept: (answered: Answered) => unknown): void {
-      for (const answered of waiting.keys())
-        tell(answered, isKept(answered) ? { status: 'waiting' } : { status: 'closed', reason: 'cancelled' })
+      for (const answered of waiting.keys()) {
+        const status = isKept(answered) ? 'waiting' : tookEffect(answered) ? 'sent' : 'closed'
+        tell(answered, status === 'closed' ? { status, reason: 'cancelled' } : { status })
+      }
     },
   }
 }

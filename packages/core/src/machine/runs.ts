@@ -2,16 +2,17 @@ import { CountersignError } from '../errors.js'
 import { isTerminal } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { asString, changed, getCountersignMetadata, omitUndefined } from '../value.js'
-import { askApproval, readApprovalInterrupt, reopen, withoutProblem } from './approvals.js'
+import { askApproval, moveAnswer, readApprovalInterrupt, reopen, withoutProblem } from './approvals.js'
 import type { CallDraft, FinishedRun, InterruptDraft, RunState } from './data.js'
 import { endOf, moveCall, touch } from './drafts.js'
 import { effectsOf } from './effects.js'
-import { askInterrupt, closeLiveInterrupts, reopenInterrupt, reopenLiveInterrupts } from './interrupts.js'
+import { askInterrupt, closeLiveInterrupts, reopenInterrupt } from './interrupts.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
 export const incomplete = {
-  message: 'The stream ended before its arguments were complete; it may or may not have run.',
+  message:
+    'The stream ended before its arguments were complete. If it needs approval it has not run; otherwise it may have.',
   code: 'incomplete-arguments',
 }
 
@@ -54,10 +55,14 @@ export const runSteps = {
     if (outcome?.type !== 'interrupt') return undefined
     return outcome.interrupts.flatMap((interrupt) => {
       const asked = readApprovalInterrupt(interrupt)
-      if (asked) attribute(state, asked.toolCallId, interrupt)
-      if (asked) return effectsOf(event, askApproval(state, asked))
-      askInterrupt(state, interrupt)
-      return []
+      if (!asked) {
+        askInterrupt(state, interrupt)
+        return []
+      }
+      attribute(state, asked.toolCallId, interrupt)
+      // It ends with a question that was answered: it has not used the answer.
+      moveAnswer(state, interrupt.id, false)
+      return effectsOf(event, askApproval(state, asked))
     })
   },
   RUN_ERROR(state, { message, code, metadata }) {
@@ -71,13 +76,17 @@ export const runSteps = {
     const { run } = state
     if (run.phase === 'idle') return undefined
     const brokenOff = end.type === 'failed' && end.resumable === true
-    if (brokenOff) reopenLiveInterrupts(state)
-    else closeLiveInterrupts(state)
+    if (!brokenOff) closeLiveInterrupts(state)
     const carried = run.carried.filter((item) => isAttached(state, item))
     if (!brokenOff) settleCalls(state, end.type !== 'success')
     if (end.type === 'success') {
       setRun(state, omitUndefined({ phase: 'idle' as const, last: run.finish }))
-      for (const item of carried) if (item.kind === 'interrupt') state.interrupts.delete(item.interrupt.id)
+      for (const item of carried) {
+        if (item.kind === 'interrupt') state.interrupts.delete(item.interrupt.id)
+        // It was stopped before it used the answer.
+        else if (run.finish?.outcome === 'cancelled' && item.state === 'approval-responded')
+          returnUnsettled(state, item, false, uncertain)
+      }
       return undefined
     }
     setRun(state, { phase: 'idle', brokenOff, ...(end.type === 'failed' && { from: run.from }) })
