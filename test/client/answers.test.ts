@@ -438,10 +438,7 @@ describe.each(wires)('%s', (wire) => {
   })
 
   test('a run that ends with RUN_ERROR fails the answer that it carried', async () => {
-    const { person } = await openChat(wire, [
-      gated(1),
-      [error('The model is gone.', 'model-gone')],
-    ])
+    const { person } = await openChat(wire, [gated(1), [error('The model is gone.', 'model-gone')]])
     await person.sendMessage('go')
     expect(await person.addToolApprovalResponse(approve('a1'))).toMatchObject({
       status: 'failed',

@@ -182,11 +182,11 @@ describe('an answer that is posted', () => {
   const html = { headers: { 'content-type': 'text/html' } }
 
   /** A chat that asks and waits, and answers are posted to a server that replies like this. */
-  function openPosted(reply: () => Response, taken: RunScript = []) {
+  function openPosted(reply: () => Response, isTaken = false) {
     const { answer } = postAnswers('http://chat.test/answers', { fetch: async () => reply() })
     const chat = openChat(
       [
-        [...gated(1), hold(), ...taken],
+        [...gated(1), hold(), ...(isTaken ? [result('c1')] : [])],
         [resolve(), text('Done.')],
       ],
       answer,
@@ -254,7 +254,7 @@ describe('an answer that is posted', () => {
     ['204', () => new Response(null, { status: 204 })],
     ['200 without content', () => new Response(null)],
   ])('is taken where the reply is %s', async (_, reply) => {
-    const { client, person, server, told } = openPosted(reply, [result('c1')])
+    const { client, person, server, told } = openPosted(reply, true)
     void person.sendMessage('go')
     await asked(client)
     const answered = person.addToolApprovalResponse(approve('a1'))

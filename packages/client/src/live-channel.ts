@@ -1,9 +1,4 @@
-import {
-  type CountersignError,
-  isCountersignError,
-  resumeEntries,
-  type ToolMap,
-} from '@countersign/core'
+import { type CountersignError, isCountersignError, resumeEntries, type ToolMap } from '@countersign/core'
 import type { Answered } from './results.js'
 import type { Run } from './run.js'
 import type { Session } from './session.js'
@@ -20,18 +15,17 @@ export function createLiveChannel<Tools extends ToolMap>(
   const { state, dispatch } = session
   /** Once more where nobody knows, as long as the run is open: it may wait for this answer, and takes it once. */
   async function deliver(run: Run, call: Answered, send: () => Promise<void>): Promise<void> {
-    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LAST_WAIT_MS)) {
+    // once it is over, its end has said what is known
+    for (let wait = FIRST_WAIT_MS; runner.isOpen(run); wait = Math.min(2 * wait, LAST_WAIT_MS)) {
       try {
         await send()
         run.unsure.delete(call)
         return
       } catch (cause) {
-        // its end has said what is known
-        if (!runner.isOpen(run)) return
-        if (isRefused(cause)) return isUnheard(cause) ? giveUp(run, call, cause) : goLater(run, call)
+        if (runner.isOpen(run) && isRefused(cause))
+          return isUnheard(cause) ? giveUp(run, call, cause) : goLater(run, call)
       }
       await endOrTime(run, wait)
-      if (!runner.isOpen(run)) return
     }
   }
 
@@ -80,8 +74,8 @@ export function createLiveChannel<Tools extends ToolMap>(
      * The run takes answers now: those that were given before it did go into it, or it would wait for them, and they for its end. So do those
      * that were on their way into it when its stream broke: nobody knows whether they arrived.
      */
-    sendKept(run: Run, inDoubt: Iterable<Answered> = []): void {
-      for (const answered of inDoubt) takeBack(run, answered)
+    sendKept(run: Run): void {
+      for (const answered of run.unsure) takeBack(run, answered)
       for (const answered of [...state.unsent]) send(run, answered)
     },
 

@@ -31,8 +31,8 @@ export type AnswerResult =
 /** What was answered: an approval, a client tool's result, an interrupt. */
 export type Answered = CallDraft | InterruptDraft
 
-/** What is known of an answer once the request that carried it has ended; nothing of one that is kept, unless the request failed. */
-export function resultOf(answered: Answered, end: RunEnd, isKept?: boolean): AnswerResult | undefined {
+/** What is known of an answer once the request that carried it has ended; of one that was ended here, if the server has it. */
+export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
   if (answered.kind === 'interrupt') {
     const { problem: reason } = answered
     if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
@@ -42,8 +42,9 @@ export function resultOf(answered: Answered, end: RunEnd, isKept?: boolean): Ans
     if (code === 'approval-expired') return { status: 'expired' }
     if (code) return { status: 'refused', code, ...(error && { reason: error.message }) }
   }
-  if (end.type === 'failed' && !tookEffect(answered)) return { status: 'failed', error: end.error }
-  return isKept ? undefined : { status: 'sent' }
+  return end.type === 'failed' && !tookEffect(answered)
+    ? { status: 'failed', error: end.error }
+    : { status: 'sent' }
 }
 
 /** Whether its call became what the answer said, however that was heard of. */
@@ -74,8 +75,9 @@ export function createPendingResults() {
     /** What could not go out waits (for siblings, or for the person after a stop or a failure), if it is still kept. */
     tellRest(isKept: (answered: Answered) => unknown): void {
       for (const answered of waiting.keys()) {
-        const status = isKept(answered) ? 'waiting' : tookEffect(answered) ? 'sent' : 'closed'
-        tell(answered, status === 'closed' ? { status, reason: 'cancelled' } : { status })
+        const status = isKept(answered) ? 'waiting' : 'sent'
+        const isUsed = status === 'waiting' || tookEffect(answered)
+        tell(answered, isUsed ? { status } : { status: 'closed', reason: 'cancelled' })
       }
     },
   }

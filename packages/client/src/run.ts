@@ -32,7 +32,7 @@ export interface Run {
   readonly kind: RunKind
   /** What its request took along, and what was delivered into it since. */
   readonly carried: Set<Answered>
-  /** What was sent into it since and was not confirmed. */
+  /** What was sent into it and was not confirmed. */
   readonly unsure: Set<Answered>
   readonly signal: AbortSignal
   /** What it was opened with, whatever the options say now. */
@@ -53,7 +53,7 @@ const GRACE_MS = 1000
 export class StreamRun<Tools extends ToolMap> implements Run {
   readonly kind: RunKind
   readonly carried: Set<Answered>
-  readonly unsure = new Set<Answered>()
+  readonly unsure: Set<Answered>
   readonly connection: Connection
   readonly done: Promise<RunEnd>
   broken: BrokenRun | undefined = undefined
@@ -86,6 +86,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     this.#session = session
     this.kind = kind
     this.carried = new Set(state.unsent)
+    this.unsure = new Set(rejoin?.unsure)
     this.#input = input
     this.connection =
       rejoin?.connection ?? compat?.(connection, (message) => session.warn(message)) ?? connection

@@ -146,7 +146,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       dispatch({ type: rejoin ? 'run-rejoined' : 'run-opened', runId })
       void kept?.keep()
       opened.start()
-      if (rejoin) live.sendKept(opened, rejoin.unsure)
+      if (rejoin) live.sendKept(opened)
       return opened
     })
   }
@@ -169,10 +169,9 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       // Before any listener hears of the end: one that acts at once must not have these told that they wait.
       for (const answered of over.carried) {
         const isKept =
-          state.unsent.has(answered) &&
-          (end.type === 'success' || !acknowledged || over.unsure.has(answered))
-        const result = resultOf(answered, end, isKept)
-        if (result) waiting.tell(answered, result)
+          state.unsent.has(answered) && (end.type === 'success' || !acknowledged || over.unsure.has(answered))
+        const result = resultOf(answered, end)
+        if (!isKept || result.status !== 'sent') waiting.tell(answered, result)
       }
       return { info, jobs: end.type === 'success' && before === generation ? claimTools() : [] }
     })

@@ -12,7 +12,7 @@ import { subagentMetadata } from './subagents.js'
 
 export const incomplete = {
   message:
-    'The stream ended before its arguments were complete. If it needs approval it has not run; otherwise it may have.',
+    'The stream ended before its arguments did. If it needs approval it has not run; otherwise it may have.',
   code: 'incomplete-arguments',
 }
 
