@@ -78,7 +78,7 @@ export const approvalSteps = {
 } satisfies Partial<StepTable>
 
 /** Live answers go with the run that is open: if it breaks, their fate is as unknown as that of the answers it began with. */
-export function moveAnswer(state: ChatState, approvalId: string, sent: boolean): undefined {
+function moveAnswer(state: ChatState, approvalId: string, sent: boolean): undefined {
   const item = state.approvals.get(approvalId) ?? state.interrupts.get(approvalId)
   const isAnswered =
     item?.kind === 'interrupt'

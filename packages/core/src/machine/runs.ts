@@ -2,7 +2,7 @@ import { CountersignError } from '../errors.js'
 import { isTerminal } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { asString, changed, getCountersignMetadata, omitUndefined } from '../value.js'
-import { askApproval, moveAnswer, readApprovalInterrupt, reopen, withoutProblem } from './approvals.js'
+import { askApproval, readApprovalInterrupt, reopen, withoutProblem } from './approvals.js'
 import type { CallDraft, FinishedRun, InterruptDraft, RunState } from './data.js'
 import { endOf, moveCall, touch } from './drafts.js'
 import { effectsOf } from './effects.js'
@@ -55,14 +55,10 @@ export const runSteps = {
     if (outcome?.type !== 'interrupt') return undefined
     return outcome.interrupts.flatMap((interrupt) => {
       const asked = readApprovalInterrupt(interrupt)
-      if (!asked) {
-        askInterrupt(state, interrupt)
-        return []
-      }
-      attribute(state, asked.toolCallId, interrupt)
-      // It ends with a question that was answered: it has not used the answer.
-      moveAnswer(state, interrupt.id, false)
-      return effectsOf(event, askApproval(state, asked))
+      if (asked) attribute(state, asked.toolCallId, interrupt)
+      if (asked) return effectsOf(event, askApproval(state, asked))
+      askInterrupt(state, interrupt)
+      return []
     })
   },
   RUN_ERROR(state, { message, code, metadata }) {
@@ -81,12 +77,7 @@ export const runSteps = {
     if (!brokenOff) settleCalls(state, end.type !== 'success')
     if (end.type === 'success') {
       setRun(state, omitUndefined({ phase: 'idle' as const, last: run.finish }))
-      for (const item of carried) {
-        if (item.kind === 'interrupt') state.interrupts.delete(item.interrupt.id)
-        // It was stopped before it used the answer.
-        else if (run.finish?.outcome === 'cancelled' && item.state === 'approval-responded')
-          returnUnsettled(state, item, false, uncertain)
-      }
+      for (const item of carried) if (item.kind === 'interrupt') state.interrupts.delete(item.interrupt.id)
       return undefined
     }
     setRun(state, { phase: 'idle', brokenOff, ...(end.type === 'failed' && { from: run.from }) })
