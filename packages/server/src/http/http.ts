@@ -26,9 +26,8 @@ export interface ChatOptions {
    */
   readonly live?: boolean | undefined
   /**
-   * Milliseconds that a run goes on after its last reader has gone, so that it can be taken up in full (`rejoinResponse`). A person who
-   * presses stop looks the same over HTTP. Who takes it up in another process is not counted as a reader: with a run log that several
-   * share, give the time that a run may take. Needs `context.subject`. Default 0: the model is stopped at once.
+   * Milliseconds that a run goes on after its last reader in this process has gone, so that it can be taken up in full (`rejoinResponse`).
+   * A person who presses stop looks the same over HTTP. Needs `context.subject`. Default 0: the model is stopped at once.
    */
   readonly goOnFor?: number | undefined
 }

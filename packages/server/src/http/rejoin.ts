@@ -39,21 +39,19 @@ export async function openReplay(
   if (holder === undefined || signal.aborted) return undefined
   const key = runKey(holder, threadId, runId)
   const held = takeRun(ownerOf(holder), agent.limits)
-  let batches: AsyncIterable<readonly LoggedEvent[]> | undefined
-  try {
-    batches = await agent.runLog.read(key, after, signal)
-  } finally {
-    if (batches === undefined) held.release()
-  }
-  if (batches === undefined) return undefined
-  const quit = readersOf(key)?.join()
+  const quit = readersOf.get(key)?.join()
   const leave = () => {
     held.release()
     quit?.()
   }
-  if (signal.aborted) leave()
-  else signal.addEventListener('abort', leave, { once: true })
-  return eachOf(batches, leave)
+  signal.addEventListener('abort', leave)
+  let batches: AsyncIterable<readonly LoggedEvent[]> | undefined
+  try {
+    batches = await agent.runLog.read(key, after, signal)
+  } finally {
+    if (batches === undefined) leave()
+  }
+  return batches && eachOf(batches, leave)
 }
 
 async function* eachOf(

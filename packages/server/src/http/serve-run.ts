@@ -51,10 +51,8 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   let began = false
   const write = async ({ emit, gone }: Outlet<LoggedEvent>) => {
     began = true
-    const readers = kept ? runReaders(key, goOnFor, stop) : runReaders(undefined, 0, stop)
-    const leave = readers.join()
-    if (gone.aborted) leave()
-    else gone.addEventListener('abort', leave, { once: true })
+    const readers = kept && key !== undefined ? runReaders(key, goOnFor, stop) : undefined
+    gone.addEventListener('abort', readers?.join() ?? stop)
     const close = answers && key !== undefined ? await openToAnswers(agent, key, answers) : undefined
     // no answer would ever reach it: it ends with its questions, and their answers come with a later request
     const told = answers && close === undefined ? agent.run(input, known) : run
@@ -67,7 +65,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
         await emit({ n: ++n, data })
       }
     } finally {
-      readers.end()
+      readers?.end()
       await record?.end()
       held.release()
       if (close) await close()

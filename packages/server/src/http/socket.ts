@@ -37,10 +37,7 @@ export interface SocketOptions extends OriginRule {
   readonly context?:
     | ((headers: Readonly<Record<string, string>>) => RunContext | Promise<RunContext>)
     | undefined
-  /**
-   * Milliseconds that a run goes on after its last reader has gone (its socket broke), to be taken up by another. Counts the readers in
-   * this process. Needs a subject. Default 0.
-   */
+  /** Milliseconds that a run goes on after the last socket of this process that reads it broke, to be taken up. Needs a subject. Default 0. */
   readonly goOnFor?: number | undefined
   /** Runs that may be open on one socket. Default 16. */
   readonly maxRuns?: number | undefined
@@ -294,7 +291,7 @@ class Peer {
     begun()
     const events = await openReplay(this.#agent, holder, request, run.gone.signal)
     if (events === undefined) return
-    run.stop = () => readersOf(runKey(holder, request.threadId, run.id))?.stop()
+    run.stop = () => readersOf.get(runKey(holder, request.threadId, run.id))?.stop()
     await this.#write(run, events)
   }
 
