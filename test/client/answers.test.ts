@@ -438,15 +438,19 @@ describe.each(wires)('%s', (wire) => {
   })
 
   test('a run that ends with RUN_ERROR fails the answer that it carried', async () => {
-    const { person } = await openChat(wire, [
-      gated(1),
-      [resolve(), error('The model is gone.', 'model-gone')],
-    ])
+    const { person } = await openChat(wire, [gated(1), [error('The model is gone.', 'model-gone')]])
     await person.sendMessage('go')
     expect(await person.addToolApprovalResponse(approve('a1'))).toMatchObject({
       status: 'failed',
       error: { code: 'run-error', message: 'The model is gone.', data: { code: 'model-gone' } },
     })
+  })
+
+  test('an answer that took effect before its run ended with RUN_ERROR was sent', async () => {
+    const { client, person } = await openChat(wire, [gated(1), [resolve(), error('The model is gone.')]])
+    await person.sendMessage('go')
+    expect(await person.addToolApprovalResponse(approve('a1'))).toEqual({ status: 'sent' })
+    expect(client.getSnapshot()).toMatchObject({ status: 'error', error: { code: 'run-error' } })
   })
 })
 

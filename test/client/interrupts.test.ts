@@ -393,6 +393,38 @@ test('a question of a run whose stream broke is still answered, with the next re
   expect(server.requests[1]?.resume).toMatchObject([{ interruptId: 'q1', status: 'resolved' }])
 })
 
+test('an answer to a question of an open run that was lost with its stream goes into it again once it is taken up', async () => {
+  const server = scriptedConnection([[askLive(), hold(), cut()]])
+  const { ChatClient: Client } = await import('@countersign/client')
+  const taken: unknown[] = []
+  const connection: Connection = {
+    connect: server.connect,
+    async answer({ resume }) {
+      taken.push(...resume)
+      if (taken.length === 1) throw new TypeError('Failed to fetch')
+    },
+    async *rejoin({ threadId, runId }) {
+      while (taken.length < 2) await passMacrotasks(1)
+      yield { type: 'CUSTOM', name: 'interrupt-closed', value: { id: 'q1', action: 'accept' } }
+      yield { type: 'RUN_FINISHED', threadId, runId }
+    },
+  }
+  const client = new Client({ connection, checkResponse })
+  void client.sendMessage('go')
+  await asked(client)
+  const told = client.respondToInterrupt({ id: 'q1', payload: { folder: 'logs' } })
+  await passMacrotasks(2)
+  server.release()
+  expect(await told).toMatchObject({ status: 'failed' })
+  expect(client.getSnapshot().interrupts).toEqual([])
+  await client.retry()
+  expect(taken).toEqual(
+    [1, 2].map(() => ({ interruptId: 'q1', status: 'resolved', payload: { folder: 'logs' } })),
+  )
+  expect(client.getSnapshot()).toMatchObject({ status: 'ready', interrupts: [] })
+  expect(server.requests).toHaveLength(1)
+})
+
 test('without a way into the open run its question cannot be answered, and says so', async () => {
   const { client, server } = await openLive([[askLive(), hold(), closeLive, text('Fine.')]])
   const said = client.sendMessage('go')

@@ -1,5 +1,6 @@
-import { ChatClient, type Connection, CountersignError, postAnswers } from '@countersign/client'
+import { ChatClient, type Connection, CountersignError, clientTool, postAnswers } from '@countersign/client'
 import {
+  custom,
   cut,
   gated,
   hold,
@@ -119,6 +120,27 @@ test.each([
   await passMacrotasks(4)
   expect(server.requests).toHaveLength(requests)
   expect(callOf(client, 'c1').approval?.delivery).toBe(requests === 2 ? 'settled' : 'unknown')
+})
+
+test('an answer that was lost on its way, and whose client tool was handed out all the same, is not sent again', async () => {
+  const { client, person, server } = openChat(
+    [[...gated(1), hold(), custom('client-tool-ready', { toolCallId: 'c1', input: {} })], [text('Done.')]],
+    () => Promise.reject(new TypeError('Failed to fetch')),
+  )
+  void person.sendMessage('go')
+  await asked(client)
+  const { name } = callOf(client, 'c1')
+  const input = {
+    '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) },
+  } as const
+  client.setOptions({ tools: [clientTool({ name, description: '', input, execute: () => 'ran' })] })
+  const answered = person.addToolApprovalResponse(approve('a1'))
+  await passMacrotasks(2)
+  server.release()
+  expect(await answered).toEqual({ status: 'sent' })
+  await until(client, ({ isLoading }) => !isLoading && saidBy(client) === 'Done.')
+  expect(answersOf(server)).toEqual([[], []])
+  expect(callOf(client, 'c1')).toMatchObject({ state: 'complete', output: 'ran' })
 })
 
 test('of parallel answers only the refused one goes out again', async () => {

@@ -83,6 +83,7 @@ async function serve(options: Partial<AgentOptions> & Pick<AgentOptions, 'model'
   return {
     url,
     asked,
+    connected: () => sockets.size,
     connection,
     cut: () => {
       for (const socket of sockets) socket.destroy()
@@ -285,5 +286,32 @@ test('the time that a run goes on for ends it', async () => {
   await until(chat, () => lastText(chat) === 'one ')
   cut()
   await sent
+  await expect.poll(() => talk.stopped).toBe(true)
+})
+
+test('a run goes on as long as anybody reads it, whoever began, and stops with its last reader', async () => {
+  const talk = talkingModel()
+  const { connection, chat: open, connected } = await serve(talk, 0)
+  const chat = open()
+  void chat.sendMessage('Tell me.')
+  talk.say('one ')
+  await until(chat, () => lastText(chat) === 'one ')
+  const reading = new AbortController()
+  const cursor = { threadId: 'thread', runId: String(chat.inspect().openRun) }
+  const events: { delta?: string }[] = []
+  const read = async () => {
+    const rest = connection().rejoin?.(cursor, { ...nothing, signal: reading.signal }) ?? []
+    for await (const batch of rest) events.push(...(batch as { delta?: string }[]))
+  }
+  const ended = read().catch(() => {})
+  await expect.poll(() => textOf(events)).toBe('one ')
+  chat.stop()
+  await expect.poll(connected).toBe(1)
+  await passMacrotasks(2)
+  talk.say('two')
+  await expect.poll(() => textOf(events)).toBe('one two')
+  expect(talk.stopped).toBe(false)
+  reading.abort()
+  await ended
   await expect.poll(() => talk.stopped).toBe(true)
 })

@@ -248,6 +248,23 @@ test('a socket that breaks takes its runs along; with goOnFor another one takes 
   expect(sent).toEqual(['a@example.org'])
 })
 
+test('stop ends a run at once on the socket that took it up too', async () => {
+  const { open } = await openSocket({ goOnFor: 60_000 })
+  const peer = await open()
+  peer.send(run('r1', 'ann'))
+  await peer.asked('r1')
+  peer.terminate()
+  const rejoin = { type: 'rejoin', threadId: 'thread', runId: 'r1', headers: { user: 'ann' } } as const
+  const next = await open()
+  next.send(rejoin)
+  await next.asked('r1')
+  next.send({ type: 'stop', runId: 'r1' })
+  const last = await open()
+  last.send(rejoin)
+  expect(await last.ended('r1')).toEqual({ type: 'end', runId: 'r1' })
+  expect(last.events('r1').map(({ type }) => type)).toContain('RUN_FINISHED')
+})
+
 test('a rejoin that finds nothing ends without an event, also for another person', async () => {
   const { open } = await openSocket({ goOnFor: 60_000 })
   const [ann, bob] = [await open(), await open()]

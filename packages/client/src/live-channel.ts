@@ -1,10 +1,4 @@
-import {
-  type CountersignError,
-  isCountersignError,
-  type RunEnd,
-  resumeEntries,
-  type ToolMap,
-} from '@countersign/core'
+import { type CountersignError, isCountersignError, resumeEntries, type ToolMap } from '@countersign/core'
 import type { Answered } from './results.js'
 import type { Run } from './run.js'
 import type { Session } from './session.js'
@@ -19,40 +13,24 @@ export function createLiveChannel<Tools extends ToolMap>(
   runner: { isOpen(run: Run): boolean; check(): void },
 ) {
   const { state, dispatch } = session
-  /** The channel broke under them: nobody knows whether the server has them, and the end of the run decides. */
-  const lost = new Set<Answered>()
-  /** Those that the channel has not confirmed. */
-  const unsure = new WeakSet<Answered>()
-
   /** Once more where nobody knows, as long as the run is open: it may wait for this answer, and takes it once. */
   async function deliver(run: Run, call: Answered, send: () => Promise<void>): Promise<void> {
-    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LAST_WAIT_MS)) {
+    // once it is over, its end has said what is known
+    for (let wait = FIRST_WAIT_MS; runner.isOpen(run); wait = Math.min(2 * wait, LAST_WAIT_MS)) {
       try {
         await send()
-        lost.delete(call)
-        unsure.delete(call)
+        run.unsure.delete(call)
         return
       } catch (cause) {
-        if (!runner.isOpen(run)) return wait === FIRST_WAIT_MS ? tooLate(run, call) : undefined
-        if (isRefused(cause)) {
-          lost.delete(call)
-          return isUnheard(cause) ? giveUp(run, call, cause) : markDelivered(run, call)
-        }
-        lost.add(call)
+        if (runner.isOpen(run) && isRefused(cause))
+          return isUnheard(cause) ? giveUp(run, call, cause) : goLater(run, call)
       }
       await endOrTime(run, wait)
-      if (!runner.isOpen(run)) return
     }
   }
 
-  /** Too late to be sure for a run that broke or was stopped: its end has said what is known. */
-  function tooLate(run: Run, call: Answered): void {
-    void run.done.then((end) => {
-      if (end.type === 'success') markDelivered(run, call)
-    })
-  }
-
-  function markDelivered(run: Run, call: Answered): void {
+  /** The run does not have it: it goes out with the next request. */
+  function goLater(run: Run, call: Answered): void {
     takeBack(run, call)
     runner.check()
   }
@@ -64,10 +42,11 @@ export function createLiveChannel<Tools extends ToolMap>(
     run.end({ type: 'failed', error })
   }
 
+  /** One that took effect nevertheless stays with the run, whose end tells its giver so. */
   function takeBack(run: Run, call: Answered): void {
-    run.carried.delete(call)
     const approvalId = idIn(run, call)
     if (approvalId !== undefined) dispatch({ type: 'answer-returned', approvalId })
+    if (state.unsent.has(call)) run.carried.delete(call)
   }
 
   /** Sends an answer into the run. Gives whether it is on its way: what is not goes out as it would over any connection. */
@@ -80,7 +59,7 @@ export function createLiveChannel<Tools extends ToolMap>(
     if (approvalId === undefined || resume.length === 0) return false
     dispatch({ type: 'answer-sent', approvalId })
     run.carried.add(answered)
-    unsure.add(answered)
+    run.unsure.add(answered)
     const answer = connection.answer.bind(connection)
     void deliver(run, answered, () =>
       answer({ threadId: session.threadId, runId: run.id, resume }, { signal: run.signal, headers }),
@@ -89,20 +68,20 @@ export function createLiveChannel<Tools extends ToolMap>(
   }
 
   return {
-    unsure,
     send,
 
-    /** The run takes answers now: those that were given before it did go into it, or it would wait for them, and they for its end. */
+    /**
+     * The run takes answers now: those that were given before it did go into it, or it would wait for them, and they for its end. So do those
+     * that were on their way into it when its stream broke: nobody knows whether they arrived.
+     */
     sendKept(run: Run): void {
+      for (const answered of run.unsure) takeBack(run, answered)
       for (const answered of [...state.unsent]) send(run, answered)
     },
 
-    /** The run is over. What was lost in one that ended well goes out with the next; in another it shares the fate of the run. */
-    settle(run: Run, end: RunEnd): boolean {
-      const calls = end.type === 'success' ? [...lost] : []
-      lost.clear()
-      for (const call of calls) takeBack(run, call)
-      return calls.length > 0
+    /** The run ended well. What it was not known to have goes out with the next request, unless it took effect. */
+    settle(run: Run): void {
+      for (const call of run.unsure) goLater(run, call)
     },
   }
 }

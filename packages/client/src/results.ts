@@ -42,7 +42,15 @@ export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
     if (code === 'approval-expired') return { status: 'expired' }
     if (code) return { status: 'refused', code, ...(error && { reason: error.message }) }
   }
-  return end.type === 'failed' ? { status: 'failed', error: end.error } : { status: 'sent' }
+  return end.type === 'failed' && !tookEffect(answered)
+    ? { status: 'failed', error: end.error }
+    : { status: 'sent' }
+}
+
+/** Whether its call became what the answer said, however that was heard of. */
+function tookEffect(answered: Answered): boolean {
+  if (answered.kind === 'interrupt' || answered.approval?.delivery !== 'settled') return false
+  return answered.approval.approved === (answered.state !== 'denied')
 }
 
 /** Those who gave an answer and want to know what became of it. */
@@ -66,8 +74,11 @@ export function createPendingResults() {
     tell,
     /** What could not go out waits (for siblings, or for the person after a stop or a failure), if it is still kept. */
     tellRest(isKept: (answered: Answered) => unknown): void {
-      for (const answered of waiting.keys())
-        tell(answered, isKept(answered) ? { status: 'waiting' } : { status: 'closed', reason: 'cancelled' })
+      for (const answered of waiting.keys()) {
+        const status = isKept(answered) ? 'waiting' : 'sent'
+        const isUsed = status === 'waiting' || tookEffect(answered)
+        tell(answered, isUsed ? { status } : { status: 'closed', reason: 'cancelled' })
+      }
     },
   }
 }

@@ -23,6 +23,7 @@ export interface BrokenRun {
   readonly connection: Connection
   readonly cursor: RunCursor
   readonly reader: StreamReader
+  readonly unsure: ReadonlySet<Answered>
 }
 
 /** One open stream. It ends once: by itself, by a fault, or because the person stopped it. */
@@ -31,6 +32,8 @@ export interface Run {
   readonly kind: RunKind
   /** What its request took along, and what was delivered into it since. */
   readonly carried: Set<Answered>
+  /** What was sent into it and was not confirmed. */
+  readonly unsure: Set<Answered>
   readonly signal: AbortSignal
   /** What it was opened with, whatever the options say now. */
   readonly connection: Connection
@@ -50,6 +53,7 @@ const GRACE_MS = 1000
 export class StreamRun<Tools extends ToolMap> implements Run {
   readonly kind: RunKind
   readonly carried: Set<Answered>
+  readonly unsure: Set<Answered>
   readonly connection: Connection
   readonly done: Promise<RunEnd>
   broken: BrokenRun | undefined = undefined
@@ -82,6 +86,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     this.#session = session
     this.kind = kind
     this.carried = new Set(state.unsent)
+    this.unsure = new Set(rejoin?.unsure)
     this.#input = input
     this.connection =
       rejoin?.connection ?? compat?.(connection, (message) => session.warn(message)) ?? connection
@@ -215,6 +220,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     this.broken = {
       connection: this.connection,
       reader: this.#reader,
+      unsure: this.unsure,
       cursor: { threadId, runId, ...(lastEventId !== undefined && { lastEventId }) },
     }
     return { type: 'failed', error, resumable: true }

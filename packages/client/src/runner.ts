@@ -156,8 +156,9 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     const before = generation
     // From its start on the server has what the request took along.
     const acknowledged = state.run.phase === 'streaming'
+    if (end.type === 'success') live.settle(over)
     // What was answered while its run was broken off could not be checked then.
-    let owed = skipped || over.kind === 'rejoin'
+    const owed = skipped || over.kind === 'rejoin'
     run = undefined
     broken = over.broken
     skipped = false
@@ -165,11 +166,12 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       const uncertain = over.connection.repeatsAnswers && !isRefused(end)
       dispatch({ type: 'run-closed', end, ...(uncertain && { uncertain }) })
       const info = finishedInfo()
-      if (live.settle(over, end)) owed = true
       // Before any listener hears of the end: one that acts at once must not have these told that they wait.
       for (const answered of over.carried) {
-        const isKept = state.unsent.has(answered) && (!acknowledged || live.unsure.has(answered))
-        if (!isKept || end.type !== 'aborted') waiting.tell(answered, resultOf(answered, end))
+        const isKept =
+          state.unsent.has(answered) && (end.type === 'success' || !acknowledged || over.unsure.has(answered))
+        const result = resultOf(answered, end)
+        if (!isKept || result.status !== 'sent') waiting.tell(answered, result)
       }
       return { info, jobs: end.type === 'success' && before === generation ? claimTools() : [] }
     })

@@ -59,7 +59,7 @@ export type WebSocketUrl = string | URL | (() => string | URL | Promise<string |
  * ```
  *
  * What the server takes it confirms before it ends the run: an answer without a confirmation by then was not taken, and goes out with
- * the next request. Types the client does not know are passed over, and so are frames of runs it has left. A browser sends cookies and
+ * the next request. One that is given while the socket opens goes out behind what opened it. Types the client does not know are passed over, and so are frames of runs it has left. A browser sends cookies and
  * `Origin` when the socket is opened and can set no header; the client's `headers` go with what it asks instead. The server checks
  * both, as it does for any request.
  *

@@ -8,12 +8,18 @@ export class Repeater {
   readonly requests: RunAgentInput[] = []
   readonly connection: Connection
   readonly #tools = new Map<string, (entry: { output: unknown } | { error: { message: string } }) => void>()
-  readonly #answers = new Map<string, (returned: boolean) => void>()
+  readonly #answers = new Map<string, () => void>()
+  /** Of each answer, each time it was sent, whether it came back. */
+  readonly #fates = new Map<string, boolean[]>()
   #stream: Stream | undefined
 
   constructor(entries: readonly TimelineEntry[]) {
     const steps = entries.flatMap((entry) => ('step' in entry && entry.step ? [entry.step] : []))
-    const isLive = steps.some(({ type }) => type === 'answer-sent')
+    for (const step of steps) {
+      if (step.type === 'answer-sent')
+        this.#fates.set(step.approvalId, [...(this.#fates.get(step.approvalId) ?? []), false])
+      if (step.type === 'answer-returned') this.#fates.get(step.approvalId)?.splice(-1, 1, true)
+    }
     const rejoins = steps.some(
       (step) => step.type === 'run-closed' && step.end.type === 'failed' && step.end.resumable,
     )
@@ -22,7 +28,7 @@ export class Repeater {
         this.requests.push(input)
         return this.#open()
       },
-      ...(isLive && { answer: ({ resume }) => this.#deliver(resume[0]?.interruptId ?? '') }),
+      ...(this.#fates.size > 0 && { answer: ({ resume }) => this.#deliver(resume[0]?.interruptId ?? '') }),
       ...(rejoins && { rejoin: () => this.#open() }),
     }
   }
@@ -59,7 +65,7 @@ export class Repeater {
       }
       case 'note':
         if (entry.step?.type === 'tool-output') this.#tools.get(entry.step.toolCallId)?.(entry.step)
-        if (entry.step?.type === 'answer-returned') this.#answers.get(entry.step.approvalId)?.(true)
+        if (entry.step?.type === 'answer-returned') this.#answers.get(entry.step.approvalId)?.()
         return
       default:
         return
@@ -73,6 +79,7 @@ export class Repeater {
   }
 
   #deliver(id: string): Promise<void> {
+    if (!this.#fates.get(id)?.shift()) return Promise.resolve()
     return new Promise((_, reject) => {
       const error = { code: 'approval-stale', message: 'The recorded run did not take it.' } as const
       this.#answers.set(id, () => reject(toError(error)))

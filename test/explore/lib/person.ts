@@ -137,15 +137,25 @@ async function answer(facts: Facts, id: string, approved: boolean): Promise<Told
   if (given && shownCall(facts.client, id)?.approval?.approved !== approved)
     violate(facts, 'consistent', `The answer to ${id} is not shown.`)
   const told = await result
-  return { status: told.status, problem: given ? problemOf(given, told) : closedProblem(before, told) }
+  return {
+    status: told.status,
+    problem: given ? problemOf(given, told, shownCall(facts.client, id)) : closedProblem(before, told),
+  }
 }
 
-function problemOf({ carried }: GivenAnswer, { status }: AnswerResult): string | undefined {
-  const arrived = carried.some(({ acknowledged, end }) => acknowledged && end !== 'failed')
+function problemOf(
+  { carried }: GivenAnswer,
+  { status }: AnswerResult,
+  call: ToolCallPart | undefined,
+): string | undefined {
+  // its result is here, whatever became of the run after it
+  const tookEffect = call?.approval?.delivery === 'settled' && call.approval.problem === undefined
+  const arrived = tookEffect || carried.some(({ acknowledged, end }) => acknowledged && end !== 'failed')
   switch (status) {
     case 'sent':
       return arrived ? undefined : 'no request that carried it was acknowledged, or it has failed'
     case 'failed':
+      if (tookEffect) return 'the call became what the answer said'
       return carried.some(({ end }) => end === 'failed') ? undefined : 'no request that carried it has failed'
     case 'waiting':
       return arrived ? 'the server has it' : undefined

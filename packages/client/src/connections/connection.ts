@@ -26,7 +26,8 @@ export interface Connection {
    * with a `CountersignError` where it certainly has not: they go out after the run, as they would over any connection. Where the run was
    * not reached (`not-an-event-stream`, or `http-status` other than 409), the run ends with that error; the next request has them. Rejects with
    * `connection-failed`, or anything else, where nobody knows: it is called again with the same answers while the run is open, which a
-   * server takes once; after it the same where the run ended well, and where it broke they wait for `retry()`.
+   * server takes once. Where the run ends well without their effect they go out with the next request; where it breaks they wait for
+   * `retry()`, which calls it again for a run that it takes up.
    */
   answer?(answers: LiveAnswers, options: Pick<ConnectOptions, 'signal' | 'headers'>): Promise<void>
   /**

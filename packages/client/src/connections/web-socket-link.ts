@@ -62,6 +62,8 @@ export function createLink(options: LinkOptions): SocketLink {
   const answers = new Map<string, SentAnswer>()
   let state: LinkState = { phase: 'opening' }
   let idle: ReturnType<typeof setTimeout> | undefined
+  /** Answers that were given before the socket was open. */
+  let early: ClientFrame[] = []
   let answered = 0
 
   async function open(): Promise<void> {
@@ -80,6 +82,8 @@ export function createLink(options: LinkOptions): SocketLink {
     if (state.phase === 'closed') return
     state = { phase: 'open', socket }
     for (const run of runs.values()) socket.send(run.request)
+    for (const frame of early) send(frame)
+    early = []
   }
 
   function send(frame: ClientFrame): void {
@@ -180,11 +184,11 @@ export function createLink(options: LinkOptions): SocketLink {
       finish(run.id, closedHere())
     },
     answer({ threadId, runId, resume }, options) {
-      if (!runs.has(runId) || state.phase !== 'open') {
-        return Promise.reject(notOpen())
-      }
+      if (!runs.has(runId)) return Promise.reject(notOpen())
       const id = `${++answered}`
-      send({ type: 'answer', id, threadId, runId, resume, ...withHeaders(options) })
+      const frame: ClientFrame = { type: 'answer', id, threadId, runId, resume, ...withHeaders(options) }
+      if (state.phase === 'open') send(frame)
+      else early.push(frame)
       return new Promise((resolve, reject) => {
         answers.set(id, { runId, resolve, reject })
       })

@@ -80,7 +80,10 @@ export const approvalSteps = {
 /** Live answers go with the run that is open: if it breaks, their fate is as unknown as that of the answers it began with. */
 function moveAnswer(state: ChatState, approvalId: string, sent: boolean): undefined {
   const item = state.approvals.get(approvalId) ?? state.interrupts.get(approvalId)
-  const isAnswered = item?.kind === 'interrupt' ? item.response : item?.state === 'approval-responded'
+  const isAnswered =
+    item?.kind === 'interrupt'
+      ? item.response
+      : item?.state === 'approval-responded' && item.approval?.delivery !== 'settled'
   if (!item || !isAnswered) return
   const { run } = state
   if (run.phase !== 'idle') {

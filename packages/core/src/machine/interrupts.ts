@@ -76,12 +76,6 @@ export function closeLiveInterrupts(state: ChatState): void {
   for (const draft of state.interrupts.values()) if (draft.liveIn !== undefined) drop(state, draft)
 }
 
-/** The stream broke and may go on: nobody knows whether an answer arrived, and a server takes the same one twice as once. */
-export function reopenLiveInterrupts(state: ChatState): void {
-  for (const { interrupt, liveIn, response } of state.interrupts.values())
-    if (liveIn !== undefined && response) put(state, { interrupt, liveIn })
-}
-
 function put(state: ChatState, question: Pick<InterruptDraft, 'interrupt' | 'liveIn'>): void {
   const { id } = question.interrupt
   const before = state.interrupts.get(id)

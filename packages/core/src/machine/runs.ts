@@ -6,12 +6,13 @@ import { askApproval, readApprovalInterrupt, reopen, withoutProblem } from './ap
 import type { CallDraft, FinishedRun, InterruptDraft, RunState } from './data.js'
 import { endOf, moveCall, touch } from './drafts.js'
 import { effectsOf } from './effects.js'
-import { askInterrupt, closeLiveInterrupts, reopenInterrupt, reopenLiveInterrupts } from './interrupts.js'
+import { askInterrupt, closeLiveInterrupts, reopenInterrupt } from './interrupts.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
 export const incomplete = {
-  message: 'The stream ended before its arguments were complete; it may or may not have run.',
+  message:
+    'The stream ended before its arguments did. If it needs approval it has not run; otherwise it may have.',
   code: 'incomplete-arguments',
 }
 
@@ -71,8 +72,7 @@ export const runSteps = {
     const { run } = state
     if (run.phase === 'idle') return undefined
     const brokenOff = end.type === 'failed' && end.resumable === true
-    if (brokenOff) reopenLiveInterrupts(state)
-    else closeLiveInterrupts(state)
+    if (!brokenOff) closeLiveInterrupts(state)
     const carried = run.carried.filter((item) => isAttached(state, item))
     if (!brokenOff) settleCalls(state, end.type !== 'success')
     if (end.type === 'success') {

@@ -26,8 +26,8 @@ export interface ChatOptions {
    */
   readonly live?: boolean | undefined
   /**
-   * Milliseconds that a run goes on after its reader has gone, so that it can be taken up in full (`rejoinResponse`). A person who
-   * presses stop looks the same over HTTP. Needs `context.subject`. Default 0: the model is stopped at once.
+   * Milliseconds that a run goes on after its last reader in this process has gone, so that it can be taken up in full (`rejoinResponse`).
+   * A person who presses stop looks the same over HTTP. Needs `context.subject`. Default 0: the model is stopped at once.
    */
   readonly goOnFor?: number | undefined
 }

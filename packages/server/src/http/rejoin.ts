@@ -3,7 +3,8 @@ import { eventNumber, type LoggedEvent } from '../run-log/run-log.js'
 import type { RunContext } from '../scope/run-context.js'
 import { type Holder, ownerOf, runKey, subjectOf } from './holder.js'
 import { type ChatOptions, KEEP_ALIVE_MS, rejection } from './http.js'
-import { type Held, takeRun } from './quota.js'
+import { takeRun } from './quota.js'
+import { readersOf } from './readers.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 import { SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
 
@@ -28,7 +29,7 @@ export function readRejoin(threadId: unknown, runId: unknown, lastEventId: unkno
   return { ...run, after }
 }
 
-/** The rest of a run, or nothing where there is none to be had by this holder. */
+/** The rest of a run, or nothing where there is none to be had by this holder. Where the run is open in this process it goes on meanwhile. */
 export async function openReplay(
   agent: Agent,
   holder: Holder | undefined,
@@ -36,25 +37,31 @@ export async function openReplay(
   signal: AbortSignal,
 ): Promise<AsyncGenerator<LoggedEvent> | undefined> {
   if (holder === undefined || signal.aborted) return undefined
+  const key = runKey(holder, threadId, runId)
   const held = takeRun(ownerOf(holder), agent.limits)
-  signal.addEventListener('abort', held.release, { once: true })
+  const quit = readersOf.get(key)?.join()
+  const leave = () => {
+    held.release()
+    quit?.()
+  }
+  signal.addEventListener('abort', leave)
   let batches: AsyncIterable<readonly LoggedEvent[]> | undefined
   try {
-    batches = await agent.runLog.read(runKey(holder, threadId, runId), after, signal)
+    batches = await agent.runLog.read(key, after, signal)
   } finally {
-    if (batches === undefined) held.release()
+    if (batches === undefined) leave()
   }
-  return batches && eachOf(batches, held)
+  return batches && eachOf(batches, leave)
 }
 
 async function* eachOf(
   batches: AsyncIterable<readonly LoggedEvent[]>,
-  held: Held,
+  leave: () => void,
 ): AsyncGenerator<LoggedEvent> {
   try {
     for await (const batch of batches) yield* batch
   } finally {
-    held.release()
+    leave()
   }
 }
 

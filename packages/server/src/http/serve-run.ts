@@ -6,6 +6,7 @@ import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
 import type { RunContext } from '../scope/run-context.js'
 import { type Holder, ownerOf, runKey } from './holder.js'
 import { type Held, takeEarlyAnswer } from './quota.js'
+import { runReaders } from './readers.js'
 
 /** How long a request waits that brings an answer to a question that was not asked yet. */
 const EARLY_MS = 10_000
@@ -16,7 +17,7 @@ interface ServeOptions {
   readonly holder: Holder | undefined
   /** Stays open while a person decides. */
   readonly live: boolean
-  /** Milliseconds that the run goes on after its reader has gone. */
+  /** Milliseconds that the run goes on after its last reader has gone. */
   readonly goOnFor: number
   /** The run's room; given back by its end, or by a reader that leaves before it began. */
   readonly held: Held
@@ -50,7 +51,8 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   let began = false
   const write = async ({ emit, gone }: Outlet<LoggedEvent>) => {
     began = true
-    const stay = stopAfter(gone, kept ? goOnFor : 0, stop)
+    const readers = kept && key !== undefined ? runReaders(key, goOnFor, stop) : undefined
+    gone.addEventListener('abort', readers?.join() ?? stop)
     const close = answers && key !== undefined ? await openToAnswers(agent, key, answers) : undefined
     // no answer would ever reach it: it ends with its questions, and their answers come with a later request
     const told = answers && close === undefined ? agent.run(input, known) : run
@@ -63,7 +65,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
         await emit({ n: ++n, data })
       }
     } finally {
-      stay()
+      readers?.end()
       await record?.end()
       held.release()
       if (close) await close()
@@ -92,20 +94,5 @@ async function openToAnswers(
     return await agent.answerChannel.open(key, (entries, context) => putAll(answers, entries, context))
   } catch {
     return undefined
-  }
-}
-
-/** Stops a run whose reader has gone, at once or later. The function that comes back forgets it. */
-function stopAfter(gone: AbortSignal, ms: number, stop: () => void): () => void {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const leave = () => {
-    if (ms <= 0) stop()
-    else timer = setTimeout(stop, ms)
-  }
-  if (gone.aborted) leave()
-  else gone.addEventListener('abort', leave, { once: true })
-  return () => {
-    gone.removeEventListener('abort', leave)
-    clearTimeout(timer)
   }
 }

@@ -6,10 +6,11 @@ import { MAX_STALL, readerTooSlow } from '../scope/channel.js'
 import type { RunContext } from '../scope/run-context.js'
 import { deliverAnswers, readLiveAnswers } from './answer.js'
 import { Arriving, type Wire } from './arriving.js'
-import { type Holder, newSocket, ownerOf, subjectOf } from './holder.js'
+import { type Holder, newSocket, ownerOf, runKey, subjectOf } from './holder.js'
 import { describeRejection } from './http.js'
 import { checkOrigin, type OriginRule } from './origin.js'
 import { bytesHeldBy, takeRun } from './quota.js'
+import { readersOf } from './readers.js'
 import { openReplay, readRejoin } from './rejoin.js'
 import { checkId, invalid, parseBody, readParsedInput, tooLarge, tooMany } from './run-input.js'
 import { serveRun } from './serve-run.js'
@@ -36,7 +37,7 @@ export interface SocketOptions extends OriginRule {
   readonly context?:
     | ((headers: Readonly<Record<string, string>>) => RunContext | Promise<RunContext>)
     | undefined
-  /** Milliseconds that runs go on after their socket broke, to be taken up by another. Needs a subject. Default 0. */
+  /** Milliseconds that a run goes on after the last socket of this process that reads it broke, to be taken up. Needs a subject. Default 0. */
   readonly goOnFor?: number | undefined
   /** Runs that may be open on one socket. Default 16. */
   readonly maxRuns?: number | undefined
@@ -289,7 +290,9 @@ class Peer {
     const holder = this.#holder(await this.#context(frame))
     begun()
     const events = await openReplay(this.#agent, holder, request, run.gone.signal)
-    if (events !== undefined) await this.#write(run, events)
+    if (events === undefined) return
+    run.stop = () => readersOf.get(runKey(holder, request.threadId, run.id))?.stop()
+    await this.#write(run, events)
   }
 
   #stop(id: unknown): void {

@@ -1,0 +1,57 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { readersOf, runReaders } from '../src/http/readers.js'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+test('a run that nobody reads stops once its time has passed since the last reader went', () => {
+  const stop = vi.fn()
+  const run = runReaders('run', 1000, stop)
+  const leave = run.join()
+  vi.advanceTimersByTime(5000)
+  leave()
+  vi.advanceTimersByTime(999)
+  expect(stop).not.toHaveBeenCalled()
+  vi.advanceTimersByTime(1)
+  expect(stop).toHaveBeenCalledTimes(1)
+  run.end()
+})
+
+test('a reader that takes the run up in time keeps it going, however long it reads, and the time counts anew', () => {
+  const stop = vi.fn()
+  const run = runReaders('run', 1000, stop)
+  run.join()()
+  vi.advanceTimersByTime(999)
+  const leave = readersOf.get('run')?.join()
+  vi.advanceTimersByTime(60_000)
+  leave?.()
+  vi.advanceTimersByTime(999)
+  expect(stop).not.toHaveBeenCalled()
+  vi.advanceTimersByTime(1)
+  expect(stop).toHaveBeenCalledTimes(1)
+  run.end()
+})
+
+test('of several readers the last to go counts, and one that goes twice goes once', () => {
+  const stop = vi.fn()
+  const run = runReaders('run', 0, stop)
+  const [first, second] = [run.join(), run.join()]
+  first()
+  first()
+  expect(stop).not.toHaveBeenCalled()
+  second()
+  expect(stop).toHaveBeenCalledTimes(1)
+  run.end()
+})
+
+test('the end of a run leaves no timer, and nobody joins or stops it any more', () => {
+  const stop = vi.fn()
+  const run = runReaders('run', 1000, stop)
+  const [first, second] = [run.join(), run.join()]
+  first()
+  run.end()
+  second()
+  expect([vi.getTimerCount(), readersOf.get('run')]).toEqual([0, undefined])
+  vi.advanceTimersByTime(5000)
+  expect(stop).not.toHaveBeenCalled()
+})
