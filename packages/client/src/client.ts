@@ -89,6 +89,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   constructor(options: ChatClientOptions<Tools>) {
     const session = new Session(options)
     this.#session = session
+    this.getSnapshot = unsafeCast(session.store.getSnapshot)
     // No getter of the class: a framework may read it from a proxy, which has no private members.
     Object.defineProperty(this, 'threadId', { get: () => session.threadId, enumerable: true })
     this.#initial = session.store.getSnapshot()
@@ -114,7 +115,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   subscribe = (listener: () => void): (() => void) => this.#session.store.subscribe(called(listener))
 
   /** Everything there is to show. The same object until something changes. */
-  getSnapshot = (): ChatSnapshot<Tools> => unsafeCast(this.#session.store.getSnapshot())
+  readonly getSnapshot: () => ChatSnapshot<Tools>
 
   /** The snapshot a server renders and a page hydrates with: that of the beginning. */
   getServerSnapshot = (): ChatSnapshot<Tools> => unsafeCast(this.#initial)

@@ -66,6 +66,8 @@ export class ChatStore {
   readonly #listeners = new Listeners()
   readonly #byMessage = new Map<string, Listeners>()
   #snapshot: ChatSnapshot | undefined
+  /** What has changed since the snapshot was made. */
+  #unread: ChatState['pendingNotification'] = 'change'
   #pendingNotification: ChatState['pendingNotification'] = 'nothing'
   #cancelFlush: (() => void) | undefined = undefined
   #publishing = false
@@ -126,8 +128,12 @@ export class ChatStore {
   /** Always current; the same object until the next change. */
   readonly getSnapshot = (): ChatSnapshot => {
     const { threadId = '' } = this.#options
-    if (this.#snapshot?.threadId === threadId) return this.#snapshot
-    this.#snapshot = readSnapshot(this.state, threadId)
+    const before = this.#snapshot
+    if (before?.threadId !== threadId || this.#unread === 'change')
+      this.#snapshot = readSnapshot(this.state, threadId)
+    else if (this.#unread === 'nothing') return before
+    else this.#snapshot = readGrown(this.state, before)
+    this.#unread = 'nothing'
     return this.#snapshot
   }
 
@@ -157,8 +163,8 @@ export class ChatStore {
     const { state } = this
     if (state.pendingNotification === 'nothing') return false
     if (this.#pendingNotification !== 'change') this.#pendingNotification = state.pendingNotification
+    if (this.#unread !== 'change') this.#unread = state.pendingNotification
     state.pendingNotification = 'nothing'
-    this.#snapshot = undefined
     return true
   }
 
@@ -192,18 +198,17 @@ export class ChatStore {
     const { changed } = this.state
     this.state.changed = this.#told
     this.#told = changed
-    for (let i = 0; i < changed.length; i++) this.#tellOf(changed[i])
+    for (const draft of changed) {
+      draft.unnotified = false
+      this.#byMessage.get(draft.id)?.tell(this.#call)
+    }
     clear(changed)
     this.#listeners.tell(this.#call)
   }
 
-  #tellOf(draft: ChatState['changed'][number] | undefined): void {
-    if (!draft) return
-    draft.unnotified = false
-    this.#byMessage.get(draft.id)?.tell(this.#call)
-  }
-
   #drain(): void {
+    // At nearly every delta there is nothing, and then it should cost nothing.
+    if (this.#after.length === 0) return
     for (let next = this.#after.shift(); next; next = this.#after.shift()) this.#call(next)
   }
 
@@ -218,44 +223,43 @@ export class ChatStore {
 
 /** Those who watch one thing. */
 class Listeners {
-  readonly #present = new Set<() => void>()
-  /** Made anew only after one came or went. */
-  #list: readonly (() => void)[] | undefined = undefined
+  /** A new list whenever one comes or goes, so that a round tells those that were there when it began. */
+  #list: readonly { readonly listener: () => void; isHere: boolean }[] = []
 
   join(listener: () => void): () => void {
-    // A wrapper each, so that the same function subscribed twice is told twice and leaves twice.
-    const own = () => listener()
-    this.#present.add(own)
-    this.#list = undefined
+    // An entry each, so that the same function subscribed twice is told twice and leaves twice.
+    const own = { listener, isHere: true }
+    this.#list = [...this.#list, own]
     return () => {
-      this.#present.delete(own)
-      this.#list = undefined
+      own.isHere = false
+      this.#list = this.#list.filter((other) => other !== own)
     }
   }
 
   /** One that leaves meanwhile is not called any more; one that joins is called from the next time on. */
   tell(call: (listener: () => void) => void): void {
-    this.#list ??= [...this.#present]
     const list = this.#list
     // No iterator: what is told at every delta should cost no memory.
     for (let i = 0; i < list.length; i++) {
-      const listener = list[i]
-      if (listener && this.#present.has(listener)) call(listener)
+      const one = list[i]
+      if (one?.isHere) call(one.listener)
     }
   }
 
   get isEmpty(): boolean {
-    return this.#present.size === 0
+    return this.#list.length === 0
   }
 }
 
 function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
   const pendingApprovals = readPendingApprovals(state)
+  const { phase } = state.run
+  const isLoading = phase !== 'idle' || executingCalls(state).length > 0
   return {
     messages: readMessages(state),
     state: state.shared,
-    status: readStatus(state, pendingApprovals.length > 0),
-    isLoading: isAtWork(state),
+    status: phase === 'idle' ? readStatus(state, isLoading, pendingApprovals.length > 0) : phase,
+    isLoading,
     error: state.error,
     pendingApprovals,
     interrupts: readInterrupts(state),
@@ -264,13 +268,26 @@ function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
   }
 }
 
-function isAtWork(state: ChatState): boolean {
-  return state.run.phase !== 'idle' || executingCalls(state).length > 0
+/** The snapshot after texts and arguments have grown, which is all that most events do. */
+function readGrown(state: ChatState, before: ChatSnapshot): ChatSnapshot {
+  const { status, isLoading, error, interrupts, queue, threadId } = before
+  // Member by member: a spread costs an engine more than the deltas of a first conversation.
+  return {
+    messages: readMessages(state),
+    state: before.state,
+    status,
+    isLoading,
+    error,
+    pendingApprovals: readPendingApprovals(state),
+    interrupts,
+    queue,
+    threadId,
+  }
 }
 
-function readStatus(state: ChatState, pending: boolean): ChatStatus {
-  if (state.run.phase !== 'idle') return state.run.phase
-  if (isAtWork(state)) return 'submitted'
-  if (state.error) return 'error'
-  return pending ? 'awaiting-approval' : 'ready'
+/** While no run is open. */
+function readStatus({ error }: ChatState, isLoading: boolean, isPending: boolean): ChatStatus {
+  if (isLoading) return 'submitted'
+  if (error) return 'error'
+  return isPending ? 'awaiting-approval' : 'ready'
 }

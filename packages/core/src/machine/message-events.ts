@@ -51,7 +51,7 @@ export const messageSteps = {
     const { messageId, delta } = event
     const draft = meant(state, messageId)
     if (!draft?.streaming) return draft ? 'illegal-step' : 'unknown-id'
-    describe(state, draft, event)
+    if (event.metadata) describe(state, draft, event)
     if (delta === '') return undefined
     draft.text ??= addText(state, draft, '')
     draft.text.text += delta
@@ -150,7 +150,8 @@ export function messageFor(
 
 /** The message that a stream means by an id. */
 export function meant({ messages, repeats }: ChatState, id: string): MessageDraft | undefined {
-  return messages.get(nameOf(id, repeats.get(id) ?? 1))
+  const n = repeats.get(id)
+  return messages.get(n === undefined ? id : nameOf(id, n))
 }
 
 export function nameOf(id: string, n: number): string {
