@@ -1,6 +1,6 @@
 import type { EventOf } from '../protocol/events.js'
 import { omitUndefined } from '../value.js'
-import { touch, touchMessage } from './drafts.js'
+import { touch, touchMessage } from './changes.js'
 import { isActivity, meant } from './message-events.js'
 import { mergeSeal } from './owned.js'
 import { sealOf } from './seal.js'

@@ -19,10 +19,11 @@ import {
   readCallMetadata,
   setCountersignMetadata,
 } from '../value.js'
-import { readApproval, readDelivery, readRefusal } from './approvals.js'
+import { readRefusal } from './approval-refusal.js'
+import { readResult, wasApproved } from './call-result.js'
+import { readApproval, readDelivery } from './read-approval.js'
 import { type Seal, sealed, sealOf, withSealType } from './seal.js'
 import { withSubagent } from './subagents.js'
-import { readResult, wasApproved } from './tool-calls.js'
 
 /**
  * AG-UI messages as a person sees them: reasoning and tool results become part of the assistant message they belong to. The order of

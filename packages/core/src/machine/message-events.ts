@@ -1,21 +1,13 @@
 import type { UIMessage } from '../messages.js'
 import type { EventOf } from '../protocol/events.js'
 import { asString, getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
+import { grow, touch, touchMessage } from './changes.js'
 import { checkMessages } from './check-messages.js'
 import type { MessageDraft, ReasoningDraft } from './data.js'
-import {
-  addDone,
-  addFixed,
-  addMessage,
-  addReasoning,
-  addText,
-  grow,
-  renameMessage,
-  touch,
-  touchMessage,
-} from './drafts.js'
+import { addMessage, renameMessage } from './drafts.js'
 import type { Outcome } from './effects.js'
 import { merge, mergeOurs } from './owned.js'
+import { addDone, addFixed, addReasoning, addText } from './parts.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
 

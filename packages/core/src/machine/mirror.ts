@@ -1,10 +1,10 @@
+import { reopen } from './call-arguments.js'
 import type { CallDraft, InterruptDraft, MessageDraft } from './data.js'
 import { retainMessages } from './drafts.js'
 import { loadMessage } from './load.js'
 import type { LiveCall, LiveMessage, MirrorState, Place } from './local-event.js'
 import { readMessages } from './read.js'
 import type { ChatState, MoreSteps } from './state.js'
-import { reopen } from './tool-calls.js'
 
 export function readMirror(state: ChatState): MirrorState {
   const { run, error, order } = state
