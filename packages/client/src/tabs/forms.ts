@@ -18,8 +18,8 @@ import {
   text,
 } from './checks.js'
 
-/** What each act takes. */
-const acts: Readonly<Record<string, Check>> = {
+/** What each command takes. */
+const commands: Readonly<Record<string, Check>> = {
   send: (value) => queued(value) && shape({ message: shape({ role: one('user') }) })(value),
   cancelQueued: text,
   answer: shape({
@@ -38,8 +38,8 @@ const acts: Readonly<Record<string, Check>> = {
   setMessages: messages,
 }
 
-export function isAct(name: string, value: unknown): boolean {
-  return Object.hasOwn(acts, name) && acts[name]?.(value) === true
+export function isCommand(name: string, value: unknown): boolean {
+  return Object.hasOwn(commands, name) && commands[name]?.(value) === true
 }
 
 const error: Check = isCountersignError
@@ -53,7 +53,7 @@ const finished = shape({
   pendingToolCallIds: optional(list(text)),
 })
 
-/** What each step taken elsewhere holds beside its type. A conversation is never replaced by a step but by the person's own act. */
+/** What each step taken elsewhere holds beside its type. A conversation is never replaced by a step but by the person's own command. */
 const steps: Readonly<Record<string, Check>> = {
   'user-message': shape({ message }),
   queue: shape({ item: queued }),
@@ -117,7 +117,7 @@ const mirror = shape({
       interrupted: flag,
       token: optional(text),
       ready: optional(isRecord),
-      replay: optional(text),
+      replay: optional(count),
       outputSent: optional(flag),
       inDoubt: optional(flag),
     }),

@@ -8,7 +8,7 @@ import { grow, touch } from './changes.js'
 import type { CallDraft } from './data.js'
 import type { Outcome } from './effects.js'
 import { meant, messageFor } from './message-events.js'
-import { mergeOurs } from './owned.js'
+import { mergeMetadata } from './owned.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
@@ -85,7 +85,7 @@ function describeCall(
   const { token, providerExecuted, kept } = readCallMetadata(metadata)
   call.token = asString(token) ?? call.token
   call.providerExecuted ||= providerExecuted === true
-  if (kept) call.metadata = mergeOurs(state, call.metadata, kept)
+  if (kept) call.metadata = mergeMetadata(state, call.metadata, kept)
 }
 
 /**

@@ -6,7 +6,7 @@ import { checkMessages } from './check-messages.js'
 import type { MessageDraft, ReasoningDraft } from './data.js'
 import { addMessage, renameMessage } from './drafts.js'
 import type { Outcome } from './effects.js'
-import { merge, mergeOurs } from './owned.js'
+import { merge, mergeMetadata } from './owned.js'
 import { addDone, addFixed, addReasoning, addText } from './parts.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
@@ -34,7 +34,7 @@ export const messageSteps = {
     draft.streaming = true
     if (name !== undefined || role === 'developer') {
       const speaker = omitUndefined({ name, role: role === 'developer' ? role : undefined })
-      draft.metadata = mergeOurs(state, draft.metadata, { countersign: speaker })
+      draft.metadata = mergeMetadata(state, draft.metadata, { countersign: speaker })
     }
     describe(state, draft, event)
     return undefined

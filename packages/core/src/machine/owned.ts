@@ -1,6 +1,6 @@
 import { filled, getCountersignMetadata, isRecord } from '../value.js'
 import { newMemory } from './patch-memory.js'
-import type { Seal } from './seal.js'
+import type { PreservedFields } from './preserved.js'
 import type { ChatState } from './state.js'
 
 /**
@@ -54,8 +54,8 @@ export function merge(
   return merged
 }
 
-/** The same where our part of it is merged by itself. */
-export function mergeOurs(
+/** The same, with `metadata.countersign` merged by itself. */
+export function mergeMetadata(
   state: ChatState,
   metadata: Readonly<Record<string, unknown>> | undefined,
   more: Readonly<Record<string, unknown>>,
@@ -80,14 +80,14 @@ export function withMember(
   return filled(merged)
 }
 
-/** Metadata that keeps what a provider wants back (`sealed`, for what grows piece by piece). */
-export function mergeSeal(
+/** Metadata that keeps what a provider wants back (`withPreserved`, for what grows piece by piece). */
+export function mergePreserved(
   state: ChatState,
   metadata: Readonly<Record<string, unknown>> | undefined,
-  seal: Seal,
+  fields: PreservedFields,
 ): Record<string, unknown> | undefined {
   // a kind without its value, or of the value before, says nothing and goes
   const own =
-    withMember(state, getCountersignMetadata(metadata), 'encryptedValueType', seal.encryptedValueType) ?? {}
-  return withMember(state, metadata, 'countersign', filled(merge(state, own, { ...seal })))
+    withMember(state, getCountersignMetadata(metadata), 'encryptedValueType', fields.encryptedValueType) ?? {}
+  return withMember(state, metadata, 'countersign', filled(merge(state, own, { ...fields })))
 }
