@@ -175,9 +175,6 @@ export function checkOptions<Tools extends ToolMap>(
 }
 
 function fail(option: string, expected: string): never {
-  throw new CountersignError(
-    'invalid-option',
-    `ChatClient: the option \`${option}\` has to be ${expected}.`,
-    { option },
-  )
+  const message = `ChatClient: the option \`${option}\` has to be ${expected}.`
+  throw new CountersignError('invalid-option', message, { option })
 }

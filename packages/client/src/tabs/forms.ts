@@ -18,16 +18,13 @@ import {
   text,
 } from './checks.js'
 
+const answered = { approved: flag, reason: optional(text), scope: optional(one('once', 'session')) }
+
 /** What each command takes. */
 const commands: Readonly<Record<string, Check>> = {
   send: (value) => queued(value) && shape({ message: shape({ role: one('user') }) })(value),
   cancelQueued: text,
-  answer: shape({
-    id: text,
-    approved: flag,
-    reason: optional(text),
-    scope: optional(one('once', 'session')),
-  }),
+  answer: shape({ id: text, ...answered }),
   giveResult: either(shape({ toolCallId: text, error: text }), shape({ toolCallId: text, error: nothing })),
   respond: shape({ id: text, cancel: optional(one(true)) }),
   expire: list(text),
@@ -58,12 +55,7 @@ const steps: Readonly<Record<string, Check>> = {
   'user-message': shape({ message }),
   queue: shape({ item: queued }),
   unqueue: shape({ id: text }),
-  answer: shape({
-    approvalId: text,
-    approved: flag,
-    reason: optional(text),
-    scope: optional(one('once', 'session')),
-  }),
+  answer: shape({ approvalId: text, ...answered }),
   close: shape({ ids: list(text), because: one('moved-on', 'expired') }),
   respond: shape({ interruptId: text, response: isRecord }),
   'tool-started': shape({ toolCallId: text }),

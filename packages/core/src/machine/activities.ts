@@ -1,9 +1,8 @@
 import { touch } from './changes.js'
 import type { MessageDraft } from './data.js'
+import { addFixed } from './drafts.js'
 import { describe, isActivity, newMessage } from './message-events.js'
-import { withMember } from './owned.js'
-import { addFixed } from './parts.js'
-import { patched } from './patch.js'
+import { patched, withMember } from './owned.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentMetadata } from './subagents.js'
 

@@ -1,4 +1,4 @@
-import type { ApprovalErrorCode } from '../errors.js'
+import { type ApprovalErrorCode, refusalCodes } from '../errors.js'
 import { asString, isRecord, oneOf } from '../value.js'
 import { reopen } from './approval-answer.js'
 import { moveCall, setApproval } from './calls.js'
@@ -7,20 +7,7 @@ import type { ChatState } from './state.js'
 
 /** The value, if it is one of the codes of a refused answer. */
 export function readRefusal(value: unknown): ApprovalErrorCode | undefined {
-  return oneOf(
-    value,
-    'approval-malformed',
-    'approval-edit-invalid',
-    'approval-not-found',
-    'approval-not-yours',
-    'approval-tampered',
-    'approval-expired',
-    'approval-stale',
-    'approval-changed',
-    'approval-conflict',
-    'approval-interrupted',
-    'ledger-unavailable',
-  )
+  return oneOf(value, ...refusalCodes)
 }
 
 /** Whether a value is one of the codes of a refused answer. */

@@ -5,8 +5,8 @@ import { clearDoubt } from './approval-request.js'
 import { findCall, moveCall, setApproval, takeRepeat, withoutProblem } from './calls.js'
 import { touch } from './changes.js'
 import type { CallDraft } from './data.js'
+import { addDone } from './drafts.js'
 import { effectsOf, type Outcome } from './effects.js'
-import { addDone } from './parts.js'
 import type { ChatState } from './state.js'
 
 /** The result of a call, from the server. */

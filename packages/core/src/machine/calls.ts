@@ -1,9 +1,8 @@
 import { isTerminal, type ToolCallApproval, type ToolCallPart, type ToolCallState } from '../messages.js'
 import { changed } from '../value.js'
 import { enterAsked, isAsked, leaveAsked } from './asked.js'
-import { touch } from './changes.js'
+import { addPart, touch } from './changes.js'
 import type { CallDraft, MessageDraft } from './data.js'
-import { addPart } from './parts.js'
 import type { ChatState } from './state.js'
 import { canMove } from './transitions.js'
 

@@ -49,3 +49,14 @@ export function orderChanged(state: ChatState): void {
   state.published.ids = undefined
   state.pendingNotification = 'change'
 }
+
+/** Puts a part at the end of its message. */
+export function addPart<Draft extends PartDraft>(state: ChatState, draft: Draft): Draft {
+  const { owner } = draft
+  if (draft.kind !== 'text') owner.text = undefined
+  draft.index = owner.parts.length
+  owner.parts.push(draft)
+  markStale(draft)
+  touchMessage(state, owner)
+  return draft
+}

@@ -10,9 +10,9 @@ import {
 import { findCall, moveCall, setApproval } from './calls.js'
 import { touch } from './changes.js'
 import type { CallDraft } from './data.js'
+import { addDone } from './drafts.js'
 import type { Outcome } from './effects.js'
 import type { ToolOutput } from './local-event.js'
-import { addDone } from './parts.js'
 import type { ChatState, StepTable } from './state.js'
 
 /** The steps of a call that runs here. */

@@ -4,10 +4,9 @@ import { asString, getCountersignMetadata, isRecord, omitUndefined } from '../va
 import { grow, touch, touchMessage } from './changes.js'
 import { checkMessages } from './check-messages.js'
 import type { MessageDraft, ReasoningDraft } from './data.js'
-import { addMessage, renameMessage } from './drafts.js'
+import { addDone, addFixed, addMessage, addReasoning, addText, renameMessage } from './drafts.js'
 import type { Outcome } from './effects.js'
 import { merge, mergeMetadata } from './owned.js'
-import { addDone, addFixed, addReasoning, addText } from './parts.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
 
