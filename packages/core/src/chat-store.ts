@@ -66,8 +66,6 @@ export class ChatStore {
   readonly #listeners = new Listeners()
   readonly #byMessage = new Map<string, Listeners>()
   #snapshot: ChatSnapshot | undefined
-  /** What has changed since the snapshot was made. */
-  #unread: ChatState['pendingNotification'] = 'change'
   #pendingNotification: ChatState['pendingNotification'] = 'nothing'
   #cancelFlush: (() => void) | undefined = undefined
   #publishing = false
@@ -128,12 +126,8 @@ export class ChatStore {
   /** Always current; the same object until the next change. */
   readonly getSnapshot = (): ChatSnapshot => {
     const { threadId = '' } = this.#options
-    const before = this.#snapshot
-    if (before?.threadId !== threadId || this.#unread === 'change')
-      this.#snapshot = readSnapshot(this.state, threadId)
-    else if (this.#unread === 'nothing') return before
-    else this.#snapshot = readGrown(this.state, before)
-    this.#unread = 'nothing'
+    if (this.#snapshot?.threadId === threadId) return this.#snapshot
+    this.#snapshot = readSnapshot(this.state, threadId)
     return this.#snapshot
   }
 
@@ -163,7 +157,7 @@ export class ChatStore {
     const { state } = this
     if (state.pendingNotification === 'nothing') return false
     if (this.#pendingNotification !== 'change') this.#pendingNotification = state.pendingNotification
-    if (this.#unread !== 'change') this.#unread = state.pendingNotification
+    this.#snapshot = undefined
     state.pendingNotification = 'nothing'
     return true
   }
@@ -207,8 +201,6 @@ export class ChatStore {
   }
 
   #drain(): void {
-    // At nearly every delta there is nothing, and then it should cost nothing.
-    if (this.#after.length === 0) return
     for (let next = this.#after.shift(); next; next = this.#after.shift()) this.#call(next)
   }
 
@@ -264,23 +256,6 @@ function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
     pendingApprovals,
     interrupts: readInterrupts(state),
     queue: state.queue,
-    threadId,
-  }
-}
-
-/** The snapshot after texts and arguments have grown, which is all that most events do. */
-function readGrown(state: ChatState, before: ChatSnapshot): ChatSnapshot {
-  const { status, isLoading, error, interrupts, queue, threadId } = before
-  // Member by member: a spread costs an engine more than the deltas of a first conversation.
-  return {
-    messages: readMessages(state),
-    state: before.state,
-    status,
-    isLoading,
-    error,
-    pendingApprovals: readPendingApprovals(state),
-    interrupts,
-    queue,
     threadId,
   }
 }

@@ -65,10 +65,6 @@ export class StreamReader {
    * @throws CountersignError `malformed-event`, `protocol-violation`
    */
   push(raw: unknown, sink: (event: AGUIEvent) => void): Promise<void> | undefined {
-    if (this.#before && goesOn(this.#before, raw)) {
-      sink(raw)
-      return undefined
-    }
     if (!this.#strict) {
       const isStrict = this.#options.strict && full
       if (!isStrict && this.#isTaken(raw)) {
@@ -90,6 +86,7 @@ export class StreamReader {
   }
 
   #isTaken(raw: unknown): boolean {
+    if (this.#before && goesOn(this.#before, raw)) return true
     this.#before = undefined
     if (!isPlain(raw) || !this.#isInOrder(raw as AGUIEvent)) return false
     if ('delta' in raw && countOf(raw) === 3) this.#before = { ...raw }
@@ -140,7 +137,6 @@ export class StreamReader {
     const strict = createEventReader(this.#options)
     for (const event of this.#passed) strict.push(event, () => {})
     this.#passed.length = 0
-    this.#before = undefined
     this.#options.onFull(fullSteps)
     return strict
   }

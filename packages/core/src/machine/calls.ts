@@ -52,30 +52,31 @@ export function dropCall(state: ChatState, call: CallDraft): void {
   state.open.delete(call)
   state.executing.delete(call)
   state.unsent.delete(call)
-  const isLatest = state.calls.get(call.id) === call
   const earlier = earlierOpen(state, call)
-  if (isLatest && earlier) state.calls.set(call.id, earlier)
-  else if (isLatest) state.calls.delete(call.id)
-  const { id = '' } = call.approval ?? {}
-  if (state.approvals.get(id) === call) state.approvals.delete(id)
+  if (earlier && state.calls.get(call.id) === call) state.calls.set(call.id, earlier)
+  else dropFrom(state.calls, call.id, call)
+  if (call.approval) dropFrom(state.approvals, call.approval.id, call)
+}
+
+/** Takes something out of an index, unless something else has its id by now. */
+export function dropFrom<T>(index: Map<string, T>, id: string, part: T): void {
+  if (index.get(id) === part) index.delete(id)
 }
 
 /** Moves a call to another state if the table allows it; says whether it did. */
 export function moveCall(state: ChatState, call: CallDraft, to: ToolCallState): boolean {
   if (!canMove(call.state, to)) return false
   leaveAsked(state, call)
-  state.executing.delete(call)
   call.state = to
   enterState(state, call)
-  if (isTerminal(to)) state.open.delete(call)
   touch(state, call)
   return true
 }
 
 /** Calls are found by how far they are. */
 function enterState(state: ChatState, call: CallDraft): void {
-  if (!isTerminal(call.state)) state.open.add(call)
-  if (call.state === 'executing') state.executing.add(call)
+  state.open[isTerminal(call.state) ? 'delete' : 'add'](call)
+  state.executing[call.state === 'executing' ? 'add' : 'delete'](call)
   enterAsked(state, call)
 }
 

@@ -1,5 +1,5 @@
 import type { MessagePart, ReasoningPart, TextPart, UIMessage } from '../messages.js'
-import { dropCall } from './calls.js'
+import { dropCall, dropFrom } from './calls.js'
 import { addPart, markUnnotified, orderChanged, touchMessage } from './changes.js'
 import type { End, FixedDraft, MessageDraft, PartDraft, ReasoningDraft, TextDraft } from './data.js'
 import { setPublished } from './read.js'
@@ -171,8 +171,4 @@ export function dropPart(state: ChatState, part: PartDraft): void {
   if (part.kind === 'call') dropCall(state, part)
   if (part.kind === 'reasoning') dropFrom(state.reasoning, part.id, part)
   if (part.kind === 'fixed' && part.part.type === 'tool-result') dropFrom(state.results, part.part.id, part)
-}
-
-function dropFrom<T>(index: Map<string, T>, id: string, part: T): void {
-  if (index.get(id) === part) index.delete(id)
 }

@@ -1,9 +1,9 @@
 import type { EventOf } from '../protocol/events.js'
-import { omitUndefined } from '../value.js'
+import { filled, getCountersignMetadata, omitUndefined } from '../value.js'
 import { touch, touchMessage } from './changes.js'
 import { isActivity, meant } from './message-events.js'
-import { mergePreserved } from './owned.js'
-import { preservedOf } from './preserved.js'
+import { merge, withMember } from './owned.js'
+import { type PreservedFields, preservedOf } from './preserved.js'
 import type { ChatState, StepTable } from './state.js'
 
 /** The step of opaque content of the model's provider. */
@@ -38,4 +38,16 @@ function preserveForResult(state: ChatState, event: EventOf<'REASONING_ENCRYPTED
   })
   touch(state, draft)
   return true
+}
+
+/** Metadata that keeps what a provider wants back (`withPreserved`, for what grows piece by piece). */
+function mergePreserved(
+  state: ChatState,
+  metadata: Readonly<Record<string, unknown>> | undefined,
+  fields: PreservedFields,
+): Record<string, unknown> | undefined {
+  // a kind without its value, or of the value before, says nothing and goes
+  const own =
+    withMember(state, getCountersignMetadata(metadata), 'encryptedValueType', fields.encryptedValueType) ?? {}
+  return withMember(state, metadata, 'countersign', filled(merge(state, own, { ...fields })))
 }

@@ -42,7 +42,7 @@ export const messageSteps = {
     const { messageId, delta } = event
     const draft = meant(state, messageId)
     if (!draft?.streaming) return draft ? 'illegal-step' : 'unknown-id'
-    if (event.metadata) describe(state, draft, event)
+    describe(state, draft, event)
     if (delta === '') return undefined
     draft.text ??= addText(state, draft, '')
     draft.text.text += delta
@@ -141,8 +141,7 @@ export function messageFor(
 
 /** The message that a stream means by an id. */
 export function meant({ messages, repeats }: ChatState, id: string): MessageDraft | undefined {
-  const n = repeats.get(id)
-  return messages.get(n === undefined ? id : nameOf(id, n))
+  return messages.get(nameOf(id, repeats.get(id) ?? 1))
 }
 
 export function nameOf(id: string, n: number): string {

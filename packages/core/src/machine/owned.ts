@@ -1,8 +1,5 @@
-import type { JsonPatch } from '../protocol/events.js'
 import { filled, getCountersignMetadata, isRecord } from '../value.js'
-import type { Outcome } from './effects.js'
-import { COPIES_PER_DELTA, newMemory } from './patch-memory.js'
-import type { PreservedFields } from './preserved.js'
+import { newMemory } from './patch-memory.js'
 import type { ChatState } from './state.js'
 
 /**
@@ -80,34 +77,4 @@ export function withMember(
   else merged[key] = value
   sizes.delete(merged)
   return filled(merged)
-}
-
-/** Metadata that keeps what a provider wants back (`withPreserved`, for what grows piece by piece). */
-export function mergePreserved(
-  state: ChatState,
-  metadata: Readonly<Record<string, unknown>> | undefined,
-  fields: PreservedFields,
-): Record<string, unknown> | undefined {
-  // a kind without its value, or of the value before, says nothing and goes
-  const own =
-    withMember(state, getCountersignMetadata(metadata), 'encryptedValueType', fields.encryptedValueType) ?? {}
-  return withMember(state, metadata, 'countersign', filled(merge(state, own, { ...fields })))
-}
-
-/** Sets a document as a delta changes it: whole, or not at all. */
-export function patched(
-  state: ChatState,
-  document: unknown,
-  delta: JsonPatch,
-  set: (document: unknown) => void,
-): Outcome {
-  if (!state.applyPatch) return 'patch-failed'
-  try {
-    state.memory.copies += COPIES_PER_DELTA
-    state.memory.isUsed = true
-    set(state.applyPatch(document, delta, state.memory))
-    return undefined
-  } catch {
-    return 'patch-failed'
-  }
 }
