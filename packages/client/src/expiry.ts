@@ -19,6 +19,8 @@ export function createExpiry(
   let wakesAt = Number.POSITIVE_INFINITY
 
   function stop(): void {
+    // While nothing waits this is called at every change: then it should cost nothing.
+    if (timer === undefined) return
     clearTimeout(timer)
     timer = undefined
     wakesAt = Number.POSITIVE_INFINITY
@@ -48,10 +50,7 @@ export function createExpiry(
 
   /** For every one of a thousand requests to look through all that wait would cost the square of their number. */
   function changed(): void {
-    if (state.asked.length === 0) {
-      // At nearly every change there is nothing to stop.
-      if (timer !== undefined) stop()
-    }
+    if (state.asked.length === 0) stop()
     // 0 comes before the time of any request.
     else wake(0, soon)
   }

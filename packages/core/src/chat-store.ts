@@ -85,7 +85,7 @@ export class ChatStore {
   /** Applies an event or what happens here, unchecked, tells the listeners (at once, or as `schedule` says for growth) and then calls back with the effects. */
   dispatch(event: Step, onEffect?: (effect: Effect) => void): void {
     const effects = step(this.state, event)
-    if (onEffect && effects.length > 0) this.#defer(effects, onEffect)
+    if (onEffect) for (const effect of effects) this.#after.push(() => onEffect(effect))
     if (this.#collect()) {
       if (this.#pendingNotification === 'growth') this.#cancelFlush ??= this.#options.schedule?.(this.#flush)
       if (this.#pendingNotification !== 'growth' || !this.#cancelFlush) this.#publish()
@@ -162,10 +162,6 @@ export class ChatStore {
     return true
   }
 
-  #defer(effects: readonly Effect[], onEffect: (effect: Effect) => void): void {
-    for (const effect of effects) this.#after.push(() => onEffect(effect))
-  }
-
   /** A listener may dispatch: its event applies at once, and listeners hear of it in the next round. */
   #publish(): void {
     if (this.#publishing) {
@@ -216,14 +212,14 @@ export class ChatStore {
 /** Those who watch one thing. */
 class Listeners {
   /** A new list whenever one comes or goes, so that a round tells those that were there when it began. */
-  #list: readonly { readonly listener: () => void; isHere: boolean }[] = []
+  #list: readonly { listener: (() => void) | undefined }[] = []
 
   join(listener: () => void): () => void {
     // An entry each, so that the same function subscribed twice is told twice and leaves twice.
-    const own = { listener, isHere: true }
+    const own: { listener: (() => void) | undefined } = { listener }
     this.#list = [...this.#list, own]
     return () => {
-      own.isHere = false
+      own.listener = undefined
       this.#list = this.#list.filter((other) => other !== own)
     }
   }
@@ -233,8 +229,8 @@ class Listeners {
     const list = this.#list
     // No iterator: what is told at every delta should cost no memory.
     for (let i = 0; i < list.length; i++) {
-      const one = list[i]
-      if (one?.isHere) call(one.listener)
+      const listener = list[i]?.listener
+      if (listener) call(listener)
     }
   }
 
