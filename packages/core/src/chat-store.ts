@@ -13,7 +13,6 @@ import { type ChatState, type ChatStateOptions, createChatState } from './machin
 import { step } from './machine/step.js'
 import type { PendingApproval, ToolMap, UIMessage } from './messages.js'
 import type { Interrupt } from './protocol/events.js'
-import { clear } from './value.js'
 
 /** Everything there is to show, immutable. What did not change since the last snapshot is the same object in the next. */
 export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
@@ -85,7 +84,7 @@ export class ChatStore {
   /** Applies an event or what happens here, unchecked, tells the listeners (at once, or as `schedule` says for growth) and then calls back with the effects. */
   dispatch(event: Step, onEffect?: (effect: Effect) => void): void {
     const effects = step(this.state, event)
-    if (onEffect) for (const effect of effects) this.#after.push(() => onEffect(effect))
+    if (onEffect && effects.length > 0) for (const effect of effects) this.#after.push(() => onEffect(effect))
     if (this.#collect()) {
       if (this.#pendingNotification === 'growth') this.#cancelFlush ??= this.#options.schedule?.(this.#flush)
       if (this.#pendingNotification !== 'growth' || !this.#cancelFlush) this.#publish()
@@ -188,11 +187,12 @@ export class ChatStore {
     const { changed } = this.state
     this.state.changed = this.#told
     this.#told = changed
-    for (const draft of changed) {
+    // Emptied as it is told of, without an iterator: what happens at every delta should cost no memory.
+    changed.reverse()
+    for (let draft = changed.pop(); draft; draft = changed.pop()) {
       draft.unnotified = false
       this.#byMessage.get(draft.id)?.tell(this.#call)
     }
-    clear(changed)
     this.#listeners.tell(this.#call)
   }
 
@@ -227,7 +227,6 @@ class Listeners {
   /** One that leaves meanwhile is not called any more; one that joins is called from the next time on. */
   tell(call: (listener: () => void) => void): void {
     const list = this.#list
-    // No iterator: what is told at every delta should cost no memory.
     for (let i = 0; i < list.length; i++) {
       const listener = list[i]?.listener
       if (listener) call(listener)
