@@ -92,8 +92,10 @@ async function versions() {
   ]
   const found = await Promise.all(
     names.map(async (name) => {
-      const file = join(root, 'node_modules', name, 'package.json')
-      if (!existsSync(file)) return undefined
+      // The peers are those of the tests.
+      const folder = [join(root, 'test'), root].find((one) => existsSync(join(one, 'node_modules', name)))
+      if (folder === undefined) return undefined
+      const file = join(folder, 'node_modules', name, 'package.json')
       const { version, name: real } = JSON.parse(await readFile(file, 'utf8'))
       return `${real} ${version}`
     }),
