@@ -12,7 +12,10 @@ const moments = {
   'ag-ui': 'at the first event that is not of a plain chat (snapshots, shared state, chunks, subagents)',
 }
 
-/** Budgets in KiB. Those of the client are to become 16, and 12 for what comes later. */
+/** What the budgets of the client are to become, in KiB. */
+export const aims = { first: 16, withBinding: 17, later: 12 }
+
+/** Budgets in KiB: the build fails above them. */
 export const budgets = [
   { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 28.1, later: 8.3 },
   {
@@ -43,8 +46,8 @@ export const budgets = [
 
 const kib = (bytes) => bytes / 1024
 
-/** Bundles what a page imports. Gives the bytes of what it loads first, and of each file that comes later by its name. */
-async function measure({ imports }) {
+/** Bundles what a page imports. Gives the bytes of what it loads first, gzipped and not (`min`), and of each file that comes later by its name. */
+export async function measure({ imports }) {
   const lines = Object.entries(imports).map(
     ([name, names]) =>
       `export ${names} from ${JSON.stringify(join(root, 'packages', name, 'dist/index.js'))}`,
@@ -75,10 +78,11 @@ async function measure({ imports }) {
   for (const path of first)
     for (const { path: next, kind } of metafile.outputs[path].imports)
       if (kind === 'import-statement' && sizes.has(next)) first.add(next)
-  const sum = [...first].reduce((bytes, path) => bytes + sizes.get(path), 0)
+  const sumOf = (bytesOf) => [...first].reduce((bytes, path) => bytes + bytesOf(path), 0)
   const later = [...sizes].filter(([path]) => !first.has(path))
   return {
-    first: sum,
+    first: sumOf((path) => sizes.get(path)),
+    min: sumOf((path) => metafile.outputs[path].bytes),
     later: later.map(([path, bytes]) => [/out\/(.+)-\w+\.js/.exec(path)?.[1] ?? path, bytes]),
   }
 }

@@ -15,7 +15,7 @@ const kept = join(root, '.countersign')
 const approvalCode = [
   'packages/server/src/{answers,channel,gate,history,ledger,plan,run,scope,tokens}/*.ts',
   'packages/server/src/prompt/*.ts',
-  'packages/core/src/machine/approvals.ts',
+  'packages/core/src/machine/{approval-*,read-approval}.ts',
   'packages/client/src/{approval-queue,approval-view}.ts',
 ]
 

@@ -1,3 +1,4 @@
+import { aims } from '../../scripts/size.mjs'
 import { exponent } from './measure.mjs'
 import { costOf, number } from './report.mjs'
 
@@ -6,19 +7,48 @@ const strict = 'countersign-sync'
 const KiB = 1024
 
 /**
- * What the numbers have to show, and whether they do: `{ claim, text, value, bound, ok }`, for the workloads that were run. Countersign is
- * judged where it publishes every delta on its own, as the floor and the peers do; what it costs as it comes is in the tables.
+ * What the numbers have to show, and whether they do: `{ workload, claim, text, value, bound, ok }`, for the workloads that were run.
+ * Countersign is judged where it publishes every delta on its own, as the floor and the peers do; of a first conversation also as it comes.
  */
 export function judge(tables) {
   const by = new Map(tables.map((table) => [table.id, table]))
+  const claims = {
+    cold: cold(by.get('cold')),
+    collected: timedBounds.flatMap(({ id, what }) => collected(by.get(`collected-${id}`), what)),
+    w7: sizes(by.get('w7')),
+    ...Object.fromEntries(timedBounds.map((bounds) => [bounds.id, timedClaims(by.get(bounds.id), bounds)])),
+    'w1-length': flat(by.get('w1-length')),
+    w8: memory(by.get('w8')),
+    w6: drawing(by.get('w6')),
+    w9: bursts(by.get('w9'), by.get('w9-page')),
+  }
+  return Object.entries(claims).flatMap(([workload, own]) => own.map((claim) => ({ workload, ...claim })))
+}
+
+function cold(table) {
+  if (!table) return []
+  const of = (id) => table.facts.measured.find(({ contender }) => contender === id)
+  const [own, shipped, floor, tanstack] = [strict, 'countersign', 'immutable', 'tanstack'].map(of)
+  const many = 'first 2,000 deltas in a fresh process'
   return [
-    ...timedClaims(by),
-    ...flat(by.get('w1-length')),
-    ...memory(by.get('w8')),
-    ...sizes(by.get('w7')),
-    ...drawing(by.get('w6')),
-    ...bursts(by.get('w9'), by.get('w9-page')),
+    atMost(
+      '8',
+      'import of the client as a page bundles it, against TanStack AI',
+      own.bundled / tanstack.bundled,
+      0.2,
+      'x',
+    ),
+    atMost('8', 'the same as Node loads the packages', own.published / tanstack.published, 0.2, 'x'),
+    atMost('8', `${many}, against the immutable floor`, own.many / floor.many, 2.5, 'x'),
+    atMost('8', `${many}, as it comes`, shipped.many / floor.many, 2.5, 'x'),
+    atMost('8', `allocated per delta, ${many}`, own.bytes / 1000, 1, ' KB'),
   ]
+}
+
+function collected(table, what) {
+  if (!table) return []
+  const ratio = costOf(table.points, strict).ratio
+  return [atMost('9', `${what} after a collection, against the immutable floor`, ratio, 3, 'x')]
 }
 
 const timedBounds = [
@@ -29,26 +59,23 @@ const timedBounds = [
   { id: 'w2', what: '400 KB of arguments', ratio: 3, growth: 1.1 },
 ]
 
-function timedClaims(by) {
-  return timedBounds.flatMap(({ id, what, ratio, growth }) => {
-    const table = by.get(id)
-    if (!table) return []
-    const { points } = table
-    const cost = costOf(points, strict)
-    const grown = exponent(points.filter((point) => point.contender === strict))
-    const asItComes = costOf(points, 'countersign')
-    return [
-      faster(id, what, points),
-      atMost(
-        id === 'w2' ? '2' : '1',
-        `${what}, against the immutable floor (as it comes ${number(asItComes.ratio)})`,
-        cost.ratio,
-        ratio,
-        'x',
-      ),
-      atMost('3', `${what}: growth exponent`, grown ?? Number.NaN, growth, ''),
-    ]
-  })
+function timedClaims(table, { id, what, ratio, growth }) {
+  if (!table) return []
+  const { points } = table
+  const cost = costOf(points, strict)
+  const grown = exponent(points.filter((point) => point.contender === strict))
+  const asItComes = costOf(points, 'countersign')
+  return [
+    faster(id, what, points),
+    atMost(
+      id === 'w2' ? '2' : '1',
+      `${what}, against the immutable floor (as it comes ${number(asItComes.ratio)})`,
+      cost.ratio,
+      ratio,
+      'x',
+    ),
+    atMost('3', `${what}: growth exponent`, grown ?? Number.NaN, growth, ''),
+  ]
 }
 
 /** Against each peer at the largest size that it was measured at. */
@@ -106,13 +133,14 @@ function memory(table) {
 
 function sizes(table) {
   if (!table) return []
-  const own = (kind) =>
-    table.facts.sizes.find((one) => one.contender === 'countersign' && one.with === kind).gzip / KiB
+  const own = table.facts.sizes.filter(({ contender }) => contender === 'countersign')
   return [
-    atMost('5', 'ChatClient and fetchServerSentEvents, min + gzip', own('client'), 10, ' KiB'),
-    ...['react', 'solid', 'vue', 'svelte'].map((kind) =>
-      atMost('5', `the same with useChat of ${kind}`, own(kind), 11, ' KiB'),
+    ...own.map(({ with: kind, gzip }) =>
+      kind === 'client'
+        ? atMost('5', 'ChatClient and fetchServerSentEvents, min + gzip', gzip / KiB, aims.first, ' KiB')
+        : atMost('5', `the same with useChat of ${kind}`, gzip / KiB, aims.withBinding, ' KiB'),
     ),
+    atMost('5', 'what the client loads later, when it needs it', own[0].later / KiB, aims.later, ' KiB'),
   ]
 }
 

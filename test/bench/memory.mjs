@@ -1,6 +1,6 @@
 // What one contender allocates or keeps, in a heap of its own: `node --expose-gc memory.mjs <contender> <task as JSON>`.
-import { PerformanceObserver } from 'node:perf_hooks'
 import { checkText } from './checks.mjs'
+import { settle, watchCollections } from './collections.mjs'
 import { loadContender } from './contenders/index.mjs'
 import { onHistory, plainConversation } from './scenarios.mjs'
 
@@ -15,12 +15,7 @@ const tasks = {
     const scenario = onHistory(history)
     for (let i = 0; i < 4; i++) await contender.text(scenario).run(nothing)
     const session = contender.text(scenario)
-    let collections = 0
-    const observer = new PerformanceObserver((list) => {
-      collections += list.getEntries().length
-    })
-    await settle()
-    observer.observe({ entryTypes: ['gc'] })
+    const noCollections = await watchCollections()
     let before
     await session.run({
       start() {
@@ -28,10 +23,7 @@ const tasks = {
       },
     })
     const bytes = process.memoryUsage().heapUsed - before
-    await new Promise((resolve) => setTimeout(resolve, 20))
-    observer.disconnect()
-    if (collections > 0)
-      throw new Error('there was a collection meanwhile: the young generation is too small')
+    await noCollections()
     checkText(session.result(), scenario)
     return bytes / scenario.deltas.length
   },
@@ -61,13 +53,5 @@ async function converse(turns, size) {
   return session
 }
 
-/** More than one collection: what a first one finalises, a second one frees. */
-async function settle() {
-  for (let i = 0; i < 3; i++) {
-    globalThis.gc()
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
-
 const bytes = await tasks[task.name](task)
-process.send(bytes, () => process.exit(0))
+process.send({ answer: bytes }, () => process.exit(0))

@@ -29,6 +29,24 @@ export function startProcess(script, args = [], execArgv = []) {
   }
 }
 
+/** A young generation so large that nothing is collected unless it is asked for. */
+export const uncollected = ['--expose-gc', '--min-semi-space-size=512', '--max-semi-space-size=512']
+
+/** What a script in a process of its own sends, which then ends. */
+export function runOnce(script, args, execArgv = []) {
+  return new Promise((resolve, reject) => {
+    const child = fork(script, args, { env: { ...process.env, NODE_ENV: 'production' }, execArgv })
+    let sent
+    child.on('message', (message) => {
+      sent = message
+    })
+    child.on('error', reject)
+    child.on('exit', (code) =>
+      sent ? resolve(sent.answer) : reject(new Error(`${script} ${args.join(' ')} ended with ${code}`)),
+    )
+  })
+}
+
 /** The other side: answers each question in turn. */
 export function answerQuestions(answer) {
   process.on('message', async (question) => {

@@ -7,7 +7,7 @@ function timedTable({ unit, sizes, points, names }) {
     '',
     ...sizes.map((size) => `${size.toLocaleString('en')} ${unit}`),
     'us each',
-    'exponent',
+    ...(sizes.length > 1 ? ['exponent'] : []),
     'x floor',
   ]
   const rows = Object.entries(names).map(([id, name]) => {
@@ -19,7 +19,7 @@ function timedTable({ unit, sizes, points, names }) {
       name,
       ...sizes.map((size) => time(at(size))),
       cost === undefined ? '' : number((cost.ms * 1000) / cost.count),
-      growth === undefined ? '' : growth.toFixed(2),
+      ...(sizes.length > 1 ? [growth?.toFixed(2) ?? ''] : []),
       cost === undefined ? '' : number(cost.ratio),
     ]
   })

@@ -1,5 +1,5 @@
-// The benchmark: `npm run bench -- [--quick] [--only w1,w5] [--json file] [--no-build]`. Prints a table for each workload and what of it
-// holds; a whole run writes docs/performance.md.
+// The benchmark: `npm run bench -- [--quick] [--only w1,w5] [--page] [--json file] [--no-build]`. Prints a table for each workload and what
+// of it holds. A whole run writes docs/performance.md; with `--page` a run of some workloads puts theirs into it.
 import { fork } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
@@ -92,8 +92,10 @@ async function versions() {
   ]
   const found = await Promise.all(
     names.map(async (name) => {
-      const file = join(root, 'node_modules', name, 'package.json')
-      if (!existsSync(file)) return undefined
+      // The peers are those of the tests.
+      const folder = [join(root, 'test'), root].find((one) => existsSync(join(one, 'node_modules', name)))
+      if (folder === undefined) return undefined
+      const file = join(folder, 'node_modules', name, 'package.json')
       const { version, name: real } = JSON.parse(await readFile(file, 'utf8'))
       return `${real} ${version}`
     }),
@@ -101,41 +103,61 @@ async function versions() {
   return [`Node ${process.versions.node}`, `V8 ${process.versions.v8}`, ...found.filter(Boolean)]
 }
 
-async function page(tables, claims) {
-  const lines = claims.map(
-    ({ claim, text, value, bound, ok }) =>
-      `| ${claim} | ${text} | ${value} | ${bound} | ${ok ? 'ok' : '**misses**'} |`,
-  )
-  return `# Performance
+/** What a page pays before anything is warm: it comes first. */
+const firstThings = ['cold', 'collected', 'w7']
 
-Written by \`npm run bench\` on ${new Date().toISOString().slice(0, 10)}, ${cpus().length} cores (${cpus()[0]?.model.trim()}), production mode.
-${(await versions()).join(', ')}.
+function isFirst(id) {
+  return firstThings.includes(id.split('-')[0])
+}
 
-The same work in the same run for everybody, taking turns; the median of at least five runs after a warm-up, and every result is checked.
-Each has a process of its own, as a page has one library, and nothing is collected by force between two runs: a collection makes V8 forget
-what it compiled for objects that are gone, and then a benchmark measures compiling. What takes less than a second is done in three
-processes one after the other (pages in five), and their median counts: the same code is not as fast in one process as in the next.
-Two floors are written by hand for exactly the work at hand. The *mutable floor* changes an object and tells its listeners. The *immutable
-floor* makes a new part, parts array, message and messages array for each delta, which is the least that a store with immutable snapshots
-does when it publishes every delta. \`x floor\` is the ratio to it. The exponent of growth is fitted over the four largest sizes: 1 is
-linear. Countersign stands in the tables twice: publishing every delta (\`notify: 'sync'\`), as the others do and as it is judged, and as
-it comes, when deltas that arrive together are published together. What takes a contender many seconds is run once (\`1 run\`), what would
-take it minutes not at all (\`too slow\`).
-
-## What holds
-
-| | | measured | bound | |
+async function page({ versions, tables, claims }) {
+  const section = (wanted) => {
+    const held = claims.filter(({ workload }) => isFirst(workload) === wanted)
+    const lines = held.map(
+      ({ claim, text, value, bound, ok }) =>
+        `| ${claim} | ${text} | ${value} | ${bound} | ${ok ? 'ok' : '**misses**'} |`,
+    )
+    const shown = tables.filter(({ id }) => isFirst(id) === wanted)
+    return `| | | measured | bound | |
 | --- | --- | ---: | ---: | --- |
 ${lines.join('\n')}
 
-## Measured
+${shown.map(markdown).join('\n')}`
+  }
+  const dates = [...new Set(tables.map(({ measured }) => measured))].sort()
+  return `# Performance
 
-${tables.map(markdown).join('\n')}`
+Written by \`npm run bench\`, ${cpus().length} cores (${cpus()[0]?.model.trim()}), production mode, measured on ${dates.join(' and ')}.
+${versions.join(', ')}.
+
+Two floors are written by hand for exactly the work at hand. The *mutable floor* changes an object and tells its listeners. The *immutable
+floor* makes a new part, parts array, message and messages array for each delta, which is the least that a store with immutable snapshots
+does when it publishes every delta. \`x floor\` is the ratio to it. Countersign stands in the tables twice: publishing every delta
+(\`notify: 'sync'\`), as the others do and as it is judged, and as it comes, when deltas that arrive together are published together.
+Every result is checked.
+
+## What a first conversation costs
+
+A page loads its library once and then has one conversation: most of its code runs for the first time. These numbers are from fresh
+processes, and from conversations that begin after a forced collection, at which V8 forgets what it compiled for objects that are gone.
+A chat that has long been open is further below.
+
+${section(true)}
+## What a warm page costs
+
+The same work in the same run for everybody, taking turns; the median of at least five runs after a warm-up. Each has a process of its own,
+as a page has one library, and nothing is collected by force between two runs. What takes less than a second is done in three processes one
+after the other (pages in five), and their median counts: the same code is not as fast in one process as in the next. The exponent of
+growth is fitted over the four largest sizes: 1 is linear. What takes a contender many seconds is run once (\`1 run\`), what would take it
+minutes not at all (\`too slow\`).
+
+${section(false)}`
 }
 
 const options = {
   quick: { type: 'boolean', default: false },
   only: { type: 'string' },
+  page: { type: 'boolean', default: false },
   json: { type: 'string' },
   'no-build': { type: 'boolean', default: false },
 }
@@ -163,13 +185,40 @@ export async function main(args, { write = console.log, scale } = {}) {
   }
   const claims = judge(tables)
   if (claims.length > 0) write(verdicts(claims).join('\n'))
-  const results = { versions: await versions(), rows: resultRows(tables, claims), tables }
-  if (values.json) await keep(values.json, results)
-  if (!wanted && size === 'full') {
-    await keep(join(root, '.countersign/bench.json'), results)
-    await writeFile(join(root, 'docs/performance.md'), await page(tables, claims))
+  const measured = new Date().toISOString().slice(0, 10)
+  const found = {
+    versions: await versions(),
+    tables: tables.map((table) => ({ ...table, measured })),
+    claims,
   }
-  return results
+  const isWhole = !wanted && size === 'full'
+  const results = wanted && values.page ? withKept(found, await readKept()) : found
+  const told = { ...results, rows: resultRows(results.tables, results.claims) }
+  if (values.json) await keep(values.json, told)
+  if (isWhole || values.page) {
+    await keep(keptFile, told)
+    await writeFile(join(root, 'docs/performance.md'), await page(told))
+  }
+  return told
+}
+
+const keptFile = join(root, '.countersign/bench.json')
+
+async function readKept() {
+  return JSON.parse(await readFile(keptFile, 'utf8'))
+}
+
+/** What was measured now, in the place of what an earlier run has of the same workloads. */
+function withKept({ versions, tables, claims }, kept) {
+  const ids = new Set(tables.map(({ id }) => id))
+  const workloadsNow = new Set(claims.map(({ workload }) => workload))
+  const order = Object.keys(workloads)
+  const place = ({ id }) => order.findIndex((name) => id === name || id.startsWith(`${name}-`))
+  return {
+    versions,
+    tables: [...kept.tables.filter(({ id }) => !ids.has(id)), ...tables].sort((a, b) => place(a) - place(b)),
+    claims: [...claims, ...kept.claims.filter(({ workload }) => !workloadsNow.has(workload))],
+  }
 }
 
 async function keep(file, results) {

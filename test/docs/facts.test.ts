@@ -39,13 +39,13 @@ function rowsOf(page: string): readonly (readonly string[])[] {
 /** The members of a union of literals, in the sources. */
 function literalsOf(file: string, type: string): readonly string[] {
   const source = readFileSync(join(root, file), 'utf8')
-  const [, union = ''] = new RegExp(`export type ${type} =([\\s\\S]*?)\\n\\n`).exec(source) ?? []
+  const [, union = ''] = new RegExp(`export (?:type|const) ${type} =([\\s\\S]*?)\\n\\n`).exec(source) ?? []
   return [...union.matchAll(/'([^']+)'/g)].map(([, literal = '']) => literal)
 }
 
 test('the table of error codes has every code of the sources once, and no other', () => {
   const file = 'packages/core/src/errors.ts'
-  const codes = [...literalsOf(file, 'ErrorCode'), ...literalsOf(file, 'ApprovalErrorCode')]
+  const codes = ['ErrorCode', 'refusalCodes', 'ApprovalErrorCode'].flatMap((name) => literalsOf(file, name))
   expect(codes.length).toBeGreaterThan(30)
   const shown = rowsOf('docs/errors.md').flatMap(([cell = '']) => /^`([\w-]+)`$/.exec(cell)?.[1] ?? [])
   expect(shown.toSorted()).toEqual(codes.toSorted())
@@ -62,7 +62,7 @@ test('what helps with a refused answer is what `nextStep` says', () => {
     none: 'nothing',
   }
   const rows = new Map(rowsOf('docs/errors.md').map(([code, , helps]) => [code, helps]))
-  for (const code of literalsOf('packages/core/src/errors.ts', 'ApprovalErrorCode')) {
+  for (const code of literalsOf('packages/core/src/errors.ts', 'refusalCodes')) {
     const { next } = nextStep(code as ApprovalErrorCode)
     expect([code, rows.get(`\`${code}\``)?.includes(words[next])]).toEqual([code, true])
   }

@@ -81,12 +81,12 @@ export const mutants = [
     name: 'accept a second answer',
     edits: [
       {
-        file: `${machine}/approvals.ts`,
+        file: `${machine}/approval-answer.ts`,
         find: "if (approval.approved !== undefined) return { status: 'already-answered' }",
         put: '',
       },
       {
-        file: `${machine}/approvals.ts`,
+        file: `${machine}/approval-answer.ts`,
         find: "reason === 'approval-requested' ? {",
         put: "reason === 'approval-requested' || reason === 'approval-responded' ? {",
       },
@@ -96,7 +96,7 @@ export const mutants = [
     name: 'match by call id instead of approval id',
     edits: [
       {
-        file: `${machine}/approvals.ts`,
+        file: `${machine}/approval-answer.ts`,
         find: 'const call = state.approvals.get(approvalId)',
         put: 'const call = state.approvals.get(approvalId) ?? state.calls.get(approvalId)',
       },

@@ -89,6 +89,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   constructor(options: ChatClientOptions<Tools>) {
     const session = new Session(options)
     this.#session = session
+    this.getSnapshot = unsafeCast(session.store.getSnapshot)
     // No getter of the class: a framework may read it from a proxy, which has no private members.
     Object.defineProperty(this, 'threadId', { get: () => session.threadId, enumerable: true })
     this.#initial = session.store.getSnapshot()
@@ -97,7 +98,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
         const { disposed, isBusy } = this.#runner
         return disposed || !(underWay || this.#attached || isBusy)
       },
-      // `Tabs` has seen to it that the name is that of an act.
+      // `Tabs` has seen to it that the name is that of a command.
       perform: async (name, value) => this.#perform(name as CommandName, value),
       takeOver: (error) => this.#runner.takeOver(error),
     })
@@ -114,7 +115,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   subscribe = (listener: () => void): (() => void) => this.#session.store.subscribe(called(listener))
 
   /** Everything there is to show. The same object until something changes. */
-  getSnapshot = (): ChatSnapshot<Tools> => unsafeCast(this.#session.store.getSnapshot())
+  readonly getSnapshot: () => ChatSnapshot<Tools>
 
   /** The snapshot a server renders and a page hydrates with: that of the beginning. */
   getServerSnapshot = (): ChatSnapshot<Tools> => unsafeCast(this.#initial)
@@ -212,7 +213,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   setOptions = (options: Partial<Omit<ChatClientOptions<Tools>, FixedOption>>): void =>
     this.#session.setOptions(options)
 
-  /** Loads the stored conversation, the first time it is called; `attach` and every act do so by themselves. Never rejects. */
+  /** Loads the stored conversation, the first time it is called; `attach` and every command do so by themselves. Never rejects. */
   restore = async (): Promise<void> => {
     await this.#kept?.enter()
   }
@@ -256,7 +257,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   inspect = (): Inspection => this.#runner.inspect()
 
   /**
-   * Tells `observer` every request, act and step of this client, in order, each before it takes effect; returns how to leave. For
+   * Tells `observer` every request, command and step of this client, in order, each before it takes effect; returns how to leave. For
    * devtools and logs: an observer must not act. Costs nothing while there is none.
    */
   observe = (observer: Observer): (() => void) => this.#session.observe(called(observer))
@@ -273,10 +274,10 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     return this.#command(name, unsafeCast(record(value)))
   }
 
-  /** An act is done here and now, unless the stored conversation is not here yet or another tab leads. */
+  /** A command is carried out here and now, unless the stored conversation is not here yet or another tab leads. */
   #command<Name extends CommandName>(name: Name, value: CommandValues[Name]): ReturnType<Commands[Name]> {
     const here = () => this.#perform(name, value)
-    return unsafeCast(this.#kept && !this.#runner.disposed ? this.#kept.act(name, value, here) : here())
+    return unsafeCast(this.#kept && !this.#runner.disposed ? this.#kept.perform(name, value, here) : here())
   }
 
   #userMessage(input: SendInput): UIMessage | CountersignError {
@@ -299,7 +300,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 const noMessage =
   'sendMessage takes a text that is not blank, or `{ text, files, metadata }`. A file is `{ type: "file", media, source }`, no File.'
 
-/** What is none holds nothing: an act that gets it finds nothing to do, and says so. */
+/** What is none holds nothing: a command that gets it finds nothing to do, and says so. */
 function record<T>(value: T): T & Record<string, unknown> {
   return unsafeCast(isRecord(value) ? value : {})
 }

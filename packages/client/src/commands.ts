@@ -30,7 +30,7 @@ import type { Runner } from './runner.js'
 import type { Session } from './session.js'
 
 /**
- * What a person can do, done here: each act turns into steps of the machine and, where it leads to one, a request. An act takes one
+ * What a person can do, done here: each command turns into steps of the machine and, where it leads to one, a request. A command takes one
  * plain value, so that it can come from another tab as well.
  */
 function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: Runner) {
@@ -42,10 +42,10 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
   }
 
   /** The person gave something that the server has to have. */
-  function give(answered: Answered, act: LocalEvent): Promise<AnswerResult> {
+  function give(answered: Answered, event: LocalEvent): Promise<AnswerResult> {
     runner.resetContinuationLimit()
     return session.store.batch(() => {
-      dispatch(act)
+      dispatch(event)
       return runner.sendAnswer(answered)
     })
   }
@@ -178,11 +178,11 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
 
 /** Does a command by its name. A chat that was disposed of takes nothing any more. */
 export function createPerformer<Tools extends ToolMap>(session: Session<Tools>, runner: Runner) {
-  const acts = createCommands(session, runner)
+  const commands = createCommands(session, runner)
   return (name: CommandName, value: unknown): unknown => {
-    session.seen?.({ type: 'act', name, value } as Observation)
+    session.seen?.({ type: 'command', name, value } as Observation)
     if (!runner.disposed || !takesSomething.has(name)) {
-      const told = acts[name](value as never)
+      const told = commands[name](value as never)
       runner.keep()
       return told
     }
@@ -191,10 +191,10 @@ export function createPerformer<Tools extends ToolMap>(session: Session<Tools>, 
   }
 }
 
-/** The acts by name, and what each takes and gives. */
+/** The commands by name, and what each takes and gives. */
 export type Commands = ReturnType<typeof createCommands>
 
-/** The acts that give something, and tell what became of it. */
+/** The commands that give something, and tell what became of it. */
 const takesSomething = new Set<CommandName>(['send', 'regenerate', 'answer', 'giveResult', 'respond'])
 
 const disposed = { status: 'closed', reason: 'disposed' } as const

@@ -44,9 +44,9 @@ export function indexedDb(options: IndexedDbOptions = {}): Persistent {
 }
 
 function textsOf(store: UseStore): TextStore {
-  const opened: UseStore = async (mode, act) => {
+  const opened: UseStore = async (mode, work) => {
     if (typeof indexedDB === 'undefined') throw missing('IndexedDB')
-    return store(mode, act)
+    return store(mode, work)
   }
   return {
     read: (key) => get<unknown>(key, opened),
@@ -72,10 +72,10 @@ function textsOf(store: UseStore): TextStore {
 }
 
 /** Waits for the end of the transaction: only its `abort` tells why, its `error` event comes before the reason is set. */
-async function committed({ transaction }: IDBObjectStore, act: () => Promise<void>): Promise<void> {
+async function committed({ transaction }: IDBObjectStore, work: () => Promise<void>): Promise<void> {
   const ended = new Promise<void>((resolve, reject) => {
     transaction.oncomplete = () => resolve()
     transaction.onabort = () => reject(transaction.error)
   })
-  await Promise.all([act(), ended])
+  await Promise.all([work(), ended])
 }

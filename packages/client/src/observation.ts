@@ -4,10 +4,10 @@ import type { RunCursor } from './connections/connection.js'
 
 /** What happens in a client, told before it takes effect. */
 export type Observation =
-  /** A person's act, or the clock's (`expire`), done here: what a method of the client was called with. */
+  /** A person's command, or the clock's (`expire`), done here: what a method of the client was called with. */
   | {
       readonly [Name in CommandName]: {
-        readonly type: 'act'
+        readonly type: 'command'
         readonly name: Name
         readonly value: CommandValues[Name]
       }

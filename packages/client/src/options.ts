@@ -109,7 +109,7 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
    * is published at once; events that arrive together are so together, except by `sync`.
    */
   notify?: Notify | undefined
-  /** How many requests may follow one another without a person's act. Default 100. */
+  /** How many requests may follow one another without a person's command. Default 100. */
   maxContinuations?: number | undefined
 }
 
@@ -175,9 +175,6 @@ export function checkOptions<Tools extends ToolMap>(
 }
 
 function fail(option: string, expected: string): never {
-  throw new CountersignError(
-    'invalid-option',
-    `ChatClient: the option \`${option}\` has to be ${expected}.`,
-    { option },
-  )
+  const message = `ChatClient: the option \`${option}\` has to be ${expected}.`
+  throw new CountersignError('invalid-option', message, { option })
 }

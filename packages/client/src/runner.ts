@@ -39,7 +39,7 @@ const notStored = {
 export type Runner = ReturnType<typeof createRunner>
 
 /**
- * What runs and what comes next. Holds one stream open at most; decides in one place, after an act of the person and after the end of
+ * What runs and what comes next. Holds one stream open at most; decides in one place, after a command of the person and after the end of
  * a stream; forgets what was under way when something voids it.
  */
 export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kept: KeptThread | undefined) {
@@ -55,7 +55,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   let disposed = false
   /** The last run, where its stream broke off and may be taken up again. */
   let broken: BrokenRun | undefined
-  /** Requests that followed one another without a person's act. */
+  /** Requests that followed one another without a person's command. */
   let automatic = 0
   let toolsAbort = new AbortController()
 
@@ -79,7 +79,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     if (!shouldContinue(state)) return false
     const limit = session.options.maxContinuations ?? 100
     if (automatic >= limit) {
-      const message = `The agent asked ${limit} times in a row without an act of the person; the chat was stopped. Send a message to go on.`
+      const message = `The agent asked ${limit} times in a row before the person did anything; the chat was stopped. Send a message to go on.`
       const error = new CountersignError('too-many-continuations', message, { limit })
       dispatch({ type: 'failed', error })
       session.failed(error)

@@ -6,10 +6,12 @@ type Schedule = (flush: () => void) => (() => void) | undefined
 /** What a hidden page, which paints no frames, waits between two notifications. */
 const hiddenDelay = 50
 
-/** The schedule for growth. The choice is read anew each time, so that it may change and a page may hide. */
-export function scheduleBy(choose: () => Notify | undefined): Schedule {
+/** The schedule for growth. The option is read anew each time, so that it may change and a page may hide. */
+export function scheduleBy(session: {
+  readonly options: { readonly notify?: Notify | undefined }
+}): Schedule {
   return (flush) => {
-    const notify = choose() ?? defaultNotify()
+    const notify = session.options.notify ?? defaultNotify()
     if (notify === 'sync') return undefined
     if (typeof notify === 'number') return delayed(flush, notify)
     if (notify === 'frame' && typeof requestAnimationFrame === 'function') return withNextFrame(flush)

@@ -2,6 +2,7 @@ import {
   type AGUIEvent,
   type ChatState,
   ChatStore,
+  type ChatStoreOptions,
   CountersignError,
   type Effect,
   isRecord,
@@ -22,31 +23,29 @@ export class Session<Tools extends ToolMap> {
   readonly store: ChatStore
   readonly state: ChatState
   options: ChatClientOptions<Tools>
-  #threadId: string
+  /** A random one is made when it is first needed: a server and the page that hydrates what it rendered know none yet. */
+  readonly #named: { threadId: string }
 
   constructor(options: ChatClientOptions<Tools>) {
     if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production') checkOptions(options)
     const { initialMessages, ...kept } = options
     this.options = kept
-    this.#threadId = options.threadId ?? ''
-    const threadIdOf = () => this.#threadId
-    this.store = new ChatStore({
-      get threadId() {
-        return threadIdOf()
-      },
+    const storeOptions: ChatStoreOptions & { threadId: string } = {
+      threadId: options.threadId ?? '',
       messages: unsafeCast(initialMessages),
       applyPatch: options.statePatch,
       moreSteps: options.persistence?.steps,
-      schedule: scheduleBy(() => this.options.notify),
+      schedule: scheduleBy(this),
       onListenerError: report,
-    })
+    }
+    this.#named = storeOptions
+    this.store = new ChatStore(storeOptions)
     this.state = this.store.state
   }
 
-  /** A random one is made when it is first needed: a server and the page that hydrates what it rendered know none yet. */
   get threadId(): string {
-    this.#threadId ||= this.newId()
-    return this.#threadId
+    this.#named.threadId ||= this.newId()
+    return this.#named.threadId
   }
 
   /** What the application's own function gives, if that is a new id: a message under an old one would be taken for that message. */

@@ -11,8 +11,8 @@ export interface TabsOptions {
   locks?: Pick<LockManager, 'request'> | undefined
   BroadcastChannel?: typeof globalThis.BroadcastChannel | undefined
   /**
-   * How long, in milliseconds, the leading tab may take to show itself to a new one and to begin an act it is asked for: a browser may have
-   * frozen it. After that a new tab shows what is stored; an act fails, for good, and `onError` hears `connection-failed`. Default 5,000.
+   * How long, in milliseconds, the leading tab may take to show itself to a new one and to begin a command it is asked for: a browser may have
+   * frozen it. After that a new tab shows what is stored; a command fails, for good, and `onError` hears `connection-failed`. Default 5,000.
    */
   timeout?: number | undefined
 }

@@ -13,7 +13,6 @@ import { type ChatState, type ChatStateOptions, createChatState } from './machin
 import { step } from './machine/step.js'
 import type { PendingApproval, ToolMap, UIMessage } from './messages.js'
 import type { Interrupt } from './protocol/events.js'
-import { clear } from './value.js'
 
 /** Everything there is to show, immutable. What did not change since the last snapshot is the same object in the next. */
 export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
@@ -85,7 +84,7 @@ export class ChatStore {
   /** Applies an event or what happens here, unchecked, tells the listeners (at once, or as `schedule` says for growth) and then calls back with the effects. */
   dispatch(event: Step, onEffect?: (effect: Effect) => void): void {
     const effects = step(this.state, event)
-    if (onEffect && effects.length > 0) this.#defer(effects, onEffect)
+    if (onEffect && effects.length > 0) for (const effect of effects) this.#after.push(() => onEffect(effect))
     if (this.#collect()) {
       if (this.#pendingNotification === 'growth') this.#cancelFlush ??= this.#options.schedule?.(this.#flush)
       if (this.#pendingNotification !== 'growth' || !this.#cancelFlush) this.#publish()
@@ -157,13 +156,9 @@ export class ChatStore {
     const { state } = this
     if (state.pendingNotification === 'nothing') return false
     if (this.#pendingNotification !== 'change') this.#pendingNotification = state.pendingNotification
-    state.pendingNotification = 'nothing'
     this.#snapshot = undefined
+    state.pendingNotification = 'nothing'
     return true
-  }
-
-  #defer(effects: readonly Effect[], onEffect: (effect: Effect) => void): void {
-    for (const effect of effects) this.#after.push(() => onEffect(effect))
   }
 
   /** A listener may dispatch: its event applies at once, and listeners hear of it in the next round. */
@@ -192,15 +187,13 @@ export class ChatStore {
     const { changed } = this.state
     this.state.changed = this.#told
     this.#told = changed
-    for (let i = 0; i < changed.length; i++) this.#tellOf(changed[i])
-    clear(changed)
+    // Emptied as it is told of, without an iterator: what happens at every delta should cost no memory.
+    changed.reverse()
+    for (let draft = changed.pop(); draft; draft = changed.pop()) {
+      draft.unnotified = false
+      this.#byMessage.get(draft.id)?.tell(this.#call)
+    }
     this.#listeners.tell(this.#call)
-  }
-
-  #tellOf(draft: ChatState['changed'][number] | undefined): void {
-    if (!draft) return
-    draft.unnotified = false
-    this.#byMessage.get(draft.id)?.tell(this.#call)
   }
 
   #drain(): void {
@@ -218,44 +211,42 @@ export class ChatStore {
 
 /** Those who watch one thing. */
 class Listeners {
-  readonly #present = new Set<() => void>()
-  /** Made anew only after one came or went. */
-  #list: readonly (() => void)[] | undefined = undefined
+  /** A new list whenever one comes or goes, so that a round tells those that were there when it began. */
+  #list: readonly { listener: (() => void) | undefined }[] = []
 
   join(listener: () => void): () => void {
-    // A wrapper each, so that the same function subscribed twice is told twice and leaves twice.
-    const own = () => listener()
-    this.#present.add(own)
-    this.#list = undefined
+    // An entry each, so that the same function subscribed twice is told twice and leaves twice.
+    const own: { listener: (() => void) | undefined } = { listener }
+    this.#list = [...this.#list, own]
     return () => {
-      this.#present.delete(own)
-      this.#list = undefined
+      own.listener = undefined
+      this.#list = this.#list.filter((other) => other !== own)
     }
   }
 
   /** One that leaves meanwhile is not called any more; one that joins is called from the next time on. */
   tell(call: (listener: () => void) => void): void {
-    this.#list ??= [...this.#present]
     const list = this.#list
-    // No iterator: what is told at every delta should cost no memory.
     for (let i = 0; i < list.length; i++) {
-      const listener = list[i]
-      if (listener && this.#present.has(listener)) call(listener)
+      const listener = list[i]?.listener
+      if (listener) call(listener)
     }
   }
 
   get isEmpty(): boolean {
-    return this.#present.size === 0
+    return this.#list.length === 0
   }
 }
 
 function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
   const pendingApprovals = readPendingApprovals(state)
+  const { phase } = state.run
+  const isLoading = phase !== 'idle' || executingCalls(state).length > 0
   return {
     messages: readMessages(state),
     state: state.shared,
-    status: readStatus(state, pendingApprovals.length > 0),
-    isLoading: isAtWork(state),
+    status: phase === 'idle' ? readStatus(state, isLoading, pendingApprovals.length > 0) : phase,
+    isLoading,
     error: state.error,
     pendingApprovals,
     interrupts: readInterrupts(state),
@@ -264,13 +255,9 @@ function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
   }
 }
 
-function isAtWork(state: ChatState): boolean {
-  return state.run.phase !== 'idle' || executingCalls(state).length > 0
-}
-
-function readStatus(state: ChatState, pending: boolean): ChatStatus {
-  if (state.run.phase !== 'idle') return state.run.phase
-  if (isAtWork(state)) return 'submitted'
-  if (state.error) return 'error'
-  return pending ? 'awaiting-approval' : 'ready'
+/** While no run is open. */
+function readStatus({ error }: ChatState, isLoading: boolean, isPending: boolean): ChatStatus {
+  if (isLoading) return 'submitted'
+  if (error) return 'error'
+  return isPending ? 'awaiting-approval' : 'ready'
 }

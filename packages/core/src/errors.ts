@@ -42,20 +42,23 @@ export type ErrorCode =
   | 'reader-too-slow'
   | ApprovalErrorCode
 
-/** Why an answer to an approval request was refused, or why the request can no longer be answered. */
-export type ApprovalErrorCode =
-  | 'approval-malformed'
-  | 'approval-edit-invalid'
-  | 'approval-not-found'
-  | 'approval-not-yours'
-  | 'approval-tampered'
-  | 'approval-expired'
-  | 'approval-stale'
-  | 'approval-changed'
-  | 'approval-conflict'
-  | 'approval-interrupted'
-  | 'ledger-unavailable'
-  | 'request-refused'
+/** Why a server refuses an answer to an approval request, or why the request can no longer be answered. */
+export const refusalCodes = [
+  'approval-malformed',
+  'approval-edit-invalid',
+  'approval-not-found',
+  'approval-not-yours',
+  'approval-tampered',
+  'approval-expired',
+  'approval-stale',
+  'approval-changed',
+  'approval-conflict',
+  'approval-interrupted',
+  'ledger-unavailable',
+] as const
+
+/** The same; `request-refused` where the whole request was, before anybody read the answer. */
+export type ApprovalErrorCode = (typeof refusalCodes)[number] | 'request-refused'
 
 const mark = Symbol.for('countersign.error')
 

@@ -20,17 +20,11 @@ export {
   type JsonReaderStatus,
 } from './json/partial.js'
 export type { ClientFrame, ServerFrame } from './live/frames.js'
-export {
-  type Answerable,
-  findAnswerable,
-  isRefusal,
-  leavesOpen,
-  readApproval,
-  readApprovalEvent,
-  readDelivery,
-  readRefusal,
-} from './machine/approvals.js'
+export { type Answerable, findAnswerable } from './machine/approval-answer.js'
+export { isRefusal, leavesOpen, readRefusal } from './machine/approval-refusal.js'
+export { readResult } from './machine/call-result.js'
 export { checkMessages, isMessage } from './machine/check-messages.js'
+export { canRunOnClient, findClientCall } from './machine/client-calls.js'
 export type { CallDraft, FinishedRun, InterruptDraft, QueuedMessage, Subagent } from './machine/data.js'
 export type { Effect, Step, WarningCode } from './machine/effects.js'
 export type {
@@ -43,6 +37,7 @@ export type {
 } from './machine/local-event.js'
 export { mirrorSteps, readMirror } from './machine/mirror.js'
 export { readMessage, readMessages } from './machine/read.js'
+export { readApproval, readApprovalEvent, readDelivery } from './machine/read-approval.js'
 export { isThreadRecord, readRecord, restoreSteps } from './machine/record.js'
 export {
   areAllToolsComplete,
@@ -62,7 +57,6 @@ export {
 } from './machine/state.js'
 export { step } from './machine/step.js'
 export { readSubagent } from './machine/subagents.js'
-export { canRunOnClient, findClientCall, readResult } from './machine/tool-calls.js'
 export {
   type ApprovalOption,
   type DataPart,

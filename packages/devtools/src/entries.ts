@@ -42,10 +42,10 @@ const methods = {
   resume: 'resume',
   regenerate: 'regenerate',
   setMessages: 'setMessages',
-} as const satisfies Record<Extract<Observation, { readonly type: 'act' }>['name'], string>
+} as const satisfies Record<Extract<Observation, { readonly type: 'command' }>['name'], string>
 
 /** What is noted of an act. */
-export function actEntry(did: Extract<Observation, { readonly type: 'act' }>): TimelineEntry {
+export function actEntry(did: Extract<Observation, { readonly type: 'command' }>): TimelineEntry {
   const { name } = did
   const value = did.name === 'send' ? did.value.message : did.value
   const act = { name: methods[name], ...(value !== undefined && { value: copyOf(value) }) }

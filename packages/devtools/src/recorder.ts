@@ -141,7 +141,7 @@ export function record(
     growing = what.type === 'step' && isGrowth(what.step)
     if (!growing) lookSoon()
     switch (what.type) {
-      case 'act':
+      case 'command':
         add(actEntry(what))
         return
       case 'request':

@@ -48,8 +48,8 @@ function createCountersign(notify) {
     stream(async function* (input) {
       const run = next(input)
       const { threadId, runId } = input
-      yield { type: 'RUN_STARTED', threadId, runId }
       clock.start()
+      yield { type: 'RUN_STARTED', threadId, runId }
       yield* run.batches
       const { interrupts } = run
       yield {

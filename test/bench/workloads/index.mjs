@@ -1,5 +1,7 @@
 /** Every workload, by the name that `--only` takes, in the order of the report. */
 export const workloads = {
+  cold: () => import('./cold.mjs'),
+  collected: () => import('./collected.mjs'),
   w1: () => import('./w1-text.mjs'),
   w2: () => import('./w2-arguments.mjs'),
   w3: () => import('./w3-history.mjs'),

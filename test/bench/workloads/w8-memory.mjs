@@ -1,7 +1,7 @@
-import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { contenders } from '../contenders/index.mjs'
 import { median } from '../measure.mjs'
+import { runOnce, uncollected } from '../processes.mjs'
 import { number } from '../report.mjs'
 
 const KiB = 1024
@@ -77,19 +77,5 @@ async function measureAgain(contender, task, repeats) {
 }
 
 function measureIn(contender, task) {
-  return new Promise((resolve, reject) => {
-    const child = fork(join(import.meta.dirname, '../memory.mjs'), [contender, JSON.stringify(task)], {
-      execArgv: ['--expose-gc', '--min-semi-space-size=512', '--max-semi-space-size=512'],
-    })
-    let bytes
-    child.on('message', (message) => {
-      bytes = message
-    })
-    child.on('error', reject)
-    child.on('exit', (code) =>
-      bytes === undefined
-        ? reject(new Error(`${contender}, ${task.name}: ended with ${code}`))
-        : resolve(bytes),
-    )
-  })
+  return runOnce(join(import.meta.dirname, '../memory.mjs'), [contender, JSON.stringify(task)], uncollected)
 }

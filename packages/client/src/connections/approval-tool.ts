@@ -1,4 +1,4 @@
-import { isRecord } from '@countersign/core'
+import { isRecord, parseJson } from '@countersign/core'
 import type { Connection } from './connection.js'
 
 /** The client tool by which some servers ask. */
@@ -39,7 +39,7 @@ function foldEvent(event: unknown, texts: Map<unknown, string>): readonly unknow
 }
 
 function question(id: unknown, text: string): readonly unknown[] {
-  const asked = parse(text)
+  const asked = parseJson(text)
   if (!isRecord(asked)) return []
   const { toolCallId, toolName, args, masked, message, options, allowEdits, expiresAt, token } = asked
   const approval = { id, needsApproval: true, message, options, allowEdits, expiresAt, token }
@@ -47,12 +47,4 @@ function question(id: unknown, text: string): readonly unknown[] {
     ? { toolCallId, toolName, approval: { ...approval, display: args } }
     : { toolCallId, toolName, input: args, approval }
   return [{ type: 'CUSTOM', name: 'approval-requested', value }]
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

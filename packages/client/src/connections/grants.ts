@@ -25,10 +25,8 @@ export function withGrants(
     })
     const body: unknown = await response.json().catch(() => undefined)
     if (isRecord(body)) return body
-    throw new CountersignError(
-      'empty-response',
-      `"${url}" answered no JSON. Check that it is the URL of the grants.`,
-    )
+    const message = `"${url}" answered no JSON. Check that it is the URL of the grants.`
+    throw new CountersignError('empty-response', message)
   }
 
   return {

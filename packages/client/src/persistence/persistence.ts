@@ -50,7 +50,7 @@ export interface Persistent extends Persistence {
 /** One client's conversation in the place where it is kept: whether it is here, and whose it is to change. */
 export interface KeptThread {
   /** Carries out a command: now, or once the conversation is here, or in the tab that leads. */
-  act(name: string, value: unknown, here: () => unknown): unknown
+  perform(name: string, value: unknown, here: () => unknown): unknown
   /** Brings the conversation here, the first time it is asked. Never rejects. */
   enter(): Promise<unknown>
   /** Saves it as it is now. Resolves to whether it could be saved. */
@@ -69,7 +69,7 @@ export interface KeptSession {
   readonly state: ChatState
   readonly store: Pick<ChatStore, 'subscribe'>
   readonly options: { readonly tabs?: Tabs | undefined }
-  readonly dispatch: (act: LocalEvent) => void
+  readonly dispatch: (event: LocalEvent) => void
   /** Hears of every step taken here, before it is taken. */
   onStep: ((step: Step) => void) | undefined
   /** Takes steps that were taken elsewhere. */
@@ -79,9 +79,9 @@ export interface KeptSession {
 
 /** What a kept thread needs of its client. */
 export interface ThreadHost {
-  /** Whether no page shows it and nothing runs; `underWay` acts are not over. */
+  /** Whether no page shows it and nothing runs; `underWay` commands are not over. */
   isUnused(underWay: number): boolean
-  /** Performs an act that a person made in another tab. */
+  /** Performs a command that a person made in another tab. */
   perform(name: string, value: unknown): Promise<unknown>
   /** The tab that ran the streams is gone: its run is broken, its tools at work may or may not have run. */
   takeOver(error: CountersignError): void

@@ -2,7 +2,7 @@ import { corrupt, invalid, newerVersion, storageFailure } from './failures.js'
 import type { Persistence } from './persistence.js'
 import { isNewer, type MigrateRecord, readRecordText, versionOf, writeRecordText } from './record-text.js'
 
-/** Where texts are kept by key. Each method is one step: no other tab's act comes in between. */
+/** Where texts are kept by key. Each method is one step: no other tab's command comes in between. */
 export interface TextStore {
   /** `undefined` where nothing stands. */
   read(key: string): Promise<unknown>
@@ -28,9 +28,9 @@ export function textPersistence(store: TextStore, options: TextPersistenceOption
   const keyOf = (threadId: string) => prefix + escapeKey(threadId)
   const asideOf = (threadId: string) => `${keyOf(threadId)}.corrupt`
 
-  async function attempt<Result>(threadId: string, act: () => Promise<Result>): Promise<Result> {
+  async function attempt<Result>(threadId: string, work: () => Promise<Result>): Promise<Result> {
     try {
-      return await act()
+      return await work()
     } catch (error) {
       throw storageFailure(error, threadId, instead)
     }

@@ -23,7 +23,7 @@ export class Thread implements KeptThread {
     this.#keeper = new Keeper(session, persistence, limits)
   }
 
-  act(name: string, value: unknown, here: () => unknown): unknown {
+  perform(name: string, value: unknown, here: () => unknown): unknown {
     if (this.#waiting === 0 && this.#isHere()) return here()
     this.#waiting++
     return this.#during(

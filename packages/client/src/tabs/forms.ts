@@ -18,16 +18,13 @@ import {
   text,
 } from './checks.js'
 
-/** What each act takes. */
-const acts: Readonly<Record<string, Check>> = {
+const answered = { approved: flag, reason: optional(text), scope: optional(one('once', 'session')) }
+
+/** What each command takes. */
+const commands: Readonly<Record<string, Check>> = {
   send: (value) => queued(value) && shape({ message: shape({ role: one('user') }) })(value),
   cancelQueued: text,
-  answer: shape({
-    id: text,
-    approved: flag,
-    reason: optional(text),
-    scope: optional(one('once', 'session')),
-  }),
+  answer: shape({ id: text, ...answered }),
   giveResult: either(shape({ toolCallId: text, error: text }), shape({ toolCallId: text, error: nothing })),
   respond: shape({ id: text, cancel: optional(one(true)) }),
   expire: list(text),
@@ -38,8 +35,8 @@ const acts: Readonly<Record<string, Check>> = {
   setMessages: messages,
 }
 
-export function isAct(name: string, value: unknown): boolean {
-  return Object.hasOwn(acts, name) && acts[name]?.(value) === true
+export function isCommand(name: string, value: unknown): boolean {
+  return Object.hasOwn(commands, name) && commands[name]?.(value) === true
 }
 
 const error: Check = isCountersignError
@@ -53,17 +50,12 @@ const finished = shape({
   pendingToolCallIds: optional(list(text)),
 })
 
-/** What each step taken elsewhere holds beside its type. A conversation is never replaced by a step but by the person's own act. */
+/** What each step taken elsewhere holds beside its type. A conversation is never replaced by a step but by the person's own command. */
 const steps: Readonly<Record<string, Check>> = {
   'user-message': shape({ message }),
   queue: shape({ item: queued }),
   unqueue: shape({ id: text }),
-  answer: shape({
-    approvalId: text,
-    approved: flag,
-    reason: optional(text),
-    scope: optional(one('once', 'session')),
-  }),
+  answer: shape({ approvalId: text, ...answered }),
   close: shape({ ids: list(text), because: one('moved-on', 'expired') }),
   respond: shape({ interruptId: text, response: isRecord }),
   'tool-started': shape({ toolCallId: text }),
@@ -117,7 +109,7 @@ const mirror = shape({
       interrupted: flag,
       token: optional(text),
       ready: optional(isRecord),
-      replay: optional(text),
+      replay: optional(count),
       outputSent: optional(flag),
       inDoubt: optional(flag),
     }),

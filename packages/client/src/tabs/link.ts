@@ -11,8 +11,8 @@ export interface TabLink {
   /** Resolves when it is known who leads, and what there is to show is here. Never rejects. */
   readonly ready: Promise<void>
   readonly leads: boolean
-  /** Has the leading tab perform an act; resolves to its result, or to an error where that tab does not begin it in time. Never rejects. */
-  forward(act: string, value: unknown): Promise<unknown>
+  /** Has the leading tab perform a command; resolves to its result, or to an error where that tab does not begin it in time. Never rejects. */
+  forward(name: string, value: unknown): Promise<unknown>
   /** A step is taken here; the other tabs take it too. */
   stepped(step: AGUIEvent | LocalEvent): void
   leave(): void
@@ -27,8 +27,8 @@ export interface TabHost {
   mirror(state: MirrorState): void
   /** Takes the steps that the leading tab took. */
   follow(steps: readonly (AGUIEvent | LocalEvent)[]): void
-  /** Performs an act that a person made in another tab. */
-  perform(act: string, value: unknown): Promise<unknown>
+  /** Performs a command that a person made in another tab. */
+  perform(name: string, value: unknown): Promise<unknown>
   /** No other tab has shown this one what there is: it loads what is stored. */
   load(): Promise<void>
   /** The tab that led is gone, with whatever it had under way: this one leads now. */

@@ -12,9 +12,9 @@ type Role =
   | { readonly as: 'leader' }
   | { readonly as: 'gone' }
 
-/** An act that the leader is asked for. */
+/** A command that the leader is asked for. */
 interface Forwarded {
-  readonly act: string
+  readonly name: string
   readonly value: unknown
   /** Gives it up, where no tab has begun it. */
   timer?: ReturnType<typeof setTimeout>
@@ -33,7 +33,7 @@ export function joinTabs(
   const leaving = new AbortController()
   /** What this tab has asked for. */
   const forwarded = new Map<string, Forwarded>()
-  /** The acts of all tabs that a leader has begun and not finished. */
+  /** The commands of all tabs that a leader has begun and not finished. */
   const taken = new Set<string>()
   /** Those whose leader is gone: nobody will say how they ended. */
   const broken = new Set<string>()
@@ -62,7 +62,7 @@ export function joinTabs(
   }
 
   function receive(message: Post): void {
-    if (message.type !== 'hello' && message.type !== 'act') silent = false
+    if (message.type !== 'hello' && message.type !== 'command') silent = false
     switch (message.type) {
       case 'hello':
         if (role.as === 'leader') welcome(message.from)
@@ -76,7 +76,7 @@ export function joinTabs(
       case 'steps':
         if (role.as === 'follower' && role.leader === message.from) follow(message, role.at)
         return
-      case 'act':
+      case 'command':
         if (role.as === 'leader') void perform(message)
         return
       case 'done':
@@ -113,18 +113,18 @@ export function joinTabs(
 
   /** A tab that was frozen meanwhile must not begin what was given up: it may begin it in the first half of the time only. */
   function ask(id: string, asked: Forwarded): void {
-    const { act, value } = asked
+    const { name, value } = asked
     clearTimeout(asked.timer)
-    asked.timer = setTimeout(() => giveUp(id, act), timeout)
-    post({ type: 'act', from: self, id, act, value, until: Math.ceil(Date.now() + timeout / 2) })
+    asked.timer = setTimeout(() => giveUp(id, name), timeout)
+    post({ type: 'command', from: self, id, name, value, until: Math.ceil(Date.now() + timeout / 2) })
   }
 
-  function giveUp(id: string, act: string): void {
+  function giveUp(id: string, command: string): void {
     if (taken.has(id)) return
     const error = silentError()
     if (!silent) host.failed(error)
     silent = true
-    finish(id, { status: act === 'send' || act === 'regenerate' ? 'refused' : 'failed', error })
+    finish(id, { status: command === 'send' || command === 'regenerate' ? 'refused' : 'failed', error })
   }
 
   function follow(message: Extract<Post, { type: 'steps' }>, last: number): void {
@@ -142,8 +142,8 @@ export function joinTabs(
     }
   }
 
-  /** An act is begun once, however often it is asked for: its tab asks again when another tab leads. */
-  async function perform({ id, act, value, until }: Extract<Post, { type: 'act' }>): Promise<void> {
+  /** A command is begun once, however often it is asked for: its tab asks again when another tab leads. */
+  async function perform({ id, name, value, until }: Extract<Post, { type: 'command' }>): Promise<void> {
     if (taken.has(id) || (until !== undefined && Date.now() > until)) return
     if (broken.has(id)) {
       post({ type: 'done', from: self, id, result: closedResult() })
@@ -152,7 +152,7 @@ export function joinTabs(
     taken.add(id)
     newlyTaken.push(id)
     queueMicrotask(tell)
-    const result = await host.perform(act, value)
+    const result = await host.perform(name, value)
     taken.delete(id)
     tell()
     post({ type: 'done', from: self, id, result })
@@ -195,9 +195,9 @@ export function joinTabs(
 
   /** Nobody else is asked any more. */
   function performOwn(): void {
-    for (const [id, { act, value, timer }] of [...forwarded]) {
+    for (const [id, { name, value, timer }] of [...forwarded]) {
       clearTimeout(timer)
-      void host.perform(act, value).then((result) => finish(id, result))
+      void host.perform(name, value).then((result) => finish(id, result))
     }
   }
 
@@ -221,11 +221,11 @@ export function joinTabs(
     get leads() {
       return role.as === 'leader'
     },
-    forward: (act, value) =>
+    forward: (name, value) =>
       new Promise((resolve) => {
-        if (role.as === 'gone') return resolve(host.perform(act, value))
+        if (role.as === 'gone') return resolve(host.perform(name, value))
         const id = `${self}:${++count}`
-        const asked = { act, value, resolve }
+        const asked = { name, value, resolve }
         forwarded.set(id, asked)
         ask(id, asked)
       }),

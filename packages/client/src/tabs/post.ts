@@ -7,7 +7,7 @@ import {
   type MirrorState,
 } from '@countersign/core'
 import { type Check, count, list, optional, shape, text } from './checks.js'
-import { isAct, isMirror, isStep } from './forms.js'
+import { isCommand, isMirror, isStep } from './forms.js'
 
 export type Step = AGUIEvent | LocalEvent
 
@@ -17,7 +17,7 @@ export type Post =
   | { readonly type: 'hello'; readonly from: string }
   /** A tab leads from now on. */
   | { readonly type: 'lead'; readonly from: string }
-  /** Everything there is, after so many steps; `taken` are the acts that are being performed. */
+  /** Everything there is, after so many steps; `taken` are the commands that are being performed. */
   | {
       readonly type: 'state'
       readonly from: string
@@ -34,10 +34,10 @@ export type Post =
       readonly taken: readonly string[]
     }
   | {
-      readonly type: 'act'
+      readonly type: 'command'
       readonly from: string
       readonly id: string
-      readonly act: string
+      readonly name: string
       readonly value?: unknown
       /** Until when (ms since the epoch) it may be begun: whoever asked has given it up later. */
       readonly until?: number | undefined
@@ -68,12 +68,12 @@ const forms: Readonly<Record<string, Check>> = {
   lead: shape({}),
   state: shape({ to: text, at: count, state: isMirror, taken: list(text) }),
   steps: shape({ at: count, steps: list(isStep), taken: list(text) }),
-  act: (value) =>
+  command: (value) =>
     isRecord(value) &&
     text(value.id) &&
-    text(value.act) &&
+    text(value.name) &&
     optional(count)(value.until) &&
-    isAct(String(value.act), value.value),
+    isCommand(String(value.name), value.value),
   done: shape({ id: text }),
 }
 

@@ -1,5 +1,5 @@
 import type { OrderStep } from '../machine/fold.js'
-import { sealOf, unsealed } from '../machine/seal.js'
+import { preservedOf, withoutPreserved } from '../machine/preserved.js'
 import { subagentIdOf } from '../machine/subagents.js'
 import type {
   DataPart,
@@ -38,7 +38,7 @@ export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
           id,
           role,
           name,
-          ...sealOf(own),
+          ...preservedOf(own),
           subagentRunId,
           content: contentOf(message),
           metadata: metadataOf(message, plainOrder(message)),
@@ -47,7 +47,7 @@ export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
           id,
           role: oneOf(own.role, 'developer') ?? role,
           name,
-          ...sealOf(own),
+          ...preservedOf(own),
           subagentRunId,
           content: textOf(message),
           metadata: metadataOf(message, contentOrder(message)),
@@ -77,7 +77,7 @@ function unfoldAssistant(message: UIMessage): Message[] {
       content: content === '' && calls.length > 0 ? undefined : content,
       toolCalls: calls.length > 0 ? calls.map(unfoldCall) : undefined,
       name: asString(getCountersignMetadata(metadata).name),
-      ...sealOf(getCountersignMetadata(metadata)),
+      ...preservedOf(getCountersignMetadata(metadata)),
       subagentRunId,
       metadata: metadataOf(message, contentOrder(message)),
     }),
@@ -117,14 +117,14 @@ export function isSendable({ state, error }: ToolCallPart): boolean {
 
 function unfoldReasoning(part: ReasoningPart, subagentRunId: string | undefined) {
   const { id, text: content, encryptedValue } = part
-  const seal = { ...sealOf(getCountersignMetadata(part.metadata)), encryptedValue }
   return omitUndefined({
     id,
     role: 'reasoning' as const,
     content,
-    ...seal,
+    ...preservedOf(getCountersignMetadata(part.metadata)),
+    encryptedValue,
     subagentRunId,
-    metadata: unsealed(part.metadata),
+    metadata: withoutPreserved(part.metadata),
   })
 }
 
@@ -158,22 +158,20 @@ function unfoldCall(part: ToolCallPart): ToolCall {
     id,
     type: 'function' as const,
     function: { name, arguments: text },
-    ...sealOf(own),
-    metadata: unsealed(setCountersignMetadata(metadata, Object.assign({ ...own }, ended))),
+    ...preservedOf(own),
+    metadata: withoutPreserved(setCountersignMetadata(metadata, Object.assign({ ...own }, ended))),
   })
 }
 
 function unfoldResult({ id, toolCallId, content, error, metadata }: ToolResultPart): Message {
-  const sent = typeof content === 'string' ? content : content.filter(isContentPart)
-  const seal = sealOf(getCountersignMetadata(metadata))
   return omitUndefined({
     id,
     role: 'tool' as const,
     toolCallId,
-    content: sent,
+    content: typeof content === 'string' ? content : content.filter(isContentPart),
     error,
-    ...seal,
-    metadata: unsealed(metadata),
+    ...preservedOf(getCountersignMetadata(metadata)),
+    metadata: withoutPreserved(metadata),
   })
 }
 
@@ -203,7 +201,7 @@ function unfoldFile({ media: type, source, id, metadata }: FilePart): ContentPar
 /** The metadata of a message, with what AG-UI has no place for. */
 function metadataOf(message: UIMessage, order: readonly OrderStep[] | undefined) {
   const { order: _, createdAt: __, name, role, list, ...own } = getCountersignMetadata(message.metadata)
-  return unsealed(
+  return withoutPreserved(
     setCountersignMetadata(message.metadata, {
       ...own,
       ...omitUndefined({ order, createdAt: message.createdAt }),

@@ -1,8 +1,11 @@
+import type { JsonPatch } from '../protocol/events.js'
+import { touch } from './changes.js'
 import type { MessageDraft } from './data.js'
-import { addFixed, touch } from './drafts.js'
+import { addFixed } from './drafts.js'
+import type { Outcome } from './effects.js'
 import { describe, isActivity, newMessage } from './message-events.js'
 import { withMember } from './owned.js'
-import { patched } from './patch.js'
+import { COPIES_PER_DELTA } from './patch-memory.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
@@ -43,4 +46,22 @@ function setActivity(state: ChatState, draft: MessageDraft, name: string, data: 
     first.part = part
     touch(state, first)
   } else addFixed(state, draft, part)
+}
+
+/** Sets a document as a delta changes it: whole, or not at all. */
+export function patched(
+  state: ChatState,
+  document: unknown,
+  delta: JsonPatch,
+  set: (document: unknown) => void,
+): Outcome {
+  if (!state.applyPatch) return 'patch-failed'
+  try {
+    state.memory.copies += COPIES_PER_DELTA
+    state.memory.isUsed = true
+    set(state.applyPatch(document, delta, state.memory))
+    return undefined
+  } catch {
+    return 'patch-failed'
+  }
 }

@@ -55,9 +55,6 @@ function isPart(part: Record<string, unknown>): boolean {
 function isApproval(value: unknown): boolean {
   if (!isRecord(value)) return false
   const { id, options, approved } = value
-  return (
-    typeof id === 'string' &&
-    Array.isArray(options) &&
-    (approved === undefined || typeof approved === 'boolean')
-  )
+  const isAnswer = approved === undefined || typeof approved === 'boolean'
+  return typeof id === 'string' && Array.isArray(options) && isAnswer
 }

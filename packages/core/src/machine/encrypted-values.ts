@@ -1,9 +1,9 @@
 import type { EventOf } from '../protocol/events.js'
-import { omitUndefined } from '../value.js'
-import { touch, touchMessage } from './drafts.js'
+import { filled, getCountersignMetadata, omitUndefined } from '../value.js'
+import { touch, touchMessage } from './changes.js'
 import { isActivity, meant } from './message-events.js'
-import { mergeSeal } from './owned.js'
-import { sealOf } from './seal.js'
+import { merge, withMember } from './owned.js'
+import { type PreservedFields, preservedOf } from './preserved.js'
 import type { ChatState, StepTable } from './state.js'
 
 /** The step of opaque content of the model's provider. */
@@ -14,14 +14,14 @@ export const encryptedSteps = {
     const isMessage = subtype === 'message'
     const part = isMessage ? state.reasoning.get(entityId) : state.calls.get(entityId)
     const draft = part ?? (isMessage && meant(state, entityId))
-    if (!draft) return isMessage && sealResult(state, event) ? undefined : 'unknown-id'
+    if (!draft) return isMessage && preserveForResult(state, event) ? undefined : 'unknown-id'
     // AG-UI: an activity holds none.
     if ('parts' in draft && isActivity(draft)) return 'unknown-id'
     if (part?.kind === 'reasoning') {
       part.encryptedValue = event.encryptedValue
-      const { encryptedValueType } = sealOf(event)
-      part.metadata = mergeSeal(state, part.metadata, omitUndefined({ encryptedValueType }))
-    } else draft.metadata = mergeSeal(state, draft.metadata, sealOf(event))
+      const { encryptedValueType } = preservedOf(event)
+      part.metadata = mergePreserved(state, part.metadata, omitUndefined({ encryptedValueType }))
+    } else draft.metadata = mergePreserved(state, draft.metadata, preservedOf(event))
     if (part) touch(state, part)
     else if ('parts' in draft) touchMessage(state, draft)
     return undefined
@@ -29,13 +29,25 @@ export const encryptedSteps = {
 } satisfies Partial<StepTable>
 
 /** Keeps what is to go back with a result, which is a message of its own in AG-UI. Says whether there is one of that id. */
-function sealResult(state: ChatState, event: EventOf<'REASONING_ENCRYPTED_VALUE'>): boolean {
+function preserveForResult(state: ChatState, event: EventOf<'REASONING_ENCRYPTED_VALUE'>): boolean {
   const draft = state.results.get(event.entityId)
   if (draft?.part.type !== 'tool-result') return false
   draft.part = omitUndefined({
     ...draft.part,
-    metadata: mergeSeal(state, draft.part.metadata, sealOf(event)),
+    metadata: mergePreserved(state, draft.part.metadata, preservedOf(event)),
   })
   touch(state, draft)
   return true
+}
+
+/** Metadata that keeps what a provider wants back (`withPreserved`, for what grows piece by piece). */
+function mergePreserved(
+  state: ChatState,
+  metadata: Readonly<Record<string, unknown>> | undefined,
+  fields: PreservedFields,
+): Record<string, unknown> | undefined {
+  // a kind without its value, or of the value before, says nothing and goes
+  const own =
+    withMember(state, getCountersignMetadata(metadata), 'encryptedValueType', fields.encryptedValueType) ?? {}
+  return withMember(state, metadata, 'countersign', filled(merge(state, own, { ...fields })))
 }

@@ -19,10 +19,11 @@ import {
   readCallMetadata,
   setCountersignMetadata,
 } from '../value.js'
-import { readApproval, readDelivery, readRefusal } from './approvals.js'
-import { type Seal, sealed, sealOf, withSealType } from './seal.js'
+import { readRefusal } from './approval-refusal.js'
+import { readResult, wasApproved } from './call-result.js'
+import { keepPreservedType, type PreservedFields, preservedOf, withPreserved } from './preserved.js'
+import { readApproval, readDelivery } from './read-approval.js'
 import { withSubagent } from './subagents.js'
-import { readResult, wasApproved } from './tool-calls.js'
 
 /**
  * AG-UI messages as a person sees them: reasoning and tool results become part of the assistant message they belong to. The order of
@@ -90,12 +91,12 @@ function draft(message: Draft['message'], parts: Partial<Parts>, content = ''): 
 function withOrigin(message: Extract<Message, { role: 'assistant' }>): Record<string, unknown> | undefined {
   return withSpeaker(
     withSubagent(message.metadata, message),
-    omitUndefined({ ...sealOf(message), name: message.name }),
+    omitUndefined({ ...preservedOf(message), name: message.name }),
   )
 }
 
 /** What a UI message has no field for. */
-interface Speaker extends Seal {
+interface Speaker extends PreservedFields {
   readonly name?: string
   readonly role?: 'developer'
   /** Its content came as a list, though one text is all there is in it. */
@@ -129,7 +130,10 @@ function foldPlain(message: Exclude<Message, { role: 'assistant' | 'tool' | 'rea
     }
     case 'user':
       return draft(
-        as('user', omitUndefined({ ...sealOf(message), name: message.name, list: isList(message.content) })),
+        as(
+          'user',
+          omitUndefined({ ...preservedOf(message), name: message.name, list: isList(message.content) }),
+        ),
         {
           p: foldContent(message.content),
         },
@@ -137,7 +141,7 @@ function foldPlain(message: Exclude<Message, { role: 'assistant' | 'tool' | 'rea
     case 'system':
     case 'developer': {
       const { name, role, content } = message
-      const speaker = { ...sealOf(message), name, role: role === 'developer' ? role : undefined }
+      const speaker = { ...preservedOf(message), name, role: role === 'developer' ? role : undefined }
       return draft(as('system', omitUndefined(speaker)), {}, content)
     }
     default:
@@ -178,7 +182,7 @@ function foldReasoning(message: ReasoningMessage): ReasoningPart {
     id,
     text,
     encryptedValue,
-    metadata: withSealType(kept, message),
+    metadata: keepPreservedType(kept, message),
   })
 }
 
@@ -202,7 +206,7 @@ function foldCall(call: ToolCall): ToolCallPart {
     error:
       isRecord(error) && typeof error.message === 'string' ? { ...error, message: error.message } : undefined,
     providerExecuted: providerExecuted === true || undefined,
-    metadata: setCountersignMetadata(kept, { ...getCountersignMetadata(kept), ...sealOf(call) }),
+    metadata: setCountersignMetadata(kept, { ...getCountersignMetadata(kept), ...preservedOf(call) }),
   })
 }
 
@@ -248,7 +252,7 @@ function foldResult(message: ToolMessage, open: OpenCalls): void {
       toolCallId,
       content,
       error,
-      metadata: sealed(metadata, message),
+      metadata: withPreserved(metadata, message),
     }),
   )
 }

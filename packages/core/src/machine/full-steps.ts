@@ -1,6 +1,5 @@
-import { activitySteps } from './activities.js'
+import { activitySteps, patched } from './activities.js'
 import { encryptedSteps } from './encrypted-values.js'
-import { patched } from './patch.js'
 import { applySnapshot } from './snapshot.js'
 import type { ChatState, MoreSteps } from './state.js'
 import { unhandled } from './step.js'

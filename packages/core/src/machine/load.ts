@@ -1,10 +1,11 @@
 import { isTerminal, type ToolCallApproval, type ToolCallPart, type UIMessage } from '../messages.js'
+import { addCall } from './calls.js'
+import { answerHere } from './client-calls.js'
 import type { CallDraft, MessageDraft } from './data.js'
-import { addCall, addDone, addMessage } from './drafts.js'
+import { addDone, addMessage } from './drafts.js'
 import { protectedCall, setPublished } from './read.js'
 import { incomplete } from './runs.js'
 import type { ChatState } from './state.js'
-import { answerHere } from './tool-calls.js'
 
 /** Takes over finished messages; of two with one id the first counts. */
 export function loadMessages(state: ChatState, messages: readonly UIMessage[], settle = settleLoaded): void {

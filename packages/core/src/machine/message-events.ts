@@ -1,21 +1,12 @@
 import type { UIMessage } from '../messages.js'
 import type { EventOf } from '../protocol/events.js'
 import { asString, getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
+import { grow, touch, touchMessage } from './changes.js'
 import { checkMessages } from './check-messages.js'
 import type { MessageDraft, ReasoningDraft } from './data.js'
-import {
-  addDone,
-  addFixed,
-  addMessage,
-  addReasoning,
-  addText,
-  grow,
-  renameMessage,
-  touch,
-  touchMessage,
-} from './drafts.js'
+import { addDone, addFixed, addMessage, addReasoning, addText, renameMessage } from './drafts.js'
 import type { Outcome } from './effects.js'
-import { merge, mergeOurs } from './owned.js'
+import { merge, mergeMetadata } from './owned.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
 
@@ -42,7 +33,7 @@ export const messageSteps = {
     draft.streaming = true
     if (name !== undefined || role === 'developer') {
       const speaker = omitUndefined({ name, role: role === 'developer' ? role : undefined })
-      draft.metadata = mergeOurs(state, draft.metadata, { countersign: speaker })
+      draft.metadata = mergeMetadata(state, draft.metadata, { countersign: speaker })
     }
     describe(state, draft, event)
     return undefined

@@ -1,10 +1,10 @@
+import { reopen } from './call-arguments.js'
 import type { CallDraft, InterruptDraft, MessageDraft } from './data.js'
 import { retainMessages } from './drafts.js'
 import { loadMessage } from './load.js'
 import type { LiveCall, LiveMessage, MirrorState, Place } from './local-event.js'
 import { readMessages } from './read.js'
 import type { ChatState, MoreSteps } from './state.js'
-import { reopen } from './tool-calls.js'
 
 export function readMirror(state: ChatState): MirrorState {
   const { run, error, order } = state
@@ -33,19 +33,13 @@ function readLive({ position, text, streaming, provisional }: MessageDraft): Liv
 }
 
 function readCall(call: CallDraft): LiveCall {
+  return { at: placeOf(call), ...unpublished(call) }
+}
+
+/** What a call's published form does not tell. */
+function unpublished(call: Omit<LiveCall, 'at'>): Omit<LiveCall, 'at'> {
   const { answered, interrupted, token, ready, replay, repeats, doubted, outputSent, inDoubt } = call
-  return {
-    at: placeOf(call),
-    answered,
-    interrupted,
-    token,
-    ready,
-    replay,
-    repeats,
-    doubted,
-    outputSent,
-    inDoubt,
-  }
+  return { answered, interrupted, token, ready, replay, repeats, doubted, outputSent, inDoubt }
 }
 
 function placeOf(item: CallDraft | InterruptDraft): Place {
@@ -91,19 +85,7 @@ function reviveMessage(state: ChatState, { at, text, streaming, provisional }: L
 
 function reviveCall(state: ChatState, live: LiveCall): void {
   const call = found(state, live.at)
-  if (call?.kind !== 'call') return
-  const { answered, interrupted, token, ready, replay, repeats, doubted, outputSent, inDoubt } = live
-  Object.assign(call, {
-    answered,
-    interrupted,
-    token,
-    ready,
-    replay,
-    repeats,
-    doubted,
-    outputSent,
-    inDoubt,
-  })
+  if (call?.kind === 'call') Object.assign(call, unpublished(live))
 }
 
 function findAll(state: ChatState, places: readonly Place[]): (CallDraft | InterruptDraft)[] {

@@ -1,6 +1,5 @@
 import { filled, getCountersignMetadata, isRecord } from '../value.js'
 import { newMemory } from './patch-memory.js'
-import type { Seal } from './seal.js'
 import type { ChatState } from './state.js'
 
 /**
@@ -54,8 +53,8 @@ export function merge(
   return merged
 }
 
-/** The same where our part of it is merged by itself. */
-export function mergeOurs(
+/** The same, with `metadata.countersign` merged by itself. */
+export function mergeMetadata(
   state: ChatState,
   metadata: Readonly<Record<string, unknown>> | undefined,
   more: Readonly<Record<string, unknown>>,
@@ -78,16 +77,4 @@ export function withMember(
   else merged[key] = value
   sizes.delete(merged)
   return filled(merged)
-}
-
-/** Metadata that keeps what a provider wants back (`sealed`, for what grows piece by piece). */
-export function mergeSeal(
-  state: ChatState,
-  metadata: Readonly<Record<string, unknown>> | undefined,
-  seal: Seal,
-): Record<string, unknown> | undefined {
-  // a kind without its value, or of the value before, says nothing and goes
-  const own =
-    withMember(state, getCountersignMetadata(metadata), 'encryptedValueType', seal.encryptedValueType) ?? {}
-  return withMember(state, metadata, 'countersign', filled(merge(state, own, { ...seal })))
 }

@@ -103,8 +103,8 @@ function approvalEntry({ approval, state }: CallDraft, again: boolean, runId?: s
 }
 
 /** Client tools at work. */
-export function executingCalls(state: ChatState): readonly CallDraft[] {
-  return [...state.open].filter((call) => call.state === 'executing')
+export function executingCalls({ executing }: ChatState): readonly CallDraft[] {
+  return [...executing]
 }
 
 /** The requests a person can see and has not answered: ids of approvals and of interrupts. */

@@ -8,26 +8,18 @@ import {
 } from '../messages.js'
 import type { MessagesSnapshotEvent } from '../protocol/events.js'
 import { changed, sameJson } from '../value.js'
-import { askApproval, readApproval } from './approvals.js'
+import { askApproval } from './approval-request.js'
+import { settle, wasApproved } from './call-result.js'
+import { markStale, touchMessage } from './changes.js'
 import type { CallDraft, MessageDraft, PartDraft } from './data.js'
-import {
-  addDone,
-  addMessage,
-  dropPart,
-  endOf,
-  keepParts,
-  markStale,
-  renameMessage,
-  retainMessages,
-  touchMessage,
-} from './drafts.js'
+import { addDone, addMessage, dropPart, endOf, keepParts, renameMessage, retainMessages } from './drafts.js'
 import { type Effect, effectsOf, type Outcome } from './effects.js'
 import { foldMessages } from './fold.js'
 import { loadCall, settleLoaded } from './load.js'
 import { nameOf } from './message-events.js'
 import { publishMessage, publishRebuilt, setPublished } from './read.js'
+import { readApproval } from './read-approval.js'
 import type { ChatState } from './state.js'
-import { settle, wasApproved } from './tool-calls.js'
 
 /**
  * MESSAGES_SNAPSHOT: the server's view of the conversation replaces ours message by message, each in the place it has here; what is new

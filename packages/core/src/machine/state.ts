@@ -29,6 +29,8 @@ export interface ChatState {
   readonly approvals: Map<string, CallDraft>
   /** Calls without an outcome, in order. An index, so that asking what is pending does not scan the history. */
   readonly open: Set<CallDraft>
+  /** Those of them that are at work here. */
+  readonly executing: Set<CallDraft>
   /** Those of them that wait for the person, in the order of the conversation. */
   readonly asked: CallDraft[]
   /** What the server has not been told yet: answers, abandoned requests, client-tool outputs, and answers to interrupts. */
@@ -103,6 +105,7 @@ export function createChatState({ applyPatch, moreSteps = {} }: ChatStateOptions
     calls: new Map(),
     approvals: new Map(),
     open: new Set(),
+    executing: new Set(),
     asked: [],
     unsent: new Set(),
     interrupts: new Map(),

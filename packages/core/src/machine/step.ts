@@ -1,23 +1,30 @@
 import type { AGUIEvent, EventOf } from '../protocol/events.js'
 import { copied } from '../value.js'
-import { approvalSteps, askApproval, readApprovalEvent, refuseApproval } from './approvals.js'
+import { approvalSteps } from './approval-answer.js'
+import { refuseApproval } from './approval-refusal.js'
+import { askApproval } from './approval-request.js'
+import { argumentSteps } from './call-arguments.js'
+import { takeResult } from './call-result.js'
+import { clientCallSteps, readyClientTool } from './client-calls.js'
 import { conversationSteps } from './conversation-steps.js'
 import { type Effect, effectsOf, type Outcome, type Step } from './effects.js'
 import { askLiveInterrupt, closeLiveInterrupt } from './interrupts.js'
 import { addSource, messageSteps } from './message-events.js'
+import { readApprovalEvent } from './read-approval.js'
 import { runSteps } from './runs.js'
 import type { ChatState, StepTable } from './state.js'
-import { callSteps, readyClientTool } from './tool-calls.js'
 
 /** What every chat needs. The rest of the table is loaded where it is needed (`ChatState.moreSteps`). By a call, since a bundler cannot tell that a spread at the top of a module does nothing else and would keep the machine for a page without it. */
 function stepsByType() {
   const table: Partial<StepTable> = {
     ...messageSteps,
-    ...callSteps,
+    ...argumentSteps,
+    ...clientCallSteps,
     ...approvalSteps,
     ...runSteps,
     ...conversationSteps,
     CUSTOM: applyCustom,
+    TOOL_CALL_RESULT: takeResult,
     REASONING_START: nothing,
     REASONING_END: nothing,
     // The application's own.

@@ -107,8 +107,8 @@ const listOf = (item: Check, mark: string): Check => {
 function describe(): string {
   const common = 'id metadata?:object subagentRunId?'
   // 1.1 has its type beside it; what a newer server gives is kept and sent back to it.
-  const sealed = `${common} encryptedValue? encryptedValueType?`
-  const named = `${sealed} name? content`
+  const preserved = `${common} encryptedValue? encryptedValueType?`
+  const named = `${preserved} name? content`
   const open = '*?:any path:pointer'
   const base = 'timestamp?:integer rawEvent?~:nonnull metadata?:object'
   const own = `${base} subagentRunId?`
@@ -128,9 +128,9 @@ call type=function id function:function encryptedValue? encryptedValueType? meta
 message role=developer|system ${named}
 message role=assistant ${named}? toolCalls?:call[]
 message role=user ${named}:part[string]
-message role=tool ${sealed} toolCallId content:part[string] error?
+message role=tool ${preserved} toolCallId content:part[string] error?
 message role=activity ${common} activityType content:object
-message role=reasoning ${sealed} content
+message role=reasoning ${preserved} content
 tool name description parameters?~:nonnull metadata?:object
 context description value
 resume interruptId status=resolved|cancelled payload?~:nonnull metadata?:object

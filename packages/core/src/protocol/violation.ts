@@ -9,9 +9,6 @@ export function violation(
   where: string,
   rule: string,
 ): CountersignError {
-  return new CountersignError(
-    code,
-    `Invalid AG-UI 1.0 stream, ${where}: ${rule}. For an older server pass compat`,
-    { where, rule },
-  )
+  const message = `Invalid AG-UI 1.0 stream, ${where}: ${rule}. For an older server pass compat`
+  return new CountersignError(code, message, { where, rule })
 }

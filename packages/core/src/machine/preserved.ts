@@ -4,7 +4,7 @@ import { asString, getCountersignMetadata, omitUndefined, setCountersignMetadata
  * Opaque content of the model's provider, and the name its maker has for its kind (AG-UI 1.1, which a server may already speak). It goes
  * back as it came with the message or call it belongs to; where a part has no field for it, it is kept in `metadata.countersign`.
  */
-export interface Seal {
+export interface PreservedFields {
   readonly encryptedValue?: string
   readonly encryptedValueType?: string
 }
@@ -12,7 +12,7 @@ export interface Seal {
 type Metadata = Readonly<Record<string, unknown>> | undefined
 
 /** What a message, a call, an event or our part of its metadata says of it. */
-export function sealOf(said: object): Seal {
+export function preservedOf(said: object): PreservedFields {
   const { encryptedValue, encryptedValueType }: Readonly<Record<string, unknown>> = { ...said }
   return omitUndefined({
     encryptedValue: asString(encryptedValue),
@@ -21,24 +21,24 @@ export function sealOf(said: object): Seal {
 }
 
 /** Metadata that keeps it. A kind without its value, or of the value before, says nothing and goes. */
-export function sealed(metadata: Metadata, said: object): Record<string, unknown> | undefined {
-  const seal = sealOf(said)
-  if (seal.encryptedValue === undefined) return metadata && { ...metadata }
+export function withPreserved(metadata: Metadata, said: object): Record<string, unknown> | undefined {
+  const fields = preservedOf(said)
+  if (fields.encryptedValue === undefined) return metadata && { ...metadata }
   const { encryptedValueType: _, ...own } = getCountersignMetadata(metadata)
-  return setCountersignMetadata(metadata, { ...own, ...seal })
+  return setCountersignMetadata(metadata, { ...own, ...fields })
 }
 
 /** Metadata that keeps its kind, for reasoning, which has a field for the value. */
-export function withSealType(metadata: Metadata, said: object): Record<string, unknown> | undefined {
+export function keepPreservedType(metadata: Metadata, said: object): Record<string, unknown> | undefined {
   const { encryptedValueType: _, ...own } = getCountersignMetadata(metadata)
   return setCountersignMetadata(metadata, {
     ...own,
-    ...omitUndefined({ encryptedValueType: sealOf(said).encryptedValueType }),
+    ...omitUndefined({ encryptedValueType: preservedOf(said).encryptedValueType }),
   })
 }
 
 /** Metadata without it. */
-export function unsealed(metadata: Metadata): Record<string, unknown> | undefined {
+export function withoutPreserved(metadata: Metadata): Record<string, unknown> | undefined {
   const { encryptedValue: _, encryptedValueType: __, ...own } = getCountersignMetadata(metadata)
   return setCountersignMetadata(metadata, own)
 }

@@ -1,0 +1,51 @@
+import { type ApprovalErrorCode, refusalCodes } from '../errors.js'
+import { asString, isRecord, oneOf } from '../value.js'
+import { reopen } from './approval-answer.js'
+import { moveCall, setApproval } from './calls.js'
+import type { Outcome } from './effects.js'
+import type { ChatState } from './state.js'
+
+/** The value, if it is one of the codes of a refused answer. */
+export function readRefusal(value: unknown): ApprovalErrorCode | undefined {
+  return oneOf(value, ...refusalCodes)
+}
+
+/** Whether a value is one of the codes of a refused answer. */
+export function isRefusal(value: unknown): value is ApprovalErrorCode {
+  return readRefusal(value) !== undefined
+}
+
+/** Whether a refusal is about the answer alone, so that the request is open to another one: a shorter one, other arguments, the right person. */
+export function leavesOpen(
+  code: string | undefined,
+): code is 'approval-edit-invalid' | 'approval-not-yours' | 'request-refused' {
+  return code === 'approval-edit-invalid' || code === 'approval-not-yours' || code === 'request-refused'
+}
+
+/** `CUSTOM approval-refused`: the server did not take an answer. */
+export function refuseApproval(state: ChatState, value: unknown): Outcome {
+  const refused = isRecord(value) ? value : {}
+  const call = state.approvals.get(asString(refused.approvalId) ?? '')
+  if (!call) return 'unknown-id'
+  const problem = readRefusal(refused.code) ?? 'approval-malformed'
+  const error = { message: asString(refused.message) ?? 'The answer was refused.', code: problem }
+  if (leavesOpen(problem)) {
+    // the question is not used up: it is as it was, and says what is wrong with the answer
+    if (reopen(state, call)) call.error = error
+  } else if (problem === 'ledger-unavailable') {
+    if (call.state === 'approval-responded') {
+      setApproval(state, call, { problem, delivery: 'waiting' })
+      state.unsent.add(call)
+    }
+  } else if (mayHaveRun(problem) ? call.state === 'approval-responded' : moveCall(state, call, 'cancelled')) {
+    call.error = error
+    setApproval(state, call, { problem, delivery: 'settled' })
+    state.unsent.delete(call)
+  }
+  return undefined
+}
+
+/** Another answer was first, or the call was begun: its outcome may follow, and counts. */
+function mayHaveRun(problem: ApprovalErrorCode): boolean {
+  return problem === 'approval-conflict' || problem === 'approval-interrupted'
+}

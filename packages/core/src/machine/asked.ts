@@ -1,0 +1,43 @@
+import type { CallDraft } from './data.js'
+import type { ChatState } from './state.js'
+
+/** The calls that wait for the person: kept in the order of the conversation, with a note of what changed since they were read. */
+
+export function isAsked(call: CallDraft): boolean {
+  return call.state === 'approval-requested'
+}
+
+export function enterAsked(state: ChatState, call: CallDraft): void {
+  if (!isAsked(call)) return
+  state.asked.splice(placeAmong(state.asked, call), 0, call)
+  changeAsked(state, call)
+}
+
+export function leaveAsked(state: ChatState, call: CallDraft): void {
+  if (!isAsked(call)) return
+  const near = placeAmong(state.asked, call)
+  const at = state.asked[near] === call ? near : state.asked.indexOf(call)
+  state.asked.splice(at, 1)
+  const { published } = state
+  published.pendingChange = published.pendingChange === 'none' ? at : 'any'
+}
+
+/** A call waits for the person, and came or is another than it was. */
+export function changeAsked({ asked, published }: ChatState, call: CallDraft): void {
+  const { pending, pendingChange } = published
+  const isMore = pendingChange === 'added' || (pendingChange === 'none' && asked.length > pending.length)
+  published.pendingChange = isMore && asked.at(-1) === call ? 'added' : 'any'
+}
+
+/** Where a call stands among those that are in the order of the conversation, by halves: a server decides how many wait. */
+function placeAmong(calls: readonly CallDraft[], { owner, index }: CallDraft): number {
+  let from = 0
+  let to = calls.length
+  while (from < to) {
+    const middle = (from + to) >> 1
+    const other = calls[middle]
+    if (other && (other.owner.position - owner.position || other.index - index) < 0) from = middle + 1
+    else to = middle
+  }
+  return from
+}

@@ -1,0 +1,104 @@
+import type { ToolResultPart } from '../messages.js'
+import {
+  asString,
+  getCountersignMetadata,
+  isRecord,
+  omitUndefined,
+  setCountersignMetadata,
+  textContent,
+} from '../value.js'
+import { findCall, moveCall, setApproval } from './calls.js'
+import { touch } from './changes.js'
+import type { CallDraft } from './data.js'
+import { addDone } from './drafts.js'
+import type { Outcome } from './effects.js'
+import type { ToolOutput } from './local-event.js'
+import type { ChatState, StepTable } from './state.js'
+
+/** The steps of a call that runs here. */
+export const clientCallSteps = {
+  'tool-started'(state, { toolCallId }) {
+    const call = findClientCall(state, toolCallId)
+    if (!call || !moveCall(state, call, 'executing')) return 'illegal-step'
+    if (call.ready) call.input = call.ready.input
+    return undefined
+  },
+  'tool-output'(state, { toolCallId, messageId, ...result }) {
+    const isRunning = (call: CallDraft) => call.state === 'executing'
+    const call = findCall(state, toolCallId, isRunning, true) ?? findClientCall(state, toolCallId)
+    if (!call) return 'illegal-step'
+    if (!moveCall(state, call, 'error' in result ? 'error' : 'complete')) return 'illegal-step'
+    if ('error' in result) call.error = result.error
+    else call.output = result.output
+    answerHere(state, call, messageId, result)
+    return undefined
+  },
+} satisfies Partial<StepTable>
+
+/** The call with that id that may run here: of several in one turn the first. */
+export function findClientCall(state: ChatState, id: string): CallDraft | undefined {
+  const isMeant = (call: CallDraft) => canRunOnClient(call) && !call.interrupted
+  return findCall(state, id, isMeant, true) ?? findCall(state, id, canRunOnClient)
+}
+
+/** Whether a call may run here: nobody had to be asked, or the server took the answer and handed the call out. */
+export function canRunOnClient(call: CallDraft): boolean {
+  return call.state === 'input-complete' || (call.state === 'approval-responded' && call.ready !== undefined)
+}
+
+/** `CUSTOM client-tool-ready`: the server took the approval of a client tool and hands the call out to run here. */
+export function readyClientTool(state: ChatState, value: unknown): Outcome {
+  const { toolCallId, input, decided } = isRecord(value) ? value : {}
+  const id = asString(toolCallId) ?? ''
+  const isMeant = (call: CallDraft) =>
+    call.state === 'approval-responded' && call.approval?.approved === true && !call.ready
+  const call = findCall(state, id, isMeant, true)
+  if (!call) {
+    const latest = state.calls.get(id)
+    if (latest?.ready) return undefined
+    return latest ? 'illegal-step' : 'unknown-id'
+  }
+  call.ready = { input }
+  call.interrupted = false
+  if (decided)
+    call.metadata = setCountersignMetadata(call.metadata, {
+      ...getCountersignMetadata(call.metadata),
+      decided,
+    })
+  setApproval(state, call, { delivery: 'settled' })
+  state.unsent.delete(call)
+  return undefined
+}
+
+/** Gives a call that ended here the result that the server will be sent. */
+export function answerHere(state: ChatState, call: CallDraft, id: string, result: ToolOutput): void {
+  const { error } = 'error' in result ? result : {}
+  const part: ToolResultPart = {
+    type: 'tool-result',
+    id,
+    toolCallId: call.id,
+    content:
+      'error' in result
+        ? JSON.stringify({ type: 'execution-error', reason: result.error.message })
+        : toJson(result.output),
+    ...(error && {
+      error: error.message,
+      metadata: { countersign: omitUndefined({ outcome: 'error', code: error.code }) },
+    }),
+  }
+  call.outputSent = false
+  call.answered = true
+  state.unsent.add(call)
+  touch(state, call)
+  addDone(state, call.owner, part)
+}
+
+/** AG-UI results are text. What has no JSON form is said to have none, so that the model is not left without a result. */
+function toJson(output: unknown): string {
+  if (typeof output === 'string') return textContent(output)
+  try {
+    return JSON.stringify(output) ?? 'null'
+  } catch {
+    return JSON.stringify(isRecord(output) ? '[object without a JSON form]' : String(output))
+  }
+}

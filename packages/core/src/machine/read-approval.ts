@@ -1,0 +1,87 @@
+import type { Delivery, ToolCallApproval } from '../messages.js'
+import type { Interrupt } from '../protocol/events.js'
+import { asString, getCountersignMetadata, isRecord, omitUndefined, oneOf } from '../value.js'
+
+/** A request for approval as read from the wire: an event, an interrupt or a snapshot. */
+export interface AskedApproval {
+  readonly toolCallId: string
+  readonly toolName?: string | undefined
+  /** Present where the source carries the arguments. */
+  readonly input?: { readonly value: unknown } | undefined
+  readonly approval: ToolCallApproval
+}
+
+/** `CUSTOM approval-requested` (design: the server asks once its gate has decided, during the model's stream). */
+export function readApprovalEvent(value: unknown): AskedApproval | undefined {
+  const asked = isRecord(value) ? value : {}
+  return readAsked(asString(asked.toolCallId), asked, asked.approval)
+}
+
+/**
+ * An AG-UI interrupt that asks for a yes to a tool call. A server of another make tells less; the rest takes its defaults. One that wants
+ * something else of the person is none, whatever call it belongs to.
+ */
+export function readApprovalInterrupt(interrupt: Interrupt): AskedApproval | undefined {
+  if (!takesApproved(interrupt)) return undefined
+  const own = getCountersignMetadata(interrupt.metadata)
+  const more = isRecord(own.approval) ? own.approval : own
+  return readAsked(interrupt.toolCallId, own, {
+    id: interrupt.id,
+    options: more.options,
+    display: more.display,
+    message: interrupt.message ?? more.message,
+    expiresAt: interrupt.expiresAt ?? more.expiresAt,
+    allowEdits: more.allowEdits ?? offersEdits(interrupt.responseSchema),
+    token: own.token ?? more.token,
+  })
+}
+
+/** AG-UI: `input_required` asks for input; and a response schema with properties, none of them `approved`, takes no yes. */
+function takesApproved({ reason, responseSchema }: Interrupt): boolean {
+  const properties = responseSchema?.properties
+  return reason !== 'input_required' && (!isRecord(properties) || 'approved' in properties)
+}
+
+/** AG-UI: `editedArgs` in the response schema is how a server says that arguments may be edited. */
+function offersEdits(schema: unknown): true | undefined {
+  const properties = isRecord(schema) ? schema.properties : undefined
+  return isRecord(properties) && 'editedArgs' in properties ? true : undefined
+}
+
+function readAsked(
+  toolCallId: string | undefined,
+  asked: Record<string, unknown>,
+  question: unknown,
+): AskedApproval | undefined {
+  const approval = readApproval(question)
+  if (toolCallId === undefined || !approval) return undefined
+  const input = 'input' in asked ? { value: asked.input } : undefined
+  return { toolCallId, toolName: asString(asked.toolName), input, approval }
+}
+
+/** Reads the question's side of an approval; an answer in it is not taken over: no stream says yes for the person. */
+export function readApproval(value: unknown): ToolCallApproval | undefined {
+  if (!isRecord(value) || typeof value.id !== 'string') return undefined
+  const { id, options, allowEdits, message, expiresAt, display, token } = value
+  const offered = Array.isArray(options) ? options.filter(isOption) : []
+  return omitUndefined({
+    id,
+    needsApproval: true as const,
+    options: offered.length > 0 ? offered : (['deny', 'once'] as const),
+    allowEdits: Array.isArray(allowEdits)
+      ? allowEdits.filter((key) => typeof key === 'string')
+      : oneOf(allowEdits, true, false),
+    message: asString(message),
+    expiresAt: asString(expiresAt),
+    display,
+    token: asString(token),
+  })
+}
+
+function isOption(value: unknown): value is ToolCallApproval['options'][number] {
+  return value === 'deny' || value === 'once' || value === 'session'
+}
+
+export function readDelivery(value: unknown): Delivery | undefined {
+  return oneOf(value, 'waiting', 'sent', 'settled', 'unknown')
+}
