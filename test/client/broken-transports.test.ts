@@ -271,8 +271,8 @@ describe('an answer', () => {
 describe('a conversation in which the network breaks once, anywhere, and the person asks again', () => {
   /** Drives it to its end. Gives how many bytes passed on each connection. */
   async function play(name: Name, cut?: { line: number; way: Way; bytes: number }) {
-    const opened = await open(name)
-    const { chat, network, sent } = opened
+    // short: a run that nobody takes up again must leave room for the next
+    const { chat, network, sent } = await open(name, { goOnFor: 100 })
     if (cut) network.cutAfter(cut.line, cut.way, cut.bytes)
     const answered = new Set<string>()
     const act = () => {
