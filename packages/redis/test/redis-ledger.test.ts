@@ -31,7 +31,7 @@ describeLedger(
 test('without a clock of its own the ledger uses the clock of Redis', async () => {
   const ledger = redisLedger(await connect(), { prefix: newPrefix() })
   await ledger.issue(record('a'))
-  expect((await ledger.claim(record('a'), approve, 'h1', 20)).status).toBe('claimed')
+  expect((await ledger.claim(record('a'), approve, 'h1', 30_000)).status).toBe('claimed')
   const row = await ledger.lookup(record('a'))
   const until = row?.state.phase === 'claimed' ? row.state.leaseUntil : 0
   expect(Math.abs(until - Date.now()) < 60_000).toBe(true)
