@@ -1,5 +1,6 @@
 import {
   handleChat,
+  type Model,
   memoryAnswerChannel,
   memoryRunLog,
   type RunLog,
@@ -153,4 +154,60 @@ test('a rejoin is a GET', async () => {
     new Request('http://localhost/?threadId=t&runId=r', { method: 'POST' }),
   )
   expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET'])
+})
+
+/** A model that reads its deltas in pieces of 50, as one read of its connection gives them. */
+function inPieces(deltas: number): Model {
+  return {
+    id: 'in-pieces',
+    async *stream() {
+      for (let n = 0; n < deltas; n++) {
+        if (n % 50 === 0) await new Promise((resolve) => setTimeout(resolve))
+        yield { type: 'text-delta', delta: `${n} ` }
+      }
+      yield { type: 'finish', reason: 'stop' }
+    },
+  }
+}
+
+test('T25 a log elsewhere is written at most once for each read of the model, and before anything is sent', async () => {
+  const inner = memoryRunLog()
+  let writes = 0
+  const written: string[] = []
+  const log: RunLog = {
+    read: inner.read,
+    begin: async (key) => {
+      const writer = await inner.begin(key)
+      return {
+        append: async (events) => {
+          writes++
+          await new Promise((resolve) => setTimeout(resolve, writes % 3))
+          await writer.append(events)
+          written.push(...events)
+        },
+        end: writer.end,
+      }
+    },
+  }
+  const { agent } = testAgent([], { model: inPieces(2000), runLog: log })
+  const request = new Request('http://localhost/chat', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(input([user('go')])),
+  })
+  const response = await handleChat(agent, request, { context: { subject: 'ann' } })
+  const sent: string[] = []
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const bytes of response.body ?? []) {
+    rest += decoder.decode(bytes, { stream: true })
+    const frames = rest.split('\n\n')
+    rest = frames.pop() ?? ''
+    sent.push(...frames.flatMap((frame) => frame.match(/^data: (.*)$/m)?.slice(1) ?? []))
+    expect(written.length >= sent.length).toBe(true)
+  }
+  expect(sent).toEqual(written)
+  expect(sent.filter((text) => text.includes('TEXT_MESSAGE_CONTENT')).length).toBe(2000)
+  // and a few for what the run says of itself before and after
+  expect(writes).toBeLessThanOrEqual(40 + 5)
 })

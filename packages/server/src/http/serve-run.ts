@@ -1,9 +1,10 @@
-import type { RunAgentInput } from '@countersign/core'
+import type { AGUIEvent, RunAgentInput } from '@countersign/core'
 import { type AnswerQueue, answerQueue, putAll } from '../channel/answer-queue.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
 import type { RunContext } from '../scope/run-context.js'
+import { atOnce } from './at-once.js'
 import { type Holder, ownerOf, runKey } from './holder.js'
 import { type Held, takeEarlyAnswer } from './quota.js'
 import { runReaders } from './readers.js'
@@ -58,12 +59,14 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     const told = answers && close === undefined ? agent.run(input, known) : run
     const record = kept && key !== undefined ? await agent.runLog.begin(key) : undefined
     let n = 0
+    const tell = async (said: readonly AGUIEvent[]) => {
+      const texts = said.map((event) => JSON.stringify(event))
+      await record?.append(texts)
+      for (const data of texts) await emit({ n: ++n, data })
+    }
     try {
-      for await (const event of told) {
-        const data = JSON.stringify(event)
-        await record?.append([data])
-        await emit({ n: ++n, data })
-      }
+      if (record === undefined || agent.runLog.isLocal) for await (const event of told) await tell([event])
+      else for await (const said of atOnce(told)) await tell(said)
     } finally {
       readers?.end()
       await record?.end()

@@ -3,6 +3,7 @@ import type { RunLog, RunWriter } from './run-log.js'
 /** A log whose failures stop nothing: a run that cannot be recorded goes on, and can only not be taken up. */
 export function failSafeRunLog(log: RunLog, warn: (message: string, error: unknown) => void): RunLog {
   return {
+    isLocal: log.isLocal,
     async begin(runKey) {
       try {
         return carefulWriter(await log.begin(runKey), warn)

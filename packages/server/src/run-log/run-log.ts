@@ -9,6 +9,8 @@ export interface LoggedEvent {
  * else can form it.
  */
 export interface RunLog {
+  /** Whether appending is no round trip, so that events need not be gathered. Default false. */
+  readonly isLocal?: boolean | undefined
   /** Begins a run's record, in the place of an older one with the same key. Readers of the older one end. */
   begin(runKey: string): Promise<RunWriter>
   /**
