@@ -1,7 +1,9 @@
 import { type SqlAnswerChannelOptions, sqlAnswerChannel } from '@countersign/sql'
 import { describeAnswerChannel } from '@countersign/testing'
 import { expect, test } from 'vitest'
-import { databases, newTables, type TestDatabase } from './databases.js'
+import { type TestDatabase, useDatabases } from './databases.js'
+
+const { databases, newTables } = await useDatabases('the answer channel in PostgreSQL')
 
 async function channels(database: TestDatabase, options: SqlAnswerChannelOptions = {}) {
   const { one, other, prefix } = await newTables(database)

@@ -5,7 +5,9 @@ import { ensureSchema, fromPg, type SqlConnection, schemaStatements, sqlLedger }
 import { describeLedger } from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { findPostgres, startPostgres } from '../../../scripts/postgres.mjs'
-import { databases, newPool, newPrefix, newTables, type TestDatabase, url } from './databases.js'
+import { newPrefix, type TestDatabase, useDatabases } from './databases.js'
+
+const { databases, newPool, newTables, url } = await useDatabases('the ledger in PostgreSQL')
 
 const approve = { decision: 'approve', scope: 'once' } as const
 const HOUR = 60 * 60 * 1000
@@ -261,7 +263,7 @@ const END_OTHERS = `select pg_terminate_backend(pid) from pg_stat_activity
   where pid <> pg_backend_pid() and backend_type = 'client backend'`
 
 test('without its tables the ledger says how to make them', async () => {
-  const database = databases.find(({ name }) => name === 'PGlite') as TestDatabase
+  const database = databases.find(({ name }) => /PG|Postgre/.test(name)) as TestDatabase
   const [one] = await database.connect()
   await expect(sqlLedger(one, { prefix: newPrefix() }).issue(record('a'))).rejects.toThrow(/ensureSchema/)
 })

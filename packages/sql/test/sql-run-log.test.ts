@@ -1,7 +1,9 @@
 import { type SqlConnection, type SqlRunLogOptions, sqlRunLog } from '@countersign/sql'
 import { describeRunLog } from '@countersign/testing'
 import { expect, test } from 'vitest'
-import { databases, newTables, type TestDatabase } from './databases.js'
+import { type TestDatabase, useDatabases } from './databases.js'
+
+const { databases, newTables } = await useDatabases('the run log in PostgreSQL')
 
 async function logs(database: TestDatabase, options: SqlRunLogOptions = {}) {
   const { one, other, prefix } = await newTables(database)
@@ -82,7 +84,7 @@ for (const database of databases) {
 }
 
 test('a run whose server says nothing any more is dropped when its lease is over, and its readers end', async () => {
-  const database = databases.find(({ name }) => name === 'SQLite') as TestDatabase
+  const database = databases.find(({ name }) => name === "D1's interface") as TestDatabase
   const { log, another, one, prefix } = await logs(database, { lease: 60_000 })
   await (await log.begin('run')).append(['a'])
   const reading = await another.read('run', 0, never)
