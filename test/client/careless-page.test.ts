@@ -21,7 +21,7 @@ import {
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { memoryPersistence } from './fake-browser.js'
-import { callOf, failOnUnhandledRejections, parts } from './open-chat.js'
+import { callOf, failOnUnhandledRejections, parts, stateOf } from './open-chat.js'
 
 failOnUnhandledRejections()
 
@@ -499,6 +499,82 @@ describe('a reload in the middle of an answer', () => {
     expect(connection.requests[0]?.messages.map(({ role }) => role)).toEqual(['user'])
     expect(client.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
     expect(parts(client).at(-1)).toMatchObject({ text: 'Once upon a time.' })
+  })
+
+  /** The page as it is after a reload at the moment when the first one shows what `isThere` says. */
+  async function leftWhen(
+    runs: readonly RunScript[],
+    act: ((client: ChatClient) => void) | undefined,
+    isThere: (client: ChatClient) => boolean,
+    more: readonly RunScript[] = [],
+  ) {
+    const stored = memoryPersistence()
+    const first = open(runs, { persistence: persistent(stored, { saveEvery: 0 }), threadId: 't' })
+    void first.client.sendMessage('tell me')
+    await until(first.client, ({ pendingApprovals }) => act === undefined || pendingApprovals.length > 0)
+    act?.(first.client)
+    await until(first.client, () => isThere(first.client))
+    const stands = () => JSON.parse(stored.texts.get('t') ?? '{}').messages
+    await vi.waitFor(() =>
+      expect(stands()).toEqual(JSON.parse(JSON.stringify(first.client.getSnapshot().messages))),
+    )
+    await passMacrotasks(8)
+    const copy = memoryPersistence()
+    copy.texts.set('t', stored.texts.get('t') ?? '')
+    const second = open(more, { persistence: copy, threadId: 't' })
+    await second.client.restore()
+    return second
+  }
+
+  test.each<[string, RunScript, number, string]>([
+    ['before its first word', [hold()], 1, 'user'],
+    ['after a text that has ended', [text('One moment.'), hold()], 2, 'user'],
+    ['after a call of the server', [call('c1', 'search', {}), result('c1', 'x'), hold()], 2, 'tool'],
+  ])('is told of %s', async (_, run, shown, asked) => {
+    const { client, connection } = await leftWhen([run], undefined, (first) => parts(first).length >= shown, [
+      [text('Once upon a time.')],
+    ])
+    expect(client.getSnapshot()).toMatchObject({ status: 'error', error: { code: 'truncated-stream' } })
+    await client.retry()
+    expect(connection.requests[0]?.messages.at(-1)?.role).toBe(asked)
+    expect(client.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
+    expect(parts(client).at(-1)).toMatchObject({ text: 'Once upon a time.' })
+  })
+
+  test('is told of after an approved call has run, and retry() goes on from its result', async () => {
+    const { client, connection } = await leftWhen(
+      [gated(1), [resolve(), hold()]],
+      (first) => void first.addToolApprovalResponse(approve('a1')),
+      (first) => stateOf(first, 'c1') === 'complete',
+      [[text('It is done.')]],
+    )
+    expect(client.getSnapshot()).toMatchObject({ status: 'error', error: { code: 'truncated-stream' } })
+    await client.retry()
+    expect(connection.requests.map(({ messages, resume }) => [messages.at(-1)?.role, resume])).toEqual([
+      ['tool', undefined],
+    ])
+    expect(callOf(client, 'c1').state).toBe('complete')
+    expect(parts(client).at(-1)).toMatchObject({ text: 'It is done.' })
+  })
+
+  test('is no error where the person is asked, or an answer goes out again: either goes on', async () => {
+    const asked = await leftWhen(
+      [[call('c1', 'send', {}), ask('a1', 'c1'), hold()]],
+      undefined,
+      ({ getSnapshot }) => getSnapshot().pendingApprovals.length > 0,
+    )
+    expect(asked.client.getSnapshot()).toMatchObject({ status: 'awaiting-approval', error: undefined })
+    const answered = await leftWhen(
+      [gated(1), [hold()]],
+      (first) => void first.addToolApprovalResponse(approve('a1')),
+      (first) => callOf(first, 'c1').approval?.delivery === 'sent',
+      [[resolve()]],
+    )
+    expect(answered.client.getSnapshot().error).toBeUndefined()
+    await answered.client.resume()
+    expect(answered.connection.requests[0]?.resume).toMatchObject([
+      { interruptId: 'a1', payload: { approved: true } },
+    ])
   })
 
   test('is told of too where nothing of the answer had come', async () => {

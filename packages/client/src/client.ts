@@ -246,7 +246,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
       })
   }
 
-  /** Ends everything for good. */
+  /** Ends everything for good. A run that is open is stopped as by {@link stop}, so `retry()` of a later client does not ask for its answer. */
   dispose = (): void => {
     this.#runner.dispose()
     this.#perform('stop', undefined)

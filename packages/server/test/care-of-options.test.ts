@@ -412,3 +412,11 @@ test.each(Object.entries(untouchable))(
     })
   },
 )
+
+test.each([undefined, null, {}, { id: 'a' }, { stream: () => [] }, { id: 1, stream: () => [] }])(
+  'a model without an id or a stream method is refused where the agent is made (%j)',
+  (model) => {
+    // @ts-expect-error it is no model
+    expect(() => createAgent({ model, warn: () => {} })).toThrow(/an `id` \(text\) and a stream\(\) method/)
+  },
+)

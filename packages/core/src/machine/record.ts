@@ -30,10 +30,22 @@ export function readRecord(state: ChatState): ThreadRecord {
   }
 }
 
-/** Whether a reload now would cut off an answer without any other sign of it. A request that carries answers shows in their delivery. */
-function isUnanswered({ run, order }: ChatState): boolean {
+/**
+ * Whether a reload now would cut off an answer without any other sign of it. What the person is asked shows, and so does what goes out again:
+ * answers, and outputs of client tools.
+ */
+function isUnanswered(state: ChatState): boolean {
+  const { run, order, asked, unsent, executing, interrupts, turn } = state
+  if (run.phase === 'idle') return false
   if (run.phase === 'submitted') return run.carried.length === 0
-  return run.phase === 'streaming' && order.at(-1)?.streaming === true
+  if (order.at(-1)?.streaming === true) return true
+  const isAsked = interrupts.size > 0 || asked.some(({ owner }) => owner.turn === turn)
+  return !isAsked && unsent.size === 0 && executing.size === 0 && !run.carried.some(goesAgain)
+}
+
+/** Whether what a run took along is offered again where the run broke. */
+function goesAgain(item: CallDraft | InterruptDraft): boolean {
+  return item.kind === 'interrupt' || item.outputSent !== undefined || !isTerminal(item.state)
 }
 
 /** Whether a stored value has the form of a record. What a message holds is as trustworthy as where it was stored. */

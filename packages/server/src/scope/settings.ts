@@ -134,14 +134,10 @@ const DAY_IN_SECONDS = 24 * 60 * 60
 
 /** @throws CountersignError `invalid-option` or `invalid-tool`, naming what is wrong. */
 export function readSettings(options: AgentOptions): AgentSettings {
-  if (typeof options.model?.stream !== 'function') {
-    throw new CountersignError(
-      'invalid-option',
-      'createAgent needs `model`: an object with a stream() method.',
-      {
-        option: 'model',
-      },
-    )
+  const { model } = options
+  if (typeof model?.stream !== 'function' || typeof model.id !== 'string') {
+    const message = 'createAgent needs `model`: an object with an `id` (text) and a stream() method.'
+    throw new CountersignError('invalid-option', message, { option: 'model' })
   }
   const warn = carefully(options.warn ?? warnOnConsole)
   const now = options.now ?? Date.now
