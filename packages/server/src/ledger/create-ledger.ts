@@ -286,8 +286,15 @@ function claimedRow(
   }
 }
 
-function entryOf({ record, state, words }: StoredRow): LedgerEntry {
-  return { record: JSON.parse(record), state: joinState(state, words) }
+/** What was read of rows that are still in memory: a run reads all open ones of its thread. */
+const entries = new WeakMap<StoredRow, LedgerEntry>()
+
+function entryOf(row: StoredRow): LedgerEntry {
+  const known = entries.get(row)
+  if (known !== undefined) return known
+  const entry = { record: JSON.parse(row.record), state: joinState(row.state, row.words) }
+  entries.set(row, entry)
+  return entry
 }
 
 function entryAt({ record, state }: LedgerEntry, now: number): LedgerEntry {

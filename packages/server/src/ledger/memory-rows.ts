@@ -119,7 +119,8 @@ export class MemoryRows implements RowStore {
 
   #withoutWords(name: string): StoredRow[] {
     const row = this.#rows.get(name)
-    return row === undefined ? [] : [{ ...row, words: undefined }]
+    if (row === undefined) return []
+    return row.words === undefined ? [row] : [{ ...row, words: undefined }]
   }
 
   /** Whether there was room for it. */
