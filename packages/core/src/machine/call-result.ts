@@ -1,4 +1,4 @@
-import { isTerminal, type ToolCallPart } from '../messages.js'
+import { isTerminal, type ToolCallApproval, type ToolCallPart } from '../messages.js'
 import type { EventOf } from '../protocol/events.js'
 import { asString, getCountersignMetadata, isRecord, omitUndefined, oneOf, parseJson } from '../value.js'
 import { clearDoubt } from './approval-request.js'
@@ -18,7 +18,7 @@ export function takeResult(state: ChatState, event: EventOf<'TOOL_CALL_RESULT'>)
     const code = state.calls.has(toolCallId) ? 'illegal-step' : 'unknown-id'
     return [...effectsOf(event, code), { type: 'unhandled', event }]
   }
-  if (!settle(state, call, readResult(call, content, metadata), wasApproved(metadata))) return 'illegal-step'
+  if (!settle(state, call, readResult(call, content, metadata), decisionOf(metadata))) return 'illegal-step'
   call.answered = true
   addDone(
     state,
@@ -48,17 +48,25 @@ export function readResult(
   )
   const { approved, problem } = call.approval ?? {}
   // A no that the server did not take was not what decided.
-  if (!flag) return approved === false && !problem ? { state: 'denied' } : { state: 'complete', output }
+  const isDenied = approved === false && !problem && decisionOf(metadata) !== 'approve'
+  if (!flag) return isDenied ? { state: 'denied' } : { state: 'complete', output }
   const reason = (isRecord(output) && asString(output.reason)) || failure
   const message = reason ?? (flag === 'error' ? 'The tool failed.' : undefined)
   const error = message === undefined ? undefined : omitUndefined({ message, code: asString(own.code) })
   return omitUndefined({ state: flag, error })
 }
 
-/** Whether a result came of a yes, as the server says beside it. */
-export function wasApproved(metadata: unknown): boolean {
+/** What a result came of, as the server says beside it. */
+export function decisionOf(metadata: unknown): string | undefined {
   const { decided } = getCountersignMetadata(metadata)
-  return isRecord(decided) && decided.decision === 'approve'
+  return isRecord(decided) ? asString(decided.decision) : undefined
+}
+
+/** Why an answer of this page was not the one that counted, where nothing has said so yet. */
+function problemOf({ approved, problem }: Partial<ToolCallApproval>, decision: string | undefined) {
+  if (approved === undefined || problem) return {}
+  if (decision === 'expire') return { problem: 'approval-expired' as const }
+  return decision === (approved ? 'deny' : 'approve') ? { problem: 'approval-conflict' as const } : {}
 }
 
 /**
@@ -69,8 +77,9 @@ export function settle(
   state: ChatState,
   call: CallDraft,
   { state: to, output, error }: Result,
-  isApproved: boolean,
+  decision: string | undefined,
 ): boolean {
+  const isApproved = decision === 'approve'
   const wasFirst = isApproved && call.state === 'cancelled'
   if (wasFirst) call.state = to
   if (wasFirst || moveCall(state, call, to)) {
@@ -82,8 +91,10 @@ export function settle(
   } else if (!isTerminal(call.state)) return false
   call.reader = undefined
   call.replay = undefined
-  const { approved, delivery } = call.approval ?? {}
-  if (approved !== undefined || delivery !== undefined) setApproval(state, call, { delivery: 'settled' })
+  const approval: Partial<ToolCallApproval> = call.approval ?? {}
+  if (approval.approved !== undefined || approval.delivery !== undefined) {
+    setApproval(state, call, { delivery: 'settled', ...problemOf(approval, decision) })
+  }
   state.unsent.delete(call)
   clearDoubt(state, call)
   return true

@@ -20,7 +20,7 @@ import {
   setCountersignMetadata,
 } from '../value.js'
 import { readRefusal } from './approval-refusal.js'
-import { readResult, wasApproved } from './call-result.js'
+import { decisionOf, readResult } from './call-result.js'
 import { keepPreservedType, type PreservedFields, preservedOf, withPreserved } from './preserved.js'
 import { readApproval, readDelivery } from './read-approval.js'
 import { withSubagent } from './subagents.js'
@@ -243,7 +243,7 @@ function foldResult(message: ToolMessage, open: OpenCalls): void {
   if (!target || !part) return
   const { c, o } = target.draft.parts
   // What was cancelled here stays so, unless the server says that a yes was first.
-  if (part.state !== 'cancelled' || wasApproved(metadata))
+  if (part.state !== 'cancelled' || decisionOf(metadata) === 'approve')
     c[target.index] = { ...part, ...readResult(part, content, metadata, error) }
   o.push(
     omitUndefined({

@@ -9,7 +9,7 @@ import {
 import type { MessagesSnapshotEvent } from '../protocol/events.js'
 import { changed, sameJson } from '../value.js'
 import { askApproval } from './approval-request.js'
-import { settle, wasApproved } from './call-result.js'
+import { decisionOf, settle } from './call-result.js'
 import { markStale, touchMessage } from './changes.js'
 import type { CallDraft, MessageDraft, PartDraft } from './data.js'
 import { addDone, addMessage, dropPart, endOf, keepParts, renameMessage, retainMessages } from './drafts.js'
@@ -196,7 +196,7 @@ function mergeCall(
   result: ToolResultPart | undefined,
 ): Outcome {
   keepCall(owner, call)
-  if (result && !call.answered) settle(state, call, part, wasApproved(result.metadata))
+  if (result && !call.answered) settle(state, call, part, decisionOf(result.metadata))
   const approval = readApproval(part.approval) ?? call.approval
   if (result || !approval || isTerminal(call.state)) return undefined
   const asked = { toolCallId: part.id, toolName: part.name, input: { value: part.input }, approval }
