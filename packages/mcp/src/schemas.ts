@@ -79,12 +79,11 @@ function checkedBy<T>(check: Check, part: (value: unknown) => unknown): Checking
 /** Says what is wrong with a value. */
 type Check = (value: unknown) => string | undefined
 
-function checker(
-  schema: object,
-  // one for each schema: a validator keeps schemas by `$id`, and one tool must not be checked by the schema of another
-  { validator = new AjvJsonSchemaValidator(), bounded }: SchemaOptions,
-): Check {
-  const check = bounded(() => validator.getValidator(schema as JsonSchemaType))
+function checker(schema: object, { validator, bounded }: SchemaOptions): Check {
+  // A new one for each schema, because a validator keeps schemas by `$id`; and for each attempt, because one that was stopped half-way keeps the half.
+  const check = bounded(() =>
+    (validator ?? new AjvJsonSchemaValidator()).getValidator(schema as JsonSchemaType),
+  )
   return (value) => bounded(() => check(value).errorMessage)
 }
 
