@@ -32,13 +32,14 @@ function wanted() {
   return hash.digest('hex')
 }
 
-/** What was installed last: the digest, and the names of the parts of the workspace, or `all`. */
-function installed() {
-  try {
-    return JSON.parse(readFileSync(stamp, 'utf8'))
-  } catch {
-    return { digest: '', parts: [] }
-  }
+/** The parts of the workspace that are installed as the files of this digest say; `all` where everything is. */
+function installed(digest) {
+  const read = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')
+  const { digest: last, parts } = JSON.parse(read(stamp) || '{}')
+  if (last === digest) return parts
+  // Somebody ran pnpm by hand. Installing only some parts would now remove the rest.
+  const same = read(join(root, 'node_modules/.pnpm/lock.yaml')) === read(join(root, 'pnpm-lock.yaml'))
+  return same ? ['all'] : []
 }
 
 /**
@@ -47,8 +48,7 @@ function installed() {
  */
 export async function install(parts = ['all']) {
   const digest = wanted()
-  const before = installed()
-  const known = before.digest === digest ? before.parts : []
+  const known = installed(digest)
   if (known.includes('all') || parts.every((part) => known.includes(part))) return { done: false, output: '' }
   // a part comes without what its development needs, and so do the parts that it stands on
   const filters = parts.includes('all')
