@@ -18,7 +18,7 @@ const sections = [
       { text: 'Approvals', link: '/approvals' },
       { text: 'Chained approvals', link: '/chained-approvals' },
       { text: 'Testing', link: '/testing' },
-      { text: 'Questions', link: '/faq' },
+      { text: 'FAQ', link: '/faq' },
     ],
   },
   {
@@ -57,7 +57,7 @@ const sections = [
 
 export default defineConfig({
   title: 'Countersign',
-  description: "Chat state for tools that need a person's yes",
+  description: "Human approval for AI tool calls that can't be lost, forged, or run twice.",
   cleanUrls: true,
   lastUpdated: false,
   // links to generated pages are checked by the tests, which know which command writes them

@@ -20,7 +20,7 @@ function namesOf(index: string): string {
 test('U.17 the glossary maps the terms of other systems to ours, and names only what there is', () => {
   const page = 'docs/glossary.md'
   expect(cell(page, 'denied')).toMatch(/Cancel.*cancelled/)
-  expect(cell(page, 'cancelled')).toContain('nobody said yes or no')
+  expect(cell(page, 'cancelled')).toContain('nobody approved or denied')
   expect(cell(page, 'approval id')).toContain('never derived from the call')
   expect(cell(page, 'call id')).toContain('toolCallId')
   expect(cell(page, 'session')).toMatch(/Always.*cached/)
