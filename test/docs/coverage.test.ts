@@ -65,15 +65,15 @@ test('S2.67 the recipes page says when to choose a map and when a channel, what 
   for (const [, file = ''] of prose.matchAll(/`([\w-]+\.ts)`/g)) expect(recipes).toContain(file)
 })
 
-test('S3.120 the guide tells the person how it works, what is asked, the three choices, and where arguments go', () => {
-  const [, forPerson = ''] = proseOf('docs/approvals.md').split('## How it works, for the person')
+test('S3.120 the guide tells the user how it works, what is asked, the three choices, and where arguments go', () => {
+  const [, forPerson = ''] = proseOf('docs/approvals.md').split('## How it works, for the user')
   for (const word of ['deny', 'once', 'session', 'masked', 'audit trail', 'log'])
     expect(forPerson, word).toContain(word)
 })
 
 test('S3.121 the guide tells developers how to add an approval, of policies and heuristics, and what to do in trouble', () => {
   const prose = proseOf('docs/approvals.md')
-  for (const word of ['needsApproval', 'policy', 'heuristicApproval', 'When something is not as expected'])
+  for (const word of ['needsApproval', 'policy', 'heuristicApproval', '## Troubleshooting'])
     expect(prose, word).toContain(word)
 })
 
