@@ -78,7 +78,7 @@ test('S3.121 the guide tells developers how to add an approval, of policies and 
 })
 
 test('S3.122 the MCP page and the reference tell of approvals', () => {
-  expect(readPage('packages/mcp/README.md')).toContain('is asked about')
+  expect(readPage('packages/mcp/README.md')).toContain('needs approval')
   expect(proseOf('docs/approvals.md')).toContain('mcpTools')
   expect(readFileSync(join(root, 'packages/mcp/src/mcp-tools.ts'), 'utf8')).toMatch(/needsApproval|approval/)
 })
