@@ -8,7 +8,7 @@ const KiB = 1024
 
 /**
  * What the numbers have to show, and whether they do: `{ workload, claim, text, value, bound, ok }`, for the workloads that were run.
- * Countersign is judged where it publishes every delta on its own, as the floor and the peers do; of a first conversation also as it comes.
+ * Countersign is judged where it publishes every delta on its own, as the floor and the peers do; of a first conversation also by default.
  */
 export function judge(tables) {
   const by = new Map(tables.map((table) => [table.id, table]))
@@ -33,14 +33,14 @@ function cold(table) {
   return [
     atMost(
       '8',
-      'import of the client as a page bundles it, against TanStack AI',
+      'import of the client, bundled for a page, relative to TanStack AI',
       own.bundled / tanstack.bundled,
       0.2,
       'x',
     ),
-    atMost('8', 'the same as Node loads the packages', own.published / tanstack.published, 0.2, 'x'),
-    atMost('8', `${many}, against the immutable floor`, own.many / floor.many, 2.5, 'x'),
-    atMost('8', `${many}, as it comes`, shipped.many / floor.many, 2.5, 'x'),
+    atMost('8', 'the same, loaded by Node from the packages', own.published / tanstack.published, 0.2, 'x'),
+    atMost('8', `${many}, relative to the immutable floor`, own.many / floor.many, 2.5, 'x'),
+    atMost('8', `${many}, by default`, shipped.many / floor.many, 2.5, 'x'),
     atMost('8', `allocated per delta, ${many}`, own.bytes / 1000, 1, ' KB'),
   ]
 }
@@ -48,13 +48,13 @@ function cold(table) {
 function collected(table, what) {
   if (!table) return []
   const ratio = costOf(table.points, strict).ratio
-  return [atMost('9', `${what} after a collection, against the immutable floor`, ratio, 3, 'x')]
+  return [atMost('9', `${what} after a collection, relative to the immutable floor`, ratio, 3, 'x')]
 }
 
 const timedBounds = [
   { id: 'w1', what: '32,000 text deltas', ratio: 2, growth: 1.1 },
   { id: 'w3', what: '1,000 deltas on 5,000 messages', ratio: 2, growth: 1.1 },
-  { id: 'w4', what: '1,000 calls asked and answered', ratio: 2, growth: 1.3 },
+  { id: 'w4', what: '1,000 approval requests sent and answered', ratio: 2, growth: 1.3 },
   { id: 'w5', what: '32,000 SSE events', ratio: 2, growth: 1.1 },
   { id: 'w2', what: '400 KB of arguments', ratio: 3, growth: 1.1 },
 ]
@@ -69,7 +69,7 @@ function timedClaims(table, { id, what, ratio, growth }) {
     faster(id, what, points),
     atMost(
       id === 'w2' ? '2' : '1',
-      `${what}, against the immutable floor (as it comes ${number(asItComes.ratio)})`,
+      `${what}, relative to the immutable floor (by default ${number(asItComes.ratio)})`,
       cost.ratio,
       ratio,
       'x',
@@ -106,7 +106,7 @@ function flat(table) {
   return [
     atMost(
       '3',
-      'cost per delta of the longest message, against the shortest',
+      'cost per delta of the longest message, relative to the shortest',
       costs.at(-1).us / costs[0].us,
       1.5,
       'x',
@@ -140,7 +140,13 @@ function sizes(table) {
         ? atMost('5', 'ChatClient and fetchServerSentEvents, min + gzip', gzip / KiB, aims.first, ' KiB')
         : atMost('5', `the same with useChat of ${kind}`, gzip / KiB, aims.withBinding, ' KiB'),
     ),
-    atMost('5', 'what the client loads later, when it needs it', own[0].later / KiB, aims.later, ' KiB'),
+    atMost(
+      '5',
+      'the part of the client that loads later, when needed',
+      own[0].later / KiB,
+      aims.later,
+      ' KiB',
+    ),
   ]
 }
 
@@ -167,11 +173,11 @@ function drawing(table) {
               },
             ]
           : []),
-        atMost('6', `${framework}: settled rows drawn`, settled + asDefault.settled, 0, ''),
-        atMost('6', `${framework}: CPU against the floor by hand`, us / floor.us, 1.1, 'x'),
+        atMost('6', `${framework}: settled rows rendered`, settled + asDefault.settled, 0, ''),
+        atMost('6', `${framework}: CPU relative to the hand-written floor`, us / floor.us, 1.1, 'x'),
         {
           claim: '6',
-          text: `${framework}: draws of the streaming row, by default`,
+          text: `${framework}: renders of the streaming row, by default`,
           value: `${asDefault.streaming} in ${asDefault.frames} frames`,
           bound: 'one a frame',
           ok: perFrame,

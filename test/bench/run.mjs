@@ -130,26 +130,28 @@ ${shown.map(markdown).join('\n')}`
 Written by \`npm run bench\`, ${cpus().length} cores (${cpus()[0]?.model.trim()}), production mode, measured on ${dates.join(' and ')}.
 ${versions.join(', ')}.
 
-Two floors are written by hand for exactly the work at hand. The *mutable floor* changes an object and tells its listeners. The *immutable
-floor* makes a new part, parts array, message and messages array for each delta, which is the least that a store with immutable snapshots
-does when it publishes every delta. \`x floor\` is the ratio to it. Countersign stands in the tables twice: publishing every delta
-(\`notify: 'sync'\`), as the others do and as it is judged, and as it comes, when deltas that arrive together are published together.
-Every result is checked.
+The tables compare each library with two hand-written baselines that do only the measured work. The *mutable floor* changes an object and
+notifies its listeners. The *immutable floor* creates a new part, parts array, message and messages array for each delta. That is the least a
+store with immutable snapshots can do if it publishes every delta. \`x floor\` is the ratio to the immutable floor.
+
+Countersign appears twice. The row "every delta published" (\`notify: 'sync'\`) notifies for every delta, like the other libraries; bounds on
+time and memory apply to it unless they say "by default". The row "Countersign" is the default: deltas that arrive together are published
+together. Every result is checked for correctness.
 
 ## What a first conversation costs
 
-A page loads its library once and then has one conversation: most of its code runs for the first time. These numbers are from fresh
-processes, and from conversations that begin after a forced collection, at which V8 forgets what it compiled for objects that are gone.
-A chat that has long been open is further below.
+A page loads its library once and then has one conversation, so most of its code runs for the first time. These numbers come from fresh
+processes, and from conversations that start after a forced garbage collection, which discards the code that V8 compiled for objects that no
+longer exist. Numbers for a chat that has been open for a while are further below.
 
 ${section(true)}
 ## What a warm page costs
 
-The same work in the same run for everybody, taking turns; the median of at least five runs after a warm-up. Each has a process of its own,
-as a page has one library, and nothing is collected by force between two runs. What takes less than a second is done in three processes one
-after the other (pages in five), and their median counts: the same code is not as fast in one process as in the next. The exponent of
-growth is fitted over the four largest sizes: 1 is linear. What takes a contender many seconds is run once (\`1 run\`), what would take it
-minutes not at all (\`too slow\`).
+All libraries do the same work in the same run, in turn. Each number is the median of at least five runs after a warm-up. Each library has its
+own process, as a page has one library, and no garbage collection is forced between two runs. Work of less than a second is repeated in three
+processes, one after the other (pages in five), and the median counts, because speed varies between processes. The growth exponent is fitted
+over the four largest sizes: 1 is linear. Work that takes a library many seconds is run once (\`1 run\`); work that would take it minutes is
+skipped (\`too slow\`).
 
 ${section(false)}`
 }

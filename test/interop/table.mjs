@@ -110,7 +110,7 @@ export function writeMatrix(matrix) {
 const preface = [
   '# Interop matrix',
   '',
-  'Every cell is a test over HTTP with the published package of that peer (`test/interop`). `npm run interop` runs them and writes this page.',
+  'Each cell is an HTTP test (`test/interop`) with the published package of that project. `npm run interop` runs the tests and writes this page.',
   '',
 ]
 

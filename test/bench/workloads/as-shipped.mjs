@@ -18,5 +18,5 @@ export async function asShipped(count) {
   await client.sendMessage('go')
   const perSecond = Math.round((count * 1000) / (performance.now() - start))
   client.dispose?.()
-  return `TanStack AI as shipped waits for a timer after each chunk and takes ${perSecond} deltas a second here; the table shows it without.`
+  return `TanStack AI as shipped waits for a timer after each chunk and takes ${perSecond} deltas per second here; the table shows it without the timer.`
 }

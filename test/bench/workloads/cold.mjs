@@ -154,7 +154,7 @@ function table(measured, { few, many, processes }) {
     ]),
     facts: { measured },
     notes: [
-      `Each number is the median of ${processes} processes. Every contender is bundled and minified as for a page, and imported once more as Node loads its package. "Made and sent": the client is created and its request is on its way. Memory is counted over one message of ${many.toLocaleString('en')} deltas and includes what the engine keeps of the code that it compiles.`,
+      `Each number is the median of ${processes} processes. Every library is bundled and minified as for a page, and also imported by Node from its package. "Made and sent": the client is created and its request is sent. Memory is measured over one message of ${many.toLocaleString('en')} deltas and includes what the engine keeps of the code that it compiles.`,
     ],
   }
 }

@@ -7,7 +7,7 @@ import { tables as streams } from './w5-sse.mjs'
 const works = [
   { work: texts[0], size: 32_000, what: '32,000 text deltas' },
   { work: histories[0], size: 5000, what: '1,000 deltas on 5,000 messages' },
-  { work: calls[0], size: 1000, what: '1,000 calls asked and answered' },
+  { work: calls[0], size: 1000, what: '1,000 approval requests sent and answered' },
   { work: streams[0], size: 32_000, what: '32,000 SSE events' },
 ]
 

@@ -121,14 +121,14 @@ export async function run({ scale = 'full' } = {}) {
     },
     { name: '20,000 messages: prepared', value: long.median, unit: 'ms' },
     {
-      name: 'twice the messages, times as long (the fastest rounds of both)',
+      name: 'time for twice the messages, as a ratio (fastest rounds of both)',
       value: long.least / short.least,
       unit: 'x',
       bound: 2.5,
       acceptance: ['S3.115'],
     },
     {
-      name: '10,000 messages: a whole run of the engine, with a model that says nothing',
+      name: '10,000 messages: a complete run of the engine, with a model that returns nothing',
       value: whole.median,
       unit: 'ms',
     },

@@ -118,26 +118,26 @@ export async function run({ scale = 'full' } = {}) {
   const { free, passes, asks } = await gate(scale === 'tiny' ? 1 : 3 * count)
   const lookup = await cache(scale === 'quick' ? 20_000 : 200_000)
   return [
-    { name: 'three safe tools of 100 ms in one turn', value: safe.alone, unit: 'ms', bound: 150 },
-    { name: 'the same beside a call that waits for a person', value: safe.beside, unit: 'ms', bound: 150 },
+    { name: 'three tools of 100 ms without approval in one turn', value: safe.alone, unit: 'ms', bound: 150 },
+    { name: 'the same, alongside a call that waits for a user', value: safe.beside, unit: 'ms', bound: 150 },
     { name: 'a call without a gate, from the model to its result (fastest round)', value: free, unit: 'ms' },
     {
       // the gate alone is less than two such rounds differ by: what bounds the whole call bounds the gate
-      name: 'the same call with a gate that lets it pass, the gate included',
+      name: 'the same call with a gate that allows it, including the gate',
       value: passes,
       unit: 'ms',
       bound: 5,
       acceptance: ['S3.114'],
     },
     {
-      name: 'a call that is asked about: signed, kept in the ledger, told',
+      name: 'a call that needs approval: signed, stored in the ledger, sent',
       value: asks,
       unit: 'ms',
       bound: 5,
       acceptance: ['S3.114'],
     },
     {
-      name: 'a look-up among 100,000 session approvals',
+      name: 'a lookup among 100,000 session approvals',
       value: lookup * 1000,
       unit: 'us',
       bound: 1000,

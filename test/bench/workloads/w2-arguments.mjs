@@ -18,7 +18,7 @@ export const tables = [
     count,
     least: (size) => count(size) - 5,
     notes: [
-      'The partial value is read at every notification. TanStack AI shows none: it parses, and keeps the result to itself. What the AG-UI client shows is one delta behind.',
+      'The partial value is read at every notification. TanStack AI parses it but does not expose it. The AG-UI client shows it one delta late.',
     ],
   },
 ]

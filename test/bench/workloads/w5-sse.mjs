@@ -5,7 +5,7 @@ import { runTimed } from './timed.mjs'
 export const tables = [
   {
     id: 'w5',
-    title: 'W5 A body of server-sent events, cut anywhere',
+    title: 'W5 A body of server-sent events, split at arbitrary positions',
     unit: 'events',
     kind: 'sse',
     sizes: {
@@ -18,7 +18,7 @@ export const tables = [
     count: (n) => n,
     least: (n) => n,
     notes: [
-      'Reads of 1 byte to 4 KiB. The AI SDK reads its own wire format, the others AG-UI; the floor decodes, splits at blank lines and parses.',
+      'Reads of 1 byte to 4 KiB. The AI SDK reads its own wire format, the others AG-UI; the floors decode, split at blank lines and parse.',
     ],
   },
 ]

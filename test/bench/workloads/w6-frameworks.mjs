@@ -25,7 +25,7 @@ const scales = {
   tiny: { rows: 6, deltas: 5, runs: 1, warmup: 0, processes: 1 },
 }
 const names = {
-  floor: 'by hand, memoised rows',
+  floor: 'hand-written, memoized rows',
   countersign: 'Countersign',
   'countersign-by-message': 'Countersign, useMessage in each row',
   'ai-sdk': 'AI SDK, useChat',
@@ -57,20 +57,20 @@ export async function run({ scale, log, only = Object.keys(frameworks) }) {
   return [
     {
       id: 'w6',
-      title: `W6 ${shown - 2} memoised rows and ${deltas.toLocaleString('en')} deltas, each drawn on its own`,
+      title: `W6 ${shown - 2} memoized rows and ${deltas.toLocaleString('en')} deltas, each rendered separately`,
       columns: [
         '',
         'CPU us per delta',
         'x floor',
-        'settled rows drawn',
-        'streaming row drawn',
+        'settled rows rendered',
+        'streaming row rendered',
         'by default',
         'CPU us',
       ],
       rows,
       facts: { measured },
       notes: [
-        'In jsdom, production builds. By default deltas are drawn with the next frame (the last two columns); the other columns are with `notify: "sync"`, as the peers are. TanStack AI and the AG-UI client stand behind a hook by hand; the peers have React only, in the packages that are measured. Before the deltas come, two minor collections move what mounting has made out of the young generation. Who takes more than twice as long as the floor is measured in one process.',
+        'In jsdom, production builds. By default, deltas are rendered with the next frame (the last two columns); the other columns use `notify: "sync"`, like the other libraries. TanStack AI and the AG-UI client use a hand-written hook; the measured packages of the other libraries support only React. Before the deltas arrive, two minor garbage collections move the objects created by mounting out of the young generation. A library that takes more than twice as long as the floor is measured in one process only.',
       ],
     },
   ]

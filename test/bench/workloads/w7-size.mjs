@@ -44,8 +44,8 @@ export async function run() {
       rows: sizes.map(({ name, min, gzip, later }) => [name, kib(min), kib(gzip), kib(later)]),
       facts: { sizes },
       notes: [
-        `The build fails if the client is larger than ${client.first} KiB, or what it loads later than ${client.later} KiB (\`npm run size\`). The aims are ${aims.first} and ${aims.later}.`,
-        'TanStack AI and the AG-UI client have no hook for React in the package that is measured here.',
+        `The build fails if the client is larger than ${client.first} KiB, or the part that loads later than ${client.later} KiB (\`npm run size\`). The goals are ${aims.first} and ${aims.later}.`,
+        'The measured packages of TanStack AI and the AG-UI client contain no React hook.',
       ],
     },
   ]

@@ -61,7 +61,7 @@ export async function run({ scale, log }) {
       ]),
       facts: { measured },
       notes: [
-        'Each number from a process of its own. 1,000 deltas of 4 to 12 characters allocate; deltas of 64 characters are kept.',
+        'Each number comes from its own process. Allocation is measured with 1,000 deltas of 4 to 12 characters, kept memory with deltas of 64 characters.',
       ],
     },
   ]

@@ -113,7 +113,7 @@ async function inChromium(count) {
       ]),
       facts: { measured, version: context.browser()?.version() },
       notes: [
-        'One response whose body is there at once; the listener puts the text on the page. A hidden page has no frames. Only Countersign is measured here.',
+        'One response whose body is available at once; the listener writes the text to the page. A hidden page gets no animation frames. Only Countersign is measured here.',
       ],
     }
   } finally {
