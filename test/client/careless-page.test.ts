@@ -4,6 +4,8 @@ import { clientTool, type Message, type ToolCallPart } from '@countersign/core'
 import {
   ask,
   call,
+  cut,
+  error,
   event,
   finish,
   gated,
@@ -575,6 +577,84 @@ describe('a reload in the middle of an answer', () => {
     expect(answered.connection.requests[0]?.resume).toMatchObject([
       { interruptId: 'a1', payload: { approved: true } },
     ])
+  })
+
+  /** The page after so many reloads of what was stored. */
+  async function reloaded(stored: ReturnType<typeof memoryPersistence>, times: number) {
+    for (let left = times; left > 1; left--) {
+      const page = open([], { persistence: persistent(stored, { saveEvery: 0 }), threadId: 't' })
+      await page.client.restore()
+      page.client.dispose()
+      await passMacrotasks(4)
+    }
+    const page = open([[text('Once upon a time.')]], { persistence: stored, threadId: 't' })
+    await page.client.restore()
+    return page
+  }
+
+  const broken: readonly [string, RunScript, number, string][] = [
+    ['the network broke before the answer', [cut()], 1, 'connection-failed'],
+    ['the network broke in the answer', [textStart(), textDelta('Once'), cut()], 2, 'connection-failed'],
+    ['the server ended the run with an error', [text('Do not'), error('The model failed.')], 2, 'run-error'],
+    [
+      'the network broke after a tool had run',
+      [call('c1', 'search', {}), result('c1', 'x'), cut()],
+      3,
+      'connection-failed',
+    ],
+  ]
+  test.each(broken.flatMap((one) => [1, 2, 3].map((times) => [...one, times] as const)))(
+    '%s: the error is there after a reload, and retry() asks again',
+    async (_, run, shown, code, times) => {
+      const stored = memoryPersistence()
+      const first = open([run], { persistence: persistent(stored, { saveEvery: 0 }), threadId: 't' })
+      await first.client.sendMessage('tell me')
+      const { error: before } = first.client.getSnapshot()
+      expect([before?.code, parts(first.client).length]).toEqual([code, shown])
+      await passMacrotasks(4)
+      const { client } = await reloaded(stored, times)
+      const { status, error: after } = client.getSnapshot()
+      expect([status, after?.code, after?.message]).toEqual(['error', code, before?.message])
+      await client.retry()
+      expect(client.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
+      expect(parts(client).at(-1)).toMatchObject({ text: 'Once upon a time.' })
+    },
+  )
+
+  test.each([1, 2, 3])(
+    'is told of after %i reloads, and retry() asks for the whole answer',
+    async (times) => {
+      const stored = memoryPersistence()
+      const { client: first } = open([[textStart(), textDelta('Once upon a'), hold()]], {
+        persistence: persistent(stored, { saveEvery: 0 }),
+        threadId: 't',
+      })
+      void first.sendMessage('tell me')
+      await vi.waitFor(() => expect(stored.texts.get('t')).toContain('Once upon a'))
+      const copy = memoryPersistence()
+      copy.texts.set('t', stored.texts.get('t') ?? '')
+      const { client } = await reloaded(copy, times)
+      expect(client.getSnapshot()).toMatchObject({ status: 'error', error: { code: 'truncated-stream' } })
+      await client.retry()
+      expect(parts(client).map((part) => part.type === 'text' && part.text)).toEqual([
+        'tell me',
+        'Once upon a time.',
+      ])
+    },
+  )
+
+  test('a stopped answer is no error after a reload', async () => {
+    const stored = memoryPersistence()
+    const { client: first } = open([[textStart(), textDelta('Once'), hold()]], {
+      persistence: persistent(stored, { saveEvery: 0 }),
+      threadId: 't',
+    })
+    void first.sendMessage('tell me')
+    await until(first, () => parts(first).length > 1)
+    first.stop()
+    await passMacrotasks(4)
+    const { client } = await reloaded(stored, 1)
+    expect(client.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
   })
 
   test('is told of too where nothing of the answer had come', async () => {

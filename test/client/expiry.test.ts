@@ -66,16 +66,58 @@ test('an answer to an expired request resolves expired, closes the card and send
   })
 })
 
-test('a sibling that was answered before the other expired is sent with the next act, not by itself', async () => {
+test.each([true, false])(
+  'an answer (approved: %s) is sent when the last open request beside it expires',
+  async (approved) => {
+    const { client, person, server, settle } = await openAsked(
+      ['1', start + minute],
+      ['2', start + 5 * minute],
+      ['3', start + 2 * minute],
+    )
+    client.attach()
+    expect(await person.addToolApprovalResponse({ id: 'a2', approved })).toEqual({ status: 'waiting' })
+    vi.advanceTimersByTime(minute)
+    await settle()
+    expect(server.requests).toHaveLength(1)
+    vi.advanceTimersByTime(minute)
+    await settle()
+    expect(answersOf(server)[1]?.toSorted()).toEqual([
+      'a1 cancelled',
+      approved ? 'a2 yes' : 'a2 no',
+      'a3 cancelled',
+    ])
+  },
+)
+
+test('an answer is sent when somebody answers the last open request beside it after its expiry, with nobody attached', async () => {
+  const { person, server, settle } = await openAsked(['1', start + minute], ['2', start + 5 * minute])
+  await person.addToolApprovalResponse({ id: 'a2', approved: true })
+  vi.setSystemTime(start + minute)
+  expect(await person.addToolApprovalResponse({ id: 'a1', approved: true })).toEqual({ status: 'expired' })
+  await settle()
+  expect(answersOf(server)[1]?.toSorted()).toEqual(['a1 cancelled', 'a2 yes'])
+})
+
+test('after stop() an answer waits although the last open request beside it expires', async () => {
   const { client, person, server, settle } = await openAsked(['1', start + minute], ['2', start + 5 * minute])
   client.attach()
-  expect(await person.addToolApprovalResponse({ id: 'a2', approved: true })).toEqual({ status: 'waiting' })
+  await person.addToolApprovalResponse({ id: 'a2', approved: true })
+  client.stop()
   vi.advanceTimersByTime(minute)
   await settle()
   expect(server.requests).toHaveLength(1)
-  expect(callOf(client, 'c2').approval?.delivery).toBe('waiting')
-  await person.sendMessage('go on')
-  expect(answersOf(server)[1]?.toSorted()).toEqual(['a1 cancelled', 'a2 yes'])
+})
+
+test('a message that waits for open requests is sent when the last of them expires', async () => {
+  const chat = await openChat('in-process', [[askUntil('1', start + minute)], [text('Fine.')]], {
+    onPendingMessage: 'queue',
+  })
+  await chat.person.sendMessage('go')
+  chat.client.attach()
+  expect(await chat.person.sendMessage('and then?')).toMatchObject({ status: 'queued' })
+  vi.advanceTimersByTime(minute)
+  await chat.settle()
+  expect(chat.server.requests).toHaveLength(2)
 })
 
 test("the client's now option is the clock", async () => {

@@ -9,10 +9,12 @@ import {
   type ToolCallPart,
 } from '@countersign/client'
 import { persistent } from '@countersign/client/persistence'
+import { webSocket } from '@countersign/client/web-socket'
 import { type AgentOptions, createAgent, memoryLedger, scriptedModel, tool } from '@countersign/server'
-import { toNodeHandler } from '@countersign/server/node'
-import { passMacrotasks } from '@countersign/testing'
+import { toNodeHandler, toSocketHandler } from '@countersign/server/node'
+import { passMacrotasks, until } from '@countersign/testing'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
 import { z } from 'zod'
 import { call, say } from '../../packages/server/test/support.js'
 import { listening } from '../engine/listening.js'
@@ -60,7 +62,7 @@ async function serve(options: Partial<AgentOptions> = {}) {
       answerFetch((asked) => handleAiSdkChat(agent, asked, { context }), request, response)
     else serveRun(request, response)
   })
-  return { ran, url: `http://${await listening(server)}/` }
+  return { ran, agent, url: `http://${await listening(server)}/` }
 }
 
 function open(
@@ -115,6 +117,51 @@ for (const [name, connect] of [
     expect(client.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
     expect(await answer('c1', true)).toEqual({ status: 'already-answered' })
   })
+
+test.each([
+  ['the socket takes no larger message (1009)', { maxPayload: 20_000 }, undefined],
+  ['the server gives the reason as it closes (1008)', {}, 'request-too-large'],
+])(
+  'over a WebSocket, a request that is too large opens its requests again: %s',
+  async (_, limits, closeReason) => {
+    const { ran, agent } = await serve()
+    const server = createServer()
+    const url = `ws://${await listening(server)}/`
+    const sockets = new WebSocketServer({ server, ...limits })
+    const serveRun = toSocketHandler(agent, { context: () => ({ subject: 'ann' }) })
+    sockets.on('connection', (socket, request) => {
+      serveRun(socket, request)
+      if (closeReason !== undefined)
+        socket.prependListener('message', (data) => {
+          if (String(data).length > 20_000) socket.close(1008, closeReason)
+        })
+    })
+    const { client, part, answer } = open(webSocket(url, { WebSocket }))
+    const sent = client.sendMessage('go')
+    await until(client, ({ pendingApprovals }) => pendingApprovals.length === 2)
+    for (const socket of sockets.clients) socket.terminate()
+    await sent
+
+    // The run is gone, so the answers go in a request.
+    const [, told = expect.fail('nothing told')] = await Promise.all([
+      answer('c1', false, { reason }),
+      answer('c2', true),
+    ])
+    expect(told).toMatchObject({ status: 'refused', code: 'request-refused' })
+    const { error, pendingApprovals } = client.getSnapshot()
+    expect([error?.code, error?.data.code, pendingApprovals.length]).toEqual([
+      'run-error',
+      'request-too-large',
+      2,
+    ])
+    for (const id of ['c1', 'c2'])
+      expect(part(id)).toMatchObject({ state: 'approval-requested', error: { code: 'request-refused' } })
+    expect(ran).toEqual([])
+    await Promise.all([answer('c1', false, { reason: 'no' }), answer('c2', true)])
+    expect([ran, part('c1').state, part('c2').state]).toEqual([['two'], 'denied', 'complete'])
+    expect(client.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
+  },
+)
 
 test('what the person says instead of answering again withdraws the requests, and nothing runs', async () => {
   const { ran, url } = await serve()

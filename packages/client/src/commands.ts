@@ -50,6 +50,14 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     })
   }
 
+  /** The server learns of it with the next request. Answers and messages that waited only for these requests go out now. */
+  function expire(ids: readonly string[]): void {
+    session.store.batch(() => {
+      dispatch({ type: 'close', ids, because: 'expired' })
+      runner.check()
+    })
+  }
+
   return {
     async send(item: QueuedMessage): Promise<SendResult> {
       const { id, message } = item
@@ -77,7 +85,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       if (found.status !== 'open') return found
       const { call, approval } = found
       if (expiryOf(approval) <= session.now()) {
-        dispatch({ type: 'close', ids: [id], because: 'expired' })
+        expire([id])
         return { status: 'expired' }
       }
       const fault = faultOf(response, approval, call.input)
@@ -123,14 +131,13 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       return give(draft, { type: 'respond', interruptId, response: { payload } })
     },
 
-    /** The time of requests has run out. Sends nothing: the server learns of it with the next request. */
     expire(approvalIds: readonly string[]): void {
       const now = session.now()
       const ids = approvalIds.filter((id) => {
         const found = findAnswerable(state, id)
         return found.status === 'open' && expiryOf(found.approval) <= now
       })
-      if (ids.length > 0) dispatch({ type: 'close', ids, because: 'expired' })
+      if (ids.length > 0) expire(ids)
     },
 
     stop(): void {

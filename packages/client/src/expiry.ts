@@ -7,7 +7,7 @@ const longest = 2 ** 31 - 1
 const soon = 50
 
 /**
- * Closes requests whose time has run out, while somebody watches. Sends nothing: the server learns of it with the next request.
+ * Closes requests whose time has run out, while somebody watches.
  * `look` is to be called when the watch begins and `changed` after every change; `stop` leaves no timer behind.
  */
 export function createExpiry(

@@ -272,6 +272,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       generation,
       openRun: run?.id,
     }),
+    check,
     retryLastRun,
     mayLeave: mayGo,
     open,

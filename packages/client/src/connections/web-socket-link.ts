@@ -22,6 +22,9 @@ export interface WebSocketLike {
   ): void
 }
 
+/** The code that closes a socket whose message was larger than the other side takes (RFC 6455, 7.4.1). */
+const MESSAGE_TOO_BIG = 1009
+
 /** `readyState` of a socket that takes messages. */
 const OPEN = 1
 
@@ -75,7 +78,11 @@ export function createLink(options: LinkOptions): SocketLink {
     socket.addEventListener('message', ({ data }) => receive(data))
     // What is to be said of an error is said by the `close` that follows it; where nobody listens, `ws` throws it.
     socket.addEventListener('error', () => {})
-    socket.addEventListener('close', ({ code, reason }) => close(broken(url, state.phase, code, reason)))
+    socket.addEventListener('close', ({ code, reason }) => {
+      const refusal = code === MESSAGE_TOO_BIG ? 'request-too-large' : reason
+      if (refusal === 'request-too-large' || refusal === 'invalid-request') refuseLargest(refusal)
+      close(broken(url, state.phase, code, reason))
+    })
   }
 
   function opened(socket: WebSocketLike): void {
@@ -139,6 +146,14 @@ export function createLink(options: LinkOptions): SocketLink {
     runs.delete(runId)
     run.end(error)
     rest()
+  }
+
+  /** The close does not name the message. It was a request: an answer is at most half as long as a server takes. */
+  function refuseLargest(code: string): void {
+    const unread = [...runs.values()].filter(({ begun }) => !begun)
+    const [largest] = unread.sort((a, b) => b.request.length - a.request.length)
+    const message = `The server closed the socket, because it does not take the request (${code}). Send less, or start a new conversation.`
+    if (largest) finish(largest.id, new CountersignError('run-error', message, { code }))
   }
 
   function settleAnswers(runId: string, why: CountersignError): void {

@@ -5,6 +5,8 @@ export interface SocketRun {
   readonly id: string
   /** The message that asks for it. */
   readonly request: string
+  /** Whether an event has arrived. */
+  readonly begun: boolean
   /** `size`: how much text the events came in. `id`: of the last of them. */
   push(events: readonly unknown[], size: number, id?: string): void
   /** No more will come. What arrived before can still be read, an error comes after it. */
@@ -21,6 +23,7 @@ export function createSocketRun(id: string, request: string, maxUnread: number):
   let size = 0
   let lastId: string | undefined
   let fault: CountersignError | undefined
+  let begun = false
   let wake = (): void => {}
 
   function take(): readonly unknown[] {
@@ -40,8 +43,12 @@ export function createSocketRun(id: string, request: string, maxUnread: number):
   return {
     id,
     request,
+    get begun() {
+      return begun
+    },
     push(events, more, id) {
       if (state === 'ended') return
+      begun = true
       size += more
       // What is never read must not fill the memory: a socket cannot be asked to wait.
       if (size > maxUnread) return end(unreadTooLarge(maxUnread))

@@ -69,8 +69,10 @@ export interface ThreadRecord {
   readonly queue: readonly QueuedMessage[]
   /** What the last run said when it ended well: calls it left to the client may still be run. */
   readonly run?: FinishedRun
-  /** Where the messages of an unfinished run begin. A record that has it was stored in the middle of an answer. */
+  /** Where the messages of the last run begin, where it failed or was still open when the record was stored. */
   readonly from?: End
+  /** Why that run failed. Absent where it was open. */
+  readonly error?: Pick<CountersignError, 'code' | 'message'>
   /** The AG-UI shared state. */
   readonly state?: unknown
 }

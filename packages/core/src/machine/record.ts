@@ -25,9 +25,17 @@ export function readRecord(state: ChatState): ThreadRecord {
       .map(({ kind: _, ...draft }) => draft),
     queue: state.queue,
     ...(state.run.phase === 'idle' && state.run.last && { run: state.run.last }),
-    ...(isUnanswered(state) && state.run.phase !== 'idle' && { from: state.run.from }),
+    ...unfinished(state),
     ...(state.shared !== undefined && { state: state.shared }),
   }
+}
+
+/** What a later page needs to know of a run that has no complete answer: its error, and where its messages begin. */
+function unfinished(state: ChatState): Pick<ThreadRecord, 'from' | 'error'> {
+  const { run, error } = state
+  if (run.phase !== 'idle') return isUnanswered(state) ? { from: run.from } : {}
+  if (!run.from || !error) return {}
+  return { from: run.from, error: { code: error.code, message: error.message } }
 }
 
 /**
@@ -51,8 +59,9 @@ function goesAgain(item: CallDraft | InterruptDraft): boolean {
 /** Whether a stored value has the form of a record. What a message holds is as trustworthy as where it was stored. */
 export function isThreadRecord(value: unknown): value is ThreadRecord {
   if (!isRecord(value) || value.version !== 1) return false
-  const { messages, unsentOutputs, ready, interrupts, queue, run, from } = value
+  const { messages, unsentOutputs, ready, interrupts, queue, run, from, error } = value
   if (from !== undefined && !(Array.isArray(from) && from.every(Number.isInteger))) return false
+  if (error !== undefined && !(isRecord(error) && areIds([error.code, error.message]))) return false
   if (!Array.isArray(ready) || !ready.every((item) => isRecord(item) && typeof item.id === 'string'))
     return false
   if (!Array.isArray(interrupts) || !interrupts.every(isKeptInterrupt)) return false
@@ -75,9 +84,9 @@ export const restoreSteps = {
   restore(state, { record }) {
     retainMessages(state, () => false)
     state.unsent.clear()
-    const { run, from } = record
+    const { run, from, error = cutOff } = record
     if (state.run.phase === 'idle') state.run = omitUndefined({ phase: 'idle' as const, last: run, from })
-    if (from) state.error = new CountersignError('truncated-stream', cutOff)
+    if (from) state.error = new CountersignError(error.code, error.message)
     loadMessages(state, record.messages)
     const outputs = [...record.unsentOutputs]
     const ready = [...record.ready]
@@ -107,7 +116,10 @@ export const restoreSteps = {
   },
 } satisfies MoreSteps
 
-const cutOff = 'The page was closed before the answer was complete. Retry to get all of it.'
+const cutOff = {
+  code: 'truncated-stream' as const,
+  message: 'The page was closed before the answer was complete. Retry to get all of it.',
+}
 
 function takeOne<T>(items: T[], fits: (item: T) => boolean): T | undefined {
   const at = items.findLastIndex(fits)
