@@ -61,9 +61,9 @@ export const mutants = [
     name: 'continue with an unanswered sibling',
     edits: [
       {
-        file: `${client}/continuation.ts`,
-        find: 'return hasUnsentAnswer(state) && areAllToolsComplete(state)',
-        put: 'return hasUnsentAnswer(state)',
+        file: `${client}/runner.ts`,
+        find: 'hasUnsentAnswer(state) && areAllToolsComplete(state)',
+        put: 'hasUnsentAnswer(state)',
       },
     ],
   },

@@ -1,16 +1,17 @@
 import {
   type AnyClientTool,
+  areAllToolsComplete,
   type CallDraft,
   CountersignError,
   clientCalls,
   executingCalls,
+  hasUnsentAnswer,
   type RunEnd,
   type ToolMap,
   type UIMessage,
   visibleRequests,
 } from '@countersign/core'
 import { runClientTool } from './client-tools.js'
-import { mayLeave, shouldContinue } from './continuation.js'
 import { createLiveChannel } from './live-channel.js'
 import type { KeptThread } from './persistence/persistence.js'
 import { createRequest } from './request.js'
@@ -76,7 +77,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   }
 
   function continueIfReady(): boolean {
-    if (!shouldContinue(state)) return false
+    if (!(hasUnsentAnswer(state) && areAllToolsComplete(state))) return false
     const limit = session.options.maxContinuations ?? 100
     if (automatic >= limit) {
       const message = `The agent asked ${limit} times in a row before the person did anything; the chat was stopped. Send a message to go on.`
@@ -99,8 +100,15 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     })
   }
 
-  function mayGo(item: { readonly visible: readonly string[] }): boolean {
-    return mayLeave(state, item, session.options.onPendingMessage ?? 'cancel')
+  /**
+   * Whether a message may go out, once no stream is open. It cancels the open requests that the user saw when writing it, or waits for them,
+   * as `onPendingMessage` says. It always waits for requests that came later, and for client tools at work.
+   */
+  function mayGo({ visible }: { readonly visible: readonly string[] }): boolean {
+    if (executingCalls(state).length > 0) return false
+    const pending = visibleRequests(state)
+    const seen = new Set((session.options.onPendingMessage ?? 'cancel') === 'cancel' ? visible : [])
+    return pending.every((id) => seen.has(id))
   }
 
   /** The person's words go out; the requests they pass over are closed with the same request. */
