@@ -21,6 +21,9 @@ class World {
   ahead = 0
   version = 'first'
   ledgerIsDown = false
+  /** The tool ends once this has. */
+  gate: Promise<void> | undefined
+  started = 0
   /** The HTTP status of every request, without asking the agent. */
   status: number | undefined
   readonly runs: string[] = []
@@ -61,7 +64,9 @@ function newAgent(world: World): Agent {
       allowEdits: true,
       bind: () => world.version,
       timeout,
-      execute: ({ to }) => {
+      execute: async ({ to }) => {
+        world.started++
+        await world.gate
         world.runs.push(to)
         return timeout === undefined ? 'sent' : new Promise<string>(() => {})
       },
@@ -76,7 +81,14 @@ function newAgent(world: World): Agent {
   const secret = 'a secret of these tests, more than 32 bytes'
   const ledger = breakable(memoryLedger({ now }), world)
   const tools = [sender('send'), sender('send_slowly', 20)]
-  return createAgent({ model, tools, approvals: { secret, ledger }, now, warn: () => {}, onError: () => {} })
+  return createAgent({
+    model,
+    tools,
+    approvals: { secret, ledger, wait: 200 },
+    now,
+    warn: () => {},
+    onError: () => {},
+  })
 }
 
 function breakable(ledger: Ledger, world: World): Ledger {
@@ -191,6 +203,22 @@ const provoked: Readonly<Record<ApprovalErrorCode, (world: World) => Promise<Cha
     world.ledgerIsDown = true
     expect(await approve(client)).toMatchObject({ status: 'refused', code: 'ledger-unavailable' })
     world.ledgerIsDown = false
+    return client
+  },
+  'call-running': async (world) => {
+    const first = await asked(world)
+    const client = world.chat({}, first.getSnapshot().messages)
+    let open = () => {}
+    world.gate = new Promise((resolve) => {
+      open = resolve
+    })
+    const carried = approve(first)
+    await expect.poll(() => world.started).toBe(1)
+    expect(await approve(client)).toMatchObject({ status: 'refused', code: 'call-running' })
+    expect(client.getSnapshot().error).toMatchObject({ code: 'run-error', data: { code: 'call-running' } })
+    onTestFinished(async () => void (await carried))
+    // once the test has looked at what was said meanwhile
+    setTimeout(open, 0)
     return client
   },
 }

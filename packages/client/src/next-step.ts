@@ -98,6 +98,11 @@ const steps: Readonly<Record<ApprovalErrorCode, NextStep>> = {
     message: 'The server could not check the answer just now. It is kept; Retry sends it again.',
     next: 'retry',
   },
+  'call-running': {
+    state: 'kept',
+    message: 'The call is still running. Your answer is kept; Retry asks for its result.',
+    next: 'retry',
+  },
   'request-refused': {
     state: 'unused',
     message:

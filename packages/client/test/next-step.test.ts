@@ -21,6 +21,7 @@ const expected: Readonly<Record<ApprovalErrorCode, Pick<NextStep, 'state' | 'nex
   'approval-conflict': { state: 'unused', next: 'reload' },
   'approval-interrupted': { state: 'unclear', next: 'check' },
   'ledger-unavailable': { state: 'kept', next: 'retry' },
+  'call-running': { state: 'kept', next: 'retry' },
   'request-refused': { state: 'unused', next: 'correct' },
 }
 

@@ -55,6 +55,7 @@ export const refusalCodes = [
   'approval-conflict',
   'approval-interrupted',
   'ledger-unavailable',
+  'call-running',
 ] as const
 
 /** The same; `request-refused` where the whole request was, before anybody read the answer. */

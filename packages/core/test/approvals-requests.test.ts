@@ -692,3 +692,37 @@ test('a request that a snapshot tells of under another message is no longer show
   )
   expect(chat.pending.map(({ id }) => id)).toEqual(['c1'])
 })
+
+test('a result clears what was said of its answer for now: a refusal whose answer had counted all the same', () => {
+  for (const [approved, code] of [
+    [false, 'ledger-unavailable'],
+    [true, 'call-running'],
+  ] as const) {
+    const chat = new Chat()
+    const decided = { decision: approved ? 'approve' : 'deny', by: 'person' }
+    const outcome = approved ? 'error' : 'denied'
+    chat.do(
+      ...pending('c1'),
+      answer('approval_c1', approved),
+      opened(),
+      runStarted(),
+      refuse('approval_c1', code),
+    )
+    chat.do(result('c1', `{"type":"execution-${outcome}"}`, own({ outcome, decided })), runFinished(), closed)
+    expect(chat.call('c1')).toMatchObject({ state: outcome, approval: { approved, delivery: 'settled' } })
+    expect('problem' in chat.approval('c1')).toBe(false)
+    expect(hasDeferredAnswer(chat.state)).toBe(false)
+  }
+  const other = new Chat()
+  other.do(
+    ...pending('c1'),
+    answer('approval_c1'),
+    opened(),
+    runStarted(),
+    refuse('approval_c1', 'call-running'),
+  )
+  other.do(
+    result('c1', '{"type":"execution-denied"}', own({ outcome: 'denied', decided: { decision: 'deny' } })),
+  )
+  expect(other.approval('c1')).toMatchObject({ problem: 'approval-conflict' })
+})

@@ -160,6 +160,22 @@ export function langGraph(options: LangGraphOptions): Connection {
     }
   }
 
+  /**
+   * Finds out whether a stream told its run to the end: nothing in it says so. Of calls that are left open only the server's state tells
+   * whether they were left, or the step that runs them is missing.
+   *
+   * @throws CountersignError `truncated-stream`
+   */
+  async function checkEnd(reader: LangGraphReader, url: string, connect: ConnectOptions): Promise<void> {
+    const { isCut, isFailed, openCalls, questions } = reader
+    if (isCut) throw cut()
+    if (isFailed || openCalls.length === 0 || questions.length > 0) return
+    const state = await stateOf(url, connect)
+    const left = openCallsOf(state.messages)
+    const wentOn = state.messages.length > 0 && !openCalls.every((id) => left.includes(id))
+    if (wentOn || state.isUnfinished) throw cut()
+  }
+
   /** Runs the steps one after the other. `before`: events that come first, once the server has taken the request. */
   async function* take(
     steps: readonly Step[],
@@ -175,8 +191,10 @@ export function langGraph(options: LangGraphOptions): Connection {
       begun.add(input.threadId)
       const run: OpenRun = { input, reader, id: runIdOf(response), rest: steps.slice(at + 1) }
       open.set(input.threadId, run)
+      reader.begin()
       yield at === 0 ? [...before, ...events] : events
       yield* eventsOf(response, url, run, connect)
+      if (!connect.signal.aborted) await checkEnd(reader, url, connect)
       if (connect.signal.aborted || reader.isFailed) return
     }
   }
@@ -218,10 +236,15 @@ export function langGraph(options: LangGraphOptions): Connection {
         yield events
       }
       if (isEmpty || connect.signal.aborted) return
+      await checkEnd(reader, url, connect)
       if (!reader.isFailed) yield* take(rest, input, reader, url, connect)
       if (!connect.signal.aborted) yield end(input, reader)
     },
   }
+}
+
+function cut(): CountersignError {
+  return new CountersignError('truncated-stream', 'The stream ended before its run did. Try again.')
 }
 
 const nothingLeft = { ids: [], events: [] }

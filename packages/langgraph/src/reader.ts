@@ -1,10 +1,4 @@
-import {
-  type AGUIEvent,
-  CountersignError,
-  isRecord,
-  PROTOCOL_VERSION,
-  type RunAgentInput,
-} from '@countersign/core'
+import { type AGUIEvent, isRecord, PROTOCOL_VERSION, type RunAgentInput } from '@countersign/core'
 import { createMessageReader } from './message-reader.js'
 import { callsOf, type Question, readQuestion, toInterrupts } from './questions.js'
 import { shownIn } from './shown.js'
@@ -26,7 +20,11 @@ export interface LangGraphReader {
   readonly openCalls: readonly string[]
   /** The server has said that the run failed; nothing more comes. */
   readonly isFailed: boolean
+  /** Whether the stream that was read last ended before or within a step of the graph. A run takes one step at least, and tells of each. */
+  readonly isCut: boolean
   start(): readonly AGUIEvent[]
+  /** A stream of the server begins. */
+  begin(): void
   read(event: string | undefined, data: unknown): readonly AGUIEvent[]
   /** Tells what a thread has and the screen does not. */
   catchUp(state: LangGraphState): readonly AGUIEvent[]
@@ -35,7 +33,7 @@ export interface LangGraphReader {
     readonly ids: readonly string[]
     readonly events: readonly AGUIEvent[]
   }
-  /** The last event of the run. Throws `truncated-stream` where a step of the graph was begun and not told to its end. */
+  /** The last event of the run. */
   end(): readonly AGUIEvent[]
 }
 
@@ -49,6 +47,7 @@ export function createLangGraphReader({
   let out: AGUIEvent[] = []
   let interrupts: LangGraphInterrupt[] = []
   let isFailed = false
+  let hasStepped = false
   /** Nodes that have spoken and whose step has not ended. */
   const speaking = new Set<string>()
   const clientTools = new Set(tools.map(({ name }) => name))
@@ -71,6 +70,7 @@ export function createLangGraphReader({
       told.grow(message, denied)
     },
     updates(data) {
+      hasStepped = true
       for (const [node, update] of Object.entries(isRecord(data) ? data : {})) {
         speaking.delete(node)
         if (node === '__interrupt__') ask(readInterrupts(update))
@@ -118,6 +118,12 @@ export function createLangGraphReader({
     get isFailed() {
       return isFailed
     },
+    get isCut() {
+      return !isFailed && interrupts.length === 0 && (speaking.size > 0 || !hasStepped)
+    },
+    begin() {
+      hasStepped = false
+    },
     start: () => [{ type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION }],
     read(event = '', data) {
       if (!isFailed && Object.hasOwn(steps, event)) steps[event]?.(data)
@@ -135,11 +141,6 @@ export function createLangGraphReader({
     },
     end() {
       if (isFailed) return []
-      if (speaking.size > 0 && interrupts.length === 0)
-        throw new CountersignError(
-          'truncated-stream',
-          'The stream ended within a step of the graph. Try again.',
-        )
       told.end()
       out.push(finished(questions()))
       return take()

@@ -22,4 +22,4 @@ export {
   sqlNames,
   sqlRows,
 } from './ledger/sql-rows.js'
-export { ledgerTables, sqlSequence } from './ledger/sql-schema.js'
+export { ledgerTables, sqlIndex, sqlSequence } from './ledger/sql-schema.js'

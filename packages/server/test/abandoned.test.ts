@@ -1,4 +1,5 @@
 import type { Message } from '@countersign/core'
+import { type Ledger, memoryLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
 import { weather } from './answered.js'
 import {
@@ -7,11 +8,13 @@ import {
   call,
   collect,
   counted,
+  fold,
   input,
   last,
   refusals,
   requests,
   results,
+  SECRET,
   say,
   testAgent,
   user,
@@ -142,4 +145,57 @@ test('a history that holds a pending request twice gets it asked once', async ()
   expect(last(events)).toMatchObject({
     outcome: { type: 'interrupt', interrupts: [{ id: first.approval.id }] },
   })
+})
+
+test('a call that the client was told has failed stays so where the ledger has its question after all: the model is asked', async () => {
+  const ledger = memoryLedger()
+  const issue: Ledger['issue'] = async (record) => {
+    const issued = await ledger.issue(record)
+    if (record.toolCallId === 'call_2') throw new Error('the reply was lost')
+    return issued
+  }
+  const tool = weather()
+  const turns = [call(['call_1', 'GetWeather', {}], ['call_2', 'GetWeather', {}]), say('ok')]
+  const { agent, model } = testAgent(turns, {
+    tools: [tool.tool],
+    approvals: { secret: SECRET, ledger: { ...ledger, issue } },
+  })
+  const context = { subject: 'ann' }
+  const { history, events, first } = await ask(agent, {}, { context })
+  expect(results(events)).toMatchObject([{ id: 'call_2', own: { code: 'ledger-unavailable' } }])
+  expect(await ledger.unsettled('ann', 'thread')).toHaveLength(2)
+  const resume = [answer(first, { approved: true })]
+  const next = await collect(agent, input(history, { resume }), { context })
+  expect([requests(next), results(next)]).toMatchObject([[], [{ id: 'call_1', content: { temp: 72 } }]])
+  expect(last(next)).toMatchObject({ outcome: { type: 'success' } })
+  expect(model.requests[1]?.messages.at(-1)?.content).toMatchObject([
+    { outcome: { value: { temp: 72 } } },
+    { outcome: { kind: 'execution_error', code: 'ledger-unavailable' } },
+  ])
+  expect(tool.runs.length).toBe(1)
+})
+
+test('a call that the client was told is cancelled stays so where the ledger could not close its question', async () => {
+  const ledger = memoryLedger()
+  let down = false
+  const claim: Ledger['claim'] = (...args) =>
+    down ? Promise.reject(new Error('down')) : ledger.claim(...args)
+  const tool = weather()
+  const { agent, model } = testAgent([call(['call_1', 'GetWeather', {}]), say('ok'), say('ok')], {
+    tools: [tool.tool],
+    approvals: { secret: SECRET, ledger: { ...ledger, claim } },
+  })
+  const { history } = await ask(agent)
+  const [spoken, called] = history
+  if (spoken === undefined || called === undefined) throw new Error('no history')
+  down = true
+  const more = [user('never mind')]
+  const told = await collect(agent, input([...history, ...more]))
+  expect(results(told)).toMatchObject([{ own: { outcome: 'cancelled' } }])
+  down = false
+  // the history as a page that placed the result beside its call has it
+  const next = await collect(agent, input([spoken, called, ...fold([], told), user('and now?')]))
+  expect([requests(next), results(next)]).toEqual([[], []])
+  expect(model.requests.length).toBe(3)
+  expect(tool.runs).toEqual([])
 })

@@ -1,4 +1,5 @@
 import type { Message } from '@countersign/core'
+import { memoryLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
 import { answered, weather } from './answered.js'
 import {
@@ -10,7 +11,10 @@ import {
   fold,
   input,
   last,
+  refusals,
+  requests,
   results,
+  SECRET,
   say,
   testAgent,
   user,
@@ -203,4 +207,160 @@ test('a run that was stopped before it claimed starts nothing; the answer can be
   expect(tool.runs).toEqual([])
   await collect(agent, input(history, { resume }))
   expect(tool.runs.length).toBe(1)
+})
+
+/** A tool that ends when it is told to, or never. */
+function endless(more: Parameters<typeof counted>[1] = {}) {
+  let end = (_: unknown) => {}
+  let begun = () => {}
+  const running = new Promise<void>((resolve) => {
+    begun = resolve
+  })
+  const signals: AbortSignal[] = []
+  const { tool, runs } = counted('endless', {
+    needsApproval: true,
+    ...more,
+    execute: (_, { signal }) => {
+      signals.push(signal)
+      begun()
+      return new Promise((resolve) => {
+        end = resolve
+      })
+    },
+  })
+  return { tool, runs, running, signals, end: (value: unknown) => end(value) }
+}
+
+const WAIT = 50
+const impatient = () => ({ secret: SECRET, ledger: memoryLedger(), wait: WAIT })
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Approves the call of a tool, and ends the run that carries the answer out: by the caller's signal, or as a reader that leaves. */
+async function stopped(tool: ReturnType<typeof endless>, how: 'signal' | 'leaving') {
+  const { agent, model } = testAgent([call(['c1', 'endless', {}]), say('ok'), say('ok')], {
+    tools: [tool.tool],
+    approvals: impatient(),
+  })
+  const { history, first } = await ask(agent)
+  const resume = [answer(first, { approved: true })]
+  const stop = new AbortController()
+  const run = agent.run(input(history, { resume }), { signal: stop.signal })
+  await run.next()
+  const pending = run.next()
+  await tool.running
+  if (how === 'signal') stop.abort()
+  else await run.return?.()
+  return { agent, model, history, resume, pending }
+}
+
+test.each(['signal', 'leaving'] as const)(
+  'an approved tool that never settles is left once its run has ended (%s): its call is interrupted, and the conversation goes on',
+  async (how) => {
+    const tool = endless()
+    const { agent, model, history, resume, pending } = await stopped(tool, how)
+    await pending
+    const next = [...history, user('and now?')]
+    const events = await collect(agent, input(next, { resume }))
+    const interrupted = { own: { outcome: 'error', code: 'interrupted' } }
+    expect(results(events)).toMatchObject([interrupted])
+    expect(last(events)).toMatchObject({ outcome: { type: 'success' } })
+    expect(model.requests.length).toBe(2)
+    expect(tool.signals.map(({ aborted }) => aborted)).toEqual([true])
+    tool.end('too late')
+    await pause(0)
+    expect(results(await collect(agent, input(next, { resume })))).toMatchObject([interrupted])
+    expect(tool.runs.length).toBe(1)
+  },
+)
+
+test('an approved tool with a timeout of its own has that long to end after its run was stopped', async () => {
+  const tool = endless({ timeout: 60_000 })
+  const { agent, history, resume, pending } = await stopped(tool, 'leaving')
+  await pause(2 * WAIT)
+  const waiting = collect(agent, input(history, { resume }))
+  tool.end('ended')
+  await pending
+  expect(results(await waiting)).toMatchObject([{ content: 'ended' }])
+})
+
+test('a run that cannot ask the model because an approved call is still running says so, and asks it once the call has ended', async () => {
+  const tool = endless()
+  const { agent, model } = testAgent([call(['c1', 'endless', {}]), say('ok'), say('ok')], {
+    tools: [tool.tool],
+    approvals: impatient(),
+  })
+  const { history, first } = await ask(agent)
+  const resume = [answer(first, { approved: true })]
+  const carried = collect(agent, input(history, { resume }))
+  await tool.running
+  const message = expect.stringMatching(/still running/)
+  for (const given of [input(history, { resume }), input([...history, user('hello')], { resume })]) {
+    const events = await collect(agent, given)
+    expect(refusals(events)).toMatchObject([{ code: 'call-running', message }])
+    expect(requests(events)).toEqual([])
+    expect(last(events)).toMatchObject({ type: 'RUN_ERROR', code: 'call-running', message })
+  }
+  expect(model.requests.length).toBe(1)
+  tool.end('ended')
+  await carried
+  const events = await collect(agent, input([...history, user('hello')], { resume }))
+  expect(results(events)).toMatchObject([{ content: 'ended' }])
+  expect(last(events)).toMatchObject({ outcome: { type: 'success' } })
+  expect(tool.runs.length).toBe(1)
+})
+
+test('a message after an answer that cannot be checked now is told so, in the place of the same question', async () => {
+  const ledger = memoryLedger()
+  let down = false
+  const flaky = new Proxy(ledger, {
+    get(target, key, receiver) {
+      const value: unknown = Reflect.get(target, key, receiver)
+      if (typeof value !== 'function') return value
+      return down ? () => Promise.reject(new Error('down')) : value.bind(target)
+    },
+  })
+  const tool = weather()
+  const { agent, model } = testAgent([call(['c1', 'GetWeather', {}]), say('ok')], {
+    tools: [tool.tool],
+    approvals: { secret: SECRET, ledger: flaky },
+  })
+  const { history, first } = await ask(agent)
+  const resume = [answer(first, { approved: true })]
+  down = true
+  const told = await collect(agent, input([...history, user('hello')], { resume }))
+  expect(requests(told)).toEqual([])
+  expect(last(told)).toMatchObject({ type: 'RUN_ERROR', code: 'ledger-unavailable' })
+  expect(model.requests.length).toBe(1)
+  down = false
+  const events = await collect(agent, input([...history, user('hello')], { resume }))
+  expect(last(events)).toMatchObject({ outcome: { type: 'success' } })
+  expect(tool.runs.length).toBe(1)
+})
+
+test('an approved call whose run is stopped between the claim and its start is cancelled, not run, and so every reader is told', async () => {
+  const stop = new AbortController()
+  const tool = weather()
+  const { agent } = testAgent([call(['c1', 'GetWeather', {}]), say('ok')], {
+    tools: [tool.tool],
+    approvals: {
+      secret: SECRET,
+      ledger: memoryLedger(),
+      onAudit: ({ event }) => {
+        if (event === 'claimed') stop.abort()
+      },
+    },
+  })
+  const { history, first } = await ask(agent)
+  const resume = [answer(first, { approved: true })]
+  const events = await collect(agent, input(history, { resume }), { signal: stop.signal })
+  const told = [
+    {
+      content: { type: 'execution-cancelled', reason: expect.stringMatching(/^It was not run: .* stopped/) },
+      own: { outcome: 'cancelled' },
+    },
+  ]
+  expect(results(events)).toMatchObject(told)
+  expect(results(await collect(agent, input(history, { resume })))).toMatchObject(told)
+  expect(results(await collect(agent, input([...fold(history, events), user('and now?')])))).toEqual([])
+  expect(tool.runs).toEqual([])
 })

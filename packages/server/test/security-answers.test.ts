@@ -184,7 +184,8 @@ test('a no that may not wait until the yes before it has run leaves the call ope
   const carried = post(input(history, { resume: [answer(first, yes)] }))
   await started
   const late = await post(input(history, { resume: [answer(first, { approved: false })] }))
-  expect(refusals(late)).toMatchObject([{ code: 'ledger-unavailable' }])
+  expect(refusals(late)).toMatchObject([{ code: 'call-running' }])
+  expect(last(late)).toMatchObject({ type: 'RUN_ERROR', code: 'call-running' })
   expect(results(late)).toEqual([])
   finish()
   expect(results(await carried)).toMatchObject([{ content: { sent: true } }])

@@ -1,5 +1,5 @@
 import { CountersignError } from '@countersign/core'
-import { ledgerTables, sqlSequence } from '@countersign/server/ledger-kit'
+import { ledgerTables, sqlIndex, sqlSequence } from '@countersign/server/ledger-kit'
 import type { SqlConnection } from './connection.js'
 
 /** Of the tables. A version that a process does not know is refused. */
@@ -28,15 +28,15 @@ function answerTables(dialect: SqlConnection['dialect'], prefix: string): readon
   seq ${sqlSequence(dialect)},
   id text not null unique, run text not null, listener text not null, kept_until double precision not null,
   parcel text not null, reply text)`,
-    `create index if not exists ${prefix}answers_of on ${prefix}answers (listener, seq)`,
+    sqlIndex(dialect, prefix, 'answers', 'of', '(listener, seq)'),
   ]
 }
 
-function runLogTables(prefix: string): readonly string[] {
+function runLogTables(dialect: SqlConnection['dialect'], prefix: string): readonly string[] {
   return [
     `create table if not exists ${prefix}runs (
   name text primary key, writer text not null, state text not null, kept_until double precision not null)`,
-    `create index if not exists ${prefix}runs_past on ${prefix}runs (kept_until)`,
+    sqlIndex(dialect, prefix, 'runs', 'past', '(kept_until)'),
     `create table if not exists ${prefix}events (
   writer text not null, n bigint not null, events text not null, primary key (writer, n))`,
   ]
@@ -47,7 +47,7 @@ export function schemaStatements(dialect: SqlConnection['dialect'], options: Sch
   const prefix = prefixOf(options.prefix)
   return [
     ...ledgerTables(dialect, prefix),
-    ...runLogTables(prefix),
+    ...runLogTables(dialect, prefix),
     ...answerTables(dialect, prefix),
     `insert into ${prefix}meta (name, value) values ('schema', '${SCHEMA_VERSION}') on conflict (name) do nothing`,
   ]

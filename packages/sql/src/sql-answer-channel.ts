@@ -61,7 +61,8 @@ export function sqlAnswerChannel(
   const listening = `${prefix}listening`
   const answers = `${prefix}answers`
   const listener = globalThis.crypto.randomUUID()
-  const topic = `${prefix}answers`
+  // without a dot, which not every client of PostgreSQL quotes; who shares a topic only looks more often
+  const topic = `${prefix.replace('.', '_')}answers`
   const runs = new Map<string, Receive>()
   const taken = new Set<string>()
   const bell = createBell()

@@ -1,7 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ApprovalRecord } from '@countersign/server'
-import { ensureSchema, fromPg, type SqlConnection, schemaStatements, sqlLedger } from '@countersign/sql'
+import {
+  ensureSchema,
+  fromPg,
+  type SqlConnection,
+  schemaStatements,
+  sqlAnswerChannel,
+  sqlLedger,
+  sqlRunLog,
+} from '@countersign/sql'
 import { describeLedger } from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { findPostgres, startPostgres } from '../../../scripts/postgres.mjs'
@@ -40,6 +48,44 @@ for (const database of databases) {
     )
     await ensureSchema(one, { prefix })
     expect(await sqlLedger(one, { prefix }).issue(record('a'))).toEqual({ status: 'issued' })
+  })
+
+  testHere(`the tables may lie in a schema of their own (${database.name})`, async () => {
+    const [one, other] = await database.connect()
+    const schema = one.dialect === 'sqlite' ? 'main' : newPrefix().replace(/_$/, '')
+    if (one.dialect !== 'sqlite') await one.query(`create schema ${schema}`, [])
+    const name = newPrefix()
+    const prefix = `${schema}.${name}`
+    await ensureSchema(one, { prefix })
+    await ensureSchema(other, { prefix })
+    const indexes =
+      one.dialect === 'sqlite'
+        ? "select name from main.sqlite_master where type = 'index'"
+        : `select indexname as name from pg_indexes where schemaname = '${schema}'`
+    const found = (await one.query(indexes, [])).map((row) => String(row.name))
+    const expected = ['rows_list', 'rows_tag', 'rows_past', 'runs_past', 'answers_of']
+    expect(found).toEqual(expect.arrayContaining(expected.map((index) => `${name}${index}`)))
+    const ledger = sqlLedger(one, { prefix })
+    expect(await ledger.issue(record('a'))).toEqual({ status: 'issued' })
+    expect((await sqlLedger(other, { prefix }).claim(record('a'), approve, 'h1', HOUR)).status).toBe(
+      'claimed',
+    )
+    expect(await ledger.unsettled(record('a').owner, record('a').threadId)).toHaveLength(1)
+    const key = 'run'
+    const log = sqlRunLog(one, { prefix })
+    const writer = await log.begin(key)
+    await writer.append(['{}'])
+    await writer.end()
+    const read = []
+    const events = await sqlRunLog(other, { prefix }).read(key, 0, new AbortController().signal)
+    for await (const some of events ?? []) read.push(...some)
+    expect(read).toEqual([{ n: 1, data: '{}' }])
+    const channel = sqlAnswerChannel(one, { prefix, pollMs: 50 })
+    const close = await channel.open(key, async () => ({ status: 'taken' }))
+    const delivered = sqlAnswerChannel(other, { prefix, pollMs: 50 }).deliver(key, [])
+    expect(await delivered).toEqual({ status: 'taken' })
+    await close()
+    await channel.close()
   })
 
   testHere(`T26 tables of a newer version are refused (${database.name})`, async () => {

@@ -22,6 +22,11 @@ export function leavesOpen(
   return code === 'approval-edit-invalid' || code === 'approval-not-yours' || code === 'request-refused'
 }
 
+/** Whether nothing is wrong with the answer, and it can be sent again later. */
+export function isForNow(code: string | undefined): boolean {
+  return code === 'ledger-unavailable' || code === 'call-running'
+}
+
 /** `CUSTOM approval-refused`: the server did not take an answer. */
 export function refuseApproval(state: ChatState, value: unknown): Outcome {
   const refused = isRecord(value) ? value : {}
@@ -32,7 +37,7 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
   if (leavesOpen(problem)) {
     // the question is not used up: it is as it was, and says what is wrong with the answer
     if (reopen(state, call)) call.error = error
-  } else if (problem === 'ledger-unavailable') {
+  } else if (isForNow(problem)) {
     if (call.state === 'approval-responded') {
       setApproval(state, call, { problem, delivery: 'waiting' })
       state.unsent.add(call)

@@ -1,6 +1,7 @@
 import { isTerminal, type ToolCallApproval, type ToolCallPart } from '../messages.js'
 import type { EventOf } from '../protocol/events.js'
 import { asString, getCountersignMetadata, isRecord, omitUndefined, oneOf, parseJson } from '../value.js'
+import { isForNow } from './approval-refusal.js'
 import { clearDoubt } from './approval-request.js'
 import { findCall, moveCall, setApproval, takeRepeat, withoutProblem } from './calls.js'
 import { touch } from './changes.js'
@@ -86,7 +87,9 @@ export function settle(
     touch(state, call)
     call.output = output
     call.error = error
-    if (isApproved && call.approval?.problem === 'approval-expired')
+    const { problem } = call.approval ?? {}
+    // what was said of the answer before it turned out to be the one that counts
+    if (call.approval && (isForNow(problem) || (isApproved && problem === 'approval-expired')))
       call.approval = withoutProblem(call.approval)
   } else if (!isTerminal(call.state)) return false
   call.reader = undefined

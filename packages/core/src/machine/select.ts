@@ -1,6 +1,7 @@
 import { isTerminal } from '../messages.js'
 import type { ResumeEntry } from '../protocol/events.js'
 import { getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
+import { isForNow } from './approval-refusal.js'
 import type { CallDraft, InterruptDraft } from './data.js'
 import type { ChatState } from './state.js'
 
@@ -19,11 +20,9 @@ function isDue(state: ChatState, item: CallDraft | InterruptDraft): boolean {
   return item.outputSent === false || (approved !== undefined && delivery === 'waiting' && !problem)
 }
 
-/** Whether the server refused an answer for now (its ledger was out of reach), so that it can be offered again. */
+/** Whether the server refused an answer for now, so that it can be offered again. */
 export function hasDeferredAnswer(state: ChatState): boolean {
-  return [...state.unsent].some(
-    (item) => item.kind === 'call' && item.approval?.problem === 'ledger-unavailable',
-  )
+  return [...state.unsent].some((item) => item.kind === 'call' && isForNow(item.approval?.problem))
 }
 
 /** Whether every call of the present turn is answered or finished, and every open interrupt is answered. */

@@ -38,7 +38,7 @@ export async function readHistory(scope: RunScope, given: readonly Message[]): P
   for (const entry of open) {
     const site = siteOf(entry)
     if (site?.result === undefined || !isAbout(entry, site)) continue
-    if (!saysInterrupted(entry, site.result)) claimed.add(site.result)
+    if (!wasTold(entry, site.result)) claimed.add(site.result)
   }
   const messages = claimed.size === 0 ? history : history.filter((message) => !claimed.has(message))
   const sites = claimed.size === 0 ? before : readCalls(messages)
@@ -86,9 +86,13 @@ function withProviderCalls(open: readonly LedgerEntry[], history: readonly Messa
   )
 }
 
-/** An interrupted call stays open in the ledger, but what the client was told of it is all there is to tell. */
-function saysInterrupted({ state }: LedgerEntry, { metadata }: ToolMessage): boolean {
+/**
+ * Whether a client was told the end of a call that the ledger has open: an interrupted one stays so there, and so does one that a ledger
+ * which failed could not ask about or close. To be asked again after that is not possible.
+ */
+function wasTold({ state }: LedgerEntry, { metadata }: ToolMessage): boolean {
   const { outcome, code } = readOwn(metadata)
+  if (state.phase === 'issued') return outcome !== undefined
   return state.phase === 'interrupted' && outcome === 'error' && code === 'interrupted'
 }
 

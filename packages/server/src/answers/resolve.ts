@@ -93,7 +93,8 @@ function auditAnswer({ answer, verdict }: Exclude<Settlement, { kind: 'refuse' }
   }
 }
 
-const STILL_RUNNING = 'The call is still running; send the answer again later.'
+const STILL_RUNNING =
+  'An approved call is still running, and the conversation goes on once it has ended. Try again later.'
 
 type Claim = ClaimResult | { readonly status: 'unavailable' }
 
@@ -124,7 +125,7 @@ async function unclaimed(
     case 'interrupted':
       return interrupted(scope, verdict)
     case 'in-progress':
-      return refused(verdict, 'ledger-unavailable', STILL_RUNNING, 'open')
+      return refused(verdict, 'call-running', STILL_RUNNING, 'open')
     case 'unavailable':
       return refused(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
     case 'conflict':
@@ -201,7 +202,8 @@ async function contradiction(
   }
   const first = await claimVerdict(scope, verdict, state.answer, randomId('holder_'))
   if (first.status === 'interrupted') return { kind: 'result', outcome: interruptedOutcome(), ...told }
-  if (first.status !== 'repeat') return refused(verdict, 'ledger-unavailable', STILL_RUNNING, 'open')
+  if (first.status === 'in-progress') return refused(verdict, 'call-running', STILL_RUNNING, 'open')
+  if (first.status !== 'repeat') return refused(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
   const from = restoreOutcome(first.outcome)
   const outcome = from.kind === 'outcome' ? from.outcome : handedOutOutcome()
   return { kind: 'result', outcome, ...told }

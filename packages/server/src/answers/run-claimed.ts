@@ -20,7 +20,8 @@ function claimOf({ verdict: { ref, site }, holder }: ClaimedCall): Claim {
 }
 
 /**
- * Runs a claimed call to its end, whatever becomes of the client, and records the outcome. The lease is kept from here on, and a call that
+ * Runs a claimed call and records the outcome. Once the run has stopped, or its reader has gone, the tool has its own `timeout` to end by
+ * itself, or `approvals.wait` where it has none: then it is left, so that it holds its thread no longer. The lease is kept from here on, and a call that
  * may not start after all ends with the reason.
  */
 export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise<Resolution> {
@@ -90,7 +91,7 @@ function execute(
     tool,
     input: call.input,
     signal: scope.callerSignal,
-    onAbort: 'wait',
+    leave: tool.timeout === undefined ? scope.leave : undefined,
     maxSize: scope.settings.limits.resultSize,
     context: {
       toolCallId,

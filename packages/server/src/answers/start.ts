@@ -1,6 +1,7 @@
 import { askPolicy } from '../gate/gate.js'
 import { MAX_REASON_LENGTH } from '../ledger/ledger.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
+import { NOT_STARTED } from '../tools/execute.js'
 import { type Claim, holdsLease } from './claim.js'
 import type { ClaimedCall } from './claimed-call.js'
 import { isStillBound } from './prepare.js'
@@ -22,6 +23,9 @@ export async function reasonNotToStart(
   const { decision, reason } = await askPolicy(call, gate, { policy: approvals.policy, warn })
   if (decision === 'block') return { type: 'denied', reason: reason?.slice(0, MAX_REASON_LENGTH) }
   if (!(await holdsLease(scope, claim))) return { type: 'interrupted' }
+  const isStopped = scope.callerSignal?.aborted || scope.leave.aborted
+  // what somebody else runs is only handed over here, and is handed over again
+  if (isStopped && call.tool.location === 'server') return { type: 'cancelled', reason: NOT_STARTED }
   return now() < verdict.claims.expiresAt ? undefined : { type: 'cancelled', code: 'approval-expired' }
 }
 

@@ -4,6 +4,15 @@ export function anySignal(signals: readonly (AbortSignal | undefined)[]): AbortS
   return typeof AbortSignal.any === 'function' ? AbortSignal.any(given) : follow(given)
 }
 
+/** Aborted `ms` after `signal`. It keeps no process open. */
+export function abortedLater(signal: AbortSignal, ms: number): AbortSignal {
+  const later = new AbortController()
+  const start = () => AbortSignal.timeout(ms).addEventListener('abort', () => later.abort())
+  if (signal.aborted) start()
+  else signal.addEventListener('abort', start, { once: true })
+  return later.signal
+}
+
 function follow(signals: readonly AbortSignal[]): AbortSignal {
   const controller = new AbortController()
   const over = (signal: AbortSignal) => {

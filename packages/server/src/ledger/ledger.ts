@@ -97,7 +97,7 @@ export type ToolOutcome =
   | { readonly type: 'interrupted'; readonly message?: string | undefined }
   /** It was approved and has not started: the policy forbids it by now. */
   | { readonly type: 'denied'; readonly reason?: string | undefined }
-  /** It was approved and has not started: its time was over, or what it was bound to has changed. */
+  /** It was approved and has not started: its time was over, what it was bound to has changed, or its run was stopped. */
   | {
       readonly type: 'cancelled'
       readonly reason?: string | undefined

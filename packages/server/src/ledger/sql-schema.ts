@@ -7,9 +7,26 @@ export function sqlSequence(dialect: SqlDatabase['dialect']): string {
     : 'integer primary key autoincrement'
 }
 
+/**
+ * An index named after a table and what it finds. Of a prefix with a schema (`app.countersign_`), SQLite has the schema before the name of
+ * the index and nowhere else, PostgreSQL only before that of the table.
+ */
+export function sqlIndex(
+  dialect: SqlDatabase['dialect'],
+  prefix: string,
+  table: string,
+  finds: string,
+  columns: string,
+): string {
+  const bare = prefix.slice(prefix.indexOf('.') + 1)
+  const [ofIndex, ofTable] = dialect === 'sqlite' ? [prefix, bare] : [bare, prefix]
+  return `create index if not exists ${ofIndex}${table}_${finds} on ${ofTable}${table} ${columns}`
+}
+
 /** The tables of a ledger, in the words of a database. `owner`, `key`, `list` and `tag` are hashes; `kept_until` is in milliseconds since the epoch. */
 export function ledgerTables(dialect: SqlDatabase['dialect'], prefix: string): readonly string[] {
   const number = sqlSequence(dialect)
+  const find = (by: string, columns: string) => sqlIndex(dialect, prefix, 'rows', by, columns)
   // the long texts come last: SQLite reads a long row from its beginning
   return [
     `create table if not exists ${prefix}rows (
@@ -18,9 +35,9 @@ export function ledgerTables(dialect: SqlDatabase['dialect'], prefix: string): r
   size bigint not null, kept_until double precision not null,
   record text not null, state text not null, words text,
   unique (owner, key))`,
-    `create index if not exists ${prefix}rows_list on ${prefix}rows (owner, list, seq) where list is not null`,
-    `create index if not exists ${prefix}rows_tag on ${prefix}rows (owner, tag, seq) where tag is not null`,
-    `create index if not exists ${prefix}rows_past on ${prefix}rows (kept_until)`,
+    find('list', '(owner, list, seq) where list is not null'),
+    find('tag', '(owner, tag, seq) where tag is not null'),
+    find('past', '(kept_until)'),
     `create table if not exists ${prefix}log (seq ${number}, line text not null)`,
     `create table if not exists ${prefix}meta (name text primary key, value text not null)`,
   ]

@@ -134,8 +134,7 @@ class PlanRun {
     const execution = await executeTool({
       tool,
       input,
-      signal: stop,
-      onAbort: 'leave',
+      leave: stop,
       maxSize: Number.POSITIVE_INFINITY,
       context: {
         toolCallId,

@@ -119,8 +119,7 @@ export async function runFresh(
   const execution = await executeTool({
     tool,
     input: call.input,
-    signal: scope.stop,
-    onAbort: 'leave',
+    leave: scope.stop,
     maxSize: limits.resultSize,
     context: {
       toolCallId,

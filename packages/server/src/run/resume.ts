@@ -45,6 +45,8 @@ export interface Resumed extends ForwardedHistory {
   readonly hadNoEffect: boolean
   /** A tool that threw and wants the run to end with it. */
   readonly error?: CountersignError | undefined
+  /** A call has an answer that could not be carried out now, and nobody is asked again: the model cannot be called. */
+  readonly unsettled?: CountersignError | undefined
 }
 
 /**
@@ -115,6 +117,7 @@ class Progress {
   readonly #clientCalls: string[] = []
   readonly #forwarded = new Map<ToolCall, Forwarded>()
   #error: CountersignError | undefined
+  #unsettled: CountersignError | undefined
 
   constructor(scope: RunScope, read: ReadHistory) {
     this.#scope = scope
@@ -163,9 +166,8 @@ class Progress {
       if (site.result !== undefined || this.#settled.has(site) || isProvidersOwn(site.call)) continue
       // the call that stands for a question is as open as the question
       if (this.#scope.settings.approvals.askAsTool && site.call.function.name === APPROVAL_TOOL) continue
-      await this.#accept(
-        await resultOfOpenCall(this.#scope, site, issued, this.#refusals.get(site), messages),
-      )
+      const refusal = this.#refusals.get(site)
+      await this.#accept(await resultOfOpenCall(this.#scope, site, issued, refusal, messages), refusal)
     }
   }
 
@@ -187,14 +189,20 @@ class Progress {
       open: this.#open,
       clientCalls: this.#clientCalls,
       error: this.#error,
+      unsettled: this.#unsettled,
     }
   }
 
-  async #accept(fate: OpenCallResult): Promise<void> {
+  async #accept(fate: OpenCallResult, refusal: Refusal | undefined): Promise<void> {
     switch (fate.kind) {
       case 'result':
         return this.#settle(fate.site, fate.outcome, fate.decided)
       case 'open':
+        // whoever has answered and said something else since waits for the model, not for the same question
+        if (refusal?.fate === 'open' && (refusal.code === 'call-running' || fate.site.superseded)) {
+          this.#unsettled ??= new CountersignError(refusal.code, refusal.message)
+          return
+        }
         // a history that holds one request twice has forged one of them
         if (this.#asked.has(fate.request.approval.id)) {
           return this.#settle(

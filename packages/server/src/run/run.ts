@@ -9,7 +9,7 @@ import {
   type ToolMessage,
 } from '@countersign/core'
 import type { AnswerSource } from '../channel/answer-queue.js'
-import { anySignal } from '../encoding/signals.js'
+import { abortedLater, anySignal } from '../encoding/signals.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
 import { placeResults, readCalls } from '../history/history.js'
@@ -30,9 +30,9 @@ export type RunInput = Omit<RunAgentInput, 'tools' | 'context'> &
   Partial<Pick<RunAgentInput, 'tools' | 'context'>>
 
 export interface RunOptions {
-  /** Stops the run: the model, whatever has not started, and every running tool gets it. A claimed tool is waited for. */
+  /** Stops the run: the model, whatever has not started, and every running tool gets it. A claimed tool is waited for (`approvals.wait`). */
   readonly signal?: AbortSignal | undefined
-  /** The client has gone: as `signal`, but a claimed tool does not hear of it and runs to its end. */
+  /** The client has gone: as `signal`, but a claimed tool does not hear of it as long as it is waited for. */
   readonly disconnected?: AbortSignal | undefined
   readonly context?: RunContext | undefined
   /**
@@ -89,6 +89,7 @@ function openScope(
   { method }: RunOrigin,
   { emit, report, gone }: Outlet<AGUIEvent>,
 ): RunScope {
+  const stop = anySignal([gone, signal, disconnected])
   return {
     settings: { ...settings, maxSteps },
     threadId: input.threadId,
@@ -97,7 +98,8 @@ function openScope(
     context,
     toolkit: withClientTools(settings.toolkit, input.tools ?? [], settings.warn),
     isV1Peer: speaksModern(input),
-    stop: anySignal([gone, signal, disconnected]),
+    stop,
+    leave: abortedLater(stop, settings.approvals.waitMs),
     callerSignal: signal,
     limit: createLimiter(settings.concurrency),
     method,
@@ -117,6 +119,7 @@ async function runPipeline(scope: RunScope, input: RunInput, usage: TokenUsage[]
   if (scope.stop.aborted && !(scope.answers !== undefined && resumed.open.length > 0))
     return stoppedEvent(scope, [])
   if (waits(waiting)) return finishedEvent(scope, 'tool_calls', waiting, [])
+  if (resumed.unsettled !== undefined) throw resumed.unsettled
   if (scope.settings.maxSteps === 0) return finishedEvent(scope, 'max_steps', waiting, [])
   if (resumed.hadNoEffect && isAtRest(resumed.messages))
     return finishedEvent(scope, 'nothing-to-do', waiting, [])

@@ -20,7 +20,9 @@ export interface RunScope {
   readonly isV1Peer: boolean
   /** Stops the model and whatever has not started: the caller's signal, or the reader is gone. */
   readonly stop: AbortSignal
-  /** The caller's own wish only: the one signal that a claimed tool gets. */
+  /** `approvals.wait` after that: what was claimed and has no time of its own is left, too. */
+  readonly leave: AbortSignal
+  /** The caller's own wish only: the one signal that a claimed tool gets before. */
   readonly callerSignal: AbortSignal | undefined
   readonly limit: Limiter
   /** What the application called: errors say it. */

@@ -65,7 +65,10 @@ export interface ApprovalOptions {
   readonly generateId?: (() => string) | undefined
   /** Milliseconds a claim holds without being renewed. Default 30,000. */
   readonly lease?: number | undefined
-  /** Milliseconds to wait for the outcome of an answer that another run carries out. Default 30,000. */
+  /**
+   * Milliseconds to wait for the outcome of an answer that another run carries out. An approved tool that has no `timeout` has as long to
+   * end once its run was stopped or its reader has gone; then it is aborted, and its call counts as interrupted. Default 30,000.
+   */
   readonly wait?: number | undefined
 }
 

@@ -32,24 +32,26 @@ export interface ToolRun {
   readonly report: (data: unknown) => void
   /** Asks the person. `over` is aborted once the tool has ended or was left. */
   readonly ask: (question: ToolQuestion, over: AbortSignal) => Promise<ToolReply>
-  /** Reaches the tool; together with the tool's own timeout. */
+  /** Reaches the tool, which is still waited for; together with `leave` and the tool's own timeout. */
   readonly signal?: AbortSignal | undefined
-  /** `wait` for a tool that was aborted to end by itself, or `leave` it. A timeout always leaves. */
-  readonly onAbort: 'wait' | 'leave'
+  /** Once it is aborted the tool is left, whatever it does. */
+  readonly leave?: AbortSignal | undefined
   /** Bytes that its result may have in a request. */
   readonly maxSize: number
 }
 
+export const NOT_STARTED = 'It was not run: the run was stopped before it started.'
+
 /** Runs one tool once. Never throws. What it reports after its end, or after it was left, is not heard any more. */
 export async function executeTool(run: ToolRun): Promise<Execution> {
-  const { tool, onAbort } = run
+  const { tool } = run
   const timeout = tool.timeout === undefined ? undefined : AbortSignal.timeout(tool.timeout)
-  const signal = anySignal([run.signal, timeout])
-  if (run.signal?.aborted) return { kind: 'finished', outcome: failed('cancelled', 'aborted', 'aborted') }
-  const left = onAbort === 'leave' ? signal : timeout
+  const leave = anySignal([run.leave, timeout])
+  const signal = anySignal([run.signal, leave])
+  if (signal.aborted) return { kind: 'finished', outcome: failed('cancelled', NOT_STARTED, 'aborted') }
   const over = new AbortController()
   try {
-    const ended = await untilAborted(() => runOnce(run, signal, over.signal), left)
+    const ended = await untilAborted(() => runOnce(run, signal, over.signal), leave)
     return ended.left
       ? interrupted(timeout?.aborted)
       : { kind: 'finished', outcome: withinLimit(run, ended.value) }
@@ -154,10 +156,9 @@ function interrupted(timedOut = false): Execution {
 
 async function untilAborted<T>(
   start: () => Promise<T>,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<{ readonly left: false; readonly value: T } | { readonly left: true }> {
   const work = start().then((value) => ({ left: false, value }) as const)
-  if (signal === undefined) return work
   let leave = () => {}
   const left = new Promise<{ readonly left: true }>((resolve) => {
     leave = () => resolve({ left: true })
