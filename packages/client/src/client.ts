@@ -191,8 +191,8 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   }
 
   /**
-   * The session approvals of this conversation; empty if the server offers no list ({@link
-   * Connection.grants}). Rejects with a CountersignError if the request fails.
+   * The session approvals of this conversation; empty if the server offers no list
+   * ({@link Connection.grants}). Rejects with a CountersignError if the request fails.
    */
   grants = async (): Promise<readonly SessionGrant[]> => {
     const { headers, options } = this.#session

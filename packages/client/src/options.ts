@@ -109,7 +109,7 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
    * `microtask`. Anything else is published at once; events that arrive together are published together, except with `sync`.
    */
   notify?: Notify | undefined
-  /** Maximum number of requests in a row without a user action. Default 100. */
+  /** How many requests may follow one another without a user action. Default 100. */
   maxContinuations?: number | undefined
 }
 
