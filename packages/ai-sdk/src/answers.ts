@@ -3,8 +3,9 @@ import { type AiSdkMessage, type AiSdkPart, isToolPart } from './message.js'
 import type { AiSdkReader } from './reader.js'
 
 /**
- * Where in `sent` there are answers that were not sent yet although the person has spoken since. A no is told by the history itself; a
- * yes is only heard where it is the last thing that was said. A call that the provider runs is the provider's to hear of.
+ * The indices in `sent` of messages with approvals that were not sent before the user's next message. A
+ * denial is conveyed by the history itself; the SDK accepts an approval only in the last message. Calls that
+ * the provider runs are left out: their answers go to the provider.
  */
 export function lateAnswers(
   messages: readonly UIMessage[],
@@ -32,7 +33,7 @@ function approvalIdOf(part: AiSdkPart): string {
   return (isToolPart(part) && part.approval?.id) || ''
 }
 
-/** The conversation after the answers of the message `at` were delivered. What got no result may have run all the same. */
+/** The conversation after the answers in message `at` were delivered. A call without a result may have run nevertheless. */
 export function withOutcomes(
   messages: readonly AiSdkMessage[],
   at: number,

@@ -62,12 +62,12 @@ interface ToolInput {
   readonly providerMetadata?: OwnProvider
 }
 
-/** What a client of the AI SDK keeps beside a part and sends back: our `metadata.countersign`, under our name. */
+/** Metadata that an AI SDK client stores with a part and sends back: our `metadata.countersign`, under our name. */
 interface OwnProvider {
   readonly countersign: Readonly<Record<string, unknown>>
 }
 
-/** What goes with a part to the client and comes back. */
+/** Metadata that is sent to the client with a part, and comes back. */
 export interface Said {
   readonly providerMetadata?: OwnProvider
 }

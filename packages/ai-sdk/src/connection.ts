@@ -15,35 +15,35 @@ import { toAiSdkMessages } from './to-messages.js'
 export interface AiSdkOptions extends FetchOptions {
   /** The AI SDK route. Default `/api/chat`, as in the SDK. */
   api?: string | URL | undefined
-  /** Further members of each request's body, or a function that is asked each time. `forwardedProps` of the client are put in too. */
+  /** Additional members of each request's body, or a function called for each. The client's `forwardedProps` are added too. */
   body?:
     | Readonly<Record<string, unknown>>
     | (() => Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>)
     | undefined
   /**
-   * Whether a run whose stream broke off can be taken up, by a GET of `{api}/{threadId}/stream`: `replay` where the route tells the
-   * stream from its beginning again, as the SDK's own do, `rest` where it goes on with what was not read yet. Default: no.
+   * Whether a run whose stream broke off can be rejoined, by a GET of `{api}/{threadId}/stream`: `replay` if the route sends
+   * the stream from the beginning, as the SDK's own do, `rest` if it continues with what was not read yet. Default: no.
    */
   resume?: 'replay' | 'rest' | undefined
 }
 
 /**
- * A connection to a route of the AI SDK 7 (`streamText(...).toUIMessageStreamResponse()`), unchanged: approvals, chained approvals,
- * denials with a reason, client tools. Signatures and provider metadata go back as they came.
+ * A connection to an unmodified AI SDK 7 route (`streamText(...).toUIMessageStreamResponse()`): approvals, chained approvals,
+ * denials with a reason, client tools. Signatures and provider metadata are sent back unchanged.
  *
- * The AI SDK has no place for edited arguments and none for "for this session": requests over this connection offer neither, and an
- * edit is refused before anything is sent. It takes answers only as the last thing that was said; where the person has spoken
- * since, they go out in a request of their own, which is read until their results are there. Its routes keep no record of answers, so
- * `retry()` of a run that broke off after a yes may run the call again; nothing else repeats one.
+ * The AI SDK supports neither edited arguments nor session approvals: requests over this connection offer neither, and an
+ * edit is refused before anything is sent. It accepts answers only in the last message; if the user has sent another message
+ * since, they are sent in a separate request, which is read until their results have arrived. Its routes keep no record of
+ * answers, so `retry()` of a run that broke off after an approval may run the call again; nothing else repeats one.
  *
  * @example const client = new ChatClient({ connection: aiSdk({ api: '/api/chat' }) })
- * @throws CountersignError as `fetchServerSentEvents`, and `invalid-argument` for edited arguments out of a stored conversation
+ * @throws CountersignError as `fetchServerSentEvents`, and `invalid-argument` for edited arguments in a stored conversation
  */
 export function aiSdk(options: AiSdkOptions = {}): Connection {
   const { api = '/api/chat', resume } = options
-  /** The last run of each conversation, for when it breaks off. */
+  /** The last run of each conversation, in case it breaks off. */
   const runs = new Map<string, { readonly runId: string; readonly reader: AiSdkReader }>()
-  /** The last message of the person, by conversation, that the server has begun to answer. */
+  /** The last user message of each conversation whose request the server has accepted. */
   const answered = new Map<string, string>()
 
   async function post(
@@ -72,7 +72,7 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
     return response
   }
 
-  /** Chunks as they arrive, those of one read together. */
+  /** Chunks as they arrive; those of one read together. */
   async function* chunksOf(
     response: Response,
     { signal }: ConnectOptions,
@@ -83,7 +83,7 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
       yield batch.map(({ data }) => data)
   }
 
-  /** The events of a stream. The first `skip` chunks were read already. */
+  /** The events of a stream, without its first `skip` chunks, which were already read. */
   async function* eventsOf(response: Response, connect: ConnectOptions, reader: AiSdkReader, skip = 0) {
     let left = skip
     try {
@@ -95,18 +95,18 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
         } catch (error) {
           fault = { error }
         }
-        // what came before it counts
+        // Events before the fault still count.
         yield events
         if (fault) throw fault.error
       }
     } catch (error) {
-      // it broke off after the server's last word
+      // The connection broke after the server had finished.
       if (!reader.isDone) throw error
     }
     if (!connect.signal.aborted) yield reader.end()
   }
 
-  /** Sends the answers of one message and reads their results; what the model would say to them is not wanted. */
+  /** Sends the answers of one message and reads their results; the model's reply to them is discarded. */
   async function* deliver(messages: readonly AiSdkMessage[], input: RunAgentInput, connect: ConnectOptions) {
     const continued = messages.at(-1)
     const { threadId, runId } = input
@@ -180,7 +180,7 @@ function streamUrl(api: string | URL, threadId: string): string {
   return `${url.slice(0, end).replace(/\/$/, '')}/${encodeURIComponent(threadId)}/stream${url.slice(end)}`
 }
 
-/** An answer whose edits were left out would be a yes to something else. */
+/** Dropping the edits would approve something else. */
 function refuseEdits(messages: readonly UIMessage[]): void {
   for (const { parts } of messages) {
     for (const part of parts) {

@@ -1,18 +1,16 @@
 import { CountersignError, isRecord } from '@countersign/core'
 
-/** A chunk of an AI SDK stream, as it came in: its `type` is text, nothing else is known of it. */
+/** A chunk of an AI SDK stream, unvalidated except for a string `type`. */
 export type RawChunk = Readonly<Record<string, unknown>> & { readonly type: string }
 
-/**
- * @throws CountersignError `malformed-event`
- */
+/** @throws CountersignError `malformed-event` */
 export function readChunk(value: unknown): RawChunk {
   if (isRecord(value) && typeof value.type === 'string') return { ...value, type: value.type }
   throw malformed('chunk', 'be an object with a type')
 }
 
 /**
- * A field that the chunk must have.
+ * A required field of a chunk.
  *
  * @throws CountersignError `malformed-event`
  */
@@ -26,7 +24,7 @@ function malformed(type: string, rule: string): CountersignError {
   return new CountersignError('malformed-event', `AI SDK stream: ${type} must ${rule}.`, { type, rule })
 }
 
-/** A chunk about something that the stream has not begun. The SDK's own client stops at it too. */
+/** A chunk refers to something that the stream has not started. The SDK's own client stops at it too. */
 export function unknownId({ type }: RawChunk, id: string): CountersignError {
   const message = `AI SDK stream: ${type} is about "${id}", which was not started.`
   return new CountersignError('protocol-violation', message, { type, id, rule: 'unknown id' })

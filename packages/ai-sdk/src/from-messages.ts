@@ -20,10 +20,10 @@ import {
 import { readToolPart } from './tool-part.js'
 
 /**
- * Messages of the AI SDK as ours: each step of an assistant's message is a message of its own, as in AG-UI. `toAiSdkMessages` gives
- * back what came in. Answers found in them are their record; whether they count is decided by the server alone.
+ * Converts AI SDK messages to UI messages: each step of an assistant message becomes a separate message, as in AG-UI.
+ * `toAiSdkMessages` converts them back. Answers in them are taken over as a record only; whether they count is up to the server.
  *
- * @throws CountersignError `invalid-argument` for what has no list of parts, such as a message of AI SDK 4.
+ * @throws CountersignError `invalid-argument` for messages without a list of parts, such as those of AI SDK 4.
  */
 export function fromAiSdkMessages(messages: readonly AiSdkMessage[]): UIMessage[] {
   for (const [at, message] of messages.entries())
@@ -58,12 +58,12 @@ function fromAssistant(message: AiSdkMessage): UIMessage[] {
   return stepsOf(message).flatMap((parts, step) => (parts.length === 0 ? [] : readStep(message, parts, step)))
 }
 
-/** The id of the message that a step is here. */
+/** The id of the message that a step becomes. */
 export function stepMessageId(id: string, step: number): string {
   return step <= 1 ? id : `${id}/${step}`
 }
 
-/** The metadata lies on every step, since any of them may be the last one that is sent back. */
+/** Every step carries the metadata, because any of them may be the last one that is sent back. */
 function readStep(message: AiSdkMessage, parts: readonly AiSdkPart[], step: number): UIMessage[] {
   const { id } = message
   const messageId = stepMessageId(id, step)
@@ -93,7 +93,7 @@ function readStep(message: AiSdkMessage, parts: readonly AiSdkPart[], step: numb
 function assistantPart(messageId: string, index: number, part: AiSdkPart): MessagePart[] {
   switch (part.type) {
     case 'text':
-      // an empty text is in the layout alone
+      // An empty text is kept only in the layout.
       return part.text === '' ? [] : [{ type: 'text', text: part.text }]
     case 'reasoning': {
       const { id, text, providerMetadata } = part
@@ -114,7 +114,7 @@ export function readSource(part: AiSdkSource): SourcePart {
   return omitUndefined({ type: 'source' as const, id, url, title, metadata })
 }
 
-/** Where a part stands that is a message here. */
+/** The position of a part that becomes a separate message. */
 interface Place {
   readonly id: string
   readonly step: number
@@ -122,7 +122,7 @@ interface Place {
   readonly index: number
 }
 
-/** A part that AG-UI has no event for, as what an activity is made of. */
+/** A part that AG-UI has no event for, in the form of an activity. */
 export interface OwnMessage {
   readonly id: string
   readonly name: string
@@ -131,8 +131,8 @@ export interface OwnMessage {
 }
 
 /**
- * A part that becomes a message of its own: the application's data by its name, any other under its type. Data with an id may be sent
- * anew, also with a later step, so its message is found by that id.
+ * Converts a part to a separate message: application data under its name, anything else under its type. Data
+ * with an id may be sent again, even in a later step, so its message id is derived from that id.
  */
 export function readOwnMessage({ id, step, messageId, index }: Place, part: AiSdkPart): OwnMessage {
   const { type, ...rest }: Record<string, unknown> & { type: string } = { ...part }

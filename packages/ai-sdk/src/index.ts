@@ -1,4 +1,4 @@
-/** Routes of the AI SDK for our client, and its messages and streams to ours and back. */
+/** Connects the client to AI SDK routes, and converts AI SDK messages and streams in both directions. */
 export type { AiSdkChunk } from './chunk.js'
 export { type AiSdkOptions, aiSdk } from './connection.js'
 export { fromAiSdkMessages } from './from-messages.js'

@@ -2,24 +2,24 @@ import { asString, isRecord, omitUndefined } from '@countersign/core'
 import type { AiSdkPart } from './message.js'
 
 /**
- * What a UI message keeps of the AI SDK message it is a step of, in `metadata.aiSdk`. One AI SDK message has several steps; here each of
- * them is a message of its own, as in AG-UI, and they are one message again when they are sent.
+ * What a UI message stores about its AI SDK message, in `metadata.aiSdk`. An AI SDK message has several
+ * steps. Here, as in AG-UI, each is a separate message; they are joined again when they are sent.
  */
 export interface StepMark {
-  /** Of the AI SDK message. */
+  /** The id of the AI SDK message. */
   readonly id: string
   readonly step: number
-  /** Where the texts of the step begin and end and what the SDK says of each, where the parts alone do not tell. */
+  /** The boundaries and SDK metadata of the step's texts, if the parts alone do not determine them. */
   readonly layout?: readonly LayoutItem[]
-  /** Metadata of the AI SDK message that is no object; what is one lies beside `aiSdk` itself. */
+  /** Metadata of the AI SDK message that is not an object; an object is stored next to `aiSdk` itself. */
   readonly metadata?: unknown
-  /** The message stands for one part that AG-UI has no event for: its place in the step, its type there and its id. */
+  /** The message represents one part that AG-UI has no event for: its index in the step, its AI SDK type and its id. */
   readonly part?: { readonly index: number; readonly type: string; readonly id?: string }
-  /** The server took the step back. */
+  /** The server reset the step. */
   readonly isReset?: boolean
 }
 
-/** A text by its length, with whatever the SDK says of it; `part` is the next part of the message that is no text. */
+/** A text by its length, with its SDK metadata; `part` stands for the next part that is not text. */
 export type LayoutItem = TextItem | 'part'
 
 export interface TextItem {
@@ -28,13 +28,13 @@ export interface TextItem {
   citations?: unknown
 }
 
-/** What `metadata` says of the AI SDK. */
+/** Reads `metadata.aiSdk`. */
 export function aiSdkOf(metadata: unknown): Readonly<Record<string, unknown>> {
   const own = isRecord(metadata) ? metadata.aiSdk : undefined
   return isRecord(own) ? own : {}
 }
 
-/** `{ aiSdk }`, or nothing where nothing is said. */
+/** `{ aiSdk }`, or `undefined` if it would be empty. */
 export function aiSdkMetadata(
   own: Readonly<Record<string, unknown>>,
 ): { readonly aiSdk: Record<string, unknown> } | undefined {
@@ -64,7 +64,7 @@ function isLayoutItem(value: unknown): value is LayoutItem {
   return value === 'part' || (isRecord(value) && Number.isInteger(value.text) && Number(value.text) >= 0)
 }
 
-/** The application's own metadata of an AI SDK message, out of that of ours. */
+/** Extracts the application's metadata of an AI SDK message from ours. */
 export function ownMetadataOf(metadata: unknown): unknown {
   if (!isRecord(metadata)) return undefined
   const { aiSdk, countersign: _, subagent: __, ...own } = metadata
@@ -72,7 +72,7 @@ export function ownMetadataOf(metadata: unknown): unknown {
   return aiSdkOf({ aiSdk }).metadata
 }
 
-/** The same the other way: objects lie beside our own key, anything else in it. */
+/** The reverse: objects are stored next to `aiSdk`, anything else inside it. */
 export function metadataWith(
   metadata: unknown,
   mark: Partial<StepMark>,
@@ -83,7 +83,7 @@ export function metadataWith(
   return Object.keys(made).length > 0 ? made : undefined
 }
 
-/** How parts lie, as a layout. `isElsewhere`: parts that are not in the same message here. */
+/** The layout of parts. `isElsewhere`: parts that become separate messages. */
 export function layoutOf(
   parts: readonly AiSdkPart[],
   isElsewhere: (part: AiSdkPart) => boolean,
@@ -95,7 +95,7 @@ export function layoutOf(
   })
 }
 
-/** Whether a part of an assistant's message is kept as a message of its own (an AG-UI activity). */
+/** Whether a part of an assistant message becomes a separate message (an AG-UI activity). */
 export function isOwnMessage({ type }: AiSdkPart): boolean {
   switch (type) {
     case 'file':
@@ -108,7 +108,7 @@ export function isOwnMessage({ type }: AiSdkPart): boolean {
   }
 }
 
-/** Whether the parts of the message alone would not tell the same: two texts in one, an empty one, or one with metadata. */
+/** Whether the parts alone do not determine the layout: several texts, an empty one, or one with metadata. */
 export function isNeeded(layout: readonly LayoutItem[]): boolean {
   const texts = layout.filter((item) => item !== 'part')
   const [first] = texts

@@ -1,6 +1,6 @@
 /**
- * Messages of the AI SDK 7 as its clients and routes write them (`UIMessage` of the package `ai`). Only the fields that have a meaning
- * here are named; whatever else a part carries is passed on as it came.
+ * Messages of the AI SDK 7 as its clients and routes write them (`UIMessage` of the package `ai`). Only
+ * fields used here are declared; other fields of a part are passed on unchanged.
  */
 export interface AiSdkMessage {
   readonly id: string
@@ -33,7 +33,7 @@ export interface AiSdkFile {
   readonly mediaType: string
   readonly url: string
   readonly filename?: string
-  /** Names of the file with the model's providers; counts for more than `url`. */
+  /** The file's ids at the model's providers; takes precedence over `url`. */
   readonly providerReference?: Readonly<Record<string, string>>
   readonly providerMetadata?: unknown
 }
@@ -77,7 +77,7 @@ export interface AiSdkTool {
   readonly resultProviderMetadata?: unknown
 }
 
-/** A question about a call and its answer. All but `id`, `approved` and `reason` is the server's and is sent back as it came. */
+/** An approval request and its answer. All fields but `id`, `approved` and `reason` belong to the server and are sent back unchanged. */
 export interface AiSdkApproval {
   readonly id: string
   readonly approved?: boolean
@@ -89,7 +89,7 @@ export interface AiSdkApproval {
   readonly inputSchemaInput?: unknown
 }
 
-/** Parts that only the AI SDK knows, and the application's own (`data-<name>`). */
+/** Parts that only the AI SDK has, and those of the application (`data-<name>`). */
 interface AiSdkOther {
   readonly type: 'step-start' | 'custom' | 'reasoning-file' | 'steering-message' | `data-${string}`
   readonly [field: string]: unknown
@@ -103,7 +103,7 @@ export function toolNameOf({ type, toolName = '' }: AiSdkTool): string {
   return type === 'dynamic-tool' ? toolName : type.slice('tool-'.length)
 }
 
-/** The parts of each step. Step 0 is what stands before the first `step-start`; it is empty in what the AI SDK writes itself. */
+/** The parts of each step. Step 0 is everything before the first `step-start`; in messages written by the AI SDK it is empty. */
 export function stepsOf({ parts }: Pick<AiSdkMessage, 'parts'>): readonly (readonly AiSdkPart[])[] {
   const steps: AiSdkPart[][] = [[]]
   for (const part of parts) {

@@ -19,7 +19,7 @@ import {
 import type { StepReader } from './read-step.js'
 import { callExtras, differing, requestOf, resultMetadata } from './tool-part.js'
 
-/** What the stream has said of a call so far. */
+/** What the stream has sent about a call so far. */
 interface Call {
   readonly id: string
   readonly name: string
@@ -28,28 +28,28 @@ interface Call {
   state: 'input' | 'available' | 'asked' | 'answered' | 'ended'
   text: string
   extras: Record<string, unknown>
-  /** What will run, where it is not what the arguments say. */
+  /** The input that will run, if it differs from the arguments. */
   display: { readonly value: unknown } | undefined
-  /** A request that the server answers itself. */
+  /** An approval request that the server answers itself. */
   automatic: AiSdkApproval | undefined
-  /** The arguments as they were told whole. */
+  /** The complete arguments as sent. */
   given: unknown
   readonly isFreeText: boolean
 }
 
-/** How a call ended, as the fields of its part. */
+/** How a call ended, as fields of its part. */
 export type AiSdkOutcome = Pick<AiSdkTool, 'state' | 'output' | 'errorText' | 'resultProviderMetadata'>
 
-/** The calls of an AI SDK message, as events. `newId` makes ids of result messages. */
+/** Converts the calls of an AI SDK message to events. `newId` generates ids of result messages. */
 export function createCallReader(
   emit: (event: AGUIEvent) => void,
   newId: () => string,
   message: StepReader,
   continued: AiSdkMessage | undefined,
 ) {
-  /** The last call with each id. */
+  /** The latest call with each id. */
   const calls = new Map<string, Call>()
-  /** Those before it with the same id that had not ended when it began: providers repeat ids. */
+  /** Earlier calls with the same id that were still open when the latest one began: providers repeat ids. */
   const earlier: Call[] = []
   const everyCall = () => [...earlier, ...calls.values()]
   const interrupts = new Map<Call, Interrupt>()
@@ -64,14 +64,14 @@ export function createCallReader(
     return call
   }
 
-  /** What has not ended yet: of several with that id the last. */
+  /** The call that is still open; the latest if several have that id. */
   function foundOpen(chunk: RawChunk): Call {
     const call = found(chunk)
     if (call.state !== 'ended') return call
     return earlier.findLast(({ id, state }) => id === call.id && state !== 'ended') ?? call
   }
 
-  /** Requests come in the order of the calls. */
+  /** Approval requests arrive in the order of the calls. */
   function foundUnasked(chunk: RawChunk): Call {
     const call = found(chunk)
     return earlier.find(({ id, state }) => id === call.id && state === 'available') ?? call
@@ -96,7 +96,7 @@ export function createCallReader(
     return call
   }
 
-  /** A call of an earlier step may have the same id, and so may one of this step: one that starts anew, or has other arguments. */
+  /** A call of an earlier step may have the same id; so may another one of this step, if it starts again or has other arguments. */
   function openCall(chunk: RawChunk): Call | undefined {
     const call = calls.get(field(chunk, 'toolCallId'))
     if (call?.step !== message.number) return undefined
@@ -111,7 +111,7 @@ export function createCallReader(
     if (delta !== '') emit({ type: 'TOOL_CALL_ARGS', toolCallId: call.id, delta })
   }
 
-  /** The arguments are complete. Where the server made something else of what was streamed, that is what it will run. */
+  /** Completes the arguments. If the server changed what was streamed, the changed input is what will run. */
   function complete(call: Call, chunk: RawChunk): void {
     const { input } = chunk
     call.given = input
@@ -131,7 +131,7 @@ export function createCallReader(
     if (chunk.type === 'tool-input-delta') {
       const call = found(chunk)
       const delta = field(chunk, 'inputTextDelta')
-      // free text is no JSON: it comes whole, as a JSON string
+      // Free text is not JSON: it is sent complete, as a JSON string.
       if (call.state === 'input' && !call.isFreeText) grow(call, delta)
       return
     }
@@ -141,7 +141,7 @@ export function createCallReader(
       return
     }
     const isFault = chunk.type === 'tool-input-error'
-    // the SDK keeps what the provider says of a fault with the result
+    // The SDK keeps provider metadata of an error with the result.
     const said = isFault ? { ...chunk, providerMetadata: undefined } : chunk
     const call = openCall(chunk) ?? start(said)
     if (call.state !== 'input') return
@@ -149,7 +149,7 @@ export function createCallReader(
     if (isFault) fail(call, chunk)
   }
 
-  /** The person has said yes to a call that the server leaves to this client. */
+  /** The user approved a call that the server leaves to this client. */
   function leave(call: Call, { input }: RawChunk): void {
     call.state = 'available'
     const { id: toolCallId, name: toolName } = call
@@ -162,14 +162,14 @@ export function createCallReader(
       id: field(chunk, 'approvalId'),
       ...omitUndefined({ descriptor, requestReason: asString(reason), signature: asString(signature) }),
       ...(isAutomatic === true && { isAutomatic }),
-      // null is an input too
+      // `null` is also an input.
       ...(inputSchemaInput !== undefined && { inputSchemaInput }),
     }
     if (isAutomatic === true) {
       call.automatic = approval
       return
     }
-    // Before the yes a server may hold back that the input is available, for then an SDK client would run a tool of its own.
+    // Before the approval, a server may withhold `tool-input-available`, at which an SDK client would run a client tool.
     if (call.state === 'input') {
       const input = call.text === '' ? {} : parseJson(call.text)
       complete(call, { type: 'tool-input-available', input })
@@ -190,7 +190,7 @@ export function createCallReader(
     )
   }
 
-  /** The server's own answer. No stream says yes for the person, so one to a request of theirs is left out. */
+  /** The server's automatic answer. An answer to a request for the user is ignored: a stream must not approve on the user's behalf. */
   function takeResponse(chunk: RawChunk): void {
     const id = field(chunk, 'approvalId')
     for (const call of everyCall()) {
@@ -259,7 +259,7 @@ export function createCallReader(
     settle(call, outcome, { content: JSON.stringify(output) })
   }
 
-  /** Calls that will get no more arguments, or no result: nobody is to wait for them. */
+  /** Ends calls that will get no more arguments or no result, so that nobody waits for them. */
   function giveUp(isMeant: (call: Call) => boolean): void {
     for (const call of everyCall()) {
       if (!isMeant(call)) continue
@@ -277,9 +277,9 @@ export function createCallReader(
     readOutput,
     takeResponse,
     readRequest: (chunk: RawChunk) => ask(foundUnasked(chunk), chunk),
-    /** The step that they belong to was taken back. */
+    /** The step of these calls was reset. */
     dropStep: (step: number) => giveUp((call) => call.step === step && call.state !== 'ended'),
-    /** What the finished stream leaves to the person and to this client. */
+    /** What the finished stream leaves to the user and to this client. */
     end(isStopped: boolean): {
       readonly interrupts: readonly Interrupt[]
       readonly pending: readonly string[]
@@ -317,7 +317,7 @@ function stateOf({ state }: AiSdkTool): Call['state'] {
   return state === 'approval-responded' ? 'answered' : 'ended'
 }
 
-/** A call of the message that the stream goes on with. Of those only what was asked or answered is still open. */
+/** A call of the message that the stream continues. Only calls waiting for approval or already answered are still open. */
 function knownCall(part: AiSdkTool, step: number): Call {
   return {
     id: part.toolCallId,

@@ -13,19 +13,19 @@ import {
 import type { AiSdkMessage, AiSdkPart, AiSdkSource } from './message.js'
 import { stepsOf } from './message.js'
 
-/** One step while it is written: an AG-UI message that stays open until the next one, because its parts come in any order. */
+/** One step in progress: an AG-UI message that stays open until the next one, because its parts arrive in any order. */
 interface Step {
   readonly messageId: string
   readonly number: number
   readonly layout: LayoutItem[]
-  /** Parts of it that are messages of their own. */
+  /** How many of its parts became separate messages. */
   others: number
-  /** A text went on after a later part had begun. */
+  /** A text continued after a later part had started. */
   isMixed: boolean
   isOpen: boolean
 }
 
-/** A text while it is written. Of several at a time the first is told, the others wait, since a message has one text. */
+/** A text in progress. If several are open, the first is streamed and the others wait, because a message has one text. */
 interface Text {
   readonly step: Step
   readonly item: TextItem
@@ -41,7 +41,7 @@ interface Reasoning {
 
 export type StepReader = ReturnType<typeof createStepReader>
 
-/** Everything of an AI SDK message but its calls, as events. `continued` is the message that the stream goes on with. */
+/** Converts everything in an AI SDK message but its calls to events. `continued` is the message that the stream continues. */
 export function createStepReader(
   emit: (event: AGUIEvent) => void,
   newId: string,
@@ -86,7 +86,7 @@ export function createStepReader(
     })
   }
 
-  /** The step as an open message. */
+  /** The step, with its message opened. */
   function open(): Step {
     const opened = current()
     if (opened.isOpen) return opened
@@ -109,14 +109,14 @@ export function createStepReader(
     emit({ type: 'TEXT_MESSAGE_CONTENT', messageId: owner.messageId, delta })
   }
 
-  /** Says what is known of the open message again. */
+  /** Sends the metadata of the open message again. */
   function describe(): void {
     const { messageId } = open()
     const told = metadataWith(metadata, markOf(current()))
     if (told) emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: '', metadata: told })
   }
 
-  /** The texts that waited for those that have ended. */
+  /** Streams texts that waited for others to end. */
   function advance(): void {
     while (queue[0]?.isDone) {
       queue.shift()
@@ -150,7 +150,7 @@ export function createStepReader(
     emit({ type: 'REASONING_END', messageId })
   }
 
-  /** The part that a delta or an end is about. The SDK takes the last metadata that is given. */
+  /** The part that a delta or an end belongs to. As in the SDK, the last metadata wins. */
   function begun<T>(
     chunk: RawChunk,
     parts: ReadonlyMap<string, T>,
@@ -182,7 +182,7 @@ export function createStepReader(
     texts.delete(field(chunk, 'id'))
     text.isDone = true
     advance()
-    // a page that stops in the middle of the step keeps what was said of this text
+    // Sent at once, because a page that stops in the middle of the step must keep this text's metadata.
     if (Object.keys(text.item).length > 1) describe()
   }
 
@@ -218,7 +218,7 @@ export function createStepReader(
     emit({ type: 'CUSTOM', name: 'source', value: { messageId, ...value } })
   }
 
-  /** What AG-UI has no event for. */
+  /** Handles parts that AG-UI has no event for. */
   function takeOther({ transient, ...chunk }: RawChunk): void {
     if (transient === true) {
       const { type: name, ...value } = chunk
@@ -229,7 +229,7 @@ export function createStepReader(
     const index = here.layout.length + here.others
     const part = readOwnMessage({ id, step: number, messageId: here.messageId, index }, chunk as AiSdkPart)
     const key = typeof chunk.id === 'string' ? `${chunk.type}/${chunk.id}` : undefined
-    // data that is sent again stays where it is
+    // Data that is sent again keeps its place.
     const isKnown = key !== undefined && data.has(key)
     if (!isKnown) here.others++
     if (key !== undefined) data.add(key)
@@ -244,7 +244,7 @@ export function createStepReader(
   }
 
   return {
-    /** A message that goes on keeps its id: a server that gives another one has not been told of it. */
+    /** A continued message keeps its id: a server that names another one was not told about it. */
     begin(named: unknown): void {
       if (continued === undefined && typeof named === 'string' && named !== '' && step === undefined)
         id = named
@@ -257,7 +257,7 @@ export function createStepReader(
       if (step?.isOpen) close(true)
       number++
     },
-    /** Puts a part that is no text of the step into its place; answers the message it belongs to. */
+    /** Adds a part that is not text to the layout; returns the id of its message. */
     place(): string {
       const { messageId, layout } = open()
       layout.push('part')
@@ -266,7 +266,7 @@ export function createStepReader(
     get number() {
       return number
     },
-    /** A result comes: a text that is being written goes on behind it. */
+    /** A result follows: an open text will continue after it. */
     interrupt(): void {
       for (const { step: owner } of queue) owner.isMixed = true
     },
@@ -287,7 +287,7 @@ export function createStepReader(
   }
 }
 
-/** As the AI SDK merges message metadata: objects key by key, anything else is replaced. */
+/** Merges like the AI SDK's message metadata: objects key by key, anything else is replaced. */
 function merge(before: unknown, after: unknown): unknown {
   if (!isRecord(before) || !isRecord(after)) return after
   const merged = Object.entries(after).map(([key, value]) => [

@@ -7,31 +7,31 @@ import { createStepReader } from './read-step.js'
 export interface AiSdkReaderOptions {
   readonly threadId: string
   readonly runId: string
-  /** The assistant's message that the stream goes on with: the last of the request, where that was the assistant's. */
+  /** The assistant message that the stream continues: the last message of the request, if it was the assistant's. */
   readonly continued?: AiSdkMessage | undefined
 }
 
-/** Takes the chunks of one AI SDK stream in order and answers the AG-UI events of each. */
+/** Takes the chunks of one AI SDK stream in order and returns the AG-UI events of each. */
 export interface AiSdkReader {
-  /** How many chunks were taken. */
+  /** The number of chunks taken. */
   readonly count: number
-  /** The server has said that it is done, well or not. A stream that ends before has broken off. */
+  /** Whether the server has finished, successfully or not. If the stream ends before, it broke off. */
   readonly isDone: boolean
-  /** How each call ended that ended in this stream, as the fields of its part. */
+  /** How each call ended that ended in this stream, as fields of its part. */
   readonly outcomes: ReadonlyMap<string, AiSdkOutcome>
-  /** The run begins: the server has taken the request. */
+  /** Starts the run: the server has accepted the request. */
   start(): readonly AGUIEvent[]
   /**
-   * Chunks of unknown types are left out.
+   * Chunks of unknown types are ignored.
    *
    * @throws CountersignError `malformed-event`, or `protocol-violation` for a chunk about something that was not started
    */
   read(chunk: unknown): readonly AGUIEvent[]
-  /** The stream has ended: the last event, where the server was done. */
+  /** The stream has ended: returns the last event, if the server had finished. */
   end(): readonly AGUIEvent[]
 }
 
-/** Reads a UI message stream of the AI SDK (protocol v1) as AG-UI events. */
+/** Converts a UI message stream of the AI SDK (protocol v1) to AG-UI events. */
 export function createAiSdkReader({ threadId, runId, continued }: AiSdkReaderOptions): AiSdkReader {
   let out: AGUIEvent[] = []
   let count = 0
@@ -50,7 +50,7 @@ export function createAiSdkReader({ threadId, runId, continued }: AiSdkReaderOpt
     return events
   }
 
-  /** What each type of chunk does. */
+  /** The handler of each type of chunk. */
   const steps: Readonly<Record<string, (chunk: RawChunk) => void>> = {
     start(chunk) {
       message.begin(chunk.messageId)
@@ -126,7 +126,7 @@ export function createAiSdkReader({ threadId, runId, continued }: AiSdkReaderOpt
     start: () => [{ type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION }],
     read(value) {
       count++
-      // nothing counts after an error: the SDK's own client stops there
+      // Nothing counts after an error: the SDK's own client stops there.
       if (ending !== 'failed') apply(readChunk(value))
       return take()
     },

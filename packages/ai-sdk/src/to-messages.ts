@@ -14,8 +14,8 @@ import type { AiSdkFile, AiSdkMessage, AiSdkPart, AiSdkReasoning, AiSdkSource } 
 import { writeToolPart } from './tool-part.js'
 
 /**
- * The conversation as the AI SDK's routes take it. The steps of one AI SDK message are one message again, with everything that its
- * server said of them; an answer is in the part of its call. See {@link writeToolPart} for what such a server could not take.
+ * Converts the conversation to what AI SDK routes accept. The steps of one AI SDK message are joined again, with all of
+ * their SDK metadata; an answer is part of its call. See {@link writeToolPart} for what such a server could not accept.
  */
 export function toAiSdkMessages(messages: readonly UIMessage[]): AiSdkMessage[] {
   const lastSpoken = messages.findLastIndex(({ role }) => role === 'user')
@@ -35,7 +35,7 @@ export function toAiSdkMessages(messages: readonly UIMessage[]): AiSdkMessage[] 
   return drafts.map((draft) => (draft.kind === 'steps' ? joinSteps(draft) : toPlain(draft.message)))
 }
 
-/** An AI SDK message as its steps are collected. */
+/** An AI SDK message whose steps are being collected. */
 interface StepsDraft {
   readonly kind: 'steps'
   readonly id: string
@@ -50,7 +50,7 @@ function newDraft(id: string): StepsDraft {
   return { kind: 'steps', id, steps: [], inserts: [], metadata: undefined }
 }
 
-/** More steps than any run takes; a history that names one beyond must not make us write as many. */
+/** More steps than any run has; a history with a larger step number must not make us create that many. */
 const MAX_STEPS = 10_000
 
 function addStep(
@@ -101,7 +101,7 @@ function writePlainPart(part: MessagePart): AiSdkPart[] {
   if (part.type === 'file') return [writeFile(part)]
   if (part.type !== 'data') return []
   const { name, data } = part
-  // what came from the AI SDK is kept whole under its own type
+  // A part from the AI SDK is kept complete under its own type.
   return [
     name.startsWith('data-') && isRecord(data)
       ? { ...data, type: dataType(name) }
@@ -122,7 +122,7 @@ function writeParts({ parts }: UIMessage, layout: StepMark['layout'], isPast: bo
   return (arranged ?? parts.flatMap(writeInOrder(write))).map(done)
 }
 
-/** The result of each call. One answers the nearest call with its id that has none yet. */
+/** Maps each call to its result. A result belongs to the nearest earlier call with its id that has none yet. */
 function resultsOf(parts: readonly MessagePart[]): ReadonlyMap<MessagePart, ToolResultPart> {
   const results = new Map<MessagePart, ToolResultPart>()
   const open = new Map<string, MessagePart[]>()
@@ -134,7 +134,7 @@ function resultsOf(parts: readonly MessagePart[]): ReadonlyMap<MessagePart, Tool
   return results
 }
 
-/** The text cut as the layout has it, with the other parts between; nothing where it is not that of these parts. */
+/** Splits the text as in the layout, with the other parts in between; `undefined` if the layout does not fit these parts. */
 function arrange(
   text: string,
   others: readonly AiSdkPart[],
@@ -156,7 +156,7 @@ function arrange(
   return at === text.length && arranged.length === layout.length && rest.next().done ? arranged : undefined
 }
 
-/** Everything but text. */
+/** Converts every part but text. */
 function writeAssistantPart(
   part: MessagePart,
   results: ReadonlyMap<MessagePart, ToolResultPart>,
@@ -197,7 +197,7 @@ function writeSource({ id, url, title, metadata }: SourcePart): AiSdkSource {
   }
 }
 
-/** A part that was a message here. What the application put in its place is no such part any more. */
+/** Restores a part that became a separate message. If the application replaced its content, it is no longer such a part. */
 function writeOwnPart(
   { parts }: UIMessage,
   { type, id }: NonNullable<StepMark['part']>,

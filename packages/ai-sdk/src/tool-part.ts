@@ -11,7 +11,7 @@ import {
 import { aiSdkMetadata, aiSdkOf } from './mark.js'
 import { type AiSdkApproval, type AiSdkTool, toolNameOf } from './message.js'
 
-/** What the AI SDK says of a call that our part has no field for. */
+/** Fields of an AI SDK call that our part does not have. */
 export function callExtras(
   part: Partial<AiSdkTool> & { readonly dynamic?: unknown },
 ): Record<string, unknown> {
@@ -21,20 +21,20 @@ export function callExtras(
 }
 
 /**
- * The token of a request: everything the server said of it beside its id and its reason, as JSON. A token is what a client sends back
- * as it came, and so is this (a signature, the input before the schema changed it).
+ * The token of an approval request: everything the server sent with it except its id and reason, as JSON. Clients
+ * send tokens back unchanged, which is what these fields need (a signature, the input before the schema changed it).
  */
 function tokenOf({ id: _, approved: __, reason: ___, ...asked }: AiSdkApproval): string | undefined {
   return Object.keys(asked).length > 0 ? JSON.stringify(asked) : undefined
 }
 
-/** What {@link tokenOf} wrote. */
+/** Parses the result of {@link tokenOf}. */
 function approvalOfToken(token: string | undefined): Omit<AiSdkApproval, 'id'> {
   const asked = token === undefined ? undefined : parseJson(token)
   return isRecord(asked) ? asked : {}
 }
 
-/** A request as our machine reads it. `display` is what will run where it is not what the arguments say. */
+/** An approval request in our form. `display` is the input that will run, if it differs from the arguments. */
 export function requestOf(approval: AiSdkApproval, display?: { readonly value: unknown }): ToolCallApproval {
   return {
     id: approval.id,
@@ -44,7 +44,7 @@ export function requestOf(approval: AiSdkApproval, display?: { readonly value: u
   }
 }
 
-/** The part of an AI SDK message as a call, and as its result where it has one. */
+/** Converts a part of an AI SDK message to a call and, if it has one, its result. */
 export function readToolPart(owner: string, part: AiSdkTool): readonly [ToolCallPart, ToolResultPart?] {
   const name = toolNameOf(part)
   const { toolCallId: id, input, approval, providerExecuted } = part
@@ -101,7 +101,7 @@ export function readToolPart(owner: string, part: AiSdkTool): readonly [ToolCall
   }
 }
 
-/** Whether a stored answer was ever sent is not known, so it goes out again only when the person says so. */
+/** It is unknown whether a stored answer was sent, so it is sent again only on the user's request. */
 function answered(approval: AiSdkApproval, { state }: AiSdkTool): ToolCallApproval {
   const { approved, reason } = approval
   const delivery = state === 'approval-responded' ? ('unknown' as const) : ('settled' as const)
@@ -114,9 +114,9 @@ function answered(approval: AiSdkApproval, { state }: AiSdkTool): ToolCallApprov
 const unfinished = 'It was interrupted and may or may not have run.'
 
 /**
- * A call as the AI SDK's server expects it, with everything that server said of it. `isPast`: the person has spoken since. Such a server
- * takes an answer only as the last thing that was said, and cannot be shown a call without a result; so what can no longer become one
- * is told as what it is. Nothing for a call whose arguments never became complete.
+ * Converts a call to the form that the AI SDK's server expects, with everything that server sent about it. `isPast`: the user has
+ * sent another message since. Such a server accepts an answer only in the last message and rejects a call without a result, so a
+ * call that can no longer get one is described as failed or denied. `undefined` for a call whose arguments never became complete.
  */
 export function writeToolPart(
   call: ToolCallPart,
@@ -172,7 +172,7 @@ export function writeToolPart(
   }
 }
 
-/** Nobody said yes: to the AI SDK that is a no, and it tells the model why. */
+/** Nobody approved the call: to the AI SDK this is a denial, whose reason the model gets. */
 function unanswered(base: Omit<AiSdkTool, 'state'>, { id, token, problem }: ToolCallApproval): AiSdkTool {
   const reason =
     problem === 'approval-expired' ? 'The time to answer was over.' : 'Nobody answered the request.'
@@ -187,13 +187,13 @@ function readAutomatic(value: unknown): AiSdkApproval | undefined {
   return isRecord(value) && typeof value.id === 'string' ? { ...value, id: value.id } : undefined
 }
 
-/** What is to be shown for a call where the server will run something else than its streamed arguments say. */
+/** What to show for a call if the server will run something other than its streamed arguments. */
 export function differing(text: string, input: unknown): { readonly value: unknown } | undefined {
   const told = text === '' ? {} : parseJson(text)
   return sameJson(told, input === undefined ? {} : input) ? undefined : { value: input }
 }
 
-/** Metadata of a result event. */
+/** The metadata of a result event. */
 export function resultMetadata(
   outcome: 'denied' | 'cancelled' | 'error' | undefined,
   own: Readonly<Record<string, unknown>>,

@@ -12,13 +12,13 @@ import { type AiSdkChunk, executed, finishReason, provider, type Said } from './
 import { type AiSdkMessage, isToolPart } from './message.js'
 
 export interface AiSdkWriterOptions {
-  /** Of the assistant's message that the stream builds; that of `continued` where it goes on with one. */
+  /** The id of the assistant message that the stream builds; that of `continued` if it continues one. */
   readonly messageId: string
-  /** The assistant's message that the stream goes on with: the last of the request, where that was the assistant's. */
+  /** The assistant message that the stream continues: the last message of the request, if it was the assistant's. */
   readonly continued?: AiSdkMessage | undefined
 }
 
-/** A call while its arguments are written. */
+/** A call whose arguments are streaming. */
 interface OpenCall {
   readonly name: string
   readonly providerExecuted: boolean
@@ -26,15 +26,15 @@ interface OpenCall {
   encryptedValue?: string
 }
 
-/** Writes AG-UI events as chunks of an AI SDK stream. */
+/** Converts AG-UI events to chunks of an AI SDK stream. */
 export type AiSdkWriter = (event: AGUIEvent) => readonly AiSdkChunk[]
 
-/** Names that begin so are of the protocol's own use and no calls that a person or a model should see. */
+/** Tool names with this prefix belong to the protocol; neither users nor models should see these calls. */
 const RESERVED = 'client.'
 
 /**
- * The events of one run as the AI SDK's clients read them: each AG-UI message is a step of one assistant's message. What such a client
- * cannot hold is left out; a result for a call that is not in the message would make it give up, so it is left out too.
+ * Converts the events of one run for AI SDK clients: each AG-UI message becomes a step of one assistant message. Whatever
+ * such a client cannot represent is left out. So are results for calls that are not in the message: they would make it fail.
  */
 export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions): AiSdkWriter {
   let out: AiSdkChunk[] = []
@@ -44,7 +44,7 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
   const open = new Map<string, OpenCall>()
   const shown = new Set((continued?.parts ?? []).filter(isToolPart).map((part) => part.toolCallId))
   const asked = new Set<string>()
-  /** The last step has calls. */
+  /** Whether the last step has calls. */
   let hasCalls = shown.size > 0
   const emit = (chunk: AiSdkChunk) => {
     out.push(chunk)
@@ -58,7 +58,7 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
     hasCalls = false
   }
 
-  /** Opaque content of the provider comes after a thought's end, and the SDK takes nothing for a part that has ended. */
+  /** Deferred: opaque provider content follows the end of reasoning, but the SDK accepts nothing for a part that has ended. */
   function endThought(): void {
     if (!thought) return
     emit({ type: 'reasoning-end', id: thought.id, ...provider(thought.own) })
@@ -142,8 +142,8 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
   }
 
   /**
-   * The person is asked next. An SDK client runs a tool of its own as soon as its input is available, so that is not said before the yes;
-   * the input is there all the same, and the request finds its call.
+   * The approval request follows. An SDK client runs a client tool as soon as its input is available, so that
+   * chunk is withheld until the approval. The input was streamed, so the request still finds its call.
    */
   function leaveOpen(toolCallId: string, call: OpenCall, said: Said): void {
     if (call.arguments !== '' && said.providerMetadata === undefined) return
@@ -190,7 +190,7 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
         if (isShown)
           emit({ type: 'tool-output-available', toolCallId, output: told.data ?? null, preliminary: true })
         break
-      // an SDK client runs a tool of its own when it sees the input
+      // An SDK client runs its own tool when it receives this input.
       case 'client-tool-ready':
         if (isShown)
           emit({
@@ -211,7 +211,7 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
     }
   }
 
-  /** A question that concerns no call is shown to the application, which has no way to answer it over this stream. */
+  /** An interrupt that is no tool approval is passed to the application, which cannot answer it over this stream. */
   function askAgain(interrupt: Interrupt): void {
     const { id, toolCallId, metadata } = interrupt
     const own = getCountersignMetadata(metadata)
@@ -220,8 +220,9 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
   }
 
   /**
-   * An SDK client whose last step is all results asks again by itself, for ever where the model has nothing to say. So a run that leaves
-   * nothing to it ends in a step of its own. The client takes note of a step with the next chunk that it shows; a repeated start shows nothing.
+   * An SDK client whose last step contains only results sends another request by itself, endlessly if the
+   * model has nothing to add. So a run that leaves nothing to the client ends with an extra step. The client
+   * notices a step only with the next chunk; a repeated start is invisible.
    */
   function endWithoutCalls(): void {
     enter(`${messageId}/end`)
@@ -291,7 +292,7 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
         emit({ type: 'error', errorText: event.message })
         break
       default:
-      // state, steps and subagents have no place in an AI SDK message
+      // State, steps and subagents do not exist in an AI SDK message.
     }
   }
 

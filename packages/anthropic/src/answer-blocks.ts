@@ -2,7 +2,7 @@ import type { ModelEvent } from '@countersign/server'
 import { asRecord, asText, type Fields, failed, type ToolOutcome } from '@countersign/server/model-kit'
 import { sourceOf } from './sources.js'
 
-/** A content block as it arrives. */
+/** A content block in progress. */
 type OpenBlock =
   | { readonly kind: 'text'; readonly citations: unknown[] }
   | { readonly kind: 'thinking'; signature: string }
@@ -23,8 +23,8 @@ type OpenBlock =
     }
 
 /**
- * The content blocks of one answer. The end of a call for the client is held back until what follows shows that the call is
- * whole: where the answer is cut, its last block may be closed although its arguments are not complete.
+ * The content blocks of one reply. The end of a client call is held back until the next event shows that the call
+ * is complete: if the reply is cut off, its last block may be closed although its arguments are incomplete.
  */
 export class AnswerBlocks {
   readonly #open = new Map<number, OpenBlock>()
@@ -111,7 +111,7 @@ export class AnswerBlocks {
         return
       case 'call':
       case 'server-call':
-        // a whole input comes at once where somebody between the provider and us put it together
+        // The input arrives complete if a proxy between the provider and us assembled it.
         if (!block.written && Object.keys(block.given).length > 0)
           yield { type: 'tool-call-delta', id: block.id, delta: JSON.stringify(block.given) }
         if (block.kind === 'call') this.#held = block.end
@@ -122,7 +122,7 @@ export class AnswerBlocks {
     }
   }
 
-  /** The call that was written last is whole. */
+  /** The held-back call is complete. */
   *endHeld(): Generator<ModelEvent> {
     if (this.#held === undefined) return
     yield this.#held
@@ -130,18 +130,18 @@ export class AnswerBlocks {
   }
 }
 
-/** A thought as it must go back, unchanged: which kind of block it was, and its signature or encrypted content. */
+/** Reasoning must be sent back unchanged: stores the type of its block, and its signature or encrypted content. */
 function thoughtEnd(type: string, signature: string): ModelEvent {
   return { type: 'reasoning-end', ...(signature !== '' && { signature }), metadata: { type } }
 }
 
-/** Whether code that the provider ran made the call; that has to go back with it. */
+/** Whether the call was made by code that the provider ran; this has to be sent back with it. */
 function isProgram(caller: unknown): boolean {
   const { type } = asRecord(caller)
   return typeof type === 'string' && type !== 'direct'
 }
 
-/** What a tool of the provider gave. The content is the result's value, for it has to go back as it came. */
+/** The result of a provider's tool. Its value is the content, which must be sent back unchanged. */
 function resultEvent(
   type: string,
   { tool_use_id: id, content, is_error: isError, caller }: Fields,

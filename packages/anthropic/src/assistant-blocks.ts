@@ -18,11 +18,11 @@ import {
 type Part = ModelText | ModelReasoning | ModelToolCall
 
 /**
- * What the model said in one step, as the blocks it said it in and in their order: the provider wants thoughts back unchanged, before
- * the calls that they led to. What other providers thought, ran or asked about is not for this one.
+ * Converts one step of the model to its original blocks, in order: the provider requires reasoning to be sent back
+ * unchanged, before the calls it led to. Reasoning, calls and approval requests of other providers are left out.
  *
- * @param results of the calls that the provider ran
- * @param goesOn whether the provider is to continue this step: only then may a call of its own be without its result
+ * @param results of provider-executed calls
+ * @param goesOn whether the provider is to continue this step: only then may one of its calls lack a result
  */
 export function assistantBlocks(
   parts: readonly Part[],
@@ -52,12 +52,12 @@ export function assistantBlocks(
   })
 }
 
-/** Ids of other providers may hold what this one refuses. */
+/** Ids of other providers may contain characters that this one rejects. */
 export function wireId(id: string): string {
   return id.replace(/[^\w-]/g, '_')
 }
 
-/** The provider refuses text of nothing but white space, although it says such text itself, between citations. */
+/** The provider rejects text that is only white space, although it sends such text itself, between citations. */
 function textBlocks({ text, metadata }: ModelText): readonly Fields[] {
   if (text.trim() === '') return []
   const citations = asList(metadata?.citations).filter(isRecord)
@@ -114,7 +114,7 @@ function callerOf(metadata: ProviderMetadata | undefined): Fields {
   return isRecord(metadata?.caller) ? { caller: metadata.caller } : {}
 }
 
-/** The provider takes only objects. What the model wrote that is none stays to be seen by it. */
+/** The provider accepts only objects. Other input of the model is wrapped, so that the model still sees it. */
 function inputOf(text: string): Fields {
   if (text.trim() === '') return {}
   const input = parseJson(text)

@@ -1,15 +1,15 @@
 import { type CountersignError, isCountersignError } from '@countersign/core'
 import { asRecord, asText, isRetryableStatus, modelError, retryAfterOf } from '@countersign/server/model-kit'
 
-/** Whose metadata it is, and the first part of a model's id. */
+/** The provider of stored metadata, and the first part of a model's id. */
 export const provider = 'anthropic'
 
-/** Types of errors in a stream, where there is no status, after which the same request may succeed. */
+/** Types of retryable errors, for errors in a stream, which have no status. */
 const passing = new Set(['overloaded_error', 'rate_limit_error', 'api_error', 'timeout_error'])
 
 /**
- * What the SDK threw, as the error of an adapter. The SDK's classes are told by their members: a client of the application's own may come
- * from another copy of the SDK.
+ * Converts an error of the SDK. The SDK's classes are recognised by their members, because the application's
+ * client may come from another copy of the SDK.
  */
 export function fromSdkError(thrown: unknown): CountersignError {
   if (isCountersignError(thrown)) return thrown

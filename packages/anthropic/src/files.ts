@@ -2,7 +2,7 @@ import { CountersignError } from '@countersign/core'
 import type { ModelFile } from '@countersign/server'
 import type { Fields } from '@countersign/server/model-kit'
 
-/** An image or a document as a content block. */
+/** Converts an image or a document to a content block. */
 export function fileBlock(file: ModelFile): Fields {
   const { media, source } = file
   if (media === 'audio' || media === 'video') throw cannotTake(file)

@@ -4,10 +4,10 @@ import type { FinishReason, ModelEvent } from '@countersign/server'
 import { asNumber, asRecord, asText, type Fields } from '@countersign/server/model-kit'
 import { AnswerBlocks } from './answer-blocks.js'
 
-/** An event of the Messages API, in beta or not. */
+/** An event of the Messages API, beta or not. */
 export type MessageEvent = RawMessageStreamEvent | BetaRawMessageStreamEvent
 
-/** Events of the Messages API as events of a model. `finish` comes with `message_stop`, the last of them. */
+/** Converts events of the Messages API to model events. `finish` comes with `message_stop`, the last of them. */
 export async function* messageEvents(
   stream: AsyncIterable<MessageEvent> | Iterable<MessageEvent>,
 ): AsyncGenerator<ModelEvent> {
@@ -33,7 +33,7 @@ export async function* messageEvents(
         break
       case 'message_delta': {
         const { stop_reason: stopped, stop_details: detail } = asRecord(event.delta)
-        // what an event says anew replaces what was said before; the last one need not say everything again
+        // New values replace earlier ones; the last event need not repeat everything.
         usage = { ...usage, ...told(asRecord(event.usage)) }
         reason = finishReason(asText(stopped))
         if (!cutShort.has(reason)) yield* blocks.endHeld()
@@ -53,7 +53,7 @@ export async function* messageEvents(
   }
 }
 
-/** After these a call that was being written may lack its end, also where its block was closed. */
+/** After these, the last call may be incomplete even if its block was closed. */
 const cutShort: ReadonlySet<FinishReason> = new Set(['length', 'content_filter'])
 
 function finishReason(stopped: string | undefined): FinishReason {
@@ -80,7 +80,7 @@ function told(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
 }
 
-/** The provider counts what it read from a cache, and wrote to it, beside its input; AG-UI counts it as input. */
+/** The provider counts cache reads and writes separately from its input; AG-UI counts them as input. */
 function usageOf(usage: Fields) {
   const input = asNumber(usage.input_tokens)
   const output = asNumber(usage.output_tokens)

@@ -5,38 +5,38 @@ import type { MessageCreateParamsBase } from '@anthropic-ai/sdk/resources/messag
 
 type Ours = 'model' | 'messages' | 'system' | 'stream'
 
-/** What every request says beside the conversation, as the SDK words it. */
+/** Additional fields of every request, in the SDK's terms. */
 export type AnthropicParams = Partial<Omit<MessageCreateParamsBase, Ours>>
 
-/** The same for the API's beta. */
+/** The same for the beta API. */
 export type AnthropicBetaParams = Partial<Omit<BetaParams, Ours>>
 
 interface CommonOptions {
   /** The provider's name for the model, such as `claude-sonnet-4-6`. */
   readonly model: string
-  /** A client of your own; `apiKey`, `baseURL` and `options` are then not looked at. */
+  /** An existing client; `apiKey`, `baseURL` and `options` are then ignored. */
   readonly client?: Pick<Anthropic, 'messages' | 'beta'> | undefined
-  /** Default: `ANTHROPIC_API_KEY` of the environment. */
+  /** Default: the environment variable `ANTHROPIC_API_KEY`. */
   readonly apiKey?: string | undefined
   /** Default: Anthropic's own. */
   readonly baseURL?: string | undefined
-  /** For the SDK's client: `maxRetries`, `timeout`, `defaultHeaders` and others. It retries only before the first event. */
+  /** Options of the SDK's client: `maxRetries`, `timeout`, `defaultHeaders` and others. It retries only before the first event. */
   readonly options?: Omit<ClientOptions, 'apiKey' | 'baseURL'> | undefined
-  /** Whether the answer is streamed. Default: yes. */
+  /** Whether the reply is streamed. Default: yes. */
   readonly stream?: boolean | undefined
 }
 
-/** Of the Messages API. */
+/** Options for the Messages API. */
 export interface MessagesOptions extends CommonOptions {
   readonly beta?: false | undefined
   /**
-   * Such as `thinking`, `output_config` for structured output, `cache_control`, or `tools` that the provider runs itself (added to those
-   * of the agent). `max_tokens` is 8192 by default, and what thinking may use beside it.
+   * For example `thinking`, `output_config` for structured output, `cache_control`, or `tools` that the provider
+   * runs itself (added to those of the agent). `max_tokens` is by default 8192 plus the budget for thinking.
    */
   readonly params?: AnthropicParams | undefined
 }
 
-/** Of the Messages API with features in beta, such as `mcp_servers`; `params.betas` names them. */
+/** Options for the Messages API with beta features, such as `mcp_servers`; `params.betas` lists them. */
 export interface BetaOptions extends CommonOptions {
   readonly beta: true
   readonly params?: (AnthropicBetaParams & { readonly betas?: string[] }) | undefined

@@ -6,7 +6,7 @@ import type { AnthropicOptions } from './options.js'
 
 const defaultMaxTokens = 8192
 
-/** One turn of a conversation as the provider takes it. */
+/** One turn of a conversation in the provider's form. */
 interface Turn {
   readonly role: 'user' | 'assistant'
   readonly content: Fields[]
@@ -20,7 +20,7 @@ export interface RequestBody {
   readonly [key: string]: unknown
 }
 
-/** A request of the engine as the body of one of the Messages API. */
+/** Converts an engine request to the body of a Messages API request. */
 export function toRequest(request: ModelRequest, { model, params = {} }: AnthropicOptions): RequestBody {
   const { tools: own = [], ...rest } = params
   const tools = [...request.tools.map(toolBlock), ...own]
@@ -35,7 +35,7 @@ export function toRequest(request: ModelRequest, { model, params = {} }: Anthrop
   }
 }
 
-/** What thinking may use counts among `max_tokens`. */
+/** The budget for thinking counts towards `max_tokens`. */
 function thinkingBudget(thinking: unknown): number {
   return asNumber(asRecord(thinking).budget_tokens) ?? 0
 }
@@ -44,13 +44,13 @@ function toolBlock({ name, description, parameters }: ModelTool): Fields {
   return { name, description, input_schema: { type: 'object', ...parameters } }
 }
 
-/** The provider has one place for what the system says, before the conversation. */
+/** The provider accepts system text only in one place, before the conversation. */
 function systemText({ system, messages }: ModelRequest): string {
   const said = messages.flatMap((message) => (message.role === 'system' ? [message.content] : []))
   return [...(system === undefined ? [] : [system]), ...said].filter((text) => text !== '').join('\n\n')
 }
 
-/** Neighbours of one role become one turn, since the provider joins them anyway; a turn without content is none. */
+/** Joins adjacent messages of one role, as the provider would, and drops empty ones. */
 function turns(messages: readonly ModelMessage[]): readonly Turn[] {
   const results = resultsOf(messages)
   const lastAsked = messages.findLastIndex((message) => asks(message, results))
@@ -72,13 +72,13 @@ function turns(messages: readonly ModelMessage[]): readonly Turn[] {
   return joined
 }
 
-/** Whether it gives the model something to answer; what its provider ran itself does not. */
+/** Whether the message gives the model something to respond to; results of provider-executed calls do not. */
 function asks(message: ModelMessage, provided: ReadonlyMap<string, ModelToolResult>): boolean {
   if (message.role !== 'tool') return message.role === 'user'
   return message.content.some(({ type, toolCallId }) => type === 'tool-result' && !provided.has(toolCallId))
 }
 
-/** Results of calls that a provider ran, by the call: they stand in the assistant's turn, also where they came in a later answer. */
+/** Results of provider-executed calls, by call: they belong to the assistant's turn, even if they came in a later reply. */
 function resultsOf(messages: readonly ModelMessage[]): ReadonlyMap<string, ModelToolResult> {
   const provided = new Set<string>()
   const results = new Map<string, ModelToolResult>()
@@ -101,7 +101,7 @@ function userBlocks(content: Extract<ModelMessage, { role: 'user' }>['content'])
   })
 }
 
-/** The result of a call that ran here. This provider asks nobody, so answers to a provider's request are not for it. */
+/** The result of a call that ran here. This provider has no approval requests, so answers to those of other providers are left out. */
 function resultBlock(
   answer: Extract<ModelMessage, { role: 'tool' }>['content'][number],
   provided: ReadonlyMap<string, ModelToolResult>,

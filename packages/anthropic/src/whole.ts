@@ -1,7 +1,7 @@
 import { asList, asRecord, asText, type Fields } from '@countersign/server/model-kit'
 import type { MessageEvent } from './from-stream.js'
 
-/** An answer that came whole, as the events that a stream would have had. */
+/** Converts a complete reply to the equivalent stream. */
 export function* asStream(message: object): Generator<MessageEvent> {
   const { content, ...head } = asRecord(message)
   const { stop_reason, stop_sequence, stop_details, usage } = head
@@ -16,7 +16,7 @@ export function* asStream(message: object): Generator<MessageEvent> {
   yield event({ type: 'message_stop' })
 }
 
-/** How a block begins, and then its deltas. What is not written piece by piece begins whole. */
+/** The start of a block, then its deltas. Blocks that are never streamed start complete. */
 function unfold(block: Fields): readonly Fields[] {
   switch (block.type) {
     case 'text': {
@@ -34,7 +34,7 @@ function unfold(block: Fields): readonly Fields[] {
   }
 }
 
-/** The SDK's types know every field of every block; these are what a provider sent, whatever they know. */
+/** A cast: the fields come from the provider, and may be newer than the SDK's types. */
 function event(fields: Fields & { readonly type: MessageEvent['type'] }): MessageEvent {
   return fields as MessageEvent
 }

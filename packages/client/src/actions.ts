@@ -2,8 +2,8 @@ import type { ToolMap } from '@countersign/core'
 import { actionNames, type ChatActions, type ChatClient } from './client.js'
 
 /**
- * The actions of whatever client it is when they are called, in one object that stays the same. For pages that are set up once: what
- * they take out of it still acts on the chat that is shown after the thread has changed. `withClient` calls back with that client.
+ * One stable object of actions that always act on the current client. For pages that are set up once: actions taken from it
+ * still act on the chat that is shown after the thread has changed. `withClient` passes the current client to its callback.
  */
 export function createActions<Tools extends ToolMap>(
   withClient: (use: (client: ChatClient<Tools>) => unknown) => unknown,

@@ -1,40 +1,40 @@
 import type { ChatSnapshot, PendingApproval, ToolMap } from '@countersign/core'
 import type { ChatClient } from './client.js'
 
-/** What is asked of the person, one at a time. The same object until something in it changes. */
+/** One approval request at a time. The same object until something in it changes. */
 export interface ApprovalQueueSnapshot<Tools extends ToolMap = ToolMap> {
-  /** The request to show: the oldest that was not dismissed, unless `next` or `reopen` chose another. */
+  /** The request to show: the oldest one not dismissed, unless `next` or `reopen` chose another. */
   readonly current: PendingApproval<Tools> | undefined
-  /** How many requests wait for an answer, dismissed ones included. */
+  /** The number of pending requests, including dismissed ones. */
   readonly count: number
-  /** The place of the current one among them, from 1; 0 where there is none. */
+  /** The position of the current one among them, from 1; 0 if there is none. */
   readonly position: number
-  /** Those that wait and were dismissed, in order. */
+  /** The pending requests that were dismissed, in order. */
   readonly dismissed: readonly PendingApproval<Tools>[]
 }
 
 /**
- * The requests of one chat in the order they were asked, for a page that shows one at a time. It holds no requests: they are those of the
- * messages, so that after a reload, an answer in another tab or a repeated event it shows what is. All it keeps is what was dismissed.
+ * The approval requests of one chat in order, for a page that shows one at a time. It stores no requests but reads them from the
+ * messages, so it is correct after a reload, an answer in another tab or a repeated event. It stores only which ones were dismissed.
  */
 export interface ApprovalQueue<Tools extends ToolMap = ToolMap> {
-  /** Calls `listener` when the snapshot is another; returns how to leave. */
+  /** Calls `listener` when the snapshot changes; returns a function that unsubscribes. */
   readonly subscribe: (listener: () => void) => () => void
   readonly getSnapshot: () => ApprovalQueueSnapshot<Tools>
-  /** For the server, and for the page that hydrates what it rendered: nothing is dismissed. */
+  /** For server rendering and hydration: nothing is dismissed. */
   readonly getServerSnapshot: () => ApprovalQueueSnapshot<Tools>
-  /** Shows the one after the current, and after the last the first. Dismissed ones are left out. */
+  /** Shows the next request; after the last one, the first. Skips dismissed ones. */
   readonly next: () => void
-  /** Sets a request (default: the current one) aside. It is not denied: it goes on waiting and can be reopened. */
+  /** Sets a request (default: the current one) aside without denying it. It stays pending and can be reopened. */
   readonly dismiss: (approvalId?: string) => void
-  /** Takes a dismissed request up again and shows it; without an id all of them, and shows the first. */
+  /** Reopens a dismissed request and shows it; without an id, reopens all and shows the first. */
   readonly reopen: (approvalId?: string) => void
 }
 
-/** Pages that ask for the queue of the same client get the same one, and so share what was dismissed. */
+/** Callers that ask for the queue of the same client share it, and so share what was dismissed. */
 const queues = new WeakMap<object, unknown>()
 
-/** The requests for approval of a chat, one at a time. Always the same queue for the same client; it holds nothing but memory. */
+/** The approval requests of a chat, one at a time. Always the same queue for the same client; needs no cleanup. */
 export function approvalQueue<Tools extends ToolMap = ToolMap>(
   client: ChatClient<Tools>,
 ): ApprovalQueue<Tools> {
@@ -43,7 +43,7 @@ export function approvalQueue<Tools extends ToolMap = ToolMap>(
   return known as ApprovalQueue<Tools>
 }
 
-/** What the person did with the requests beside answering them. */
+/** What the user did with the requests apart from answering them. */
 interface Choice {
   readonly dismissed: ReadonlySet<string>
   readonly shown: string | undefined
@@ -59,7 +59,7 @@ function createQueue<Tools extends ToolMap>(client: ChatClient<Tools>): Approval
   const getSnapshot = () => read(choice)
 
   function choose(change: Partial<Choice>): void {
-    // What does not wait any more is forgotten.
+    // Drops requests that are no longer pending.
     const waiting = new Set(client.getSnapshot().pendingApprovals.map(idOf))
     const { dismissed, shown } = { ...choice, ...change }
     choice = { dismissed: new Set([...dismissed].filter((id) => waiting.has(id))), shown }
@@ -104,7 +104,7 @@ function createQueue<Tools extends ToolMap>(client: ChatClient<Tools>): Approval
   }
 }
 
-/** Reads the queue of a chat, anew only when its requests or the choice have changed. */
+/** Reads the queue of a chat; recomputed only when its requests or the choice have changed. */
 function createReader<Tools extends ToolMap>(getSnapshot: () => ChatSnapshot<Tools>) {
   let last:
     | { pending: readonly PendingApproval<Tools>[]; choice: Choice; value: ApprovalQueueSnapshot<Tools> }

@@ -15,8 +15,8 @@ import type { ApprovalResponse } from './command.js'
 import { expiryOf } from './expiry.js'
 
 /**
- * How far a request has come. `open`: it waits for the person. `responded`: the person has answered, and the answer is on its way or waits
- * for its siblings (`delivery` tells). `settled`: it has had its effect. `unanswerable`: it can be answered no more (`problem` says why).
+ * The status of an approval request. `open`: it waits for the user. `responded`: the answer is in transit or waits for other requests
+ * of the turn (see `delivery`). `settled`: it has taken effect. `unanswerable`: it can no longer be answered (see `problem`).
  */
 export type ApprovalStatus = 'open' | 'responded' | 'settled' | 'unanswerable'
 
@@ -24,36 +24,36 @@ export type ApprovalStatus = 'open' | 'responded' | 'settled' | 'unanswerable'
 export interface ApprovalChoice {
   readonly option: ApprovalOption
   readonly label: string
-  /** The request is not open; or it would be approved while something of it is not shown. */
+  /** The request is not open, or it would be approved while part of it is not shown. */
   readonly disabled: boolean
-  /** For `addToolApprovalResponse`, to which a page may add a `reason` or the edited `input`. */
+  /** To pass to `addToolApprovalResponse`; a page may add a `reason` or the edited `input`. */
   readonly response: ApprovalResponse
 }
 
-/** One argument as it is to be shown. */
+/** One argument, ready to show. */
 export interface ArgumentField {
-  /** `undefined` where the arguments are no object. */
+  /** `undefined` if the arguments are not an object. */
   readonly key: DisplayText | undefined
   readonly value: DisplayText
-  /** A text is shown as it is, any other value as JSON. */
+  /** A string is shown as it is, any other value as JSON. */
   readonly isText: boolean
 }
 
-/** The arguments as they are to be shown. */
+/** The arguments, ready to show. */
 export interface ApprovalArguments {
-  /** All of them as indented JSON; empty where `fields` were asked for. */
+  /** All of them as indented JSON; empty with the option `fields`. */
   readonly text: DisplayText
-  /** One by one, where `fields` were asked for: as many as there is room for. */
+  /** One by one, with the option `fields`: as many as the limits allow. */
   readonly fields: readonly ArgumentField[]
-  /** JSON Pointers (RFC 6901) to the values that are shown otherwise than the tool will get them; `''` is the whole. */
+  /** JSON Pointers (RFC 6901) to values shown differently from what the tool will get; `''` is the whole. */
   readonly masked: readonly string[]
-  /** The server shows them otherwise than they are: the option `exact` shows them as they are. */
+  /** The server masks some of them: the option `exact` shows them unmasked. */
   readonly revealable: boolean
 }
 
 /**
- * What the person may change, or did. `offered`: all of the arguments or only these top-level keys, beginning with `input`. `edited`:
- * the answer carries these arguments instead.
+ * What the user may edit, or has edited. `offered`: all arguments or only these top-level keys, starting from
+ * `input`. `edited`: the answer carries these arguments instead.
  */
 export type ApprovalEdit =
   | { readonly status: 'none' }
@@ -61,37 +61,37 @@ export type ApprovalEdit =
       readonly status: 'offered'
       readonly keys: 'all' | readonly string[]
       readonly input: unknown
-      /** As of a choice that approves: nothing can be edited now, and nothing edited can be approved. */
+      /** As for a choice that approves: while set, nothing can be edited, and no edit can be approved. */
       readonly disabled: boolean
     }
   | { readonly status: 'edited'; readonly input: unknown }
 
-/** A request for approval as plain data, for whatever markup. All texts are safe to show as texts, never as markup. */
+/** An approval request as plain data, for any markup. All texts are safe to show as text, never as markup. */
 export interface ApprovalView {
   /** The approval's id, for the answer. */
   readonly id: string
   readonly toolCallId: string
   readonly status: ApprovalStatus
-  /** Nothing can be answered (now): what answers is to be disabled. */
+  /** It cannot be answered (now): disable everything that answers. */
   readonly disabled: boolean
-  /** The subagents that ask, the outermost first: each works for the one before it. Empty where the agent itself asks. */
+  /** The subagents that ask, the outermost first: each works for the one before it. Empty for the agent itself. */
   readonly askedBy: readonly DisplayText[]
   /** The tool's name, unless another title was given. */
   readonly title: DisplayText
-  /** The server's own words, to be set apart from the page's. */
+  /** The server's message; set it apart from the page's own text. */
   readonly message: DisplayText | undefined
-  /** Absent where the call has no arguments. */
+  /** Absent if the call has no arguments. */
   readonly arguments: ApprovalArguments | undefined
-  /** How many characters of all that are not shown. While there are any, nothing can be approved, edited or not. */
+  /** How many characters of all this are not shown. While there are any, nothing can be approved, edited or not. */
   readonly hidden: number
-  /** Something of all that, shown or not, hides or resembles something else: the person is to be warned. */
+  /** Something in all this, shown or not, is hidden or looks like something else: warn the user. */
   readonly suspicious: boolean
-  /** What is offered, in this order: deny, once, session. */
+  /** The choices offered, in this order: deny, once, session. */
   readonly choices: readonly ApprovalChoice[]
   readonly edit: ApprovalEdit
-  /** Milliseconds since the epoch, where the request expires. */
+  /** Milliseconds since the epoch, if the request expires. */
   readonly expiresAt: number | undefined
-  /** What was answered, if anything. */
+  /** The answer, if there is one. */
   readonly approved: boolean | undefined
   readonly delivery: Delivery | undefined
   /** Why the request cannot be answered, or the answer was refused. */
@@ -99,17 +99,17 @@ export interface ApprovalView {
 }
 
 /**
- * `maxLength`, `maxLines` and `columns` limit what is shown of title, message and arguments together, the message and each field to half of
- * it. While something is not shown, nothing can be approved. Show it all (no limits) when the person asks for it. Default: no limits.
+ * `maxLength`, `maxLines` and `columns` limit how much of title, message and arguments is shown together; the message and each field
+ * get at most half. While something is not shown, nothing can be approved. Offer to show everything (no limits). Default: no limits.
  */
 export interface ApprovalViewOptions extends DisplayLimits {
   /** Default: the tool's name. */
   readonly title?: string | undefined
   /** Default: `Cancel`, `Approve Once`, `Always (This Session)`. */
   readonly labels?: { readonly [Option in ApprovalOption]?: string | undefined } | undefined
-  /** Give the arguments one by one, as `arguments.fields`. Default false: as one text of JSON, `arguments.text`. */
+  /** Give the arguments one by one, as `arguments.fields`. Default false: as one JSON text, `arguments.text`. */
   readonly fields?: boolean | undefined
-  /** Show the arguments as the tool will get them, also where the server masks some. Default false. */
+  /** Show the arguments exactly as the tool will get them, even if the server masks some. Default false. */
   readonly exact?: boolean | undefined
 }
 
@@ -122,8 +122,8 @@ const labels: { readonly [Option in ApprovalOption]: string } = {
 const order = ['deny', 'once', 'session'] as const satisfies readonly ApprovalOption[]
 
 /**
- * What a page shows of a request for approval, and whether it can be approved yet; `undefined` for a call that nobody was asked about.
- * Computed from the part alone.
+ * What a page shows of an approval request, and whether it can be approved yet; `undefined` for a call
+ * without one. Computed from the part alone.
  *
  * @example
  * const view = approvalView(part, expanded ? {} : { maxLength: 2000, maxLines: 32 })
@@ -140,7 +140,7 @@ export function approvalView(
   const room = createRoom(options)
   const inOneLine = (text: string) =>
     room.take(0.25, (limits) => displayText(text, { ...limits, multiline: false }))
-  // In this order: what is shown first has its room first.
+  // In the order in which they are shown: earlier ones use up the limits first.
   const title = inOneLine(options.title ?? part.name)
   const askedBy = askersOf(part).map(inOneLine)
   const said = message ? room.take(0.5, (limits) => displayText(message, limits)) : undefined
@@ -166,7 +166,7 @@ export function approvalView(
   }
 }
 
-/** The arguments of any call one by one, as a request for approval shows them; `hidden` and `suspicious` are as there. */
+/** The arguments of any call one by one, as in an approval request, with the same `hidden` and `suspicious`. */
 export function argumentFields(
   input: unknown,
   limits: DisplayLimits = {},
@@ -180,9 +180,9 @@ export function argumentFields(
   return { fields, ...room.found() }
 }
 
-/** What is left of the limits, and what was found so far. */
+/** The remaining limits, and the findings so far. */
 interface Room {
-  /** Shows something in what is left, and in at most that share of the whole. `beside`: its first line is one that is counted already. */
+  /** Shows something within the remaining limits, and at most that share of the total. `beside`: its first line is already counted. */
   take(share: number, show: (limits: DisplayLimits) => DisplayText, beside?: 'beside'): DisplayText
   isFull(): boolean
   found(): { hidden: number; suspicious: boolean }
@@ -200,7 +200,7 @@ function createRoom({ maxLength = Infinity, maxLines = Infinity, columns }: Disp
         columns,
       })
       if (length < Infinity) length -= [...shown.text].length
-      // What is empty stands in a line too.
+      // An empty text occupies a line too.
       lines -= Math.max(1, shown.lines) - free
       hidden += shown.hidden
       suspicious ||= shown.suspicious
@@ -211,7 +211,7 @@ function createRoom({ maxLength = Infinity, maxLines = Infinity, columns }: Disp
   }
 }
 
-/** One that was never announced has no other name than its id. */
+/** A subagent that was never announced has no name, only its id. */
 function askersOf({ metadata }: ToolCallPart): readonly string[] {
   const asker = readSubagent(metadata)
   if (!asker) return []
@@ -272,7 +272,7 @@ function showArguments(
 ): ApprovalArguments | undefined {
   const differing = display === undefined ? [] : findDifferences(display, input)
   const shown = exact || display === undefined ? input : display
-  // A server that shows nothing of arguments that are there hides them: then it is to be seen that they are.
+  // If the server's `display` is empty although there are arguments, show that they are hidden.
   if (isEmpty(shown) && isEmpty(input)) return undefined
   return {
     text: fields ? displayText('') : room.take(1, (limits) => displayJson(shown, limits)),
@@ -282,7 +282,7 @@ function showArguments(
   }
 }
 
-/** As many as there is room for, each in at most half of it, so that a long one does not crowd out the others. */
+/** As many as fit, each in at most half of the limits, so that a long one does not crowd out the others. */
 function showFields(input: unknown, room: Room): readonly ArgumentField[] {
   if (input === undefined) return []
   if (!isRecord(input)) return [{ key: undefined, ...showValue(input, room) }]
@@ -311,7 +311,7 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && Object.keys(value).length === 0
 }
 
-/** Where two JSON values differ, as JSON Pointers in the order of `shown`. Without recursion, so that no depth overflows the stack. */
+/** Where two JSON values differ, as JSON Pointers in the order of `shown`. Not recursive, so deep values cannot overflow the stack. */
 function findDifferences(shown: unknown, exact: unknown): readonly string[] {
   const found: string[] = []
   const todo = [{ pointer: '', shown, exact }]

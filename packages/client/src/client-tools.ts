@@ -1,7 +1,7 @@
 import { type AnyClientTool, CountersignError, isRecord, type ToolOutput } from '@countersign/core'
 import { copyJson } from './json.js'
 
-/** Runs one client tool. Whatever goes wrong is its result: a tool never breaks the chat. */
+/** Runs one client tool. Any error becomes its result: a tool never breaks the chat. */
 export async function runClientTool(
   tool: AnyClientTool,
   input: unknown,
@@ -9,9 +9,9 @@ export async function runClientTool(
 ): Promise<ToolOutput> {
   try {
     const args = await validate(tool.input, input, `The arguments of "${tool.name}" are not valid`)
-    // Stopped while the arguments were checked: it does not start any more.
+    // Stopped during validation: it must not start any more.
     if (context.signal.aborted) throw context.signal.reason
-    // The schema has just said that this is the tool's own input type.
+    // The schema has just validated it as the tool's own input type.
     const given: unknown = await tool.execute(args as never, context)
     const output = tool.output
       ? await validate(tool.output, given, `The result of "${tool.name}" is not valid`)
@@ -22,12 +22,12 @@ export async function runClientTool(
     return { output: value }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    // as much as a person reads; more would make every later request too large
+    // Truncated for readability; a longer message could make every later request too large.
     return { error: { message: message.slice(0, 10_000) } }
   }
 }
 
-/** What the schema makes of the value. Throws, naming every fault, where it does not fit. */
+/** Returns the schema's output. Throws with all issues if the value does not fit. */
 async function validate(schema: AnyClientTool['input'], value: unknown, problem: string): Promise<unknown> {
   const checked = await schema['~standard'].validate(value)
   if (!checked.issues) return checked.value

@@ -26,7 +26,7 @@ import type { AnswerResult, SendResult } from './results.js'
 import { createRunner, type Runner } from './runner.js'
 import { Session, unsafeCast } from './session.js'
 
-/** What a person sends: a text, or a text with files. */
+/** The content of a user message: a text, or a text with files. */
 export type SendInput =
   | string
   | {
@@ -35,13 +35,13 @@ export type SendInput =
       readonly metadata?: Readonly<Record<string, unknown>>
     }
 
-/** What tests and devtools may look at. */
+/** Internals for tests and devtools. */
 export interface Inspection {
-  /** A continuation's stream is open. */
+  /** The stream of a continuation is open. */
   readonly continuationPending: boolean
-  /** A check was refused because a stream was open; one check follows once that stream has ended well. */
+  /** A check for continuation was skipped because a stream was open; it is repeated once that stream has ended well. */
   readonly continuationSkipped: boolean
-  /** Grows with everything that voids what was under way. */
+  /** Incremented by everything that cancels pending work. */
   readonly generation: number
   readonly openRun: string | undefined
 }
@@ -66,15 +66,15 @@ export type ChatActions<Tools extends ToolMap = ToolMap> = Pick<
   (typeof actionNames)[number]
 >
 
-/** The options that hold for a client's whole life. */
+/** The options that cannot change. */
 type FixedOption = 'threadId' | 'initialMessages' | 'statePatch' | 'persistence' | 'tabs'
 
 /**
- * One conversation: its state, its runs, and everything a person can do in it. Needs no framework; the bindings only subscribe to it.
- * The constructor does nothing that could be observed from outside. All methods may be passed around without their object.
+ * One conversation: its state, its runs, and everything a user can do in it. It needs no framework; the bindings only
+ * subscribe to it. The constructor has no observable side effects. All methods may be passed around without their object.
  */
 export class ChatClient<Tools extends ToolMap = ToolMap> {
-  /** The option, or a random id: made when a request or whoever reads this first needs it, never by the constructor or a snapshot. */
+  /** The option, or a random id: created when a request or a reader first needs it, never by the constructor or a snapshot. */
   declare readonly threadId: string
   readonly #session: Session<Tools>
   readonly #kept: KeptThread | undefined
@@ -85,12 +85,12 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   #attached = 0
   #unwatch: (() => void) | undefined
 
-  /** Throws `invalid-option`, naming the option, where one makes no sense. */
+  /** Throws `invalid-option`, naming the option, if one is invalid. */
   constructor(options: ChatClientOptions<Tools>) {
     const session = new Session(options)
     this.#session = session
     this.getSnapshot = unsafeCast(session.store.getSnapshot)
-    // No getter of the class: a framework may read it from a proxy, which has no private members.
+    // Not a class getter: a framework may read it through a proxy, which has no access to private members.
     Object.defineProperty(this, 'threadId', { get: () => session.threadId, enumerable: true })
     this.#initial = session.store.getSnapshot()
     this.#kept = options.persistence?.open(session, {
@@ -98,7 +98,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
         const { disposed, isBusy } = this.#runner
         return disposed || !(underWay || this.#attached || isBusy)
       },
-      // `Tabs` has seen to it that the name is that of a command.
+      // `Tabs` has checked that the name is that of a command.
       perform: async (name, value) => this.#perform(name as CommandName, value),
       takeOver: (error) => this.#runner.takeOver(error),
     })
@@ -111,38 +111,37 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     )
   }
 
-  /** Calls `listener` after every change; returns how to leave. */
+  /** Calls `listener` after every change; returns a function that unsubscribes. */
   subscribe = (listener: () => void): (() => void) => this.#session.store.subscribe(called(listener))
 
   /** Everything there is to show. The same object until something changes. */
   readonly getSnapshot: () => ChatSnapshot<Tools>
 
-  /** The snapshot a server renders and a page hydrates with: that of the beginning. */
+  /** The snapshot for server rendering and hydration: the initial one. */
   getServerSnapshot = (): ChatSnapshot<Tools> => unsafeCast(this.#initial)
 
-  /** One message, or `undefined`. */
   getMessage = (id: string): UIMessage<Tools> | undefined => unsafeCast(this.#session.store.getMessage(id))
 
-  /** The ids of all messages in order. The same array while none comes or goes. */
+  /** The ids of all messages in order. The same array until a message is added or removed. */
   getMessageIds = (): readonly string[] => this.#session.store.messageIds
 
-  /** Calls `listener` when that one message changes. */
+  /** Calls `listener` when that message changes. */
   subscribeMessage = (id: string, listener: () => void): (() => void) =>
     this.#session.store.subscribeMessage(id, called(listener))
 
   /**
-   * Sends what a person says. While a run is open it is queued; while approvals are pending `onPendingMessage` decides. Never rejects;
-   * resolves when its run has ended.
+   * Sends a user message. While a run is open, it is queued; while approvals are pending, `onPendingMessage`
+   * decides. Never rejects; resolves when its run has ended.
    */
   sendMessage = async (input: SendInput): Promise<SendResult> => {
     const message = this.#userMessage(input)
     if (message instanceof CountersignError) return { status: 'refused', error: message }
-    // What the person can see now, which a conversation that is still being loaded may not be.
+    // Captured now, because a conversation that is still loading is not visible to the user yet.
     const visible = visibleRequests(this.#session.state)
     return this.#command('send', { id: message.id, message, visible })
   }
 
-  /** Takes a queued message back; says whether it was still there. */
+  /** Removes a queued message; returns whether it was still queued. */
   cancelQueued = (id: string): boolean => {
     const found = this.#session.state.queue.some((item) => item.id === id)
     if (found) void this.#command('cancelQueued', id)
@@ -150,40 +149,40 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   }
 
   /**
-   * Answers a request for approval. The first answer wins; every other is told what stands. Never rejects; resolves when the request
-   * that carried the answer has ended, or at once where none can go out yet.
+   * Answers an approval request. The first answer wins; later ones resolve with why they were not used. Never
+   * rejects; resolves when the request that carried the answer has ended, or at once if none can be sent yet.
    */
   addToolApprovalResponse = (response: ApprovalResponse): Promise<AnswerResult> =>
     this.#give('answer', response)
 
-  /** Gives the result of a client tool that the application runs itself. */
+  /** Provides the result of a client tool that the application runs itself. */
   addToolResult = (result: ToolResult): Promise<AnswerResult> => this.#give('giveResult', result)
 
-  /** Answers a question of the agent that concerns no tool call, or declines to. */
+  /** Responds to an interrupt that is no tool approval, or declines it. */
   respondToInterrupt = (response: InterruptResponse): Promise<AnswerResult> => this.#give('respond', response)
 
-  /** Ends the open run and holds the queue. Answers that were not sent are kept for the next request. */
+  /** Ends the open run and holds the queue. Unsent answers are kept for the next request. */
   stop = (): void => void this.#command('stop', undefined)
 
-  /** Repeats the last failed request from the present state, answers included. Does nothing where nothing failed. */
+  /** Repeats the last failed request from the current state, including answers. Does nothing if nothing failed. */
   retry = (): Promise<void> => this.#command('retry', undefined)
 
-  /** Takes up what a reload interrupted: runs client tools that had not begun, and sends what was answered and not sent. */
+  /** Continues what a reload interrupted: runs client tools that had not started, and sends unsent answers. */
   resume = (): Promise<void> => this.#command('resume', undefined)
 
   /**
-   * Drops the last answer and asks for it again. `messageId` is that of any message of an answer, and so also the id of its turn: then
-   * everything after the user message that it answers is dropped.
+   * Drops the last reply and requests it again. `messageId` is that of any message of a reply, and so also
+   * the id of its turn: then everything after the user message that it replies to is dropped.
    */
   regenerate = (from: { readonly messageId?: string } = {}): Promise<SendResult> =>
     this.#command('regenerate', record(from).messageId)
 
-  /** Empties the conversation and voids what is under way. */
+  /** Empties the conversation and cancels pending work. */
   clear = (): void => this.setMessages([])
 
   /**
-   * Replaces the conversation and voids what is under way: the open run, the queue, answers not yet sent. Takes a list, no function. Throws
-   * `invalid-argument` and changes nothing where a message is none.
+   * Replaces the conversation and cancels pending work: the open run, the queue, unsent answers. Takes an
+   * array, not a function. Throws `invalid-argument` and changes nothing if a message is invalid.
    */
   setMessages = (messages: readonly UIMessage<Tools>[] | readonly UIMessage[]): void => {
     checkMessages(unsafeCast(messages))
@@ -192,33 +191,33 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   }
 
   /**
-   * The standing session approvals of this conversation; none where the server offers no list ({@link Connection.grants}). Rejects with a
-   * CountersignError where it cannot be asked.
+   * The session approvals of this conversation; empty if the server offers no list
+   * ({@link Connection.grants}). Rejects with a CountersignError if the request fails.
    */
   grants = async (): Promise<readonly SessionGrant[]> => {
     const { headers, options } = this.#session
     return (await options.connection.grants?.({ threadId: this.threadId }, { headers })) ?? []
   }
 
-  /** Ends one of them by its id, or all: the next call asks again. Resolves with how many there were; rejects as `grants` does. */
+  /** Revokes one of them by its id, or all: later calls need approval again. Resolves with their number; rejects as `grants` does. */
   revokeGrant = async (id?: string): Promise<number> => {
-    // Whatever is handed over by mistake, as an event is to a click handler, must not end them all.
+    // An argument passed by mistake, such as a click event, must not revoke them all.
     if (id !== undefined && typeof id !== 'string')
       throw new CountersignError('invalid-argument', 'revokeGrant takes an id, or nothing.')
     const { headers, options } = this.#session
     return (await options.connection.revokeGrant?.({ threadId: this.threadId, id }, { headers })) ?? 0
   }
 
-  /** Changes options. They count from their next use on; an open run keeps the connection it has. */
+  /** Changes options, from their next use on; an open run keeps its connection. */
   setOptions = (options: Partial<Omit<ChatClientOptions<Tools>, FixedOption>>): void =>
     this.#session.setOptions(options)
 
-  /** Loads the stored conversation, the first time it is called; `attach` and every command do so by themselves. Never rejects. */
+  /** Loads the stored conversation, once; `attach` and every command do so automatically. Never rejects. */
   restore = async (): Promise<void> => {
     await this.#kept?.enter()
   }
 
-  /** A page shows this conversation. Returns `detach`. */
+  /** Called when a page shows this conversation. Returns `detach`. */
   attach = (): (() => void) => {
     if (this.#attached++ === 0) {
       this.#unwatch = this.subscribe(this.#expiry.changed)
@@ -233,20 +232,20 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     }
   }
 
-  /** A page is gone. What runs goes on, unless `onDetach` says otherwise; nothing is lost or cancelled. */
+  /** Called when a page stops showing it. Pending work continues, unless `onDetach` says otherwise; nothing is lost or cancelled. */
   detach = (): void => {
     if (this.#attached === 0 || --this.#attached > 0) return
     this.#unwatch?.()
     this.#expiry.stop()
     this.#kept?.leaveIfUnused()
-    // Not at once: a page may be taken away and put back in one turn.
+    // Deferred: a page may be unmounted and mounted again synchronously.
     if (this.#session.options.onDetach === 'stop')
       queueMicrotask(() => {
         if (this.#attached === 0) this.stop()
       })
   }
 
-  /** Ends everything for good. A run that is open is stopped as by {@link stop}, so `retry()` of a later client does not ask for its answer. */
+  /** Ends everything for good. An open run is stopped as by {@link stop}, so `retry()` of a later client does not repeat it. */
   dispose = (): void => {
     this.#runner.dispose()
     this.#perform('stop', undefined)
@@ -257,24 +256,24 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   inspect = (): Inspection => this.#runner.inspect()
 
   /**
-   * Tells `observer` every request, command and step of this client, in order, each before it takes effect; returns how to leave. For
-   * devtools and logs: an observer must not act. Costs nothing while there is none.
+   * Reports every request, command and step of this client to `observer`, in order and before it takes effect; returns
+   * a function that unsubscribes. For devtools and logs: an observer must not act. Costs nothing while there is none.
    */
   observe = (observer: Observer): (() => void) => this.#session.observe(called(observer))
 
-  /** What a person can do, in one object that stays the same: bindings hand it out as it is. */
+  /** All user actions in one stable object, which bindings expose as it is. */
   readonly actions: ChatActions<Tools> = unsafeCast(
     Object.fromEntries(actionNames.map((name) => [name, this[name]])),
   )
 
-  /** What the person gives, as it is at this moment: it may be taken later, or by another tab. */
+  /** Copies what the caller passed in: it may be used later, or by another tab. */
   async #give(name: 'answer' | 'giveResult' | 'respond', given: unknown): Promise<AnswerResult> {
     const { value, fault } = copyJson(given)
     if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
     return this.#command(name, unsafeCast(record(value)))
   }
 
-  /** A command is carried out here and now, unless the stored conversation is not here yet or another tab leads. */
+  /** Performs a command at once, unless the stored conversation is not loaded yet or another tab leads. */
   #command<Name extends CommandName>(name: Name, value: CommandValues[Name]): ReturnType<Commands[Name]> {
     const here = () => this.#perform(name, value)
     return unsafeCast(this.#kept && !this.#runner.disposed ? this.#kept.perform(name, value, here) : here())
@@ -300,18 +299,18 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 const noMessage =
   'sendMessage takes a text that is not blank, or `{ text, files, metadata }`. A file is `{ type: "file", media, source }`, no File.'
 
-/** What is none holds nothing: a command that gets it finds nothing to do, and says so. */
+/** An invalid value becomes an empty record, in which the command finds nothing to act on, and reports that. */
 function record<T>(value: T): T & Record<string, unknown> {
   return unsafeCast(isRecord(value) ? value : {})
 }
 
-/** A listener that is none would throw at every change, far from whoever gave it. */
+/** Fails early: otherwise the error would be thrown at every change, far from its cause. */
 function called<T>(listener: T): T {
   if (typeof listener === 'function') return listener
   throw new CountersignError('invalid-argument', 'A listener is a function.')
 }
 
-/** A `File` of the platform is none: its bytes would stay behind. */
+/** Excludes the platform's `File`, whose bytes would not be sent. */
 function isFile(value: unknown): value is FilePart {
   return (
     isRecord(value) &&

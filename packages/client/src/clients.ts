@@ -5,34 +5,34 @@ import type { ChatClientOptions } from './options.js'
 type Given<Tools extends ToolMap> = Partial<ChatClientOptions<Tools>>
 
 /**
- * The clients of one provider, by thread: whoever asks for a thread gets the same client. A new thread is another client, never a
- * reset, so that what runs in the old one goes on, and coming back finds it. No thread is one chat, too. All of it is memory only, and kept
- * as long as the registry is: one that is never used needs no end.
+ * The clients of one provider, by thread: all callers that ask for a thread get the same client. A new thread
+ * gets a new client instead of a reset, so that runs of the old one continue and can be found again. No thread
+ * also counts as one chat. Everything is in memory, for the lifetime of the registry; no cleanup is needed.
  */
 export interface ChatClients<Tools extends ToolMap = ToolMap> {
   /** The client of the provider itself. */
   readonly main: ChatClient<Tools>
-  /** The client of a thread (the main one where none is named), made with the provider's options and these where there is none yet. */
+  /** The client of a thread (the main one if none is named); created with the provider's options and these if it does not exist yet. */
   get(own: Given<Tools>): ChatClient<Tools>
-  /** The same clients with another main one: what a provider turns to when its `client` or `threadId` is another. */
+  /** The same clients with another main one, for a provider whose `client` or `threadId` has changed. */
   switchTo(source: ChatClient<Tools> | Given<Tools>): ChatClients<Tools>
-  /** The provider's options are now these. Its clients follow, but for what a page gave itself. */
+  /** Sets the provider's options. Its clients follow, except for options that a page sets itself. */
   setOptions(options: Given<Tools>): void
-  /** A page gives its client `own`, and gave it `before`. What it gives no longer is as the provider says. */
+  /** A page sets the options `own` of its client, after `before`. Options it no longer sets fall back to the provider's. */
   follow(client: ChatClient<Tools>, own: Given<Tools>, before: Given<Tools>): void
 }
 
-/** Makes the registry of a provider out of a client, or out of options for the clients to come. */
+/** Creates the registry of a provider from a client, or from options for future clients. */
 export function createChatClients<Tools extends ToolMap>(
   source: ChatClient<Tools> | Given<Tools>,
 ): ChatClients<Tools> {
-  // What is given as `undefined` is not given.
+  // An option that is `undefined` counts as not set.
   let base: Given<Tools> = source instanceof ChatClient ? {} : omitUndefined(source)
-  /** By the thread each was asked for; `''` is the chat of no thread. To ask a client for its own would give it a random one. */
+  /** By the requested thread; `''` is the chat without one. Reading `client.threadId` would create a random id. */
   const byThread = new Map<string, ChatClient<Tools>>()
-  /** What pages gave to each client, over what the provider gives to all it made. */
+  /** The options that pages set for each client, overriding the provider's. */
   const overrides = new WeakMap<ChatClient<Tools>, Given<Tools>>()
-  /** The clients made here, and the thread each was made for. One that came from outside has options of its own. */
+  /** The clients created here, and their requested threads. A client from outside keeps its own options. */
   const made = new WeakMap<ChatClient<Tools>, string>()
 
   function change(client: ChatClient<Tools>, before: Given<Tools>, now: Given<Tools>): void {
@@ -64,7 +64,7 @@ export function createChatClients<Tools extends ToolMap>(
       setOptions(options) {
         const before = base
         base = omitUndefined(options)
-        // Only now, so that a main client of a render that came to nothing is kept by nobody.
+        // Only now, so that the main client of an abandoned render is not retained.
         const name = made.get(main) ?? main.getSnapshot().threadId
         if (name || made.has(main)) byThread.set(name, main)
         for (const client of new Set(byThread.values())) {
@@ -87,7 +87,7 @@ export function createChatClients<Tools extends ToolMap>(
   return around(source instanceof ChatClient ? source : find(base))
 }
 
-/** What differs, with `undefined` for what is given no longer; without what cannot change, and a chat never loses its connection. */
+/** The differences, with `undefined` for options no longer set; without those that cannot change, and a chat keeps its connection. */
 function changed<Options extends object>(before: Options, now: Options): Partial<Options> {
   const all: Options = { ...before, ...now }
   const changes: Partial<Options> = {}

@@ -1,28 +1,28 @@
 import type { QueuedMessage, UIMessage } from '@countersign/core'
 
-/** A person's answer to a request for approval, by the approval's id. */
+/** A user's answer to an approval request, by the approval's id. */
 export interface ApprovalResponse {
   readonly id: string
   readonly approved: boolean
   readonly reason?: string
-  /** The arguments as edited, whole; only where the request allows it. */
+  /** The complete edited arguments; only if the request allows edits. */
   readonly input?: unknown
   readonly scope?: 'once' | 'session'
 }
 
-/** A client tool's result, given by the application. */
+/** A client tool's result, provided by the application. */
 export type ToolResult = { readonly toolCallId: string } & (
   | { readonly output: unknown }
   | { readonly error: string }
 )
 
-/** An answer to a question that concerns no tool call. */
+/** A response to an interrupt that is no tool approval. */
 export type InterruptResponse = { readonly id: string } & (
   | { readonly payload: unknown }
   | { readonly cancel: true }
 )
 
-/** What a person can do, or the clock (`expire`), each with the one value it takes. */
+/** What a user, or a timer (`expire`), can do, each with its one argument. */
 export interface CommandValues {
   readonly send: QueuedMessage
   /** The id of a queued message. */
@@ -35,7 +35,7 @@ export interface CommandValues {
   readonly stop: undefined
   readonly retry: undefined
   readonly resume: undefined
-  /** The id of the user message to answer again. Default: the last. */
+  /** The id of a message of the reply to regenerate, or of its user message. Default: the last. */
   readonly regenerate: string | undefined
   readonly setMessages: readonly UIMessage[]
 }

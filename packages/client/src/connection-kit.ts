@@ -1,2 +1,2 @@
-/** For authors of connections: a request and its answer, with the errors that `fetchServerSentEvents` has. */
+/** For authors of connections: a request and its response, with the same errors as `fetchServerSentEvents`. */
 export { eventStream, fetchResponse, responseBody } from './connections/fetch.js'

@@ -9,30 +9,31 @@ export type { Persistence, Persistent } from './persistence/persistence.js'
 export type { MigrateRecord } from './persistence/record-text.js'
 
 export interface IndexedDbOptions {
-  /** The database, which is made where there is none. Give each application, or each signed-in user, of an origin one of its own. Default: `countersign`. */
+  /** The database, created if needed. Use a separate one for each application, or signed-in user, of an origin. Default: `countersign`. */
   name?: string | undefined
-  /** Reads what an older version of this package stored. */
+  /** Converts what an older version of this package stored. */
   migrate?: MigrateRecord | undefined
-  /** While texts grow the record is saved no more often than this, in milliseconds. Default 250. */
+  /** Minimum milliseconds between saves while texts grow. Default 250. */
   saveEvery?: number | undefined
 }
 
 /**
- * Keeps conversations in IndexedDB: far more room than Web Storage, and nothing blocks the page; but a save begun while a page goes away
- * may not be finished. A thread lies as JSON text in the object store `threads` under its id, with `%`, `.` and lone surrogates of
- * the id written as `%` and four hexadecimal digits.
+ * Stores conversations in IndexedDB: it holds far more than Web Storage and never blocks the page, but a save that
+ * starts while the page closes may not finish. A thread is JSON text in the object store `threads` under its id,
+ * with `%`, `.` and lone surrogates of the id written as `%` and four hexadecimal digits.
  *
- * The messages hold the approval tokens, since an approval can be answered after a reload only with its token. Any script of the origin
- * can read them, and the conversation: `remove(threadId)` when the person signs out.
+ * The messages contain the approval tokens, because an approval can be answered after a reload only with its token.
+ * Any script of the origin can read them, and the conversation: call `remove(threadId)` when the user signs out.
  *
  * Rejections are CountersignErrors:
- * - `persistence-corrupt`: what is stored is no record. It was moved to `<key>.corrupt`, an array of all that was, and the next load finds nothing.
- * - `persistence-full`: the record does not fit; the earlier one stands.
- * - `persistence-unavailable`: there is no IndexedDB or the browser blocks it; or what is stored is of a newer version than this package
- *   knows, and neither load nor save touches it.
- * - `invalid-argument`: the record is none, or is not JSON.
+ * - `persistence-corrupt`: the stored data is no record. It was moved to `<key>.corrupt`, an array of all such
+ *   data, and the next load finds nothing.
+ * - `persistence-full`: the record does not fit; the earlier one is kept.
+ * - `persistence-unavailable`: there is no IndexedDB, or the browser blocks it; or a newer version of this package
+ *   stored the data, and neither load nor save touches it.
+ * - `invalid-argument`: the record is invalid, or cannot be written as JSON.
  *
- * `remove` deletes the thread whatever its version, and what was moved aside of it.
+ * `remove` deletes the thread whatever its version, including what was moved aside.
  *
  * @example new ChatClient({ connection, threadId, persistence: indexedDb() })
  */
@@ -71,7 +72,7 @@ function textsOf(store: UseStore): TextStore {
   }
 }
 
-/** Waits for the end of the transaction: only its `abort` tells why, its `error` event comes before the reason is set. */
+/** Waits for the end of the transaction. Only its `abort` event has the reason; its `error` event fires before the reason is set. */
 async function committed({ transaction }: IDBObjectStore, work: () => Promise<void>): Promise<void> {
   const ended = new Promise<void>((resolve, reject) => {
     transaction.oncomplete = () => resolve()

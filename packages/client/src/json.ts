@@ -1,10 +1,10 @@
-/** Of a request's 4 MiB, for one thing in it. */
+/** The limit for one value, within the 4 MiB of a request. */
 const MAX_BYTES = 2 ** 21
 
 /**
- * A value as it is at this moment and as a request will carry it: what the application does with its own object afterwards changes
- * nothing. What JSON would change or drop (NaN, a function, a Map, a cycle) is refused, and so is what is so long that a server would refuse
- * it together with its conversation, again and again.
+ * A copy of a value as a request will carry it, so that the application may mutate its own object afterwards.
+ * A value that JSON would change or drop (NaN, a function, a Map, a cycle) is refused; so is one so long that
+ * the server would refuse it, and the conversation with it, again and again.
  */
 export function copyJson(value: unknown): { readonly value?: unknown; readonly fault?: string } {
   if (value === undefined) return {}
@@ -17,15 +17,15 @@ export function copyJson(value: unknown): { readonly value?: unknown; readonly f
   }
 }
 
-/** No character has more than three bytes for each UTF-16 unit. */
+/** A UTF-16 unit takes at most three bytes. */
 function isLong(text = ''): boolean {
   return text.length > MAX_BYTES / 3 && new TextEncoder().encode(text).length > MAX_BYTES
 }
 
-/** A Date says itself what it is in JSON, and so may any object, by `toJSON`. */
+/** Objects with `toJSON`, such as a Date, have already been converted. */
 function checked(this: Readonly<Record<string, unknown>>, key: string, value: unknown): unknown {
   if (key === '__proto__') throw key
-  // one that is no time has become null by now
+  // An invalid date has become null by now.
   if (value === null && this[key] !== null) throw this[key]
   const kind = Object.prototype.toString.call(value).slice(8, -1)
   if (!/^(Object|Array|String|Boolean|Null|Undefined)$/.test(kind) && !Number.isFinite(value))

@@ -3,19 +3,19 @@ import type { Answered } from './results.js'
 import type { Run } from './run.js'
 import type { Session } from './session.js'
 
-/** Milliseconds until an answer is sent once more, at first and at most. */
+/** Milliseconds until an answer is sent again: the first delay and the longest. */
 const FIRST_WAIT_MS = 500
 const LAST_WAIT_MS = 10_000
 
-/** Answers on their way into the open run, over a connection that has a way to. */
+/** Delivers answers into the open run, if its connection supports it. */
 export function createLiveChannel<Tools extends ToolMap>(
   session: Session<Tools>,
   runner: { isOpen(run: Run): boolean; check(): void },
 ) {
   const { state, dispatch } = session
-  /** Once more where nobody knows, as long as the run is open: it may wait for this answer, and takes it once. */
+  /** Retries while the delivery is unknown and the run is open: the run may wait for this answer, and accepts it only once. */
   async function deliver(run: Run, call: Answered, send: () => Promise<void>): Promise<void> {
-    // once it is over, its end has said what is known
+    // After the run has ended, its end has decided.
     for (let wait = FIRST_WAIT_MS; runner.isOpen(run); wait = Math.min(2 * wait, LAST_WAIT_MS)) {
       try {
         await send()
@@ -29,27 +29,27 @@ export function createLiveChannel<Tools extends ToolMap>(
     }
   }
 
-  /** The run does not have it: it goes out with the next request. */
+  /** The run does not have the answer: the next request carries it. */
   function goLater(run: Run, call: Answered): void {
     takeBack(run, call)
     runner.check()
   }
 
-  /** The run would wait for the answer for ever: it ends with the reason, which is told for the answer too. The next request takes it. */
+  /** The run would wait forever, so it ends with the error, which is also the answer's result. The next request carries the answer. */
   function giveUp(run: Run, call: Answered, error: CountersignError): void {
     takeBack(run, call)
     run.carried.add(call)
     run.end({ type: 'failed', error })
   }
 
-  /** One that took effect nevertheless stays with the run, whose end tells its giver so. */
+  /** If the answer took effect after all, it stays with the run, whose end resolves it. */
   function takeBack(run: Run, call: Answered): void {
     const approvalId = idIn(run, call)
     if (approvalId !== undefined) dispatch({ type: 'answer-returned', approvalId })
     if (state.unsent.has(call)) run.carried.delete(call)
   }
 
-  /** Sends an answer into the run. Gives whether it is on its way: what is not goes out as it would over any connection. */
+  /** Sends an answer into the run. Returns whether it did; if not, the answer is sent as over any connection. */
   function send(run: Run, answered: Answered): boolean {
     const { connection } = run
     const { headers } = session
@@ -71,28 +71,28 @@ export function createLiveChannel<Tools extends ToolMap>(
     send,
 
     /**
-     * The run takes answers now: those that were given before it did go into it, or it would wait for them, and they for its end. So do those
-     * that were on their way into it when its stream broke: nobody knows whether they arrived.
+     * The run accepts answers now. Those given earlier are delivered into it; otherwise the run and the answers
+     * would wait for each other. So are those in transit when its stream broke: it is unknown whether they arrived.
      */
     sendKept(run: Run): void {
       for (const answered of run.unsure) takeBack(run, answered)
       for (const answered of [...state.unsent]) send(run, answered)
     },
 
-    /** The run ended well. What it was not known to have goes out with the next request, unless it took effect. */
+    /** The run ended well. Unconfirmed answers are sent with the next request, unless they took effect. */
     settle(run: Run): void {
       for (const call of run.unsure) goLater(run, call)
     },
   }
 }
 
-/** The id by which a run that is open takes an answer; a question that a run ended with is none of its. */
+/** The id under which an open run accepts an answer; `undefined` for an interrupt of another or a finished run. */
 function idIn(run: Run, answered: Answered): string | undefined {
   if (answered.kind === 'call') return answered.approval?.id
   return answered.liveIn === run.id ? answered.interrupt.id : undefined
 }
 
-/** Resolves after so many milliseconds, or when the run is over. */
+/** Resolves after that many milliseconds, or when the run has ended. */
 function endOrTime({ done }: Run, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms)
@@ -103,14 +103,14 @@ function endOrTime({ done }: Run, ms: number): Promise<void> {
   })
 }
 
-/** Whether the run certainly will not take the answer. A server that cannot look now may take it when it is asked again. */
+/** Whether the run will certainly not accept the answer. A server whose ledger is unavailable may accept it later. */
 function isRefused(cause: unknown): cause is CountersignError {
   return (
     isCountersignError(cause) && cause.code !== 'connection-failed' && cause.code !== 'ledger-unavailable'
   )
 }
 
-/** Refused by what stands before the run (a sign-in, an origin check, a wrong address). A run that will not have it says 409. */
+/** Refused before it reached the run (a sign-in, an origin check, a wrong URL). A run that refuses it responds with 409. */
 function isUnheard({ code, data }: CountersignError): boolean {
   return code === 'not-an-event-stream' || (code === 'http-status' && data.status !== 409)
 }

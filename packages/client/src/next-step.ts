@@ -7,28 +7,28 @@ import {
 } from '@countersign/core'
 import type { AnswerResult } from './results.js'
 
-/** What became of an answer that did not simply have its effect, and what helps. */
+/** What happened to an answer that was refused or did not arrive, and what helps. */
 export interface NextStep {
   /**
-   * `kept`: it is kept here and counts once it has arrived. `unused`: it did not count; its request is closed or cannot be answered, unless `next` is `correct`.
-   * `unclear`: its call may or may not have run, by this answer or by an earlier one.
+   * `kept`: it is kept here and counts once it has arrived. `unused`: it did not count; the request is closed or cannot be
+   * answered, unless `next` is `correct`. `unclear`: the call may or may not have run, because of this answer or an earlier one.
    */
   readonly state: 'kept' | 'unused' | 'unclear'
-  /** For the person: plain text, in English. */
+  /** For the user: plain text, in English. */
   readonly message: string
   /**
-   * `retry`: `client.retry()` sends the same answer again, which our server takes once. `ask-again`: the person says what they want once more,
-   * and the agent can ask anew. `sign-in`: as the person who was asked; what is `kept` goes out with `client.retry()` then. `reload`: the
-   * page is behind what the server knows. `check`: the person looks at what the call was to change, before asking for it again.
-   * `correct`: the request is still open, and is answered again, with other arguments or without changes. `none`: there is nothing to do.
+   * `retry`: `client.retry()` sends the same answer again, which our server counts once. `ask-again`: the user repeats what they
+   * want, and the agent can make a new request. `sign-in`: as the user who was asked; if `kept`, `client.retry()` then sends it.
+   * `reload`: the page is out of date. `check`: the user checks what the call was to change before repeating it. `correct`: the
+   * request is still open; answer it again with other arguments or without edits. `none`: there is nothing to do.
    */
   readonly next: 'retry' | 'ask-again' | 'sign-in' | 'reload' | 'check' | 'correct' | 'none'
 }
 
 /**
- * What a person is told, and what the page offers them, about an answer that was refused or did not arrive: by the stable code, by the call
- * with its request, or by what `addToolApprovalResponse` resolved with. Nothing where all is well. A page with words of its own switches on
- * the code instead.
+ * What to tell the user, and what the page can offer, about an answer that was refused or did not arrive. It
+ * takes the stable code, the call with its approval request, or the result of `addToolApprovalResponse`.
+ * Returns `undefined` if all is well. A page with its own wording switches on the code instead.
  *
  * @example
  * const step = nextStep(part)
@@ -171,7 +171,7 @@ function afterAnswer(result: AnswerResult): NextStep | undefined {
   }
 }
 
-/** A request that failed left its answers where they were. */
+/** A failed request leaves its answers as they were. */
 function afterFailure({ code, data }: CountersignError): NextStep {
   if (code !== 'http-status') return unreached
   const status = Number(data.status)

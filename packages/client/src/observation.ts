@@ -2,9 +2,9 @@ import type { AGUIEvent, LocalEvent, RunAgentInput } from '@countersign/core'
 import type { CommandName, CommandValues } from './command.js'
 import type { RunCursor } from './connections/connection.js'
 
-/** What happens in a client, told before it takes effect. */
+/** Something that happens in a client, reported before it takes effect. */
 export type Observation =
-  /** A person's command, or the clock's (`expire`), done here: what a method of the client was called with. */
+  /** A command of the user, or of a timer (`expire`), performed here, with the argument of the method. */
   | {
       readonly [Name in CommandName]: {
         readonly type: 'command'
@@ -12,13 +12,13 @@ export type Observation =
         readonly value: CommandValues[Name]
       }
     }[CommandName]
-  /** A stream is about to be asked for: a new run by `input`, or the rest of one by its cursor. */
+  /** A stream is about to be requested: a new run by `input`, or the rest of one by its cursor. */
   | {
       readonly type: 'request'
       readonly input: RunAgentInput
       readonly rejoin?: RunCursor | undefined
     }
-  /** An event or a local step is about to change the state; those that another tab took are told as well. */
+  /** An event or a local step is about to change the state. Includes steps that another tab took. */
   | { readonly type: 'step'; readonly step: AGUIEvent | LocalEvent }
 
 /** See {@link ChatClient.observe}. */

@@ -19,10 +19,10 @@ import type { Persistent } from './persistence/persistence.js'
 import type { Notify } from './schedule.js'
 import type { Tabs } from './tabs/link.js'
 
-/** What becomes of a message that is sent while approvals are pending. */
+/** What happens to a message that is sent while approvals are pending. */
 export type PendingMessageMode = 'cancel' | 'queue' | 'reject'
 
-/** A request for approval, as told to `onApprovalRequest`. `name` narrows `input`. */
+/** An approval request, as passed to `onApprovalRequest`. `name` narrows `input`. */
 export type ApprovalRequest<Tools extends ToolMap = ToolMap> = {
   [Name in keyof Tools & string]: {
     readonly toolCallId: string
@@ -34,88 +34,88 @@ export type ApprovalRequest<Tools extends ToolMap = ToolMap> = {
   }
 }[keyof Tools & string]
 
-/** What `onFinish` is told of a run that ended well. */
+/** The argument of `onFinish`, for a run that ended well. */
 export interface FinishedInfo<Tools extends ToolMap = ToolMap> {
   readonly messages: readonly UIMessage<Tools>[]
-  /** Why the run ended: `stop`, `tool_calls`, `length`, ...; absent where the server did not say. */
+  /** Why the run ended: `stop`, `tool_calls`, `length`, ...; absent if the server did not say. */
   readonly reason: FinishedRun['reason']
   readonly outcome: FinishedRun['outcome']
 }
 
-/** Gives the reason why `payload` does not fit, which refuses it, or nothing. */
+/** Returns the reason why `payload` is refused, or `undefined` to accept it. */
 export type CheckResponse = (payload: unknown, interrupt: Interrupt) => string | undefined
 
-/** Options of a {@link ChatClient}. All but `connection` have a default; all but `threadId`, `initialMessages`, `statePatch`, `persistence` and `tabs` can be changed later. */
+/** Options of a {@link ChatClient}. Fixed once set: `threadId`, `initialMessages`, `statePatch`, `persistence`, `tabs`. */
 export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   /** How to reach the agent: `fetchServerSentEvents(url)`, `fetchHttpStream(url)`, `stream(fn)` or your own. */
   connection: Connection
-  /** Default: a random id, made with the first request or when somebody asks for it, so that nothing random happens while a server renders. */
+  /** Default: a random id, created by the first request or the first read, so that rendering on a server generates nothing random. */
   threadId?: string | undefined
-  /** Checked: each needs an `id`, a `role` and `parts`. */
+  /** Validated: each needs an `id`, a `role` and `parts`. */
   initialMessages?: readonly UIMessage<Tools>[] | readonly UIMessage[] | undefined
-  /** Tools that run here, each of another name. Tools the application answers itself (`addToolResult`) need not be named. */
+  /** Tools that run here, with different names. Omit tools that the application answers itself (`addToolResult`). */
   tools?: readonly AnyClientTool[] | undefined
   /** Applies AG-UI state and activity deltas: `statePatch` of `@countersign/client/state-patch`. */
   statePatch?: ApplyPatch | undefined
-  /** Translates for a server that speaks AG-UI from before 1.0: `compat()` of `@countersign/tanstack`. */
+  /** Translates for a server with a version of AG-UI before 1.0: `compat()` of `@countersign/tanstack`. */
   compat?: Compat | undefined
   /**
-   * Where the conversation outlives the page: `webStorage()`, `indexedDb()` or a storage of your own in `persistent(...)`; needs a
-   * `threadId`. Its record, once there is one, counts for more than `initialMessages`.
+   * Stores the conversation beyond the page: `webStorage()`, `indexedDb()` or your own storage in
+   * `persistent(...)`. Needs a `threadId`. A stored record takes precedence over `initialMessages`.
    */
   persistence?: Persistent | undefined
-  /** How several tabs show the conversation: `tabs()` of `@countersign/client/tabs`; needs `persistence`. Default: each for itself. */
+  /** Shares the conversation between tabs: `tabs()` of `@countersign/client/tabs`; needs `persistence`. Default: not shared. */
   tabs?: Tabs | undefined
   /** Sent with every request, for the agent. */
   forwardedProps?: unknown
-  /** Sent with every request, by connections that have headers. */
+  /** Sent with every request, if the connection can send headers. */
   headers?: HeadersGiven | undefined
   /**
-   * The person speaks while approvals are pending: `cancel` them (default), `queue` the message until they are answered, or `reject` it
-   * (the text stays with the caller).
+   * When the user sends a message while approvals are pending: `cancel` them (default), `queue` the message
+   * until they are answered, or `reject` it (the caller keeps the text).
    */
   onPendingMessage?: PendingMessageMode | undefined
   /**
-   * Judges the answer to an interrupt that concerns no approval: `checkResponse` of `@countersign/client/response-schema` by the
-   * interrupt's JSON Schema, or your own. Without it an interrupt that has a schema can only be declined.
+   * Validates the response to an interrupt that is no approval: `checkResponse` of `@countersign/client/response-schema`
+   * uses the interrupt's JSON Schema; or use your own. Without it, an interrupt with a schema can only be declined.
    */
   checkResponse?: CheckResponse | undefined
   onApprovalRequest?: ((request: ApprovalRequest<Tools>) => void) | undefined
-  /** A client tool starts. Only notifies. */
+  /** Notifies that a client tool starts. */
   onToolCall?: ((call: Pick<ToolCallPart<Tools>, 'id' | 'name' | 'input'>) => void) | undefined
   onFinish?: ((info: FinishedInfo<Tools>) => void) | undefined
   onError?: ((error: CountersignError) => void) | undefined
   /**
-   * Events of the agent that are the application's own: custom, raw, steps, and those of types that AG-UI does not have. `event.type`
-   * narrows: `if (event.type === 'CUSTOM' && event.name === 'chart') draw(event.value)`.
+   * Events that belong to the application: custom, raw, steps, and those of types that AG-UI does not have.
+   * `event.type` narrows: `if (event.type === 'CUSTOM' && event.name === 'chart') draw(event.value)`.
    */
   onEvent?: ((event: AGUIEvent | UnknownEvent) => void) | undefined
-  /** Something odd that did no harm. Default: `console.warn`, outside production. */
+  /** Something unexpected but harmless. Default: `console.warn`, outside production. */
   onWarning?: ((message: string) => void) | undefined
   /**
-   * What becomes of the open run and the tools at work when the last page that shows the chat is gone: they go on (`continue`, the
-   * default), and whoever holds the client reaches them; or they are stopped, as by `stop()`.
+   * What happens to the open run and running tools when the last page that shows the chat is gone: they continue
+   * (`continue`, the default) and stay reachable through the client, or they are stopped as by `stop()`.
    */
   onDetach?: 'continue' | 'stop' | undefined
   /**
-   * Ids of messages, runs and threads. Default: random UUIDs. Where the platform has no `crypto` (React Native) they come from
-   * `Math.random`: give your own there if ids must not be guessed.
+   * Generates ids of messages, runs and threads. Default: random UUIDs. On platforms without `crypto` (React
+   * Native) these use `Math.random`: pass your own there if ids must be unguessable.
    */
   generateId?: (() => string) | undefined
   /** Milliseconds since the epoch. Default: `Date.now`. */
   now?: (() => number) | undefined
   /**
-   * When growth of texts and arguments is published. Default `frame` on a visible page, 50 ms on a hidden one, else `microtask`. All else
-   * is published at once; events that arrive together are so together, except by `sync`.
+   * When to publish growth of texts and arguments. Default: `frame` on a visible page, 50 ms on a hidden one, else
+   * `microtask`. Anything else is published at once; events that arrive together are published together, except with `sync`.
    */
   notify?: Notify | undefined
-  /** How many requests may follow one another without a person's command. Default 100. */
+  /** How many requests may follow one another without a user action. Default 100. */
   maxContinuations?: number | undefined
 }
 
 const callback = 'function'
 
-/** What each option has to be: one of these words, or of one of these types; `''`: that is not said here. */
+/** What each option must be: one of these words or types; `''` is not checked here. */
 const kinds: { readonly [Name in keyof ChatClientOptions]-?: string } = {
   connection: '',
   forwardedProps: '',
@@ -142,14 +142,14 @@ const kinds: { readonly [Name in keyof ChatClientOptions]-?: string } = {
   maxContinuations: 'number',
 }
 
-/** No option may be empty, negative or not a number. */
+/** No option may be null, an empty string, negative or NaN. */
 function fits(value: unknown, kind: string): boolean {
   if (value === null || value === '' || (typeof value === 'number' && !(value >= 0))) return false
   const type = Array.isArray(value) ? 'array' : typeof value
   return kind.split(' | ').some((one) => one === value || one === type)
 }
 
-/** Bad options fail at construction, by name. */
+/** Invalid options fail at construction, naming the option. */
 export function checkOptions<Tools extends ToolMap>(
   options: Partial<ChatClientOptions<Tools>> | undefined,
 ): void {

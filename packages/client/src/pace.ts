@@ -1,15 +1,15 @@
-/** How long (ms) events are applied before the page has its turn; a task counts as long from 50 ms on. */
+/** How long (ms) events are applied before yielding to the page. Browsers count a task as long from 50 ms on. */
 const slice = 8
 
-/** How many events are applied between two looks at the clock. */
+/** How many events are applied between two checks of the clock. */
 const stride = 64
 
-/** Cuts the work on events that are all there already into tasks. */
+/** Splits the work on events that have already arrived into tasks. */
 export class Pace {
   #count = 0
   #since = performance.now()
 
-  /** Called after each event: whether the slice is over. */
+  /** Call after each event; returns whether to yield. */
   afterOne(): boolean {
     return ++this.#count % stride === 0 && performance.now() - this.#since >= slice
   }
@@ -22,7 +22,7 @@ export class Pace {
 
 declare const setImmediate: ((callback: () => void) => unknown) | undefined
 
-/** As Node and React Native have it, else by a message: the timers of a hidden page are slow. */
+/** Uses `setImmediate` (Node, React Native) or else a message: a hidden page throttles timers. */
 function nextTask(): Promise<void> {
   return new Promise((resolve) => {
     if (typeof setImmediate === 'function') {

@@ -1,23 +1,23 @@
-/** The positions in a text that a part of a pattern leads to from others. */
+/** Maps positions in the text to the positions that a part of the pattern can lead to. */
 type Part = (from: ReadonlySet<number>) => ReadonlySet<number>
 
 const token =
   /\\(?:u\{[^}]*\}|u[dD][89abAB]..\\u....|u....|x..|c.|[pP]\{[^}]*\}|.)|\[(?:\\.|[^\\\]])*\]|\(\?(?:<[^=!>][^>]*>|<[=!]|[=!:])?|[*+?]\??|\{[\d,]*\}\??|./gsu
 
-/** References back, looks behind and flags inside of a pattern: they cannot be followed by positions alone. */
+/** Backreferences, lookbehinds and inline flags, which cannot be matched with positions alone. */
 const unknown = /^(?:\\[1-9k]|\(\?(?:<[=!])?$)/
 
-/** Groups in groups beyond this are not those of a form. */
+/** Deeper nesting is unreasonable for a form. */
 const deepest = 64
 
-/** What it costs to make one class of characters, and one property of Unicode in it, next to a step from one position. */
+/** The cost of compiling a character class, and of each Unicode property in it, relative to one step from one position. */
 const costOfClass = 40
 const costOfProperty = 1000
 
 /**
- * Whether a text matches a pattern, as `new RegExp(pattern, 'u').test(text)`, but without ever going back: all positions that a part leads
- * to are followed at once, so that a position is followed once for each part. `spend` is told of each step, and throws where there were too
- * many. Nothing is said of a pattern that cannot be followed like that; one that is no pattern matches nothing.
+ * Whether a text matches a pattern, like `new RegExp(pattern, 'u').test(text)`, but without backtracking: all reachable
+ * positions are followed at once, so each is visited once per part. `spend` is called with the number of steps and throws if
+ * there are too many. Returns `undefined` for a pattern that cannot be matched this way; an invalid pattern matches nothing.
  */
 export function matches(pattern: string, text: string, spend: (steps: number) => void): boolean | undefined {
   try {

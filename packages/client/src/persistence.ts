@@ -7,11 +7,11 @@ import { Thread } from './persistence/thread.js'
 export type { Persistence, Persistent, PersistentOptions } from './persistence/persistence.js'
 
 /**
- * Makes a storage of your own one that a client can keep its conversation in: it loads the thread once, then saves what changed, one save
- * at a time and the newest state last: every `saveEvery` while a text grows, at once where something is answered and at the start and end
- * of each run. A storage that fails, or does not settle within `timeout`, is told of by `onError`; the chat goes on.
+ * Turns your own storage into one that a client can use. It loads the thread once, then saves changes, one save at a time
+ * and the newest state last: every `saveEvery` while a text grows, and at once after user actions and at the start and
+ * end of each run. If the storage fails, or does not settle within `timeout`, `onError` is called and the chat continues.
  *
- * Throws `invalid-option` where an option is no number of milliseconds.
+ * Throws `invalid-option` if an option is not a number of milliseconds.
  *
  * @example new ChatClient({ connection, threadId, persistence: persistent({ load, save, remove }) })
  */
@@ -24,7 +24,7 @@ export function persistent(storage: Persistence, options: PersistentOptions = {}
     load: (threadId) => storage.load(threadId),
     save: (threadId, record) => storage.save(threadId, record),
     remove: (threadId) => storage.remove(threadId),
-    // What another tab has taken is taken here at once.
+    // Included up front, because steps of another tab are applied synchronously.
     steps: { ...fullSteps, ...restoreSteps, ...mirrorSteps },
     open: (session, host) => new Thread(session, host, storage, { saveEvery, timeout }),
   }

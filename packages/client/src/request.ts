@@ -11,7 +11,7 @@ import {
   toAGUIMessages,
 } from '@countersign/core'
 
-/** The request for one run: the conversation, and in `resume` the answers the server has not had. */
+/** The request for one run: the conversation and, in `resume`, the answers that the server does not have. */
 export function createRequest(
   state: ChatState,
   options: {
@@ -19,7 +19,7 @@ export function createRequest(
     runId: string
     tools?: readonly AnyClientTool[] | undefined
     forwardedProps?: unknown
-    /** Answers whose fate is unknown are offered again. */
+    /** Answers with unknown delivery are sent again. */
     again: boolean
     warn: (message: string) => void
   },
@@ -31,7 +31,7 @@ export function createRequest(
     runId,
     protocolVersion: PROTOCOL_VERSION,
     state: state.shared,
-    // AG-UI 1.0: a client keeps activities to itself.
+    // AG-UI 1.0: a client does not send activities.
     messages: toAGUIMessages(readMessages(state)).filter(({ role }) => role !== 'activity'),
     tools: tools.map((tool) => describeTool(tool, warn)),
     context: [],
@@ -46,10 +46,10 @@ function describeTool(tool: AnyClientTool, warn: (message: string) => void): Too
   return omitUndefined({ name, description, parameters, metadata })
 }
 
-/** What each schema says of itself, asked once: a library makes it anew each time. */
+/** Cached per schema: libraries generate it anew each time. */
 const known = new WeakMap<object, JsonSchema | undefined>()
 
-/** By Standard JSON Schema, which a library may have beside Standard Schema; a schema that has no JSON form throws. */
+/** Uses Standard JSON Schema, which a library may support besides Standard Schema. Throws inside for a schema without a JSON form. */
 function jsonSchemaOf(
   { name, input }: AnyClientTool,
   warn: (message: string) => void,

@@ -3,17 +3,17 @@ import type { CheckResponse } from './options.js'
 import { matches } from './pattern.js'
 
 /**
- * How many steps one check may take: a visit of a schema, a member or item looked at, a character read. A form takes some hundreds, and this
- * many take a tenth of a second or so. A schema can ask for far more than its size, as by two references to the same on each level.
+ * Maximum steps of one check: visiting a schema, member or item, or reading a character. A form takes some hundreds; a million take
+ * about a tenth of a second. A small schema can demand far more, for example with two references to the same schema on each level.
  */
 const MOST_STEPS = 1_000_000
 
 /**
- * Why an answer does not fit the JSON Schema (2020-12) that the interrupt has, or `undefined` where it fits or there is no schema. Only
- * what can be judged is let through: an assertion that is not known here makes no answer fit, and the reason names it. The same holds for a
- * schema that takes more than a million steps, and for a pattern with references back or looks behind: a server's schema never holds the page
- * up, and patterns are followed without going back, in proportion to the text. Annotations and words that are no part of JSON Schema assert
- * nothing, as its specification has it.
+ * Why a response does not match the interrupt's JSON Schema (2020-12), or `undefined` if it matches or there
+ * is no schema. Whatever cannot be checked is refused: for an unsupported assertion, a schema that takes more
+ * than a million steps, or a pattern with backreferences or lookbehinds, no response passes, and the reason
+ * says so. So a server's schema can never block the page; patterns are matched without backtracking, in time
+ * proportional to the text. As in the specification, annotations and unknown keywords assert nothing.
  *
  * @example new ChatClient({ connection, checkResponse })
  */
@@ -26,18 +26,18 @@ export const checkResponse: CheckResponse = (payload, { responseSchema: root }) 
   }
 }
 
-/** Ends the check: within `not` or `oneOf`, what cannot be judged would let an answer through. */
+/** Aborts the check: inside `not` or `oneOf`, an assertion that cannot be checked could otherwise let a response pass. */
 class Unjudged extends Error {}
 
 interface Place {
   readonly root: unknown
   readonly budget: { left: number }
-  /** JSON Pointer (RFC 6901) into the answer. */
+  /** JSON Pointer (RFC 6901) into the response. */
   readonly path: string
   readonly depth: number
 }
 
-/** What is wrong with a value, told with its place; nothing where it fits. */
+/** Returns what is wrong with a value and where; `undefined` if it fits. */
 type Assertion = (
   wanted: unknown,
   value: unknown,
@@ -45,7 +45,7 @@ type Assertion = (
   schema: Readonly<Record<string, unknown>>,
 ) => string | undefined
 
-/** Deeper schemas are not those of a form, or refer to themselves. */
+/** Deeper schemas are unreasonable for a form, or recursive. */
 const deepest = 64
 
 function faultAt(place: Place, schema: unknown, value: unknown): string | undefined {
@@ -65,7 +65,7 @@ function cannot(place: Place, word: string): Unjudged {
   return new Unjudged(say(place, `cannot be checked for "${word}"; check it by a checkResponse of your own`))
 }
 
-/** As `sameJson`, which looks at no more than the first, the words of the schema, and the other as often as it is compared. */
+/** Like `sameJson`. The cost depends on the response; the schema's value is counted once, when its keyword is visited. */
 function same(place: Place, wanted: unknown, value: unknown): boolean {
   spend(place, typeof value === 'object' ? sizeOf(value) : 1)
   return sameJson(wanted, value)
@@ -77,13 +77,13 @@ function spend(place: Place, steps: number): void {
     throw new Unjudged(say(place, 'takes too much work to check; check it by a checkResponse of your own'))
 }
 
-/** What looking through one value costs, without what is in its members. */
+/** The cost of iterating over one value, without its members. */
 function widthOf(value: unknown): number {
   if (typeof value === 'string' || Array.isArray(value)) return value.length
   return isRecord(value) ? Object.keys(value).length : 0
 }
 
-/** The values in a value, and the characters of its texts and keys. */
+/** The number of nested values, plus the characters of their strings and keys. */
 function sizeOf(value: unknown): number {
   let size = 0
   const rest = [value]
@@ -127,7 +127,7 @@ const unjudged = new Set([
   'unevaluatedProperties',
 ])
 
-/** Words that hold schemas, which are counted when they are visited. */
+/** Keywords that contain schemas, which are counted when they are visited. */
 const ofSchemas = new Set(['additionalProperties', 'allOf', 'anyOf', 'items', 'not', 'oneOf', 'properties'])
 
 const types: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -140,7 +140,7 @@ const types: Readonly<Record<string, (value: unknown) => boolean>> = {
   object: isRecord,
 }
 
-/** The formats of a form's fields; others are annotations, as JSON Schema has it. */
+/** The formats of form fields; others are annotations, as in the specification. */
 const formats: Readonly<Record<string, (text: string) => boolean>> = {
   email: (text) => /^[^\s@]+@[^\s@]+$/.test(text),
   uri: (text) => /^[a-z][a-z\d+.-]*:\S+$/i.test(text),
@@ -260,7 +260,7 @@ function firstFault<T>(all: readonly T[], faultOf: (one: T) => string | undefine
   return undefined
 }
 
-/** What should be a list and is none asks for nothing that there is. */
+/** A list that is invalid counts as one of the schema `false`, which nothing matches. */
 function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [false]
 }
@@ -269,13 +269,13 @@ function fits(schema: unknown, value: unknown, place: Place): boolean {
   return faultAt(within(place), schema, value) === undefined
 }
 
-/** Decimal fractions have no exact binary form: 0.3 is a multiple of 0.1. */
+/** Tolerates binary rounding: 0.3 is a multiple of 0.1. */
 function isMultiple(size: number, of: number): boolean {
   const times = size / of
   return Math.abs(times - Math.round(times)) < 1e-9
 }
 
-/** A JSON Pointer into the same schema; nothing is fetched. */
+/** Resolves a JSON Pointer into the same schema; nothing is fetched. */
 function referred(root: unknown, reference: string): unknown {
   if (!reference.startsWith('#')) return undefined
   let found = root

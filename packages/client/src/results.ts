@@ -8,8 +8,8 @@ import {
 } from '@countersign/core'
 
 /**
- * What became of a message. `refused`: it was not taken, the text is still the caller's. `failed`: its run failed. `stopped`: its run was
- * ended here, by `stop()` or something else that voids it; the message stays in the conversation.
+ * The outcome of a message. `refused`: it was not accepted; the caller keeps the text. `failed`: its run failed. `stopped`:
+ * its run was ended here, by `stop()` or by another action that cancels it; the message stays in the conversation.
  */
 export type SendResult =
   | { readonly status: 'sent' | 'stopped' }
@@ -17,10 +17,11 @@ export type SendResult =
   | { readonly status: 'refused' | 'failed'; readonly error: CountersignError }
 
 /**
- * What became of an answer. `sent`: the server has it. `waiting`: it is kept and goes out with the next request (siblings are
- * unanswered, or the run was stopped before the server had it for sure). `closed`: it is not used; where the conversation was replaced
- * before it went out, or the client disposed of, its `reason` is `cancelled`. `refused`: the server did not take it; with the code `approval-edit-invalid` the request is still open,
- * to be answered with other arguments, and so it is where `confirm` said no (`approval-not-yours`) and where the whole request was refused (`request-refused`). `failed`: its request failed; `retry()` repeats it.
+ * The outcome of an answer. `sent`: the server has it. `waiting`: it is kept and goes out with the next request (other
+ * requests are unanswered, or the run was stopped before the server was known to have it). `closed`: not used; `reason` is
+ * `cancelled` if the conversation was replaced or the client disposed before it went out. `refused`: not accepted by the
+ * server; the request stays open after `approval-edit-invalid` (answer with other arguments), `approval-not-yours` (`confirm`
+ * refused it) and `request-refused` (the whole request was refused). `failed`: its request failed; `retry()` repeats it.
  */
 export type AnswerResult =
   | { readonly status: 'sent' | 'waiting' | 'already-answered' | 'not-found' | 'expired' }
@@ -28,10 +29,10 @@ export type AnswerResult =
   | { readonly status: 'refused'; readonly code: ApprovalErrorCode; readonly reason?: string }
   | { readonly status: 'failed'; readonly error: CountersignError }
 
-/** What was answered: an approval, a client tool's result, an interrupt. */
+/** What can be answered: an approval request, a client tool's call or an interrupt. */
 export type Answered = CallDraft | InterruptDraft
 
-/** What is known of an answer once the request that carried it has ended; of one that was ended here, if the server has it. */
+/** The outcome of an answer after the request that carried it has ended; for one that was ended here, only if the server has it. */
 export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
   if (answered.kind === 'interrupt') {
     const { problem: reason } = answered
@@ -47,13 +48,13 @@ export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
     : { status: 'sent' }
 }
 
-/** Whether its call became what the answer said, however that was heard of. */
+/** Whether the call has the outcome that the answer decided, however that was learned. */
 function tookEffect(answered: Answered): boolean {
   if (answered.kind === 'interrupt' || answered.approval?.delivery !== 'settled') return false
   return answered.approval.approved === (answered.state !== 'denied')
 }
 
-/** Those who gave an answer and want to know what became of it. */
+/** Promises for answers whose outcome is not known yet. */
 export function createPendingResults() {
   const waiting = new Map<Answered, (result: AnswerResult) => void>()
 
@@ -72,7 +73,7 @@ export function createPendingResults() {
         })
       }),
     tell,
-    /** What could not go out waits (for siblings, or for the person after a stop or a failure), if it is still kept. */
+    /** Resolves the rest: an answer that could not be sent is `waiting` if it is still kept. */
     tellRest(isKept: (answered: Answered) => unknown): void {
       for (const answered of waiting.keys()) {
         const status = isKept(answered) ? 'waiting' : 'sent'

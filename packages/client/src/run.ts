@@ -13,43 +13,42 @@ import { Pace } from './pace.js'
 import type { Answered } from './results.js'
 import { isDevelopment, type Session, unsafeCast } from './session.js'
 
-/** `message`: the person spoke. `continuation`: their answers go out. `retry`: the person asked for it again.
- * `rejoin`: the same, of a run that goes on where its stream broke off. */
+/** `message`: a user message. `continuation`: answers or results. `retry`: the user's retry. `rejoin`: a retry that rejoins a run. */
 export type RunKind = 'message' | 'continuation' | 'retry' | 'rejoin'
 
-/** A run that broke off: how far it was read, and the reader that knows what was open. */
+/** A run that broke off: how far it was read, and the reader with its state. */
 export interface BrokenRun {
-  /** The one it was opened with: another, though made alike, may know nothing of it. */
+  /** The connection that opened it; another one, even if configured alike, may not know it. */
   readonly connection: Connection
   readonly cursor: RunCursor
   readonly reader: StreamReader
   readonly unsure: ReadonlySet<Answered>
 }
 
-/** One open stream. It ends once: by itself, by a fault, or because the person stopped it. */
+/** One open stream. It ends once: on its own, with an error, or because the user stopped it. */
 export interface Run {
   readonly id: string
   readonly kind: RunKind
-  /** What its request took along, and what was delivered into it since. */
+  /** What its request carried, and what was delivered into it since. */
   readonly carried: Set<Answered>
-  /** What was sent into it and was not confirmed. */
+  /** What was sent into it but not confirmed. */
   readonly unsure: Set<Answered>
   readonly signal: AbortSignal
-  /** What it was opened with, whatever the options say now. */
+  /** The connection that opened it, whatever the options are now. */
   readonly connection: Connection
   readonly done: Promise<RunEnd>
-  /** Set once its stream broke off after it had begun, over a connection that can take it up again. */
+  /** Set if its stream broke off after it had begun, and the connection can rejoin it. */
   readonly broken: BrokenRun | undefined
-  /** Asks the connection. Called once, when the run is known to be the open one. */
+  /** Sends the request. Called once, when the run has become the open one. */
   start(): void
-  /** Ends it now and closes its stream. Later calls do nothing, and what still arrives is not applied. */
+  /** Ends it now and closes its stream. Later calls do nothing, and later events are ignored. */
   end(end: RunEnd): void
 }
 
-/** Milliseconds for more events after RUN_FINISHED or RUN_ERROR: a proxy that never ends the response must not hold the run open. */
+/** Milliseconds to wait for events after RUN_FINISHED or RUN_ERROR: a proxy that never ends the response must not keep the run open. */
 const GRACE_MS = 1000
 
-/** A class, so that an engine compiles what every event passes once, and not again for each run. */
+/** A class, so that engines compile the code on the path of every event once instead of for each run. */
 export class StreamRun<Tools extends ToolMap> implements Run {
   readonly kind: RunKind
   readonly carried: Set<Answered>
@@ -72,7 +71,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   #ended = false
   #grace: ReturnType<typeof setTimeout> | undefined
 
-  /** A run that is not started yet. `rejoin` is the run to take up, in the place of a new one. */
+  /** Creates a run that is not started yet. `rejoin` is the run to rejoin instead of starting a new one. */
   constructor(
     session: Session<Tools>,
     kind: RunKind,
@@ -132,7 +131,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     this.#resolve(end)
   }
 
-  /** Asks the connection, for a new run or for the rest of one. */
+  /** Opens the stream of a new run, or of the rest of one. */
   #events(): AsyncIterable<unknown> {
     const connect: ConnectOptions = {
       messages: this.#messages,
@@ -149,7 +148,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     )
   }
 
-  /** Reads to the end of the stream. Applying an event is synchronous: nothing is awaited but the next read and the page's turn. */
+  /** Reads to the end of the stream. Events are applied synchronously; it awaits only the next read and the page's turn. */
   async #read(): Promise<RunEnd> {
     let empty = true
     try {
@@ -171,7 +170,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
           if (loading) await loading
           else if (isOver && !this.#ended) await this.#pace.nextSlice()
         }
-        // Stopped: the source is not asked for more.
+        // Stopped: the source is not read any further.
         if (this.#ended) return { type: 'aborted' }
         const { run } = this.#session.state
         if (run.phase !== 'idle' && (run.finish || run.failure))
@@ -184,14 +183,14 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     }
   }
 
-  /** What is known once no more is read. */
+  /** How the run ended, once the stream has. */
   #conclude(): RunEnd {
     try {
       this.#reader.end()
     } catch (cause) {
       return this.#breakOff(toError(cause))
     }
-    // RUN_ERROR: the stream ends well, the run does not.
+    // RUN_ERROR: the stream ended well, but the run did not.
     const { run } = this.#session.state
     const error = run.phase === 'idle' ? undefined : run.failure
     return error ? { type: 'failed', error } : { type: 'success' }
@@ -203,16 +202,16 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     if (event.type === 'RUN_STARTED') this.#onStart(this)
   }
 
-  /** A stream that broke between two events may be taken up again; one that broke a rule may not. */
+  /** A stream that broke between two events can be rejoined; one that broke a rule cannot. */
   #breakOff(error: CountersignError): RunEnd {
     const between = error.code === 'connection-failed' || error.code === 'truncated-stream'
     const { run } = this.#session.state
-    // The server has said why it failed, and that stays the reason; what was wrong after it is the cause beside it.
+    // The server has reported why the run failed. That stays the error; what went wrong afterwards is its cause.
     if (run.phase !== 'idle' && run.failure) {
       const { code, message, data } = run.failure
       return { type: 'failed', error: new CountersignError(code, message, data, error) }
     }
-    // All was said before it broke: asking again would be answered twice.
+    // The run was complete before the stream broke; a retry would get a second reply.
     if (between && run.phase === 'streaming' && run.finish) return { type: 'success' }
     if (!between || !this.connection.rejoin || run.phase !== 'streaming') return { type: 'failed', error }
     const { threadId, runId } = this.#input

@@ -1,12 +1,12 @@
-/** When listeners hear of growth: `sync` at every delta and event, `microtask`, `frame` (with the next paint), or every so many milliseconds. */
+/** When listeners are notified of growth: at every delta and event, in a microtask, with the next paint, or every so many milliseconds. */
 export type Notify = 'sync' | 'microtask' | 'frame' | number
 
 type Schedule = (flush: () => void) => (() => void) | undefined
 
-/** What a hidden page, which paints no frames, waits between two notifications. */
+/** Milliseconds between notifications on a hidden page, which paints no frames. */
 const hiddenDelay = 50
 
-/** The schedule for growth. The option is read anew each time, so that it may change and a page may hide. */
+/** The schedule for growth. Reads the option each time, because it may change and the page may be hidden. */
 export function scheduleBy(session: {
   readonly options: { readonly notify?: Notify | undefined }
 }): Schedule {
@@ -29,7 +29,7 @@ function delayed(flush: () => void, ms: number): () => void {
   return () => clearTimeout(timer)
 }
 
-/** A page that is hidden before its frame comes would wait for ever: the timer is there for that. */
+/** The timer is for a page that is hidden before its frame is painted: it would wait forever. */
 function withNextFrame(flush: () => void): () => void {
   const cancel = () => {
     cancelAnimationFrame(frame)

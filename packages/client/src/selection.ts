@@ -1,8 +1,8 @@
 import type { ChatSnapshot, ToolMap } from '@countersign/core'
 
 /**
- * Reads a part of a snapshot and keeps giving the same value while it is equal, so that a view that depends on it is left alone.
- * Makes the selector forms of all bindings.
+ * Selects a part of a snapshot and returns the same value while it is equal, so that views that depend on it
+ * do not update. The selector forms of all bindings use it.
  */
 export function createSelection<Tools extends ToolMap, T>(
   getSnapshot: () => ChatSnapshot<Tools>,

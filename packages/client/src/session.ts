@@ -16,14 +16,14 @@ import { type ChatClientOptions, checkOptions } from './options.js'
 import { scheduleBy } from './schedule.js'
 
 /**
- * One conversation's state with the options and callbacks around it: the edge between the machine and the application. Everything
- * that changes the state goes through `dispatch`.
+ * The state of one conversation with its options and callbacks: the boundary between the machine and the
+ * application. Every change of the state goes through `dispatch`.
  */
 export class Session<Tools extends ToolMap> {
   readonly store: ChatStore
   readonly state: ChatState
   options: ChatClientOptions<Tools>
-  /** A random one is made when it is first needed: a server and the page that hydrates what it rendered know none yet. */
+  /** A random id is created only when needed: a server, and the page that hydrates its output, must not have one yet. */
   readonly #named: { threadId: string }
 
   constructor(options: ChatClientOptions<Tools>) {
@@ -48,7 +48,7 @@ export class Session<Tools extends ToolMap> {
     return this.#named.threadId
   }
 
-  /** What the application's own function gives, if that is a new id: a message under an old one would be taken for that message. */
+  /** The id from `generateId`, if it is new: a message with a used id would be taken for the existing one. */
   newId(): string {
     let id: unknown
     this.callBack(() => {
@@ -57,7 +57,7 @@ export class Session<Tools extends ToolMap> {
     return typeof id === 'string' && id && !this.state.messages.has(id) ? id : randomId()
   }
 
-  /** The `headers` option, as connections take them. */
+  /** The `headers` option in the form that connections take. */
   get headers(): Readonly<Record<string, string>> {
     return headersByName(this.options.headers)
   }
@@ -70,7 +70,7 @@ export class Session<Tools extends ToolMap> {
     return typeof time === 'number' && time >= 0 ? time : Date.now()
   }
 
-  /** The conversation needs steps that it had no need of before. */
+  /** Adds steps that the conversation has not needed before. */
   learn(steps: MoreSteps): void {
     this.state.moreSteps = { ...steps, ...this.state.moreSteps }
   }
@@ -82,10 +82,10 @@ export class Session<Tools extends ToolMap> {
     this.options = next
   }
 
-  /** Hears of every step taken here, before it is taken. */
+  /** Called for every step taken here, before it is applied. */
   onStep: ((step: AGUIEvent | LocalEvent) => void) | undefined
 
-  /** Tells the observers what comes, before it takes effect. Not there while there are none. */
+  /** Notifies the observers before something takes effect. `undefined` while there are none. */
   seen: ((what: Observation) => void) | undefined
   readonly #observers = new Set<Observer>()
 
@@ -107,13 +107,13 @@ export class Session<Tools extends ToolMap> {
     this.store.dispatch(step, this.#onEffect)
   }
 
-  /** What arrives together is told together, where not every delta is to be. */
+  /** Publishes events that arrived together at once, unless every delta must be published. */
   together(work: () => void): void {
     if (this.options.notify === 'sync') work()
     else this.store.batch(work)
   }
 
-  /** Takes steps that were taken elsewhere. */
+  /** Applies steps that were taken in another tab. */
   follow(steps: readonly (AGUIEvent | LocalEvent)[]): void {
     this.store.batch(() => {
       for (const step of steps) {
@@ -151,7 +151,7 @@ export class Session<Tools extends ToolMap> {
     else if (isDevelopment()) console.warn(`Countersign: ${message}`)
   }
 
-  /** The application's own code runs at our edge: what it throws stops nothing here. */
+  /** Runs the application's code; its errors are reported and stop nothing here. */
   callBack(callback: () => void): void {
     try {
       callback()
@@ -161,12 +161,12 @@ export class Session<Tools extends ToolMap> {
   }
 }
 
-/** What comes over the wire has the types of the tools that the application says the agent has; nothing here can check that. */
+/** Data from the wire is cast to the types of the tools that the application declares; nothing here can check that. */
 export function unsafeCast<T>(value: unknown): T {
   return value as T
 }
 
-/** A listener or callback threw. The platform is told as of any uncaught error. */
+/** Reports an error of a listener or callback like any uncaught error. */
 function report(error: unknown): void {
   if (typeof reportError === 'function') reportError(error)
   else console.error(error)
@@ -184,7 +184,7 @@ function randomId(): string {
 
 declare const process: { readonly env: Readonly<Record<string, string | undefined>> }
 
-/** Bundlers replace the expression; where it means nothing this is no development. */
+/** Bundlers replace the expression; if `process` does not exist, this is not development. */
 export function isDevelopment(): boolean {
   try {
     return process.env.NODE_ENV !== 'production'

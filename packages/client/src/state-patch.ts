@@ -1,9 +1,9 @@
 import { type ApplyPatch, isRecord, sameJson } from '@countersign/core'
 
 /**
- * RFC 6902 for AG-UI state and activity deltas. A patch that does not apply as a whole throws and changes nothing. What a reader has seen
- * is not changed: along the way to a change it is copied, once for each time it was read. All that `copy` operations of a conversation
- * take along is at most 100,000 values, and 10 more for each delta: else a few bytes could double a document without end.
+ * RFC 6902 for AG-UI state and activity deltas. A patch that does not apply completely throws and changes nothing. Values that a
+ * reader has seen are not mutated: the path to a change is copied, once after each read. The `copy` operations of a conversation
+ * may duplicate at most 100,000 values, plus 10 for each delta; otherwise a few bytes could double a document endlessly.
  *
  * @example new ChatClient({ connection, statePatch })
  */
@@ -26,7 +26,7 @@ type Operation = Parameters<ApplyPatch>[1][number]
 type Memory = Parameters<ApplyPatch>[2]
 type Container = unknown[] | Record<string, unknown>
 
-/** Where a pointer leads: a member of a container that may be changed. */
+/** The target of a pointer: a member of a container that may be mutated. */
 interface Place {
   readonly holder: Container
   readonly key: string
@@ -119,7 +119,7 @@ class Patching {
     const { holder, key } = place
     if (Array.isArray(holder)) {
       const index = indexOf(key, holder.length - 1)
-      // an engine takes the first item out of a long list at once, and moves all others for `splice`
+      // Engines shift the first item off a long array quickly, but move all others for `splice`.
       if (index === 0) holder.shift()
       else holder.splice(index, 1)
       this.#undone.push(() => holder.splice(index, 0, removed))
@@ -131,7 +131,7 @@ class Patching {
     }
   }
 
-  /** The place of a pointer, all containers on the way to it made changeable; nothing for the document itself. */
+  /** The place of a pointer, after making all containers on the way mutable; `undefined` for the document itself. */
   #placeOf(path: string): Place | undefined {
     const keys = keysOf(path)
     const key = keys.pop()
@@ -154,7 +154,7 @@ class Patching {
     return copy
   }
 
-  /** A value in two places must not be changed in both. */
+  /** Copied deeply, so that a value in two places is not mutated in both. */
   #copyOf(value: unknown): unknown {
     if (--this.#memory.copies < 0) fail('the copies of this conversation take too many values along')
     if (Array.isArray(value)) return value.map((item) => this.#copyOf(item))

@@ -4,23 +4,23 @@ import { joinTabs } from './tabs/member.js'
 
 export type { TabHost, TabLink, Tabs } from './tabs/link.js'
 
-/** Options of {@link tabs}. The defaults are the platform's own; give others in tests. */
+/** Options of {@link tabs}. The defaults are the platform's; override them in tests. */
 export interface TabsOptions {
   /** Prefix of the names of the channel and the lock. Default `countersign:`. */
   prefix?: string | undefined
   locks?: Pick<LockManager, 'request'> | undefined
   BroadcastChannel?: typeof globalThis.BroadcastChannel | undefined
   /**
-   * How long, in milliseconds, the leading tab may take to show itself to a new one and to begin a command it is asked for: a browser may have
-   * frozen it. After that a new tab shows what is stored; a command fails, for good, and `onError` hears `connection-failed`. Default 5,000.
+   * How many milliseconds the leading tab may take to show itself to a new tab, and to start a command on request: the browser may have
+   * frozen it. After that, a new tab shows what is stored; a command fails for good, and `onError` gets `connection-failed`. Default 5,000.
    */
   timeout?: number | undefined
 }
 
 /**
- * Several tabs show one conversation. One of them leads (it holds a Web Lock): it runs the streams and the client tools, saves, and has
- * `onFinish`, `onError` and `onToolCall` called. The others see every step it takes, and hand it what their person does
- * (BroadcastChannel). When it closes, the next one leads. Where the platform lacks either, each tab is for itself.
+ * Several tabs show one conversation. One of them leads (it holds a Web Lock): it runs the streams and the client tools, saves,
+ * and calls `onFinish`, `onError` and `onToolCall`. The others apply every step it takes and forward their user's actions to it
+ * (BroadcastChannel). When it closes, the next one leads. If the platform lacks either API, each tab works alone.
  *
  * @example new ChatClient({ connection, threadId, persistence: indexedDb(), tabs: tabs() })
  */
@@ -42,7 +42,7 @@ export function tabs(options: TabsOptions = {}): Tabs {
   }
 }
 
-/** A page without an origin of its own may not have a channel. */
+/** A page with an opaque origin may not be allowed a channel. */
 function open(Channel: typeof globalThis.BroadcastChannel, name: string): BroadcastChannel | undefined {
   try {
     return new Channel(name)

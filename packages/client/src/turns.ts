@@ -1,21 +1,21 @@
 import type { MessagePart, ToolMap, UIMessage } from '@countersign/core'
 import { unsafeCast } from './session.js'
 
-/** What one side says without the other in between: a person's message, or an answer with all of its steps. */
+/** A user message, or a reply with all of its steps. */
 export interface Turn<Tools extends ToolMap = ToolMap> {
-  /** The id of its first message. `regenerate({ messageId: turn.id })` asks for this answer again. */
+  /** The id of its first message. `regenerate({ messageId: turn.id })` requests this reply again. */
   readonly id: string
   readonly role: UIMessage['role']
   /** The parts of all its messages, in order. */
   readonly parts: readonly MessagePart<Tools>[]
-  /** The AG-UI messages it is made of. */
+  /** The AG-UI messages it consists of. */
   readonly messages: readonly UIMessage<Tools>[]
 }
 
 /**
- * Messages as turns: assistant messages that follow each other are one turn, every other message is a turn of its own. Messages are
- * immutable, so the same list gives the same turns, and a turn whose messages are the same objects is the same object for everybody who
- * asks: memoize on it. What `useChat().turns` gives; costs nothing until it is called.
+ * Groups messages into turns: consecutive assistant messages are one turn, every other message is a turn of its
+ * own. Messages are immutable, so the same list gives the same turns, and a turn of the same message objects is
+ * the same object for every caller: memoize on it. `useChat().turns` returns this; it costs nothing until called.
  *
  * @example
  * const turns = turnsOf(client.getSnapshot().messages)
@@ -51,5 +51,5 @@ export function turnsOf<Tools extends ToolMap = ToolMap>(
   return turns
 }
 
-/** The turns of a list, and the turn that ends with a message. Nothing is kept here that nobody else holds. */
+/** Caches the turns of a list, and the turn that ends with a message. Weak, so it retains nothing. */
 const memo = /* @__PURE__ */ new WeakMap<object, unknown>()

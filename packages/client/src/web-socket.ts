@@ -17,15 +17,15 @@ export type { WebSocketLike } from './connections/web-socket-link.js'
 export interface WebSocketOptions {
   /** Subprotocols to offer to the server. Default: none. */
   protocols?: string | readonly string[] | undefined
-  /** Instead of the global `WebSocket`, which Node has from version 22 on: that of the package `ws`, for one. */
+  /** Replaces the global `WebSocket`, which Node has from version 22 on; for example that of the package `ws`. */
   WebSocket?: WebSocketConstructor | undefined
-  /** How many UTF-16 units one message may have. Default 16 MiB. */
+  /** Maximum length of one message, in UTF-16 units. Default 16 MiB. */
   maxEventBytes?: number | undefined
-  /** How many UTF-16 units of messages may wait to be read, for each run. Default 64 MiB. */
+  /** Maximum length of all unread messages of a run, in UTF-16 units. Default 64 MiB. */
   maxUnreadBytes?: number | undefined
-  /** How many milliseconds the socket stays open without a run. Default 0: a run that follows at once finds it open. */
+  /** Milliseconds that the socket stays open without a run. Default 0: a run that follows at once still finds it open. */
   keepAlive?: number | undefined
-  /** Whether the server keeps its runs, so that one whose socket broke can be taken up. Default: no. */
+  /** Whether the server stores its runs, so that one whose socket broke can be rejoined. Default: no. */
   rejoin?: boolean | undefined
 }
 
@@ -33,17 +33,17 @@ export type WebSocketConstructor = new (url: string, protocols?: string | string
 
 export interface WebSocketConnection extends Connection {
   answer: NonNullable<Connection['answer']>
-  /** Closes the socket now; runs that are open on it fail with `connection-failed`. A later run opens another. */
+  /** Closes the socket now; runs that are open on it fail with `connection-failed`. A later run opens a new one. */
   close(): void
 }
 
-/** Asked each time a socket is opened where it is a function: for a ticket that expires. `https:` and relative addresses will do. */
+/** A function is called each time a socket is opened, for a ticket that expires. `https:` and relative URLs are accepted. */
 export type WebSocketUrl = string | URL | (() => string | URL | Promise<string | URL>)
 
 /**
- * Runs over a WebSocket, and answers into the run that is open. One socket, opened by the first run and closed after the last, carries
- * the runs of all clients that share the connection, side by side. It is never opened again by itself: when it breaks, the runs on it
- * fail and the person may `retry()`.
+ * Carries runs, and answers into the open run, over a WebSocket. One socket, opened by the first run and closed after the
+ * last, carries the runs of all clients that share the connection, concurrently. It does not reconnect: when it breaks, the
+ * runs on it fail and the user may `retry()`.
  *
  * Every message is one JSON text. The client sends {@link ClientFrame}, the server {@link ServerFrame}:
  *
@@ -53,19 +53,19 @@ export type WebSocketUrl = string | URL | (() => string | URL | Promise<string |
  * -> { type: 'rejoin', threadId, runId, lastEventId?, headers? }   or the rest of a run that broke off
  * -> { type: 'answer', id, threadId, runId, resume, headers? }     entries as in the `resume` of a request
  * <- { type: 'answered', id }   or   { type: 'refused', id, code, message }
- * <- { type: 'end', runId }                                        after this the run has neither events nor confirmations
- * -> { type: 'stop', runId }                                       nobody listens any more; needs no reply
- * <- { type: 'error', runId?, code, message }                      the run, or all of them, cannot go on
+ * <- { type: 'end', runId }                                        no events or confirmations follow
+ * -> { type: 'stop', runId }                                       the client no longer listens; no reply
+ * <- { type: 'error', runId?, code, message }                      the run, or all of them, cannot continue
  * ```
  *
- * What the server takes it confirms before it ends the run: an answer without a confirmation by then was not taken, and goes out with
- * the next request. One that is given while the socket opens goes out behind what opened it. Types the client does not know are passed over, and so are frames of runs it has left. A browser sends cookies and
- * `Origin` when the socket is opened and can set no header; the client's `headers` go with what it asks instead. The server checks
- * both, as it does for any request.
+ * The server confirms an answer before it ends the run: an answer without a confirmation by then was not accepted, and goes
+ * out with the next request. An answer given while the socket opens is sent after the frame that opened it. Unknown types are
+ * ignored, and so are frames of runs that the client has left. A browser sends cookies and `Origin` when the socket is opened
+ * and cannot set headers, so the client's `headers` are sent in its frames. The server checks both, as for any request.
  *
- * Runs fail with `connection-failed` (the socket did not open, or broke), `run-error` (an `error` frame; its code in `data.code`),
- * `malformed-event`, `event-too-large` (one message, or all that wait to be read) or `invalid-option`. A message that breaks the rules
- * ends the socket.
+ * Runs fail with `connection-failed` (the socket did not open, or broke), `run-error` (an `error` frame; its code in
+ * `data.code`), `malformed-event`, `event-too-large` (one message, or all unread ones) or `invalid-option`. A message that
+ * breaks the rules closes the socket.
  *
  * @example
  * const connection = webSocket('wss://example.org/chat')
@@ -120,7 +120,7 @@ export function webSocket(url: WebSocketUrl, options: WebSocketOptions = {}): We
   }
 }
 
-/** A URL as `WebSocket` takes it everywhere: absolute, `ws:` or `wss:`. */
+/** Normalizes a URL to what every `WebSocket` accepts: absolute, `ws:` or `wss:`. */
 function address(url: string | URL): string {
   try {
     const absolute = new URL(url, globalThis.location?.href)

@@ -8,32 +8,33 @@ export type { Persistence, Persistent } from './persistence/persistence.js'
 export type { MigrateRecord } from './persistence/record-text.js'
 
 export interface WebStorageOptions {
-  /** Default: `localStorage`, read when it is used. */
+  /** Default: `localStorage`, looked up on use. */
   storage?: Storage | undefined
-  /** Stands before every key. Give each application, or each signed-in user, of an origin one of its own. Default: `countersign:`. */
+  /** Prefix of every key. Use a separate one for each application, or signed-in user, of an origin. Default: `countersign:`. */
   prefix?: string | undefined
-  /** Reads what an older version of this package stored. */
+  /** Converts what an older version of this package stored. */
   migrate?: MigrateRecord | undefined
-  /** While texts grow the record is saved no more often than this, in milliseconds. Default 250. */
+  /** Minimum milliseconds between saves while texts grow. Default 250. */
   saveEvery?: number | undefined
 }
 
 /**
- * Keeps conversations in Web Storage: at once, also while a page goes away, but some 5 million characters for the whole origin. A thread
- * lies as JSON text under `<prefix><threadId>`, with `%`, `.` and lone surrogates of the id written as `%` and four hexadecimal digits.
- * The files that messages carry count too; for long conversations take `indexedDb()`.
+ * Stores conversations in Web Storage: synchronous, even while a page closes, but limited to some 5 million characters
+ * for the whole origin. A thread is JSON text under `<prefix><threadId>`, with `%`, `.` and lone surrogates of the id
+ * written as `%` and four hexadecimal digits. Files in messages count too; for long conversations use `indexedDb()`.
  *
- * The messages hold the approval tokens, since an approval can be answered after a reload only with its token. Any script of the origin
- * can read them, and the conversation: `remove(threadId)` when the person signs out.
+ * The messages contain the approval tokens, because an approval can be answered after a reload only with its token. Any
+ * script of the origin can read them, and the conversation: call `remove(threadId)` when the user signs out.
  *
  * Rejections are CountersignErrors:
- * - `persistence-corrupt`: what is stored is no record. It was moved to `<key>.corrupt`, a new line for each, and the next load finds nothing.
- * - `persistence-full`: the record does not fit; the earlier one stands.
- * - `persistence-unavailable`: there is no storage or the browser blocks it; or what is stored is of a newer version than this package
- *   knows, and neither load nor save touches it.
- * - `invalid-argument`: the record is none, or is not JSON.
+ * - `persistence-corrupt`: the stored data is no record. It was moved to `<key>.corrupt`, a new line for each, and the
+ *   next load finds nothing.
+ * - `persistence-full`: the record does not fit; the earlier one is kept.
+ * - `persistence-unavailable`: there is no storage, or the browser blocks it; or a newer version of this package stored
+ *   the data, and neither load nor save touches it.
+ * - `invalid-argument`: the record is invalid, or cannot be written as JSON.
  *
- * `remove` deletes the thread whatever its version, and what was moved aside of it.
+ * `remove` deletes the thread whatever its version, including what was moved aside.
  *
  * @example new ChatClient({ connection, threadId, persistence: webStorage() })
  */
@@ -45,14 +46,14 @@ export function webStorage(options: WebStorageOptions = {}): Persistent {
   return persistent(textPersistence(texts, { prefix, migrate, instead }), { saveEvery })
 }
 
-/** `null` or `undefined` outside browsers and in some web views; the getter throws where the browser blocks it. */
+/** `null` or `undefined` outside browsers and in some web views. The getter throws if the browser blocks it. */
 function localStorageHere(): Storage {
   const storage: Storage | null | undefined = globalThis.localStorage
   if (!storage) throw missing('localStorage')
   return storage
 }
 
-/** Nothing is awaited, so a save has been written when it returns its promise. */
+/** Nothing is awaited, so a save has been written by the time its promise is returned. */
 function textsOf(open: () => Storage): TextStore {
   return {
     read: async (key) => open().getItem(key) ?? undefined,
@@ -66,7 +67,7 @@ function textsOf(open: () => Storage): TextStore {
       const present = storage.getItem(key)
       if (present === null || present !== value) return
       const earlier = storage.getItem(aside)
-      // removed first, because both may not fit side by side
+      // Removed first, because both copies may not fit at the same time.
       storage.removeItem(key)
       try {
         storage.setItem(aside, earlier === null ? present : `${earlier}\n${present}`)

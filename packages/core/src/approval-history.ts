@@ -2,25 +2,25 @@ import type { ApprovalOption, ToolCallPart, ToolCallState, ToolResultPart, UIMes
 import type { ApprovalScope } from './tools.js'
 import { asString, getCountersignMetadata, isRecord, omitUndefined, oneOf } from './value.js'
 
-/** What the server says of a decision beside the result it led to, in `metadata.countersign.decided`. */
+/** The server's record of a decision, stored with the result in `metadata.countersign.decided`. */
 export interface ApprovalDecided {
-  /** `cancel`: nobody answered, or nobody could any more. `expire`: the time was over. */
+  /** `cancel`: nobody answered, or nobody could any longer. `expire`: time ran out. */
   readonly decision: 'approve' | 'deny' | 'cancel' | 'expire'
-  /** How far a yes reaches. */
+  /** How far an approval reaches. */
   readonly scope?: ApprovalScope
-  /** The person changed the arguments. */
+  /** The user changed the arguments. */
   readonly edited?: true
-  /** What the person could choose. */
+  /** The choices the user had. */
   readonly options?: readonly ApprovalOption[]
-  /** `policy`: the application's. `server`: it closed a question that was not answered, or could not be. */
+  /** `policy`: the application's policy decided. `server`: the server closed a request that was not, or could not be, answered. */
   readonly by: 'person' | 'policy' | 'server'
-  /** Who the person is to the application (`context.subject`), where it has users. */
+  /** The user's id in the application (`context.subject`), if it has users. */
   readonly subject?: string
   /** ISO 8601. */
   readonly at?: string
 }
 
-/** One call that a person was asked about, and what came of it. */
+/** One call that needed approval, and its outcome. */
 export interface ApprovalHistoryEntry extends Partial<ApprovalDecided> {
   readonly messageId: string
   readonly toolCallId: string
@@ -28,14 +28,14 @@ export interface ApprovalHistoryEntry extends Partial<ApprovalDecided> {
   readonly approvalId?: string
   readonly options: readonly ApprovalOption[]
   readonly reason?: string
-  /** How far the call has come; `complete`, `error`, `denied` or `cancelled` is its outcome. */
+  /** The state the call has reached. `complete`, `error`, `denied` and `cancelled` are outcomes. */
   readonly state: ToolCallState
 }
 
 /**
- * The calls of a conversation that a person was asked about, in order: what could be chosen, what was decided, by whom and when, and
- * what came of it. Read from the messages alone, so it is as true as they are: a client can write what it likes into a history that
- * it keeps. What the server itself vouches for is the audit trail of its ledger.
+ * Lists the calls of a conversation that needed approval, in order: the choices, the decision, who made it and
+ * when, and the outcome. It reads only the messages, so it is as trustworthy as they are: a client can forge a
+ * history that it stores. For a record that the server vouches for, use the audit trail of its ledger.
  *
  * @example approvalHistory(fromAGUIMessages(storedMessages))
  */
@@ -54,7 +54,7 @@ function readEntry(
   { id: toolCallId, name: toolName, state, approval, metadata }: ToolCallPart,
   result: ToolResultPart | undefined,
 ): readonly ApprovalHistoryEntry[] {
-  // the server writes it beside a result of its own, and beside a call that it hands out to be run elsewhere
+  // The server writes it next to its own results, and next to a call that it hands back to be run elsewhere.
   const told =
     readDecided(getCountersignMetadata(result?.metadata).decided) ??
     readDecided(getCountersignMetadata(metadata).decided)
@@ -80,7 +80,7 @@ function readEntry(
   ]
 }
 
-/** What the client's own record says, where the server has told nothing (yet). */
+/** The client's own record, used until the server has sent its own. */
 function decisionOf(
   approved: boolean | undefined,
   state: ToolCallState,

@@ -14,52 +14,52 @@ import { step } from './machine/step.js'
 import type { PendingApproval, ToolMap, UIMessage } from './messages.js'
 import type { Interrupt } from './protocol/events.js'
 
-/** Everything there is to show, immutable. What did not change since the last snapshot is the same object in the next. */
+/** Everything there is to show, immutable. What has not changed since the last snapshot keeps its identity. */
 export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
   readonly messages: readonly UIMessage<Tools>[]
-  /** The AG-UI shared state, where the agent keeps one. */
+  /** The AG-UI shared state, if the agent has one. */
   readonly state: unknown
   /**
-   * `submitted`: a request was sent and nothing has come yet, or a client tool is at work. `awaiting-approval`: nothing runs and at least
-   * one call waits for the person. `error`: the last run failed.
+   * `submitted`: a request was sent and no event has arrived yet, or a client tool is running. `awaiting-approval`:
+   * nothing is running and at least one call waits for the user. `error`: the last run failed.
    */
   readonly status: ChatStatus
-  /** Whether there is something to stop: an open run, or a client tool at work. */
+  /** Whether there is something to stop: an open run or a running client tool. */
   readonly isLoading: boolean
   readonly error: CountersignError | undefined
-  /** The calls that wait for the person, in order. */
+  /** The calls that wait for the user's approval, in order. */
   readonly pendingApprovals: readonly PendingApproval<Tools>[]
-  /** Open questions of the agent that concern no tool call. */
+  /** Open interrupts of the agent that are not tool approvals. */
   readonly interrupts: readonly Interrupt[]
-  /** Messages that wait for the open run to end. */
+  /** Messages that are queued until the open run ends. */
   readonly queue: readonly QueuedMessage[]
-  /** `''` until a chat without the option `threadId` needs one: with its first request. */
+  /** Without the option `threadId`, this is `''` until the first request creates an id. */
   readonly threadId: string
 }
 
 export type ChatStatus = 'ready' | 'submitted' | 'streaming' | 'awaiting-approval' | 'error'
 
 export interface ChatStoreOptions extends ChatStateOptions {
-  /** Read with each snapshot: a getter may give `''` until the thread has its id. Default `''`. */
+  /** Read for every snapshot, so a getter may return `''` until the thread has an id. Default `''`. */
   threadId?: string | undefined
   /** The conversation so far. */
   messages?: readonly UIMessage[] | undefined
   /**
-   * Sees to it that `flush` is called when growth of texts and arguments is to be published, and returns how to call that off; or
-   * returns nothing, to have it published at once, which is the default.
+   * Schedules `flush` to publish growth of texts and arguments, and returns a function that cancels it. If it
+   * returns nothing, growth is published at once, which is the default.
    */
   schedule?: ((flush: () => void) => (() => void) | undefined) | undefined
-  /** What a listener threw. Default: ignored. */
+  /** Receives what a listener threw. Default: ignored. */
   onListenerError?: ((error: unknown) => void) | undefined
 }
 
 /**
- * One conversation and those who watch it. `dispatch` is the only way to change it.
+ * One conversation and its subscribers. Only `dispatch` changes it.
  *
- * A class, so that an engine compiles its methods once for all conversations and not again for each.
+ * A class, so that engines compile its methods once instead of once per conversation.
  */
 export class ChatStore {
-  /** The working state, for selectors. Nobody but `dispatch` writes it. */
+  /** The working state, for selectors. Only `dispatch` writes it. */
   readonly state: ChatState
   readonly #options: ChatStoreOptions
   readonly #listeners = new Listeners()
@@ -70,7 +70,7 @@ export class ChatStore {
   #publishing = false
   #again = false
   readonly #after: (() => void)[] = []
-  /** The list that takes turns with `state.changed`, so that a round has its own. */
+  /** Swapped with `state.changed`, so that each round of notifications has a list of its own. */
   #told: ChatState['changed'] = []
 
   constructor(options: ChatStoreOptions = {}) {
@@ -81,7 +81,7 @@ export class ChatStore {
     this.#round()
   }
 
-  /** Applies an event or what happens here, unchecked, tells the listeners (at once, or as `schedule` says for growth) and then calls back with the effects. */
+  /** Applies an event unchecked, notifies listeners (of growth: when `schedule` says), then passes the effects to `onEffect`. */
   dispatch(event: Step, onEffect?: (effect: Effect) => void): void {
     const effects = step(this.state, event)
     if (onEffect && effects.length > 0) for (const effect of effects) this.#after.push(() => onEffect(effect))
@@ -92,7 +92,7 @@ export class ChatStore {
     if (!this.#publishing) this.#drain()
   }
 
-  /** Publishes growth that waits for its turn. */
+  /** Publishes growth that is still waiting for its schedule. */
   flush(): void {
     this.#cancelFlush?.()
     this.#cancelFlush = undefined
@@ -103,8 +103,8 @@ export class ChatStore {
   readonly #flush = () => this.flush()
 
   /**
-   * Applies everything `work` dispatches before anybody is told of it. While it runs the state is as if it were being published: what is dispatched meanwhile waits
-   * for its turn.
+   * Applies everything that `work` dispatches before notifying anyone. Events dispatched meanwhile wait, as
+   * they do while a notification is in progress.
    */
   batch<T>(work: () => T): T {
     if (this.#publishing) return work()
@@ -118,8 +118,8 @@ export class ChatStore {
     }
   }
 
-  // Functions of their own: what watches a conversation takes them without it.
-  /** Calls `listener` after every change; returns how to leave. */
+  // Arrow functions, because subscribers pass them around without their object.
+  /** Calls `listener` after every change; returns a function that unsubscribes. */
   readonly subscribe = (listener: () => void): (() => void) => this.#listeners.join(listener)
 
   /** Always current; the same object until the next change. */
@@ -130,17 +130,16 @@ export class ChatStore {
     return this.#snapshot
   }
 
-  /** The ids of all messages in order; the same array while none comes or goes. */
+  /** The ids of all messages in order; the same array until a message is added or removed. */
   get messageIds(): readonly string[] {
     return readMessageIds(this.state)
   }
 
-  /** One message, or `undefined`. */
   getMessage(id: string): UIMessage | undefined {
     return readMessage(this.state, id)
   }
 
-  /** Calls `listener` when that message changes, comes or goes. */
+  /** Calls `listener` when that message changes, is added or is removed. */
   subscribeMessage(id: string, listener: () => void): () => void {
     const those = this.#byMessage.get(id) ?? new Listeners()
     this.#byMessage.set(id, those)
@@ -151,7 +150,7 @@ export class ChatStore {
     }
   }
 
-  /** Whether the step changed anything; growth that waits does not make less of a change. */
+  /** Whether the step changed anything. Growth does not downgrade a pending change. */
   #collect(): boolean {
     const { state } = this
     if (state.pendingNotification === 'nothing') return false
@@ -161,7 +160,7 @@ export class ChatStore {
     return true
   }
 
-  /** A listener may dispatch: its event applies at once, and listeners hear of it in the next round. */
+  /** A listener may dispatch: its event is applied at once, and listeners are notified of it in the next round. */
   #publish(): void {
     if (this.#publishing) {
       this.#again = true
@@ -174,7 +173,7 @@ export class ChatStore {
         this.#round()
       } while (this.#again)
     } finally {
-      // An `onListenerError` that throws must not leave everybody unnotified for good.
+      // If `onListenerError` throws, later changes must still be published.
       this.#publishing = false
     }
   }
@@ -187,7 +186,7 @@ export class ChatStore {
     const { changed } = this.state
     this.state.changed = this.#told
     this.#told = changed
-    // Emptied as it is told of, without an iterator: what happens at every delta should cost no memory.
+    // Drained without an iterator: this runs on every delta and must not allocate.
     changed.reverse()
     for (let draft = changed.pop(); draft; draft = changed.pop()) {
       draft.unnotified = false
@@ -209,13 +208,12 @@ export class ChatStore {
   }
 }
 
-/** Those who watch one thing. */
 class Listeners {
-  /** A new list whenever one comes or goes, so that a round tells those that were there when it began. */
+  /** Copied on every change, so that a round notifies exactly those that were subscribed when it began. */
   #list: readonly { listener: (() => void) | undefined }[] = []
 
   join(listener: () => void): () => void {
-    // An entry each, so that the same function subscribed twice is told twice and leaves twice.
+    // An entry per subscription, so that the same function subscribed twice is called twice and unsubscribed separately.
     const own: { listener: (() => void) | undefined } = { listener }
     this.#list = [...this.#list, own]
     return () => {
@@ -224,7 +222,7 @@ class Listeners {
     }
   }
 
-  /** One that leaves meanwhile is not called any more; one that joins is called from the next time on. */
+  /** A listener removed during the round is no longer called; one added during it is called from the next round on. */
   tell(call: (listener: () => void) => void): void {
     const list = this.#list
     for (let i = 0; i < list.length; i++) {
@@ -255,7 +253,7 @@ function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
   }
 }
 
-/** While no run is open. */
+/** The status while no run is open. */
 function readStatus({ error }: ChatState, isLoading: boolean, isPending: boolean): ChatStatus {
   if (isLoading) return 'submitted'
   if (error) return 'error'

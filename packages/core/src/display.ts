@@ -1,59 +1,59 @@
 import { printJson } from './print-json.js'
 
-/** A piece of text as it may be shown. The pieces in order, put together, are the text shown. */
+/** One segment of a text that is safe to show. Concatenated in order, the segments are the displayed text. */
 export type DisplaySegment =
-  /** Text with nothing hidden in it. Its letters run in one direction: left to right, or right to left. */
+  /** Text with nothing hidden in it. Its letters all run in one direction: left to right or right to left. */
   | { type: 'text'; text: string }
-  /** One character that has no shape of its own or changes its surroundings, written out: `⟨U+202E⟩`. */
+  /** One character that is invisible or affects its surroundings, written out: `⟨U+202E⟩`. */
   | { type: 'escaped'; text: string; codePoint: number }
-  /** A long run of spaces, tabs or line ends, counted: `⟨80 line ends⟩`. `source` is the run. */
+  /** A long run of spaces, tabs or line ends, counted: `⟨80 line ends⟩`. `source` is the run itself. */
   | { type: 'blank'; text: string; source: string }
   /** A word whose letters come from scripts that look alike, such as a Cyrillic letter in a Latin word. */
   | { type: 'mixed-script'; text: string; scripts: readonly string[] }
 
-/** Text made safe to show to the person who decides. */
+/** Text that is safe to show to the user who decides. */
 export interface DisplayText {
   /**
-   * For a page: each piece as the text of an element of its own (`<bdi>`), never as markup, in an element with `dir="ltr"`. So
-   * right-to-left letters keep their place between the others.
+   * For a page: put each segment, as text and never as markup, into its own element (`<bdi>`), inside an
+   * element with `dir="ltr"`. Then right-to-left letters stay in their place.
    */
   segments: readonly DisplaySegment[]
-  /** For a terminal: the pieces as one string; those with right-to-left letters are between U+2068 and U+2069. */
+  /** For a terminal: all segments as one string. Segments with right-to-left letters are enclosed in U+2068 and U+2069. */
   text: string
-  /** How many characters (code points) at the end are not shown. */
+  /** How many characters (code points) were cut off at the end. */
   hidden: number
-  /** How many lines are shown, counted as `columns` says. 0 for the empty text. */
+  /** How many lines are shown, wrapped at `columns`. 0 for an empty text. */
   lines: number
   /** Whether anything in the whole text, shown or not, was escaped, counted or mixes scripts. Line ends and tabs do not count. */
   suspicious: boolean
 }
 
-/** How much of a text is shown. The cut is never inside a grapheme. */
+/** How much of a text is shown. A grapheme is never cut. */
 export interface DisplayLimits {
-  /** How many characters (code points) are shown at most, what is written out included. Default: all. */
+  /** Maximum number of characters (code points) shown, including escapes. Default: all. */
   maxLength?: number | undefined
-  /** How many lines are shown at most, blank ones included. Default: all. */
+  /** Maximum number of lines shown, including blank ones. Default: all. */
   maxLines?: number | undefined
   /**
-   * How wide a line is. A longer one counts as several lines; a tab counts 4 columns and what is beyond ASCII 2. Default: a line ends
-   * only where the text ends it.
+   * The width of a line. A longer line counts as several. A tab counts as 4 columns, a non-ASCII character as
+   * 2. Default: lines end only where the text has a line end.
    */
   columns?: number | undefined
 }
 
 /** Options of {@link displayText} and {@link displayJson}. */
 export interface DisplayOptions extends DisplayLimits {
-  /** Keep line feeds and tabs; otherwise they are written out like other controls. Default true. */
+  /** Keep line feeds and tabs; otherwise they are escaped like other control characters. Default true. */
   multiline?: boolean | undefined
 }
 
 /**
- * Makes visible what a text could hide: controls, bidirectional controls, characters without width, tags, variation
- * selectors, line and paragraph separators, blanks that are no ordinary space, unassigned and private characters,
- * halves of surrogate pairs, more than 4 accents on one letter. Runs of more than 32 columns of spaces and tabs, and of more
- * than 8 line ends, are counted. Emoji sequences stay whole. Words that mix scripts are marked: Latin, Cyrillic, Greek and
- * others whose letters look alike. Right-to-left letters become pieces of their own, so that they reorder nothing else.
- * Time is linear in the length of the text.
+ * Makes visible what a text could hide: control characters, bidirectional controls, zero-width characters,
+ * tags, variation selectors, line and paragraph separators, unusual spaces, unassigned and private-use
+ * characters, lone surrogates, and more than 4 combining marks on one letter. Runs of more than 32 columns of
+ * spaces and tabs, and of more than 8 line ends, are counted. Emoji sequences stay whole. Words that mix
+ * Latin, Cyrillic, Greek and other scripts with similar letters are marked. Right-to-left letters become
+ * separate segments, so that they cannot reorder anything else. Takes linear time.
  */
 export function displayText(text: string, options: DisplayOptions = {}): DisplayText {
   const { multiline = true } = options
@@ -70,21 +70,21 @@ export function displayText(text: string, options: DisplayOptions = {}): Display
 }
 
 /**
- * {@link displayText} of a JSON value, printed with an indentation of two spaces (which stops growing at 16 levels), or in
- * one line with `multiline: false`. Keys and strings are quoted as in JSON, where a line end is `\n` and a tab `\t`; other
- * controls are shown, and counted as suspicious, as displayText does. `undefined` is the empty text.
+ * {@link displayText} of a JSON value, printed with an indentation of two spaces (up to 16 levels), or on one line
+ * with `multiline: false`. Keys and strings are quoted as in JSON, with `\n` for a line end and `\t` for a tab; other
+ * control characters are shown, and count as suspicious, as in displayText. `undefined` becomes an empty text.
  */
 export function displayJson(value: unknown, options: DisplayOptions = {}): DisplayText {
   return displayText(value === undefined ? '' : printJson(value, options.multiline ?? true), options)
 }
 
-/** What may hide something. Any other text is shown as it is. */
+/** Matches a text that may hide something. Any other text is shown as it is. */
 const notPlain = /[^ -~\n\t]|[ \t]{9}|\n[ \t\n]{8}/
 
 /**
- * Finds emoji sequences (to keep whole what would be hidden characters elsewhere), long runs of blanks, hidden characters, words, and
- * other characters with their accents: an accent that none of these takes in is hidden. The repetitions are bounded, because a repetition
- * without bounds overflows the stack of the matcher on very long words. U+FFFC and U+1D159 are drawn as nothing.
+ * Matches emoji sequences (to keep characters in them that would be hidden elsewhere), long runs of blanks, hidden characters,
+ * words, and other characters with their combining marks; a combining mark outside all of these is hidden. Repetitions are
+ * bounded, because unbounded ones overflow the matcher's stack on very long words. U+FFFC and U+1D159 render as nothing.
  */
 const token =
   /(?:[0-9#*]\uFE0F\u20E3|\p{Extended_Pictographic}\p{Emoji_Modifier}?[\uFE0E\uFE0F]?(?:\u200D\p{Extended_Pictographic}\p{Emoji_Modifier}?\uFE0F?){0,9})|(?<lines>(?:[ \t]{0,99}\n){9})|(?<spaces>[ \t]{33}|\t(?: {0,3}\t){8})|(?<hidden>[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Mn}\p{Me}\u00A0\u1680\u2000-\u200A\u202F\u205F\u2800\u3000\uFFFC\u{1D159}])|(?<word>(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{Mc}\p{N}](?:(?!\p{Default_Ignorable_Code_Point})[\p{Mn}\p{Me}]){0,4}){1,64})|[\p{P}\p{S}](?:(?!\p{Default_Ignorable_Code_Point})[\p{Mn}\p{Me}]){1,4}/gu
@@ -102,7 +102,7 @@ const lookAlikeScripts = [
 function scan(text: string, multiline: boolean): { segments: DisplaySegment[]; suspicious: boolean } {
   const segments: DisplaySegment[] = []
   let suspicious = false
-  /** Everything before is in `segments`. */
+  /** Everything before this index is in `segments`. */
   let done = 0
   let word = { start: 0, end: 0 }
 
@@ -122,11 +122,11 @@ function scan(text: string, multiline: boolean): { segments: DisplaySegment[]; s
 
   for (const match of notPlain.test(text) ? text.matchAll(token) : []) {
     const { index: start, groups = {} } = match
-    // inside a run of blanks that was counted
+    // Inside a run of blanks that was already counted.
     if (start < done) continue
     const end = start + match[0].length
     if (groups.word !== undefined) {
-      // A piece of a word that is longer than one match.
+      // The continuation of a word that is longer than one match.
       if (start === word.end) word.end = end
       else {
         finishWord()
@@ -150,7 +150,7 @@ function scan(text: string, multiline: boolean): { segments: DisplaySegment[]; s
   return { segments: multiline ? segments : segments.flatMap(inOneLine), suspicious }
 }
 
-/** The whole run that begins at `start`: to the last of its line ends, or of spaces and tabs alone. */
+/** The whole run that begins at `start`: up to its last line end, or of spaces and tabs only. */
 function blankRun(text: string, start: number, withLines: boolean): string {
   const blanks = withLines ? /[ \t\n]*/y : /[ \t]*/y
   blanks.lastIndex = start
@@ -183,13 +183,13 @@ function scriptsOf(word: string): string[] {
   return lookAlikeScripts.filter(([, letter]) => letter.test(word)).map(([script]) => script)
 }
 
-/** Letters that run from right to left would reorder what stands beside them. */
+/** Right-to-left letters would reorder their neighbours. */
 const rightToLeft = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFC\u{10800}-\u{10FFF}\u{1E800}-\u{1EFFF}]+/gu
 const leftToRight = /[^\P{L}\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFC\u{10800}-\u{10FFF}\u{1E800}-\u{1EFFF}]/u
 
 /**
- * A text in pieces of one direction. A line without left-to-right letters is a piece; in others the right-to-left words of a phrase are
- * one, and signs and numbers, which could change places with them, are not in it.
+ * Splits a text into segments of one direction. A line without left-to-right letters is one segment. In other lines,
+ * each right-to-left phrase is one; signs and numbers, which could change places with it, are left out of it.
  */
 function byDirection(text: string): string[] {
   if (text.search(rightToLeft) < 0) return [text]
@@ -232,7 +232,7 @@ function isolate({ text }: DisplaySegment): string {
   return text.search(rightToLeft) < 0 ? text : `\u2068${text}\u2069`
 }
 
-/** Where to end so that the limits hold and no grapheme is divided, and how many lines there are before that. */
+/** Finds where to cut so that the limits hold and no grapheme is split, and counts the lines before that. */
 function measure(
   text: string,
   segments: readonly DisplaySegment[],
@@ -258,7 +258,7 @@ function measure(
   return { end: text.length, lines }
 }
 
-/** What a piece stands for; `undefined` where it stands for itself. */
+/** The original text of a segment; `undefined` if it is shown unchanged. */
 function sourceOf(segment: DisplaySegment): string | undefined {
   switch (segment.type) {
     case 'escaped':
@@ -273,7 +273,7 @@ function sourceOf(segment: DisplaySegment): string | undefined {
   }
 }
 
-/** Where `Intl.Segmenter` is missing, a grapheme may be cut, but never a surrogate pair. */
+/** Without `Intl.Segmenter` a grapheme may be cut, but never a surrogate pair. */
 function graphemeStart(text: string, at: number): number {
   return 'Segmenter' in Intl ? (new Intl.Segmenter().segment(text).containing(at)?.index ?? at) : at
 }

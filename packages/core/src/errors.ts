@@ -1,12 +1,12 @@
 /**
- * Every code a Countersign error can carry. Codes are stable: an application may switch on them.
+ * Every code of a Countersign error. Codes are stable: an application may switch on them.
  *
  * Transport and protocol: `http-status`, `not-an-event-stream`, `connection-failed`, `malformed-event`, `event-too-large`,
- * `truncated-stream`, `protocol-violation`, `empty-response`, `not-loaded`. A run the server ended with RUN_ERROR: `run-error`.
+ * `truncated-stream`, `protocol-violation`, `empty-response`, `not-loaded`. The server ended the run with RUN_ERROR: `run-error`.
  * Client: `invalid-option`, `invalid-argument`, `disposed`, `too-many-continuations`, `tool-failed`, `pending-approvals`.
- * Persistence: `persistence-corrupt`, `persistence-full`, `persistence-unavailable`.
- * Server: `invalid-request`, `request-too-large`, `too-many-requests`, `too-many-runs`, `invalid-tool`, `tool-not-found`, `toolkit-required`,
- * `approval-required`, `model-failed`, `run-open`, `unreconciled-history`, `reader-too-slow`. Approvals: the codes of {@link ApprovalErrorCode}.
+ * Persistence: `persistence-corrupt`, `persistence-full`, `persistence-unavailable`. Server: `invalid-request`, `request-too-large`,
+ * `too-many-requests`, `too-many-runs`, `invalid-tool`, `tool-not-found`, `toolkit-required`, `approval-required`, `model-failed`,
+ * `run-open`, `unreconciled-history`, `reader-too-slow`. Approvals: the codes of {@link ApprovalErrorCode}.
  */
 export type ErrorCode =
   | 'http-status'
@@ -58,14 +58,14 @@ export const refusalCodes = [
   'call-running',
 ] as const
 
-/** The same; `request-refused` where the whole request was, before anybody read the answer. */
+/** The same, plus `request-refused`: the whole request was refused before the answer was read. */
 export type ApprovalErrorCode = (typeof refusalCodes)[number] | 'request-refused'
 
 const mark = Symbol.for('countersign.error')
 
 /**
- * The one error class of Countersign. `code` says what happened, `message` says it in words and names the way out,
- * `data` holds the facts (an HTTP status, the offending text, an approval id).
+ * The only error class of Countersign. `code` identifies the error, `message` explains it and how to fix it,
+ * and `data` holds the details (an HTTP status, the offending text, an approval id).
  */
 export class CountersignError extends Error {
   override readonly name = 'CountersignError'
@@ -85,12 +85,12 @@ export class CountersignError extends Error {
   }
 }
 
-/** Whether `value` is a {@link CountersignError}, also when it was made by a second copy of this package. Never throws. */
+/** Whether `value` is a {@link CountersignError}, even one created by a second copy of this package. Never throws. */
 export function isCountersignError(value: unknown): value is CountersignError {
   try {
     return typeof value === 'object' && value !== null && mark in value
   } catch {
-    // a proxy, which may throw at whatever is done with it
+    // A proxy may throw on any access.
     return false
   }
 }

@@ -2,7 +2,7 @@ const maxIndent = 16
 
 type PrintTask = string | { value: unknown; depth: number }
 
-/** JSON as text. Prints without recursion, so that no depth of nesting overflows the stack. */
+/** Prints JSON without recursion, so that deep nesting cannot overflow the stack. */
 export function printJson(json: unknown, multiline: boolean): string {
   const printed: string[] = []
   const todo: PrintTask[] = [{ value: json, depth: 0 }]
@@ -31,7 +31,7 @@ function printNode(node: object, depth: number, multiline: boolean): PrintTask[]
   }
 }
 
-/** JSON's own escapes of what displayText writes out are taken back, so that both show it alike. */
+/** Undoes JSON's escapes of characters that displayText escapes, so that both show them alike. */
 function printScalar(value: unknown): string {
   const json = JSON.stringify(value) ?? 'null'
   return json.replace(/\\(?:u(....)|.)/g, (sequence, hex) => {

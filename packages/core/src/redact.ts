@@ -1,28 +1,28 @@
-/** What stands in the place of a masked value. */
+/** Replaces a masked value. */
 export const REDACTED = '[REDACTED]'
 
 /** Options of {@link sanitizeArgs}. */
 export interface SanitizeOptions {
   /**
-   * How a key is recognised. `substring` (the default) masks every key that contains `key`, `password`, `token`, `secret` or `auth`
-   * in any case, and so `author` and `monkey` as well: hiding too much is the safe mistake. `word` looks at the words of a key
-   * (`apiKey`, `access_tokens`, `Authorization`), and lets those two pass.
+   * How secret keys are recognised. `substring` (the default) masks every key that contains `key`, `password`,
+   * `token`, `secret` or `auth` in any case, and therefore also `author` and `monkey`: it is safer to mask too
+   * much. `word` matches whole words of a key (`apiKey`, `access_tokens`, `Authorization`), so those two pass.
    */
   readonly match?: 'substring' | 'word' | undefined
-  /** Further keys to mask: a text that the key contains, in any case, or a pattern. */
+  /** Additional keys to mask: a string that the key contains, in any case, or a pattern. */
   readonly keys?: readonly (string | RegExp)[] | undefined
-  /** Has the last word about a key; nothing (`undefined`) leaves it to the rules above. `path` are the keys above it. */
+  /** Overrides the rules above for a key; `undefined` leaves the decision to them. `path` holds the keys above it. */
   readonly isSecret?: ((key: string, path: readonly string[]) => boolean | undefined) | undefined
-  /** Longer strings are cut, in UTF-16 units, and say how much is missing. Default 10,000. */
+  /** Longer strings are truncated, in UTF-16 units, with a note of how much is missing. Default 10,000. */
   readonly maxLength?: number | undefined
-  /** What nests deeper is left out. Default 32, 64 at most. */
+  /** Deeper values are omitted. Default 32, at most 64. */
   readonly maxDepth?: number | undefined
 }
 
 /**
- * A copy of a tool's arguments for a dialog, a terminal, a log: values under keys that name secrets are `[REDACTED]`, at every depth.
- * For display only; what runs is always the original, which is neither changed nor called: getters and `toJSON` do not run, a class
- * instance is shown by its own data, and a cycle ends.
+ * Copies a tool's arguments for a dialog, a terminal or a log, with values under secret-looking keys replaced
+ * by `[REDACTED]` at every depth. For display only: the tool runs with the original, which is neither changed
+ * nor called. Getters and `toJSON` do not run, a class instance is shown as its own data, and cycles are cut.
  *
  * @example tool({ name: 'deploy', redact: (input) => sanitizeArgs(input), ... })
  */
@@ -56,10 +56,10 @@ export function sanitizeArgs(value: unknown, options: SanitizeOptions = {}): unk
   return copy(value, [])
 }
 
-/** Bounds the recursion, whatever is asked for. */
+/** Limits the recursion, whatever the option says. */
 const MOST_DEPTH = 64
 
-/** The members of an object that hold data, without reading any: to read one could run code. */
+/** The data members of an object, without reading them: a getter could run code. */
 function dataOf(object: object): readonly (readonly [string, PropertyDescriptor])[] {
   return Object.entries(Object.getOwnPropertyDescriptors(object)).filter(([, member]) => member.enumerable)
 }
@@ -94,13 +94,13 @@ function containsSecret(key: string): boolean {
 
 function matchesRule(rule: string | RegExp, key: string): boolean {
   if (typeof rule === 'string') return key.toLowerCase().includes(rule.toLowerCase())
-  // a pattern with the flag g or y remembers where it stopped
+  // A pattern with the flag g or y keeps state between matches.
   return new RegExp(rule.source, rule.flags.replace(/[gy]/g, '')).test(key)
 }
 
 /** The words of `accessTokens`, `ACCESS_TOKEN`, `access-token`, `HTTPAuth2`. */
 const wordsOfKey = /\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+/gu
-/** Also compounds that are written as one word: `apikey`, `accesstoken`, `oauth`, `passwd`. */
+/** Includes compounds written as one word: `apikey`, `accesstoken`, `oauth`, `passwd`. */
 const secretWord =
   /^(?:api|access|private|public|secret|ssh|signing|encryption|license)?keys?$|(?:passwords?|passphrases?|passwd|tokens?|secrets?)$|^(?:o|un)?auth$|^authori[sz]|^authentica/
 

@@ -5,13 +5,13 @@ import { StreamReader } from './stream-reader.js'
 import { isRecord } from './value.js'
 
 export interface StreamProcessorOptions extends ChatStoreOptions {
-  /** Events of another thread are refused. Default `''`: any thread will do. */
+  /** Events of other threads are rejected. Default `''`: any thread is accepted. */
   threadId?: string | undefined
 }
 
 /**
- * The state machine of one conversation: takes AG-UI events, and shows immutable snapshots to those who watch it. `ChatClient` is built on it;
- * by itself it works in a worker, on a server or in a test. It is the only writer of the conversation.
+ * The state of one conversation: takes AG-UI events and publishes immutable snapshots to its subscribers. `ChatClient`
+ * is built on it. On its own it works in a worker, on a server or in a test. Nothing else writes the conversation.
  *
  * @example
  * const processor = new StreamProcessor({ threadId, messages })
@@ -28,8 +28,8 @@ export class StreamProcessor extends ChatStore {
   }
 
   /**
-   * Takes one event of a stream, as parsed from JSON, and checks it. Where it needs a part of AG-UI that is not loaded yet, it gives a promise:
-   * wait for it before the next event.
+   * Validates and applies one event of a stream, parsed from JSON. If it needs a part of AG-UI that is not loaded yet, it returns a
+   * promise: wait for it before the next event.
    *
    * @throws CountersignError `malformed-event` or `protocol-violation`: the event broke a rule, and the run has failed. `not-loaded`.
    */
@@ -48,12 +48,12 @@ export class StreamProcessor extends ChatStore {
   }
 
   /**
-   * Takes all events of a stream, one by one or in lists of those that came together, such as the batches of `readServerSentEvents`, which it
-   * unwraps. Resolves when the stream has ended. Once `signal` has aborted it takes no more; give the same signal to whatever reads the bytes, so
-   * that a stream that waits ends too.
+   * Processes all events of a stream, one by one or in arrays, such as the batches of `readServerSentEvents`,
+   * which it unwraps. Resolves when the stream has ended. Once `signal` is aborted it stops; pass the same
+   * signal to the reader of the bytes, so that a waiting stream ends too.
    *
-   * @throws CountersignError as `process` does; `truncated-stream` where the stream ended before its run; whatever the stream itself throws. The
-   * snapshot has the error as well.
+   * @throws CountersignError as `process` does; `truncated-stream` if the stream ended before its run;
+   * whatever the stream itself throws. The snapshot has the error as well.
    */
   async processStream(
     events: AsyncIterable<unknown>,
@@ -83,7 +83,7 @@ export class StreamProcessor extends ChatStore {
     this.dispatch(event)
     const { run } = this.state
     if (event.type !== 'RUN_FINISHED' && event.type !== 'RUN_ERROR') return
-    // What it remembers of the order ends with the run.
+    // Its record of the order of events ends with the run.
     this.#reader = undefined
     if (run.phase === 'idle') return
     const { failure } = run
@@ -93,7 +93,7 @@ export class StreamProcessor extends ChatStore {
     })
   }
 
-  /** The stream broke: the run that was open has failed. */
+  /** The stream broke: fails the open run. */
   #fail(cause: unknown): never {
     const message = cause instanceof Error ? cause.message : String(cause)
     const error = isCountersignError(cause)
@@ -106,7 +106,7 @@ export class StreamProcessor extends ChatStore {
   }
 }
 
-/** What `readServerSentEvents` makes of an event. */
+/** Whether a value is an event of `readServerSentEvents`. */
 function isSseEvent(value: unknown): value is { readonly data: unknown } {
   return isRecord(value) && 'data' in value && !('type' in value)
 }

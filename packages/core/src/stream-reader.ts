@@ -5,16 +5,16 @@ import { countOf, goesOn, isPlain } from './protocol/plain.js'
 import type { EventReader, EventReaderOptions } from './protocol/reader.js'
 import { violation } from './protocol/violation.js'
 
-/** The entry `@countersign/core/ag-ui`: the strict reader, and the steps for what it lets through. */
+/** The entry point `@countersign/core/ag-ui`: the strict reader, and the steps for the events it accepts. */
 export type FullProtocol = typeof import('./ag-ui.js')
 
 let full: FullProtocol | undefined
 
 /**
- * Loads what AG-UI has beyond texts, reasoning, calls and approvals, as a {@link StreamReader} does when a stream first needs it. For tests, and
- * for pages that want to load it with everything else.
+ * Loads the parts of AG-UI beyond texts, reasoning, calls and approvals; a {@link StreamReader} does this
+ * when a stream first needs them. For tests, and for pages that want to load everything up front.
  *
- * @throws CountersignError `not-loaded`: the file did not load.
+ * @throws CountersignError `not-loaded`: the file could not be loaded.
  */
 export async function loadFullProtocol(): Promise<FullProtocol> {
   full ??= await import('./ag-ui.js').catch((cause: unknown) => {
@@ -26,41 +26,41 @@ export async function loadFullProtocol(): Promise<FullProtocol> {
 
 export interface StreamReaderOptions extends EventReaderOptions {
   /**
-   * Check every rule of AG-UI 1.0 also in a plain chat, such as that there are no unknown fields, as soon as the strict reader is loaded, which
-   * begins at once. Default: no.
+   * Enforces every rule of AG-UI 1.0 also for a plain chat, such as no unknown fields, once the strict reader
+   * is loaded. Loading starts at once. Default: no.
    */
   strict?: boolean | undefined
-  /** The stream needs more than a plain chat does: the state that takes its events has to have these steps as well. */
+  /** The stream needs more than a plain chat: the state that takes its events must also have these steps. */
   onFull(steps: MoreSteps): void
 }
 
 /**
- * Reads one stream. While it is a plain chat its events pass with a look at their fields; at the first one that is not, the strict reader is
- * loaded, told what has passed, and reads the rest.
+ * Reads one stream. Events of a plain chat pass after a quick check of their fields. At the first other
+ * event, the strict reader is loaded, replays what has passed, and reads the rest.
  */
 export class StreamReader {
   readonly #options: StreamReaderOptions
   #strict: EventReader | undefined = undefined
-  /** The events so far that matter to the order, for the strict reader. */
+  /** The events so far that matter for the order, for the strict reader. */
   readonly #passed: AGUIEvent[] = []
-  /** The id of the run that is open. */
+  /** The id of the open run. */
   #run: string | undefined = undefined
   /** A run has ended. */
   #isOver = false
-  /** The messages, calls and steps that were begun and have not ended. */
+  /** The messages, calls and steps that are open. */
   readonly #open = new Set<string>()
-  /** The event before, if it was a delta and nothing else. */
+  /** The previous event, if it was a plain delta. */
   #before: Readonly<Record<string, unknown>> | undefined = undefined
 
   constructor(options: StreamReaderOptions) {
     this.#options = options
-    // What is not there yet is not waited for: a plain chat is read all the same.
+    // Loads in the background: until then, a plain chat is read without it.
     if (options.strict) loadFullProtocol().catch(() => {})
   }
 
   /**
-   * Takes the next event and hands what it stands for to `sink`. Where something has to be loaded first it gives a promise, and nothing
-   * else may be pushed until that is settled.
+   * Takes the next event and passes it, or what it expands to, to `sink`. If something must be loaded first,
+   * it returns a promise; push nothing else until that is settled.
    *
    * @throws CountersignError `malformed-event`, `protocol-violation`
    */
@@ -93,7 +93,7 @@ export class StreamReader {
     return true
   }
 
-  /** Whether a plain event may come now. Where it may not, the strict reader says why. */
+  /** Whether a plain event is allowed now. If not, the strict reader reports why. */
   #isInOrder(event: AGUIEvent): boolean {
     const { type } = event
     const { toolCallId, messageId = toolCallId, stepName }: Readonly<Record<string, unknown>> = event
@@ -115,7 +115,7 @@ export class StreamReader {
     const { threadId, runId } = this.#options
     switch (event.type) {
       case 'RUN_STARTED':
-        // The request's run is the first one; the others of its stream have ids that the server gave.
+        // The first run is that of the request; later runs in the stream have ids chosen by the server.
         if (this.#run !== undefined || differs(threadId, event.threadId)) return false
         if (!this.#isOver && differs(runId, event.runId)) return false
         this.#run = event.runId
@@ -142,7 +142,7 @@ export class StreamReader {
   }
 }
 
-/** What is not expected is not compared. */
+/** Whether two ids differ, if one is expected. */
 function differs(expected: string | undefined, actual: string): boolean {
   return expected !== undefined && expected !== actual
 }

@@ -2,47 +2,47 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { CountersignError } from './errors.js'
 import type { ApprovalOption } from './messages.js'
 
-/** JSON Schema of a tool's parameters, as the model gets it. */
+/** JSON Schema of a tool's parameters, as sent to the model. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** What a decision about a call may look at beside its validated input. */
+/** What a decision about a call may use besides its validated input. */
 export interface GateContext {
   readonly toolCallId: string
   /** The conversation as the client sent it. **Untrusted**: a client can put anything there. */
   readonly messages: readonly unknown[]
-  /** The run's own context, given by the application: `subject` (who the person is) and whatever services it needs. */
+  /** The run's context, provided by the application: `subject` (who the user is) and any services it needs. */
   readonly context: Readonly<Record<string, unknown>> & { readonly subject?: string | undefined }
 }
 
-/** Whether a call needs a person's yes: always, never, or as a function of its validated input. A throw means yes. */
+/** Whether a call needs approval: always, never, or decided from its validated input. If the function throws, approval is needed. */
 export type NeedsApproval<Input> =
   | boolean
   | ((input: Input, context: GateContext) => boolean | Promise<boolean>)
 
-/** What a person may choose about a call, beside no. */
+/** How far an approval reaches. */
 export type ApprovalScope = 'once' | 'session'
 
-/** A person's decision. How far a yes reaches is said by {@link ApprovalScope}. */
+/** A user's decision. {@link ApprovalScope} says how far an approval reaches. */
 export type ApprovalDecision = 'approve' | 'deny'
 
-/** The terms of an approval in one value: what tools of other makers are described by, such as those of an MCP server. */
+/** The terms of an approval as one value, for tools that come with a description, such as those of an MCP server. */
 export interface ApprovalPolicy {
   readonly required: boolean
-  /** What the person is told, plain text. */
+  /** What the user is told, plain text. */
   readonly message?: string | undefined
   /** Default `['deny', 'once']`. */
   readonly options?: readonly ApprovalOption[] | undefined
 }
 
-/** A standing yes for the session, as a person sees it: calls of this tool in this thread run without being asked about. */
+/** A session approval as shown to the user: calls of this tool in this thread run without an approval request. */
 export interface SessionGrant {
-  /** Names it to its owner; no secret. */
+  /** Identifies it to its owner; not a secret. */
   readonly id: string
   readonly threadId: string
   readonly toolName: string
-  /** The MCP server of the tool, where it has one. */
+  /** The tool's MCP server, if any. */
   readonly toolServer?: string | undefined
-  /** What the tool's `scopeKey` narrows it to. */
+  /** The value of the tool's `scopeKey` that it is limited to. */
   readonly scopeKey?: string | undefined
   /** ISO 8601. */
   readonly grantedAt: string
@@ -52,68 +52,68 @@ export interface SessionGrant {
 }
 
 /**
- * What a tool's maker says of its effects (the annotations of MCP). Hints: a policy may go by them, but a server that is not trusted
- * can lie in them.
+ * What a tool claims about its effects (MCP annotations). Hints only: a policy may use them, but an untrusted
+ * server can lie.
  */
 export interface ToolAnnotations {
   readonly title?: string | undefined
   /** It changes nothing. */
   readonly readOnlyHint?: boolean | undefined
-  /** It may destroy or overwrite something; of meaning only where it is not read-only. */
+  /** It may destroy or overwrite something; meaningful only if it is not read-only. */
   readonly destructiveHint?: boolean | undefined
-  /** Calling it again with the same arguments does no more. */
+  /** Repeated calls with the same arguments have no further effect. */
   readonly idempotentHint?: boolean | undefined
-  /** It reaches people or systems outside the application. */
+  /** It interacts with people or systems outside the application. */
   readonly openWorldHint?: boolean | undefined
 }
 
-/** Something that a running tool wants to know of the person. */
+/** An interrupt raised by a running tool to get input from the user. */
 export interface ToolQuestion<Schema extends StandardSchemaV1 = StandardSchemaV1> {
-  /** What the person is told, plain text. */
+  /** What the user is told, plain text. */
   readonly message: string
-  /** What an answer must be, any Standard Schema. The server checks every answer by it. */
+  /** The schema of the answer, any Standard Schema. The server validates every answer. */
   readonly answer: Schema
-  /** JSON Schema of the answer, for the page; required where the schema library cannot produce it itself. */
+  /** JSON Schema of the answer, for the page; required if the schema library cannot produce it. */
   readonly responseSchema?: JsonSchema | undefined
-  /** Withdraws the question. */
+  /** Aborting withdraws the interrupt. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** What came of a question, in the words of MCP's elicitation. `reason` is for the tool's own words. */
+/** The outcome of {@link ToolContext.ask}, in the terms of MCP's elicitation. `reason` is text the tool can use in its result. */
 export type ToolReply<Answer = unknown> =
   | { readonly action: 'accept'; readonly content: Answer }
-  /** The person said no, or nobody can be asked in this run. */
+  /** The user declined, or nobody can be asked in this run. */
   | { readonly action: 'decline'; readonly reason: string }
-  /** Nobody waits for the answer any more. */
+  /** The answer is no longer awaited. */
   | { readonly action: 'cancel'; readonly reason: string }
 
-/** What a running tool gets beside its input. */
+/** What a running tool gets besides its input. */
 export interface ToolContext extends GateContext {
-  /** The conversation and the run that the call belongs to. Absent where a plan is carried out without an agent. */
+  /** The call's thread and run. Absent if a plan is executed without an agent. */
   readonly threadId?: string | undefined
   readonly runId?: string | undefined
   /**
-   * Whether somebody has said yes to this call: a person now or for the session, or the application's policy. A tool that throws
-   * `ApprovalRequiredError` on its own account asks only where this is `false`.
+   * Whether the call was approved: by a user, once or for the session, or by the application's policy. A tool
+   * that throws `ApprovalRequiredError` itself should do so only if this is `false`.
    */
   readonly approved: boolean
   readonly signal: AbortSignal
   /**
-   * Stable over retries of one approval: hand it to whatever can deduplicate. The approval's id; of a call that nobody was asked about, a
-   * hash of its person, thread, run and id. Where a plan is carried out without an agent, the approval's id or else the call's, as they were given.
+   * Stable across retries of one approval: pass it to any system that can deduplicate. It is the approval's id; for a call without one, a
+   * hash of its user, thread, run and id. If a plan is executed without an agent, it is the given id of the approval or else of the call.
    */
   readonly idempotencyKey: string
   /**
-   * Reports progress to the page while the tool runs. It does not wait: 1 MiB of a run's reports may be unread, beyond it the run ends
-   * with `reader-too-slow`. A tool with much to say returns an async iterable, which waits for its reader.
+   * Reports progress to the page while the tool runs. It does not wait for the reader: if more than 1 MiB of a run's reports
+   * is unread, the run ends with `reader-too-slow`. To report more, return an async iterable, which waits for its reader.
    *
-   * @throws CountersignError `invalid-argument` where `data` is no JSON.
+   * @throws CountersignError `invalid-argument` if `data` is not JSON.
    */
   progress(data: unknown): void
   /**
-   * Asks the person something while the tool runs, and waits for the answer. That takes a run that stays open (a live channel); in any
-   * other the reply is `decline` at once. An answer that does not fit is refused, and the question stays. An answer is never a yes to a
-   * call. A `timeout` of the tool goes on meanwhile.
+   * Asks the user for input while the tool runs, and waits for the answer. This needs a run that stays open
+   * (a live channel); in any other run it resolves to `decline` at once. An invalid answer is refused, and
+   * the interrupt stays open. An answer never approves a call. A `timeout` of the tool keeps running.
    */
   ask<Schema extends StandardSchemaV1>(
     question: ToolQuestion<Schema>,
@@ -121,94 +121,94 @@ export interface ToolContext extends GateContext {
 }
 
 /**
- * Runs a tool. A throw is the tool's failure. Of what a tool on the server throws, only the message of a `ToolError` reaches the model and the
- * page; of anything else they are told that the tool failed, and the server's log gets the error.
+ * Runs a tool. If it throws, the call fails. For a server tool, only the message of a `ToolError` reaches the model
+ * and the page; for any other error they learn only that the tool failed, and the server's log gets the error.
  */
 export type Execute<Input, Output, Context> = (input: Input, context: Context) => Output | Promise<Output>
 
 /**
- * Runs a tool on the server. One that returns an async iterable streams: each element goes to the page as progress when it comes,
- * and the last is the result, unless `finalize` builds it; what a generator returns counts for nothing. A stream that ends
- * without a result has failed.
+ * Runs a tool on the server. If it returns an async iterable, each element is sent to the page as progress,
+ * and the last one is the result, unless `finalize` builds it; the return value of a generator is ignored. A
+ * stream that ends without a result has failed.
  */
 export type ServerExecute<Input, Output, Context> = (
   input: Input,
   context: Context,
 ) => Output | Promise<Output> | AsyncIterable<Output, void>
 
-/** The stream of a tool whose result `finalize` builds. */
+/** A streaming tool whose result `finalize` builds. */
 export type StreamingExecute<Input, Element, Context> = (
   input: Input,
   context: Context,
 ) => AsyncIterable<Element, void>
 
-/** The result of a streaming tool, out of everything it streamed. */
+/** Builds the result of a streaming tool from all elements. */
 export type Finalize<Element, Output> = (elements: readonly Element[]) => Output | Promise<Output>
 
-/** What is said about a tool once, wherever it runs. */
+/** The description of a tool, wherever it runs. */
 export interface ToolOptions<Name extends string, Schema extends StandardSchemaV1, Output> {
   name: Name
   description: string
   /** Any Standard Schema (zod, valibot, arktype, ...). */
   input: Schema
   /**
-   * What the tool answers. The server checks each result by it, and what the schema makes of the result is what everybody gets: members
-   * that it leaves out reach neither the model nor the page. A result that does not fit is a failure of the tool, which has run. A schema
-   * that makes another type of what it is given has no place here: it would be given its own result.
+   * The schema of the result. The server validates each result, and everyone gets the schema's output: members that
+   * it strips reach neither the model nor the page. An invalid result counts as a failure of the tool, which has run.
+   * A schema that transforms to another type does not work here, because it would be applied to its own output.
    */
   output?: StandardSchemaV1<unknown, Output> | undefined
-  /** The MCP server it belongs to: a session approval is for this server's tool, and no other's of the same name. */
+  /** The tool's MCP server. A session approval does not cover a tool of the same name on another server. */
   toolServer?: string | undefined
-  /** JSON Schema for the model; required where the schema library cannot produce it itself (`~standard.jsonSchema`). */
+  /** JSON Schema for the model; required if the schema library cannot produce it (`~standard.jsonSchema`). */
   parameters?: JsonSchema | undefined
-  /** What goes to the server with a client tool's description (`Tool.metadata` of AG-UI). */
+  /** Sent to the server with a client tool's description (`Tool.metadata` of AG-UI). */
   metadata?: Readonly<Record<string, unknown>> | undefined
   needsApproval?: NeedsApproval<StandardSchemaV1.InferOutput<Schema>> | undefined
-  /** The same terms as one value. `needsApproval`, `message` and `scopes` beat what it says. */
+  /** The terms of approval as one value. `needsApproval`, `message` and `scopes` take precedence. */
   approval?: ApprovalPolicy | undefined
-  /** What heuristics and permission levels go by. */
+  /** Used by heuristics and permission levels. */
   annotations?: ToolAnnotations | undefined
-  /** Whether the person may edit the arguments: all of them, or only these top-level keys. Default: no. */
+  /** Whether the user may edit the arguments: all of them, or only these top-level keys. Default: no. */
   allowEdits?: boolean | readonly string[] | undefined
-  /** What the person may choose beside no. Default `['once']`. */
+  /** The scopes that the user may approve. Default `['once']`. */
   scopes?: readonly ApprovalScope[] | undefined
   /**
-   * Narrows a session grant: calls with another key ask again. Where it answers anything but text, a finite number or a boolean there is no
-   * key, and each call is asked about. Default: the tool's name alone.
+   * Narrows a session approval: calls with another key need their own. If it returns anything but a string, a
+   * finite number or a boolean, there is no key, and each call needs approval. Default: the tool's name alone.
    */
   scopeKey?: ((input: StandardSchemaV1.InferOutput<Schema>) => string | number | boolean) | undefined
-  /** Further facts an approval is bound to (a file's hash, a list of recipients): read at asking and again at running. */
+  /** Facts that an approval depends on (a file's hash, a list of recipients), read when it is requested and before the call runs. */
   bind?: ((input: StandardSchemaV1.InferOutput<Schema>, context: GateContext) => unknown) | undefined
-  /** Seconds until a request expires, or `'never'`. Default: the agent's, 24 hours. */
+  /** Seconds until an approval request expires, or `'never'`. Default: the agent's, 24 hours. */
   expiresIn?: number | 'never' | undefined
-  /** The arguments as shown where some must be masked ({@link sanitizeArgs}). Execution always uses the real ones. */
+  /** The arguments as shown, if some must be masked ({@link sanitizeArgs}). The call always runs with the real ones. */
   redact?: ((input: StandardSchemaV1.InferOutput<Schema>) => unknown) | undefined
-  /** What the person is told about this call, plain text. */
+  /** What the user is told about this call, plain text. */
   message?: string | ((input: StandardSchemaV1.InferOutput<Schema>) => string) | undefined
-  /** A throw becomes a failed result for the model (`return`, the default) or ends the run (`throw`). */
+  /** A thrown error becomes a failed result for the model (`return`, the default) or ends the run (`throw`). */
   failureMode?: 'return' | 'throw' | undefined
-  /** Whether running it again with the same idempotency key does no further harm. Default: no. */
+  /** Whether it may run again with the same idempotency key without further harm. Default: no. */
   idempotent?: boolean | undefined
   /** Milliseconds until a running tool is aborted. Default: none. */
   timeout?: number | undefined
 }
 
-/** A tool that is described but not placed yet. */
+/** A tool that is described but not implemented yet. */
 export interface ToolDefinition<
   Name extends string = string,
   Schema extends StandardSchemaV1 = StandardSchemaV1,
   Output = unknown,
 > extends Readonly<ToolOptions<Name, Schema, Output>> {
-  /** Places it on the server. What it returns is what `output` describes, where that is given. */
+  /** Implements it on the server. The result must match `output`, if given. */
   server<Result extends Output>(
     execute: ServerExecute<StandardSchemaV1.InferOutput<Schema>, Result, ToolContext>,
   ): ServerTool<Name, Schema, Returned<Result, Output>>
-  /** The same for a tool that streams and whose result is not its last element. */
+  /** The same for a streaming tool whose result is not its last element. */
   server<Element, Result extends Output>(
     execute: StreamingExecute<StandardSchemaV1.InferOutput<Schema>, Element, ToolContext>,
     finalize: Finalize<Element, Result>,
   ): ServerTool<Name, Schema, Result>
-  /** Places it in the client. Its approval is still decided and verified on the server. */
+  /** Implements it on the client. The server still decides about its approval and verifies it. */
   client<Result extends Output>(
     execute: Execute<StandardSchemaV1.InferOutput<Schema>, Result, ClientToolContext>,
   ): ClientTool<Name, Schema, Returned<Result, Output>>
@@ -224,7 +224,7 @@ export interface ServerTool<
     input: StandardSchemaV1.InferOutput<Schema>,
     context: ToolContext,
   ) => Output | Promise<Output> | AsyncIterable<unknown, void>
-  /** Builds the result of a streaming tool out of what it streamed. Default: the last element. */
+  /** Builds the result of a streaming tool from its elements. Default: the last element. */
   readonly finalize?: Finalize<never, Output> | undefined
 }
 
@@ -242,7 +242,7 @@ export interface ClientTool<
   readonly execute: Execute<StandardSchemaV1.InferOutput<Schema>, Output, ClientToolContext>
 }
 
-// Method syntax on purpose: a list of tools with different inputs must be assignable to one array type.
+// Method syntax on purpose: tools with different inputs must be assignable to one array type.
 /** Any server tool, whatever its types. */
 export interface AnyServerTool extends Omit<ServerTool, keyof AnyToolMembers | 'execute'>, AnyToolMembers {
   execute(input: never, context: ToolContext): unknown
@@ -267,7 +267,7 @@ interface AnyToolMembers {
 
 type Described = { readonly name: string; readonly input: StandardSchemaV1; readonly execute?: unknown }
 
-/** What a stream streams; what is no stream as it is. */
+/** The element type of a stream; any other type unchanged. */
 type Streamed<Output> = Output extends AsyncIterable<infer Element> ? Element : Output
 
 type OutputOf<T> = T extends { execute: (...args: never[]) => infer Out }
@@ -278,10 +278,10 @@ type DeclaredBy<T> = T extends { readonly output?: StandardSchemaV1<unknown, inf
   ? Out
   : unknown
 
-/** What a tool gives. A function that always throws says nothing of it: then what was declared counts. */
+/** The result type of a tool. If the function always throws, the declared type is used. */
 type Returned<Result, Declared> = [Result] extends [never] ? Declared : Result
 
-/** Input and output types by tool name, out of a list or a record of definitions: `useChat<InferTools<typeof tools>>()`. */
+/** Input and output types by tool name, from a list or record of definitions: `useChat<InferTools<typeof tools>>()`. */
 export type InferTools<Tools extends readonly Described[] | Readonly<Record<string, Described>>> =
   Tools extends readonly (infer T extends Described)[]
     ? { [D in T as D['name']]: { input: StandardSchemaV1.InferOutput<D['input']>; output: OutputOf<D> } }
@@ -290,8 +290,8 @@ export type InferTools<Tools extends readonly Described[] | Readonly<Record<stri
       : never
 
 /**
- * Describes a tool once; place it with `.server(execute)` or `.client(execute)`.
- * Throws `invalid-tool` when the name is empty, longer than 128 characters or begins with `client.`, which is reserved.
+ * Describes a tool once; implement it with `.server(execute)` or `.client(execute)`. Throws `invalid-tool` if
+ * the name is empty, longer than 128 characters or begins with `client.`, which is reserved.
  */
 export function toolDefinition<const Name extends string, Schema extends StandardSchemaV1, Output = unknown>(
   options: ToolOptions<Name, Schema, Output>,
@@ -319,7 +319,7 @@ export function tool<
       input: StandardSchemaV1.InferOutput<Schema>,
       context: ToolContext,
     ) => Output | Promise<Output> | AsyncIterable<Element, void>
-    /** Builds the result of a streaming tool out of what it streamed. Default: the last element. */
+    /** Builds the result of a streaming tool from its elements. Default: the last element. */
     finalize?: Finalize<Element, Output> | undefined
   },
 ): ServerTool<Name, Schema, Streamed<Output>>

@@ -1,5 +1,3 @@
-/** Small readers of values that came from outside. */
-
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -8,7 +6,7 @@ type WithoutUndefined<T> = { [K in keyof T as undefined extends T[K] ? never : K
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
 }
 
-/** A copy without the members that are `undefined`. For objects with names of our own, not for a map from outside. */
+/** A copy without `undefined` members. For objects with known names, not for maps from outside. */
 export function omitUndefined<T extends object>(members: T): WithoutUndefined<T> {
   const found: Record<string, unknown> = {}
   for (const name in members) {
@@ -18,12 +16,12 @@ export function omitUndefined<T extends object>(members: T): WithoutUndefined<T>
   return found as WithoutUndefined<T>
 }
 
-/** A copy with changes. As a spread, members that are new cost V8 ten times as much. */
+/** A copy with changes. With a spread, new members cost V8 ten times as much. */
 export function changed<T extends object>(value: T, change: Partial<T>): T {
   return Object.assign({}, value, change)
 }
 
-/** A copy of plain objects and lists, whatever their depth; anything else in them is the same. */
+/** Deep-copies plain objects and arrays; anything else in them is shared. */
 export function copied<T>(value: T): T {
   const copy = { value }
   const made = new Map<unknown, object>()
@@ -44,7 +42,7 @@ export function copied<T>(value: T): T {
   return copy.value
 }
 
-/** The same value, whose plain objects and lists nobody can change any more, whatever their depth. */
+/** Deep-freezes plain objects and arrays, and returns the value. */
 export function frozen<T>(value: T): T {
   const rest: unknown[] = [value]
   for (const inner of rest)
@@ -56,7 +54,7 @@ export function frozen<T>(value: T): T {
 function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
-  // Not compared with `Object.prototype`: a plain object may come from another window.
+  // Not compared with `Object.prototype`: a plain object may come from another realm.
   return Array.isArray(value) || prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
@@ -66,13 +64,13 @@ export function filled<T extends object>(value: T): T | undefined {
   return undefined
 }
 
-/** `metadata.countersign`: what Countersign peers write for one another. An empty object where there is none. */
+/** `metadata.countersign`: data that Countersign peers write for each other. An empty object if there is none. */
 export function getCountersignMetadata(metadata: unknown): Record<string, unknown> {
   const own = isRecord(metadata) ? metadata.countersign : undefined
   return isRecord(own) ? own : {}
 }
 
-/** Metadata with `own` as its `countersign` member, which is left out if empty. `undefined` for metadata without members. */
+/** Metadata with `own` as its `countersign` member, omitted if empty. `undefined` for metadata without members. */
 export function setCountersignMetadata(
   metadata: Readonly<Record<string, unknown>> | undefined,
   own: Record<string, unknown>,
@@ -82,8 +80,8 @@ export function setCountersignMetadata(
 }
 
 /**
- * The metadata of a call, taken apart: what Countersign peers say of its question, its answer and its outcome, and everything else
- * (`kept`), which is passed on as it is.
+ * Splits the metadata of a call: what Countersign peers store about its approval and its outcome, and
+ * everything else (`kept`), which is passed on unchanged.
  */
 export function readCallMetadata(metadata: unknown) {
   const { token, approval, state, error, providerExecuted, ...own } = getCountersignMetadata(metadata)
@@ -95,12 +93,12 @@ export function asString(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** The value, if it is one of these. */
+/** The value, if it is one of the options. */
 export function oneOf<const T>(value: unknown, ...options: readonly T[]): T | undefined {
   return options.find((option) => option === value)
 }
 
-/** `text` as JSON where it is JSON, else `otherwise`. */
+/** Parses `text` as JSON; `otherwise` if it is not. */
 export function parseJson(text: string, otherwise?: unknown): unknown {
   try {
     return JSON.parse(text)
@@ -109,12 +107,12 @@ export function parseJson(text: string, otherwise?: unknown): unknown {
   }
 }
 
-/** Empties a list that will be filled again. Unlike `length = 0` it keeps the room, so that no delta pays for it. */
+/** Empties a list that will be filled again. Unlike `length = 0`, this keeps its capacity, so that deltas do not reallocate it. */
 export function clear(list: unknown[]): void {
   while (list.length > 0) list.pop()
 }
 
-/** Whether two JSON values are equal. Iterative: what a server sends may be deep. */
+/** Whether two JSON values are equal. Iterative, because values from a server may be deeply nested. */
 export function sameJson(left: unknown, right: unknown): boolean {
   const rest = [left, right]
   while (rest.length > 0) {
@@ -133,7 +131,7 @@ export function sameJson(left: unknown, right: unknown): boolean {
   return true
 }
 
-/** A text as the content of a tool message: as it is, unless a reader would take it for JSON. Every reader gets the same text back. */
+/** A string as the content of a tool message: quoted if a reader would parse it as JSON, else unchanged. Readers get it back as it was. */
 export function textContent(text: string): string {
   return text !== '' && parseJson(text, text) === text ? text : JSON.stringify(text)
 }

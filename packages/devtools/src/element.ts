@@ -5,18 +5,18 @@ import { createView } from './view/view.js'
 
 /** The element `<countersign-devtools>`: shows the timeline of a client, or of a recording. */
 export interface CountersignDevtools extends HTMLElement {
-  /** The client to record from now on, for as long as the element is in a page. `undefined` ends it. */
+  /** The client to record from now on, while the element is in a page. `undefined` stops recording. */
   client: RecordedClient | undefined
-  /** What notes the client. */
+  /** The recorder of the client. */
   readonly recorder: Recorder | undefined
-  /** A recording to show in the place of the client. */
+  /** A recording to show instead of the client. */
   recording: Recording | undefined
 }
 
 const NAME = 'countersign-devtools'
 
 /**
- * Defines the element under `name` (default `countersign-devtools`), once. Does nothing where there are no elements, as on a server.
+ * Defines the element under `name` (default `countersign-devtools`), once. Does nothing without custom elements, as on a server.
  *
  * @example defineDevtools(); const devtools = document.createElement('countersign-devtools'); devtools.client = client
  */
@@ -31,7 +31,7 @@ declare global {
   }
 }
 
-/** The class is made here and not at load: a server has no `HTMLElement`. */
+/** The class is created here, not at load, because a server has no `HTMLElement`. */
 function createElementClass(): CustomElementConstructor {
   return class extends HTMLElement implements CountersignDevtools {
     readonly #view = createView((text) => download(this.ownerDocument, text))
@@ -68,7 +68,7 @@ function createElementClass(): CustomElementConstructor {
       if (this.#client && !this.#view.recorder) this.#view.follow(record(this.#client))
     }
 
-    /** An element that is only moved is back before this turn is over. */
+    /** Deferred, because an element that is moved is reconnected synchronously. */
     disconnectedCallback(): void {
       queueMicrotask(() => {
         if (!this.isConnected) this.#view.follow(undefined)
@@ -77,7 +77,7 @@ function createElementClass(): CustomElementConstructor {
   }
 }
 
-/** A style sheet of our own, which no content security policy forbids. */
+/** A constructed style sheet, which content security policies allow. */
 function adopt(root: ShadowRoot): void {
   if (!('adoptedStyleSheets' in root)) return
   const sheet = new CSSStyleSheet()

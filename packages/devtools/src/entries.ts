@@ -3,12 +3,12 @@ import type { AGUIEvent, LocalEvent } from '@countersign/core'
 import { type RecordedEnd, type TimelineEntry, toRecorded } from './form.js'
 import { printAct, printStep } from './print.js'
 
-/** AG-UI's types are in capitals, those of local steps are not. */
+/** Types of AG-UI events are upper-case, those of local steps are not. */
 export function isEvent(step: AGUIEvent | LocalEvent): step is AGUIEvent {
   return /^[A-Z]/.test(step.type)
 }
 
-/** What is noted of a step. */
+/** The timeline entry of a step. */
 export function stepEntry(step: AGUIEvent | LocalEvent, run: number): TimelineEntry {
   if (isEvent(step)) return { kind: 'event', run, event: step }
   const recorded = toRecorded(step)
@@ -29,7 +29,7 @@ function howOf(end: RecordedEnd): string {
   }
 }
 
-/** The names of the acts as the client's methods have them. */
+/** The client's method for each command. */
 const methods = {
   send: 'sendMessage',
   cancelQueued: 'cancelQueued',
@@ -44,7 +44,7 @@ const methods = {
   setMessages: 'setMessages',
 } as const satisfies Record<Extract<Observation, { readonly type: 'command' }>['name'], string>
 
-/** What is noted of an act. */
+/** The timeline entry of a user action. */
 export function actEntry(did: Extract<Observation, { readonly type: 'command' }>): TimelineEntry {
   const { name } = did
   const value = did.name === 'send' ? did.value.message : did.value
@@ -52,7 +52,7 @@ export function actEntry(did: Extract<Observation, { readonly type: 'command' }>
   return { kind: 'act', text: printAct(act), act }
 }
 
-/** As it is now, whatever becomes of the object; what has no JSON form was not said to the server either. */
+/** A copy, because the object may change later. A value without a JSON form was not sent to the server either. */
 function copyOf(value: unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(value)) as unknown

@@ -13,13 +13,13 @@ import {
 import { fullSteps } from '@countersign/core/ag-ui'
 import { type Flags, type TimelineEntry, toStep } from './form.js'
 
-/** The chat as it was after an entry. */
+/** The state of the chat after an entry. */
 export interface StateThen {
   readonly snapshot: ChatSnapshot
   readonly flags: Flags
 }
 
-/** A conversation without a client: takes the steps that a client took, and so stands where that client stood. */
+/** A store without a client: applies the steps that a client took, and so reproduces its state. */
 export function openStore(threadId: string, start: ThreadRecord): ChatStore {
   const moreSteps = { ...fullSteps, ...restoreSteps, ...mirrorSteps }
   const store = new ChatStore({ threadId, applyPatch: statePatch, moreSteps })
@@ -27,7 +27,7 @@ export function openStore(threadId: string, start: ThreadRecord): ChatStore {
   return store
 }
 
-/** Another one that stands where this stands. */
+/** A copy with the same state. */
 export function copyStore(store: ChatStore): ChatStore {
   const { threadId, messages } = store.getSnapshot()
   const copy = openStore(threadId, recordOf({ messages }))
@@ -35,7 +35,7 @@ export function copyStore(store: ChatStore): ChatStore {
   return copy
 }
 
-/** What of a chat can be told from outside, in the form in which it is kept. */
+/** The externally visible state of a chat, in the stored form. */
 export function recordOf({
   messages,
   interrupts = [],
@@ -54,11 +54,11 @@ export function recordOf({
   }
 }
 
-/** The step of the machine that an entry is, if it is one. */
+/** The machine's step of an entry, if it has one. */
 export function stepOf(entry: TimelineEntry): AGUIEvent | LocalEvent | undefined {
   switch (entry.kind) {
     case 'event':
-      // What the machine does not know it leaves out.
+      // The machine ignores what it does not know.
       return entry.event as AGUIEvent
     case 'closed':
     case 'note':
@@ -68,7 +68,7 @@ export function stepOf(entry: TimelineEntry): AGUIEvent | LocalEvent | undefined
   }
 }
 
-/** Takes the steps of these entries. What is no step, in a file that somebody wrote by hand, is left out. */
+/** Applies the steps of these entries. Invalid steps, as in a file written by hand, are ignored. */
 export function fold(store: ChatStore, entries: readonly TimelineEntry[]): ChatStore {
   store.batch(() => {
     for (const entry of entries) {
@@ -81,7 +81,7 @@ export function fold(store: ChatStore, entries: readonly TimelineEntry[]): ChatS
   return store
 }
 
-/** The flags after an entry: those of the state that was noted right after it, else of the last one before. */
+/** The flags after an entry: those of the state recorded right after it, else of the last one before. */
 export function flagsAt(entries: readonly TimelineEntry[], index: number): Flags {
   const none = { continuationPending: false, continuationSkipped: false }
   let last = index

@@ -11,7 +11,7 @@ import {
   type ThreadRecord,
 } from '@countersign/core'
 
-/** The two flags of the continuation, as `client.inspect()` has them. */
+/** The two flags of the continuation, as in `client.inspect()`. */
 export interface Flags {
   readonly continuationPending: boolean
   readonly continuationSkipped: boolean
@@ -35,22 +35,22 @@ export type RecordedStep =
   | { readonly type: 'run-closed'; readonly end: RecordedEnd }
   | { readonly type: 'failed'; readonly error: RecordedError }
 
-/** What a person did, by the client's own name for the act. */
+/** A user action, by the name of the client's method. */
 export interface RecordedAct {
   readonly name: string
   readonly value?: unknown
 }
 
 /**
- * One line of what happened. `run` counts requests from 1, and is 0 before the first. What is optional is there in a recording of a
- * client, and missing where only the server's side was noted.
+ * One line of the timeline. `run` counts requests from 1, and is 0 before the first. Optional members are
+ * present in a recording of a client, and absent if only the server's side was recorded.
  */
 export type TimelineEntry = (
   | {
       readonly kind: 'request'
       readonly run: number
       readonly input: RunAgentInput
-      /** The run that is taken up, in the place of a new one. */
+      /** The run that is rejoined instead of starting a new one. */
       readonly rejoin?: RunCursor
     }
   | {
@@ -74,20 +74,20 @@ export type TimelineEntry = (
 
 export type EntryKind = TimelineEntry['kind']
 
-/** What a client went through, as plain JSON. `@countersign/testing` replays it. */
+/** The recording of a client, as plain JSON. `@countersign/testing` replays it. */
 export interface Recording {
   readonly version: 1
   readonly threadId: string
   /** The conversation before the first entry. */
   readonly start: ThreadRecord
-  /** How many entries before the first fell out, because a recorder holds a limited number. */
+  /** How many entries before the first were dropped, because a recorder holds a limited number. */
   readonly cut: number
   /** Whether arguments, results and tokens were masked. */
   readonly masked: boolean
   readonly entries: readonly TimelineEntry[]
 }
 
-/** A local step without its classes. */
+/** A local step as plain JSON. */
 export function toRecorded(step: LocalEvent): RecordedStep {
   switch (step.type) {
     case 'run-closed':
@@ -99,7 +99,7 @@ export function toRecorded(step: LocalEvent): RecordedStep {
   }
 }
 
-/** The step as the machine takes it. */
+/** The step in the form that the machine takes. */
 export function toStep(step: RecordedStep): LocalEvent {
   switch (step.type) {
     case 'run-closed': {
@@ -113,7 +113,7 @@ export function toStep(step: RecordedStep): LocalEvent {
   }
 }
 
-/** The error that was recorded, as one that can be thrown. */
+/** The recorded error, as one that can be thrown. */
 export function toError({ code, message, data }: RecordedError): CountersignError {
   return new CountersignError(code, message, data)
 }
@@ -129,8 +129,8 @@ function recordedError({ code, message, data }: CountersignError): RecordedError
 const kinds: ReadonlySet<unknown> = new Set<EntryKind>(['request', 'event', 'closed', 'note', 'act', 'state'])
 
 /**
- * Reads a recording out of its JSON. Throws a CountersignError (`invalid-argument`) that says what is missing where it is none; what is
- * inside an entry is as trustworthy as whoever gave the file.
+ * Parses a recording from JSON. Throws a CountersignError (`invalid-argument`) that explains what is missing
+ * if it is invalid. The content of entries is only as trustworthy as the source of the file.
  */
 export function readRecording(text: string): Recording {
   const value = parsed(text)

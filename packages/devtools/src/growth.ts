@@ -4,7 +4,7 @@ const types: ReadonlySet<string> = new Set([
   'REASONING_MESSAGE_CONTENT',
 ])
 
-/** Whether a step only adds to a text or to arguments that are open. */
+/** Whether a step only appends to an open text or to open arguments. */
 export function isGrowth(step: { readonly type: string }): boolean {
   return types.has(step.type)
 }

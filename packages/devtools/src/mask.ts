@@ -3,14 +3,14 @@ import type { Recording, TimelineEntry } from './form.js'
 import { printAct, printStep } from './print.js'
 
 /**
- * A value with what is under keys that name secrets masked, at every depth, as `sanitizeArgs` of `@countersign/core` does; also inside
- * of texts that are JSON, as AG-UI carries arguments and results.
+ * A copy with the values of secret-looking keys masked at every depth, as `sanitizeArgs` of
+ * `@countersign/core` does; also inside strings that are JSON, as AG-UI carries arguments and results.
  */
 export function mask(value: unknown): unknown {
   return sanitizeArgs(maskTexts(value), { maxLength: Number.POSITIVE_INFINITY, maxDepth: 64, isSecret })
 }
 
-/** Counts of tokens are numbers by the protocol, and no secrets. */
+/** Token counts are numbers in the protocol, not secrets. */
 function isSecret(key: string): false | undefined {
   return /^(?:input|output|total|reasoning|cachedInput|cacheWriteInput)Tokens$/.test(key) ? false : undefined
 }
@@ -35,7 +35,7 @@ function maskMember(key: string, item: unknown): unknown {
   return key === 'content' ? maskJson(item, item) : item
 }
 
-/** The text of a call's arguments. What cannot be read cannot be masked in parts, and is masked whole. */
+/** Masks the text of a call's arguments. Text that cannot be parsed is masked completely. */
 function maskArguments(text: string): string {
   return text === '' ? text : maskJson(text, JSON.stringify(REDACTED))
 }
@@ -52,7 +52,7 @@ function maskJson(text: string, unreadable: string): string {
   return masked === JSON.stringify(value) ? text : masked
 }
 
-/** One entry for the eye. The pieces of streamed arguments are masked whole: a secret can be spread over them. */
+/** Masks one entry for display. Pieces of streamed arguments are masked completely, because a secret may be spread over them. */
 export function maskEntry(entry: TimelineEntry): TimelineEntry {
   if (entry.kind === 'event' && entry.event.type === 'TOOL_CALL_ARGS')
     return { ...entry, event: { ...entry.event, delta: REDACTED } }
@@ -60,8 +60,8 @@ export function maskEntry(entry: TimelineEntry): TimelineEntry {
 }
 
 /**
- * A recording without secrets that still replays: the same value is masked in the same way in events, requests, acts and steps, and the
- * arguments of a call stream in as masked, the first piece with all of it where anything was.
+ * A recording without secrets that still replays: a value is masked identically in events, requests, actions
+ * and steps. If the arguments of a call contain secrets, the first piece carries all of the masked arguments.
  */
 export function maskRecording(recording: Recording): Recording {
   const { start, entries } = recording
@@ -101,7 +101,7 @@ function argumentPieces(entries: readonly TimelineEntry[]): ReadonlyMap<string, 
   return calls
 }
 
-/** Lines for the eye are made of the same values, so they are made anew where anything was masked. */
+/** Display texts are derived from the same values, so they are generated again from the masked ones. */
 function maskPlain(entry: TimelineEntry): TimelineEntry {
   const masked = mask(entry) as TimelineEntry
   switch (masked.kind) {

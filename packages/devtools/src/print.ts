@@ -4,7 +4,7 @@ import type { RecordedAct, RecordedStep, TimelineEntry } from './form.js'
 
 const SEPARATOR = ' | '
 
-/** The chat on one line: status, what is said and asked, queue, and the two flags of the continuation. */
+/** Prints the chat on one line: status, texts and calls, queue, and the two flags of the continuation. */
 export function printState<Tools extends ToolMap>(
   client: Pick<ChatClient<Tools>, 'getSnapshot' | 'inspect'>,
 ): string {
@@ -30,7 +30,7 @@ function printPart(role: string, part: MessagePart): string {
   return `${part.id} ${part.state} ${approval.id}${answer}${approval.delivery ? ` ${approval.delivery}` : ''}`
 }
 
-/** What an entry says, on one line. */
+/** Prints an entry on one line. */
 export function printEntry(entry: TimelineEntry): string {
   switch (entry.kind) {
     case 'request':
@@ -48,7 +48,7 @@ export function printEntry(entry: TimelineEntry): string {
   }
 }
 
-/** Of a state on one line only what is new since the one before: its status, the parts that changed, and flags that are set. */
+/** Prints only what is new in a state since the previous one: its status, the parts that changed, and flags that are set. */
 export function printNews(state: string, before: string): string {
   const known = new Set(before.split(SEPARATOR))
   const [status = '', ...parts] = state.split(SEPARATOR)
@@ -78,12 +78,12 @@ function printEvent({ type, ...rest }: Extract<TimelineEntry, { readonly kind: '
   return oneLine([type, ...Object.values(shown)])
 }
 
-/** A person's act on one line. */
+/** Prints a user action on one line. */
 export function printAct({ name, value }: RecordedAct): string {
   return oneLine([name, ...(value === undefined ? [] : [value])])
 }
 
-/** A local step on one line. */
+/** Prints a local step on one line. */
 export function printStep({ type, ...rest }: RecordedStep): string {
   return oneLine([type, ...Object.values(rest)])
 }

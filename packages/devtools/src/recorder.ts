@@ -14,7 +14,7 @@ import { maskRecording } from './mask.js'
 import { printState } from './print.js'
 import type { TimelineSource } from './source.js'
 
-/** What is recorded of a client; a `ChatClient` of any tools is one. */
+/** The parts of a client that are recorded; any `ChatClient` fits. */
 export type RecordedClient = Pick<
   ChatClient,
   'threadId' | 'getSnapshot' | 'subscribe' | 'inspect' | 'observe'
@@ -22,32 +22,32 @@ export type RecordedClient = Pick<
 
 /** Options of {@link record}. */
 export interface RecorderOptions {
-  /** How many entries are held at most; the oldest fall out first. Default 5,000. */
+  /** Maximum number of entries; the oldest are dropped first. Default 5,000. */
   readonly limit?: number | undefined
   /** Milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: (() => number) | undefined
 }
 
-/** What a client went through, as it goes on. */
+/** The recording of a client in progress. */
 export interface Recorder extends TimelineSource {
-  /** A run was open when it was asked to record: it begins when that run has ended. */
+  /** A run was open when recording was requested: it starts when that run has ended. */
   readonly waiting: boolean
   subscribe(listener: () => void): () => void
-  /** Forgets what was noted until now, and begins anew. */
+  /** Discards the recording so far and starts a new one. */
   clear(): void
   /**
-   * What was noted, as plain JSON. `masked` (the default) hides values under keys that name secrets, and the tokens of approvals. Where
-   * entries fell out it begins at the first act of the person before which no run was open, and `cut` counts what is missing.
+   * The recording so far, as plain JSON. `masked` (the default) masks the values of secret-looking keys, and approval tokens.
+   * If entries were dropped, it starts at the first user action before which no run was open, and `cut` counts what is missing.
    */
   recording(options?: { readonly masked?: boolean | undefined }): Recording
-  /** The client is left alone from now on. */
+  /** Stops recording. */
   stop(): void
 }
 
 const DEFAULT_LIMIT = 5000
 
 /**
- * Notes every request, event, step, act and state of a client from now on, without changing anything in it.
+ * Records every request, event, step, user action and state of a client from now on, without changing it.
  *
  * @example const recorder = record(client); ...; await save(JSON.stringify(recorder.recording()))
  */
@@ -63,14 +63,14 @@ export function record(
   let entries: TimelineEntry[] = []
   let cut = 0
   let run = 0
-  /** The conversation before the first entry. It takes the steps of entries that fall out. */
+  /** The conversation before the first entry. Steps of dropped entries are applied to it. */
   let base = openStore(threadId, recordOf(client.getSnapshot()))
   let waiting = client.inspect().openRun !== undefined
-  /** What is next begins a recording: the open run that could not be recorded is over. */
+  /** The open run that could not be recorded has ended: the next entry starts the recording. */
   let begins = false
-  /** The last step was a piece of a text or of arguments: it makes no state of its own. */
+  /** The last step appended to a text or to arguments: it gets no state entry of its own. */
   let growing = false
-  /** The state noted last; `undefined` where the next one is that of the beginning, and no entry. */
+  /** The last recorded state; `undefined` if the next one is the initial state, which gets no entry. */
   let lastState: string | undefined = printState(client)
   let isLookDue = false
 
@@ -90,7 +90,7 @@ export function record(
 
   function add(entry: TimelineEntry): void {
     entries.push({ ...entry, at: now() })
-    // In pieces, so that a full list is not moved by one at each entry.
+    // Dropped in batches, so that a full list is not shifted for every entry.
     if (entries.length > limit + Math.min(limit / 8, 256)) drop(entries.length - limit)
     tell()
   }
@@ -118,7 +118,7 @@ export function record(
     if (!waiting && !growing) noteState()
   }
 
-  /** Nobody is told when the flags change, or when a text only ends. */
+  /** There is no notification when only the flags change or a text ends. */
   function lookSoon(): void {
     if (isLookDue) return
     isLookDue = true
@@ -129,7 +129,7 @@ export function record(
   }
 
   function see(what: Observation): void {
-    // The flags of a run that ends change just before its end is told: what they lead to is not a state of its own.
+    // The flags change just before the end of a run is reported; that intermediate state is not recorded.
     if (what.type === 'step' && what.step.type === 'run-closed') beginIfDue()
     else look()
     if (waiting) {
@@ -208,7 +208,7 @@ export function record(
   }
 }
 
-/** Takes steps up to the first act before which no run was open. Where there is none, all entries are kept. */
+/** Applies steps up to the first user action before which no run was open. Without one, all entries are kept. */
 function foldToAct(store: ChatStore, entries: readonly TimelineEntry[]): number {
   const ahead = copyStore(store)
   for (const [index, entry] of entries.entries()) {

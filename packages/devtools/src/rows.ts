@@ -1,22 +1,22 @@
 import type { EntryKind, TimelineEntry } from './form.js'
 import { isGrowth } from './growth.js'
 
-/** One line of the list: an entry, or pieces of one text or of one call's arguments that came one after the other. */
+/** One row of the list: an entry, or consecutive pieces of one text or of one call's arguments. */
 export interface Row {
-  /** The number of its last entry, counted from the beginning of the recording. */
+  /** The number of its last entry, counted from the start of the recording. */
   readonly number: number
-  /** The index of its last entry among those that are there. */
+  /** The index of its last entry in the current list. */
   readonly index: number
-  /** How many entries it stands for. */
+  /** How many entries it represents. */
   readonly count: number
   readonly entry: TimelineEntry
-  /** The request that was last when it was noted. */
+  /** The latest request at that time. */
   readonly run: number
-  /** The state that was noted before it. */
+  /** The state recorded before it. */
   readonly stateBefore: string
 }
 
-/** The lines that are shown of a timeline, without the kinds that are hidden. `cut` is the number of the first entry. */
+/** The rows of a timeline, without hidden kinds. `cut` is the number of the first entry. */
 export function rowsOf(
   entries: readonly TimelineEntry[],
   cut: number,
@@ -44,12 +44,12 @@ function isSameGrowth(one: TimelineEntry, other: TimelineEntry): boolean {
   return one.event.type === other.event.type && isGrowth(one.event) && idOf(one.event) === idOf(other.event)
 }
 
-/** What a piece belongs to. */
+/** The id of the text or call that a piece belongs to. */
 function idOf(event: object): unknown {
   return 'toolCallId' in event ? event.toolCallId : 'messageId' in event ? event.messageId : undefined
 }
 
-/** Where a row stands that stands for this entry: the row that ends with it, else the next one. -1 where there is none. */
+/** The index of the row that represents this entry: the row that ends with it, else the next one; -1 if there is none. */
 export function rowAt(rows: readonly Row[], number: number): number {
   let low = 0
   let high = rows.length

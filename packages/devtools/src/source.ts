@@ -1,16 +1,16 @@
 import { flagsAt, fold, openStore, type StateThen } from './fold.js'
 import type { Recording, TimelineEntry } from './form.js'
 
-/** What a timeline is shown from: a recorder at work, or a recording. */
+/** The source of a displayed timeline: an active recorder, or a recording. */
 export interface TimelineSource {
   readonly entries: readonly TimelineEntry[]
-  /** How many entries before the first are gone: the number of the first entry. */
+  /** How many entries before the first were dropped, which is the number of the first entry. */
   readonly cut: number
-  /** The chat after the entry at this index of `entries`. */
+  /** The state of the chat after the entry at this index of `entries`. */
   stateAt(index: number): StateThen
 }
 
-/** A recording, to be looked at. */
+/** The source for a recording. */
 export function sourceOf({ threadId, start, cut, entries }: Recording): TimelineSource {
   return {
     entries,

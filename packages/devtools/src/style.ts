@@ -1,4 +1,4 @@
-/** The look of the element. Colours may be set from outside by the custom properties of `:host`. */
+/** The style of the element. Colours can be set from outside with the custom properties of `:host`. */
 export const style = `
 :host {
   color-scheme: light dark;

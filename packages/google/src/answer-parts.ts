@@ -3,21 +3,21 @@ import type { FunctionCall, Part } from '@google/genai'
 import { JsonWriter } from './json-writer.js'
 import { codeCall, codeResult, toolCall, toolResponse } from './provided.js'
 
-/** A call whose arguments arrive place by place. */
+/** A call whose arguments are streamed path by path. */
 interface StreamedCall {
   readonly id: string
   readonly writer: JsonWriter
   signature: string | undefined
 }
 
-/** The parts of one answer. A signature is kept with the part it came with: it goes back there. */
+/** The parts of one reply. A signature is kept with the part it came with, because it must be sent back there. */
 export class AnswerParts {
   /** Whether there was a call for the client. */
   asked = false
   #writing: 'nothing' | 'text' | 'thought' = 'nothing'
   #streamed: StreamedCall | undefined
   #codeId: string | undefined
-  /** Of calls that the provider gave no id and that need one before they are whole. */
+  /** Numbers calls without an id from the provider that need one before they are complete. */
   #unnamed = 0
 
   constructor() {
@@ -43,7 +43,7 @@ export class AnswerParts {
     }
   }
 
-  /** What is being written ends here. A call that still is remains open: its arguments are not complete. */
+  /** Ends the open text or reasoning. A call that is still streaming stays open: its arguments are incomplete. */
   *end(): Generator<ModelEvent> {
     if (this.#writing === 'text') yield { type: 'text-end' }
     if (this.#writing === 'thought') yield { type: 'reasoning-end', metadata: { type: 'thought' } }
@@ -63,7 +63,7 @@ export class AnswerParts {
     }
     if (signature === undefined) return
     if (this.#writing !== 'text') {
-      // a part of nothing but a signature: it has no text to go with, but has its place
+      // A part that consists only of a signature: it has no text to belong to, but must keep its position.
       yield* this.#between({ type: 'reasoning-end', signature, metadata: { type: 'text' } })
       return
     }

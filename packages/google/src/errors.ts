@@ -10,12 +10,12 @@ import {
   parseJson,
 } from '@countersign/server/model-kit'
 
-/** Whose metadata it is, and the first part of a model's id. */
+/** The provider of stored metadata, and the first part of a model's id. */
 export const provider = 'google'
 
 /**
- * What the SDK threw, as the error of an adapter. The SDK puts the provider's whole error, as JSON, into its message, with a word before it
- * where it came inside a stream. Its classes are told by their members: a client of the application's own may come from another copy.
+ * Converts an error of the SDK. The SDK puts the provider's whole error, as JSON, into its message, with a prefix if it came inside
+ * a stream. Its classes are recognised by their members, because the application's client may come from another copy of the SDK.
  */
 export function fromSdkError(thrown: unknown): CountersignError {
   if (isCountersignError(thrown)) return thrown

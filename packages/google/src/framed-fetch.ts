@@ -2,9 +2,9 @@ import { isRecord } from '@countersign/core'
 import { asList, asRecord, type Fields, parseJson } from '@countersign/server/model-kit'
 
 /**
- * A fetch that gives the SDK what it would lose. An error that the provider sends in mid-stream may stand bare behind the events, and the
- * SDK then only says that something was incomplete; as an event of its own, it is read with its code. `finishMessage` the SDK drops
- * over the Gemini API; it keeps whatever stands in a candidate's content.
+ * A fetch that preserves what the SDK would lose. The provider may send an error in mid-stream without
+ * framing, and the SDK then reports only something incomplete; framed as an event, the error keeps its code.
+ * Over the Gemini API the SDK drops `finishMessage`, but it keeps everything in a candidate's content.
  */
 export function framedFetch(inner: typeof fetch = fetch): typeof fetch {
   return async (input, init) => {
@@ -20,14 +20,14 @@ export function framedFetch(inner: typeof fetch = fetch): typeof fetch {
   }
 }
 
-/** Where a candidate's `finishMessage` is after a {@link framedFetch}. */
+/** Reads a candidate's `finishMessage` after a {@link framedFetch}. */
 export function finishMessageOf(content: unknown): unknown {
   return asRecord(content).finishMessage
 }
 
 const boundary = /\r\n\r\n|\n\n|\r\r/
 
-/** Passes whole events on; what is left at the end goes on as an event, if it is JSON. */
+/** Passes complete events on. At the end, the remainder is framed as an event if it is JSON. */
 function frameEvents(): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder()
   const encoder = new TextEncoder()
@@ -43,7 +43,7 @@ function frameEvents(): TransformStream<Uint8Array, Uint8Array> {
         begun = []
         text = text.slice(end.index + end[0].length)
       }
-      // a boundary may be cut in two: its first characters are looked at again
+      // A boundary may be split across reads, so the last characters are checked again.
       const kept = Math.max(0, text.length - 3)
       begun.push(text.slice(0, kept))
       tail = text.slice(kept)
@@ -57,7 +57,7 @@ function frameEvents(): TransformStream<Uint8Array, Uint8Array> {
   })
 }
 
-/** An event without what the SDK stumbles over: comments and fields other than `data`. What is no event at all stays. */
+/** Removes what the SDK cannot handle from an event: comments and fields other than `data`. Text that is no event stays. */
 function dataOf(event: string): string {
   if (/^(?:data:[^\r\n]*|\s*)$/.test(event)) return event
   const lines = event.split(/\r\n|\n|\r/)
@@ -66,7 +66,7 @@ function dataOf(event: string): string {
     : lines.filter((line) => line.startsWith('data:')).join('\n')
 }
 
-/** An event, or a whole answer, with its `finishMessage` where the SDK keeps it. */
+/** Moves the `finishMessage` of an event, or of a complete response, to where the SDK keeps it. */
 function withFinishMessage(text: string): string {
   if (!text.includes('"finishMessage"')) return text
   const [, prefix = '', json = ''] = /^((?:data:)?\s*)([\s\S]*)$/.exec(text) ?? []

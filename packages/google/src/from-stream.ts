@@ -6,8 +6,8 @@ import { finishMessageOf } from './framed-fetch.js'
 import { groundingEvents } from './provided.js'
 
 /**
- * Answers of `generateContent`, streamed or whole, as events of a model. The provider marks no end: `finish` comes where the
- * stream ended after a finish reason, or after a prompt that was blocked, for an error may still follow a finish reason.
+ * Converts responses of `generateContent`, streamed or complete, to model events. The provider sends no end marker, and an error
+ * may still follow a finish reason, so `finish` is emitted when the stream has ended after a finish reason or a blocked prompt.
  */
 export async function* contentEvents(
   chunks: AsyncIterable<GenerateContentResponse> | Iterable<GenerateContentResponse>,
@@ -29,7 +29,7 @@ export async function* contentEvents(
     yield { type: 'finish', reason: finishReason(seen.finishReason, parts.asked) }
 }
 
-/** What the chunks of an answer said beside its content. */
+/** What the chunks of a reply contained besides its content. */
 interface Seen {
   about: Fields
   sources: number
@@ -95,7 +95,7 @@ function finishReason(said: string, asked: boolean): FinishReason {
   }
 }
 
-/** The provider counts thoughts beside its output, and what its tools read beside its input; AG-UI counts both with them. */
+/** The provider counts reasoning separately from its output, and tool input separately from its input; AG-UI includes both. */
 function usageOf(usage: Fields) {
   const count = (key: string) => asNumber(usage[key])
   const input = count('promptTokenCount')

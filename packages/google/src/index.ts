@@ -53,7 +53,7 @@ async function* answer(
   request: ModelRequest,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent> {
-  // whoever stops listening ends the request: the SDK only lets go of it
+  // Aborted when the consumer stops reading: the SDK itself would not close the request.
   const closing = new AbortController()
   const close = () => closing.abort(signal.reason)
   signal.addEventListener('abort', close, { once: true })

@@ -3,24 +3,24 @@ import { CountersignError } from '@countersign/core'
 /** A key of an object or an index of an array. */
 type Step = string | number
 
-/** A container that is being written, and what stands in it so far. */
+/** An open container and the members written so far. */
 interface OpenContainer {
   readonly close: '}' | ']'
   readonly written: Set<Step>
 }
 
-/** A value inside the arguments: all of it, or a further piece of a string. */
+/** A value inside the arguments, or a piece of a string. */
 export interface PartialValue {
-  /** RFC 9535, of names and indices only: `$.recipe.steps[0]`. */
+  /** RFC 9535, names and indices only: `$.recipe.steps[0]`. */
   readonly path: string
   readonly value: unknown
-  /** Whether more of this string is to come. */
+  /** Whether more of this string follows. */
   readonly goesOn: boolean
 }
 
 /**
- * Writes JSON text out of values that arrive one by one with their places, depth first, as Vertex AI streams arguments. What it has given
- * out is never taken back, so a place that was left cannot be come back to.
+ * Writes JSON text from values that arrive one by one with their paths, depth first, as Vertex AI streams
+ * arguments. Emitted text cannot be taken back, so a container that was left cannot be reopened.
  */
 export class JsonWriter {
   readonly #containers: OpenContainer[] = [{ close: '}', written: new Set() }]
@@ -60,7 +60,7 @@ export class JsonWriter {
     return '"'
   }
 
-  /** Leaves the containers that do not hold the place, and enters those that do. */
+  /** Closes containers that are not on the path, and opens those that are. */
   #moveTo(path: readonly Step[], named: string): string {
     let text = this.#begun ? '' : '{'
     this.#begun = true
@@ -78,7 +78,7 @@ export class JsonWriter {
     return text
   }
 
-  /** The comma and the key before a value. */
+  /** The comma and key before a value. */
   #place(step: Step, path: string): string {
     const container = this.#containers.at(-1)
     const isNext = typeof step === 'number' ? container?.written.size === step : container?.close === '}'

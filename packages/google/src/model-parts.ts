@@ -5,14 +5,14 @@ import type { Language, Outcome, Part, ToolType } from '@google/genai'
 
 type Said = ModelText | ModelReasoning | ModelToolCall
 
-/** Stands for the signature of a call that another model made: Gemini 3 refuses a call without any. */
+/** Replaces the signature of a call that another model made: Gemini 3 rejects a call without one. */
 const foreignCall = 'skip_thought_signature_validator'
 
 /**
- * What the model said in one step, as the parts it said it in and in their order, with their signatures. What other providers thought,
- * ran or asked about is not for this one.
+ * Converts one step of the model to its original parts, in order and with their signatures. Reasoning, calls
+ * and approval requests of other providers are left out.
  *
- * @param results of the calls that the provider ran
+ * @param results of provider-executed calls
  */
 export function modelParts(
   said: readonly Said[],
@@ -39,7 +39,7 @@ function textParts({ text, metadata }: ModelText): readonly Part[] {
   return metadata?.apart === true ? [{ text }, { text: '', thoughtSignature }] : [{ text, thoughtSignature }]
 }
 
-/** Thoughts only go back where they are signed. */
+/** Reasoning is sent back only if it is signed. */
 function thoughtParts({ text, signature, metadata }: ModelReasoning): readonly Part[] {
   if (signature === undefined) return []
   switch (metadata?.type) {
@@ -59,14 +59,14 @@ function callPart({ id, name, arguments: text, signature, metadata }: ModelToolC
   return { functionCall, ...(signature !== undefined && { thoughtSignature: signature }) }
 }
 
-/** The provider takes only objects. What the model wrote that is none stays to be seen by it. */
+/** The provider accepts only objects. Other arguments of the model are wrapped, so that the model still sees them. */
 function argsOf(text: string): Record<string, unknown> {
   if (text.trim() === '') return {}
   const args = parseJson(text)
   return isRecord(args) ? { ...args } : { invalid: text }
 }
 
-/** A search that an answer was grounded on was no part of it, and none goes back. */
+/** A search that grounded the reply was not part of it, and is not sent back. */
 function providedParts(call: ModelToolCall, result: ModelToolResult | undefined): readonly Part[] {
   const { metadata, signature } = call
   const signed = signature === undefined ? {} : { thoughtSignature: signature }

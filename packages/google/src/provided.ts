@@ -8,7 +8,7 @@ import type {
   ToolResponse,
 } from '@google/genai'
 
-/** Code that the provider runs, as a call that it runs itself. */
+/** Code that the provider runs, as a provider-executed call. */
 export function codeCall(
   { id: given, code, language }: ExecutableCode,
   id: string,
@@ -47,7 +47,7 @@ export function codeResult(
   }
 }
 
-/** A tool of the provider's own, such as its search. */
+/** A built-in tool of the provider, such as its search. */
 export function toolCall({ id = '', toolType, args }: ToolCall, signature?: string): ModelEvent {
   return {
     type: 'tool-call',
@@ -73,7 +73,7 @@ export function toolResponse({ id = '', toolType, response }: ToolResponse, sign
   }
 }
 
-/** What an answer was grounded on: the search, with what it looked for, and each source. */
+/** What grounded a reply: the search with its queries, and each source. */
 export function* groundingEvents(grounding: GroundingMetadata): Generator<ModelEvent> {
   const sources = (grounding.groundingChunks ?? []).map(({ web, retrievedContext, maps }, i) => {
     const { uri, title } = web ?? maps ?? retrievedContext ?? {}

@@ -4,7 +4,7 @@ import type { Content, GenerateContentConfig, GenerateContentParameters, Part } 
 import { modelParts } from './model-parts.js'
 import type { GoogleOptions } from './options.js'
 
-/** A request of the engine as one of the SDK. */
+/** Converts an engine request to one of the SDK. */
 export function toRequest(
   request: ModelRequest,
   { model, params = {} }: GoogleOptions,
@@ -27,15 +27,15 @@ export function toRequest(
   return { model, contents: contents(request.messages, model), config }
 }
 
-/** The provider has one place for what the system says, before the conversation. */
+/** The provider accepts system text only in one place, before the conversation. */
 function systemText({ system, messages }: ModelRequest): string {
   const said = messages.flatMap((message) => (message.role === 'system' ? [message.content] : []))
   return [...(system === undefined ? [] : [system]), ...said].filter((text) => text !== '').join('\n\n')
 }
 
 /**
- * A turn of calls must be followed by one of just as many results, so only the model's own neighbours are joined. A turn without content
- * is none.
+ * Joins only adjacent messages of the model, because a turn with calls must be followed by one with equally
+ * many results. Drops empty messages.
  */
 function contents(messages: readonly ModelMessage[], model: string): Content[] {
   const results = resultsOf(messages)
@@ -57,7 +57,7 @@ function contents(messages: readonly ModelMessage[], model: string): Content[] {
   return joined
 }
 
-/** Results of calls that a provider ran, by the call: they stand in the model's own turn. */
+/** Results of provider-executed calls, by call: they belong to the model's turn. */
 function resultsOf(messages: readonly ModelMessage[]): ReadonlyMap<string, ModelToolResult> {
   const provided = new Set<string>()
   const results = new Map<string, ModelToolResult>()
@@ -84,7 +84,7 @@ function filePart({ source }: ModelFile): Part {
   return { fileData: { fileUri, ...(mimeType !== undefined && { mimeType }) } }
 }
 
-/** The result of a call that ran here. This provider asks nobody, so answers to a provider's request are not for it. */
+/** The result of a call that ran here. This provider has no approval requests, so answers to those of other providers are left out. */
 function resultPart(
   answer: Extract<ModelMessage, { role: 'tool' }>['content'][number],
   provided: ReadonlyMap<string, ModelToolResult>,

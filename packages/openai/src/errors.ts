@@ -1,16 +1,16 @@
 import { type CountersignError, isCountersignError } from '@countersign/core'
 import { asRecord, asText, isRetryableStatus, modelError, retryAfterOf } from '@countersign/server/model-kit'
 
-/** Codes and types of errors in a stream, where there is no status, after which the same request may succeed. */
+/** Codes and types of retryable errors, for errors in a stream, which have no status. */
 const passing =
   /rate_limit|overloaded|unavailable|timeout|server_error|internal|connection-failed|timed-out|malformed-stream/
 
-/** An account without money does not get any by waiting, although its status is that of too many requests. */
+/** Waiting does not help an account without credit, although the status is 429. */
 const final = /insufficient_quota/
 
 /**
- * What the SDK threw, as the error of an adapter. The SDK's classes are told by their members: a client of the application's own may come
- * from another copy of the SDK.
+ * Converts an error of the SDK. The SDK's classes are recognised by their members, because the application's
+ * client may come from another copy of the SDK.
  */
 export function fromSdkError(provider: string, thrown: unknown): CountersignError {
   if (isCountersignError(thrown)) return thrown
@@ -28,12 +28,12 @@ export function fromSdkError(provider: string, thrown: unknown): CountersignErro
   return modelError({ provider, code, message, status, retryable, retryAfter }, thrown)
 }
 
-/** An error that the provider reported inside an answer. */
+/** An error that the provider reported within a response. */
 export function reportedError(provider: string, reported: unknown): CountersignError {
   return fromSdkError(provider, { error: reported ?? { message: 'The provider gave no reason.' } })
 }
 
-/** Some servers put the status into the error. */
+/** Some servers include the status in the error. */
 function statusOf({ status_code: status }: Readonly<Record<string, unknown>>): number | undefined {
   return typeof status === 'number' ? status : undefined
 }
@@ -45,7 +45,7 @@ function asCode(code: unknown): string | undefined {
 function ownCode(thrown: unknown): string {
   const name = thrown instanceof Error ? thrown.constructor.name : ''
   if (name === 'APIConnectionTimeoutError') return 'timed-out'
-  // an event that is no JSON: most often the last one of a connection that broke
+  // An event that is not JSON: usually the last one of a broken connection.
   if (thrown instanceof SyntaxError) return 'malformed-stream'
   return name === 'APIConnectionError' || thrown instanceof TypeError ? 'connection-failed' : 'unknown'
 }

@@ -3,18 +3,18 @@ import type { ModelFile } from '@countersign/server'
 
 type DataSource = Extract<ModelFile['source'], { type: 'data' }>
 
-/** Inline bytes as a URL; `value` is base64. */
+/** Inline data as a URL; `value` is base64. */
 export function dataUrl({ mimeType, value }: DataSource): string {
   return `data:${mimeType};base64,${value}`
 }
 
-/** The provider wants a name with inline bytes and reads the kind of file out of its ending. */
+/** The provider requires a name for inline data and reads the file type from its extension. */
 export function fileName({ mimeType }: DataSource): string {
   const [, ending = 'bin'] = /^[^/]+\/(?:[^+;]*\+)?([\w-]+)/.exec(mimeType) ?? []
   return `file.${ending === 'plain' ? 'txt' : ending}`
 }
 
-/** The error for a file that an API has no place for. */
+/** The error for a file that the API does not support. */
 export function cannotTake(api: string, { media, source }: ModelFile): CountersignError {
   return new CountersignError(
     'invalid-argument',

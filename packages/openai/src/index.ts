@@ -14,7 +14,7 @@ import { asStream } from './responses/whole.js'
 export type { ChatOptions, ChatParams, OpenAIOptions, ResponsesOptions, ResponsesParams } from './options.js'
 
 /**
- * A model of OpenAI, or of any server that speaks one of its protocols.
+ * A model of OpenAI, or of any server with a compatible API.
  *
  * @example
  * openai({ model: 'gpt-5' })
@@ -59,7 +59,7 @@ function createClient({ apiKey, baseURL, options }: OpenAIOptions): OpenAI {
 function responses(client: OpenAI, provider: string, options: ResponsesOptions): Answer {
   return async function* (request, signal) {
     const body = toResponsesRequest(request, options)
-    // a yes is sent once: whether the provider acted on a request that failed is not known
+    // An approval is sent only once: it is unknown whether the provider acted on a failed request.
     const sending = { signal, ...(answersProvider(body) && { maxRetries: 0 }) }
     const events =
       options.stream === false
@@ -69,7 +69,7 @@ function responses(client: OpenAI, provider: string, options: ResponsesOptions):
   }
 }
 
-/** Whether the request tells the provider that it may run a call. A no is told with every later request too, and runs nothing. */
+/** Whether the request lets the provider run a call. Denials are repeated in every later request, but run nothing. */
 function answersProvider({ input }: ReturnType<typeof toResponsesRequest>): boolean {
   return Array.isArray(input) && input.some((item) => item.type === 'mcp_approval_response' && item.approve)
 }
@@ -86,7 +86,7 @@ function chat(client: OpenAI, provider: string, options: ChatOptions): Answer {
   }
 }
 
-/** Without being asked, servers of this API do not count. `null` is for those that refuse to be asked. */
+/** Servers of this API report usage only on request. `null` is for those that reject the option. */
 function streamOptions({ params }: ChatOptions) {
   if (params?.stream_options === null) return {}
   return { stream_options: params?.stream_options ?? { include_usage: true } }

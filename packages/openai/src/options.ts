@@ -3,7 +3,7 @@ import type { ClientOptions } from 'openai'
 import type { ChatCompletionCreateParams } from 'openai/resources/chat/completions'
 import type { ResponseCreateParams } from 'openai/resources/responses/responses'
 
-/** What every request says beside the conversation, as the SDK words it. */
+/** Additional fields of every request, in the SDK's terms. */
 export type ResponsesParams = Partial<
   Omit<
     ResponseCreateParams,
@@ -12,7 +12,7 @@ export type ResponsesParams = Partial<
     | 'instructions'
     | 'stream'
     | 'background'
-    // the engine sends the whole conversation each time
+    // The engine sends the whole conversation each time.
     | 'previous_response_id'
     | 'conversation'
   >
@@ -24,37 +24,37 @@ export type ChatParams = Partial<Omit<ChatCompletionCreateParams, 'model' | 'mes
 interface CommonOptions {
   /** The provider's name for the model, such as `gpt-5`. */
   readonly model: string
-  /** A client of your own; `apiKey`, `baseURL` and `options` are then not looked at. */
+  /** An existing client; `apiKey`, `baseURL` and `options` are then ignored. */
   readonly client?: OpenAI | undefined
-  /** Default: `OPENAI_API_KEY` of the environment. Servers that want no key take any. */
+  /** Default: the environment variable `OPENAI_API_KEY`. Servers that need no key accept any. */
   readonly apiKey?: string | undefined
-  /** Of a compatible server, such as `http://localhost:11434/v1`. Default: OpenAI's own. */
+  /** The URL of a compatible server, such as `http://localhost:11434/v1`. Default: OpenAI's own. */
   readonly baseURL?: string | undefined
-  /** For the SDK's client: `maxRetries`, `timeout`, `defaultHeaders` and others. It retries only before the first event. */
+  /** Options of the SDK's client: `maxRetries`, `timeout`, `defaultHeaders` and others. It retries only before the first event. */
   readonly options?: Omit<ClientOptions, 'apiKey' | 'baseURL'> | undefined
   /**
-   * Whose model it is: the first part of the model's id. What a provider wants back (ids, signatures) is only sent to a model of the same
-   * name, so name each server. Default: `openai`.
+   * The provider's name: the first part of the model's id. Provider data (ids, signatures) is sent back only
+   * to a model with the same provider name, so give each server its own. Default: `openai`.
    */
   readonly provider?: string | undefined
-  /** Whether the answer is streamed. Default: yes. */
+  /** Whether the reply is streamed. Default: yes. */
   readonly stream?: boolean | undefined
 }
 
-/** Of the Responses API. */
+/** Options for the Responses API. */
 export interface ResponsesOptions extends CommonOptions {
   readonly api?: 'responses' | undefined
   /**
-   * Such as `reasoning`, `text.format` for structured output, or `tools` that the provider runs itself (added to those of the agent).
-   * With `store: false`, `include` should name `reasoning.encrypted_content`: reasoning without it cannot be sent back.
+   * For example `reasoning`, `text.format` for structured output, or `tools` that the provider runs itself (added to those of
+   * the agent). With `store: false`, include `reasoning.encrypted_content` in `include`: other reasoning cannot be sent back.
    */
   readonly params?: ResponsesParams | undefined
 }
 
-/** Of the Chat Completions API, which most compatible servers speak. */
+/** Options for the Chat Completions API, which most compatible servers support. */
 export interface ChatOptions extends CommonOptions {
   readonly api: 'chat'
-  /** Such as `response_format` for structured output. `stream_options: null` for a server that does not know them. */
+  /** For example `response_format` for structured output. Use `stream_options: null` for a server that rejects this field. */
   readonly params?: ChatParams | undefined
 }
 

@@ -1,7 +1,7 @@
 import type { ModelEvent } from '@countersign/server'
 import { asRecord, asText } from '@countersign/server/model-kit'
 
-/** A citation, as either API words it, as a source. Its other fields (where in the text, which file) are its metadata. */
+/** Converts a citation of either API to a source. Its other fields (position in the text, file) become metadata. */
 export function* sourceOf(annotation: unknown, id: string): Generator<ModelEvent> {
   const { type, url_citation: nested, ...own } = asRecord(annotation)
   const { url, title, ...fields } = type === 'url_citation' && nested !== undefined ? asRecord(nested) : own

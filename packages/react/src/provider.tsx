@@ -7,18 +7,18 @@ import {
 } from '@countersign/client'
 import { createContext, createElement, type ReactNode, useContext, useInsertionEffect, useState } from 'react'
 
-/** A context cannot know the tools' types: whoever reads it says what they are. */
+/** A context cannot know the tools' types; consumers specify them. */
 const ClientsContext = createContext<unknown>(undefined)
 
-/** Props of {@link ChatProvider}: a client you made, or the options for one. */
+/** Props of {@link ChatProvider}: an existing client, or the options for one. */
 export type ChatProviderProps<Tools extends ToolMap = ToolMap> = { readonly children?: ReactNode } & (
   | { readonly client: ChatClient<Tools>; readonly options?: undefined }
   | { readonly options: ChatClientOptions<Tools>; readonly client?: undefined }
 )
 
 /**
- * Gives its children one chat, so that `useChat()` needs no arguments. Another `client` or another `options.threadId` is another chat;
- * all other options are followed.
+ * Provides one chat to its children, so that `useChat()` needs no arguments. Another `client` or
+ * `options.threadId` is another chat; changes of all other options are applied.
  */
 export function ChatProvider<Tools extends ToolMap = ToolMap>(props: ChatProviderProps<Tools>): ReactNode {
   const { client, options, children } = props

@@ -14,36 +14,36 @@ import { useClients } from './provider.js'
 
 type Settings<Tools extends ToolMap> = Partial<ChatClientOptions<Tools>>
 
-/** What `useChat` gives: the snapshot's fields, its turns, the actions (always the same functions), and the client itself. */
+/** The result of `useChat`: the snapshot's fields, its turns, the actions (always the same functions), and the client itself. */
 export type UseChat<Tools extends ToolMap = ToolMap> = ChatSnapshot<Tools> &
   ChatActions<Tools> & {
-    /** The conversation as it is shown: one turn per answer, the same object while nothing in it changes. */
+    /** The conversation for rendering: one turn per reply, the same object while nothing in it changes. */
     readonly turns: readonly Turn<Tools>[]
     readonly client: ChatClient<Tools>
   }
 
-/** `{ client }` shares a client you made; options make one, or change those of the provider's client of that `threadId`. */
+/** `{ client }` shares an existing client; options create one, or change those of the provider's client of that `threadId`. */
 export type UseChatOptions<Tools extends ToolMap = ToolMap> =
   | { readonly client: ChatClient<Tools> }
   | (Settings<Tools> & { readonly client?: undefined })
 
 /**
- * The chat of this component. `useChat()` reads the provider; `useChat({ client })` shares a client; `useChat(options)` makes one per
- * mount, or, under a provider, takes the provider's client of that `threadId`, and follows the options. Another `threadId` is another
- * client, never a reset, and going back finds the first. Unmounting leaves the run alone, and what this returned still reaches it; the
- * option `onDetach: 'stop'` ends it.
+ * The chat of this component. `useChat()` reads the provider; `useChat({ client })` shares a client;
+ * `useChat(options)` creates one per mount or, under a provider, uses the provider's client of that `threadId`, and
+ * applies changed options. Another `threadId` is another client, never a reset; switching back returns to the first.
+ * Unmounting does not stop the run, and the returned actions still reach it; the option `onDetach: 'stop'` stops it.
  */
 export function useChat<Tools extends ToolMap = ToolMap>(options?: UseChatOptions<Tools>): UseChat<Tools> {
   const client = useChatClient(options)
   const snapshot = useSyncExternalStore(client.subscribe, client.getSnapshot, client.getServerSnapshot)
-  // V8 copies an object that has all the names many times faster than it adds names to a copy; not one that `Object.assign` has made of
-  // so many names, which it keeps as a dictionary.
+  // V8 copies an object that has all the keys many times faster than it adds keys to a copy. Not with
+  // `Object.assign`, whose result has so many keys that V8 stores it as a dictionary.
   const whole = useMemo(() => ({ ...client.getSnapshot(), ...client.actions, client }), [client])
   return useMemo(
     () => ({
       ...whole,
       ...snapshot,
-      // Pages that do not read it pay nothing for it.
+      // A getter, so that it costs nothing unless read.
       get turns() {
         return turnsOf(snapshot.messages)
       },
@@ -52,7 +52,7 @@ export function useChat<Tools extends ToolMap = ToolMap>(options?: UseChatOption
   )
 }
 
-/** The client itself, for those who subscribe on their own. */
+/** The client itself, for components that subscribe on their own. */
 export function useChatClient<Tools extends ToolMap = ToolMap>(
   options: UseChatOptions<Tools> = {},
 ): ChatClient<Tools> {
@@ -64,7 +64,7 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
     const clients = other ?? mine?.switchTo(own) ?? createChatClients<Tools>(own)
     return { key, clients, mine: other ? mine : clients, client: clients.get(own) }
   }
-  // A client holds nothing until it is used, so one that is found in a render that comes to nothing needs no end.
+  // A client needs no cleanup until it is used, so it may be created in a render that is abandoned.
   const [found, refind] = useState(find)
   let current = found
   if (!isSame(found.key, key)) {
@@ -73,9 +73,9 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
   }
   const { clients, client } = current
   const last = useRef<{ client?: ChatClient<Tools>; own: Settings<Tools> }>({ own: {} })
-  // Options are an object of their own in every render; what they hold seldom changes.
+  // Every render creates a new options object, but its values seldom change.
   const given = isSame(last.current.own, own) ? last.current.own : own
-  // Before any other effect, so that whoever sends in one already sends with these options.
+  // Before all other effects, so that a message sent in one of them already uses these options.
   useInsertionEffect(() => {
     const before = last.current.client === client ? last.current.own : {}
     last.current = { client, own: given }

@@ -9,12 +9,12 @@ import {
 import { useCallback, useMemo, useSyncExternalStore } from 'react'
 import { useChatClient } from './use-chat.js'
 
-/** Where the hooks below look: the provider's chat, or the client given. */
+/** Which chat the hooks below use: the given client, or by default the provider's. */
 export interface In<Tools extends ToolMap = ToolMap> {
   readonly client: ChatClient<Tools>
 }
 
-/** One message. Only its own changes render the component again. */
+/** One message. The component re-renders only when that message changes. */
 export function useMessage<Tools extends ToolMap = ToolMap>(
   id: string,
   within?: In<Tools>,
@@ -29,7 +29,7 @@ export function useMessage<Tools extends ToolMap = ToolMap>(
   return useSyncExternalStore(subscribe, get, getServer)
 }
 
-/** The ids of all messages, in order. Renders again only when one comes or goes. */
+/** The ids of all messages, in order. Re-renders only when a message is added or removed. */
 export function useMessageIds<Tools extends ToolMap = ToolMap>(within?: In<Tools>): readonly string[] {
   const client = useChatClient(within)
   const readServer = useMemo(
@@ -39,7 +39,7 @@ export function useMessageIds<Tools extends ToolMap = ToolMap>(within?: In<Tools
   return useSyncExternalStore(client.subscribe, client.getMessageIds, () => readServer(messageIds))
 }
 
-/** A part of the snapshot. Renders again only when it is no longer equal (`Object.is` unless told otherwise). */
+/** A selected part of the snapshot. Re-renders only when it is no longer equal (by `Object.is`, unless `equal` is given). */
 export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
   select: (snapshot: ChatSnapshot<Tools>) => T,
   equal?: (a: T, b: T) => boolean,
@@ -55,7 +55,7 @@ export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
   )
 }
 
-/** The calls that wait for the person, in order. */
+/** The calls that wait for approval, in order. */
 export function usePendingApprovals<Tools extends ToolMap = ToolMap>(
   within?: In<Tools>,
 ): readonly PendingApproval<Tools>[] {

@@ -10,7 +10,7 @@ import {
   untrack,
 } from 'solid-js'
 
-/** A value, or an accessor of it that is followed. */
+/** A value, or an accessor that is tracked. */
 export type MaybeAccessor<T> = T | Accessor<T>
 
 export function access<T extends object | string>(given: MaybeAccessor<T>): T {
@@ -18,18 +18,18 @@ export function access<T extends object | string>(given: MaybeAccessor<T>): T {
 }
 
 /**
- * What `read` gives, read again when `subscribe` tells of a change or when a signal that either of them reads has changed; whoever
- * depends on it is told when it is another. A server, and a page while it hydrates, read what was there in the beginning. Effects do not
- * run on a server: there nothing is subscribed to.
+ * The result of `read`, updated when `subscribe` reports a change or a signal that either of them reads
+ * changes; dependents update only if the result differs. A server, and a page while it hydrates, read the
+ * initial value. Effects do not run on a server, so nothing is subscribed there.
  */
 export function createReading<T>(
   subscribe: (changed: () => void) => () => void,
   read: (inTheBeginning: boolean) => T,
 ): Accessor<T> {
-  // A signal in a memo: a change goes straight to who depends on it, and the memo is for another client or id.
+  // A signal in a memo: a change reaches dependents directly; the memo runs again only for another client or id.
   const reading = createMemo(() => {
     const [value, set] = createSignal(read(sharedConfig.context !== undefined))
-    // Who causes a change may be an effect, which must not come to depend on what is read.
+    // Untracked: a change may be caused inside an effect, which must not depend on what is read here.
     const changed = () => void set(() => untrack(() => read(false)))
     createEffect(() => {
       onCleanup(subscribe(changed))
@@ -40,7 +40,7 @@ export function createReading<T>(
   return () => reading()()
 }
 
-/** The fields of what `read` gives, each a getter that tells only of its own changes. One that nobody reads costs nothing. */
+/** The fields of `read()`, each a getter that is reactive on its own. A field that is never read costs nothing. */
 export function createFields<T extends object>(read: Accessor<T>): T {
   const owner = getOwner()
   const names = Object.keys(untrack(read)) as (keyof T)[]

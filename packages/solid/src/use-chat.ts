@@ -26,26 +26,26 @@ import { access, createFields, createReading, type MaybeAccessor } from './readi
 type Settings<Tools extends ToolMap> = Partial<ChatClientOptions<Tools>>
 
 /**
- * What `useChat` gives, always the same object: the snapshot's fields, its turns and the client, reactive like props (each tells only of its own
- * changes; do not destructure them), and the actions, always the same functions, which act on the client of the moment.
+ * The result of `useChat`, always the same object. The snapshot's fields, the turns and the client are reactive like props
+ * (each on its own; do not destructure them). The actions are always the same functions and act on the current client.
  */
 export type UseChat<Tools extends ToolMap = ToolMap> = ChatSnapshot<Tools> &
   ChatActions<Tools> & {
-    /** The conversation as it is shown: one turn per answer, the same object while nothing in it changes. */
+    /** The conversation for rendering: one turn per reply, the same object while nothing in it changes. */
     readonly turns: readonly Turn<Tools>[]
     readonly client: ChatClient<Tools>
   }
 
-/** `{ client }` shares a client you made; options make one, or change those of the provider's client of that `threadId`. */
+/** `{ client }` shares an existing client; options create one, or change those of the provider's client of that `threadId`. */
 export type UseChatOptions<Tools extends ToolMap = ToolMap> =
   | { readonly client: ChatClient<Tools> }
   | (Settings<Tools> & { readonly client?: undefined })
 
 /**
- * The chat of this component. `useChat()` reads the provider; `useChat({ client })` shares a client; `useChat(options)` makes one, or,
- * under a provider, takes the provider's client of that `threadId`, and follows the options, which may be an accessor or an object with
- * getters. Another `threadId` is another client, never a reset, and going back finds the first. The end of the component leaves the run
- * alone, and what this returned still reaches it; the option `onDetach: 'stop'` ends it.
+ * The chat of this component. `useChat()` reads the provider; `useChat({ client })` shares a client; `useChat(options)` creates
+ * one or, under a provider, uses the provider's client of that `threadId`, and applies changed options, which may be an accessor
+ * or an object with getters. Another `threadId` is another client, never a reset; switching back returns to the first. Disposing
+ * the component does not stop the run, and the returned actions still reach it; the option `onDetach: 'stop'` stops it.
  */
 export function useChat<Tools extends ToolMap = ToolMap>(
   options?: MaybeAccessor<UseChatOptions<Tools>>,
@@ -66,13 +66,13 @@ export function useChat<Tools extends ToolMap = ToolMap>(
   )
 }
 
-/** The client itself, for those who subscribe on their own. It is another one when `threadId`, `client` or the provider's is another. */
+/** The client itself, for code that subscribes on its own. It changes with `threadId`, `client` or the provider's client. */
 export function useChatClient<Tools extends ToolMap = ToolMap>(
   options: MaybeAccessor<UseChatOptions<Tools>> = {},
 ): Accessor<ChatClient<Tools>> {
   const provided = useClients<Tools>()
   const shared = createMemo(() => access(options).client)
-  /** Nothing of what else a shared client may come with, such as a whole chat or a component's props. */
+  /** Ignores everything else next to a shared client, which may come in a whole chat or in a component's props. */
   const own = (): Settings<Tools> => {
     if (shared()) return {}
     const { client, ...rest }: Settings<Tools> & { client?: ChatClient<Tools> | undefined } = access(options)
@@ -91,7 +91,7 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
       return { registry, clients, client: clients.get(own()) }
     })
   })
-  // Before any effect of the page, so that whoever sends in one already sends with these options.
+  // Before all effects of the page, so that a message sent in one of them already uses these options.
   createRenderEffect<{ client?: ChatClient<Tools>; own: Settings<Tools> }>(
     (last) => {
       const { registry, clients, client } = found()

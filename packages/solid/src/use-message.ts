@@ -3,12 +3,12 @@ import { type Accessor, createMemo } from 'solid-js'
 import { access, createReading, type MaybeAccessor } from './reading.js'
 import { createSnapshot, useChatClient } from './use-chat.js'
 
-/** Where the primitives below look: the provider's chat, or the client given. */
+/** Which chat the primitives below use: the given client, or by default the provider's. */
 export interface In<Tools extends ToolMap = ToolMap> {
   readonly client: ChatClient<Tools>
 }
 
-/** One message. Tells only of its own changes; a part that did not change is the same object, so `<Index>` leaves it alone. */
+/** One message. Updates only when it changes; unchanged parts are the same objects, so `<Index>` leaves them alone. */
 export function useMessage<Tools extends ToolMap = ToolMap>(
   id: MaybeAccessor<string>,
   within?: MaybeAccessor<In<Tools>>,
@@ -25,7 +25,7 @@ export function useMessage<Tools extends ToolMap = ToolMap>(
   )
 }
 
-/** The ids of all messages, in order. Tells only when one comes or goes. */
+/** The ids of all messages, in order. Updates only when a message is added or removed. */
 export function useMessageIds<Tools extends ToolMap = ToolMap>(
   within?: MaybeAccessor<In<Tools>>,
 ): Accessor<readonly string[]> {
@@ -42,8 +42,8 @@ export function useMessageIds<Tools extends ToolMap = ToolMap>(
 }
 
 /**
- * A part of the snapshot, as a memo: tells only when it is no longer equal (`Object.is` unless told otherwise), and follows the signals
- * that `select` reads.
+ * A selected part of the snapshot, as a memo. Updates only when it is no longer equal (by `Object.is`, unless
+ * `equal` is given), and tracks the signals that `select` reads.
  */
 export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
   select: (snapshot: ChatSnapshot<Tools>) => T,
@@ -54,7 +54,7 @@ export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
   return createMemo(() => select(snapshot()), undefined, { equals: equal })
 }
 
-/** The calls that wait for the person, in order. */
+/** The calls that wait for approval, in order. */
 export function usePendingApprovals<Tools extends ToolMap = ToolMap>(
   within?: MaybeAccessor<In<Tools>>,
 ): Accessor<readonly PendingApproval<Tools>[]> {

@@ -11,17 +11,17 @@ import { untrack } from 'svelte'
 import { keepFor, observe } from './reading.js'
 
 /**
- * The snapshot's fields, its turns, the actions, and the client itself. An effect that reads a field runs again when that field is
- * another, and not for the others. Taken out of the object a field is a plain value; the actions are always the same functions and may be taken out.
+ * The snapshot's fields, its turns, the actions, and the client itself. An effect that reads a field runs again only when that
+ * field changes. Destructuring a field gives a plain value; the actions are always the same functions and may be destructured.
  */
 export type UseChat<Tools extends ToolMap = ToolMap> = ChatSnapshot<Tools> &
   ChatActions<Tools> & {
-    /** The conversation as it is shown: one turn per answer, the same object while nothing in it changes. */
+    /** The conversation for rendering: one turn per reply, the same object while nothing in it changes. */
     readonly turns: readonly Turn<Tools>[]
     readonly client: ChatClient<Tools>
   }
 
-/** The chat over a client that may be another one each time. `follow` gives it too, with its options brought up to date. */
+/** The chat of a client that may change. `follow` returns the same client, after applying its current options. */
 export function createView<Tools extends ToolMap>(
   getClient: () => ChatClient<Tools>,
   follow: () => ChatClient<Tools>,

@@ -9,15 +9,15 @@ import { getContext, setContext } from 'svelte'
 import { createView, type UseChat } from './chat.js'
 import { createFinding } from './reading.js'
 
-/** `{ client }` shares a client you made; options make one, or change those of the provided client of that `threadId`. */
+/** `{ client }` shares an existing client; options create one, or change those of the provided client of that `threadId`. */
 export type UseChatOptions<Tools extends ToolMap = ToolMap> =
   | { readonly client: ChatClient<Tools> }
   | (Partial<ChatClientOptions<Tools>> & { readonly client?: undefined })
 
-/** Options as they are, `$state` among them, or a function that reads them. */
+/** The options themselves, which may contain `$state`, or a function that reads them. */
 export type Given<Tools extends ToolMap> = UseChatOptions<Tools> | (() => UseChatOptions<Tools>)
 
-/** A chat, and the clients of its threads: found, or found with their options brought up to date. */
+/** A chat and the clients of its threads. `find` looks them up; `follow` also applies their current options. */
 export interface Own<Tools extends ToolMap> {
   readonly chat: UseChat<Tools>
   readonly find: () => ChatClients<Tools>
@@ -27,29 +27,29 @@ export interface Own<Tools extends ToolMap> {
 const key = Symbol('countersign')
 
 /**
- * Gives the components below one chat, so that `createChat()` needs no arguments there, and returns it. Another `client` or another
- * `threadId` is another chat; all other options are followed. To be called while a component is set up.
+ * Provides one chat to the components below, so that `createChat()` needs no arguments there, and returns it. Another
+ * `client` or `threadId` is another chat; changes of all other options are applied. Call it during component initialization.
  */
 export function setChat<Tools extends ToolMap = ToolMap>(options: Given<Tools>): UseChat<Tools> {
   return setContext(key, createOwn(options)).chat
 }
 
-/** The chat of the nearest `setChat` above. Throws `invalid-option` where there is none. */
+/** The chat of the nearest `setChat` above. Throws `invalid-option` if there is none. */
 export function getChat<Tools extends ToolMap = ToolMap>(): UseChat<Tools> {
   return (getProvided<Tools>() ?? createOwn<Tools>({})).chat
 }
 
-/** A context cannot know the tools' types: whoever reads it says what they are. */
+/** A context cannot know the tools' types; consumers specify them. */
 export function getProvided<Tools extends ToolMap>(): Own<Tools> | undefined {
   try {
     return getContext<Own<Tools> | undefined>(key)
   } catch {
-    // Outside of components, as in a module that many of them share, nothing is provided.
+    // Outside components, for example in a shared module, nothing is provided.
     return undefined
   }
 }
 
-/** A chat with clients of its own. Those of threads that were left stay, with what happens in them. */
+/** A chat with its own clients. Clients of earlier threads are kept, with their runs. */
 export function createOwn<Tools extends ToolMap>(options: Given<Tools>): Own<Tools> {
   const read = reader(options)
   let last: (Pick<Settings<Tools>, 'client' | 'threadId'> & { clients: ChatClients<Tools> }) | undefined

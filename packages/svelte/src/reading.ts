@@ -3,7 +3,7 @@ import { untrack } from 'svelte'
 import { createSubscriber } from 'svelte/reactivity'
 import { toStore } from 'svelte/store'
 
-/** A value as Svelte's own reactive classes hold one: always the present one; an effect that reads it runs again when it is another. */
+/** A value, like Svelte's own reactive classes: always current, and an effect that reads it runs again when it changes. */
 export interface Reading<T> {
   readonly current: T
 }
@@ -16,7 +16,7 @@ export function toReading<T>(get: () => T): Reading<T> {
   }
 }
 
-/** A getter by the getter that `open` makes for a key, as long as the key is the same. */
+/** Caches the getter that `open` creates for a key, until the key changes. */
 export function keepFor<Key, T>(getKey: () => Key, open: (key: Key) => () => T): () => T {
   let opened: { readonly key: Key; readonly get: () => T } | undefined
   return () => {
@@ -26,7 +26,7 @@ export function keepFor<Key, T>(getKey: () => Key, open: (key: Key) => () => T):
   }
 }
 
-/** A getter of what `read` gives. While an effect uses it the page is attached; without one nothing is held. */
+/** A getter of `read()`. While an effect uses it, the client is attached; otherwise nothing is subscribed. */
 export function observe<Tools extends ToolMap, T>(
   client: ChatClient<Tools>,
   read: () => T,
@@ -52,7 +52,7 @@ export function observe<Tools extends ToolMap, T>(
   }
 }
 
-/** Not at once: attaching may close what has expired, and a page must not change while it is rendered or hydrated. */
+/** Deferred: attaching may close expired requests, and the state must not change while a page renders or hydrates. */
 function attachSoon<Tools extends ToolMap>(client: ChatClient<Tools>): () => void {
   let detach: (() => void) | undefined
   let left = false
@@ -66,11 +66,11 @@ function attachSoon<Tools extends ToolMap>(client: ChatClient<Tools>): () => voi
 }
 
 /**
- * A getter of what `find` finds. `follow` finds the same and may have effects: it runs now and, while an effect uses the getter, again when
- * something it reads has changed. The effect itself runs again only when another thing is found.
+ * A getter of `find()`. `follow` returns the same and may have side effects: it runs at once and, while an effect
+ * uses the getter, whenever something that it reads changes. The effect itself runs again only if the result differs.
  */
 export function createFinding<T>(find: () => T, follow: () => T): () => T {
-  // A store made of a function is Svelte's public way to an effect in a file without runes.
+  // A store made from a function is Svelte's public way to create an effect in a file without runes.
   const followed = toStore(follow)
   const track = createSubscriber((update) => {
     let last = find()

@@ -4,10 +4,10 @@ import { createOwn, type Given, getProvided, type Own, reader } from './provider
 import { createFinding, type Reading, toReading } from './reading.js'
 
 /**
- * The chat of a component, or of a module that components share. `createChat()` reads `setChat`; `createChat({ client })` shares a client;
- * `createChat(options)` makes one or, below `setChat`, takes the provided client of that `threadId`. Options are followed where they are
- * `$state` or a function. Another `threadId` is another client, never a reset, and going back finds the first. When no effect reads it any
- * more its run goes on, and what this returned still reaches it; the option `onDetach: 'stop'` ends it.
+ * The chat of a component, or of a module that components share. `createChat()` reads `setChat`; `createChat({ client })` shares a
+ * client; `createChat(options)` creates one or, below `setChat`, uses the provided client of that `threadId`. Changed options are
+ * applied if they are `$state` or a function. Another `threadId` is another client, never a reset; switching back returns to the first.
+ * The run continues when no effect reads it any more, and the returned actions still reach it; the option `onDetach: 'stop'` stops it.
  */
 export function createChat<Tools extends ToolMap = ToolMap>(options?: Given<Tools>): UseChat<Tools> {
   const provided = getProvided<Tools>()
@@ -15,7 +15,7 @@ export function createChat<Tools extends ToolMap = ToolMap>(options?: Given<Tool
   return options ? createBelow(provided, options) : provided.chat
 }
 
-/** The client itself, for those who subscribe on their own. */
+/** The client itself, for code that subscribes on its own. */
 export function useChatClient<Tools extends ToolMap = ToolMap>(
   options?: Given<Tools>,
 ): Reading<ChatClient<Tools>> {

@@ -9,12 +9,12 @@ import {
 import { getChat } from './provider.js'
 import { keepFor, observe, type Reading, toReading } from './reading.js'
 
-/** Where the functions below look: a chat, or `{ client }`. Without it, what `setChat` provides. */
+/** Which chat the functions below use: a chat, or `{ client }`. By default the one that `setChat` provides. */
 export interface In<Tools extends ToolMap = ToolMap> {
   readonly client: ChatClient<Tools>
 }
 
-/** One message, or `undefined`. Only its own changes run an effect again. */
+/** One message, or `undefined`. Effects run again only when it changes. */
 export function useMessage<Tools extends ToolMap = ToolMap>(
   id: string | (() => string),
   within?: In<Tools>,
@@ -31,14 +31,14 @@ export function useMessage<Tools extends ToolMap = ToolMap>(
   )
 }
 
-/** The ids of all messages, in order: the same array while none comes or goes. */
+/** The ids of all messages, in order: the same array until a message is added or removed. */
 export function useMessageIds<Tools extends ToolMap = ToolMap>(
   within?: In<Tools>,
 ): Reading<readonly string[]> {
   return readIn(within, (client) => observe(client, client.getMessageIds))
 }
 
-/** A part of the snapshot: the same value while it is equal (`Object.is` unless told otherwise). `select` may read `$state` too. */
+/** A part of the snapshot: the same value while it is equal (default: `Object.is`). `select` may read `$state`. */
 export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
   select: (snapshot: ChatSnapshot<Tools>) => T,
   equal?: (a: T, b: T) => boolean,
@@ -46,12 +46,12 @@ export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
 ): Reading<T> {
   return readIn(within, (client) => {
     const read = createSelection(client.getSnapshot, equal)
-    // Another function each time: what it reads beside the snapshot may have changed.
+    // A new function each time, because `$state` that `select` reads may have changed.
     return observe(client, () => read((snapshot) => select(snapshot)))
   })
 }
 
-/** The calls that wait for the person, in order. */
+/** The calls that wait for approval, in order. */
 export function usePendingApprovals<Tools extends ToolMap = ToolMap>(
   within?: In<Tools>,
 ): Reading<readonly PendingApproval<Tools>[]> {
@@ -62,7 +62,7 @@ function readIn<Tools extends ToolMap, T>(
   within: In<Tools> | undefined,
   open: (client: ChatClient<Tools>) => () => T,
 ): Reading<T> {
-  // Now and not when it is read: what is provided is only known while a component is set up.
+  // Looked up now, because context is available only during component initialization.
   const place = within ?? getChat<Tools>()
   return toReading(keepFor(() => place.client, open))
 }

@@ -3,7 +3,7 @@ import { upgradeMessages } from './messages.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The run that was asked for. */
+/** The requested run. */
 export interface AskedRun {
   readonly threadId: string
   readonly runId: string
@@ -12,29 +12,29 @@ export interface AskedRun {
 export interface TranslatorOptions {
   readonly warn: (message: string) => void
   readonly asked: AskedRun
-  /** Leaves out subagents and who speaks for whom. */
+  /** Removes subagents and all references to them. */
   readonly dropSubagents: boolean
   /**
-   * Takes a stream that ends without `RUN_FINISHED` for one that ended well, with a warning; what was open is still an error. A response
-   * that was cut off then looks complete, so it is for servers that never say it. Default false.
+   * Accepts a stream that ends without `RUN_FINISHED` as complete, with a warning; messages and calls that are still open are an
+   * error anyway. A truncated response then looks complete, so use it only for servers that never send the event. Default false.
    */
   readonly acceptUnfinished?: boolean | undefined
 }
 
-/** Translates the events of one stream. `push` takes them as parsed from JSON; `end` gives what was held back. */
+/** Translates the events of one stream. `push` takes them parsed from JSON; `end` returns what was held back. */
 export interface EventTranslator {
   push(event: unknown): readonly unknown[]
   end(): readonly unknown[]
 }
 
-/** The fields in which `null` is a value. */
+/** The fields in which `null` is a valid value. */
 const nullable: Readonly<Record<string, string>> = {
   STATE_SNAPSHOT: 'snapshot',
   CUSTOM: 'value',
   RAW: 'event',
 }
 
-/** What the retired events are called today. */
+/** The current names of retired events. */
 const thinking: Readonly<Record<string, string>> = {
   THINKING_START: 'REASONING_START',
   THINKING_END: 'REASONING_END',
@@ -44,8 +44,8 @@ const thinking: Readonly<Record<string, string>> = {
 }
 
 /**
- * The events of one stream of a server from before AG-UI 1.0, as 1.0 has them. `RUN_FINISHED` is held back until the stream ends or its
- * next run begins, since such servers say things after it that belong before it.
+ * Translates the events of one stream from a server older than AG-UI 1.0. `RUN_FINISHED` is held back until
+ * the stream ends or its next run begins, because such servers send events after it that belong before it.
  */
 export function createEventTranslator(options: TranslatorOptions): EventTranslator {
   const { asked, dropSubagents, acceptUnfinished = false } = options
@@ -57,7 +57,7 @@ export function createEventTranslator(options: TranslatorOptions): EventTranslat
   let spans = 0
   let texts = 0
 
-  /** A stream says the same thing in every event; it is told once. */
+  /** Each warning is given once, because a stream repeats its cause in every event. */
   const warn = (message: string) => {
     if (!warned.has(message)) options.warn(message)
     warned.add(message)
@@ -69,7 +69,7 @@ export function createEventTranslator(options: TranslatorOptions): EventTranslat
     return held
   }
 
-  /** They had no ids: the events between two beginnings are one thing. */
+  /** Retired events had no ids: those between two start events belong together. */
   function asReasoning(event: Fields, type: string): Fields {
     warn(`${event.type} is translated to ${type}: AG-UI 1.0 calls thinking reasoning.`)
     if (event.type === 'THINKING_START') spans++
@@ -90,7 +90,7 @@ export function createEventTranslator(options: TranslatorOptions): EventTranslat
     return [subagentRunId === undefined ? event : rest]
   }
 
-  /** Some servers give a run ids of their own. */
+  /** Some servers choose their own run ids. */
   function asAsked(event: Fields): Fields {
     const { threadId, runId } = event
     if (threadId === asked.threadId && runId === asked.runId) return event
@@ -142,7 +142,7 @@ export function createEventTranslator(options: TranslatorOptions): EventTranslat
   }
 }
 
-/** Older servers write `null` for what they leave out. */
+/** Older servers send `null` for absent fields. */
 function withoutNulls(event: Fields): Fields {
   const kept = nullable[String(event.type)]
   const entries = Object.entries(event)

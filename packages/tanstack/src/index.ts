@@ -13,20 +13,20 @@ export { upgradeMessages } from './messages.js'
 
 export interface CompatOptions extends Pick<TranslatorOptions, 'acceptUnfinished'> {
   /**
-   * The AG-UI version that the server speaks, such as `0.0.45`. What that version does not know is neither sent to it nor taken from it.
-   * Default: some 0.x; only what every one of them writes in another way is translated.
+   * The server's AG-UI version, such as `0.0.45`. What that version does not know is neither sent to it nor
+   * accepted from it. Default: any 0.x; only what all of them write differently is translated.
    */
   readonly version?: string | undefined
 }
 
 /**
- * For servers from before AG-UI 1.0. Translated are the retired `THINKING_*` events, `null` where 1.0 has nothing, `binary` content
- * parts, a run under other ids than those asked for, a `RUN_FINISHED` without ids, and events that come after it; requests get the fields that 0.x requires and lose
- * `protocolVersion`. With a `version`: up to 0.0.39 content is flattened to text, up to 0.0.45 reasoning is not sent, up to 0.0.57
- * subagents are left out both ways. Everything lost is warned about. The strict check of the result stays as it is.
+ * For servers older than AG-UI 1.0. It translates the retired `THINKING_*` events, `null` for absent fields, `binary` content parts,
+ * a run with other ids than requested, a `RUN_FINISHED` without ids, and events after it. Requests get the fields that 0.x requires
+ * and lose `protocolVersion`. With a `version`: up to 0.0.39 content is flattened to text, up to 0.0.45 reasoning is not sent, up to
+ * 0.0.57 subagents are removed in both directions. It warns about everything that is lost. The result is still validated strictly.
  *
  * @example new ChatClient({ connection: fetchServerSentEvents('/api/chat'), compat: compat({ version: '0.0.45' }) })
- * @throws CountersignError `invalid-option` for a `version` that is none.
+ * @throws CountersignError `invalid-option` if `version` is not a version number.
  */
 export function compat({ version, acceptUnfinished }: CompatOptions = {}): Compat {
   const upTo = atMost(version)
@@ -56,8 +56,8 @@ export function compat({ version, acceptUnfinished }: CompatOptions = {}): Compa
 }
 
 /**
- * For a `chat()` route of TanStack AI: its approvals, its client tools and its own interrupts are asked and answered as those of any AG-UI
- * agent, and its events are put in the order of AG-UI 1.0. The reason of a denial reaches the model as the denied call's result.
+ * For a `chat()` route of TanStack AI: its approvals, client tools and interrupts work like those of any AG-UI agent, and its
+ * events are put into the order of AG-UI 1.0. The reason of a denial reaches the model as the result of the denied call.
  *
  * @example new ChatClient({ connection: fetchServerSentEvents('/api/chat'), compat: tanstack() })
  */
@@ -93,7 +93,7 @@ async function* translated(
   if (rest.length > 0) yield rest
 }
 
-/** Whether the server's version is the given one or an older one; of an unknown version nothing is said. */
+/** Whether the server's version is the given one or older; false if it is unknown. */
 function atMost(version: string | undefined): (limit: string) => boolean {
   if (version === undefined) return () => false
   if (!/^\d+(\.\d+)*$/.test(version))

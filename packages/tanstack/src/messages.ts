@@ -1,13 +1,13 @@
 import { type ContentPart, isRecord, type Message, type RunAgentInput } from '@countersign/core'
 
-/** What a server does not know yet. */
+/** Features that the server does not support yet. */
 export interface OlderThan {
   readonly subagents: boolean
   readonly reasoning: boolean
   readonly parts: boolean
 }
 
-/** A request as servers of 0.x take it: they require `state`, `context` and `forwardedProps`, and may refuse what they do not know. */
+/** Converts a request for servers of 0.x: they require `state`, `context` and `forwardedProps`, and may refuse unknown fields. */
 export function olderInput(
   { protocolVersion: _, state = {}, context = [], forwardedProps = {}, messages, ...input }: RunAgentInput,
   olderThan: OlderThan,
@@ -42,11 +42,11 @@ function olderMessage(
 }
 
 /**
- * Messages from before AG-UI 1.0 as 1.0 has them: a `binary` content part becomes an image, audio, video or document. For histories
- * that were stored then: `initialMessages: fromAGUIMessages(upgradeMessages(stored))`. Anything else is as it was.
+ * Converts messages older than AG-UI 1.0: a `binary` content part becomes an image, audio, video or document;
+ * everything else is unchanged. For stored histories: `initialMessages: fromAGUIMessages(upgradeMessages(stored))`.
  */
 export function upgradeMessages(messages: readonly unknown[]): Message[] {
-  // What is no message of AG-UI is no better for having come through here: whoever takes the result checks it.
+  // Invalid messages stay invalid: the consumer of the result validates it.
   return messages.map((message) =>
     isRecord(message) && Array.isArray(message.content)
       ? { ...message, content: message.content.map(upgradePart) }
@@ -64,7 +64,7 @@ function upgradePart(part: unknown): unknown {
   return { type: type ?? 'document', source: sourceOf({ mimeType, url, data, id }), ...metadata }
 }
 
-/** Where the bytes are: an address before a copy, a copy before a handle of the provider. */
+/** The source of a file: a URL if there is one, else the data, else the provider's id. */
 function sourceOf({ mimeType, url, data, id }: Readonly<Record<string, unknown>>): unknown {
   if (typeof url === 'string') return { type: 'url', value: url, mimeType }
   return typeof data === 'string'

@@ -2,14 +2,14 @@ import { isRecord, type ResumeEntry, type RunAgentInput } from '@countersign/cor
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Where TanStack AI writes what its server needs to know again with the answer, and where it looks for it. */
+/** Where TanStack AI stores what its server needs back with the answer, and where it expects it. */
 const BINDING = 'tanstack:interruptBinding'
 const CONTINUATION = 'tanstack:interruptContinuation'
 const PAYLOAD = 'tanstack:interruptPayload'
 
 /**
- * A request as a `chat()` route of TanStack AI takes it up: the interrupted run is its `parentRunId`, and the reason of a denial is in the
- * `payload` of the answer.
+ * Converts a request for a `chat()` route of TanStack AI: `parentRunId` is the interrupted run, and the
+ * reason of a denial goes into the `payload` of the answer.
  */
 export function tanstackInput({ resume, ...input }: RunAgentInput): RunAgentInput {
   if (!resume) return input
@@ -17,7 +17,7 @@ export function tanstackInput({ resume, ...input }: RunAgentInput): RunAgentInpu
   return { ...input, ...(parentRunId !== undefined && { parentRunId }), resume: resume.map(asAnswer) }
 }
 
-/** The run that asked was kept where an approval has its token: opaque to the client, stored with the question and sent back. */
+/** The interrupted run's id was stored as the approval's token, which is opaque to the client and sent back unchanged. */
 function tokenOf({ metadata }: ResumeEntry): string | undefined {
   const { token } = own(metadata)
   return typeof token === 'string' ? token : undefined
@@ -38,8 +38,8 @@ function reasonOf(reason: unknown): Fields {
 }
 
 /**
- * The events of one response of such a route, in the order and the words of AG-UI 1.0; `RUN_FINISHED` may still come more than once.
- * `begun`: the response goes on with a run that had begun.
+ * Translates the events of one response to the order and terms of AG-UI 1.0; `RUN_FINISHED` may still occur
+ * more than once. `begun`: the response continues a run that has begun.
  */
 export function createTanstackReader(
   { threadId, runId, resume = [] }: Pick<RunAgentInput, 'threadId' | 'runId' | 'resume'>,
@@ -48,7 +48,7 @@ export function createTanstackReader(
   const yes = new Set(resume.flatMap(({ interruptId, payload }) => (payload?.approved ? [interruptId] : [])))
   const no = new Set(resume.flatMap(({ interruptId }) => (yes.has(interruptId) ? [] : [interruptId])))
 
-  /** The results of answers come before the run has begun, and the model's turns begin it again. */
+  /** Results of answers arrive before RUN_STARTED, which is then repeated for each turn of the model. */
   function inOrder(event: Fields): Fields[] {
     const isStart = event.type === 'RUN_STARTED'
     if (begun || event.type === 'RUN_ERROR') return isStart ? [] : [event]
@@ -72,7 +72,7 @@ export function createTanstackReader(
     isRecord(event) ? inOrder(event).flatMap(translate) : [event]
 }
 
-/** A result gets an id of its own: it comes under the id of the message that holds the call. */
+/** Gives a result its own id: it arrives with that of the message that contains the call. */
 function asResult(event: Fields, no: ReadonlySet<string>): Fields {
   const { toolCallId } = event
   const failed = theirs(event.metadata).state === 'output-error' && !no.has(`approval_${toolCallId}`)
@@ -81,7 +81,7 @@ function asResult(event: Fields, no: ReadonlySet<string>): Fields {
   return { ...event, messageId: `${toolCallId}-result`, metadata }
 }
 
-/** Interrupts that hand a client tool out become pending calls; the others carry what their answer has to bring along. */
+/** Interrupts that hand back a client tool become pending calls; the others store what their answer must include. */
 function asFinished(event: Fields, yes: ReadonlySet<string>): Fields[] {
   const { finishReason } = theirs(event.metadata)
   const finished = {
@@ -127,7 +127,7 @@ function asInterrupt(interrupt: unknown): unknown {
   return { ...interrupt, metadata }
 }
 
-/** What the server forgets of a question that concerns no tool, and wants back beside its answer. */
+/** What the server forgets about an interrupt that is no tool approval, and needs back with the response. */
 function continuationOf(interrupt: Fields): Fields {
   const {
     interruptId: _,
@@ -141,7 +141,7 @@ function continuationOf(interrupt: Fields): Fields {
   return { [CONTINUATION]: { ...binding, reason, message, ...payload } }
 }
 
-/** Its schema has a branch for yes and one for no. */
+/** Whether edits are allowed: the schema has one branch for approval and one for denial. */
 function takesEdits(schema: unknown): boolean {
   const branches: readonly unknown[] = isRecord(schema) && Array.isArray(schema.oneOf) ? schema.oneOf : []
   return branches.some(

@@ -4,12 +4,12 @@ import type { SuiteRunner } from './ledger-suite.js'
 
 export interface AnswerChannelUnderTest {
   readonly channel: AnswerChannel
-  /** The same channel as another process would open it, where it is shared. */
+  /** The same channel as opened by another process, if it is shared. */
   readonly another?: AnswerChannel | undefined
   close?(): Promise<void> | void
 }
 
-/** Makes a channel on which no run is open. */
+/** Creates a channel without open runs. */
 export type CreateAnswerChannel = () => Promise<AnswerChannelUnderTest> | AnswerChannelUnderTest
 
 const entry = (interruptId: string): ResumeEntry => ({

@@ -17,18 +17,18 @@ export type {
   PageUse,
 } from './binding-suite/harness.js'
 
-/** What the suite needs of a test runner; vitest's and jest's `test` and `expect` fit as they are. */
+/** The required parts of a test runner; those of vitest and jest fit. */
 export interface BindingRunner {
   test(name: string, run: () => Promise<void>, timeoutMs: number): void
   readonly expect: Expect
 }
 
-/** No test waits for a time to pass; on a busy machine, 2,000 renders take theirs. */
+/** No test waits for time to pass, but 2,000 renders take a while on a busy machine. */
 const TIMEOUT = 60_000
 
 /**
- * The tests that every framework's binding passes, in a document (jsdom or a browser). Call it at the top of a test file with the
- * runner's `test` and `expect`. Prints how many tests there are and how often components updated; returns the number.
+ * The tests that every framework's binding passes, in a document (jsdom or a browser). Call it at the top of a test file with
+ * the runner's `test` and `expect`. Prints the number of tests and how often components updated; returns the number of tests.
  *
  * @example
  * describeBinding('react', harness, { test, expect })

@@ -5,14 +5,14 @@ import type { SuiteRunner } from './ledger-suite.js'
 import { byHand, type RunScript, type Script } from './script.js'
 import { until } from './waiting.js'
 
-/** A connection and the script that its server follows. */
+/** A connection and the script of its server. */
 export interface ConnectionUnderTest {
   readonly connection: Connection
   readonly server: Script
   close?(): Promise<void> | void
 }
 
-/** Makes a connection to a server that answers request k with `runs[k - 1]`: `scriptedServer(runs)`, `scriptedSocket(runs)`, ... */
+/** Creates a connection to a server that responds to request k with `runs[k - 1]`: `scriptedServer(runs)`, `scriptedSocket(runs)`, ... */
 export type CreateConnection = (
   runs: readonly RunScript[],
 ) => Promise<ConnectionUnderTest> | ConnectionUnderTest
@@ -100,7 +100,7 @@ function ending(spec: Spec, expect: Expect): void {
     'a run that was stopped before it began sends nothing',
     [[text('Hello.')]],
     async ({ connection, server }) => {
-      // An error says no more than the caller knows.
+      // An error would tell the caller nothing new.
       const events = await drain(open(connection, 'r1', AbortSignal.abort())).catch(() => [])
       expect(events).toEqual([])
       expect(server.requests.length).toEqual(0)
@@ -212,7 +212,7 @@ function chatting(spec: Spec, expect: Expect): void {
     },
   )
 
-  // Where there is no live channel there is nothing to hold.
+  // Skipped for connections without a live channel.
   spec(
     'a live answer reaches its open run, and no other',
     [[gated(1), hold()]],
@@ -262,7 +262,7 @@ function flat(batch: unknown): readonly unknown[] {
   return Array.isArray(batch) ? batch : [batch]
 }
 
-/** The texts that the events bring. */
+/** The texts in the events. */
 function deltas(events: readonly unknown[]): string[] {
   return (events as readonly AGUIEvent[]).flatMap((event) =>
     event.type === 'TEXT_MESSAGE_CONTENT' ? [event.delta] : [],

@@ -1,21 +1,21 @@
 import type { AGUIEvent } from '@countersign/core'
 import type { AskOptions, EventStep, FinishOptions, FlowStep, HttpStep } from './steps.js'
 
-/** RUN_STARTED by itself. A run says it before its first event anyway; this is for a run that says it and then waits. */
+/** Sends RUN_STARTED on its own, for a run that then waits. Otherwise it is sent before the first event. */
 export const started = (): EventStep => ({ step: 'started' })
 
-/** A whole text, in one delta or in those given. */
+/** A complete text, in one delta or in the given ones. */
 export const text = (...deltas: string[]): EventStep => ({ step: 'text', deltas })
 
-/** The beginning of a text, for a script that stops inside it. */
+/** The parts of a text, for a script that stops inside it. */
 export const textStart = (): EventStep => ({ step: 'text-start' })
 export const textDelta = (delta: string): EventStep => ({ step: 'text-delta', delta })
 export const textEnd = (): EventStep => ({ step: 'text-end' })
 
-/** What the model thinks aloud. */
+/** The model's reasoning. */
 export const reasoning = (words: string): EventStep => ({ step: 'reasoning', text: words })
 
-/** A whole tool call: START, ARGS, END. */
+/** A complete tool call: START, ARGS, END. */
 export const call = (id: string, name: string, args: unknown = {}): EventStep => ({
   step: 'call',
   id,
@@ -28,7 +28,7 @@ export const callStart = (id: string, name: string): EventStep => ({ step: 'call
 export const callArgs = (id: string, delta: string): EventStep => ({ step: 'call-args', id, delta })
 export const callEnd = (id: string): EventStep => ({ step: 'call-end', id })
 
-/** Asks the person about a call: at once by an event, and again by the interrupt that ends the run. */
+/** Requests approval of a call: at once with an event, and again with the interrupt that ends the run. */
 export const ask = (approvalId: string, callId: string, options: AskOptions = {}): EventStep => ({
   step: 'ask',
   approvalId,
@@ -36,7 +36,7 @@ export const ask = (approvalId: string, callId: string, options: AskOptions = {}
   options,
 })
 
-/** A call and its request in one: the call `c<x>` of `tool`, asked as `a<x>`. */
+/** A call with its approval request: the call `c<x>` of the tool `name`, requested as `a<x>`. */
 export const gated = (
   x: string | number,
   name = 'delete_file',
@@ -50,7 +50,7 @@ export const result = (callId: string, output: unknown = 'done'): EventStep => (
   output,
 })
 
-/** The person said no. */
+/** The user denied the call. */
 export const denied = (callId: string, reason?: string): EventStep => ({
   step: 'failure',
   callId,
@@ -74,10 +74,10 @@ export const failure = (callId: string, reason = 'It did not work.'): EventStep 
   reason,
 })
 
-/** The result of every answer that the request carries: done, denied or cancelled. What a server does first in a resumed run. */
+/** The result for every answer that the request carries: done, denied or cancelled. A server sends these first in a resumed run. */
 export const resolve = (): EventStep => ({ step: 'resolve' })
 
-/** The server does not take an answer. `code` is one of `ApprovalErrorCode`. */
+/** The server refuses an answer. `code` is one of `ApprovalErrorCode`. */
 export const refuse = (approvalId: string, code: string, message?: string): EventStep => ({
   step: 'refuse',
   approvalId,
@@ -85,7 +85,7 @@ export const refuse = (approvalId: string, code: string, message?: string): Even
   message,
 })
 
-/** The server took the approval of a client tool and hands the call out. `input`: default the call's own. */
+/** The server accepted the approval of a client tool and hands the call back. `input`: default the call's own. */
 export const clientReady = (callId: string, input?: unknown): EventStep => ({
   step: 'client-ready',
   callId,
@@ -95,7 +95,7 @@ export const clientReady = (callId: string, input?: unknown): EventStep => ({
 /** A custom event of the application. */
 export const custom = (name: string, value: unknown): EventStep => event({ type: 'CUSTOM', name, value })
 
-/** Any event as it is, legal or not. */
+/** Any event unchanged, legal or not. */
 export const event = (
   given: AGUIEvent | { readonly type: string; readonly [key: string]: unknown },
 ): EventStep => ({
@@ -103,7 +103,7 @@ export const event = (
   event: given,
 })
 
-/** RUN_FINISHED. A script that just ends finishes by itself; this is for saying how, or for what comes between it and the end. */
+/** RUN_FINISHED. A script that just ends sends it automatically; use this to choose how, or to send something after it. */
 export const finish = (options: FinishOptions = {}): EventStep => ({ step: 'finish', options })
 
 /** RUN_ERROR. */
@@ -116,22 +116,22 @@ export const error = (message = 'The model is not available.', code?: string): E
 /** Waits until the test calls `release(name)`. */
 export const hold = (name = 'hold'): FlowStep => ({ step: 'hold', name })
 
-/** Waits for so many microtasks. */
+/** Waits for that many microtasks. */
 export const microtasks = (count = 1): FlowStep => ({ step: 'microtasks', count })
 
-/** Waits for so many turns of the event loop. */
+/** Waits for that many turns of the event loop. */
 export const macrotasks = (count = 1): FlowStep => ({ step: 'macrotasks', count })
 
-/** The person acts here: in process, when the client has taken in everything before and asks for the next event. */
+/** The user acts here: in process, this is when the client has processed everything before and asks for the next event. */
 export const act = (label: string, doIt: () => unknown): FlowStep => ({ step: 'act', label, act: doIt })
 
 /** The connection breaks. */
 export const cut = (message = 'The connection was reset.'): FlowStep => ({ step: 'cut', message })
 
-/** The stream ends as if it were done, without RUN_FINISHED. */
+/** The stream ends normally, but without RUN_FINISHED. */
 export const end = (): FlowStep => ({ step: 'end' })
 
-/** Over HTTP: the whole response, in place of a stream. */
+/** Over HTTP: a complete response instead of a stream. */
 export const respond = (status: number, body = '', contentType = 'application/json'): HttpStep => ({
   step: 'respond',
   status,
@@ -139,5 +139,5 @@ export const respond = (status: number, body = '', contentType = 'application/js
   body,
 })
 
-/** Over HTTP: text into the body as it is. */
+/** Over HTTP: raw text in the body. */
 export const bytes = (raw: string): HttpStep => ({ step: 'bytes', text: raw })

@@ -8,25 +8,25 @@ import type {
 } from '@countersign/server'
 import type { SuiteRunner } from './ledger-suite.js'
 
-/** What the model under test is to answer next; an adapter replays a recording of its provider that says this. */
+/** What the model under test must reply; an adapter replays a recording of its provider with this reply. */
 export type ModelStory =
-  /** Says `Hello, world.` and stops. */
+  /** Streams `Hello, world.` and stops. */
   | 'text'
   /** Calls `get_weather` with `{"city":"Oslo"}` and `get_time` with no arguments, both in one turn. */
   | 'calls'
-  /** Begins to speak and never ends by itself. */
+  /** Starts a text and never ends on its own. */
   | 'endless'
-  /** Begins to speak; then the stream ends without its last event. */
+  /** Starts a text; then the stream ends without its last event. */
   | 'cut'
   /**
-   * Asks, under the id `mcpr_1`, before its provider runs `search` with `{"q":"x"}`. Only for models whose provider asks: where there is
-   * none, {@link CreateModel} gives nothing.
+   * The provider requests approval with the id `mcpr_1` before it runs `search` with `{"q":"x"}`. Only for
+   * providers that do this; for others, {@link CreateModel} returns `undefined`.
    */
   | 'asks'
-  /** Runs what it asked about, and says that it found 3. The same. */
+  /** The provider runs the approved call, which finds 3. Only for providers with approvals, too. */
   | 'runs'
 
-/** Makes a model that tells one story, or nothing where its provider knows no such story (`asks` and `runs`). */
+/** Creates a model for one story, or `undefined` if its provider cannot do this (`asks` and `runs`). */
 export type CreateModel = (story: ModelStory) => Model | undefined | Promise<Model | undefined>
 
 const request: ModelRequest = {
@@ -57,7 +57,7 @@ const request: ModelRequest = {
 }
 
 /**
- * What the engine relies on in any {@link Model}.
+ * What the engine requires of every {@link Model}.
  *
  * @example
  * describeModel('scriptedModel', (story) => scriptedModel([stories[story]]), { test, expect })
@@ -123,7 +123,7 @@ export function describeModel(name: string, create: CreateModel, { test, expect 
         for await (const event of model.stream(request, { signal: new AbortController().signal }))
           events.push(event)
       } catch {
-        // as good as ending without a finish
+        // This is as good as ending without a finish.
       }
       expect(textOf(events).length > 0).toEqual(true)
       expect(events.some(({ type }) => type === 'finish')).toEqual(false)
@@ -182,7 +182,7 @@ export function describeModel(name: string, create: CreateModel, { test, expect 
   })
 }
 
-/** A turn in which a provider asked before it ran a call of its own. */
+/** A turn in which another provider requested approval of a call that it runs itself. */
 const askedElsewhere: readonly ModelMessage[] = [
   { role: 'user', content: [{ type: 'text', text: 'Search for x.' }] },
   {
@@ -205,7 +205,7 @@ const answers: readonly (ModelApprovalResponse | ModelToolResult)[] = [
   { type: 'tool-result', toolCallId: 'c1', toolName: 'search', outcome: { kind: 'ok', value: 3 } },
 ]
 
-/** Where calls begin, whole or streamed. */
+/** The events that start a call, complete or streamed. */
 function startsOf(events: readonly ModelEvent[]) {
   return events.filter((event) => event.type === 'tool-call' || event.type === 'tool-call-start')
 }
@@ -214,7 +214,7 @@ function textOf(events: readonly ModelEvent[]): string {
   return events.map((event) => (event.type === 'text-delta' ? event.delta : '')).join('')
 }
 
-/** The calls of a turn, whole or streamed. */
+/** The calls of a turn, complete or streamed. */
 function callsOf(events: readonly ModelEvent[]): { id: string; name: string; arguments: string }[] {
   const calls = new Map<string, { id: string; name: string; arguments: string }>()
   for (const event of events) {

@@ -22,8 +22,8 @@ export function describePersistence(name: string, create: CreatePersistence, run
 }
 
 /**
- * {@link describePersistence}, and what holds where records are kept as text in the form of `webStorage` and `indexedDb`: damage, older and
- * newer versions, and a storage that is full.
+ * {@link describePersistence}, plus tests for storages that keep records as text in the format of
+ * `webStorage` and `indexedDb`: damaged data, older and newer versions, and a full storage.
  */
 export function describeRecordStore(name: string, create: CreateRecordStore, runner: SuiteRunner): void {
   describePersistence(name, () => create({ migrate: undefined }), runner)

@@ -1,6 +1,6 @@
 const { setImmediate: soon } = globalThis
 
-/** Collects the promises that were rejected and that nobody has heard of, while `work` runs. */
+/** Collects unhandled rejections while `work` runs. */
 export async function collectingRejections<T>(work: () => Promise<T>): Promise<T> {
   process.on('unhandledRejection', note)
   try {
@@ -13,7 +13,7 @@ export async function collectingRejections<T>(work: () => Promise<T>): Promise<T
 const noted: unknown[] = []
 const note = (reason: unknown): void => void noted.push(reason)
 
-/** What was rejected since the last time. The platform tells of it once all microtasks have run. */
+/** The rejections since the last call. The platform reports them after all microtasks have run. */
 export async function takeRejections(): Promise<unknown[]> {
   await new Promise<void>((resolve) => soon(resolve))
   return noted.splice(0)

@@ -3,13 +3,13 @@ import type { RunAgentInput } from '@countersign/core'
 import { type TimelineEntry, toError } from '@countersign/devtools'
 import { createGate } from './waiting.js'
 
-/** A server, and client tools, that only repeat what they did. */
+/** A server and client tools that repeat a recording. */
 export class Repeater {
   readonly requests: RunAgentInput[] = []
   readonly connection: Connection
   readonly #tools = new Map<string, (entry: { output: unknown } | { error: { message: string } }) => void>()
   readonly #answers = new Map<string, () => void>()
-  /** Of each answer, each time it was sent, whether it came back. */
+  /** By approval id, whether each delivery of its answer was returned. */
   readonly #fates = new Map<string, boolean[]>()
   #stream: Stream | undefined
 
@@ -33,7 +33,7 @@ export class Repeater {
     }
   }
 
-  /** A client tool that gives what it gave, once the recording comes to it. */
+  /** A client tool that returns its recorded output when the replay reaches it. */
   readonly tool = ({ name, description, parameters }: NonNullable<RunAgentInput['tools']>[number]) =>
     clientTool({
       name,
@@ -57,7 +57,7 @@ export class Repeater {
         return
       case 'closed': {
         const end = entry.step?.end
-        // RUN_ERROR has come as an event: the stream itself ended well.
+        // RUN_ERROR was sent as an event; the stream itself ended normally.
         const failure =
           end?.type === 'failed' && end.error.code !== 'run-error' ? toError(end.error) : undefined
         this.#stream?.push({ end: failure })
@@ -89,7 +89,7 @@ export class Repeater {
 
 type Piece = { readonly event: unknown } | { readonly end: Error | undefined }
 
-/** A stream that is fed piece by piece. */
+/** A stream that is filled piece by piece. */
 class Stream {
   readonly #pieces: Piece[] = []
   #more = createGate()

@@ -21,24 +21,24 @@ import {
 import { Repeater } from './repeater.js'
 import { macrotasks, pass } from './waiting.js'
 
-/** What a recording does not hold of the chat it was made of. */
+/** Options of the recorded chat that a recording does not contain. */
 export type ReplayOptions = Partial<Pick<ChatClientOptions, 'onPendingMessage' | 'maxContinuations'>>
 
-/** A recording that was gone through again. */
+/** The result of replaying a recording. */
 export interface Replayed {
-  /** As it stands at the end. */
+  /** In its final state. */
   readonly client: ChatClient
-  /** What it went through, entry by entry what was recorded. */
+  /** The replayed entries; they match the recorded ones. */
   readonly entries: readonly TimelineEntry[]
-  /** Every request that it made. */
+  /** Every request that the client made. */
   readonly requests: readonly RunAgentInput[]
 }
 
 /**
- * Goes through a recording again: a new client gets the same events at the same moments from a server that only repeats, and its person
- * acts as the recorded one did. Everything else the client does by itself, and each entry (request, step, state with both flags of the
- * continuation) has to be the one that was recorded. Rejects at the first that is not, naming both. What the application did inside of a
- * callback is done right after it.
+ * Replays a recording: a new client receives the same events at the same moments from a server that only repeats,
+ * and the recorded user actions are performed on it. Everything else the client does itself, and each entry
+ * (request, step, state with both flags of the continuation) must match the recorded one. Rejects at the first that
+ * does not, showing both. Actions that the application performed inside a callback are performed right after it.
  *
  * @example await replayRecording(readRecording(await readFile('countersign-recording.json', 'utf8')))
  */
@@ -46,7 +46,7 @@ export async function replayRecording(recording: Recording, options: ReplayOptio
   return new Replay(recording, options).play()
 }
 
-/** How many turns of the event loop, and after them milliseconds, may pass until what follows from a cause is there. */
+/** How many turns of the event loop, then milliseconds, to wait for the consequences of an entry. */
 const TURNS = 100
 const MOST_MS = 500
 
@@ -57,7 +57,7 @@ class Replay {
   readonly #earlierRuns: number
   #recorder: Recorder | undefined
   #at = 0
-  /** The client's clock: that of the recording. */
+  /** The client's clock, which follows the recording. */
   #now = 0
 
   constructor(recording: Recording, options: ReplayOptions) {
@@ -101,12 +101,12 @@ class Replay {
     return this.#recorder?.entries ?? []
   }
 
-  /** Whether the chat has come as far as the present entry. */
+  /** Whether the chat has reached the current entry. */
   #came(): boolean {
     return this.#entries.length > this.#at
   }
 
-  /** Does what an entry is the cause of; what a client does by itself is only waited for. */
+  /** Triggers an entry. What the client does itself is only awaited. */
   async #bringAbout(entry: TimelineEntry): Promise<void> {
     this.#client.setOptions(this.#optionsOf(this.#at))
     if (entry.kind === 'act' && entry.act) this.#act(entry.act)
@@ -115,7 +115,7 @@ class Replay {
     for (let ms = 0; ms < MOST_MS && !this.#came(); ms += 5) await pass(5)
   }
 
-  /** The next request tells with which options it was made. */
+  /** Options are not recorded; the next request shows them. */
   #optionsOf(at: number): Pick<ChatClientOptions, 'tools' | 'forwardedProps'> {
     const next = this.#recording.entries.slice(at).find((entry) => entry.kind === 'request')
     if (next?.kind !== 'request') return {}
@@ -150,14 +150,14 @@ class Replay {
   }
 }
 
-/** How each recorded act is done again. What was recorded of it is what the method was given. */
+/** How each recorded action is repeated. The recorded value is the argument of the method. */
 const acts: Readonly<Record<string, (client: ChatClient, value: never) => unknown>> = {
   sendMessage: (client, message: UIMessage) => client.sendMessage(inputOf(message)),
   cancelQueued: (client, id: string) => client.cancelQueued(id),
   addToolApprovalResponse: (client, response: ApprovalResponse) => client.addToolApprovalResponse(response),
   addToolResult: (client, result: ToolResult) => client.addToolResult(result),
   respondToInterrupt: (client, response: InterruptResponse) => client.respondToInterrupt(response),
-  // Whoever looks on sees that the time is over.
+  // Attaching makes the client notice that a request has expired.
   expire: (client) => client.attach(),
   stop: (client) => client.stop(),
   retry: (client) => client.retry(),
@@ -167,7 +167,7 @@ const acts: Readonly<Record<string, (client: ChatClient, value: never) => unknow
   setMessages: (client, messages: readonly UIMessage[]) => client.setMessages(messages),
 }
 
-/** What the person had given to send this message. */
+/** The argument that produced this message. */
 function inputOf({ parts, metadata }: UIMessage): SendInput {
   const [first] = parts
   const files = parts.filter((part) => part.type === 'file')
@@ -187,13 +187,13 @@ function printed(entry: TimelineEntry): string {
   return `${entry.kind} ${printEntry(entry)}${whole.length > 600 ? '' : `   ${whole}`}`
 }
 
-/** An entry as a file has it, without its time, and its run counted from after those that were before the recording. */
+/** An entry as in a file, without its time, and with its run number relative to the start of the recording. */
 function plain(entry: TimelineEntry, earlierRuns = 0): unknown {
   const { at: _, ...rest } = entry
   return JSON.parse(JSON.stringify('run' in rest ? { ...rest, run: rest.run - earlierRuns } : rest))
 }
 
-/** Nothing can bring about the events of a run that was not asked for. */
+/** Events of a run that the client did not request cannot be replayed. */
 function checkBeginning(entries: readonly TimelineEntry[]): void {
   const first = entries.find(({ kind }) => kind === 'request' || kind === 'event' || kind === 'closed')
   if (first && first.kind !== 'request') {
@@ -203,14 +203,14 @@ function checkBeginning(entries: readonly TimelineEntry[]): void {
   }
 }
 
-/** How many runs were before the recording: what its runs are counted from. */
+/** How many runs preceded the recording; its run numbers start after them. */
 function runsBefore(entries: readonly TimelineEntry[]): number {
   const first = entries.find((entry) => 'run' in entry)
   if (!first || !('run' in first)) return 0
   return first.kind === 'request' ? first.run - 1 : first.run
 }
 
-/** The ids that the client made, in order. */
+/** The ids that the client generated, in order. */
 function idsOf(entries: readonly TimelineEntry[]): string[] {
   return entries.flatMap((entry) => {
     switch (entry.kind) {

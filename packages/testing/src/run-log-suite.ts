@@ -4,12 +4,12 @@ import { within } from './waiting.js'
 
 export interface RunLogUnderTest {
   readonly log: RunLog
-  /** The same storage as another process would open it, where the log is shared. */
+  /** The same storage as opened by another process, if the log is shared. */
   readonly another?: RunLog | undefined
   close?(): Promise<void> | void
 }
 
-/** Makes an empty log. */
+/** Creates an empty log. */
 export type CreateRunLog = () => Promise<RunLogUnderTest> | RunLogUnderTest
 
 type Reading = AsyncIterable<readonly LoggedEvent[]> | undefined
@@ -142,7 +142,7 @@ export function describeRunLog(name: string, create: CreateRunLog, { test, expec
 
 interface Bench {
   readonly log: RunLog
-  /** The same, as another process has it. */
+  /** The same log as opened by another process. */
   readonly another: RunLog
   readonly signal: AbortSignal
   stop(): void
@@ -154,7 +154,7 @@ async function write(log: RunLog, key: string, events: readonly string[]): Promi
   await writer.end()
 }
 
-/** What is read to the end, as `n data`. */
+/** Reads to the end; each event as `n data`. */
 function readAll(reading: Reading): Promise<string[]> {
   const read: string[] = []
   const all = async () => {

@@ -5,8 +5,8 @@ import { createGate, type Gate, macrotasks, microtasks, within } from './waiting
 import { createBook, createWriter, type ScriptedEvent } from './writer.js'
 
 /**
- * What the server does with one request: steps (nested as they come from helpers), a generator of steps that may look at the request, or
- * `byHand`: nothing until the test says so through {@link ScriptedRun}.
+ * What the server does with one request: steps (nested, as helpers return them), a generator of steps that
+ * may inspect the request, or `byHand`: nothing until the test drives it through {@link ScriptedRun}.
  */
 export type RunScript =
   | Steps
@@ -19,29 +19,29 @@ export type Steps = readonly (Step | Steps)[]
 export const byHand = 'by hand'
 
 export interface ScriptOptions {
-  /** Where to note what happens. Default: a new one. */
+  /** Where events are recorded. Default: a new timeline. */
   timeline?: Timeline
-  /** In place of `runs[k]` for requests beyond them. Default: fail the request. */
+  /** The script for requests beyond `runs`. Default: fail the request. */
   otherwise?: RunScript
-  /** The server goes on when the client has gone, as a transport that cannot be cancelled does. Default: it stops. */
+  /** The server continues after the client has disconnected, like a transport that cannot be cancelled. Default: it stops. */
   deaf?: boolean
 }
 
-/** A server that does what a script says, over whatever wire. */
+/** A scripted server, over any transport. */
 export interface Script {
   /** Every request that arrived. */
   readonly requests: readonly RunAgentInput[]
   readonly timeline: Timeline
-  /** How many streams are open now, and how many were at most. A stream whose client has gone is not open. */
+  /** How many streams are open now, and the maximum so far. A stream whose client has disconnected is not open. */
   readonly openStreams: number
   readonly mostStreams: number
-  /** The stream that is open, the latest where several are. */
+  /** The open stream; the latest if there are several. */
   openRun(): ScriptedRun | undefined
   /** The run of request `number` (from 1), once it has arrived. Fails after 5 s. */
   request(number: number): Promise<ScriptedRun>
-  /** Lets a script go on past `hold(name)`; also one that is not there yet. */
+  /** Lets a script continue past `hold(name)`, even if it has not reached it yet. */
   release(name?: string): void
-  /** Once a script waits at `hold(name)`. */
+  /** Resolves when a script waits at `hold(name)`. Fails after 5 s. */
   held(name?: string): Promise<void>
 }
 
@@ -49,23 +49,23 @@ export interface Script {
 export interface ScriptedRun {
   readonly number: number
   readonly input: RunAgentInput
-  /** How the stream ended, once it has: as the script said, or because the client went away. */
+  /** Resolves when the stream has ended, to how: as scripted, or because the client disconnected. */
   readonly closed: Promise<StreamEnd>
   /** Drives a run that is scripted `byHand`. */
   emit(...steps: Steps): void
 }
 
-/** What a wire has to carry. */
+/** What a transport must carry. */
 export type Frame =
   | { readonly kind: 'event'; readonly event: ScriptedEvent }
   | { readonly kind: 'cut'; readonly message: string }
   | { readonly kind: 'respond'; readonly status: number; readonly contentType: string; readonly body: string }
   | { readonly kind: 'bytes'; readonly text: string }
 
-/** The script and its side towards a wire. */
+/** A script and its interface to a transport. */
 export interface ScriptHost {
   readonly script: Script
-  /** A request arrived: its frames, one each time the wire asks for more. */
+  /** Called for a request: its frames, each produced when the transport asks for it. */
   answer(input: RunAgentInput, signal: AbortSignal): AsyncGenerator<Frame, void, undefined>
 }
 
@@ -74,7 +74,7 @@ export function createScript(runs: readonly RunScript[], options: ScriptOptions 
   const book = createBook()
   const requests: RunAgentInput[] = []
   const opened: OpenedRun[] = []
-  /** What is open, until its client has gone. */
+  /** Open streams, until their client disconnects. */
   const streaming = new Map<OpenedRun, AbortSignal>()
   const open = () => [...streaming].filter(([, signal]) => !signal.aborted).map(([run]) => run)
   const arrivals = named()
@@ -117,7 +117,7 @@ export function createScript(runs: readonly RunScript[], options: ScriptOptions 
         case 'end':
           return note('ended')
         case 'cut':
-          // Before it is carried out: whoever carries it does not come back.
+          // Noted before the yield, because the transport does not resume the generator after a cut.
           note('cut')
           yield { kind: 'cut', message: step.message }
           return
@@ -154,7 +154,7 @@ export function createScript(runs: readonly RunScript[], options: ScriptOptions 
       case 'macrotasks':
         return macrotasks(step.count)
       case 'act':
-        // Not awaited: the stream does not wait for what an answer leads to.
+        // Not awaited: the stream must not wait for the consequences of an answer.
         step.act()
         return undefined
       default:
@@ -212,7 +212,7 @@ export function createScript(runs: readonly RunScript[], options: ScriptOptions 
   return { script, answer }
 }
 
-/** Gates by name, made when first asked for. */
+/** Gates by name, created on demand. */
 function named(): (name: string) => Gate {
   const gates = new Map<string, Gate>()
   return (name) => {
@@ -223,7 +223,7 @@ function named(): (name: string) => Gate {
 }
 
 interface OpenedRun extends ScriptedRun {
-  /** What the test emits, until it ends the run. */
+  /** The steps that the test emits, until one ends the run. */
   steps(signal: AbortSignal): AsyncGenerator<Step, void, undefined>
   close(how: StreamEnd): void
 }
@@ -267,10 +267,10 @@ function* flat(step: Step | Steps): Generator<Step, void, undefined> {
   else for (const inner of step) yield* flat(inner)
 }
 
-/** Once the client has gone. */
+/** Resolved when the client has disconnected, by signal. */
 const departures = new WeakMap<AbortSignal, Promise<void>>()
 
-/** Once the client has gone; one listener for each signal, however often it is asked. */
+/** Resolves when the client has disconnected. Adds one listener per signal, however often it is called. */
 function gone(signal: AbortSignal): Promise<void> {
   const known = departures.get(signal)
   if (known) return known

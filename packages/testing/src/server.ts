@@ -12,11 +12,11 @@ import {
 
 export { type ScriptedSocket, type ScriptedSocketOptions, scriptedSocket } from './socket.js'
 
-/** A server on the loopback interface that does what a script says. */
+/** A scripted server on the loopback interface. */
 export interface ScriptedServer extends Script {
-  /** Where it takes requests: SSE, or NDJSON for whoever asks for `application/x-ndjson`. */
+  /** Its endpoint: SSE, or NDJSON for requests that accept `application/x-ndjson`. */
   readonly url: string
-  /** What else a request said, by its number from 1. */
+  /** The headers of a request, by its number from 1. */
   headers(number: number): Readonly<Record<string, string | string[] | undefined>>
   close(): Promise<void>
 }
@@ -37,7 +37,7 @@ export async function scriptedServer(
   const http = createServer((request, response) => {
     received.push(request.headers)
     respond(answer, request, response).catch((error: unknown) => {
-      // The script itself is wrong: the client sees a broken stream, the log says why.
+      // The script itself is wrong: the client sees a broken stream, and the timeline records why.
       script.timeline.add({ kind: 'note', run: script.requests.length, text: String(error) })
       response.destroy()
     })
@@ -98,7 +98,7 @@ function write(frame: Frame, response: ServerResponse, lines: boolean): void {
       response.write(frame.body)
       return
     case 'cut':
-      // What was written goes out first: a reset would take it along.
+      // Flushes what was written: a reset would discard it.
       response.write('', () => response.socket?.destroy())
       return
     default:

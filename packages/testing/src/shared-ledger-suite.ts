@@ -3,17 +3,17 @@ import type { SuiteRunner } from './ledger-suite/bench.js'
 
 /** A process that runs {@link workThrough} on the ledger under test. */
 export interface LedgerWorker {
-  /** Resolves when it has come to its end, or was killed. */
+  /** Resolves when it has finished or was killed. */
   readonly ended: Promise<void>
-  /** Ends it where it stands, as SIGKILL does. */
+  /** Kills it immediately, like SIGKILL. */
   kill(): void
 }
 
 export interface SharedLedgerUnderTest {
   readonly ledger: Ledger
-  /** Starts another process that works through the approvals of `ids` in this order. */
+  /** Starts another process that works through the approvals of `ids` in that order. */
   start(ids: readonly string[]): LedgerWorker
-  /** The ids that a tool ran for, in any order and from all processes: a process writes one down before anything else it does then. */
+  /** The ids for which a tool ran, in any order, from all processes. A process must record an id before anything else it does then. */
   ran(): Promise<readonly string[]>
   close(): Promise<void> | void
 }
@@ -28,7 +28,7 @@ export interface SharedLedgerOptions {
 const LEASE_MS = 500
 const approve = { decision: 'approve', scope: 'once' } as const
 
-/** The request with this id, as every process knows it. */
+/** The approval request with this id, identical in every process. */
 function recordOf(approvalId: string): ApprovalRecord {
   return {
     ...{ owner: 'alice', threadId: 'thread', approvalId, runId: 'run', toolCallId: approvalId },
@@ -37,7 +37,7 @@ function recordOf(approvalId: string): ApprovalRecord {
   }
 }
 
-/** What a worker does: answers each request with yes and, where the claim is its own, runs the tool and records the outcome. */
+/** The work of a worker: approves each request and, if it gets the claim, runs the tool and records the outcome. */
 export async function workThrough(
   ledger: Ledger,
   ids: readonly string[],
@@ -53,7 +53,7 @@ export async function workThrough(
 }
 
 /**
- * The tests of a ledger that several processes share, some of which are killed. Each `create` is a ledger of its own.
+ * The tests for a ledger that several processes share, some of which are killed. Each `create` returns a separate ledger.
  */
 export function describeSharedLedger(
   name: string,
@@ -93,7 +93,7 @@ export function describeSharedLedger(
     const ran = await bench.ran()
     const counted = await phases(bench.ledger, ids)
     expect({ doubled: ran.length - new Set(ran).size }).toEqual({ doubled: 0 })
-    // a claim whose process was killed is interrupted, whether or not its tool had run; every other call ran and is done
+    // A claim whose process was killed is interrupted, whether or not its tool ran; every other call ran and is done.
     expect((counted.done ?? 0) + (counted.interrupted ?? 0)).toEqual(ids.length)
     expect((counted.done ?? 0) >= ids.length - 2 * kills && ran.length >= (counted.done ?? 0)).toEqual(true)
     const again = await Promise.all(
@@ -112,7 +112,7 @@ async function phases(ledger: Ledger, ids: readonly string[]): Promise<Record<st
   return counts
 }
 
-/** The same order for the same seed. */
+/** Deterministic for a seed. */
 function shuffled(ids: readonly string[], seed: number): string[] {
   let state = seed + 1
   const next = () => {

@@ -12,28 +12,28 @@ import {
 } from './script.js'
 import { within } from './waiting.js'
 
-/** A server on the loopback interface that does what a script says, over a WebSocket. */
+/** A scripted WebSocket server on the loopback interface. */
 export interface ScriptedSocket extends Script {
   readonly url: string
-  /** How many sockets are open now, and how many were opened in all. */
+  /** How many sockets are open now, and how many were opened in total. */
   readonly sockets: { readonly open: number; readonly opened: number }
-  /** What clients said, in order. */
+  /** The frames that clients sent, in order. */
   readonly frames: readonly ClientFrame[]
-  /** Once a live answer to `approvalId` has been taken into a run; for scripts that are generators. Fails after 5 s. */
+  /** Resolves when a live answer to `approvalId` has been delivered into a run; for scripts that are generators. Fails after 5 s. */
   answered(approvalId: string): Promise<ResumeEntry>
   close(): Promise<void>
 }
 
 export interface ScriptedSocketOptions extends ScriptOptions {
-  /** What becomes of a live answer: the run takes it (default), the server refuses it, or says nothing. */
+  /** What happens to a live answer: the run accepts it (default), the server refuses it, or does not reply. */
   onAnswer?: (answer: AnswerFrame) => 'take' | 'ignore' | { readonly refuse: string }
 }
 
 type AnswerFrame = Extract<ClientFrame, { type: 'answer' }>
 
 /**
- * The server of `scriptedConnection` over a real WebSocket, for `webSocket` of `@countersign/client/web-socket`. `respond` fails the run
- * with an `error` frame, `bytes` is a message as it is, `cut` breaks the socket. Close it at the end of the test.
+ * The server of `scriptedConnection` over a real WebSocket, for `webSocket` of `@countersign/client/web-socket`. `respond`
+ * fails the run with an `error` frame, `bytes` sends a raw message, `cut` breaks the socket. Close it at the end of the test.
  *
  * @example
  * const server = await scriptedSocket([async function* () {
@@ -137,7 +137,7 @@ function createPeer(socket: WebSocket, { answer, script, answers, onAnswer }: Pe
         send({ type: 'error', runId, code: `${frame.status}`, message: frame.body })
         break
       case 'cut':
-        // What was written goes out first.
+        // Flushes what was written.
         socket.send('{"type":"cut"}', () => socket.terminate())
         break
       default:
@@ -162,7 +162,7 @@ function createPeer(socket: WebSocket, { answer, script, answers, onAnswer }: Pe
       switch (frame.type) {
         case 'run':
           run(frame).catch((error: unknown) => {
-            // The script itself is wrong: the client sees a broken socket, the log says why.
+            // The script itself is wrong: the client sees a broken socket, and the timeline records why.
             note(String(error))
             socket.terminate()
           })
@@ -170,7 +170,7 @@ function createPeer(socket: WebSocket, { answer, script, answers, onAnswer }: Pe
         case 'answer':
           return deliver(frame)
         case 'rejoin':
-          // A script keeps no runs: there is nothing to take up.
+          // A script stores no runs, so there is nothing to rejoin.
           return send({ type: 'end', runId: frame.runId })
         case 'stop':
           runs.get(frame.runId)?.abort()
@@ -185,7 +185,7 @@ function createPeer(socket: WebSocket, { answer, script, answers, onAnswer }: Pe
   }
 }
 
-/** Entries by the id of their request; each can come before it is waited for, or after. */
+/** Entries by the id of their request; each may arrive before or after it is awaited. */
 interface Mailbox {
   put(entry: ResumeEntry): void
   wait(id: string): Promise<ResumeEntry>

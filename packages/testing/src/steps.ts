@@ -1,8 +1,8 @@
 import type { AGUIEvent, ApprovalOption, Interrupt } from '@countersign/core'
 
 /**
- * What a scripted server does next, as plain data, so that a script can be printed, stored and shrunk. `act` is the exception: it holds
- * the function to call.
+ * The next action of a scripted server, as plain data, so that a script can be printed, stored and shrunk.
+ * The exception is `act`, which holds a function.
  */
 export type Step = EventStep | FlowStep | HttpStep
 
@@ -46,7 +46,7 @@ export type EventStep =
   | { readonly step: 'finish'; readonly options: FinishOptions }
   | { readonly step: 'error'; readonly message: string; readonly code: string | undefined }
 
-/** Steps that say when, and how the stream goes on or ends. */
+/** Steps that control timing, and how the stream continues or ends. */
 export type FlowStep =
   | { readonly step: 'hold'; readonly name: string }
   | { readonly step: 'microtasks'; readonly count: number }
@@ -55,15 +55,15 @@ export type FlowStep =
   | { readonly step: 'cut'; readonly message: string }
   | { readonly step: 'end' }
 
-/** Steps that only a server over HTTP can take. */
+/** Steps that only an HTTP server supports. */
 export type HttpStep =
   | { readonly step: 'respond'; readonly status: number; readonly contentType: string; readonly body: string }
   | { readonly step: 'bytes'; readonly text: string }
 
-/** How a call ended without its tool having done its work. */
+/** How a call ended if its tool did not succeed. */
 export type FailedOutcome = 'denied' | 'cancelled' | 'error'
 
-/** What a request for approval says beside its ids. */
+/** The fields of an approval request besides its ids. */
 export interface AskOptions {
   /** Default `['deny', 'once']`. */
   readonly options?: readonly ApprovalOption[]
@@ -73,26 +73,26 @@ export interface AskOptions {
   readonly display?: unknown
   /** Default `token-<approvalId>`; `null` for none. */
   readonly token?: string | null
-  /** Instead of the call's own arguments, as a faulty or hostile server would. */
+  /** Replaces the call's own arguments, as a faulty or hostile server would. */
   readonly input?: unknown
-  /** The ways of asking: the event, the interrupt that ends the run, or both (default), as Countersign's server does. */
+  /** How approval is requested: by the event, by the interrupt that ends the run, or by both (default), as Countersign's server does. */
   readonly by?: 'event' | 'interrupt' | 'both'
 }
 
 /**
- * How the run ends. By default as a server does that knows what is open: with the interrupts of what it asked in this run, else with
- * `pendingToolCallIds` for calls it left to the client, else plainly.
+ * How the run ends. By default like a server that tracks what is open: with interrupts for the approval
+ * requests of this run, else with `pendingToolCallIds` for calls left to the client, else plainly.
  */
 export interface FinishOptions {
-  /** `metadata.finishReason`. Default `tool_calls` where something is open, else `stop`. */
+  /** `metadata.finishReason`. Default `tool_calls` if something is open, else `stop`. */
   readonly reason?: string
-  /** Questions that concern no tool call. */
+  /** Interrupts that are no tool approvals. */
   readonly interrupts?: readonly Interrupt[]
-  /** Calls left to the client. Default: those of this run without a result and without a request. */
+  /** Calls left to the client. Default: those of this run without a result and without an approval request. */
   readonly pending?: readonly string[]
 }
 
-/** How a stream ended: as the script said, or because the client went away. */
+/** How a stream ended: as scripted, or because the client disconnected. */
 export type StreamEnd = 'finished' | 'failed' | 'cut' | 'ended' | 'aborted'
 
 /** How this step ends the run, if it does. */
@@ -115,7 +115,7 @@ export function endOf(step: Step): StreamEnd | undefined {
   }
 }
 
-/** A step on one line. */
+/** Prints a step on one line. */
 export function printStep(step: Step): string {
   const { step: name, ...rest } = step
   const values = Object.values(rest).filter((value) => value !== undefined && typeof value !== 'function')

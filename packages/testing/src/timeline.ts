@@ -1,11 +1,11 @@
 import type { ChatActions, ChatClient, ToolMap } from '@countersign/client'
 import { printEntry, printState, type TimelineEntry } from '@countersign/devtools'
 
-/** What happened, in order, on both sides. */
+/** What happened on both sides, in order. */
 export interface Timeline {
   readonly entries: readonly TimelineEntry[]
   add(entry: TimelineEntry): void
-  /** Notes the person's act, and is noted with it. */
+  /** Records a user action. */
   act(text: string): void
   print(): string
 }
@@ -41,8 +41,8 @@ function printLine(entry: TimelineEntry): string {
 }
 
 /**
- * Notes every change of the chat and everything its person does in it. Act through what it returns, or through the client where an act
- * need not be noted.
+ * Records every change of the chat and every user action. Act through the returned actions, or through the
+ * client for actions that need not be recorded.
  */
 export function watch<Tools extends ToolMap>(
   client: ChatClient<Tools>,
@@ -67,7 +67,7 @@ export function watch<Tools extends ToolMap>(
   return Object.fromEntries(noted)
 }
 
-/** Runs `test`; where it fails, the timeline stands below the message of its error. */
+/** Runs `test`. If it fails, the timeline is appended to the error message. */
 export async function explained<T>(timeline: Timeline, test: () => Promise<T>): Promise<T> {
   try {
     return await test()

@@ -8,10 +8,10 @@ import {
 } from '@countersign/core'
 import { createEventReader } from '@countersign/core/ag-ui'
 
-/** What is known of the request that a stream answers. What is left out is not compared. */
+/** The request that a stream responds to. Omitted fields are not compared. */
 export type VerifiedRequest = Partial<Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'>>
 
-/** The check of one stream of a producer, event by event. After a throw it is of no further use. */
+/** Verifies one stream of an agent, event by event. Unusable after it has thrown. */
 export interface RunVerifier {
   /** @throws CountersignError `malformed-event` or `protocol-violation`, naming the event and the rule. */
   push(event: unknown): void
@@ -19,15 +19,15 @@ export interface RunVerifier {
   end(): void
 }
 
-/** Fields that name something, so that an empty text in them names nothing. */
+/** Fields that identify something and therefore must not be empty. */
 const names = ['threadId', 'runId', 'messageId', 'toolCallId', 'toolCallName', 'stepName', 'subagentRunId']
 
 /**
- * A strict check of what an agent sends. Beyond what a client rejects (fields, order, truncation, ids of run, thread and interrupts) a
- * breach is: anything AG-UI 1.0 does not describe, `null` in the place of nothing, an empty id, what has no JSON form; a result for a
- * call that is unknown, still open or has one already, or under an id that another message has; an interrupt about a call that is
- * unknown or has its result, and one for the reason `tool_call` without a call; a `pendingToolCallIds` that is not the list of the calls
- * without result.
+ * A strict verification of what an agent sends. In addition to what a client rejects (fields, order, truncation, ids
+ * of run, thread and interrupts), these are violations: anything that AG-UI 1.0 does not describe, `null` for an
+ * absent field, an empty id, a value without a JSON form; a result for a call that is unknown, still open or already
+ * has one, or with the id of another message; an interrupt for a call that is unknown or has its result, or with the
+ * reason `tool_call` but without a call; `pendingToolCallIds` that do not list exactly the calls without a result.
  */
 export function createRunVerifier(request: VerifiedRequest = {}): RunVerifier {
   const { threadId, runId, messages = [] } = request
@@ -47,7 +47,7 @@ export function createRunVerifier(request: VerifiedRequest = {}): RunVerifier {
 }
 
 /**
- * Checks the whole stream of events that answers a request.
+ * Verifies the complete stream of events that responds to a request.
  *
  * @example verifyRun(await Array.fromAsync(agent.run(input)), input)
  * @throws CountersignError as {@link RunVerifier} does.
@@ -58,7 +58,7 @@ export function verifyRun(events: Iterable<unknown>, request?: VerifiedRequest):
   verifier.end()
 }
 
-/** The same events, checked as they come. A stream that its reader leaves is checked as far as it was read. */
+/** Passes the events through and verifies them. If the reader stops early, only what it read is verified. */
 export async function* verifyEvents<Batch>(
   events: AsyncIterable<Batch>,
   request?: VerifiedRequest,
@@ -72,13 +72,13 @@ export async function* verifyEvents<Batch>(
 }
 
 export interface VerifiedOptions {
-  /** Told of a breach as well, before the stream breaks: a client shows it as a failed run, which a test may not look at. */
+  /** Also called for a violation, before the stream breaks: a client reports it as a failed run, which a test may not check. */
   readonly onBreach?: ((error: unknown) => void) | undefined
 }
 
 /**
- * A connection whose every run is checked. Not checked are the end of a run that was stopped, and a run that is taken up again in its
- * middle.
+ * A connection whose runs are all verified, except for the end of a stopped run, and runs that are rejoined
+ * in the middle.
  *
  * @example new ChatClient({ connection: verified(fetchServerSentEvents(url)) })
  */
@@ -112,7 +112,7 @@ function fail(event: unknown, rule: string): never {
 function checkForm(event: unknown): void {
   const fields: Readonly<Record<string, unknown>> = { ...(event as object) }
   for (const name of names) if (fields[name] === '') fail(event, `${name} is empty`)
-  // Let through by clients for the sake of servers that know no better.
+  // Clients tolerate this for the sake of existing servers.
   if (fields.type === 'RUN_FINISHED' && 'finishReason' in fields)
     fail(event, 'finishReason belongs into metadata')
   try {
@@ -124,10 +124,10 @@ function checkForm(event: unknown): void {
 
 type CallState = 'open' | 'unresolved' | 'resolved'
 
-/** Follows what became of each call: in the history of the request, and in the events that reach a client. */
+/** Tracks the outcome of each call: in the history of the request, and in the events that reach a client. */
 function createCallBook(history: readonly Message[]) {
   const calls = new Map<string, CallState>()
-  /** Calls of the present run, in the order they were started in. */
+  /** Calls of the current run, in the order in which they started. */
   let started: string[] = []
   let ids = new Set<string>()
 
@@ -175,7 +175,7 @@ function createCallBook(history: readonly Message[]) {
       if (calls.get(id) !== 'unresolved') fail(event, `pendingToolCallIds has ${id}, which does not wait`)
   }
 
-  /** Takes an event that has passed the check of order. */
+  /** Takes an event that has passed the check of the order. */
   function follow(event: AGUIEvent): void {
     switch (event.type) {
       case 'RUN_STARTED':

@@ -1,27 +1,27 @@
 import type { ChatClient, ChatSnapshot, ToolMap } from '@countersign/client'
 
-// Taken at load, so that fake timers do not stop the script itself.
+// Captured at load, so that fake timers do not stop the script itself.
 const { setTimeout: later, clearTimeout: never } = globalThis
-/** The next turn of the event loop; a timer of 0 ms takes a whole millisecond. */
+/** The next turn of the event loop; a timer of 0 ms would take a whole millisecond. */
 const nextTurn: (done: () => void) => void =
   typeof setImmediate === 'function' ? setImmediate : (done) => later(done, 0)
 
-/** Passes so many turns of the microtask queue. */
+/** Waits for that many microtasks. */
 export async function microtasks(count = 1): Promise<void> {
   for (let i = 0; i < count; i++) await undefined
 }
 
-/** Passes so many turns of the event loop. */
+/** Waits for that many turns of the event loop. */
 export async function macrotasks(count = 1): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise<void>(nextTurn)
 }
 
-/** Passes so many milliseconds, fake timers or not. */
+/** Waits for that many milliseconds, even with fake timers. */
 export function pass(ms: number): Promise<void> {
   return new Promise((done) => later(done, ms))
 }
 
-/** A promise with its ends in hand. */
+/** A promise that is resolved from outside. */
 export interface Gate {
   readonly opened: Promise<void>
   open(): void
@@ -35,7 +35,7 @@ export function createGate(): Gate {
   return { opened, open: () => open() }
 }
 
-/** Gives what `promise` gives, or fails with what `explain` says after `ms` milliseconds. */
+/** Settles like `promise`, or rejects with the text of `explain` after `ms` milliseconds. */
 export function within<T>(ms: number, promise: Promise<T>, explain: () => string): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = later(() => reject(new Error(explain())), ms)
@@ -44,8 +44,8 @@ export function within<T>(ms: number, promise: Promise<T>, explain: () => string
 }
 
 /**
- * Resolves with the first snapshot that fulfils `condition`, which may be the present one. Fails after `ms` milliseconds, showing the
- * state that was reached. The default, 30 s, ends what hangs; where your test runner ends a test earlier, pass less.
+ * Resolves with the first snapshot that fulfils `condition`, which may be the current one. Fails after `ms` milliseconds, showing
+ * the state that was reached. The default of 30 s only catches hangs; pass less if your test runner has a shorter timeout.
  *
  * @example await until(client, ({ status }) => status === 'ready')
  */

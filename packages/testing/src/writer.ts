@@ -1,10 +1,10 @@
 import type { AGUIEvent, Interrupt, RunAgentInput } from '@countersign/core'
 import type { AskOptions, EventStep, FailedOutcome, FinishOptions } from './steps.js'
 
-/** An event as it goes out; a script may send what AG-UI does not know. */
+/** An event to be sent; a script may send events that AG-UI does not know. */
 export type ScriptedEvent = AGUIEvent | { readonly type: string; readonly [key: string]: unknown }
 
-/** What one server remembers over all its runs, so that later runs can name earlier calls. */
+/** What a server remembers across its runs, so that later runs can refer to earlier calls. */
 export interface Book {
   readonly calls: Map<string, { name: string; args: string }>
   readonly approvals: Map<string, string>
@@ -16,14 +16,14 @@ export function createBook(): Book {
 }
 
 /**
- * Writes one run: the events of its steps in a legal order, with ids. RUN_STARTED comes before the first of them, unless that is a
- * RUN_STARTED or RUN_ERROR given as an event. Text and calls share a message until a result comes, as in the stream of an agent that
- * asks its model again after each batch of results.
+ * Writes one run: the events of its steps in a legal order, with ids. It starts with RUN_STARTED, unless the
+ * first event is an explicit RUN_STARTED or RUN_ERROR. Text and calls share a message until a result follows,
+ * as in the stream of an agent that calls its model again after each batch of results.
  */
 export function createWriter(input: RunAgentInput, book: Book): (step: EventStep) => ScriptedEvent[] {
   const { threadId, runId } = input
   const interrupts: Interrupt[] = []
-  /** Calls of this run that nobody has answered and no person is asked about. */
+  /** Calls of this run without a result and without an approval request. */
   const unresolved = new Set<string>()
   readHistory(input, book)
   let begun = false
@@ -231,7 +231,7 @@ export function createWriter(input: RunAgentInput, book: Book): (step: EventStep
   return write
 }
 
-/** The calls of a conversation that began elsewhere: before a reload, with another server. */
+/** Reads calls of a conversation that began elsewhere: before a reload, or with another server. */
 function readHistory({ messages }: RunAgentInput, { calls, approvals }: Book): void {
   for (const message of messages) {
     if (message.role !== 'assistant') continue

@@ -20,19 +20,19 @@ import { given } from './given.js'
 
 const clientsKey = Symbol('countersign')
 
-/** What a provider offers: a client you made, or the options for one. */
+/** What a provider takes: an existing client, or the options for one. */
 export type ChatSource<Tools extends ToolMap = ToolMap> =
   | { readonly client: ChatClient<Tools> }
   | (ChatClientOptions<Tools> & { readonly client?: undefined })
 
-/** Props of {@link ChatProvider}: a client you made, or the options for one. */
+/** Props of {@link ChatProvider}: an existing client, or the options for one. */
 export type ChatProviderProps<Tools extends ToolMap = ToolMap> =
   | { readonly client: ChatClient<Tools>; readonly options?: undefined }
   | { readonly options: ChatClientOptions<Tools>; readonly client?: undefined }
 
 /**
- * Gives the components below one chat, so that `useChat()` needs no arguments there, and returns its client for the component itself.
- * Another `client` or another `threadId` is another chat; all other options are followed.
+ * Provides one chat to the components below, so that `useChat()` needs no arguments there, and returns its client for
+ * the component itself. Another `client` or `threadId` is another chat; changes of all other options are applied.
  */
 export function provideChat<Tools extends ToolMap = ToolMap>(
   source: MaybeRefOrGetter<ChatSource<Tools>>,
@@ -48,7 +48,7 @@ export function provideChat<Tools extends ToolMap = ToolMap>(
     last.clients.setOptions(options)
     return last.clients
   })
-  // Options are followed also while nobody below asks for the client.
+  // Applies changed options even if no component below reads the client.
   watch(clients, () => {})
   provide(clientsKey, clients)
   return computed(() => clients.value.main)
@@ -66,7 +66,7 @@ export const ChatProvider = /* @__PURE__ */ defineComponent(
   { name: 'ChatProvider', props: ['client', 'options'] },
 )
 
-/** A provider cannot know the tools' types: whoever reads it says what they are. */
+/** A provider cannot know the tools' types; consumers specify them. */
 export function useClients<Tools extends ToolMap>(): ComputedRef<ChatClients<Tools>> | undefined {
   return hasInjectionContext()
     ? inject<ComputedRef<ChatClients<Tools>> | undefined>(clientsKey, undefined)

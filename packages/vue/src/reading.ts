@@ -15,7 +15,7 @@ import {
   watch,
 } from 'vue'
 
-/** Of which client, how to hear of changes, how to read, and how to read what a server renders and a page hydrates with. */
+/** A client, how to subscribe, how to read, and how to read for server rendering and hydration. */
 export type Reading<T> = readonly [
   client: Pick<ChatClient, 'attach'>,
   subscribe: (listener: () => void) => () => void,
@@ -23,25 +23,25 @@ export type Reading<T> = readonly [
   getServer: () => T,
 ]
 
-/** A value of a client, which is attached while it is shown. What depends on the value is left alone while it is the same. */
+/** A value of a client, which is attached while the value is shown. Dependents do not update while the value is the same. */
 export function useReading<T>(reading: () => Reading<T>): ComputedRef<T> {
   const source = computed(reading)
-  // Holds nothing: reading it is to depend on it, writing it is to tell. Who causes a change may be an effect, which must not come to
-  // depend on it, as it would by counting.
+  // Holds no value: reading it tracks, writing it triggers. A counter would not do: changes may be caused
+  // inside an effect, and incrementing it there would make the effect depend on it.
   const changes = customRef<void>((get, set) => ({ get, set }))
   const change = () => {
     changes.value = undefined
   }
   let last: T | undefined
-  /** Whether `last` was read after what was told last. */
+  /** Whether `last` was read after the last notification. */
   let isRead = false
-  // A component that takes over what a server rendered has its element before it is mounted.
+  // A component that hydrates server-rendered HTML has its element before it is mounted.
   const instance = setupInstance()
   let isServed = instance && (instance.vnode.el ?? inject(ssrContextKey, undefined)) != null
   whileShown(source, ([client, subscribe, get]) => {
     const detach = client.attach()
     isServed = false
-    // Between the first reading and this there may have been a change.
+    // The value may have changed since the first read.
     change()
     const leave = subscribe(() => {
       if (!isRead || Object.is(get(), last)) return
@@ -62,7 +62,7 @@ export function useReading<T>(reading: () => Reading<T>): ComputedRef<T> {
   })
 }
 
-/** Reads what no effect around is to depend on. */
+/** Reads without making the surrounding effect depend on it. */
 export function untracked<T>(read: () => T): T {
   const effect = new ReactiveEffect(read)
   try {
@@ -73,8 +73,8 @@ export function untracked<T>(read: () => T): T {
 }
 
 /**
- * Does `begin` for each value of `source`, and when the next has begun or the scope ends undoes it: what both need is not left between.
- * In a component from the mount on, so never on a server; else at once.
+ * Calls `begin` for each value of `source`. Its cleanup runs after the next `begin`, or when the scope ends, so that what
+ * both need is never released in between. In a component it starts on mount, so never on a server; elsewhere at once.
  */
 export function whileShown<T>(source: Ref<T>, begin: (value: T) => () => void): void {
   const shown = shallowRef(!setupInstance())
@@ -93,7 +93,7 @@ export function whileShown<T>(source: Ref<T>, begin: (value: T) => () => void): 
   onScopeDispose(() => end(), true)
 }
 
-/** The component that is being set up, if one is. */
+/** The component that is being set up, if any. */
 function setupInstance(): ComponentInternalInstance | undefined {
   const instance = getCurrentInstance()
   return instance?.isMounted ? undefined : (instance ?? undefined)

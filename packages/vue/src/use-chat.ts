@@ -15,26 +15,26 @@ import { type Given, given, mapped } from './given.js'
 import { useClients } from './provider.js'
 import { untracked, useReading, whileShown } from './reading.js'
 
-/** What `useChat` gives: a ref for each of the snapshot's fields, of its turns and of the client, and the actions (always the same functions). */
+/** The result of `useChat`: refs of the snapshot's fields, its turns and the client, and the actions (always the same functions). */
 export type UseChat<Tools extends ToolMap = ToolMap> = Refs<ChatSnapshot<Tools>> &
   ChatActions<Tools> & {
-    /** The conversation as it is shown: one turn per answer, the same object while nothing in it changes. */
+    /** The conversation for rendering: one turn per reply, the same object while nothing in it changes. */
     readonly turns: ComputedRef<readonly Turn<Tools>[]>
     readonly client: ComputedRef<ChatClient<Tools>>
   }
 
 type Refs<Fields> = { readonly [Name in keyof Fields]: ComputedRef<Fields[Name]> }
 
-/** `{ client }` shares a client you made; options make one, or change those of the provider's client of that `threadId`. */
+/** `{ client }` shares an existing client; options create one, or change those of the provider's client of that `threadId`. */
 export type UseChatOptions<Tools extends ToolMap = ToolMap> =
   | { readonly client: ChatClient<Tools> }
   | (Partial<ChatClientOptions<Tools>> & { readonly client?: undefined })
 
 /**
- * The chat of this component or effect scope. `useChat()` reads the provider; `useChat({ client })` shares a client; `useChat(options)`
- * makes one, or, under a provider, takes the provider's client of that `threadId`, and follows the options. Another `threadId` is
- * another client, never a reset, and going back finds the first. The end of the scope leaves the run alone, and what this returned still
- * reaches it; the option `onDetach: 'stop'` ends it.
+ * The chat of this component or effect scope. `useChat()` reads the provider; `useChat({ client })` shares a client;
+ * `useChat(options)` creates one or, under a provider, uses the provider's client of that `threadId`, and applies
+ * changed options. Another `threadId` is another client, never a reset; switching back returns to the first. Ending
+ * the scope does not stop the run, and the returned actions still reach it; the option `onDetach: 'stop'` stops it.
  */
 export function useChat<Tools extends ToolMap = ToolMap>(
   options?: MaybeRefOrGetter<UseChatOptions<Tools> | undefined>,
@@ -42,13 +42,13 @@ export function useChat<Tools extends ToolMap = ToolMap>(
   const client = useFoundClient<Tools>(options)
   const snapshot = useSnapshot(client)
   const fields = mapped(snapshot.value, (name) => computed(() => snapshot.value[name]))
-  // Functions that outlive a client: they act on the one of the moment, also where a setup has taken them out of here.
+  // These functions outlive a client: they act on the current one, even if a setup function has destructured them.
   const actions = createActions<Tools>((use) => untracked(() => use(client.value)))
   const turns = computed(() => turnsOf(snapshot.value.messages))
   return { ...(fields as Refs<ChatSnapshot<Tools>>), turns, ...actions, client }
 }
 
-/** The client itself, for those who subscribe on their own. */
+/** The client itself, for code that subscribes on its own. */
 export function useChatClient<Tools extends ToolMap = ToolMap>(
   options?: MaybeRefOrGetter<UseChatOptions<Tools> | undefined>,
 ): ComputedRef<ChatClient<Tools>> {
@@ -57,15 +57,15 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
   return client
 }
 
-/** The client, not attached: `useReading` attaches it for those who read something of it. */
+/** The client, without attaching it; `useReading` attaches it on behalf of its readers. */
 export function useFoundClient<Tools extends ToolMap = ToolMap>(
   options?: MaybeRefOrGetter<UseChatOptions<Tools> | undefined>,
 ): ComputedRef<ChatClient<Tools>> {
   const provided = useClients<Tools>()
   let found: Found<Tools> | undefined
   let mine: ChatClients<Tools> | undefined
-  // Found when somebody asks and at the latest with the next flush, so that options which change one after the other, as props do,
-  // are taken together. A client holds nothing until it is used.
+  // Resolved lazily, at the latest with the next flush, so that options that change one after another, as
+  // props do, are applied together. A client needs no cleanup until it is used.
   return computed(() => {
     const { client: shared, ...own } = given<Tools>(options)
     const from = shared ? undefined : provided?.value
@@ -90,7 +90,7 @@ interface Found<Tools extends ToolMap> {
   readonly client: ChatClient<Tools>
 }
 
-/** The whole snapshot, as one value. */
+/** The whole snapshot as one value. */
 export function useSnapshot<Tools extends ToolMap>(
   client: ComputedRef<ChatClient<Tools>>,
 ): ComputedRef<ChatSnapshot<Tools>> {

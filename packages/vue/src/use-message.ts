@@ -3,14 +3,14 @@ import { type ComputedRef, computed, type MaybeRefOrGetter, toValue } from 'vue'
 import { useReading } from './reading.js'
 import { useFoundClient, useSnapshot } from './use-chat.js'
 
-/** Where the composables below look: the provider's chat, or the client given. */
+/** Which chat the composables below use: the given client, or by default the provider's. */
 export interface In<Tools extends ToolMap = ToolMap> {
   readonly client: ChatClient<Tools>
 }
 
 type Within<Tools extends ToolMap> = MaybeRefOrGetter<In<Tools> | undefined>
 
-/** One message. The ref changes only with that message, or with another id. */
+/** One message. The ref changes only with that message or with the id. */
 export function useMessage<Tools extends ToolMap = ToolMap>(
   id: MaybeRefOrGetter<string>,
   within?: Within<Tools>,
@@ -28,7 +28,7 @@ export function useMessage<Tools extends ToolMap = ToolMap>(
   })
 }
 
-/** The ids of all messages, in order. The ref changes only when one comes or goes. */
+/** The ids of all messages, in order. The ref changes only when a message is added or removed. */
 export function useMessageIds<Tools extends ToolMap = ToolMap>(
   within?: Within<Tools>,
 ): ComputedRef<readonly string[]> {
@@ -45,8 +45,8 @@ export function useMessageIds<Tools extends ToolMap = ToolMap>(
 }
 
 /**
- * A part of the snapshot. The ref changes only when it is no longer equal (`Object.is` unless told otherwise). What `select` reads of
- * other refs is followed too.
+ * A selected part of the snapshot. The ref changes only when it is no longer equal (by `Object.is`, unless
+ * `equal` is given). Other refs that `select` reads are tracked too.
  */
 export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
   select: (snapshot: ChatSnapshot<Tools>) => T,
@@ -60,7 +60,7 @@ export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
   })
 }
 
-/** The calls that wait for the person, in order. */
+/** The calls that wait for approval, in order. */
 export function usePendingApprovals<Tools extends ToolMap = ToolMap>(
   within?: Within<Tools>,
 ): ComputedRef<readonly PendingApproval<Tools>[]> {

@@ -1,12 +1,12 @@
 import { isRecord, parseJson } from '@countersign/core'
 import type { Connection } from './connection.js'
 
-/** The client tool by which some servers ask. */
+/** The client tool that some servers call to request approval. */
 const APPROVAL_TOOL = 'client.requestApproval'
 
 /**
- * For servers that ask for an approval by a call of the client tool `client.requestApproval` and in no other way: the question becomes
- * part of the call that it is about, like any other, and its own call and result stay out of the conversation. Answers go out as always.
+ * For servers that request approval only by calling the client tool `client.requestApproval`: the request becomes part of the call
+ * that it is about, like any other, and the extra call and its result stay out of the conversation. Answers are sent as usual.
  *
  * @example const client = new ChatClient({ connection: withApprovalTool(fetchServerSentEvents('/api/chat')) })
  */
@@ -27,7 +27,7 @@ async function* fold(events: AsyncIterable<unknown>): AsyncGenerator<unknown> {
   }
 }
 
-/** `texts` holds the arguments of the calls that stand for a question. */
+/** `texts` holds the arguments of the calls that represent an approval request. */
 function foldEvent(event: unknown, texts: Map<unknown, string>): readonly unknown[] {
   if (!isRecord(event)) return [event]
   const { type, toolCallId: id } = event

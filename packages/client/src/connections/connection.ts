@@ -1,68 +1,68 @@
 import type { AGUIEvent, ResumeEntry, RunAgentInput, SessionGrant, UIMessage } from '@countersign/core'
 
-/** What a connection gets beside the request itself. */
+/** What a connection gets besides the request itself. */
 export interface ConnectOptions {
-  /** Aborted when the run is stopped: the connection closes its stream. */
+  /** Aborted when the run is stopped; the connection must close its stream. */
   readonly signal: AbortSignal
-  /** The conversation as shown, for connections that speak another protocol than AG-UI. */
+  /** The conversation as shown, for connections with a protocol other than AG-UI. */
   readonly messages: readonly UIMessage[]
-  /** The client's `headers` option, for connections that have headers. */
+  /** The client's `headers` option, for connections that can send headers. */
   readonly headers: Readonly<Record<string, string>>
-  /** To be called with the id of the last event of a batch once the batch was taken, by connections that can `rejoin`. */
+  /** For connections that can `rejoin`: call it with the id of the last event of a batch once the batch was consumed. */
   readonly onEventId?: ((id: string) => void) | undefined
 }
 
-/** Events as they arrive. An array is what arrived together, so that a burst costs one turn of the loop. */
+/** Events as they arrive. An array holds events that arrived together, so that a burst is processed at once. */
 export type EventSource = AsyncIterable<AGUIEvent | readonly AGUIEvent[]>
 
 /**
- * How a client reaches an agent: one request, one stream of AG-UI events. The client checks every event, whichever connection it came
- * by, so `unknown` in the place of events is as good.
+ * How a client reaches an agent: one request, one stream of AG-UI events. The client validates every event
+ * from every connection, so yielding `unknown` is fine.
  */
 export interface Connection {
   connect(input: RunAgentInput, options: ConnectOptions): AsyncIterable<unknown>
   /**
-   * Delivers answers into the open run, where the connection has a way to (a live channel). Resolves when the server has them. Rejects
-   * with a `CountersignError` where it certainly has not: they go out after the run, as they would over any connection. Where the run was
-   * not reached (`not-an-event-stream`, or `http-status` other than 409), the run ends with that error; the next request has them. Rejects with
-   * `connection-failed`, or anything else, where nobody knows: it is called again with the same answers while the run is open, which a
-   * server takes once. Where the run ends well without their effect they go out with the next request; where it breaks they wait for
-   * `retry()`, which calls it again for a run that it takes up.
+   * Delivers answers into the open run, if the connection supports it (a live channel). It resolves once the server has them. If it
+   * rejects with a `CountersignError`, the server certainly does not have them, and they are sent after the run, as over any
+   * connection. If the run was not reached (`not-an-event-stream`, or `http-status` other than 409), the run ends with that error,
+   * and the next request carries them. `connection-failed`, or any other error, means that the delivery is unknown: it is called
+   * again with the same answers while the run is open, and the server must accept them only once. If the run ends well without their
+   * effect, the next request carries them; if it breaks, they wait for `retry()`, which calls it again for a run that it rejoins.
    */
   answer?(answers: LiveAnswers, options: Pick<ConnectOptions, 'signal' | 'headers'>): Promise<void>
   /**
-   * Takes up a run whose stream broke off, after the last event that was taken. A stream without a single event says that there is
-   * nothing to take up; the client then repeats the request.
+   * Rejoins a run whose stream broke off, after the last consumed event. A stream without any event means
+   * that there is nothing to rejoin; the client then repeats the request.
    */
   rejoin?(cursor: RunCursor, options: ConnectOptions): AsyncIterable<unknown>
   /**
-   * Whether the server would carry out an answer a second time that it gets twice, since it keeps no ledger. An answer whose request broke
-   * is then sent again by `retry()` alone, also where nothing had come back yet. Default: no.
+   * Whether the server would execute an answer twice if it received it twice, because it has no ledger. If the
+   * request with an answer broke, only `retry()` then sends it again, even if no response had arrived. Default: no.
    */
   readonly repeatsAnswers?: boolean | undefined
-  /** The standing session approvals of this person in a thread, where the server offers them. */
+  /** The session approvals of this user in a thread, if the server offers them. */
   grants?(
     which: { readonly threadId: string },
     options: Pick<ConnectOptions, 'headers'>,
   ): Promise<readonly SessionGrant[]>
-  /** Ends one of them, or without `id` all of the thread; resolves with how many there were. */
+  /** Revokes one of them, or without `id` all of the thread; resolves with how many there were. */
   revokeGrant?(
     which: { readonly threadId: string; readonly id?: string | undefined },
     options: Pick<ConnectOptions, 'headers'>,
   ): Promise<number>
 }
 
-/** Puts a translation between the client and a connection: what the option `compat` takes. `warn` is told what gets lost. */
+/** Wraps a connection in a translation: the type of the option `compat`. `warn` receives what gets lost. */
 export type Compat = (connection: Connection, warn: (message: string) => void) => Connection
 
-/** How far a run was read. `lastEventId` is absent where its events had no ids yet. */
+/** How far a run was read. `lastEventId` is absent if none of its events had an id yet. */
 export interface RunCursor {
   readonly threadId: string
   readonly runId: string
   readonly lastEventId?: string
 }
 
-/** Answers for a run that is open, in the form they have in a request's `resume`. */
+/** Answers for an open run, in the form of a request's `resume`. */
 export interface LiveAnswers {
   readonly threadId: string
   readonly runId: string
@@ -70,7 +70,7 @@ export interface LiveAnswers {
 }
 
 /**
- * A connection out of a function: an agent in the same process, a test's script, a transport of your own.
+ * Creates a connection from a function: an agent in the same process, a script in a test, a custom transport.
  *
  * @example stream((input, { signal }) => agent.run(input, { signal }))
  */
@@ -81,7 +81,7 @@ export function stream(
     connect: (input, options) =>
       opened(async () => {
         const events = await open(input, options)
-        // Stopped before it began: what was opened is never asked for an event.
+        // Stopped before it began: the opened source is never read.
         return options.signal.aborted ? nothing() : events
       }),
   }
@@ -89,7 +89,7 @@ export function stream(
 
 async function* nothing(): EventSource {}
 
-/** What `open` gives, opened when the first event is asked for. Not a generator around it, which would cost each event turns of its own. */
+/** Opens the source when the first event is requested. Not a generator, which would add microtasks to every event. */
 function opened(open: () => Promise<EventSource>): EventSource {
   return {
     [Symbol.asyncIterator]() {

@@ -8,32 +8,32 @@ import {
 } from '@countersign/core'
 import type { Connection, ConnectOptions } from './connection.js'
 
-/** Headers by name, or as the platform has them. */
+/** Headers by name, or the platform's `Headers`. */
 export type HeadersGiven = Readonly<Record<string, string>> | Headers
 
 /** Options of the connections over `fetch`. */
 export interface FetchOptions {
-  /** Headers of each request, or a function that is asked each time (for a token that expires). */
+  /** Headers of each request, or a function called for each (for a token that expires). */
   headers?: HeadersGiven | (() => HeadersGiven | Promise<HeadersGiven>) | undefined
   /** As in `RequestInit`. Default: the platform's, `same-origin`. */
   credentials?: RequestCredentials | undefined
-  /** Instead of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof globalThis.fetch | undefined
-  /** How many UTF-16 units one event may have. Default 16 MiB. */
+  /** Maximum length of one event, in UTF-16 units. Default 16 MiB. */
   maxEventBytes?: number | undefined
 }
 
 export interface ServerSentEventsOptions extends FetchOptions {
   /**
-   * Whether the server keeps its runs, so that one whose stream broke off can be taken up: a GET of the same URL with `threadId`,
-   * `runId` and the header `Last-Event-ID`, answered with the rest of the events, or with 204. Default: no.
+   * Whether the server stores its runs, so that one whose stream broke off can be rejoined: a GET of the same URL with
+   * `threadId`, `runId` and the header `Last-Event-ID`, answered with the remaining events, or with 204. Default: no.
    */
   rejoin?: boolean | undefined
 }
 
 /**
- * Posts `RunAgentInput` to `url` and reads the answer as server-sent events: the transport of AG-UI 1.0.
- * Fails with `http-status`, `not-an-event-stream`, `connection-failed`, `malformed-event`, `event-too-large` or `truncated-stream`.
+ * Posts `RunAgentInput` to `url` and reads the response as server-sent events: the transport of AG-UI 1.0. Fails with
+ * `http-status`, `not-an-event-stream`, `connection-failed`, `malformed-event`, `event-too-large` or `truncated-stream`.
  */
 export function fetchServerSentEvents(url: string | URL, options: ServerSentEventsOptions = {}): Connection {
   const connection: Connection = {
@@ -62,13 +62,13 @@ async function* readEvents(
 ) {
   for await (const batch of readServerSentEvents(body, { maxEventBytes, signal, done: '[DONE]' })) {
     yield batch.map((event) => event.data)
-    // The last id there was counts on where later events have none.
+    // If later events have no id, the last one seen counts.
     const id = batch.findLast((event) => event.id !== undefined)?.id
     if (id !== undefined) onEventId?.(id)
   }
 }
 
-/** The same with one JSON event a line (`application/x-ndjson`), for servers and proxies that do not do event streams. */
+/** The same with one JSON event per line (`application/x-ndjson`), for servers and proxies without event streams. */
 export function fetchHttpStream(url: string | URL, options: FetchOptions = {}): Connection {
   const { maxEventBytes } = options
   return {
@@ -95,7 +95,7 @@ function post(input: RunAgentInput, accept: string, { headers, signal }: Connect
   }
 }
 
-/** Rejects with `connection-failed` where the server was not reached, with `http-status` where it refused. */
+/** Rejects with `connection-failed` if the server was not reached, with `http-status` if it refused. */
 export async function fetchResponse(
   url: string | URL,
   { headers, credentials, fetch = globalThis.fetch }: FetchOptions,
@@ -116,12 +116,12 @@ export async function fetchResponse(
   return response
 }
 
-/** Headers by name. A `Headers` object has no members of its own, and spread out it would be none. */
+/** Headers by name. A `Headers` object has no own properties, so spreading it would lose them. */
 export function headersByName(headers: HeadersGiven = {}): Readonly<Record<string, string>> {
   return Symbol.iterator in headers ? Object.fromEntries(headers) : headers
 }
 
-/** The body of an answer of that type. Throws `not-an-event-stream` or `empty-response`. */
+/** The body of a response of that type. Throws `not-an-event-stream` or `empty-response`. */
 export function responseBody(url: string | URL, response: Response, accept: string): ByteSource {
   checkType(url, response, accept)
   const { body } = response
@@ -139,14 +139,14 @@ export function checkType(url: string | URL, { headers }: Response, accept: stri
   throw new CountersignError('not-an-event-stream', message, { contentType })
 }
 
-/** What a server says about a refused request: `{ code, message }` as ours do, or text. Kept short, and never shown as HTML. */
+/** The server's explanation of a refused request: `{ code, message }` from ours, or text. Truncated, and never shown as HTML. */
 async function statusError(place: string, response: Response): Promise<CountersignError> {
   const { status, statusText } = response
   const body = (await beginning(response).catch(() => '')).slice(0, 1000)
   return new CountersignError('http-status', `${place}: ${status} ${statusText}`.trim(), { status, body })
 }
 
-/** Not more of a body than is told, and not for longer than a person waits: it may never end. */
+/** Reads only as much of a body as is reported, and for at most a second: it may never end. */
 async function beginning(response: Response): Promise<string> {
   const reader = response.body?.getReader()
   // React Native cannot stream it.

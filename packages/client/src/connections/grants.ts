@@ -3,7 +3,7 @@ import type { Connection } from './connection.js'
 import { type FetchOptions, fetchResponse } from './fetch.js'
 
 /**
- * A connection whose server also lists and ends session approvals, at a URL of their own (`grantsResponse`).
+ * A connection whose server also lists and revokes session approvals, at a separate URL (`grantsResponse`).
  *
  * @example withGrants(fetchServerSentEvents('/api/chat'), '/api/grants')
  */

@@ -3,12 +3,12 @@ import type { Connection } from './connection.js'
 import { checkType, type FetchOptions, fetchResponse } from './fetch.js'
 
 /**
- * Delivers answers into the open run by a POST of `{ threadId, runId, resume }`: with server-sent events, a live channel over plain
- * HTTP. For servers that keep a run open while a person decides (`live` and `answerResponse` of `@countersign/server`).
+ * Delivers answers into the open run by a POST of `{ threadId, runId, resume }`. With server-sent events, this is a live channel
+ * over plain HTTP. For servers that keep a run open while the user decides (`live` and `answerResponse` of `@countersign/server`).
  *
- * The server says that it has them with a 2xx and JSON, or without content. What the run will not take (409) goes out after it, as over
- * any connection. After a 429, a 5xx or a connection that broke, nobody knows: it is sent again while the run is open, and the end of the
- * run decides. Any other reply (401, the page of a sign-in) ends the run with its error, and `retry()` sends the answers with a new one.
+ * The server confirms with a 2xx and JSON, or without content. Answers that the run rejects (409) are sent after it, as over any
+ * connection. After a 429, a 5xx or a broken connection, the delivery is unknown: they are sent again while the run is open, and
+ * its end decides. Any other response (401, a sign-in page) ends the run with its error, and `retry()` sends them in a new one.
  *
  * @example const connection = { ...fetchServerSentEvents('/api/chat'), ...postAnswers('/api/chat/answers') }
  */

@@ -1,8 +1,8 @@
 import { CountersignError, isRecord, type ServerFrame } from '@countersign/core'
 
 /**
- * Reads one message. Gives `undefined` for a type of frame that a later version may have added.
- * @throws CountersignError `malformed-event` or `event-too-large`.
+ * Parses one message. Returns `undefined` for an unknown type, which a later version may have added. @throws
+ * CountersignError `malformed-event` or `event-too-large`.
  */
 export function readFrame(data: unknown, limit: number): ServerFrame | undefined {
   if (typeof data !== 'string') throw malformed('a binary message')

@@ -14,7 +14,7 @@ export function corrupt(threadId: string, movedTo: string, damage: Damage, cause
   return new CountersignError('persistence-corrupt', message, { threadId, movedTo, reason: damage }, cause)
 }
 
-/** For a storage of the application's own, which has no place to move it to. */
+/** For the application's own storage, in which damaged data cannot be moved aside. */
 export function noRecord(threadId: string, { version }: { readonly version?: unknown }): CountersignError {
   if (typeof version === 'number' && version > 1) return newerVersion(threadId, version)
   const message =
@@ -35,7 +35,7 @@ export function missing(storage: string): CountersignError {
   return new CountersignError('persistence-unavailable', message)
 }
 
-/** What a storage threw, as an error of ours. `instead` names another place for what does not fit, as the end of a sentence. */
+/** Converts an error of a storage. `instead` suggests another place for data that does not fit, as the end of a sentence. */
 export function storageFailure(error: unknown, threadId: string, instead: string): CountersignError {
   if (isCountersignError(error)) return error
   if (isQuotaError(error)) {

@@ -2,19 +2,19 @@ import { CountersignError, isCountersignError, isThreadRecord, readRecord } from
 import { noRecord, tooSlow } from './failures.js'
 import type { KeptSession, Limits, Persistence } from './persistence.js'
 
-/** The longest delay (ms) a timer takes. */
+/** The longest delay (ms) a timer supports. */
 const longest = 2 ** 31 - 1
 
 /**
- * Keeps one conversation in a {@link Persistence}: loads it once, then saves what changed, one save at a time and the newest state
- * last. A store that fails is told of by `onError`; the chat goes on.
+ * Keeps one conversation in a {@link Persistence}: loads it once, then saves changes, one save at a time and
+ * the newest state last. If the storage fails, `onError` is called and the chat continues.
  */
 export class Keeper {
   /** Whether the conversation is loaded, so that commands need not wait. */
   ready = false
-  /** Another tab saves: this one only reads. */
+  /** Set while another tab saves and this one only reads. */
   mayNotSave = () => false
-  /** The store could not be read: this conversation is not kept, so that the stored one is not lost. */
+  /** The storage could not be read. This conversation is not saved, so that the stored one is not lost. */
   #unreadable = false
   #subscribed = false
   readonly #session: KeptSession
@@ -23,7 +23,7 @@ export class Keeper {
   #loading: Promise<void> | undefined
   #saving: Promise<boolean> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
-  /** How many changes there were, and how many of them are saved. */
+  /** The number of changes, and how many of them are saved. */
   #changes = 0
   #saved = 0
   #failing = false
@@ -34,13 +34,13 @@ export class Keeper {
     this.#persistence = persistence
   }
 
-  /** Loads the conversation, the first time it is asked. Never rejects. */
+  /** Loads the conversation, once. Never rejects. */
   restore(): Promise<void> {
     this.#loading ??= this.#load()
     return this.#loading
   }
 
-  /** The conversation is replaced: what is stored is not wanted any more. */
+  /** The conversation is replaced, so the stored one is not needed. */
   skipLoading(): void {
     this.#begin()
     this.#loading ??= Promise.resolve()
@@ -50,21 +50,21 @@ export class Keeper {
     try {
       const { threadId } = this.#session
       const record = await this.#inTime(this.#persistence.load(threadId))
-      // Checked here, whatever the storage: half a conversation may withdraw a question that nobody was shown.
+      // Validated for any storage: from half a conversation, an approval request might be withdrawn that nobody was shown.
       const damage = record && !isThreadRecord(record) ? noRecord(threadId, record) : undefined
       this.#unreadable = damage !== undefined
       if (damage) this.#session.failed(damage)
       else if (record && !this.ready) this.#session.dispatch({ type: 'restore', record })
     } catch (cause) {
       const error = toError(cause, 'The stored conversation could not be read; it was left as it is.')
-      // What is there may be whole: nothing is written over it. Damage was moved aside.
+      // The stored data may be intact, so it is not overwritten. Corrupt data was moved aside.
       this.#unreadable = error.code !== 'persistence-corrupt'
       this.#session.failed(error)
     }
     this.#begin()
   }
 
-  /** From now on changes are saved. */
+  /** From now on, changes are saved. */
   #begin(): void {
     this.ready = true
     if (this.#subscribed) return
@@ -72,7 +72,7 @@ export class Keeper {
     this.#session.store.subscribe(() => this.#changed())
   }
 
-  /** What is stored may have moved on: the next `restore` loads it again. */
+  /** The stored conversation may change elsewhere: the next `restore` loads it again. */
   forget(): void {
     this.ready = false
     this.#loading = undefined
@@ -88,19 +88,19 @@ export class Keeper {
     return true
   }
 
-  /** Saves the conversation as it is now, whether or not anybody was told of it yet. */
+  /** Saves the current state, even if listeners have not been notified of it yet. */
   keep(): Promise<boolean> {
     this.#mark()
     return this.flush()
   }
 
-  /** This tab keeps the conversation from now on, as it stands here. */
+  /** This tab saves from now on, starting with its current state. */
   takeOver(): void {
     this.skipLoading()
     this.#changes++
   }
 
-  /** Saves what is not saved yet; what changes meanwhile waits for its own time. Resolves to whether it could be saved. Leaves no timer. */
+  /** Saves all unsaved changes; later ones wait for their own save. Resolves to whether it succeeded. Leaves no timer. */
   async flush(): Promise<boolean> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -114,7 +114,7 @@ export class Keeper {
     return true
   }
 
-  /** Only one save is under way at a time, so what a slow one holds up is saved once it has settled. */
+  /** Only one save runs at a time, so changes blocked by a slow one are saved once it has settled. */
   async #isSaved(saving: Promise<boolean>): Promise<boolean> {
     try {
       return await this.#inTime(saving)
@@ -124,7 +124,7 @@ export class Keeper {
     }
   }
 
-  /** A storage that does not answer must not hold up the chat. */
+  /** A storage that does not respond must not block the chat. */
   #inTime<T>(work: Promise<T>): Promise<T> {
     const { timeout } = this.#limits
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -146,7 +146,7 @@ export class Keeper {
     }
   }
 
-  /** Told once, not with every change: what helps is the same until a save succeeds. */
+  /** Reported once, not for every change: the advice is the same until a save succeeds. */
   #fail(cause: unknown): false {
     if (!this.#failing) this.#session.failed(toError(cause, notSaved))
     this.#failing = true

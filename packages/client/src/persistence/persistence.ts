@@ -10,13 +10,13 @@ import type {
 import type { Tabs } from '../tabs/link.js'
 
 /**
- * Where conversations outlive a page. Implementations come from entries of their own (`@countersign/client/web-storage`,
- * `@countersign/client/indexed-db`); any object of this form will do, in `persistent` of `@countersign/client/persistence`.
+ * Stores conversations beyond a page. Implementations have separate entry points (`@countersign/client/web-storage`,
+ * `@countersign/client/indexed-db`); pass any object of this shape to `persistent` of `@countersign/client/persistence`.
  */
 export interface Persistence {
-  /** The record of a thread, or `undefined` where there is none. Rejects where it cannot be read. */
+  /** The record of a thread, or `undefined` if there is none. Rejects if it cannot be read. */
   load(threadId: string): Promise<ThreadRecord | undefined>
-  /** Replaces the record. Rejects where it cannot be kept, and then the earlier record still stands. */
+  /** Replaces the record. If it rejects, the earlier record must still be there. */
   save(threadId: string, record: ThreadRecord): Promise<void>
   remove(threadId: string): Promise<void>
 }
@@ -27,62 +27,62 @@ export interface Limits {
   readonly timeout: number
 }
 
-/** How patient a client is with a {@link Persistence}. */
+/** How often a client uses a {@link Persistence}, and how long it waits for it. */
 export interface PersistentOptions {
-  /** While texts grow the record is saved no more often than this, in milliseconds. A reload in between loses that much. Default 2,000. */
+  /** Minimum milliseconds between saves while texts grow; a reload loses at most that much. Default 2,000. */
   saveEvery?: number | undefined
   /**
-   * How long a `load` or `save` may take, in milliseconds, before the chat goes on without it; `onError` hears `persistence-unavailable`.
-   * After such a load the conversation is not saved, so that what is stored is not overwritten; after such a save the next is tried once it has settled.
-   * Default 10,000; `Infinity` waits for ever.
+   * How many milliseconds a `load` or `save` may take before the chat continues without it; `onError` then gets
+   * `persistence-unavailable`. After such a load the conversation is not saved, so that the stored one is not
+   * overwritten; after such a save the next one starts once it has settled. Default 10,000; `Infinity` waits forever.
    */
   timeout?: number | undefined
 }
 
-/** A {@link Persistence} with what a client needs to use it: what `webStorage()`, `indexedDb()` and `persistent(...)` give. */
+/** A {@link Persistence} ready for a client: the result of `webStorage()`, `indexedDb()` and `persistent(...)`. */
 export interface Persistent extends Persistence {
-  /** The steps of the machine that it takes. Like `open` it is for the client alone. */
+  /** The machine's steps that it needs. For the client only, like `open`. */
   readonly steps: MoreSteps
-  /** Makes what keeps the thread of one client. Does nothing yet. */
+  /** Creates the stored thread of one client. Has no effect yet. */
   open(session: KeptSession, host: ThreadHost): KeptThread
 }
 
-/** One client's conversation in the place where it is kept: whether it is here, and whose it is to change. */
+/** One client's stored conversation: whether it is loaded, and which tab may change it. */
 export interface KeptThread {
-  /** Carries out a command: now, or once the conversation is here, or in the tab that leads. */
+  /** Performs a command: at once, after the conversation is loaded, or in the leading tab. */
   perform(name: string, value: unknown, here: () => unknown): unknown
-  /** Brings the conversation here, the first time it is asked. Never rejects. */
+  /** Loads the conversation, once. Never rejects. */
   enter(): Promise<unknown>
-  /** Saves it as it is now. Resolves to whether it could be saved. */
+  /** Saves the current state. Resolves to whether it succeeded. */
   keep(): Promise<boolean>
-  /** The conversation is replaced: what is stored is not wanted any more. */
+  /** The conversation is replaced, so the stored one is not needed. */
   replace(): void
-  /** With no page, no run and no command under way, nothing is held: no timer, no channel, no lock. */
+  /** Releases every timer, channel and lock if there is no page, no run and no pending command. */
   leaveIfUnused(): void
 }
 
 type Step = AGUIEvent | LocalEvent
 
-/** The conversation that is kept. */
+/** The conversation that is stored. */
 export interface KeptSession {
   readonly threadId: string
   readonly state: ChatState
   readonly store: Pick<ChatStore, 'subscribe'>
   readonly options: { readonly tabs?: Tabs | undefined }
   readonly dispatch: (event: LocalEvent) => void
-  /** Hears of every step taken here, before it is taken. */
+  /** Called for every step taken here, before it is applied. */
   onStep: ((step: Step) => void) | undefined
-  /** Takes steps that were taken elsewhere. */
+  /** Applies steps that were taken in another tab. */
   follow(steps: readonly Step[]): void
   failed(error: CountersignError): void
 }
 
-/** What a kept thread needs of its client. */
+/** What a stored thread needs from its client. */
 export interface ThreadHost {
-  /** Whether no page shows it and nothing runs; `underWay` commands are not over. */
+  /** Whether no page shows it and nothing runs; `underWay` is the number of pending commands. */
   isUnused(underWay: number): boolean
-  /** Performs a command that a person made in another tab. */
+  /** Performs a command from another tab. */
   perform(name: string, value: unknown): Promise<unknown>
-  /** The tab that ran the streams is gone: its run is broken, its tools at work may or may not have run. */
+  /** The tab that ran the streams is gone: its run is broken, and its running tools may or may not have finished. */
   takeOver(error: CountersignError): void
 }

@@ -1,15 +1,15 @@
 import { CountersignError, isThreadRecord, type ThreadRecord } from '@countersign/core'
 
-/** The version of the form that is written today. */
+/** The current version of the format. */
 const current: ThreadRecord['version'] = 1
 
 /**
- * Makes a record of today's form out of what an older version of this package stored. `undefined` says that it cannot: what is stored is
- * then moved aside like any other that cannot be read.
+ * Converts what an older version of this package stored to the current format. `undefined` means that it
+ * cannot; the stored data is then moved aside like any that cannot be read.
  */
 export type MigrateRecord = (old: unknown, version: number) => ThreadRecord | undefined
 
-/** Why a stored value is no record. */
+/** Why a stored value is invalid. */
 export type Damage = 'not-json' | 'wrong-form' | 'not-migrated'
 
 export type StoredRecord =
@@ -17,7 +17,7 @@ export type StoredRecord =
   | { readonly status: 'newer'; readonly version: number }
   | { readonly status: 'damaged'; readonly damage: Damage; readonly cause?: unknown }
 
-/** The text `{"version":1,"record":{...}}`. The version stands first, so that {@link versionOf} need not parse the rest. */
+/** The text `{"version":1,"record":{...}}`. The version comes first, so that {@link versionOf} need not parse the rest. */
 export function writeRecordText(record: ThreadRecord): string {
   if (!isThreadRecord(record)) {
     throw new CountersignError('invalid-argument', 'This is no ThreadRecord. Save what the client gives you.')
@@ -30,7 +30,7 @@ export function writeRecordText(record: ThreadRecord): string {
   }
 }
 
-/** The version that a stored text claims for itself, read from its first characters. */
+/** The version in a stored text, read from its first characters. */
 export function versionOf(stored: unknown): number | undefined {
   if (typeof stored !== 'string') return undefined
   const [, digits] = /^\{"version":(\d+),/.exec(stored) ?? []
@@ -62,7 +62,7 @@ function migrated(old: unknown, version: number, migrate: MigrateRecord | undefi
   }
 }
 
-/** JSON has no `undefined`, so that it can stand for a text that is none. The parser's own error would quote the conversation. */
+/** JSON has no `undefined`, so it can stand for an invalid text. The parser's own error would quote the conversation. */
 function parsed(stored: unknown): unknown {
   if (typeof stored !== 'string') return undefined
   try {

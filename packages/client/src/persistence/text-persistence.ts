@@ -2,13 +2,13 @@ import { corrupt, invalid, newerVersion, storageFailure } from './failures.js'
 import type { Persistence } from './persistence.js'
 import { isNewer, type MigrateRecord, readRecordText, versionOf, writeRecordText } from './record-text.js'
 
-/** Where texts are kept by key. Each method is one step: no other tab's command comes in between. */
+/** A key-value store of texts. Each method is atomic: commands of other tabs cannot interleave. */
 export interface TextStore {
-  /** `undefined` where nothing stands. */
+  /** `undefined` if there is nothing. */
   read(key: string): Promise<unknown>
-  /** Puts `text` under `key`, unless `guard` throws at what stands there. */
+  /** Stores `text` under `key`, unless `guard` throws for the present value. */
   write(key: string, text: string, guard: (present: unknown) => void): Promise<void>
-  /** Adds what stands under `key`, if it is still `value`, to what lies under `aside`. */
+  /** Appends the value of `key` to what is stored under `aside`, if it is still `value`, and removes it from `key`. */
   moveAside(key: string, value: unknown, aside: string): Promise<void>
   remove(keys: readonly string[]): Promise<void>
 }
@@ -16,11 +16,11 @@ export interface TextStore {
 export interface TextPersistenceOptions {
   readonly prefix: string
   readonly migrate: MigrateRecord | undefined
-  /** Another place for what does not fit, as the end of the sentence "Make room with ...". */
+  /** Suggests another place for data that does not fit, as the end of the sentence "Make room with ...". */
   readonly instead: string
 }
 
-/** Keeps records as versioned text. Both stores hold the same text, so that one reader serves both. */
+/** Stores records as versioned text. Both storages use the same format, so they share this code. */
 export function textPersistence(store: TextStore, options: TextPersistenceOptions): Persistence {
   const { prefix, migrate, instead } = options
   if (typeof prefix !== 'string') throw invalid('prefix', 'a string')
@@ -66,7 +66,7 @@ export function textPersistence(store: TextStore, options: TextPersistenceOption
   }
 }
 
-/** No escaped id holds a dot, so none ends like the key of what was moved aside; lone surrogates do not survive in every storage. */
+/** Escaped ids contain no dot, so none can end like the key of data moved aside. Some storages do not preserve lone surrogates. */
 function escapeKey(threadId: string): string {
   return threadId.replace(
     /[%.\p{Surrogate}]/gu,

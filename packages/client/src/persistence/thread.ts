@@ -3,18 +3,18 @@ import type { TabHost, TabLink } from '../tabs/link.js'
 import { Keeper } from './keeper.js'
 import type { KeptSession, KeptThread, Limits, Persistence, ThreadHost } from './persistence.js'
 
-/** One client's conversation, kept in a {@link Persistence} and, where there are tabs, shared with them. */
+/** One client's conversation, stored in a {@link Persistence} and shared with other tabs, if there are any. */
 export class Thread implements KeptThread {
   readonly #session: KeptSession
   readonly #host: ThreadHost
   readonly #keeper: Keeper
-  /** Commands that are not over. */
+  /** The number of pending commands. */
   #underWay = 0
-  /** Those of them that wait for the conversation to be here; a later one may not overtake them. */
+  /** Those of them that wait for the conversation to load; later commands must not overtake them. */
   #waiting = 0
   #entered: Promise<TabLink | undefined> | undefined
   #link: TabLink | undefined
-  /** The platform has no tabs to share with. */
+  /** The platform cannot share it between tabs. */
   #isAlone = false
 
   constructor(session: KeptSession, host: ThreadHost, persistence: Persistence, limits: Limits) {
@@ -46,7 +46,7 @@ export class Thread implements KeptThread {
     this.#keeper.skipLoading()
   }
 
-  /** The thread is in use while this goes on. */
+  /** Keeps the thread in use until the promise settles. */
   #during<T>(done: Promise<T>): Promise<T> {
     this.#underWay++
     const over = () => {
@@ -57,13 +57,13 @@ export class Thread implements KeptThread {
     return done
   }
 
-  /** Whether the conversation is here, and is this tab's to change. */
+  /** Whether the conversation is loaded, and this tab may change it. */
   #isHere(): boolean {
     const mayShare = this.#session.options.tabs !== undefined && !this.#isAlone
     return mayShare ? this.#link?.leads === true : this.#keeper.ready
   }
 
-  /** The conversation as it is stored or as another tab shows it. */
+  /** Loads the conversation from the storage, or from the tab that leads. */
   #open(): Promise<TabLink | undefined> {
     this.#entered ??= this.#join()
     return this.#entered
@@ -113,7 +113,7 @@ export class Thread implements KeptThread {
       this.#entered = undefined
       this.#session.onStep = undefined
       link.leave()
-      // Other tabs may go on with it: what is stored then counts for more than what is here.
+      // Other tabs may continue the conversation, so the stored one will be newer than this.
       if (saved) this.#keeper.forget()
     })
   }

@@ -1,6 +1,6 @@
 import { isRecord, isThreadRecord } from '@countersign/core'
 
-/** Whether a value from elsewhere has the form that is expected of it. */
+/** Whether a value from another tab has the expected shape. */
 export type Check = (value: unknown) => boolean
 
 export const anything: Check = () => true
@@ -29,13 +29,13 @@ export const list =
   (value) =>
     Array.isArray(value) && value.every(check)
 
-/** A record whose named members fit. A member that may be missing is `optional`. */
+/** A record whose named members match. Members that may be missing are `optional`. */
 export const shape =
   (members: Readonly<Record<string, Check>>): Check =>
   (value) =>
     isRecord(value) && Object.entries(members).every(([name, check]) => check(value[name]))
 
-/** Messages, interrupts and a queue, as a stored conversation has them. */
+/** Messages, interrupts and a queue, as in a stored conversation. */
 export const conversation: Check = (value) =>
   isRecord(value) && isThreadRecord({ version: 1, unsentOutputs: [], ready: [], ...value })
 

@@ -20,7 +20,7 @@ import {
 
 const answered = { approved: flag, reason: optional(text), scope: optional(one('once', 'session')) }
 
-/** What each command takes. */
+/** The argument of each command. */
 const commands: Readonly<Record<string, Check>> = {
   send: (value) => queued(value) && shape({ message: shape({ role: one('user') }) })(value),
   cancelQueued: text,
@@ -50,7 +50,7 @@ const finished = shape({
   pendingToolCallIds: optional(list(text)),
 })
 
-/** What each step taken elsewhere holds beside its type. A conversation is never replaced by a step but by the person's own command. */
+/** The fields of each step from another tab. No step replaces the conversation, except for the user's own command. */
 const steps: Readonly<Record<string, Check>> = {
   'user-message': shape({ message }),
   queue: shape({ item: queued }),

@@ -1,37 +1,37 @@
 import type { AGUIEvent, CountersignError, LocalEvent, MirrorState } from '@countersign/core'
 
-/** How several tabs show one conversation: `tabs()` of `@countersign/client/tabs`. */
+/** Shares one conversation between tabs: `tabs()` of `@countersign/client/tabs`. */
 export interface Tabs {
-  /** Takes a place among the tabs of a thread; `undefined` where the platform cannot, and each tab is for itself. */
+  /** Joins the tabs of a thread; `undefined` if the platform cannot, and each tab works alone. */
   join(host: TabHost): TabLink | undefined
 }
 
-/** One client among the tabs of its thread. One of them leads: it alone runs streams and saves. */
+/** One client among the tabs of its thread. One of them leads: only that one runs streams and saves. */
 export interface TabLink {
-  /** Resolves when it is known who leads, and what there is to show is here. Never rejects. */
+  /** Resolves when the leader is known and the conversation is here. Never rejects. */
   readonly ready: Promise<void>
   readonly leads: boolean
-  /** Has the leading tab perform a command; resolves to its result, or to an error where that tab does not begin it in time. Never rejects. */
+  /** Asks the leading tab to perform a command. Resolves to its result, or to an error if it was not started in time. Never rejects. */
   forward(name: string, value: unknown): Promise<unknown>
-  /** A step is taken here; the other tabs take it too. */
+  /** A step is taken here; the other tabs apply it too. */
   stepped(step: AGUIEvent | LocalEvent): void
   leave(): void
 }
 
-/** What a link needs of its client. */
+/** What a link needs from its client. */
 export interface TabHost {
   readonly threadId: string
-  /** Everything there is, for a tab that comes late. */
+  /** The complete state, for a tab that joins later. */
   capture(): MirrorState
-  /** Shows another tab's state instead of its own. */
+  /** Replaces the state with that of another tab. */
   mirror(state: MirrorState): void
-  /** Takes the steps that the leading tab took. */
+  /** Applies the steps that the leading tab took. */
   follow(steps: readonly (AGUIEvent | LocalEvent)[]): void
-  /** Performs a command that a person made in another tab. */
+  /** Performs a command from another tab. */
   perform(name: string, value: unknown): Promise<unknown>
-  /** No other tab has shown this one what there is: it loads what is stored. */
+  /** No other tab has sent its state: loads what is stored. */
   load(): Promise<void>
-  /** The tab that led is gone, with whatever it had under way: this one leads now. */
+  /** The leading tab is gone, with its pending work; this one leads now. */
   takeOver(error: CountersignError): void
   failed(error: CountersignError): void
 }

@@ -2,26 +2,26 @@ import { CountersignError } from '@countersign/core'
 import type { TabHost, TabLink } from './link.js'
 import { type Post, readPost, type Step, writePost } from './post.js'
 
-/** What a tab is among the tabs of its thread. `at` counts the posts of steps: a follower that misses one asks for the whole again. */
+/** The role of a tab. `at` counts posts of steps: a follower that misses one asks for the complete state again. */
 type Role =
-  /** Nobody has shown it anything yet. */
+  /** It has not received any state yet. */
   | { readonly as: 'newcomer' }
   | { readonly as: 'follower'; readonly leader: string; readonly at: number }
-  /** Leads, and loads what is stored. */
+  /** About to lead; loads what is stored. */
   | { readonly as: 'heir' }
   | { readonly as: 'leader' }
   | { readonly as: 'gone' }
 
-/** A command that the leader is asked for. */
+/** A command forwarded to the leader. */
 interface Forwarded {
   readonly name: string
   readonly value: unknown
-  /** Gives it up, where no tab has begun it. */
+  /** Gives it up if no tab has started it. */
   timer?: ReturnType<typeof setTimeout>
   resolve(result: unknown): void
 }
 
-/** Joins the tabs that share `name`, as that of a channel and of a lock: who holds the lock leads. */
+/** Joins the tabs that share `name`, the name of both channel and lock: the holder of the lock leads. */
 export function joinTabs(
   host: TabHost,
   channel: BroadcastChannel,
@@ -31,11 +31,11 @@ export function joinTabs(
 ): TabLink {
   const self = crypto.getRandomValues(new Uint32Array(4)).join('-')
   const leaving = new AbortController()
-  /** What this tab has asked for. */
+  /** The commands that this tab has forwarded. */
   const forwarded = new Map<string, Forwarded>()
-  /** The commands of all tabs that a leader has begun and not finished. */
+  /** The commands of all tabs that a leader has started and not finished. */
   const taken = new Set<string>()
-  /** Those whose leader is gone: nobody will say how they ended. */
+  /** Those whose leader is gone: their outcome stays unknown. */
   const broken = new Set<string>()
   let role: Role = { as: 'newcomer' }
   let at = 0
@@ -46,9 +46,9 @@ export function joinTabs(
   const ready = new Promise<void>((resolve) => {
     becomeReady = resolve
   })
-  /** The leading tab is known not to answer: told once, until it is heard of again. */
+  /** The leading tab does not respond: reported once, until it is heard from again. */
   let silent = false
-  // The tab that leads may be frozen: then this one shows what is stored.
+  // The leading tab may be frozen; then this one shows what is stored.
   const waiting = setTimeout(() => void host.load().then(becomeReady), timeout)
   void ready.then(() => clearTimeout(waiting))
 
@@ -104,14 +104,14 @@ export function joinTabs(
     becomeReady()
   }
 
-  /** Another tab leads: what the last one had begun is broken, what it had not is asked for again. */
+  /** Another tab leads: commands started by the previous one are broken, others are forwarded again. */
   function switchTo(begun: ReadonlySet<string>): void {
     for (const id of taken) if (!begun.has(id)) finish(id, closedResult())
     for (const id of begun) taken.add(id)
     for (const [id, asked] of forwarded) if (!taken.has(id)) ask(id, asked)
   }
 
-  /** A tab that was frozen meanwhile must not begin what was given up: it may begin it in the first half of the time only. */
+  /** A tab that was frozen must not start a command that was given up, so it may start it only in the first half of the timeout. */
   function ask(id: string, asked: Forwarded): void {
     const { name, value } = asked
     clearTimeout(asked.timer)
@@ -142,7 +142,7 @@ export function joinTabs(
     }
   }
 
-  /** A command is begun once, however often it is asked for: its tab asks again when another tab leads. */
+  /** A command starts only once, although its tab forwards it again when another tab leads. */
   async function perform({ id, name, value, until }: Extract<Post, { type: 'command' }>): Promise<void> {
     if (taken.has(id) || (until !== undefined && Date.now() > until)) return
     if (broken.has(id)) {
@@ -166,7 +166,7 @@ export function joinTabs(
     forwarded.delete(id)
   }
 
-  /** Steps of one turn of the event loop go out together. */
+  /** Sends the steps of one turn of the event loop together. */
   function tell(): void {
     if (role.as !== 'leader' || (outbox.length === 0 && newlyTaken.length === 0)) return
     const [steps, begun] = [outbox, newlyTaken]
@@ -193,7 +193,7 @@ export function joinTabs(
     performOwn()
   }
 
-  /** Nobody else is asked any more. */
+  /** Performs this tab's forwarded commands itself. */
   function performOwn(): void {
     for (const [id, { name, value, timer }] of [...forwarded]) {
       clearTimeout(timer)
@@ -212,7 +212,7 @@ export function joinTabs(
 
   sayHello()
   locks.request(name, { signal: leaving.signal }, hold).catch(() => {
-    // The platform has locks and does not give any, as to a frame without an origin: this tab is for itself.
+    // The platform has locks but grants none, for example to a frame with an opaque origin: this tab works alone.
     if (!leaving.signal.aborted) void lead()
   })
 
@@ -239,7 +239,7 @@ export function joinTabs(
       leaving.abort()
       channel.close()
       becomeReady()
-      // Whoever still waits belongs to a client that was disposed of, and hears so from it.
+      // Remaining commands belong to a client that was disposed, which settles them.
       performOwn()
     },
   }

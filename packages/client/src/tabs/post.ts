@@ -11,13 +11,13 @@ import { isCommand, isMirror, isStep } from './forms.js'
 
 export type Step = AGUIEvent | LocalEvent
 
-/** What tabs tell one another. `from` is the tab that speaks. */
+/** A message between tabs. `from` is the sender. */
 export type Post =
-  /** A tab is here and wants to see what there is. */
+  /** A tab joins and asks for the state. */
   | { readonly type: 'hello'; readonly from: string }
   /** A tab leads from now on. */
   | { readonly type: 'lead'; readonly from: string }
-  /** Everything there is, after so many steps; `taken` are the commands that are being performed. */
+  /** The complete state, after that many posts of steps; `taken` are the commands in progress. */
   | {
       readonly type: 'state'
       readonly from: string
@@ -39,22 +39,22 @@ export type Post =
       readonly id: string
       readonly name: string
       readonly value?: unknown
-      /** Until when (ms since the epoch) it may be begun: whoever asked has given it up later. */
+      /** Until when (ms since the epoch) it may be started; after that, the sender has given it up. */
       readonly until?: number | undefined
     }
   | { readonly type: 'done'; readonly from: string; readonly id: string; readonly result?: unknown }
 
-/** The version of this form. What is of another is not understood and not acted on. */
+/** The version of this format. Messages of other versions are ignored. */
 const version = 1
 
-/** Structured clone loses classes and takes no functions; what is told is JSON by construction. */
+/** JSON, because structured clone loses classes and rejects functions; all contents are JSON by construction. */
 export function writePost(post: Post): string {
   return JSON.stringify({ ...post, version }, (_, value: unknown) =>
     isCountersignError(value) ? writeError(value) : value,
   )
 }
 
-/** `undefined` for whatever is no post of this version, whole and well formed. */
+/** `undefined` for anything but a complete, well-formed message of this version. */
 export function readPost(data: unknown): Post | undefined {
   const value = typeof data === 'string' ? parsed(data) : undefined
   if (!isRecord(value) || value.version !== version || typeof value.from !== 'string') return undefined
@@ -97,6 +97,6 @@ function readError(value: unknown): CountersignError | undefined {
   if (!isRecord(value) || typeof value[mark] !== 'string' || typeof value.message !== 'string')
     return undefined
   const data = isRecord(value.data) ? value.data : {}
-  // An error code of this version: `version` has said so.
+  // A known code: `version` guarantees it.
   return new CountersignError(value[mark] as CountersignError['code'], value.message, data)
 }

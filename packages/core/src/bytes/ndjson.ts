@@ -1,22 +1,22 @@
 import { type ByteSource, defaultLimit, parseEvent, readLines, truncatedStream } from './text.js'
 
-/** The values of the lines that one read of the body completed, of a large read a part of them; never empty. */
+/** The values of the lines that one read of the body completed. A large read is split into several batches. Never empty. */
 export type JsonLinesBatch = readonly unknown[]
 
 /** Options of {@link readJsonLines}. */
 export interface JsonLinesOptions {
-  /** How much of one line is held, counted in UTF-16 units. Default 16 MiB. */
+  /** Maximum length of one line in memory, in UTF-16 units. Default 16 MiB. */
   maxEventBytes?: number | undefined
-  /** Cancels the body and ends the batches, without an error. */
+  /** Cancels the body and ends the iteration without an error. */
   signal?: AbortSignal | undefined
 }
 
 /**
- * Reads newline-delimited JSON: one value in each line, lines ending in LF or CRLF, empty lines skipped. The last line needs no
- * line end if it is a whole value. Stopping early cancels the body; to stop while a read is under way, abort `signal`.
+ * Reads newline-delimited JSON: one value per line. Lines end in LF or CRLF; empty lines are skipped. The last line needs
+ * no line end if it is a complete value. Stopping early cancels the body. To stop while a read is pending, abort `signal`.
  *
- * @throws CountersignError, after the lines completed before the fault: `malformed-event` (not JSON, not UTF-8),
- * `event-too-large`, `truncated-stream` (the body ended inside a line). A read that fails throws its own error.
+ * @throws CountersignError, after the lines before the fault were delivered: `malformed-event` (not JSON, not UTF-8),
+ * `event-too-large`, `truncated-stream` (the body ended inside a line). A failed read throws its own error.
  */
 export function readJsonLines(
   body: ByteSource,
@@ -43,7 +43,7 @@ function parseLast(line: string): unknown {
   }
 }
 
-/** The CR of a CRLF is still there; to JSON it is whitespace. */
+/** A CRLF leaves its CR here; to JSON it is whitespace. */
 function isEmpty(line: string): boolean {
   return line.trim() === ''
 }

@@ -6,33 +6,33 @@ export interface SseEvent {
   data: unknown
   /** Its `id`, for `Last-Event-ID`. */
   id?: string
-  /** Its type, where it is not `message`, the one that events have by default. */
+  /** Its type, unless it is the default, `message`. */
   event?: string
 }
 
-/** What one read of the body completed, of a large read a part of it; never empty. */
+/** The events that one read of the body completed. A large read is split into several batches. Never empty. */
 export type SseBatch = readonly SseEvent[]
 
 /** Options of {@link readServerSentEvents}. */
 export interface SseOptions {
-  /** How much of one event is held, counted in UTF-16 units. Default 16 MiB. */
+  /** Maximum length of one event in memory, in UTF-16 units. Default 16 MiB. */
   maxEventBytes?: number | undefined
-  /** Data that ends the stream instead of being JSON, `[DONE]` with some servers. Default: none. */
+  /** Data that ends the stream instead of being parsed as JSON; some servers send `[DONE]`. Default: none. */
   done?: string | undefined
-  /** Cancels the body and ends the batches, without an error. */
+  /** Cancels the body and ends the iteration without an error. */
   signal?: AbortSignal | undefined
 }
 
-/** What `data: ` adds to a line that is held until its end arrives. */
+/** The length of `data: `, which an unfinished line includes. */
 const FIELD_NAME_LENGTH = 6
 
 /**
- * Reads an event stream (HTML standard, section 9.2) whose events are JSON. Lines may end in LF, CRLF or CR; comments,
- * unknown fields and events without data or with blank data are skipped; an event without its closing blank line is not delivered. Stopping early cancels the
- * body; to stop while a read is under way, abort `signal`.
+ * Reads an event stream (HTML standard, section 9.2) whose events are JSON. Lines may end in LF, CRLF or CR.
+ * Comments, unknown fields and events with no data or blank data are skipped; an event without its closing blank line
+ * is not delivered. Stopping early cancels the body. To stop while a read is pending, abort `signal`.
  *
- * @throws CountersignError, after the events completed before the fault: `malformed-event` (not JSON, not UTF-8),
- * `event-too-large`, `truncated-stream` (the body ended inside an event). A read that fails throws its own error.
+ * @throws CountersignError, after the events before the fault were delivered: `malformed-event` (not JSON, not
+ * UTF-8), `event-too-large`, `truncated-stream` (the body ended inside an event). A failed read throws its own error.
  */
 export function readServerSentEvents(
   body: ByteSource,
@@ -72,7 +72,7 @@ export function readServerSentEvents(
   }
 
   return readLines<SseEvent>(body, limit, signal, {
-    /** Brings every line end to LF, so that CR and CRLF cost what LF costs and no CR waits for the next read. */
+    /** Normalizes every line end to LF, so that CR and CRLF cost no more than LF and no CR has to wait for the next read. */
     split(text) {
       const lines = (afterReturn && text.startsWith('\n') ? text.slice(1) : text).replace(/\r\n?/g, '\n')
       afterReturn = text.endsWith('\r')

@@ -1,29 +1,29 @@
 import { CountersignError } from '../errors.js'
 
-/** The bytes of a response: a web stream as `fetch` gives it, or anything async iterable, as Node's streams are. */
+/** The bytes of a response: a web stream, as from `fetch`, or any async iterable, such as a Node stream. */
 export type ByteSource = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>
 
-/** How much of one event is held unless a reader is told otherwise, in UTF-16 units. */
+/** Default maximum length of one event in memory, in UTF-16 units. */
 export const defaultLimit = 16 * 1024 * 1024
 
-/** How many lines are one batch at most: a read may hold megabytes, and whoever takes the batches may want to rest between them. */
+/** Maximum lines per batch. One read may return megabytes, and the consumer may want to yield between batches. */
 const linesAtOnce = 1024
 
-/** How the lines of a body become values. What does not fit throws. */
+/** How the lines of a body are parsed. Invalid input throws. */
 export interface LineFormat<T> {
-  /** The lines of a text, the last one unfinished. */
+  /** The lines of a text; the last one is unfinished. */
   split(text: string): string[]
-  /** Takes a whole line and adds what it completes to the batch; says whether the stream is over with it. */
+  /** Takes a complete line and adds what it completes to the batch. Returns whether the stream ends with it. */
   take(line: string, batch: T[]): boolean
-  /** Whether what is held is too much, with `rest` units of a line that has not ended. */
+  /** Whether too much is held in memory, given `rest` units of an unfinished line. */
   overflows(rest: number): boolean
-  /** The body has ended, after `rest`. */
+  /** The body has ended; `rest` is the unfinished line. */
   end(rest: string, batch: T[]): void
 }
 
 /**
- * Reads a body line by line: what one read completes is one batch, or several where it is much, and a fault comes after what was
- * complete before it.
+ * Reads a body line by line. Each read yields one batch, or several if it is large. Events completed before a
+ * fault are yielded before the error is thrown.
  */
 export async function* readLines<T>(
   body: ByteSource,
@@ -31,11 +31,11 @@ export async function* readLines<T>(
   signal: AbortSignal | undefined,
   format: LineFormat<T>,
 ): AsyncGenerator<readonly T[], void, undefined> {
-  /** Pieces of an unfinished line: joining them at every read would cost the square of its length. */
+  /** Pieces of an unfinished line. Joining them on every read would take quadratic time. */
   let pieces: string[] = []
   let held = 0
 
-  /** The lines that a read has completed. */
+  /** The lines that a read completes. */
   function complete(text: string): readonly string[] {
     const lines = format.split(text)
     const rest = lines.pop() ?? ''
@@ -79,8 +79,8 @@ interface Source {
 }
 
 /**
- * Decodes the text of each read as UTF-8; a character cut by a read comes with the next one, a byte order mark is skipped.
- * The source is cancelled when the consumer stops early and when `signal` is aborted, which ends the text without an error.
+ * Decodes each read as UTF-8. A character split across reads comes with the next one; a byte order mark is skipped. The
+ * source is cancelled when the consumer stops early or `signal` is aborted; an abort ends the text without an error.
  */
 async function* readText(body: ByteSource, signal?: AbortSignal): AsyncGenerator<string, void, undefined> {
   const source = openSource(body)
@@ -90,7 +90,7 @@ async function* readText(body: ByteSource, signal?: AbortSignal): AsyncGenerator
   signal?.addEventListener('abort', onAbort)
   try {
     while (!signal?.aborted) {
-      // A promise for each read: one promise of the abort, raced again and again, would keep every race alive.
+      // A new promise for each read: racing against one long-lived abort promise would keep every race in memory.
       const read = await new Promise<IteratorResult<Uint8Array, unknown> | undefined>((resolve, reject) => {
         wake = () => resolve(undefined)
         source.next().then(resolve, (error) => (signal?.aborted ? resolve(undefined) : reject(error)))
@@ -102,7 +102,7 @@ async function* readText(body: ByteSource, signal?: AbortSignal): AsyncGenerator
     }
   } finally {
     signal?.removeEventListener('abort', onAbort)
-    // Not awaited: a source that is slow to close must not hold up its consumer.
+    // Not awaited: a source that is slow to close must not block its consumer.
     source.stop()?.catch(() => {})
   }
 }
@@ -131,7 +131,7 @@ function decode(decoder: TextDecoder, read: IteratorResult<Uint8Array, unknown>)
   }
 }
 
-/** Reads the JSON of one event, or says which text is none or is too long. */
+/** Parses the JSON of one event. Throws if it is too long or not JSON. */
 export function parseEvent(text: string, limit: number): unknown {
   if (text.length > limit) throw eventTooLarge(limit)
   try {
@@ -147,13 +147,13 @@ export function parseEvent(text: string, limit: number): unknown {
   }
 }
 
-/** The body ended inside an event. */
+/** The error for a body that ended inside an event. */
 export function truncatedStream(text = '', cause?: unknown): CountersignError {
   const message = 'The stream ended inside an event. The connection was cut; send the request again.'
   return new CountersignError('truncated-stream', message, { text: text.slice(0, 200) }, cause)
 }
 
-/** An event is longer than the reader may hold. */
+/** The error for an event that exceeds the reader's limit. */
 function eventTooLarge(limit: number): CountersignError {
   const message = `An event is longer than ${limit} characters. Send less in one event, or raise maxEventBytes.`
   return new CountersignError('event-too-large', message, { limit })

@@ -3,8 +3,8 @@ import type { UIMessage } from '../messages.js'
 import type { Message } from '../protocol/events.js'
 
 /**
- * AG-UI messages as UI messages: what a stored or foreign history looks like to a person. Answers found in it are taken as its record;
- * whether they count is decided by the server alone.
+ * Converts AG-UI messages, such as a stored history or one from another system, to UI messages. Answers in it
+ * are taken over as a record only; whether they count is up to the server.
  */
 export function fromAGUIMessages(messages: readonly Message[]): UIMessage[] {
   return foldMessages(messages)

@@ -22,9 +22,9 @@ import {
 } from '../value.js'
 
 /**
- * The conversation as AG-UI messages, to be stored or sent. `fromAGUIMessages` gives back the same UI messages: the order of parts, the
- * questions asked of the person and the answers travel in `metadata.countersign`. Calls whose arguments never became complete stay out. A
- * message that is one data part is an activity, which AG-UI 1.0 leaves with the client: keep the role `activity` out of a request.
+ * Converts the conversation to AG-UI messages, to be stored or sent. `fromAGUIMessages` restores the same UI messages: the order of
+ * parts, approval requests and answers travel in `metadata.countersign`. Calls with incomplete arguments are left out. A message that
+ * is one data part becomes an activity, which AG-UI 1.0 keeps on the client: remove messages with the role `activity` from a request.
  */
 export function toAGUIMessages(messages: readonly UIMessage[]): Message[] {
   return messages.flatMap((message) => {
@@ -85,7 +85,7 @@ function unfoldAssistant(message: UIMessage): Message[] {
   ]
 }
 
-/** The content of an activity is an object; anything else is put into one. */
+/** The content of an activity must be an object; anything else is wrapped in one. */
 function unfoldActivity(
   message: UIMessage,
   { name: activityType, data }: DataPart,
@@ -109,7 +109,7 @@ function isType<Type extends MessagePart['type']>(type: Type) {
   return (part: MessagePart): part is Extract<MessagePart, { type: Type }> => part.type === type
 }
 
-/** Half-streamed arguments are nothing a model can be shown. */
+/** A model must not be sent half-streamed arguments. */
 export function isSendable({ state, error }: ToolCallPart): boolean {
   if (state === 'awaiting-input' || state === 'input-streaming') return false
   return !(state === 'cancelled' && error?.code === 'incomplete-arguments')
@@ -128,7 +128,7 @@ function unfoldReasoning(part: ReasoningPart, subagentRunId: string | undefined)
   })
 }
 
-/** Thoughts that no message followed, of whomever they are, go as they came. */
+/** Reasoning without a message after it, the agent's or a subagent's, is sent as it was received. */
 function unfoldBare({ id, parts, metadata, createdAt }: UIMessage): Message[] | undefined {
   const thoughts = parts.filter(isType('reasoning'))
   if (thoughts[0]?.id !== id || thoughts.length < parts.length || createdAt) return undefined
@@ -183,7 +183,7 @@ function textOf({ parts }: UIMessage): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
-/** A single text is sent as text, unless it came as a list or has more to it; anything else as content parts. */
+/** A single text is sent as a string, unless it came as a list or has an id or metadata; anything else is sent as content parts. */
 function contentOf({ parts, metadata }: UIMessage): string | ContentPart[] {
   const content = parts.flatMap((part): ContentPart[] => {
     if (part.type === 'text') return [{ ...part }]
@@ -198,7 +198,7 @@ function unfoldFile({ media: type, source, id, metadata }: FilePart): ContentPar
   return omitUndefined({ type, id, source, metadata })
 }
 
-/** The metadata of a message, with what AG-UI has no place for. */
+/** The metadata of a message, plus the fields that AG-UI does not have. */
 function metadataOf(message: UIMessage, order: readonly OrderStep[] | undefined) {
   const { order: _, createdAt: __, name, role, list, ...own } = getCountersignMetadata(message.metadata)
   return withoutPreserved(
@@ -209,10 +209,10 @@ function metadataOf(message: UIMessage, order: readonly OrderStep[] | undefined)
   )
 }
 
-/** What a reader assumes of the order of parts: reasoning, one text, calls, results. */
+/** The order of parts that a reader assumes by default: reasoning, one text, calls, results. */
 const usual: readonly MessagePart['type'][] = ['reasoning', 'text', 'tool-call', 'tool-result']
 
-/** The order of a message's parts, where it is not the one a reader assumes anyway. */
+/** The order of a message's parts, unless it is the default one. */
 function contentOrder({ parts }: UIMessage): readonly OrderStep[] | undefined {
   const sent = parts.filter((part) => part.type !== 'tool-call' || isSendable(part))
   const isUsual = sent.every((part, i) => {

@@ -1,6 +1,6 @@
 /** Options of {@link createJsonReader}. */
 export interface JsonReaderOptions {
-  /** How many arrays and objects may be open at once; deeper text is `invalid`. Default 20,000. */
+  /** Maximum number of arrays and objects open at once; deeper text is `invalid`. Default 20,000. */
   maxDepth?: number | undefined
 }
 
@@ -25,31 +25,31 @@ export interface JsonReader {
   /** Declares the text complete. */
   end(): void
   readonly status: JsonReaderStatus
-  /** The value so far, `undefined` before anything is known. Of an invalid text, what stood before the fault. */
+  /** The value so far; `undefined` before anything is known. For invalid text, the value before the fault. */
   readonly value: unknown
 }
 
-/** An open array or object, and where its member that is being read belongs. */
+/** An open array or object, and the key or index of the member being read. */
 interface Level {
   node: unknown[] | Record<string, unknown>
   key: number | string
   published: boolean
 }
 
-/** What the next character is read as: a token, or more of an open string or literal (a number, `true`, `false` or `null`). */
+/** How the next character is read: as a token, or as more of an open string or literal (a number, `true`, `false` or `null`). */
 type Place = 'token' | 'string' | 'literal'
 
 const WHITESPACE = ' \t\n\r'
 const PUNCTUATION = ',:]}'
 const ENDS_LITERAL = `${WHITESPACE}${PUNCTUATION}[{"`
 
-/** Creates a reader for one JSON text, for instance the streamed arguments of a tool call. */
+/** Creates a reader for one JSON text, such as the streamed arguments of a tool call. */
 export function createJsonReader({ maxDepth = 20_000 }: JsonReaderOptions = {}): JsonReader {
   return new Reader(maxDepth)
 }
 
 class Reader implements JsonReader {
-  // The document is the only item of an array that is never closed, so that every value has a place to go.
+  // The document is the only item of an array that is never closed, so that every value has a parent.
   readonly #root: Level = { node: [], key: 0, published: false }
   readonly #outer: Level[] = []
   readonly #maxDepth: number
@@ -58,12 +58,12 @@ class Reader implements JsonReader {
   #place: Place = 'token'
   /** What may come next: punctuation, `v` for a value, `k` for a key. */
   #expected = 'v'
-  /** The open key, string or literal: a rope, so nothing here may index into it. */
+  /** The open key, string or literal. Never indexed: that would flatten V8's rope on every delta. */
   #text = ''
   #isKey = false
-  /** The last UTF-16 unit of `text`. */
+  /** The last UTF-16 unit of `#text`. */
   #lastUnit = 0
-  /** An escape sequence that has begun, from its backslash on. */
+  /** An unfinished escape sequence, including its backslash. */
   #escaped = ''
 
   constructor(maxDepth: number) {
@@ -93,7 +93,7 @@ class Reader implements JsonReader {
       this.#status = this.#place === 'token' && this.#expected === '' ? 'complete' : 'invalid'
   }
 
-  /** Returns where reading goes on: a literal's first character is read again as part of it. */
+  /** Returns the next index to read. The first character of a literal is read again, as part of it. */
   #readToken(delta: string, at: number): number {
     const char = delta.charAt(at)
     if (WHITESPACE.includes(char)) return at + 1
@@ -192,7 +192,7 @@ class Reader implements JsonReader {
     this.#expected = isItem ? 'v' : 'k'
   }
 
-  /** `JSON.parse` itself judges the short pieces: a number, a word, one escape. */
+  /** Leaves short pieces (a number, a word, one escape) to `JSON.parse`. */
   #parse(json: string): unknown {
     try {
       return JSON.parse(json)
@@ -205,7 +205,7 @@ class Reader implements JsonReader {
     this.#status = 'invalid'
   }
 
-  /** Puts what is open into what holds it, from the inside out, as far as something changed since the last time. */
+  /** Attaches open values to their parents, from the inside out, as far as anything changed since the last time. */
   #publish(): unknown {
     if (this.#place === 'string' && !this.#isKey)
       put(this.#level, isHighSurrogate(this.#lastUnit) ? this.#text.slice(0, -1) : this.#text)
@@ -229,10 +229,10 @@ function isHighSurrogate(unit: number): boolean {
   return (unit & 0xfc00) === 0xd800
 }
 
-/** Sets the member being read; a level that was published is copied first. */
+/** Sets the member being read. A level that was published is copied first. */
 function put(level: Level, value: unknown): void {
   const { key, published, node } = level
-  // An array is a record of its indices as well.
+  // The cast holds for arrays too: they are records of their indices.
   const before = node as Record<Level['key'], unknown>
   if (Object.is(before[key], value)) return
   if (published) level.node = Array.isArray(node) ? node.slice() : { ...node }

@@ -1,13 +1,13 @@
 import type { ResumeEntry, RunAgentInput } from '../protocol/events.js'
 
-/** Headers of the client, which a browser cannot set on a socket: they go with each request instead. */
+/** Headers set by the client. A browser cannot set headers on a socket, so they travel with each request. */
 type FrameHeaders = Readonly<Record<string, string>>
 
-/** What a client says over a live channel (a WebSocket). One JSON text message each. */
+/** A frame from the client over a live channel (a WebSocket): one JSON text message each. */
 export type ClientFrame =
-  /** Runs the agent. Its events come back under `input.runId`. */
+  /** Runs the agent. Its events come back with `input.runId`. */
   | { readonly type: 'run'; readonly input: RunAgentInput; readonly headers?: FrameHeaders }
-  /** Takes up a run that broke off, after the event `lastEventId`. Answered like `run`, by `end` alone where there is nothing. */
+  /** Rejoins a run after the event `lastEventId`. The reply is like that to `run`; if there is no such run, it is only `end`. */
   | {
       readonly type: 'rejoin'
       readonly threadId: string
@@ -15,7 +15,7 @@ export type ClientFrame =
       readonly lastEventId?: string
       readonly headers?: FrameHeaders
     }
-  /** Answers for a run that is open. The reply carries the same `id`, which no other answer of the socket has. */
+  /** Answers for an open run. The reply carries the same `id`, which is unique on the socket. */
   | {
       readonly type: 'answer'
       readonly id: string
@@ -24,23 +24,23 @@ export type ClientFrame =
       readonly resume: readonly ResumeEntry[]
       readonly headers?: FrameHeaders
     }
-  /** Nobody listens to the run any more. Nothing is sent back. */
+  /** The client no longer listens to the run. No reply is sent. */
   | { readonly type: 'stop'; readonly runId: string }
 
-/** What a server says. */
+/** A frame from the server. */
 export type ServerFrame =
-  /** Events of a run, in order; what is there together goes together. `id` is that of the last one, where runs can be taken up. */
+  /** Events of a run, in order; those available at the same time share a frame. `id` belongs to the last one, if runs can be rejoined. */
   | {
       readonly type: 'events'
       readonly runId: string
       readonly events: readonly unknown[]
       readonly id?: string
     }
-  /** The run's stream is complete. An answer that was not confirmed before this was not taken. */
+  /** The run's stream is complete. Answers not confirmed before this were not taken. */
   | { readonly type: 'end'; readonly runId: string }
-  /** The run has the answers. */
+  /** The run has received the answers. */
   | { readonly type: 'answered'; readonly id: string }
-  /** It has not, and they go out with the client's next request. */
+  /** The run did not receive the answers; they go out with the client's next request. */
   | { readonly type: 'refused'; readonly id: string; readonly code: string; readonly message: string }
-  /** A run (or, without `runId`, every run of the socket) cannot go on; the stream is over. */
+  /** A run, or every run of the socket if there is no `runId`, cannot continue; its stream is over. */
   | { readonly type: 'error'; readonly runId?: string; readonly code: string; readonly message: string }

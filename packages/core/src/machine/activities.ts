@@ -9,7 +9,7 @@ import { COPIES_PER_DELTA } from './patch-memory.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
-/** The steps of activities: structured content of the application's own. */
+/** Steps for activities: structured content defined by the application. */
 export const activitySteps = {
   ACTIVITY_SNAPSHOT(state, event) {
     const { messageId: id, activityType, content, replace } = event
@@ -21,7 +21,7 @@ export const activitySteps = {
     }
     const draft = known ?? newMessage(state, id, 'assistant', event)
     setActivity(state, draft, activityType, content)
-    // AG-UI: it is the activity of whoever replaced it last.
+    // AG-UI: an activity belongs to the subagent that replaced it last.
     const { subagent } = subagentMetadata(state, event) ?? {}
     draft.metadata = withMember(state, draft.metadata, 'subagent', subagent)
     describe(state, draft, event)
@@ -48,7 +48,7 @@ function setActivity(state: ChatState, draft: MessageDraft, name: string, data: 
   } else addFixed(state, draft, part)
 }
 
-/** Sets a document as a delta changes it: whole, or not at all. */
+/** Applies a delta to a document, completely or not at all. */
 export function patched(
   state: ChatState,
   document: unknown,

@@ -5,9 +5,9 @@ import type { CallDraft } from './data.js'
 import { setResponse } from './interrupts.js'
 import type { ChatState, StepTable } from './state.js'
 
-/** The steps of a question to the person: its answer, and the answer's way. */
+/** Steps for the answer to an approval request and its delivery. */
 export const approvalSteps = {
-  /** First answer wins: only an open request takes one, and one whose answer came to nothing. */
+  /** The first answer wins: only an open request takes one, or one whose answer had no effect. */
   answer(state, { approvalId, approved, reason, scope, input }) {
     const found = findAnswerable(state, approvalId)
     if (found.status === 'not-found') return 'unknown-id'
@@ -15,7 +15,7 @@ export const approvalSteps = {
     const { call } = found
     reopen(state, call)
     moveCall(state, call, 'approval-responded')
-    // What was wrong with an earlier answer.
+    // Clears the error of an earlier answer.
     call.error = undefined
     const given = {
       approved,
@@ -33,7 +33,7 @@ export const approvalSteps = {
   close(state, { ids, because }) {
     const problem = because === 'expired' ? ('approval-expired' as const) : undefined
     const closed = new Set<CallDraft>()
-    // From the end, since removing from the front of a long list is slow.
+    // Backwards, because removing from the front of a long list is slow.
     for (let at = ids.length - 1; at >= 0; at--) {
       const call = state.approvals.get(ids[at] ?? '')
       if (call?.state === 'approval-requested' && moveCall(state, call, 'cancelled')) closed.add(call)
@@ -55,7 +55,7 @@ export const approvalSteps = {
   },
 } satisfies Partial<StepTable>
 
-/** Live answers go with the run that is open: if it breaks, their fate is as unknown as that of the answers it began with. */
+/** A live answer belongs to the open run: if that breaks, it is unknown whether the answer arrived, as for those the request carried. */
 function moveAnswer(state: ChatState, approvalId: string, sent: boolean): undefined {
   const item = state.approvals.get(approvalId) ?? state.interrupts.get(approvalId)
   const isAnswered =
@@ -78,7 +78,7 @@ function moveAnswer(state: ChatState, approvalId: string, sent: boolean): undefi
     })
 }
 
-/** Takes the answer of a call back; says whether there was one. */
+/** Removes the answer of a call; returns whether the request is open again. */
 export function reopen(state: ChatState, call: CallDraft): boolean {
   if (!call.approval || !moveCall(state, call, 'approval-requested')) return false
   const { approved, reason, scope, input, delivery, sentIn, ...asked } = call.approval
@@ -87,7 +87,7 @@ export function reopen(state: ChatState, call: CallDraft): boolean {
   return true
 }
 
-/** Whether an answer may be given now, and if not, why. A closed request tells its reason. */
+/** Whether an approval request can be answered now. `closed` includes the reason. */
 export type Answerable =
   | { readonly status: 'open'; readonly call: CallDraft; readonly approval: ToolCallApproval }
   | { readonly status: 'not-found' | 'already-answered' }
@@ -97,7 +97,7 @@ export function findAnswerable(state: ChatState, approvalId: string): Answerable
   const call = state.approvals.get(approvalId)
   const approval = call?.approval
   if (!approval) return { status: 'not-found' }
-  // the server threw before it used any answer: to say no is a way out
+  // The server failed before using any answer, so the user may still deny the call.
   const isUnused = call.state === 'approval-responded' && state.error?.data.code === 'tool-not-found'
   if (isUnused) return { status: 'open', call, approval }
   if (approval.approved !== undefined) return { status: 'already-answered' }

@@ -5,17 +5,17 @@ import { moveCall, setApproval } from './calls.js'
 import type { Outcome } from './effects.js'
 import type { ChatState } from './state.js'
 
-/** The value, if it is one of the codes of a refused answer. */
+/** Returns the value if it is a refusal code. */
 export function readRefusal(value: unknown): ApprovalErrorCode | undefined {
   return oneOf(value, ...refusalCodes)
 }
 
-/** Whether a value is one of the codes of a refused answer. */
+/** Whether a value is a refusal code. */
 export function isRefusal(value: unknown): value is ApprovalErrorCode {
   return readRefusal(value) !== undefined
 }
 
-/** Whether a refusal is about the answer alone, so that the request is open to another one: a shorter one, other arguments, the right person. */
+/** Whether only this answer was refused: the request is open for another (shorter, with other arguments, or from the right user). */
 export function leavesOpen(
   code: string | undefined,
 ): code is 'approval-edit-invalid' | 'approval-not-yours' | 'request-refused' {
@@ -27,7 +27,7 @@ export function isForNow(code: string | undefined): boolean {
   return code === 'ledger-unavailable' || code === 'call-running'
 }
 
-/** `CUSTOM approval-refused`: the server did not take an answer. */
+/** `CUSTOM approval-refused`: the server did not accept an answer. */
 export function refuseApproval(state: ChatState, value: unknown): Outcome {
   const refused = isRecord(value) ? value : {}
   const call = state.approvals.get(asString(refused.approvalId) ?? '')
@@ -35,7 +35,7 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
   const problem = readRefusal(refused.code) ?? 'approval-malformed'
   const error = { message: asString(refused.message) ?? 'The answer was refused.', code: problem }
   if (leavesOpen(problem)) {
-    // the question is not used up: it is as it was, and says what is wrong with the answer
+    // The approval request is not used up: it is open again, with the reason for the refusal.
     if (reopen(state, call)) call.error = error
   } else if (isForNow(problem)) {
     if (call.state === 'approval-responded') {
@@ -50,7 +50,7 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
   return undefined
 }
 
-/** Another answer was first, or the call was begun: its outcome may follow, and counts. */
+/** Another answer came first, or the call had already started: its outcome may still arrive, and counts. */
 function mayHaveRun(problem: ApprovalErrorCode): boolean {
   return problem === 'approval-conflict' || problem === 'approval-interrupted'
 }

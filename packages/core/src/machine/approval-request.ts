@@ -7,7 +7,7 @@ import type { Outcome } from './effects.js'
 import type { AskedApproval } from './read-approval.js'
 import type { ChatState } from './state.js'
 
-/** Folds a request into its call. All ways of asking end here, so asking twice in two ways is one request. */
+/** Attaches an approval request to its call. Events, interrupts and snapshots all end here, so a request that arrives twice stays one. */
 export function askApproval(
   state: ChatState,
   asked: AskedApproval,
@@ -19,13 +19,13 @@ export function askApproval(
   if (holder !== call && !isReleased(holder, call)) return 'illegal-step'
   if (call.approval) return isRepeated(call, call.approval, asked) ? undefined : markChanged(state, call)
   if (!moveCall(state, call, 'approval-requested')) return 'illegal-step'
-  // Of a call whose run broke the server speaks again.
+  // The server has sent something new about a call whose run broke.
   call.interrupted = false
   call.approval = frozen(call.token === undefined ? approval : changed(approval, { token: call.token }))
-  // Read anew: a page may have changed what it was shown while the arguments came.
+  // Parsed again: the page may have mutated the value it was shown while the arguments streamed.
   call.input = frozen(parseJson(call.arguments, call.input))
   state.approvals.set(approval.id, call)
-  // What was still to be said of an earlier question with that id would be taken for this one.
+  // An unsent answer to an earlier request with this id would be taken for an answer to this one.
   if (holder) state.unsent.delete(holder)
   if (differs(call, asked)) return markChanged(state, call)
   const { input } = call
@@ -45,8 +45,8 @@ export function askApproval(
 }
 
 /**
- * The call that a question is about. Where several have its id: the one that has the question already, the first that has none and is what
- * the question says it is, else the last.
+ * Finds the call that an approval request belongs to. If several calls have the id, it is the one that
+ * already has this request, else the first one without a request that matches it, else the latest.
  */
 function callAskedAbout(state: ChatState, asked: AskedApproval): CallDraft | undefined {
   const { toolCallId: id, approval } = asked
@@ -68,8 +68,8 @@ function isUnasked({ state, approval, interrupted }: CallDraft): boolean {
 }
 
 /**
- * The same request a second time (event and interrupt, a reconnect). What the person was shown is frozen: a request that differs
- * cannot be answered any more, instead of being swapped under the person's hand.
+ * The same request a second time (event and interrupt, or after a reconnect). What the user was shown is
+ * frozen: a request that differs can no longer be answered, rather than being swapped while the user decides.
  */
 function isRepeated(call: CallDraft, before: ToolCallApproval, asked: AskedApproval): boolean {
   const after = asked.approval
@@ -82,7 +82,7 @@ function isRepeated(call: CallDraft, before: ToolCallApproval, asked: AskedAppro
   )
 }
 
-/** A later source may tell less than an earlier one, but not something else. */
+/** A later source may carry less than an earlier one, but must not contradict it. */
 function agrees(before: unknown, after: unknown): boolean {
   return before === undefined || after === undefined || sameJson(before, after)
 }
@@ -95,7 +95,7 @@ function differs(call: CallDraft, { toolName = call.name, input, approval }: Ask
   )
 }
 
-/** Makes a pending request unanswerable, because what it asks is no longer what was shown. */
+/** Makes a pending request unanswerable, because it no longer matches what was shown. */
 function markChanged(state: ChatState, call: CallDraft): Outcome {
   call.doubted = false
   if (call.state !== 'approval-requested' || call.approval?.problem) return undefined
@@ -104,7 +104,7 @@ function markChanged(state: ChatState, call: CallDraft): Outcome {
   return [{ type: 'warning', code: 'illegal-step', message }]
 }
 
-/** A question that may be about a later call with the same id cannot be answered, until that one has a question or an outcome of its own. */
+/** A request that may belong to a later call with the same id can't be answered until that call has its own request or outcome. */
 export function doubt(state: ChatState, call: CallDraft): Outcome {
   const { doubted } = call
   const outcome = markChanged(state, call)

@@ -1,7 +1,7 @@
 import type { CallDraft } from './data.js'
 import type { ChatState } from './state.js'
 
-/** The calls that wait for the person: kept in the order of the conversation, with a note of what changed since they were read. */
+/** The calls that wait for approval, in conversation order, with a note of what changed since they were last read. */
 
 export function isAsked(call: CallDraft): boolean {
   return call.state === 'approval-requested'
@@ -22,14 +22,14 @@ export function leaveAsked(state: ChatState, call: CallDraft): void {
   published.pendingChange = published.pendingChange === 'none' ? at : 'any'
 }
 
-/** A call waits for the person, and came or is another than it was. */
+/** Notes that a pending call was added or has changed. */
 export function changeAsked({ asked, published }: ChatState, call: CallDraft): void {
   const { pending, pendingChange } = published
   const isMore = pendingChange === 'added' || (pendingChange === 'none' && asked.length > pending.length)
   published.pendingChange = isMore && asked.at(-1) === call ? 'added' : 'any'
 }
 
-/** Where a call stands among those that are in the order of the conversation, by halves: a server decides how many wait. */
+/** The position of a call in conversation order. A binary search, because the server decides how many calls wait. */
 function placeAmong(calls: readonly CallDraft[], { owner, index }: CallDraft): number {
   let from = 0
   let to = calls.length

@@ -12,7 +12,7 @@ import { mergeMetadata } from './owned.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
-/** The steps of a call whose arguments come. */
+/** Steps for streamed arguments. */
 export const argumentSteps = {
   TOOL_CALL_START(state, event) {
     const { toolCallId: id, toolCallName: name, metadata } = event
@@ -20,7 +20,7 @@ export const argumentSteps = {
     const parent = parentOf(state, event)
     const isSame = before && isSameCall(state, before, parent)
     if (isSame && goesOn(state, before, name)) return undefined
-    // One that nobody named has to be the last.
+    // Without a parent message, the call goes into the last message.
     const owner = messageFor(state, parent ?? id, event, 'assistant', parent === undefined)
     const call = addCall(state, owner, { id, name, metadata: subagentMetadata(state, event) })
     call.reader = createJsonReader()
@@ -69,13 +69,13 @@ export const argumentSteps = {
   },
 } satisfies Partial<StepTable>
 
-/** Some servers name the message of the person that led to a call; it is not that message's call. */
+/** Some servers name the user's message that led to the call as its parent; the call does not belong to it. */
 function parentOf(state: ChatState, { parentMessageId: id }: ToolCallStartEvent): string | undefined {
   const parent = meant(state, id ?? '')
   return parent && parent.role !== 'assistant' ? undefined : id
 }
 
-/** What the server says of a call beside its arguments. No answer and no outcome is taken from there. */
+/** What the server sends about a call besides its arguments. No answer and no outcome is read from it. */
 function describeCall(
   state: ChatState,
   call: CallDraft,
@@ -89,8 +89,8 @@ function describeCall(
 }
 
 /**
- * Some providers repeat ids, from turn to turn and within one. The same id under another message, or in a later turn, is another call; so
- * is one whose call has ended.
+ * Some providers repeat ids, across turns and within one. The same id in another message or in a later turn
+ * is another call; so is one whose earlier call has ended.
  */
 function isSameCall(state: ChatState, call: CallDraft, parentMessageId: string | undefined): boolean {
   const { owner } = call
@@ -98,12 +98,12 @@ function isSameCall(state: ChatState, call: CallDraft, parentMessageId: string |
   return isHere && owner.turn === state.turn && !isTerminal(call.state)
 }
 
-/** How often a call that was complete may get more arguments: each time all of them are read again. */
+/** How often a complete call may be reopened for more arguments. Each time, all of them are parsed again. */
 const MOST_REOPENED = 16
 
 /**
- * Whether a call that starts anew is the one with its id that is here. More arguments may follow what is no whole object yet (AG-UI 1.0,
- * tool calls); what the person was asked about may be told again, as long as it says the same.
+ * Whether a start event continues the call with its id. More arguments may follow as long as they are not a whole object
+ * (AG-UI 1.0, tool calls). A call that already had its approval request may be streamed again, as long as it is unchanged.
  */
 function goesOn(state: ChatState, call: CallDraft, name: string): boolean {
   if (name !== call.name) return false
@@ -120,7 +120,7 @@ function goesOn(state: ChatState, call: CallDraft, name: string): boolean {
   return true
 }
 
-/** What was streamed again is not the call with its id: it is another one, of which this much was told. */
+/** A call that was streamed again turned out to differ: it is another call, with the arguments streamed so far. */
 function branchOff(state: ChatState, before: CallDraft, delta: string): Outcome {
   const { id, name, owner } = before
   const told = before.arguments.slice(0, before.replay) + delta
@@ -131,13 +131,13 @@ function branchOff(state: ChatState, before: CallDraft, delta: string): Outcome 
   return doubt(state, before)
 }
 
-/** Arguments go on where they stopped. */
+/** Resumes parsing the arguments where it stopped. */
 export function reopen(call: CallDraft): void {
   call.reader = createJsonReader()
   call.reader.feed(call.arguments)
 }
 
-/** Arguments that are empty mean none; arguments that are not JSON leave no input, only their text. */
+/** Empty arguments mean none; arguments that are not JSON leave no input, only their text. */
 function completeArguments(call: CallDraft): void {
   call.reader?.end()
   if (call.arguments === '') call.input = {}

@@ -6,7 +6,7 @@ import type { CallDraft, MessageDraft } from './data.js'
 import type { ChatState } from './state.js'
 import { canMove } from './transitions.js'
 
-/** Adds a tool call. The newest call with an id is the one that later events mean. */
+/** Adds a tool call. Later events with its id refer to the newest call. */
 export function addCall(
   state: ChatState,
   owner: MessageDraft,
@@ -46,7 +46,7 @@ export function addCall(
   return call
 }
 
-/** Takes a call out of the indexes. */
+/** Removes a call from the indexes. */
 export function dropCall(state: ChatState, call: CallDraft): void {
   leaveAsked(state, call)
   state.open.delete(call)
@@ -58,12 +58,12 @@ export function dropCall(state: ChatState, call: CallDraft): void {
   if (call.approval) dropFrom(state.approvals, call.approval.id, call)
 }
 
-/** Takes something out of an index, unless something else has its id by now. */
+/** Removes an item from an index, unless the id now belongs to another. */
 export function dropFrom<T>(index: Map<string, T>, id: string, part: T): void {
   if (index.get(id) === part) index.delete(id)
 }
 
-/** Moves a call to another state if the table allows it; says whether it did. */
+/** Moves a call to another state if that is legal; returns whether it did. */
 export function moveCall(state: ChatState, call: CallDraft, to: ToolCallState): boolean {
   if (!canMove(call.state, to)) return false
   leaveAsked(state, call)
@@ -73,7 +73,7 @@ export function moveCall(state: ChatState, call: CallDraft, to: ToolCallState): 
   return true
 }
 
-/** Calls are found by how far they are. */
+/** Updates the indexes by state. */
 function enterState(state: ChatState, call: CallDraft): void {
   state.open[isTerminal(call.state) ? 'delete' : 'add'](call)
   state.executing[call.state === 'executing' ? 'add' : 'delete'](call)
@@ -81,8 +81,8 @@ function enterState(state: ChatState, call: CallDraft): void {
 }
 
 /**
- * The call that is meant by its id: of those that have no outcome yet, and the latest, the last one that fits. `oldest`: of several in one
- * turn the first, for what comes in the order of the calls.
+ * The call that an id refers to, among the latest call and those without an outcome: the last one that fits.
+ * With `oldest`, the first one of its turn, for events that come in the order of the calls.
  */
 export function findCall(
   state: ChatState,
@@ -105,13 +105,13 @@ function earlierOpen(state: ChatState, call: CallDraft): CallDraft | undefined {
   return call.earlier
 }
 
-/** Whether the id of an approval may become that of another call's: nobody has it, or it has had its day. */
+/** Whether a call may take over an approval id: it is unused, or its call is done, or from an earlier turn and not pending. */
 export function isReleased(holder: CallDraft | undefined, { owner }: CallDraft): boolean {
   if (!holder || isTerminal(holder.state)) return true
   return holder.owner.turn < owner.turn && !isAsked(holder)
 }
 
-/** A call that was streamed again unchanged turns out to be one of its own: something is said of it that the first has had already. */
+/** A call that was streamed again unchanged turns out to be a separate one: an event arrived for it that the first call already had. */
 export function takeRepeat(state: ChatState, toolCallId: string): CallDraft | undefined {
   const before = state.calls.get(toolCallId)
   if (!before?.repeats) return undefined

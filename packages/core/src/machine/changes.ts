@@ -2,15 +2,13 @@ import { changeAsked, isAsked } from './asked.js'
 import type { MessageDraft, PartDraft } from './data.js'
 import type { ChatState } from './state.js'
 
-/** What has changed since it was last published, and since listeners last heard. */
-
-/** Notes a change that listeners hear of at once. */
+/** Notes a change that listeners must be notified of at once. */
 export function touch(state: ChatState, part: PartDraft): void {
   grow(state, part)
   state.pendingNotification = 'change'
 }
 
-/** Notes that a text, a reasoning or arguments have grown: listeners may hear of it with the next frame. */
+/** Notes that a text, reasoning or arguments have grown. Listeners may be notified with the next frame. */
 export function grow(state: ChatState, part: PartDraft): void {
   if (part.kind !== 'fixed') part.part = undefined
   if (part.kind === 'call' && isAsked(part)) changeAsked(state, part)
@@ -50,7 +48,7 @@ export function orderChanged(state: ChatState): void {
   state.pendingNotification = 'change'
 }
 
-/** Puts a part at the end of its message. */
+/** Adds a part to the end of its message. */
 export function addPart<Draft extends PartDraft>(state: ChatState, draft: Draft): Draft {
   const { owner } = draft
   if (draft.kind !== 'text') owner.text = undefined

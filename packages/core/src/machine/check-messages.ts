@@ -4,10 +4,10 @@ import { isRecord } from '../value.js'
 import { isToolCallState } from './transitions.js'
 
 /**
- * The messages, if that is what they are. For what an application hands in: a mistake is told before anything changes.
+ * Validates messages that the application passes in, before anything changes, and returns them.
  *
- * @throws CountersignError `invalid-argument` for anything else than a list of UI messages, each with `id`, `role` and `parts`, and an `id`
- * of its own.
+ * @throws CountersignError `invalid-argument` unless it is a list of UI messages, each with `id`, `role` and
+ * `parts`, and all ids are different.
  */
 export function checkMessages(messages: readonly UIMessage[]): readonly UIMessage[] {
   const at = Array.isArray(messages) ? messages.findIndex((message) => !isMessage(message)) : 0
@@ -22,7 +22,7 @@ export function checkMessages(messages: readonly UIMessage[]): readonly UIMessag
   throw new CountersignError('invalid-argument', message, { at })
 }
 
-/** The first message that has the id of one before it. */
+/** The first message whose id an earlier message has. */
 export function repeatOf(
   messages: readonly UIMessage[],
 ): { readonly at: number; readonly id: string; readonly first: number } | undefined {
@@ -35,7 +35,7 @@ export function repeatOf(
   return undefined
 }
 
-/** Whether a value has the form of a message. */
+/** Whether a value has the shape of a message. */
 export function isMessage(value: unknown): value is UIMessage {
   if (!isRecord(value) || typeof value.id !== 'string' || !Array.isArray(value.parts)) return false
   const { role, parts } = value

@@ -15,7 +15,7 @@ import type { Outcome } from './effects.js'
 import type { ToolOutput } from './local-event.js'
 import type { ChatState, StepTable } from './state.js'
 
-/** The steps of a call that runs here. */
+/** Steps for calls that run on the client. */
 export const clientCallSteps = {
   'tool-started'(state, { toolCallId }) {
     const call = findClientCall(state, toolCallId)
@@ -35,18 +35,18 @@ export const clientCallSteps = {
   },
 } satisfies Partial<StepTable>
 
-/** The call with that id that may run here: of several in one turn the first. */
+/** The call with that id that may run here; of several in one turn, the first. */
 export function findClientCall(state: ChatState, id: string): CallDraft | undefined {
   const isMeant = (call: CallDraft) => canRunOnClient(call) && !call.interrupted
   return findCall(state, id, isMeant, true) ?? findCall(state, id, canRunOnClient)
 }
 
-/** Whether a call may run here: nobody had to be asked, or the server took the answer and handed the call out. */
+/** Whether a call may run here: it needed no approval, or the server accepted the approval and handed the call back. */
 export function canRunOnClient(call: CallDraft): boolean {
   return call.state === 'input-complete' || (call.state === 'approval-responded' && call.ready !== undefined)
 }
 
-/** `CUSTOM client-tool-ready`: the server took the approval of a client tool and hands the call out to run here. */
+/** `CUSTOM client-tool-ready`: the server accepted the approval of a client tool and hands the call back to run here. */
 export function readyClientTool(state: ChatState, value: unknown): Outcome {
   const { toolCallId, input, decided } = isRecord(value) ? value : {}
   const id = asString(toolCallId) ?? ''
@@ -70,7 +70,7 @@ export function readyClientTool(state: ChatState, value: unknown): Outcome {
   return undefined
 }
 
-/** Gives a call that ended here the result that the server will be sent. */
+/** Adds the result of a call that ended here, to be sent to the server. */
 export function answerHere(state: ChatState, call: CallDraft, id: string, result: ToolOutput): void {
   const { error } = 'error' in result ? result : {}
   const part: ToolResultPart = {
@@ -93,7 +93,7 @@ export function answerHere(state: ChatState, call: CallDraft, id: string, result
   addDone(state, call.owner, part)
 }
 
-/** AG-UI results are text. What has no JSON form is said to have none, so that the model is not left without a result. */
+/** AG-UI results are text. A value without a JSON form gets a placeholder, so that the model is never left without a result. */
 function toJson(output: unknown): string {
   if (typeof output === 'string') return textContent(output)
   try {

@@ -6,9 +6,9 @@ import { setResponse, withdraw } from './interrupts.js'
 import { loadMessages, settleCopy } from './load.js'
 import type { ChatState, StepTable } from './state.js'
 
-/** The steps that concern the conversation as a whole. */
+/** Steps for the conversation as a whole. */
 export const conversationSteps = {
-  /** The person speaks again: what they see now no longer holds back what they said before. */
+  /** The user sent another message: requests visible to them now no longer hold back messages queued earlier. */
   queue(state, { item }) {
     checkMessages([item.message])
     const released = state.queue.map((waiting) => ({
@@ -50,7 +50,7 @@ export const conversationSteps = {
   truncate(state, { messageId }) {
     const last = state.messages.get(messageId)
     if (!last) return 'unknown-id'
-    // Questions of the dropped part are not silently forgotten: AG-UI wants each one answered or cancelled.
+    // AG-UI requires every interrupt to be answered or cancelled, so the approval requests of the dropped part are withdrawn.
     for (const call of new Set([...state.unsent, ...state.open])) {
       if (call.kind !== 'call' || call.owner.position <= last.position || !call.approval) continue
       const isOver = isTerminal(call.state) && call.state !== 'cancelled'

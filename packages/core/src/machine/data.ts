@@ -11,47 +11,47 @@ import type {
 } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 
-/** Who speaks or asks, where it is not the agent itself: `metadata.subagent` of what it makes. */
+/** The subagent that produced a message or call, or raised an interrupt: `metadata.subagent`. Absent for the agent itself. */
 export interface Subagent {
   /** Its `subagentRunId`. */
   readonly id: string
-  /** Absent where it was never announced. */
+  /** Absent if it was never announced. */
   readonly name?: string
-  /** The subagents that it works for, the outermost first. */
+  /** The subagents above it, the outermost first. */
   readonly parents?: readonly Pick<Subagent, 'id' | 'name'>[]
 }
 
-/** Where the conversation ended: how many messages there were, and how many parts the last one had. */
+/** The end of the conversation at some point: the number of messages, and the number of parts of the last one. */
 export type End = readonly [messages: number, parts: number]
 
-/** The run that streams now, if any, and how the last one ended. */
+/** The run that is streaming, if any, and how the last one ended. */
 export type RunState =
   /**
-   * `brokenOff`: the last run's stream broke and may yet go on where it stopped. `from`: the last run failed, and this is where what it
-   * said begins.
+   * `brokenOff`: the last run's stream broke, and the run may still be rejoined. `from`: the last run failed,
+   * and its output begins here.
    */
   | { readonly phase: 'idle'; readonly last?: FinishedRun; readonly brokenOff?: boolean; readonly from?: End }
   | {
       readonly phase: 'submitted' | 'streaming'
       readonly runId: string
-      /** What the request took along. */
+      /** The answers and outputs that its request carried. */
       readonly carried: readonly (CallDraft | InterruptDraft)[]
-      /** Where what this run says begins. */
+      /** Where the output of this run begins. */
       readonly from: End
       readonly finish?: FinishedRun
       readonly failure?: CountersignError
     }
 
-/** What RUN_FINISHED said. */
+/** The content of RUN_FINISHED. */
 export interface FinishedRun {
   readonly runId: string
   readonly reason: string | undefined
   readonly outcome: 'success' | 'interrupt' | 'cancelled'
-  /** Calls the server leaves to the client; absent where it did not say. */
+  /** Calls that the server leaves to the client; absent if it named none. */
   readonly pendingToolCallIds: readonly string[] | undefined
 }
 
-/** A message that waits until the open run has ended. `visible` are the requests the person saw when it was written. */
+/** A message queued until the open run has ended. `visible` lists the requests that the user could see when they wrote it. */
 export interface QueuedMessage {
   readonly id: string
   readonly message: UIMessage
@@ -66,20 +66,20 @@ export interface MessageDraft {
   metadata: Record<string, unknown> | undefined
   readonly createdAt: number | undefined
   position: number
-  /** The text part that receives deltas, while one is open. */
+  /** The text part that receives deltas, if one is open. */
   text: TextDraft | undefined
-  /** Ids of its sources, once one was added by its stream. */
+  /** Ids of its sources, once its stream has added one. */
   sources: Set<string> | undefined
-  /** A message that so far holds only reasoning: it takes the id of the assistant message that follows. */
+  /** Holds only reasoning so far; takes the id of the assistant message that follows. */
   provisional: boolean
-  /** Text streams: between its START and its END. */
+  /** Text is streaming: between START and END. */
   streaming: boolean
   published: UIMessage | undefined
-  /** The published parts, brought up to date here and then copied. Not there before a first change to a message that came whole. */
+  /** The published parts, updated in place and then copied. Absent until a message that was loaded complete first changes. */
   shown: MessagePart[] | undefined
-  /** The parts that the published form does not have as they are (`stale`). */
+  /** The parts that have changed since they were published (`stale`). */
   readonly stale: PartDraft[]
-  /** The published form is out of date. */
+  /** The published message is out of date. */
   dirty: boolean
   unnotified: boolean
   unpublished: boolean
@@ -87,7 +87,7 @@ export interface MessageDraft {
 
 export type PartDraft = TextDraft | ReasoningDraft | CallDraft | FixedDraft
 
-/** Where a part is. */
+/** The position of a part. */
 interface Placed {
   index: number
   owner: MessageDraft
@@ -112,7 +112,7 @@ export interface ReasoningDraft extends Placed {
 export interface CallDraft extends Placed {
   readonly kind: 'call'
   readonly id: string
-  /** How often its arguments went on after they were complete. */
+  /** How often more arguments arrived after they were complete. */
   reopened: number
   readonly name: string
   arguments: string
@@ -125,27 +125,27 @@ export interface CallDraft extends Placed {
   error: { readonly message: string; readonly code?: string } | undefined
   providerExecuted: boolean
   metadata: Record<string, unknown> | undefined
-  /** The approval token as it came with the call itself, before anything was asked. */
+  /** The approval token that came with the call itself, before any approval request. */
   token: string | undefined
-  /** The server handed an approved client tool out, with this input. */
+  /** The server handed back an approved client tool call, with this input. */
   ready: { readonly input: unknown } | undefined
-  /** It is streamed again after the person was asked: how many characters of its arguments came again so far. */
+  /** The call is being streamed again after its approval request: how many characters of its arguments have been repeated. */
   replay: number | undefined
-  /** How often it was streamed again unchanged. Each time may be a call of its own, which shows once more is said of it. */
+  /** How often it was streamed again unchanged. Each time may be a separate call, as later events for it will show. */
   repeats: number
-  /** The call before it with the same id. */
+  /** The previous call with the same id. */
   earlier: CallDraft | undefined
-  /** Its question is `approval-changed` only because it may be about a later call with the same id. */
+  /** Its request is marked `approval-changed` only because it may belong to a later call with the same id. */
   doubted: boolean
-  /** Its run broke: the server's own call may never get a result, so the turn does not wait for one. */
+  /** Its run broke: a call that runs on the server may never get a result, so the turn does not wait for one. */
   interrupted: boolean
-  /** Its result is in the conversation. A call that was cancelled here may still get one. */
+  /** Its result is in the conversation. A call cancelled here may still get one. */
   answered: boolean
-  /** A client tool's output: whether the server has it. */
+  /** For the output of a client tool: whether the server has it. */
   outputSent: boolean | undefined
-  /** What became of its answer was not known when the open request took it along once more. */
+  /** It was unknown whether its answer had arrived when the open request sent it again. */
   inDoubt?: boolean
-  /** A request that carried its answer broke: the server may have it. */
+  /** A request that carried its answer broke: the server may have received it. */
   mayHaveArrived?: boolean
   part: ToolCallPart | undefined
 }
@@ -155,19 +155,19 @@ export interface FixedDraft extends Placed {
   part: MessagePart
 }
 
-/** A question that concerns no tool call. */
+/** An interrupt that is no tool approval. */
 export interface InterruptDraft {
   readonly kind: 'interrupt'
   readonly interrupt: Interrupt
-  /** The run that asked while it was open, and takes the answer as long as it is. */
+  /** The run that raised it while open, and accepts the response as long as it is. */
   readonly liveIn?: string | undefined
   response: { readonly payload: unknown } | { readonly cancel: true } | undefined
-  /** Why the server did not take the response. */
+  /** Why the server did not accept the response. */
   problem?: string | undefined
-  /** A request has taken the response along. If it broke, nobody knows what became of it. */
+  /** A request has carried the response. If that request broke, it is unknown whether it arrived. */
   sent: boolean
-  /** That was so already when the open request took it along once more. */
+  /** `sent` was already set when the open request sent the response again. */
   inDoubt?: boolean
-  /** A request that carried the response broke: the server may have it. */
+  /** A request that carried the response broke: the server may have received it. */
   mayHaveArrived?: boolean
 }

@@ -5,7 +5,7 @@ import type { End, FixedDraft, MessageDraft, PartDraft, ReasoningDraft, TextDraf
 import { setPublished } from './read.js'
 import type { ChatState } from './state.js'
 
-/** Adds a message at the end; the caller has made sure that the id is new. */
+/** Appends a message. The caller has made sure that the id is new. */
 export function addMessage(
   state: ChatState,
   { id, role, metadata, createdAt }: Pick<UIMessage, 'id' | 'role' | 'metadata' | 'createdAt'>,
@@ -32,13 +32,13 @@ export function addMessage(
   }
   state.order.push(draft)
   state.messages.set(id, draft)
-  // the messages before it stay where they are, and as they were published
+  // Earlier messages keep their position and their published form.
   state.published.ids = undefined
   touchMessage(state, draft)
   return draft
 }
 
-/** Gives a message that held only reasoning the id of the assistant message it turned out to belong to. */
+/** Gives a message that held only reasoning the id of the assistant message it belongs to. */
 export function renameMessage(state: ChatState, draft: MessageDraft, id: string): void {
   state.messages.delete(draft.id)
   state.changed.push({ id: draft.id, unnotified: true })
@@ -49,7 +49,7 @@ export function renameMessage(state: ChatState, draft: MessageDraft, id: string)
   touchMessage(state, draft)
 }
 
-/** Drops every message that `keep` refuses, with its calls, approvals and whatever of them was not sent yet. */
+/** Removes every message that `keep` rejects, with its calls, approvals and everything unsent. */
 export function retainMessages(state: ChatState, keep: (draft: MessageDraft) => boolean): void {
   const kept = state.order.filter(keep)
   if (kept.length === state.order.length) return
@@ -63,7 +63,7 @@ export function retainMessages(state: ChatState, keep: (draft: MessageDraft) => 
   setOrder(state, kept)
 }
 
-/** Puts messages into a new order. */
+/** Sets the order of messages. */
 function setOrder(state: ChatState, order: MessageDraft[]): void {
   let turn = 0
   order.forEach((draft, position) => {
@@ -73,12 +73,12 @@ function setOrder(state: ChatState, order: MessageDraft[]): void {
   })
   state.order = order
   state.turn = turn
-  // names may be free again
+  // Numbered ids may be free again.
   state.repeats.clear()
   orderChanged(state)
 }
 
-/** Where the conversation ends now; a text that is being written is not its end yet. */
+/** The current end of the conversation. A text that is still streaming is not counted. */
 export function endOf({ order }: ChatState): End {
   const last = order.at(-1)
   const open = last?.streaming ? last.text : undefined
@@ -86,8 +86,8 @@ export function endOf({ order }: ChatState): End {
 }
 
 /**
- * Drops what was said since then, back to the last call or result: a run that failed left it unfinished, and the one that repeats it says
- * it anew. Calls stay, since they may have run.
+ * Removes unfinished output since then, back to the last call or result: the run failed, and the one that
+ * repeats it streams it again. Calls stay, because they may have run.
  */
 export function dropUnfinished(state: ChatState, [count, from]: End): void {
   const dropped = new Set<MessageDraft>()
@@ -113,7 +113,7 @@ function isLasting(part: PartDraft): boolean {
   return part.kind === 'fixed' && part.part.type === 'tool-result'
 }
 
-/** Leaves a message no other parts than these. */
+/** Replaces the parts of a message. */
 export function keepParts(state: ChatState, draft: MessageDraft, parts: PartDraft[]): void {
   setPublished(draft, undefined)
   draft.parts = parts
@@ -134,12 +134,12 @@ export function addFixed(state: ChatState, owner: MessageDraft, part: MessagePar
   return draft
 }
 
-/** Adds a part that is finished, as it is. */
+/** Adds a finished part unchanged. */
 export function addDone(state: ChatState, owner: MessageDraft, part: MessagePart): void {
   if (part.type === 'text') addText(state, owner, part.text, part)
   else if (part.type === 'reasoning') addReasoning(state, owner, part, part)
   else {
-    // A result is that of the latest call with its id.
+    // A result belongs to the latest call with its id.
     const call = part.type === 'tool-result' ? state.calls.get(part.toolCallId) : undefined
     if (call?.owner === owner) call.answered = true
     addFixed(state, owner, part)
@@ -166,7 +166,7 @@ export function addReasoning(
   state.reasoning.set(id, addPart(state, draft))
 }
 
-/** Takes a part out of the indexes. */
+/** Removes a part from the indexes. */
 export function dropPart(state: ChatState, part: PartDraft): void {
   if (part.kind === 'call') dropCall(state, part)
   if (part.kind === 'reasoning') dropFrom(state.reasoning, part.id, part)

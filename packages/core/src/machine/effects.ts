@@ -2,7 +2,7 @@ import type { ToolCallApproval } from '../messages.js'
 import type { AGUIEvent } from '../protocol/events.js'
 import type { LocalEvent } from './local-event.js'
 
-/** What the machine takes: an event of a stream, or something that happens here. */
+/** The input of the machine: a stream event or a local event. */
 export type Step = AGUIEvent | LocalEvent
 
 /** What a step asks its caller to do, after listeners were notified of the new state. */
@@ -15,14 +15,14 @@ export type Effect =
       readonly input: unknown
       readonly approval: ToolCallApproval
     }
-  /** An event the machine does not consume: the application's own. */
+  /** An event that the machine does not handle; it belongs to the application. */
   | { readonly type: 'unhandled'; readonly event: AGUIEvent }
   | { readonly type: 'warning'; readonly code: WarningCode; readonly message: string }
 
-/** Why the machine left a step out. */
+/** Why the machine ignored a step. */
 export type WarningCode = 'unknown-id' | 'illegal-step' | 'malformed-value' | 'patch-failed'
 
-/** What comes of a step: nothing to tell, the reason why it was left out, or what it asks of its caller. */
+/** The result of a step: nothing, the reason why it was ignored, or effects for the caller. */
 export type Outcome = undefined | WarningCode | readonly Effect[]
 
 const reasons: Readonly<Record<WarningCode, string>> = {
@@ -32,10 +32,10 @@ const reasons: Readonly<Record<WarningCode, string>> = {
   'patch-failed': 'it does not apply, or no `statePatch` is configured',
 }
 
-/** The result of most steps. Shared, so that a delta allocates nothing for it. */
+/** The result of most steps. Shared, so that a delta does not allocate it. */
 const none: readonly Effect[] = []
 
-/** What to tell of a step; one that was left out is warned of. */
+/** The effects of a step. A step that was ignored becomes a warning. */
 export function effectsOf(step: Step, outcome: Outcome): readonly Effect[] {
   if (outcome === undefined) return none
   if (typeof outcome !== 'string') return outcome
@@ -48,7 +48,7 @@ export function effectsOf(step: Step, outcome: Outcome): readonly Effect[] {
   ]
 }
 
-/** A step of the page's own may hold what has no JSON form. */
+/** A local step may contain values that JSON cannot represent. */
 function excerpt(step: Step): string {
   try {
     return JSON.stringify(step).slice(0, 300)

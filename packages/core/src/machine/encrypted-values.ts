@@ -6,16 +6,15 @@ import { merge, withMember } from './owned.js'
 import { type PreservedFields, preservedOf } from './preserved.js'
 import type { ChatState, StepTable } from './state.js'
 
-/** The step of opaque content of the model's provider. */
 export const encryptedSteps = {
-  /** Opaque content of the model's provider, to be sent back as it came with the reasoning or call it belongs to. */
+  /** Opaque content of the model's provider, sent back unchanged with the reasoning or call it belongs to. */
   REASONING_ENCRYPTED_VALUE(state, event) {
     const { subtype, entityId } = event
     const isMessage = subtype === 'message'
     const part = isMessage ? state.reasoning.get(entityId) : state.calls.get(entityId)
     const draft = part ?? (isMessage && meant(state, entityId))
     if (!draft) return isMessage && preserveForResult(state, event) ? undefined : 'unknown-id'
-    // AG-UI: an activity holds none.
+    // AG-UI: an activity has none.
     if ('parts' in draft && isActivity(draft)) return 'unknown-id'
     if (part?.kind === 'reasoning') {
       part.encryptedValue = event.encryptedValue
@@ -28,7 +27,7 @@ export const encryptedSteps = {
   },
 } satisfies Partial<StepTable>
 
-/** Keeps what is to go back with a result, which is a message of its own in AG-UI. Says whether there is one of that id. */
+/** Keeps opaque content with a result, which is a separate message in AG-UI. Returns whether there is a result with that id. */
 function preserveForResult(state: ChatState, event: EventOf<'REASONING_ENCRYPTED_VALUE'>): boolean {
   const draft = state.results.get(event.entityId)
   if (draft?.part.type !== 'tool-result') return false
@@ -40,13 +39,13 @@ function preserveForResult(state: ChatState, event: EventOf<'REASONING_ENCRYPTED
   return true
 }
 
-/** Metadata that keeps what a provider wants back (`withPreserved`, for what grows piece by piece). */
+/** Stores opaque content in metadata; like `withPreserved`, but for metadata that grows incrementally. */
 function mergePreserved(
   state: ChatState,
   metadata: Readonly<Record<string, unknown>> | undefined,
   fields: PreservedFields,
 ): Record<string, unknown> | undefined {
-  // a kind without its value, or of the value before, says nothing and goes
+  // A type without a value, or left over from an earlier value, is meaningless and is removed.
   const own =
     withMember(state, getCountersignMetadata(metadata), 'encryptedValueType', fields.encryptedValueType) ?? {}
   return withMember(state, metadata, 'countersign', filled(merge(state, own, { ...fields })))

@@ -26,8 +26,8 @@ import { readApproval, readDelivery } from './read-approval.js'
 import { withSubagent } from './subagents.js'
 
 /**
- * AG-UI messages as a person sees them: reasoning and tool results become part of the assistant message they belong to. The order of
- * parts, which AG-UI 1.0 does not keep between text and calls, is taken from `metadata.countersign.order` where a peer wrote it.
+ * Converts AG-UI messages to UI messages: reasoning and tool results become parts of the assistant message they belong to. AG-UI
+ * 1.0 does not keep the order of text and calls, so it is taken from `metadata.countersign.order` if a Countersign peer wrote it.
  */
 export function foldMessages(messages: readonly Message[]): UIMessage[] {
   const folded: Draft[] = []
@@ -41,7 +41,7 @@ export function foldMessages(messages: readonly Message[]): UIMessage[] {
     else if (message.role === 'tool') foldResult(message, open)
     else if (message.role === 'assistant') {
       const { id, role, content = '', toolCalls = [] } = message
-      // The speaker's own thoughts right before it; others stay for themselves.
+      // An assistant message includes the reasoning right before it by the same agent; other reasoning stays a separate message.
       keepReasoning(reasoning.findLastIndex((one) => one.subagentRunId !== message.subagentRunId) + 1)
       const parts = { r: reasoning.map(foldReasoning), c: toolCalls.map(foldCall) }
       const made = draft(omitUndefined({ id, role, metadata: withOrigin(message) }), parts, content)
@@ -61,18 +61,18 @@ export function foldMessages(messages: readonly Message[]): UIMessage[] {
   return folded.map(finish)
 }
 
-/** Where the calls without a result are, by id. */
+/** The calls without a result, by id. */
 type OpenCalls = Map<string, { readonly draft: Draft; readonly index: number }[]>
 
-/** The parts of a message beside its text, by their sign in `metadata.countersign.order`. */
+/** The parts of a message other than its text, by their code in `metadata.countersign.order`. */
 interface Parts {
   /** Reasoning. */
   readonly r: readonly ReasoningPart[]
-  /** Content parts of a person's message, or an activity. */
+  /** Content parts of a user message, or an activity. */
   readonly p: readonly MessagePart[]
   /** Calls. */
   readonly c: ToolCallPart[]
-  /** Their results. */
+  /** Results of the calls. */
   readonly o: ToolResultPart[]
 }
 
@@ -87,7 +87,7 @@ function draft(message: Draft['message'], parts: Partial<Parts>, content = ''): 
   return { message, content, parts: { r: [], p: [], c: [], o: [], ...parts } }
 }
 
-/** What AG-UI keeps beside a message: opaque provider content, and the subagent that speaks. */
+/** Adds the AG-UI fields of an assistant message to its metadata: opaque provider content, the subagent and the name. */
 function withOrigin(message: Extract<Message, { role: 'assistant' }>): Record<string, unknown> | undefined {
   return withSpeaker(
     withSubagent(message.metadata, message),
@@ -95,15 +95,15 @@ function withOrigin(message: Extract<Message, { role: 'assistant' }>): Record<st
   )
 }
 
-/** What a UI message has no field for. */
+/** AG-UI fields that a UI message does not have. */
 interface Speaker extends PreservedFields {
   readonly name?: string
   readonly role?: 'developer'
-  /** Its content came as a list, though one text is all there is in it. */
+  /** The content came as a list, though it holds only one text. */
   readonly list?: true
 }
 
-/** Metadata that keeps what else AG-UI says of a message, so that it goes back as it came. */
+/** Stores these fields in metadata, so that they are sent back unchanged. */
 function withSpeaker(
   metadata: Readonly<Record<string, unknown>> | undefined,
   speaker: Speaker,
@@ -163,7 +163,7 @@ function isList(content: string | readonly ContentPart[]): true | undefined {
   return (typeof content !== 'string' && content.length === 1 && content[0]?.type === 'text') || undefined
 }
 
-/** Thoughts that no message followed. */
+/** Reasoning without an assistant message after it. */
 function foldThought(message: ReasoningMessage): Draft {
   const { id, subagentRunId } = message
   const { subagent } = withSubagent(message.metadata, message) ?? {}
@@ -171,7 +171,7 @@ function foldThought(message: ReasoningMessage): Draft {
   return draft(omitUndefined({ id, role: 'assistant' as const, metadata }), { r: [foldReasoning(message)] })
 }
 
-/** Whose thought it is stands on its message. */
+/** The subagent is stored on the message, not on the reasoning. */
 function foldReasoning(message: ReasoningMessage): ReasoningPart {
   const { id, content: text, encryptedValue, subagentRunId, metadata } = message
   const { subagent: _, ...rest } = metadata ?? {}
@@ -200,7 +200,7 @@ function foldCall(call: ToolCall): ToolCallPart {
     name,
     arguments: text,
     state: oneOf(state, 'cancelled', 'executing') ?? callState(approval),
-    // Arguments that are empty mean none; arguments that are not JSON leave no input.
+    // Empty arguments mean none; arguments that are not JSON leave no input.
     input: text === '' ? {} : parseJson(text),
     approval,
     error:
@@ -210,7 +210,7 @@ function foldCall(call: ToolCall): ToolCallPart {
   })
 }
 
-/** Our own record of a question and its answer, in a history that comes back to us. */
+/** Reads our own record of an approval request and its answer from a history. */
 function foldApproval(value: unknown, token: unknown): ToolCallPart['approval'] {
   const asked = isRecord(value) ? { ...value, token } : {}
   const question = readApproval(asked)
@@ -235,14 +235,14 @@ function callState(approval: ToolCallPart['approval']): ToolCallPart['state'] {
   return approval.approved === undefined ? 'approval-requested' : 'approval-responded'
 }
 
-/** A result answers the nearest earlier call with its id that has none yet. */
+/** A result belongs to the nearest earlier call with its id that has none yet. */
 function foldResult(message: ToolMessage, open: OpenCalls): void {
   const { id, toolCallId, content, error, metadata } = message
   const target = open.get(toolCallId)?.pop()
   const part = target?.draft.parts.c[target.index]
   if (!target || !part) return
   const { c, o } = target.draft.parts
-  // What was cancelled here stays so, unless the server says that a yes was first.
+  // A call cancelled here stays cancelled, unless the server reports that an approval came first.
   if (part.state !== 'cancelled' || decisionOf(metadata) === 'approve')
     c[target.index] = { ...part, ...readResult(part, content, metadata, error) }
   o.push(
@@ -271,12 +271,12 @@ function finish({ message, content, parts }: Draft): UIMessage {
 }
 
 /**
- * One step of `metadata.countersign.order`: how many characters of text, the next reasoning (`r`), call (`c`), result (`o`) or plain
- * content part (`p`), or a part that AG-UI has no place for.
+ * One entry of `metadata.countersign.order`: a number of characters of text, the next reasoning (`r`), call
+ * (`c`), result (`o`) or content part (`p`), or a part that AG-UI has no place for.
  */
 export type OrderStep = number | keyof Parts | EmbeddedPart
 
-/** Never a call: a history must not bring in an approval by this way. */
+/** Never a call, so that a history cannot smuggle in an approval this way. */
 type EmbeddedPart = FilePart | SourcePart | DataPart
 
 function isEmbedded(value: unknown): value is EmbeddedPart {
@@ -286,10 +286,10 @@ function isEmbedded(value: unknown): value is EmbeddedPart {
   return typeof (type === 'source' ? id : type === 'data' ? name : undefined) === 'string'
 }
 
-/** An order of more steps is not followed: each is a part, which costs far more than the two bytes that ask for it. */
+/** A longer order is ignored: each entry becomes a part, which costs far more than the two bytes that request it. */
 const MOST_STEPS = 10_000
 
-/** The parts as `order` has them, if it has each of them once. */
+/** Arranges the parts by `order`, if it uses each of them exactly once. */
 function arrange(content: string, parts: Parts, order: unknown): MessagePart[] | undefined {
   if (!Array.isArray(order) || order.length > MOST_STEPS) return undefined
   const rest = { r: parts.r.values(), p: parts.p.values(), c: parts.c.values(), o: parts.o.values() }

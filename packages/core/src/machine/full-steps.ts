@@ -5,7 +5,7 @@ import type { ChatState, MoreSteps } from './state.js'
 import { unhandled } from './step.js'
 import { announce } from './subagents.js'
 
-/** The steps of AG-UI that few chats need. */
+/** Steps for AG-UI events that few chats need. */
 export const fullSteps: MoreSteps = {
   ...activitySteps,
   ...encryptedSteps,

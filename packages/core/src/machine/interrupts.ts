@@ -6,12 +6,10 @@ import type { Outcome } from './effects.js'
 import type { ChatState } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
-/** Questions that concern no tool call: how they are asked, answered and closed. */
-
-/** How many questions may be open at once. Nobody answers as many, and all are shown anew with each that comes. */
+/** With this many interrupts open, further live ones are rejected: nobody answers so many, and each one republishes the whole list. */
 const MOST_OPEN = 1000
 
-/** Answers one; the first answer wins here too. */
+/** Sets the response to an interrupt. The first one wins. */
 export function setResponse(
   state: ChatState,
   draft: InterruptDraft | undefined,
@@ -24,29 +22,29 @@ export function setResponse(
   state.pendingNotification = 'change'
 }
 
-/** Nobody got the response, and it would be refused again: another one is wanted. */
+/** The response was not received and would be refused again, so another one is needed. */
 export function reopenInterrupt(state: ChatState, draft: InterruptDraft, problem: string): void {
   Object.assign(draft, { response: undefined, sent: false, problem })
   state.unsent.delete(draft)
   state.pendingNotification = 'change'
 }
 
-/** The call that a question is about is gone: the server is told that nobody will answer. */
+/** The call of an approval request was removed: tells the server that nobody will answer. */
 export function withdraw(state: ChatState, { id, token }: ToolCallApproval): void {
   const metadata = token === undefined ? undefined : { countersign: { resume: { countersign: { token } } } }
   put(state, { interrupt: omitUndefined({ id, reason: 'tool_call', metadata }), liveIn: undefined })
   setResponse(state, state.interrupts.get(id), { cancel: true })
 }
 
-/** An interrupt of a run that has ended. One that was answered and is asked again wants another answer. */
+/** An interrupt of a finished run. If it was answered and is raised again, it needs another response. */
 export function askInterrupt(state: ChatState, interrupt: Interrupt): void {
   const draft = state.interrupts.get(interrupt.id)
   if (!draft || draft.sent) put(state, { interrupt, liveIn: undefined })
 }
 
 /**
- * `CUSTOM interrupt-requested`: an interrupt while its run is open, which takes the answer itself. The same id once more says that the
- * answer did not fit (`metadata.countersign.problem`), and asks again.
+ * `CUSTOM interrupt-requested`: an interrupt raised during a run, which also accepts the response. If the same
+ * id comes again with `metadata.countersign.problem`, the response was not accepted and another is needed.
  */
 export function askLiveInterrupt(state: ChatState, value: unknown): Outcome {
   const interrupt = readInterrupt(value)
@@ -63,7 +61,7 @@ export function askLiveInterrupt(state: ChatState, value: unknown): Outcome {
   return undefined
 }
 
-/** `CUSTOM interrupt-closed`: nobody waits for the answer any more, or it has been taken. */
+/** `CUSTOM interrupt-closed`: the response was accepted or is no longer needed. */
 export function closeLiveInterrupt(state: ChatState, value: unknown): Outcome {
   const draft = state.interrupts.get(asString(isRecord(value) ? value.id : undefined) ?? '')
   if (draft?.liveIn === undefined) return 'unknown-id'
@@ -71,7 +69,7 @@ export function closeLiveInterrupt(state: ChatState, value: unknown): Outcome {
   return undefined
 }
 
-/** The run that asked is over, and its questions with it. */
+/** Live interrupts end with their run. */
 export function closeLiveInterrupts(state: ChatState): void {
   for (const draft of state.interrupts.values()) if (draft.liveIn !== undefined) drop(state, draft)
 }
@@ -85,7 +83,7 @@ function put(state: ChatState, question: Pick<InterruptDraft, 'interrupt' | 'liv
   state.pendingNotification = 'change'
 }
 
-/** Who asks, by name, as on what a subagent says. */
+/** Adds the subagent that raised the interrupt, with its name. */
 function attributed(state: ChatState, interrupt: Interrupt): Interrupt {
   const asker = subagentMetadata(state, interrupt)
   return asker ? { ...interrupt, metadata: { ...interrupt.metadata, ...asker } } : interrupt
@@ -97,7 +95,7 @@ function drop(state: ChatState, draft: InterruptDraft): void {
   state.pendingNotification = 'change'
 }
 
-/** No stream check reads the value of a CUSTOM event, so it is read here. */
+/** Stream validation does not look into the value of a CUSTOM event. */
 function readInterrupt(value: unknown): Interrupt | undefined {
   if (!isRecord(value)) return undefined
   const { id, reason, message, responseSchema, expiresAt, metadata, subagentRunId } = value

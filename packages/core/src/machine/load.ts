@@ -7,14 +7,14 @@ import { protectedCall, setPublished } from './read.js'
 import { incomplete } from './runs.js'
 import type { ChatState } from './state.js'
 
-/** Takes over finished messages; of two with one id the first counts. */
+/** Loads finished messages. If two have the same id, the first is kept. */
 export function loadMessages(state: ChatState, messages: readonly UIMessage[], settle = settleLoaded): void {
   for (const message of messages) if (!state.messages.has(message.id)) loadMessage(state, message, settle)
 }
 
 /**
- * Takes over a finished message: from storage, from the application, or out of a snapshot. What needs no change keeps its identity.
- * Nothing runs and nothing is sent because of it; an answer that was under way when it was stored is in doubt.
+ * Loads a finished message from storage, from the application or from a snapshot. What needs no change keeps its identity.
+ * Nothing runs and nothing is sent because of it. If an answer was in transit when it was stored, its delivery becomes unknown.
  */
 export function loadMessage(state: ChatState, message: UIMessage, settle = settleLoaded): void {
   const draft = addMessage(state, message)
@@ -29,7 +29,7 @@ export function loadMessage(state: ChatState, message: UIMessage, settle = settl
       if (settled !== part && part.state === 'executing') interrupted.push(call)
     }
   }
-  // A client tool that was at work: the server has to hear that it may have run, so that nobody runs it again.
+  // The client tool was running. The server must learn that it may have run, so that nothing runs it again.
   for (const call of interrupted) {
     if (call.error) answerHere(state, call, `${call.id}-interrupted`, { error: call.error })
   }
@@ -68,7 +68,7 @@ export function loadCall(state: ChatState, owner: MessageDraft, part: ToolCallPa
   return call
 }
 
-/** What cannot be true any more once a conversation was stored and loaded again. */
+/** Corrects what can no longer be true after a conversation was stored and loaded. */
 export function settleLoaded(part: ToolCallPart): ToolCallPart {
   if (part.state === 'awaiting-input' || part.state === 'input-streaming') {
     return { ...part, state: 'cancelled', error: incomplete }
@@ -83,7 +83,7 @@ export function settleLoaded(part: ToolCallPart): ToolCallPart {
   return part
 }
 
-/** The same where the messages may be a copy: an answer under way is given anew, so that of two pages only one gets what it leads to. */
+/** The same for messages that may be a copy: an answer in transit counts as a new one, so that only one of two pages gets its outcome. */
 export function settleCopy(given: ToolCallPart): ToolCallPart {
   const part = settleLoaded(given)
   const { sentIn, ...approval } = part.approval ?? {}

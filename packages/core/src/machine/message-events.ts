@@ -10,12 +10,12 @@ import { merge, mergeMetadata } from './owned.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
 
-/** Says whose it is, where it is not the agent's own. */
+/** Identifies the subagent, if it is not the agent itself. */
 export interface Attributed {
   readonly subagentRunId?: string
 }
 
-/** The steps that build what is said: texts and reasoning. */
+/** Steps that build texts and reasoning. */
 export const messageSteps = {
   'user-message'(state, { message }) {
     checkMessages([message])
@@ -27,7 +27,7 @@ export const messageSteps = {
   TEXT_MESSAGE_START(state, event) {
     const { messageId: id, role = 'assistant', name } = event
     const present = meant(state, id)
-    // AG-UI: nothing turns an activity into a text. One of an earlier turn only has the same number.
+    // AG-UI: an activity cannot become a text. One of an earlier turn may reuse the id.
     if (present?.turn === state.turn && isActivity(present)) return 'illegal-step'
     const draft = messageFor(state, id, event, role === 'developer' ? 'system' : role)
     draft.streaming = true
@@ -56,7 +56,7 @@ export const messageSteps = {
     describe(state, draft, event)
     return undefined
   },
-  /** Reasoning belongs to the message it names, else to the assistant message that follows it. */
+  /** Reasoning belongs to the message it names, else to the assistant message that follows. */
   REASONING_MESSAGE_START(state, event) {
     const { messageId: id, metadata } = event
     if (state.reasoning.get(id)?.owner.turn === state.turn) return undefined
@@ -82,7 +82,7 @@ export const messageSteps = {
   },
 } satisfies Partial<StepTable>
 
-/** `CUSTOM source`: where something comes from that this message says. Nothing where the value is not one: it is the application's own. */
+/** `CUSTOM source`: a source that a message refers to. A value of another shape (`undefined`) belongs to the application. */
 export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
   const { messageId, id, url, title, metadata }: Record<string, unknown> = isRecord(event.value)
     ? event.value
@@ -101,7 +101,7 @@ export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
   return []
 }
 
-/** A message whose id is new, marked with the subagent that speaks. */
+/** Adds a message with a new id, marked with its subagent. */
 export function newMessage(
   state: ChatState,
   id: string,
@@ -113,9 +113,9 @@ export function newMessage(
 }
 
 /**
- * The message of that id in the present turn, made where there is none. Some servers number anew with every run: what the person said
- * after it has closed a message, so the same id is another message then, under the next free name (`m1-2`), as is an id that something
- * else has. Reasoning of the same speaker that came before an assistant message becomes its beginning. `atEnd`: it has to be the last.
+ * The message with that id in the current turn; created if there is none. Some servers reuse ids in every run. A user message closes the
+ * messages before it, so the same id in a later turn is another message, under the next free numbered id (`m1-2`); so is an id that
+ * something else uses. An assistant message takes over reasoning by the same agent right before it. `atEnd`: it must be the last message.
  */
 export function messageFor(
   state: ChatState,
@@ -130,7 +130,7 @@ export function messageFor(
     const found = state.messages.get(name)
     if (found && (found.role !== role || found.turn !== state.turn || isActivity(found))) continue
     if (found && atEnd && found !== last) continue
-    // Noted, since going through the names with every delta would cost the square of a long conversation.
+    // Remembered, because searching the numbered ids on every delta would take quadratic time.
     if (n > 1 && !atEnd) state.repeats.set(id, n)
     if (found) return found
     if (role !== 'assistant' || !isOpenTo(last, event)) return newMessage(state, name, role, event)
@@ -139,7 +139,7 @@ export function messageFor(
   }
 }
 
-/** The message that a stream means by an id. */
+/** The message that a stream refers to by an id. */
 export function meant({ messages, repeats }: ChatState, id: string): MessageDraft | undefined {
   return messages.get(nameOf(id, repeats.get(id) ?? 1))
 }
@@ -148,12 +148,12 @@ export function nameOf(id: string, n: number): string {
   return n === 1 ? id : `${id}-${n}`
 }
 
-/** Whether a message holds only reasoning so far, of the one who speaks now. */
+/** Whether a message holds only reasoning so far, by the same agent. */
 function isOpenTo(draft: MessageDraft | undefined, { subagentRunId }: Attributed): draft is MessageDraft {
   return draft?.provisional === true && subagentIdOf(draft.metadata) === subagentRunId
 }
 
-/** The message that reasoning waits in for the message it belongs to. */
+/** The message that holds reasoning until its assistant message begins. */
 function provisionalMessage(state: ChatState, id: string, event: Attributed): MessageDraft {
   const last = state.order.at(-1)
   if (isOpenTo(last, event)) return last
@@ -163,7 +163,7 @@ function provisionalMessage(state: ChatState, id: string, event: Attributed): Me
   return draft
 }
 
-/** Merges metadata key by key, the last write winning (AG-UI 1.0, metadata). */
+/** Merges metadata key by key; the last write wins (AG-UI 1.0, metadata). */
 export function describe(
   state: ChatState,
   draft: MessageDraft,
@@ -179,7 +179,7 @@ function describeReasoning(state: ChatState, draft: ReasoningDraft, metadata: Re
   touch(state, draft)
 }
 
-/** Activities have ids of their own kind in AG-UI: one that is also the id of a message must not overwrite it. */
+/** Activities have a separate id namespace in AG-UI. One with the id of a message must not overwrite that message. */
 export function isActivity({ role, parts }: MessageDraft): boolean {
   const [first] = parts
   return role === 'assistant' && parts.length === 1 && first?.kind === 'fixed' && first.part.type === 'data'

@@ -36,7 +36,7 @@ function readCall(call: CallDraft): LiveCall {
   return { at: placeOf(call), ...unpublished(call) }
 }
 
-/** What a call's published form does not tell. */
+/** The state of a call that its published part does not include. */
 function unpublished(call: Omit<LiveCall, 'at'>): Omit<LiveCall, 'at'> {
   const { answered, interrupted, token, ready, replay, repeats, doubted, outputSent, inDoubt } = call
   return { answered, interrupted, token, ready, replay, repeats, doubted, outputSent, inDoubt }
@@ -46,7 +46,7 @@ function placeOf(item: CallDraft | InterruptDraft): Place {
   return item.kind === 'interrupt' ? item.interrupt.id : [item.owner.position, item.index]
 }
 
-/** The step that shows what another tab has in the place of what is here. Nothing runs and nothing is sent because of it. */
+/** The step that replaces the state with that of another tab. Nothing runs and nothing is sent because of it. */
 export const mirrorSteps = {
   mirror(state, { state: mirror }) {
     const { run } = mirror

@@ -3,22 +3,22 @@ import { newMemory } from './patch-memory.js'
 import type { ChatState } from './state.js'
 
 /**
- * What grows piece by piece is changed in place as long as nobody outside has seen it: a copy for each piece would cost the square of
- * what a stream sends. Whatever is read out of the state belongs to its reader, who keeps it unchanged.
+ * Metadata that grows incrementally is mutated in place as long as no reader has seen it; copying it for
+ * every piece would take quadratic time. Whatever was read out of the state is never mutated.
  */
 
-/** How many members metadata may have that is merged. More are left out, and what has more already gives way to what comes. */
+/** Maximum number of members of merged metadata. Further members are ignored; metadata that already has more is replaced. */
 const MOST_MEMBERS = 1000
 
-/** How many members there are in what was merged, so that they are counted once. */
+/** Member counts of merged metadata, so that each is counted only once. */
 const sizes = new WeakMap<object, number>()
 
-/** All that there is was read: from now on changes are made to copies. */
+/** Everything was read: later changes go to copies. */
 export function disown(state: ChatState): void {
   if (state.memory.isUsed) state.memory = newMemory(state.memory.copies)
 }
 
-/** An object that may be changed: itself, or a copy where somebody may have seen it. */
+/** An object that may be mutated: the object itself, or a copy if a reader may have seen it. */
 function own(state: ChatState, members: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { owned } = state.memory
   if (owned.has(members) && !Object.isFrozen(members)) return members
@@ -35,7 +35,7 @@ function sizeOf(members: object): number {
   return size
 }
 
-/** Metadata merged key by key, the last write winning (AG-UI 1.0, metadata). */
+/** Merges metadata key by key; the last write wins (AG-UI 1.0, metadata). */
 export function merge(
   state: ChatState,
   metadata: Readonly<Record<string, unknown>> | undefined,
@@ -53,7 +53,7 @@ export function merge(
   return merged
 }
 
-/** The same, with `metadata.countersign` merged by itself. */
+/** The same, but merges the members of `metadata.countersign` too. */
 export function mergeMetadata(
   state: ChatState,
   metadata: Readonly<Record<string, unknown>> | undefined,
@@ -65,7 +65,7 @@ export function mergeMetadata(
   return merged
 }
 
-/** Metadata with one member, or without it where there is no value; `undefined` where nothing is left. */
+/** Metadata with one member set, or removed if the value is `undefined`; `undefined` if nothing is left. */
 export function withMember(
   state: ChatState,
   metadata: Readonly<Record<string, unknown>> | undefined,

@@ -1,14 +1,14 @@
-/** What a patch may change in place, and how much it may still copy. */
+/** What a patch may mutate in place, and how much it may still copy. */
 export interface PatchMemory {
-  /** Arrays and objects that only the document holds, and that nobody has read. A patch adds those it makes. */
+  /** Arrays and objects that only the document holds and nobody has read. A patch adds the ones it creates. */
   readonly owned: WeakSet<object>
-  /** How many values `copy` operations may still take along. */
+  /** How many values `copy` operations may still duplicate. */
   copies: number
-  /** Whether anything may be owned: a set for each snapshot would cost more than all else in it. */
+  /** Whether `owned` may have members. Creating a new set for every snapshot would dominate its cost. */
   isUsed: boolean
 }
 
-/** How many values the `copy` operations of a conversation may take along, beside {@link COPIES_PER_DELTA} for each delta. */
+/** How many values the `copy` operations of a conversation may duplicate, plus {@link COPIES_PER_DELTA} for each delta. */
 const COPIES = 100_000
 export const COPIES_PER_DELTA = 10
 

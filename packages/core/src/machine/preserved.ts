@@ -1,8 +1,8 @@
 import { asString, getCountersignMetadata, omitUndefined, setCountersignMetadata } from '../value.js'
 
 /**
- * Opaque content of the model's provider, and the name its maker has for its kind (AG-UI 1.1, which a server may already speak). It goes
- * back as it came with the message or call it belongs to; where a part has no field for it, it is kept in `metadata.countersign`.
+ * Opaque content of the model's provider, and the provider's name for its type (AG-UI 1.1, which a server may already use). It is
+ * sent back unchanged with the message or call it belongs to. If a part has no field for it, it is kept in `metadata.countersign`.
  */
 export interface PreservedFields {
   readonly encryptedValue?: string
@@ -11,7 +11,7 @@ export interface PreservedFields {
 
 type Metadata = Readonly<Record<string, unknown>> | undefined
 
-/** What a message, a call, an event or our part of its metadata says of it. */
+/** Reads the fields from a message, a call, an event or our part of its metadata. */
 export function preservedOf(said: object): PreservedFields {
   const { encryptedValue, encryptedValueType }: Readonly<Record<string, unknown>> = { ...said }
   return omitUndefined({
@@ -20,7 +20,7 @@ export function preservedOf(said: object): PreservedFields {
   })
 }
 
-/** Metadata that keeps it. A kind without its value, or of the value before, says nothing and goes. */
+/** Stores the fields in metadata. A type without a value, or left over from an earlier value, is removed. */
 export function withPreserved(metadata: Metadata, said: object): Record<string, unknown> | undefined {
   const fields = preservedOf(said)
   if (fields.encryptedValue === undefined) return metadata && { ...metadata }
@@ -28,7 +28,7 @@ export function withPreserved(metadata: Metadata, said: object): Record<string, 
   return setCountersignMetadata(metadata, { ...own, ...fields })
 }
 
-/** Metadata that keeps its kind, for reasoning, which has a field for the value. */
+/** Stores only the type, for reasoning, which has a field for the value. */
 export function keepPreservedType(metadata: Metadata, said: object): Record<string, unknown> | undefined {
   const { encryptedValueType: _, ...own } = getCountersignMetadata(metadata)
   return setCountersignMetadata(metadata, {
@@ -37,7 +37,7 @@ export function keepPreservedType(metadata: Metadata, said: object): Record<stri
   })
 }
 
-/** Metadata without it. */
+/** Metadata without these fields. */
 export function withoutPreserved(metadata: Metadata): Record<string, unknown> | undefined {
   const { encryptedValue: _, encryptedValueType: __, ...own } = getCountersignMetadata(metadata)
   return setCountersignMetadata(metadata, own)

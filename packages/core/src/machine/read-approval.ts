@@ -2,24 +2,24 @@ import type { Delivery, ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { asString, getCountersignMetadata, isRecord, omitUndefined, oneOf } from '../value.js'
 
-/** A request for approval as read from the wire: an event, an interrupt or a snapshot. */
+/** An approval request as read from an event, an interrupt or a snapshot. */
 export interface AskedApproval {
   readonly toolCallId: string
   readonly toolName?: string | undefined
-  /** Present where the source carries the arguments. */
+  /** Present if the source carries the arguments. */
   readonly input?: { readonly value: unknown } | undefined
   readonly approval: ToolCallApproval
 }
 
-/** `CUSTOM approval-requested` (design: the server asks once its gate has decided, during the model's stream). */
+/** `CUSTOM approval-requested`: sent during the model's stream, as soon as the server's gate has decided. */
 export function readApprovalEvent(value: unknown): AskedApproval | undefined {
   const asked = isRecord(value) ? value : {}
   return readAsked(asString(asked.toolCallId), asked, asked.approval)
 }
 
 /**
- * An AG-UI interrupt that asks for a yes to a tool call. A server of another make tells less; the rest takes its defaults. One that wants
- * something else of the person is none, whatever call it belongs to.
+ * Reads an AG-UI interrupt that asks for approval of a tool call. Servers other than Countersign's send fewer fields;
+ * the rest get defaults. An interrupt that asks for anything else is no approval request, even if it names a call.
  */
 export function readApprovalInterrupt(interrupt: Interrupt): AskedApproval | undefined {
   if (!takesApproved(interrupt)) return undefined
@@ -36,13 +36,13 @@ export function readApprovalInterrupt(interrupt: Interrupt): AskedApproval | und
   })
 }
 
-/** AG-UI: `input_required` asks for input; and a response schema with properties, none of them `approved`, takes no yes. */
+/** AG-UI: `input_required` asks for input, and a response schema with properties but without `approved` cannot express an approval. */
 function takesApproved({ reason, responseSchema }: Interrupt): boolean {
   const properties = responseSchema?.properties
   return reason !== 'input_required' && (!isRecord(properties) || 'approved' in properties)
 }
 
-/** AG-UI: `editedArgs` in the response schema is how a server says that arguments may be edited. */
+/** AG-UI: with `editedArgs` in the response schema, a server allows edited arguments. */
 function offersEdits(schema: unknown): true | undefined {
   const properties = isRecord(schema) ? schema.properties : undefined
   return isRecord(properties) && 'editedArgs' in properties ? true : undefined
@@ -59,7 +59,7 @@ function readAsked(
   return { toolCallId, toolName: asString(asked.toolName), input, approval }
 }
 
-/** Reads the question's side of an approval; an answer in it is not taken over: no stream says yes for the person. */
+/** Reads the request part of an approval. An answer in it is ignored: a stream must not approve on the user's behalf. */
 export function readApproval(value: unknown): ToolCallApproval | undefined {
   if (!isRecord(value) || typeof value.id !== 'string') return undefined
   const { id, options, allowEdits, message, expiresAt, display, token } = value

@@ -6,7 +6,7 @@ import type { CallDraft, MessageDraft, PartDraft, ReasoningDraft } from './data.
 import { disown } from './owned.js'
 import type { ChatState } from './state.js'
 
-/** The conversation as immutable messages. Messages and parts that did not change since the last call are the same objects. */
+/** The conversation as immutable messages. What has not changed since the last call keeps its identity. */
 export function readMessages(state: ChatState): readonly UIMessage[] {
   const { published, dirty } = state
   const before = published.messages
@@ -16,7 +16,7 @@ export function readMessages(state: ChatState): readonly UIMessage[] {
   if (known < state.order.length) messages = messages.concat(state.order.slice(known).map(publishMessage))
   for (let draft = dirty.pop(); draft; draft = dirty.pop()) {
     draft.unpublished = false
-    // Where the order is another, what is noted may be gone, and all was read anew.
+    // After a change of order the list may hold removed messages, and all were published again above.
     if (!before) continue
     const message = publishMessage(draft)
     if (message === messages[draft.position]) continue
@@ -34,19 +34,19 @@ export function readMessage(state: ChatState, id: string): UIMessage | undefined
   return draft && publishMessage(draft)
 }
 
-/** The ids of all messages in order; the same array while none comes or goes. */
+/** The ids of all messages in order; the same array until a message is added or removed. */
 export function readMessageIds(state: ChatState): readonly string[] {
   state.published.ids ??= state.order.map((draft) => draft.id)
   return state.published.ids
 }
 
-/** Every call that waits for the person, in order; the same array while nothing about them changes. */
+/** Every call that waits for approval, in order; the same array until one of them changes. */
 export function readPendingApprovals(state: ChatState): readonly PendingApproval[] {
   const { published, asked } = state
   const { pending: before, pendingChange } = published
   if (pendingChange === 'none') return before
   disown(state)
-  // Of a thousand that wait nearly all are what they were: copies, and a look only at those that are not.
+  // Of a thousand pending calls, most are unchanged: copies the list and publishes only what changed.
   if (pendingChange === 'added')
     published.pending = before.concat(asked.slice(before.length).map(publishAsked))
   else if (pendingChange === 'any') published.pending = keepIfSame(before, asked.map(publishAsked))
@@ -61,7 +61,7 @@ function without<T>(items: readonly T[], at: number): readonly T[] {
   return left
 }
 
-/** Open questions that concern no tool call; the same array while none comes or goes. */
+/** Open interrupts that are no tool approvals; the same array until one is added or removed. */
 export function readInterrupts(state: ChatState): readonly Interrupt[] {
   const { published, interrupts } = state
   if (interrupts.size > 0 || published.interrupts.length > 0) {
@@ -94,7 +94,7 @@ export function publishMessage(draft: MessageDraft): UIMessage {
   return message
 }
 
-/** Sets what a message has published, whatever has changed; `undefined` has it made of all parts anew. */
+/** Sets the published form of a message, whatever has changed; `undefined` rebuilds it from all parts. */
 export function setPublished(draft: MessageDraft, published: UIMessage | undefined): void {
   for (const part of draft.stale) part.stale = false
   clear(draft.stale)
@@ -103,7 +103,7 @@ export function setPublished(draft: MessageDraft, published: UIMessage | undefin
   draft.published = published
 }
 
-/** Publishes a message that was built anew, keeping of its last form whatever came out the same. */
+/** Publishes a message that was rebuilt, keeping the identity of everything that turned out equal. */
 export function publishRebuilt(draft: MessageDraft, before: UIMessage): void {
   const now = publishMessage(draft)
   const rebuilt = now.parts.map((part, i) => {
@@ -136,25 +136,24 @@ function publishReasoning({ id, text, encryptedValue, metadata }: ReasoningDraft
   return omitUndefined({ type: 'reasoning' as const, id, text, encryptedValue, metadata })
 }
 
-/** What is published, while it is made. Members one by one, which costs an engine a tenth of copying those that are known. */
+/** A published object under construction. Assigning members one by one takes a tenth of the time of spreading them. */
 type Draft<T> = { -readonly [Name in keyof T]: T[Name] }
 
-/** The published form of one call. */
 function publishCall(call: CallDraft): ToolCallPart {
   call.part ??= makeCall(call)
   return call.part
 }
 
-/** A call among those asked about has its question. */
+/** A pending call always has an approval request. */
 function publishAsked(call: CallDraft): PendingApproval {
   return publishCall(call) as PendingApproval
 }
 
-/** Arguments longer than this, in characters, are not read again for every piece. */
+/** Arguments longer than this (in characters) are not parsed out again for every delta. */
 const LONG = 65_536
 const grown = new WeakMap<JsonReader, { readonly length: number; readonly value: unknown }>()
 
-/** Reading the value copies every open object. Long arguments are read only each time they have grown by a sixteenth, or the cost would be quadratic. */
+/** Reading copies every open object. Long arguments are read only after growing by a sixteenth; otherwise the cost is quadratic. */
 function growingInput(reader: JsonReader, length: number): unknown {
   const before = grown.get(reader)
   if (before && length > LONG && length < before.length * (17 / 16)) return before.value
@@ -176,7 +175,7 @@ function makeCall(call: CallDraft): ToolCallPart {
   return protectedCall(part)
 }
 
-/** A call with what the person is shown before they answer, and with the answer: it is as it was asked and given, whatever a page does. */
+/** Freezes a pending call, and any answer: the page cannot change what the user was shown or what they answered. */
 export function protectedCall(part: ToolCallPart): ToolCallPart {
   frozen(part.state === 'approval-requested' ? part : part.approval)
   return part

@@ -20,9 +20,9 @@ export const incomplete = {
   code: 'incomplete-arguments',
 }
 
-/** The steps of a run's life: what a request takes along, and what becomes of it. */
+/** Steps for runs: what a request carries, and what becomes of it. */
 export const runSteps = {
-  /** A request goes out: what the server did not have yet goes with it. A run that broke off will not be taken up again. */
+  /** A request goes out and carries everything unsent. A run that broke off will no longer be rejoined. */
   'run-opened'(state, { runId }) {
     const { run } = state
     if (run.phase === 'idle' && run.brokenOff) settleCalls(state, true)
@@ -30,7 +30,7 @@ export const runSteps = {
     state.unsent.clear()
     return undefined
   },
-  /** A run that broke off goes on where it stopped. What it had taken along is under way again. */
+  /** A run that broke off is rejoined. What it had carried is in transit again. */
   'run-rejoined'(state, { runId }) {
     const carried = [...state.unsent].filter((item) =>
       item.kind === 'interrupt' ? item.sent : item.approval?.delivery === 'unknown',
@@ -97,7 +97,7 @@ export const runSteps = {
   },
 } satisfies Partial<StepTable>
 
-/** AG-UI: a subagent's interrupt says whose it is. */
+/** AG-UI: an interrupt of a subagent names the subagent. */
 function attribute(state: ChatState, toolCallId: string, interrupt: Interrupt): void {
   const call = state.calls.get(toolCallId)
   if (!call || interrupt.subagentRunId === undefined || call.metadata?.subagent) return
@@ -140,8 +140,8 @@ function isAttached(state: ChatState, item: CallDraft | InterruptDraft): boolean
 }
 
 /**
- * What a broken request took along. Before the server acknowledged it (RUN_STARTED) nothing was delivered; after that nobody knows
- * what became of an answer, so it is offered again only when the person asks for it. One that was in doubt before remains so.
+ * Returns what a broken request carried. If the server had not acknowledged it (RUN_STARTED), it was not delivered. Otherwise it is
+ * unknown whether an answer arrived, so it is sent again only if the user asks for it. If that was already unknown before, it stays so.
  */
 function returnUnsettled(
   state: ChatState,
@@ -163,15 +163,15 @@ function returnUnsettled(
 }
 
 /**
- * Whether a server or a proxy refused a request for its form or size, before it used anything of it: sent again it is refused again. A run
- * that never began says so by an error of its own over a socket.
+ * Whether a server or proxy refused a request for its form or size before using any of it: the same request
+ * would be refused again. Over a socket, a run that never began reports this with an error code of its own.
  */
 function isRefusedWhole({ code, data }: CountersignError): boolean {
   if (code === 'run-error') return data.code === 'invalid-request' || data.code === 'request-too-large'
   return code === 'http-status' && [400, 413, 422].includes(Number(data.status))
 }
 
-/** An answer that no server has seen is given anew; what a client tool returned goes out again. */
+/** An answer that no server has seen can be given again; the output of a client tool is sent again. */
 function takeBack(state: ChatState, item: CallDraft | InterruptDraft, message: string): void {
   if (item.kind === 'interrupt') reopenInterrupt(state, item, message)
   else if (item.outputSent === undefined && reopen(state, item))
@@ -180,8 +180,8 @@ function takeBack(state: ChatState, item: CallDraft | InterruptDraft, message: s
 }
 
 /**
- * No result comes any more for an answer that was refused. Where the run broke, half of the arguments of a call will never come, and its
- * result may never come.
+ * A refused answer gets no result any more. If the run broke, incomplete arguments will never be completed,
+ * and results may never come.
  */
 function settleCalls(state: ChatState, broke: boolean): void {
   for (const call of state.open) {

@@ -5,9 +5,7 @@ import { isForNow } from './approval-refusal.js'
 import type { CallDraft, InterruptDraft } from './data.js'
 import type { ChatState } from './state.js'
 
-/** What is being waited for, or what there is to send. Derived from the state each time; nothing keeps it. */
-
-/** Whether a person's answer, a client tool's output or an interrupt's answer has not been sent yet and may go by itself. */
+/** Whether an approval answer, a client tool's output or a response to an interrupt is unsent and may be sent automatically. */
 export function hasUnsentAnswer(state: ChatState): boolean {
   for (const item of state.unsent) if (isDue(state, item)) return true
   return false
@@ -20,14 +18,14 @@ function isDue(state: ChatState, item: CallDraft | InterruptDraft): boolean {
   return item.outputSent === false || (approved !== undefined && delivery === 'waiting' && !problem)
 }
 
-/** Whether the server refused an answer for now, so that it can be offered again. */
+/** Whether the server refused an answer only for now, so that it can be sent again. */
 export function hasDeferredAnswer(state: ChatState): boolean {
   return [...state.unsent].some((item) => item.kind === 'call' && isForNow(item.approval?.problem))
 }
 
-/** Whether every call of the present turn is answered or finished, and every open interrupt is answered. */
+/** Whether every call of the current turn is answered or finished, and every open interrupt is answered. */
 export function areAllToolsComplete(state: ChatState): boolean {
-  // First those that are known to block: of many calls all but one may be answered already.
+  // Checks the pending calls first: most of many calls may already be answered.
   for (const call of state.asked) if (call.owner.turn === state.turn) return false
   for (const interrupt of state.interrupts.values()) if (!interrupt.response) return false
   const answered = callsAskedFor(state)
@@ -36,20 +34,20 @@ export function areAllToolsComplete(state: ChatState): boolean {
   return true
 }
 
-/** Calls for which the server wants something else of the person than a yes: they go on with the answer, on the server. */
+/** Calls with an interrupt that is no approval request: they continue on the server, with the response. */
 function callsAskedFor({ interrupts }: ChatState): ReadonlySet<string | undefined> {
   return new Set([...interrupts.values()].map(({ interrupt }) => interrupt.toolCallId))
 }
 
-/** Whether a call without an outcome holds the turn up. */
+/** Whether a call without an outcome holds up the turn. */
 function blocks({ state, providerExecuted, interrupted, ready }: CallDraft): boolean {
   if (state === 'input-complete') return !providerExecuted && !interrupted
   return state !== 'approval-responded' || ready !== undefined
 }
 
 /**
- * Calls that are left to this client: those the server handed out, and those the finished run named or, where it named none, those it
- * left without a result.
+ * Calls that this client must run: those that the server handed back, and those that the finished run named
+ * or, if it named none, left without a result.
  */
 export function clientCalls(state: ChatState): readonly { id: string; name: string; input: unknown }[] {
   const finished = state.run.phase === 'idle' ? state.run.last : state.run.finish
@@ -58,7 +56,7 @@ export function clientCalls(state: ChatState): readonly { id: string; name: stri
   const servers = callsAskedFor(state)
   return [...state.open].flatMap(
     ({ id, name, input, state: reached, owner, ready, interrupted, providerExecuted }) => {
-      // A call of a run that broke is left to this client where a later run says so.
+      // A call of a broken run is left to this client only if a later run names it.
       const isNamed = named?.has(id)
       if (owner.turn !== state.turn || (interrupted && !isNamed) || providerExecuted) return []
       if (ready && reached === 'approval-responded') return [{ id, name, input: ready.input }]
@@ -69,8 +67,8 @@ export function clientCalls(state: ChatState): readonly { id: string; name: stri
 }
 
 /**
- * The answers that go out with the next request, whose run is `runId`. Those whose fate is unknown only where the person asked for it (`again`): else they
- * ride in the history, where the server finds them too.
+ * The answers to send with the next request, whose run is `runId`. Answers with unknown delivery are included
+ * only if the user asked for it (`again`); otherwise they travel in the history, where the server finds them too.
  */
 export function resumeEntries(state: ChatState, again: boolean, runId?: string): ResumeEntry[] {
   return [...state.unsent].flatMap((item) =>
@@ -78,7 +76,7 @@ export function resumeEntries(state: ChatState, again: boolean, runId?: string):
   )
 }
 
-/** AG-UI: the metadata of an entry is for what the server wants back; it says so in its question (`metadata.countersign.resume`). */
+/** AG-UI: the metadata of an entry is what the server wants back, as its interrupt specifies (`metadata.countersign.resume`). */
 function interruptEntry({ interrupt, response, sent }: InterruptDraft, again: boolean): ResumeEntry[] {
   if (!response || (sent && !again)) return []
   const { id: interruptId, metadata } = interrupt
@@ -101,12 +99,12 @@ function approvalEntry({ approval, state }: CallDraft, again: boolean, runId?: s
   return [omitUndefined({ interruptId: id, metadata, status, payload })]
 }
 
-/** Client tools at work. */
+/** Client tools that are running. */
 export function executingCalls({ executing }: ChatState): readonly CallDraft[] {
   return [...executing]
 }
 
-/** The requests a person can see and has not answered: ids of approvals and of interrupts. */
+/** The requests a user can see and has not answered: ids of approvals and of interrupts. */
 export function visibleRequests(state: ChatState): readonly string[] {
   const ids = state.asked.flatMap((call) => call.approval?.id ?? [])
   for (const [id, interrupt] of state.interrupts) if (!interrupt.response) ids.push(id)

@@ -22,8 +22,8 @@ import { readApproval } from './read-approval.js'
 import type { ChatState } from './state.js'
 
 /**
- * MESSAGES_SNAPSHOT: the server's view of the conversation replaces ours message by message, each in the place it has here; what is new
- * comes at the end (AG-UI 1.0, state). What it does not change keeps its identity. Calls we know keep what the person was shown and answered; a snapshot answers nothing.
+ * MESSAGES_SNAPSHOT: the server's messages replace ours one by one, each in its current position; new ones are appended (AG-UI 1.0,
+ * state). What is unchanged keeps its identity. Known calls keep what the user was shown and answered; a snapshot cannot answer anything.
  */
 export function applySnapshot(state: ChatState, event: MessagesSnapshotEvent): readonly Effect[] {
   const messages = withOwnIds(foldMessages(event.messages))
@@ -33,7 +33,7 @@ export function applySnapshot(state: ChatState, event: MessagesSnapshotEvent): r
   const calls = new Set(
     messages.flatMap(({ parts }) => parts.map((part) => part.type === 'tool-call' && part.id)),
   )
-  /** While its run is open a snapshot may be older than the stream: what is still under way is not dropped. */
+  /** During a run, a snapshot may be older than the stream: whatever is still streaming or open is kept. */
   const isUnderWay = (draft: MessageDraft) =>
     isRunning &&
     draft.turn === state.turn &&
@@ -53,7 +53,7 @@ export function applySnapshot(state: ChatState, event: MessagesSnapshotEvent): r
   return outcomes.flatMap((outcome) => effectsOf(event, outcome))
 }
 
-/** Of two messages with one id the later one is another message, under the next free name, as in a stream: no text is lost. */
+/** The later of two messages with one id becomes another message under the next free numbered id, as in a stream: no text is lost. */
 function withOwnIds(messages: readonly UIMessage[]): readonly UIMessage[] {
   const times = new Map<string, number>()
   const unused = (id: string): string => {
@@ -64,7 +64,7 @@ function withOwnIds(messages: readonly UIMessage[]): readonly UIMessage[] {
   return messages.map((message) => changed(message, { id: unused(message.id) }))
 }
 
-/** Calls by id, in order, until each was found in the snapshot. */
+/** Calls by id, in order; removed as they are found in the snapshot. */
 type Calls = Map<string, CallDraft[]>
 
 function byId(calls: Iterable<CallDraft>): Calls {
@@ -85,7 +85,7 @@ function isOpen(state: ChatState, part: PartDraft): part is CallDraft {
   return part.kind === 'call' && state.open.has(part)
 }
 
-/** Open calls of messages the snapshot does not have: a server may give the message of a call another id than its stream did. */
+/** Takes open calls out of messages that the snapshot lacks: a server may move a call to a message with another id than in its stream. */
 function takeOpen(state: ChatState, isTold: (call: CallDraft) => unknown): Calls {
   const calls = [...state.open].filter(isTold)
   const taken = new Set<PartDraft>(calls)
@@ -99,7 +99,7 @@ function takeOpen(state: ChatState, isTold: (call: CallDraft) => unknown): Calls
   return byId(calls)
 }
 
-/** Activities and bare reasoning stay unless the snapshot tells of that kind at all. */
+/** Activities and bare reasoning stay, unless the snapshot contains messages of that kind. */
 function keptWithout(draft: MessageDraft, carries: ReadonlySet<string>): boolean {
   const only = (test: (part: PartDraft) => boolean) => draft.parts.length > 0 && draft.parts.every(test)
   if (only((part) => part.kind === 'fixed' && part.part.type === 'data')) return !carries.has('activity')
@@ -110,7 +110,7 @@ function isThought({ kind }: PartDraft): boolean {
   return kind === 'reasoning'
 }
 
-/** Of a message that the snapshot does not have, the reasoning stays where the snapshot tells of none: most servers keep none. */
+/** Keeps the reasoning of a removed message if the snapshot has no reasoning at all: most servers store none. */
 function leaveThoughts(state: ChatState, draft: MessageDraft): void {
   const thoughts = draft.parts.filter(isThought)
   const [first] = thoughts
@@ -139,7 +139,7 @@ function mergeMessage(state: ChatState, told: UIMessage, detached: Calls, keepsT
   draft.metadata = message.metadata && { ...message.metadata }
   touchMessage(state, draft)
   const outcomes = fillMessage(state, draft, message, detached, calls)
-  // A call the snapshot no longer knows keeps its place at the end while a person's answer hangs on it.
+  // A call that the snapshot lacks is kept, at the end, while an approval depends on it or the run is open.
   for (const call of left(calls)) {
     if ((call.approval || state.run.phase !== 'idle') && !isTerminal(call.state)) keepCall(draft, call)
     else dropPart(state, call)
@@ -150,7 +150,7 @@ function mergeMessage(state: ChatState, told: UIMessage, detached: Calls, keepsT
   return outcomes
 }
 
-/** The parts that a snapshot has of a message, with what it does not have yet of a text that is being written. */
+/** The snapshot's parts of a message, plus the rest of a text that is still streaming. */
 function withOpenText(draft: MessageDraft, told: readonly MessagePart[]): readonly MessagePart[] {
   const tail = textOf(draft.parts).slice(textOf(told).length)
   if (!draft.streaming || !draft.text || tail === '' || textOf(told) + tail !== textOf(draft.parts))
@@ -203,7 +203,7 @@ function mergeCall(
   return askApproval(state, asked, call)
 }
 
-/** A call first heard of in a snapshot: its request is shown, but no answer to an open one is taken from there. */
+/** A call first seen in a snapshot: its approval request is shown, but no answer to an open one is read from there. */
 function addSnapshotCall(
   state: ChatState,
   owner: MessageDraft,
@@ -220,17 +220,17 @@ function addSnapshotCall(
   return question && askApproval(state, { toolCallId: part.id, approval: question }, call)
 }
 
-/** A question whose call has its result: nothing of it is under way any more. */
+/** The approval of a call that has its result: nothing of it is in transit any more. */
 function settledRecord({ delivery, ...approval }: ToolCallApproval): ToolCallApproval {
   return delivery === undefined ? approval : { ...approval, delivery: 'settled' }
 }
 
-/** Puts a known call at the end of a message that is being rebuilt. */
+/** Appends a known call to a message that is being rebuilt. */
 function keepCall(owner: MessageDraft, call: CallDraft): void {
   call.owner = owner
   call.index = owner.parts.length
   owner.parts.push(call)
-  // Where it was before it may have been noted already.
+  // It may already be marked stale in its previous message.
   call.stale = false
   markStale(call)
 }

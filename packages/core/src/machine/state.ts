@@ -15,81 +15,81 @@ import type { Outcome, Step } from './effects.js'
 import { newMemory, type PatchMemory } from './patch-memory.js'
 
 /**
- * The working state of one conversation. It is opaque: `step` is its only writer, `readMessages` and the other readers make immutable
- * values out of it. Messages are kept as drafts of parts; a draft remembers what it last published and which of its parts have changed
- * since, so that publishing costs what changed.
+ * The working state of one conversation. Opaque: only `step` writes it; `readMessages` and the other readers
+ * derive immutable values from it. Messages are kept as drafts. A draft remembers what it last published and
+ * which parts have changed since, so the cost of publishing depends on what changed.
  */
 export interface ChatState {
   order: MessageDraft[]
   readonly messages: Map<string, MessageDraft>
-  /** Ids of messages that a stream has used again: under which name the latest stands (`m1`: 2 is `m1-2`). */
+  /** Message ids that a stream has reused, and the number of the latest use (`m1`: 2 stands for `m1-2`). */
   readonly repeats: Map<string, number>
-  /** The latest call with that id. Some providers repeat ids: those before it are found through `earlier`. */
+  /** The latest call with that id. Some providers repeat ids; earlier calls are linked by `earlier`. */
   readonly calls: Map<string, CallDraft>
   readonly approvals: Map<string, CallDraft>
-  /** Calls without an outcome, in order. An index, so that asking what is pending does not scan the history. */
+  /** Calls without an outcome, in order. An index, so that finding pending calls does not scan the history. */
   readonly open: Set<CallDraft>
-  /** Those of them that are at work here. */
+  /** Those of them that are running here. */
   readonly executing: Set<CallDraft>
-  /** Those of them that wait for the person, in the order of the conversation. */
+  /** Those of them that wait for approval, in conversation order. */
   readonly asked: CallDraft[]
-  /** What the server has not been told yet: answers, abandoned requests, client-tool outputs, and answers to interrupts. */
+  /** What the server does not have yet: answers, withdrawn requests, client tool outputs and responses to interrupts. */
   readonly unsent: Set<CallDraft | InterruptDraft>
   readonly interrupts: Map<string, InterruptDraft>
-  /** Reasoning that streams: AG-UI message id -> its part. */
+  /** Reasoning by its AG-UI message id. */
   readonly reasoning: Map<string, ReasoningDraft>
-  /** Those that were announced, by id. */
+  /** Announced subagents by id. */
   readonly subagents: Map<string, Subagent>
   /** Results by the id of their message. */
   readonly results: Map<string, FixedDraft>
   readonly applyPatch: ApplyPatch | undefined
-  /** What is not read yet, and so may be changed in place. */
+  /** Tracks what no reader has seen, and may thus be mutated in place. */
   memory: PatchMemory
-  /** Steps beside those that every chat needs. */
+  /** Steps in addition to those that every chat needs. */
   moreSteps: MoreSteps
-  /** How many user messages there are: the number of the present turn. */
+  /** The number of user messages, which is the number of the current turn. */
   turn: number
   shared: unknown
   run: RunState
   error: CountersignError | undefined
   queue: readonly QueuedMessage[]
-  /** What the steps have changed since the store last looked. */
+  /** What the steps have changed since the store last checked. */
   pendingNotification: 'nothing' | 'growth' | 'change'
-  /** The messages that listeners have not heard of (`unnotified`), and those that are gone. */
+  /** The messages that listeners have not been notified of (`unnotified`), and those that were removed. */
   changed: Pick<MessageDraft, 'id' | 'unnotified'>[]
-  /** The messages that `published.messages` does not have as they are (`unpublished`). */
+  /** The messages that have changed since they were published (`unpublished`). */
   readonly dirty: MessageDraft[]
   published: {
     messages: UIMessage[] | undefined
     ids: readonly string[] | undefined
     pending: readonly PendingApproval[]
-    /** What became of the calls that wait since `pending` was read: some came at its end, that at one place went, or anything else. */
+    /** How the pending calls changed since `pending` was read: some were appended, one (its index) was removed, or anything else. */
     pendingChange: 'none' | 'added' | number | 'any'
     interrupts: readonly Interrupt[]
   }
 }
 
 /**
- * Applies an RFC 6902 patch to a document and returns the new one; throws where the patch does not apply, and has changed nothing then.
- * It may change in place what `memory` names as owned.
+ * Applies an RFC 6902 patch to a document and returns the new one. If the patch does not apply, it throws and
+ * changes nothing. It may mutate in place what `memory` lists as owned.
  */
 export type ApplyPatch = (document: unknown, patch: JsonPatch, memory: PatchMemory) => unknown
 
-/** What each step does, by its type. */
+/** The implementation of each step, by type. */
 export type StepTable = {
   readonly [Type in Step['type']]: (state: ChatState, step: Extract<Step, { readonly type: Type }>) => Outcome
 }
 
 /**
- * Steps that not everyone needs: `fullSteps` for the events that few servers send, `restoreSteps` for what is stored, `mirrorSteps` for what
- * another tab has.
+ * Optional steps: `fullSteps` for events that few servers send, `restoreSteps` for stored conversations,
+ * `mirrorSteps` for the state of another tab.
  */
 export type MoreSteps = Partial<StepTable>
 
 export interface ChatStateOptions {
-  /** Applies state and activity deltas; without it they are left out with a warning. */
+  /** Applies state and activity deltas. Without it they are ignored with a warning. */
   applyPatch?: ApplyPatch | undefined
-  /** Default: none; such steps are left out with a warning. */
+  /** Default: none; such steps are ignored with a warning. */
   moreSteps?: MoreSteps | undefined
 }
 

@@ -14,7 +14,7 @@ import { readApprovalEvent } from './read-approval.js'
 import { runSteps } from './runs.js'
 import type { ChatState, StepTable } from './state.js'
 
-/** What every chat needs. The rest of the table is loaded where it is needed (`ChatState.moreSteps`). By a call, since a bundler cannot tell that a spread at the top of a module does nothing else and would keep the machine for a page without it. */
+/** What every chat needs; `ChatState.moreSteps` has the rest. In a function, because bundlers keep top-level spreads even if unused. */
 function stepsByType() {
   const table: Partial<StepTable> = {
     ...messageSteps,
@@ -27,7 +27,7 @@ function stepsByType() {
     TOOL_CALL_RESULT: takeResult,
     REASONING_START: nothing,
     REASONING_END: nothing,
-    // The application's own.
+    // These belong to the application.
     STEP_STARTED: (_, event) => unhandled(event),
     STEP_FINISHED: (_, event) => unhandled(event),
     RAW: (_, event) => unhandled(event),
@@ -38,17 +38,17 @@ function stepsByType() {
 const base = /* @__PURE__ */ stepsByType()
 
 /**
- * The machine: the only place that changes a conversation. Synchronous and deterministic: the same events, in the same order,
- * give the same state; no clock, no ids of its own, no I/O. A step that is not legal changes nothing and says so in a warning.
+ * The state machine: the only place that changes a conversation. Synchronous and deterministic: the same events in the same order
+ * give the same state. It uses no clock, generates no ids and does no I/O. An illegal step changes nothing and returns a warning.
  */
 export function step(state: ChatState, given: Step): readonly Effect[] {
   const { type } = given
-  // What others do with their objects afterwards must change nothing here. A delta holds none, and a record is nobody else's.
+  // Copied, so that callers may mutate their objects afterwards. A delta contains none, and a record is not shared.
   const isDelta = 'delta' in given && typeof given.delta === 'string' && !given.metadata
   const isOwn = isDelta || type === 'restore' || type === 'mirror'
   const event = isOwn ? given : copied(given)
   const apply = base.get(type) ?? state.moreSteps[type]
-  // The entry of a type takes the steps of that type: the table's own type says so, but not of two lookups.
+  // The entry for a type accepts the steps of that type; TypeScript cannot infer this across two lookups.
   return effectsOf(event, apply ? apply(state, event as never) : 'illegal-step')
 }
 

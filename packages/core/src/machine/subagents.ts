@@ -3,14 +3,14 @@ import { asString, isRecord, omitUndefined } from '../value.js'
 import type { Subagent } from './data.js'
 import type { ChatState } from './state.js'
 
-/** How many of the subagents above one are named: the nearest. */
+/** Maximum number of parents kept for a subagent: the nearest ones. */
 const mostParents = 16
 
 interface Attributed {
   readonly subagentRunId?: string | undefined
 }
 
-/** SUBAGENT_STARTED: its name, and whom it works for. */
+/** SUBAGENT_STARTED: stores the name and the parents. */
 export function announce(state: ChatState, event: EventOf<'SUBAGENT_STARTED'>): void {
   const { subagentRunId: id, name, parentSubagentRunId } = event
   const parent = parentSubagentRunId === undefined ? undefined : subagentOf(state, parentSubagentRunId)
@@ -25,7 +25,7 @@ function subagentOf(state: ChatState, id: string): Subagent {
   return state.subagents.get(id) ?? { id }
 }
 
-/** Who speaks, where it is a subagent: kept on what it makes. */
+/** The metadata that marks output of a subagent. */
 export function subagentMetadata(
   state: ChatState,
   { subagentRunId: id }: Attributed,
@@ -34,8 +34,8 @@ export function subagentMetadata(
 }
 
 /**
- * The subagent that made a message or a call, or asks by an interrupt, out of its `metadata`; `undefined` where it was the agent itself.
- * The names are a server's words: show them by `displayText`.
+ * The subagent that produced a message or call, or raised an interrupt, read from its `metadata`; `undefined`
+ * for the agent itself. Names come from the server: show them with `displayText`.
  */
 export function readSubagent(metadata: unknown): Subagent | undefined {
   const subagent = readNamed(isRecord(metadata) ? metadata.subagent : undefined)
@@ -50,13 +50,13 @@ function readNamed(value: unknown): Pick<Subagent, 'id' | 'name'> | undefined {
   return omitUndefined({ id: value.id, name: asString(value.name) })
 }
 
-/** The id of the subagent that metadata names; `undefined` for what is the agent's own. */
+/** The id of the subagent in metadata; `undefined` for output of the agent itself. */
 export function subagentIdOf(metadata: Readonly<Record<string, unknown>> | undefined): string | undefined {
   const { subagent } = metadata ?? {}
   return isRecord(subagent) ? asString(subagent.id) : undefined
 }
 
-/** Metadata out of AG-UI, where only the id of a subagent is a field of its own. */
+/** Converts metadata from AG-UI, which has a field only for a subagent's id. */
 export function withSubagent(
   metadata: Readonly<Record<string, unknown>> | undefined,
   { subagentRunId: id }: Attributed,

@@ -1,9 +1,9 @@
 import { outcomes, type ToolCallState } from '../messages.js'
 
 /**
- * Every legal step of a tool call. Whatever is not in the table does not happen: the machine ignores it with a warning.
- * A call whose input is complete may be reopened for more arguments (AG-UI 1.0, tool calls), and a question whose answer did not fit the tool
- * is open again; nothing later goes back.
+ * Every legal transition of a tool call; the machine ignores any other with a warning. A call whose input is
+ * complete may be reopened for more arguments (AG-UI 1.0, tool calls), and a request is open again if its
+ * answer was not accepted. Nothing else moves backwards.
  */
 const legal: Readonly<Record<ToolCallState, readonly ToolCallState[]>> = {
   'awaiting-input': ['input-streaming', 'input-complete', ...outcomes],
@@ -18,7 +18,7 @@ const legal: Readonly<Record<ToolCallState, readonly ToolCallState[]>> = {
   cancelled: [],
 }
 
-/** Whether a tool call may go from one state to another in one step. */
+/** Whether a tool call may move directly from one state to another. */
 export function canMove(from: ToolCallState, to: ToolCallState): boolean {
   return legal[from].includes(to)
 }

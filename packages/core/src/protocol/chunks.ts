@@ -4,12 +4,12 @@ import { violation } from './violation.js'
 type ChunkEvent = EventOf<'TEXT_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK' | 'REASONING_MESSAGE_CHUNK'>
 type Fields = Readonly<Record<string, unknown>>
 
-/** A message or tool call that chunks opened and nothing closed yet. */
+/** A message or tool call opened by chunks and not closed yet. */
 interface ChunkStream {
-  /** What the types of its events begin with: `TEXT_MESSAGE_`, `TOOL_CALL_` or `REASONING_MESSAGE_`. */
+  /** The prefix of its event types: `TEXT_MESSAGE_`, `TOOL_CALL_` or `REASONING_MESSAGE_`. */
   stem: string
   id: unknown
-  /** The first chunk, completed: what its START event says. */
+  /** The fields of its START event: the first chunk, completed. */
   opener: Fields
 }
 
@@ -30,7 +30,7 @@ const stems = ['TEXT_MESSAGE_', 'TOOL_CALL_', 'REASONING_MESSAGE_']
 const thingKey = (stem: string, id: unknown) => `${stem}=${id}`
 const none: ReadonlySet<Lane> = new Set()
 
-/** An event of the stream with these fields; it carries the owner of the stream unless they say who that is. */
+/** Creates an event of the stream. It has the owner of the stream unless the fields name another. */
 const event = ({ stem, id, opener: { subagentRunId } }: ChunkStream, step: string, fields?: Fields) =>
   ({
     ...(subagentRunId !== undefined && { subagentRunId }),
@@ -40,19 +40,19 @@ const event = ({ stem, id, opener: { subagentRunId } }: ChunkStream, step: strin
   }) as AGUIEvent
 
 /**
- * Turns `*_CHUNK` events into START, CONTENT or ARGS, and END. One stream of chunks may be open in each lane; a lane is a
- * subagent, or the agent itself.
+ * Expands `*_CHUNK` events to START, CONTENT or ARGS, and END. Each lane (a subagent, or the agent itself)
+ * can have one open stream of chunks.
  */
 export class ChunkExpander {
   readonly #lanes = new Map<Lane, ChunkStream>()
-  /** The lanes of the streams that are open, by stem, and by stem and id. A server decides how many there are. */
+  /** The lanes with open streams, by stem, and by stem and id. An index, because a server decides how many there are. */
   readonly #lanesOf = new Map<string, Set<Lane>>()
 
   /**
-   * Takes every event of a stream in order and gives it back or, where chunks are concerned, the events it stands for.
+   * Takes every event of a stream in order and returns it, or the events that a chunk expands to.
    *
-   * @throws CountersignError `protocol-violation` for a first chunk without id or tool name, a later one that contradicts the first, and
-   * one that could belong to several lanes.
+   * @throws CountersignError `protocol-violation` for a first chunk without an id or tool name, for a later
+   * chunk that contradicts the first, and for a chunk that could belong to several lanes.
    */
   expand(next: AGUIEvent): AGUIEvent | readonly AGUIEvent[] {
     if (isChunk(next)) return this.#expand(next)
@@ -63,7 +63,7 @@ export class ChunkExpander {
     return [...closed.flatMap((of) => this.#close(of)), next]
   }
 
-  /** The lanes whose stream builds what an event, itself no chunk, is about: it ends them. */
+  /** The lanes whose stream an ordinary event refers to; the event ends those streams. */
   #named(next: Fields): readonly Lane[] {
     const stem = stems.find((one) => String(next.type).startsWith(one))
     return stem === undefined ? [] : [...this.#fitting(stem, next[idKey(stem)])]

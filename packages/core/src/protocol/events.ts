@@ -20,10 +20,10 @@ export type {
   UserMessage,
 } from '@ag-ui/core'
 
-/** The version of AG-UI spoken here: `RunAgentInput.protocolVersion` and `RUN_STARTED.protocolVersion`. */
+/** The supported version of AG-UI: `RunAgentInput.protocolVersion` and `RUN_STARTED.protocolVersion`. */
 export const PROTOCOL_VERSION = '1.0'
 
-/** The same event with `type` as a plain string literal, so that neither writing nor reading one needs the enum. */
+/** The same event with `type` as a plain string literal, so that no enum is needed to read or write one. */
 type Literal<E> = E extends { type: string }
   ? { [K in keyof E]: K extends 'type' ? `${E['type']}` : E[K] }
   : never
@@ -31,20 +31,20 @@ type Literal<E> = E extends { type: string }
 type Described = Literal<WireEvent>
 
 /**
- * `RUN_FINISHED`. `finishReason` at its root is no part of AG-UI; servers that say it there instead of in
- * `metadata.finishReason` are common enough that it is let through, unchecked.
+ * `RUN_FINISHED`. A top-level `finishReason` is not part of AG-UI, but enough servers send it there instead
+ * of in `metadata.finishReason` that it is accepted, unchecked.
  */
 type RunFinishedEvent = Extract<Described, { type: 'RUN_FINISHED' }> & { finishReason?: unknown }
 
 /** Every event of AG-UI 1.0, discriminated by a string literal `type`. */
 export type AGUIEvent = Exclude<Described, { type: 'RUN_FINISHED' }> | RunFinishedEvent
 
-/** Stands for every text that is no `type` of AG-UI 1.0. There is none in the code: as a kind of text of its own it lets types narrow. */
+/** Stands for any string that is not a `type` of AG-UI 1.0. Exists only as a type: distinct from string literals, it allows narrowing. */
 declare enum OtherType {
   any = 'a type that AG-UI 1.0 does not have',
 }
 
-/** An event of a type that AG-UI 1.0 does not have, as it came: a text in `type`, and whatever else it holds. */
+/** An event whose type AG-UI 1.0 does not have, unchanged: a string `type`, and any other fields. */
 export interface UnknownEvent {
   readonly type: OtherType
 }

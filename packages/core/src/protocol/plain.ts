@@ -1,21 +1,21 @@
 import { isRecord } from '../value.js'
 import { type AGUIEvent, PROTOCOL_VERSION } from './events.js'
 
-/** The fields of something, by name, and whether each has to be there. */
+/** Field names, and whether each is required. */
 type Form = ReadonlyMap<string, boolean>
 
-/** `id name?`: a field that has to be there, and one that may. */
+/** Parses `id name?`: a required field and an optional one. */
 function formOf(fields: string): Form {
   return new Map(fields.split(' ').map((field) => [field.replace('?', ''), !field.endsWith('?')]))
 }
 
-/** What every event may have beside its own fields. */
+/** The fields that every event may have. */
 const common = 'type timestamp? metadata? rawEvent?'
 const text = `${common} messageId`
 const call = `${common} toolCallId`
 const run = `${common} threadId runId`
 
-/** The events of a plain chat, in the form that the machine can take as they are. */
+/** The events of a plain chat, in a form that the machine can take unchanged. */
 const forms: ReadonlyMap<unknown, Form> = /* @__PURE__ */ new Map(
   Object.entries({
     RUN_STARTED: `${run} protocolVersion?`,
@@ -46,7 +46,7 @@ const used = /* @__PURE__ */ formOf(
   'provider? model? inputTokens? outputTokens? totalTokens? reasoningTokens? cachedInputTokens? cacheWriteInputTokens?',
 )
 
-/** What a field has to be, where it is no text. */
+/** Checks for fields that are not strings. */
 const checks: Readonly<Record<string, (value: unknown, of: Readonly<Record<string, unknown>>) => boolean>> = {
   timestamp: Number.isSafeInteger,
   metadata: isRecord,
@@ -69,8 +69,8 @@ const checks: Readonly<Record<string, (value: unknown, of: Readonly<Record<strin
 }
 
 /**
- * Whether an event is one of a plain chat, in a form that the machine can take as it is. It judges no other: what is rare, unknown or
- * wrong is for the strict reader.
+ * Whether an event belongs to a plain chat and the machine can take it unchanged. `false` is no verdict:
+ * rare, unknown or invalid events are left to the strict reader.
  */
 export function isPlain(event: unknown): event is { readonly type: string } {
   const form = isRecord(event) && forms.get(event.type)
@@ -106,8 +106,8 @@ function isThere(value: unknown): boolean {
 }
 
 /**
- * Whether a delta is followed by another one of the same thing. Most events are: they have the three fields of a delta and no other, and
- * no rule of fields or order can be broken by the second that the first has kept.
+ * Whether a delta continues the previous one. Most events do: they have only the three fields of a delta, and
+ * cannot break a rule that the previous one kept.
  */
 export function goesOn(before: Readonly<Record<string, unknown>>, raw: unknown): raw is AGUIEvent {
   return (

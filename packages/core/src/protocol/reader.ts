@@ -4,29 +4,29 @@ import { countOf, goesOn } from './plain.js'
 import { type Fields, validateEvent } from './validate.js'
 import { EventVerifier, type ExpectedRun } from './verify.js'
 
-/** Something in the stream that AG-UI 1.0 does not describe and that did no harm. */
+/** Something harmless in the stream that AG-UI 1.0 does not describe. */
 export interface ReaderWarning {
   /**
-   * `unknown-event`: an event was left out. `unknown-field`: fields or members of it were left out.
-   * `protocol-version`: the server speaks a newer version, or one that makes no sense; the run goes on.
+   * `unknown-event`: an event was ignored. `unknown-field`: fields of it, or members of them, were removed.
+   * `protocol-version`: the server's version is newer or invalid; the run continues.
    */
   code: 'unknown-event' | 'unknown-field' | 'protocol-version'
   message: string
-  /** The event as it came. */
+  /** The event as received. */
   event: unknown
 }
 
 export interface EventReaderOptions extends ExpectedRun {
   onWarning?: ((warning: ReaderWarning) => void) | undefined
-  /** Receives each event of unknown type, as it came, in place of the sink. */
+  /** Receives each event of unknown type, as received, instead of the sink. */
   onUnknown?: ((event: { readonly type: string }) => void) | undefined
 }
 
-/** The strict check of one stream of events. After a throw it is of no further use. */
+/** The strict validation of one stream of events. Unusable after it has thrown. */
 export interface EventReader {
   /**
-   * Takes the next event as parsed from JSON and hands what it stands for to `sink`: itself (the same object, unless something
-   * unknown had to be left out), the expansion of a chunk, or nothing.
+   * Takes the next event, parsed from JSON, and passes it to `sink`: the same object (a copy if something
+   * unknown had to be removed), the expansion of a chunk, or nothing.
    *
    * @throws CountersignError `malformed-event`, `protocol-violation`
    */
@@ -38,8 +38,8 @@ export interface EventReader {
 const isDelta = /_(CONTENT|ARGS)$/
 
 /**
- * Reads one stream strictly: known fields (`validateEvent`), chunks (`ChunkExpander`), order (`EventVerifier`). Give it
- * the `threadId` and `runId` of the request so that only events of that run pass.
+ * Reads one stream strictly: known fields (`validateEvent`), chunks (`ChunkExpander`), order
+ * (`EventVerifier`). Pass the `threadId` and `runId` of the request to accept only events of that run.
  */
 export function createEventReader(options: EventReaderOptions = {}): EventReader {
   return new Reader(options)
@@ -49,7 +49,7 @@ class Reader implements EventReader {
   readonly #options: EventReaderOptions
   readonly #chunks = new ChunkExpander()
   readonly #verifier: EventVerifier
-  /** The event before, if it was a delta and nothing else. */
+  /** The previous event, if it was a plain delta. */
   #before: Fields | undefined = undefined
 
   constructor(options: EventReaderOptions) {

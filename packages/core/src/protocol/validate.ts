@@ -5,12 +5,12 @@ import { violation } from './violation.js'
 export type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Looks at one value: answers that very value, a copy without what is unknown, or `unknown` where nothing is left of it;
- * throws where a known position holds a wrong value.
+ * Checks one value. Returns the same value, a copy without unknown fields, or `unknown` if nothing is left.
+ * Throws if a known field has an invalid value.
  */
 type Check = (value: unknown) => unknown
 
-/** A described field. */
+/** A known field. */
 interface Field {
   readonly check: Check
   readonly isRequired: boolean
@@ -19,8 +19,8 @@ interface Field {
 const unknown = Symbol()
 
 /**
- * Where the check stands and what it has left out. Both are set anew for each event; a check is synchronous and calls nobody, so one
- * of each is enough, and the check of a delta allocates nothing.
+ * The current position and the removed fields. Both are reset for each event. Checks are synchronous and call
+ * no outside code, so one shared instance of each is enough, and a delta allocates nothing.
  */
 const path: string[] = []
 let removed: string[] = []
@@ -29,7 +29,7 @@ function fail(expected: string): never {
   throw violation('malformed-event', path.join('/'), `must be ${expected}`)
 }
 
-/** Checks what is in an object or array; `*` stands for every other key. A required field that is unknown takes its container along. */
+/** Checks the members of an object or array; `*` matches every other key. If a required member is unknown, so is its container. */
 function inside(
   value: Fields | readonly unknown[],
   described: ReadonlyMap<string, Field>,
@@ -65,7 +65,7 @@ function inside(
   return copy ? (Array.isArray(value) ? Object.values(copy) : copy) : value
 }
 
-/** The kinds of plain values. The names are also what an error says a value must be. */
+/** The primitive kinds. Error messages use the names. */
 const plain: Readonly<Record<string, (value: unknown) => boolean>> = {
   string: (value) => typeof value === 'string',
   boolean: (value) => typeof value === 'boolean',
@@ -88,7 +88,7 @@ const oneOf = (options: string, open?: string): Check => {
   return (value) => (open && typeof value === 'string' && !known.has(value) ? unknown : check(value))
 }
 
-/** `[]`, `[+]`: not empty, `[string]`: or a string instead. */
+/** `[]` is a list, `[+]` a list that is not empty, `[string]` a list or a string. */
 const listOf = (item: Check, mark: string): Check => {
   const items = new Map([['*', { check: item, isRequired: false }]])
   return (value) => {
@@ -100,13 +100,13 @@ const listOf = (item: Check, mark: string): Check => {
 }
 
 /**
- * The described fields of AG-UI 1.0. A line is the name of a kind, `tag=value|value` where it is a member of a union, and its fields. A
- * field is `name`, `?` where it is optional, `~` where the `null` of older peers is forgiven, then `:kind` (a string if there is none) or
- * `=the|only|values` (`^` before it: another string is unknown, not wrong); `[]` makes a list of it, `[+]` one that is not empty, `[string]` a list or a string. `*` stands for every other field.
+ * The fields of AG-UI 1.0. Each line is the name of a kind, `tag=value|value` if it is a member of a union, and its fields. A field is
+ * `name`, `?` if optional, `~` to tolerate the `null` of older peers, then `:kind` (default: string) or `=the|only|values` (`^`: other
+ * strings are unknown, not invalid); `[]` is a list, `[+]` a non-empty list, `[string]` a list or a string. `*` is every other field.
  */
 function describe(): string {
   const common = 'id metadata?:object subagentRunId?'
-  // 1.1 has its type beside it; what a newer server gives is kept and sent back to it.
+  // AG-UI 1.1 adds the type of the value; what a newer server sends is kept and sent back.
   const preserved = `${common} encryptedValue? encryptedValueType?`
   const named = `${preserved} name? content`
   const open = '*?:any path:pointer'
@@ -173,7 +173,7 @@ event type=RAW ${own} event:any source?
 event type=CUSTOM ${own} name value:any`
 }
 
-/** Reads the description into the check of its last kind, `event`. */
+/** Compiles the description; returns the check of its last kind, `event`. */
 function compile(): Check {
   const kinds = new Map(Object.entries(plain).map(([kind, holds]) => [kind, must(kind, holds)]))
   const unions = new Map<string, Map<unknown, Check>>()
@@ -205,7 +205,7 @@ function compile(): Check {
     last = (found) => {
       if (!isRecord(found)) return fail('object')
       const check = members.get(tag ? found[tag] : '')
-      // A member of another name is unknown; one without a name is wrong.
+      // An unknown tag makes the value unknown; a missing tag makes it invalid.
       if (tag && typeof found[tag] !== 'string') fail(`object with a ${tag}`)
       return check ? check(found) : unknown
     }
@@ -217,15 +217,15 @@ function compile(): Check {
 const event = /* @__PURE__ */ compile()
 
 /**
- * Checks the fields of one event against AG-UI 1.0. Answers the very same object, or a copy without what AG-UI does not
- * describe (paths such as `RUN_FINISHED/outcome` are added to `omitted`), or `undefined` for an event of unknown type.
- * Order is not looked at.
+ * Validates the fields of one event against AG-UI 1.0. Returns the same object, a copy without fields that
+ * AG-UI does not describe (their paths, such as `RUN_FINISHED/outcome`, are added to `omitted`), or
+ * `undefined` for an event of unknown type. Does not check the order of events.
  *
- * @throws CountersignError `malformed-event`: a described field is missing, `null` or holds a wrong value.
+ * @throws CountersignError `malformed-event`: a known field is missing, `null` or invalid.
  */
 export function validateEvent(raw: unknown, omitted: string[] = []): AGUIEvent | undefined {
   const type = isRecord(raw) && raw.type
-  // Something is left there only by an event that failed. (To set the length would give the room back each time.)
+  // Only a failed event leaves something here. (Always setting the length would free the buffer each time.)
   if (path.length > 0) path.length = 0
   path.push(typeof type === 'string' ? type : 'event')
   if (typeof type !== 'string') fail('an object with a type')

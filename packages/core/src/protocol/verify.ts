@@ -1,7 +1,7 @@
 import type { AGUIEvent, EventOf, Message } from './events.js'
 import { violation } from './violation.js'
 
-/** Which conversation and which run the events must be about; what is left out is not compared. */
+/** The expected thread and run; whatever is absent is not compared. */
 export interface ExpectedRun {
   threadId?: string | undefined
   runId?: string | undefined
@@ -9,9 +9,9 @@ export interface ExpectedRun {
 
 type Owner = string | undefined
 
-/** The events that come in brackets: what they are about, whether they open it, whether they close it. */
+/** Matches events that open, continue or close something: what it is, whether it opens, whether it closes. */
 const bracket = /^(.+)_(?:(START|STARTED)|(END|FINISHED|ERROR)|CONTENT|ARGS)$/
-/** What it finds in each type. */
+/** Caches the matches by type. */
 const brackets = new Map<string, readonly string[]>()
 
 function bracketOf(type: string): readonly string[] {
@@ -23,14 +23,14 @@ function bracketOf(type: string): readonly string[] {
   return found
 }
 
-/** What a run has told of in one namespace of ids: who owns it (`undefined` is the agent itself), and what of it is open. */
+/** What a run contains in one namespace of ids: who owns each id (`undefined` is the agent itself), and which are open. */
 interface Things {
   readonly place: string
   readonly owners: Map<unknown, Owner>
   readonly open: Set<unknown>
 }
 
-/** The namespace of ids that a message of each role is in; all others are in that of text messages. */
+/** The namespace of message ids by role; all others are in that of text messages. */
 const places: Readonly<Record<string, string>> = { reasoning: 'REASONING_MESSAGE', activity: 'ACTIVITY' }
 
 function fail(event: AGUIEvent, rule: string): never {
@@ -41,7 +41,7 @@ function match(event: AGUIEvent, name: string, actual: string, wanted = actual):
   if (actual !== wanted) fail(event, `${name} must be ${wanted}`)
 }
 
-/** The id of what an event is about. Whoever starts a step must finish it, so its owner is part of its name. */
+/** The id of what an event is about. The owner is part of a step's id, because whoever starts a step must finish it. */
 function idOf(event: AGUIEvent): unknown {
   const { toolCallId, messageId, stepName, subagentRunId }: Readonly<Record<string, unknown>> = event
   return (
@@ -52,9 +52,9 @@ function idOf(event: AGUIEvent): unknown {
 }
 
 /**
- * The sequence rules of AG-UI 1.0 for one stream, which may carry several runs of one thread after one another. Beyond what
- * its reference client checks: the ids of RUN_FINISHED, of the thread and of interrupts, and an end without a terminal event.
- * After a throw the verifier is of no further use.
+ * The sequence rules of AG-UI 1.0 for one stream, which may carry several runs of one thread in succession.
+ * Unlike the reference client, it also checks the ids of RUN_FINISHED, of the thread and of interrupts, and
+ * rejects an end without a terminal event. Unusable after it has thrown.
  */
 export class EventVerifier {
   readonly #expected: ExpectedRun
@@ -69,7 +69,7 @@ export class EventVerifier {
     this.#threadId = expected.threadId
   }
 
-  /** Checks the next event, chunks expanded. It keeps only ids. @throws CountersignError `protocol-violation` */
+  /** Checks the next event; chunks must be expanded. Stores only ids. @throws CountersignError `protocol-violation` */
   verify(event: AGUIEvent): void {
     const { type } = event
     const last = this.#last
@@ -140,7 +140,7 @@ export class EventVerifier {
   #startRun(event: EventOf<'RUN_STARTED'>): void {
     if (this.#last === event.type) fail(event, `run ${this.#runId} is still open`)
     match(event, 'threadId', event.threadId, this.#threadId)
-    // The request's run is the first one; the others of its stream have ids that the server gave.
+    // The first run is that of the request; later runs in the stream have ids chosen by the server.
     if (this.#runId === undefined) match(event, 'runId', event.runId, this.#expected.runId)
     this.#threadId = event.threadId
     this.#runId = event.runId
@@ -165,7 +165,7 @@ export class EventVerifier {
     if (parent !== undefined && !owners.has(parent)) fail(event, `its parent ${parent} is unknown`)
   }
 
-  /** A call belongs to the message that carries it. Answers the owner that the call has by that. */
+  /** A call belongs to the message that carries it. Returns the owner that the call gets from it. */
   #inherit(event: EventOf<'TOOL_CALL_START'>): Owner {
     const { parentMessageId, subagentRunId } = event
     const messages = this.#things('TEXT_MESSAGE')
@@ -185,14 +185,14 @@ export class EventVerifier {
     if (open.has(id) === !!opens) fail(event, `${place} ${id} is ${opens ? 'already' : 'not'} open`)
     if (closes) open.delete(id)
     if (opens) open.add(id)
-    // A reasoning span and a reasoning message are opened apart but owned as one.
+    // A reasoning span and a reasoning message open separately but share an owner.
     const owned = place === 'REASONING' ? this.#things('REASONING_MESSAGE') : these
     agree(event, owned, id, owner)
     if (opens) own(owned, id, owner, false)
   }
 }
 
-/** Whose something is must not change; without an owner (`silent`) nothing is said of it. */
+/** An owner must not change. Without an owner (`silent`), nothing is compared. */
 function agree(
   event: AGUIEvent,
   { place, owners }: Things,

@@ -14,9 +14,9 @@ import type { Row } from '../rows.js'
 import { h } from './dom.js'
 import { countOf, kindNames, sinceStart } from './words.js'
 
-/** Longer values are cut. */
+/** Longer values are truncated. */
 const MOST_CHARACTERS = 4000
-/** Earlier messages are only counted. */
+/** Of earlier messages only the number is shown. */
 const MOST_MESSAGES = 30
 
 export interface Chosen {
@@ -26,7 +26,7 @@ export interface Chosen {
   readonly start: number | undefined
 }
 
-/** An entry, and the chat as it was after it. */
+/** Shows an entry and the state of the chat after it. */
 export function detailOf({ row, state, revealed, start }: Chosen): readonly HTMLElement[] {
   const { entry, run, count, number } = row
   const snapshot = revealed ? state.snapshot : (mask(state.snapshot) as ChatSnapshot)
@@ -63,7 +63,7 @@ function standingOf({ status, pendingApprovals, queue, error }: ChatSnapshot, fl
   )
 }
 
-/** The two flags of the continuation, lit where they are set. */
+/** The two flags of the continuation, highlighted if they are set. */
 export function flagChips(flags: Flags): readonly HTMLElement[] {
   return (['continuationPending', 'continuationSkipped'] as const).map((name) =>
     h(
@@ -103,7 +103,7 @@ function partOf(part: MessagePart): HTMLElement {
     case 'file':
       return h('p', { class: 'muted' }, safe(`${part.media}, ${part.source.mimeType ?? part.source.type}`))
     case 'tool-result':
-      // What is in it stands in its call.
+      // Its content is shown in its call.
       return h('p', { class: 'muted mono' }, safe(`result of ${part.toolCallId}`))
     case 'source':
     case 'data':

@@ -1,6 +1,6 @@
 type Child = Node | string | undefined | false
 
-/** Makes an element. Attributes that are `undefined` or `false` are left out; a text becomes a text node, never markup. */
+/** Creates an element. Attributes that are `undefined` or `false` are omitted; a string becomes a text node, never markup. */
 export function h<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Readonly<Record<string, string | number | boolean | undefined>> = {},
@@ -14,19 +14,19 @@ export function h<Name extends keyof HTMLElementTagNameMap>(
   return element
 }
 
-/** A button with words on it. */
+/** A button with a text label. */
 export function button(label: string, attributes: Readonly<Record<string, string>>, act: () => void) {
   const element = h('button', { type: 'button', ...attributes }, label)
   element.addEventListener('click', act)
   return element
 }
 
-/** Sets a text only where it is another one, so that nothing is read out or laid out anew for nothing. */
+/** Sets a text only if it changes, to avoid needless announcements and layout. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text
 }
 
-/** Sets `aria-pressed` or any other attribute only where it is another one. */
+/** Sets `aria-pressed` or any other attribute only if it changes. */
 export function setAttribute(element: Element, name: string, value: string): void {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value)
 }

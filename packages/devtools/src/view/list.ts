@@ -5,23 +5,23 @@ import { type Row, rowAt } from '../rows.js'
 import { h, setAttribute, setText } from './dom.js'
 import { kindNames, sinceStart } from './words.js'
 
-/** The height of a row in pixels, as the style sheet has it. */
+/** The height of a row in pixels, as in the style sheet. */
 const ROW_HEIGHT = 26
-/** Rows above and below what is seen. */
+/** Rows rendered above and below the visible ones. */
 const MARGIN = 8
-/** Where nothing was laid out. */
+/** Used before layout. */
 const LEAST_HEIGHT = 400
 
 export interface Listing {
   readonly rows: readonly Row[]
-  /** The number of the entry that is chosen. */
+  /** The number of the selected entry. */
   readonly selected: number | undefined
   readonly revealed: boolean
   /** The time of the first entry. */
   readonly start: number | undefined
 }
 
-/** The timeline as a list box. However long it is, only the rows in sight are elements. */
+/** The timeline as a list box. However long it is, only visible rows are elements. */
 export function createList(onSelect: (number: number) => void) {
   const holder = h('div', { class: 'rows', role: 'presentation' })
   const box = h('div', { class: 'list', role: 'listbox', tabindex: 0, 'aria-label': 'Timeline' }, holder)
@@ -149,7 +149,7 @@ function textOf({ entry, stateBefore }: Row, revealed: boolean): string {
   return displayText(shortIds(said), { multiline: false, maxLength: 240 }).text
 }
 
-/** Long ids by their beginning: the detail has them whole. */
+/** Shortens long ids; the detail shows them in full. */
 function shortIds(text: string): string {
   return text.replace(/[\w-]{20,}/g, (word) => (/\d/.test(word) ? `${word.slice(0, 12)}…` : word))
 }

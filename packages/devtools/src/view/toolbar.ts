@@ -3,19 +3,19 @@ import { flagChips } from './detail.js'
 import { button, h, setAttribute, setText } from './dom.js'
 import { kindNames } from './words.js'
 
-/** What the toolbar does. */
+/** The actions of the toolbar. */
 export interface ToolbarActs {
   pause(): void
   clear(): void
   reveal(): void
   save(): void
   open(file: File): void
-  /** From a recording back to the client. */
+  /** Returns from a recording to the client. */
   back(): void
   toggle(kind: EntryKind): void
 }
 
-/** What the toolbar shows. */
+/** The state that the toolbar shows. */
 export interface Standing {
   readonly title: string
   readonly flags: Flags
@@ -23,9 +23,9 @@ export interface Standing {
   readonly hidden: ReadonlySet<EntryKind>
   readonly paused: boolean
   readonly revealed: boolean
-  /** A recording is shown, and no client. */
+  /** Whether a recording is shown instead of a client. */
   readonly isRecording: boolean
-  /** Nothing but the masks is there to show. */
+  /** Whether the values were masked, so that they cannot be revealed. */
   readonly isMasked: boolean
   readonly hasClient: boolean
 }
@@ -42,7 +42,7 @@ export function createToolbar(acts: ToolbarActs) {
   file.addEventListener('change', () => {
     const [chosen] = file.files ?? []
     if (chosen) acts.open(chosen)
-    // The same file may be chosen again.
+    // Allows the same file to be chosen again.
     file.value = ''
   })
   const pause = button(

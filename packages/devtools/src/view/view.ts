@@ -13,7 +13,7 @@ import { countOf } from './words.js'
 
 const HINT = 'Choose an entry to see the chat as it was right after it.'
 
-/** What stands in the element. It is drawn once a frame, however much is noted. */
+/** The content of the element. It is rendered at most once per frame, however much is recorded. */
 export function createView(save: (text: string) => void) {
   let recorder: Recorder | undefined
   let leave: (() => void) | undefined
@@ -25,7 +25,7 @@ export function createView(save: (text: string) => void) {
   /** The number of the first entry that is held back while the view is paused. */
   let pausedAt: number | undefined
   let isDue = false
-  /** What the detail shows, to leave it alone while it stays the same. */
+  /** Identifies the displayed detail, which is left alone while it stays the same. */
   let detailed = ''
 
   const list = createList(select)
@@ -170,7 +170,7 @@ export function createView(save: (text: string) => void) {
   }
 }
 
-/** An entry and the chat then. A file may hold what no client ever was; it then says so, and the page goes on. */
+/** The detail of an entry. A file may contain a state that no client can have; the view then says so and keeps working. */
 function contentOf(source: TimelineSource, chosen: Omit<Chosen, 'state'>): readonly HTMLElement[] {
   try {
     return detailOf({ ...chosen, state: source.stateAt(chosen.row.index) })
@@ -181,7 +181,7 @@ function contentOf(source: TimelineSource, chosen: Omit<Chosen, 'state'>): reado
   }
 }
 
-/** The entries in sight: while the view is paused, those from before. */
+/** The visible entries: while the view is paused, those from before. */
 function visible(
   source: TimelineSource | undefined,
   pausedAt: number | undefined,

@@ -1,6 +1,6 @@
 import type { EntryKind } from '../form.js'
 
-/** What the kinds of entries are called, in the order of the filters. */
+/** The names of the kinds of entries, in the order of the filters. */
 export const kindNames: Readonly<Record<EntryKind, { readonly one: string; readonly many: string }>> = {
   request: { one: 'request', many: 'Requests' },
   event: { one: 'event', many: 'Events' },
@@ -10,7 +10,7 @@ export const kindNames: Readonly<Record<EntryKind, { readonly one: string; reado
   closed: { one: 'end', many: 'Ends' },
 }
 
-/** A time after the first entry: `+0.012 s`, `+3:04.1`. */
+/** The time since the first entry: `+0.012 s`, `+3:04.1`. */
 export function sinceStart(at: number | undefined, start: number | undefined): string {
   if (at === undefined || start === undefined) return ''
   const seconds = Math.max(0, at - start) / 1000

@@ -1,7 +1,7 @@
 import { isRecord, type TokenUsage } from '@countersign/core'
 import { asNumber, asRecord } from '@countersign/server/model-kit'
 
-/** Counted tokens as AG-UI counts them: what was thought is part of what was put out. */
+/** Token usage as AG-UI counts it: reasoning tokens are part of the output. */
 export function usageOf(usage: unknown): TokenUsage | undefined {
   if (!isRecord(usage)) return undefined
   const { prompt_tokens, completion_tokens, total_tokens } = usage
@@ -10,7 +10,7 @@ export function usageOf(usage: unknown): TokenUsage | undefined {
   const total = asNumber(total_tokens)
   const reasoning = asNumber(asRecord(usage.completion_tokens_details).reasoning_tokens)
   const cached = asNumber(asRecord(usage.prompt_tokens_details).cached_tokens)
-  // xAI counts thoughts beside its output, and only the total shows it
+  // xAI excludes reasoning from the output tokens, which only the total reveals.
   const apart =
     total !== undefined && total === (input ?? 0) + (output ?? 0) + (reasoning ?? 0) ? (reasoning ?? 0) : 0
   return {

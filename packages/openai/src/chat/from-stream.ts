@@ -6,7 +6,7 @@ import { sourceOf } from '../sources.js'
 import { usageOf } from './chat-usage.js'
 import { mergeDetails, type ReasoningField, readThought } from './reasoning.js'
 
-/** Chunks of Chat Completions, as any compatible server sends them, as events of a model. */
+/** Converts Chat Completions chunks, from any compatible server, to model events. */
 export async function* chatEvents(
   provider: string,
   chunks: AsyncIterable<unknown> | Iterable<unknown>,
@@ -16,12 +16,12 @@ export async function* chatEvents(
   yield* reader.end()
 }
 
-/** What is remembered of an answer while it is read. Nothing of a chunk is trusted: each server has its own idea of one. */
+/** The state of a reply while it is read. Chunks are not trusted: every server has its own variant. */
 class ChatReader {
   readonly #provider: string
-  /** The id of the call that a number, or whatever else the server tells calls by, stands for. */
+  /** The call id by index, or by whatever else the server uses to identify calls. */
   readonly #calls = new Map<unknown, string>()
-  /** Their arguments so far, in the order in which they began. */
+  /** Their arguments so far, in the order in which they started. */
   readonly #written = new Map<string, string>()
   #last: unknown
   #details: readonly Fields[] = []
@@ -32,7 +32,7 @@ class ChatReader {
   #detail: string | undefined
   #usage: unknown
   #id: string | undefined
-  /** The last chunk counted tokens and said nothing: some servers end so, without a reason. */
+  /** The last chunk had usage but no content: some servers end this way, without a finish reason. */
   #counted = false
 
   constructor(provider: string) {
@@ -56,7 +56,7 @@ class ChatReader {
     if (this.#reason === 'error') throw reportedError(this.#provider, choice.error)
   }
 
-  /** Which answer it is, as soon as that is known. */
+  /** Identifies the reply, as soon as possible. */
   *#name({ id, model }: Fields): Generator<ModelEvent> {
     if (this.#id !== undefined) return
     this.#id = asText(id) ?? ''
@@ -86,20 +86,20 @@ class ChatReader {
       yield* this.#endThought()
       yield* this.#call(asRecord(call))
     }
-    // what there was before tool calls; servers that still speak it make one call
+    // The predecessor of tool calls; servers that still use it make one call.
     if (isRecord(delta.function_call)) {
       yield* this.#endThought()
       yield* this.#call({ index: 0, function: delta.function_call })
     }
   }
 
-  /** A call is known by its number, else by its id; without either, a name begins one and arguments continue the last. */
+  /** A call is identified by its index, else by its id. Without either, a name starts a call and arguments continue the last one. */
   *#call(call: Fields): Generator<ModelEvent> {
     const { name, arguments: given } = asRecord(call.function)
     const id = asText(call.id) || undefined
     const key = call.index ?? id ?? (name ? this.#written.size : this.#last)
     let ours = this.#calls.get(key)
-    // some servers give every call the same number, and no id: arguments that are whole are those of the call before
+    // Some servers give every call the same index and no id: if the arguments are already complete, this is another call.
     const before = this.#written.get(ours ?? '') ?? ''
     const another = Boolean(name) && (id === undefined ? isRecord(parseJson(before)) : ours !== id)
     if (ours === undefined || another) {
@@ -115,7 +115,7 @@ class ChatReader {
     yield { type: 'tool-call-delta', id: ours, delta }
   }
 
-  /** What goes back with the thoughts is complete once something else begins. */
+  /** The metadata of reasoning is complete once something else starts. */
   *#endThought(): Generator<ModelEvent> {
     if (this.#thought === undefined && this.#details.length === 0) return
     const metadata = {
@@ -131,7 +131,7 @@ class ChatReader {
     yield* this.#endThought()
     if (this.#reason === undefined && !this.#counted) return
     for (const [id, text] of this.#written) {
-      // cut off within its arguments, a call stays open, and the engine closes it
+      // If the reply was cut off within its arguments, a call stays open, and the engine closes it.
       if (isCut(this.#reason) && text !== '' && parseJson(text) === undefined) continue
       yield { type: 'tool-call-end', id }
     }
@@ -158,20 +158,20 @@ class ChatReader {
   }
 }
 
-/** Servers that end calls with a plain stop, or have a word of their own for either, are many. */
+/** Many servers end calls with a plain stop, or use their own names for either. */
 const plainEnd = /^(stop|tool_calls|function_call|tool_use|end_turn|stop_sequence|eos.*)$/
 
-/** Some servers write an empty text, or the word, where they mean `null`. */
+/** Some servers send an empty string, or the string `null`, instead of `null`. */
 function reasonOf(said: unknown): string | undefined {
   return said === 'null' ? undefined : asText(said) || undefined
 }
 
-/** Whether the answer was cut at the greatest length (Mistral says that of the model's, others in the words of Anthropic). */
+/** Whether the reply hit the length limit (`model_length` is Mistral's term, `max_tokens` Anthropic's, which others use too). */
 function isCut(reason: string | undefined): boolean {
   return reason === 'length' || reason === 'model_length' || reason === 'max_tokens'
 }
 
-/** Text comes as text, or (Mistral) as parts of which some are thoughts. */
+/** Text is a string or, from Mistral, a list of parts, some of which are reasoning. */
 function textsOf(content: unknown): readonly string[] {
   const texts =
     typeof content === 'string'

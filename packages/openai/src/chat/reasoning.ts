@@ -3,12 +3,12 @@ import type { ModelReasoning } from '@countersign/server'
 import { asList, asNumber, asRecord, asText, type Fields } from '@countersign/server/model-kit'
 
 /**
- * Where a server puts thoughts, for which Chat Completions has no place of its own: `reasoning_content` (DeepSeek, xAI, vLLM, llama.cpp),
- * `reasoning` (Groq, OpenRouter, Ollama), or parts of `content` (Mistral).
+ * The field in which a server sends reasoning, which Chat Completions does not define: `reasoning_content`
+ * (DeepSeek, xAI, vLLM, llama.cpp), `reasoning` (Groq, OpenRouter, Ollama), or parts of `content` (Mistral).
  */
 export type ReasoningField = 'reasoning_content' | 'reasoning' | 'thinking'
 
-/** The thoughts in a delta. */
+/** The reasoning in a delta. */
 export function readThought(
   delta: Fields,
 ): { readonly field: ReasoningField; readonly text: string } | undefined {
@@ -29,17 +29,17 @@ function thinkingText(part: unknown): string {
     .join('')
 }
 
-/** Fields of OpenRouter's `reasoning_details` that come in pieces. */
+/** Fields of OpenRouter's `reasoning_details` that are streamed in pieces. */
 const growing = ['text', 'summary', 'data']
 
-/** Details of reasoning as far as they have come: pieces of one detail have its `index` and its `type`. */
+/** Merges streamed reasoning details: pieces of one detail share its `index` and `type`. */
 export function mergeDetails(before: readonly Fields[], pieces: unknown): readonly Fields[] {
   const details = [...before]
   for (const piece of asList(pieces)) {
     if (!isRecord(piece)) continue
     const at = details.findLastIndex(({ index, type }) => index === piece.index && type === piece.type)
     const detail = details[at]
-    // whole details of servers that do not number them stay apart
+    // Servers that do not number details send complete ones; they stay separate.
     if (detail === undefined || piece.index === undefined) details.push(piece)
     else details[at] = mergePiece(detail, piece)
   }
@@ -58,8 +58,8 @@ function mergePiece(detail: Fields, piece: Fields): Fields {
 const fieldsOfDetails = ['type', 'text', 'summary', 'data', 'signature', 'id', 'format'] as const
 
 /**
- * Thoughts as they go back. Signed details always do. Plain thoughts only to the server that gave them, under the field where it put
- * them, and only while it works on one question: DeepSeek refuses those of earlier ones.
+ * Reasoning to be sent back. Signed details are always included. Plain reasoning goes only to the server that
+ * sent it, in the same field, and only during one turn: DeepSeek refuses that of earlier turns.
  */
 export function thoughtFields(parts: readonly ModelReasoning[], sameQuestion: boolean): Fields {
   const details = parts.flatMap(({ metadata }) => asList(metadata?.details).map(detailOf))
@@ -70,7 +70,7 @@ export function thoughtFields(parts: readonly ModelReasoning[], sameQuestion: bo
   return field === undefined || text === '' ? {} : { [field]: text }
 }
 
-/** The thoughts that go back as parts of the content. */
+/** Reasoning that is sent back as parts of the content. */
 export function thinkingParts(parts: readonly ModelReasoning[]): readonly Fields[] {
   return parts
     .filter(({ metadata, text }) => metadata?.field === 'thinking' && text !== '')
@@ -81,7 +81,7 @@ function isPlain(field: unknown): field is ReasoningField {
   return field === 'reasoning_content' || field === 'reasoning'
 }
 
-/** It has been in the client's hands: only what is known of a detail is sent. */
+/** Details have passed through the client, so only known fields are sent. */
 function detailOf(detail: unknown): Fields {
   const fields = asRecord(detail)
   const index = asNumber(fields.index)

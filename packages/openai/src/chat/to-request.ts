@@ -13,7 +13,7 @@ import { thinkingParts, thoughtFields } from './reasoning.js'
 
 type Body = Omit<ChatCompletionCreateParamsNonStreaming, 'stream' | 'stream_options'>
 
-/** A conversation as a request to Chat Completions. */
+/** Converts a conversation to a Chat Completions request. */
 export function toChatRequest(
   { system, messages, tools }: ModelRequest,
   { model, params = {} }: Pick<ChatOptions, 'model' | 'params'>,
@@ -49,7 +49,7 @@ function toMessages(
     case 'assistant':
       return assistantMessages(message, sameQuestion)
     case 'tool': {
-      // this API knows no calls that a provider runs, nor requests of its own
+      // This API has neither provider-executed calls nor approval requests for them.
       const ours = before?.role === 'assistant' ? functionCalls(before).map(({ id }) => id) : []
       return message.content.flatMap((answer) =>
         answer.type === 'tool-result' && ours.includes(answer.toolCallId)
@@ -93,7 +93,7 @@ function assistantMessages(turn: Turn, sameQuestion: boolean): readonly ChatComp
       })),
     }),
   }
-  // what compatible servers add has no place in the types of the SDK
+  // The SDK's types lack the fields that compatible servers add.
   return [
     {
       ...message,
@@ -106,7 +106,7 @@ function assistantMessages(turn: Turn, sameQuestion: boolean): readonly ChatComp
 }
 
 function userContent(content: readonly (ModelText | ModelFile)[]): string | ChatCompletionContentPart[] {
-  // some compatible servers know only plain text
+  // Some compatible servers accept only plain text.
   const texts = content.filter((part) => part.type === 'text')
   const [only] = texts
   return content.length === 1 && only !== undefined ? only.text : content.map(toPart)

@@ -1,6 +1,6 @@
 import type { ChatCompletion } from 'openai/resources/chat/completions'
 
-/** A whole answer as the one chunk that would have told it. Some servers answer with an error in its place, and status 200. */
+/** Converts a complete response to the equivalent single chunk. Some servers respond with an error instead, with status 200. */
 export function asChunks({ choices, ...about }: Partial<ChatCompletion>): readonly unknown[] {
   return [{ ...about, choices: choices?.map(({ message, ...choice }) => ({ ...choice, delta: message })) }]
 }

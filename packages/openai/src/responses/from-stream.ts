@@ -11,7 +11,7 @@ import { reportedError } from '../errors.js'
 import { sourceOf } from '../sources.js'
 import { ProviderCall } from './provider-call.js'
 
-/** Events of the Responses API as events of a model. */
+/** Converts events of the Responses API to model events. */
 export async function* responsesEvents(
   provider: string,
   stream: AsyncIterable<ResponseStreamEvent> | Iterable<ResponseStreamEvent>,
@@ -20,13 +20,13 @@ export async function* responsesEvents(
   for await (const event of stream) yield* reader.read(event)
 }
 
-/** What is remembered of an answer while it is read. */
+/** The state of a reply while it is read. */
 class ResponseReader {
   readonly #provider: string
-  /** The calls whose arguments are arriving, by their position in the answer. */
+  /** The calls whose arguments are streaming, by output index. */
   readonly #calls = new Map<number, { readonly id: string; written: boolean }>()
   readonly #provided = new Map<number, ProviderCall>()
-  /** The items of which words, and those of which sources, came before their end: some servers tell them only there. */
+  /** The items whose text, or whose sources, were streamed: some servers send them only at the end of an item. */
   readonly #spoken = new Set<number>()
   readonly #cited = new Set<number>()
   #asksSomebody = false
@@ -61,7 +61,7 @@ class ResponseReader {
         yield* sourceOf(event.annotation, `${event.item_id}-${event.content_index}-${event.annotation_index}`)
         return
       case 'response.reasoning_summary_part.added':
-        // each part of a summary is a thought of its own
+        // Each part of a summary becomes a separate reasoning part.
         if (event.summary_index > 0)
           yield {
             type: 'reasoning-end',
@@ -91,7 +91,7 @@ class ResponseReader {
         throw reportedError(this.#provider, event.response.error)
       case 'error':
         throw reportedError(this.#provider, asRecord(event).error ?? event)
-      // progress of what is told whole when it is done, and events newer than this adapter
+      // Progress of items that are sent complete when they are done, and events newer than this adapter.
       default:
         return
     }
@@ -154,7 +154,7 @@ class ResponseReader {
         this.#asksSomebody = true
         yield {
           type: 'tool-call',
-          // the provider has no id for the call yet
+          // The provider has not assigned a call id yet.
           id: '',
           name: item.name,
           arguments: item.arguments,
@@ -168,7 +168,7 @@ class ResponseReader {
     }
   }
 
-  /** What of a message was not told before. */
+  /** Whatever of a message was not streamed. */
   *#message({ id, content }: ResponseOutputMessage, index: number): Generator<ModelEvent> {
     for (const [at, part] of content.entries()) {
       if (part.type === 'refusal') this.#refused = true
@@ -189,9 +189,9 @@ class ResponseReader {
     if (!this.#calls.has(index)) yield* this.#begin(item, index)
     const custom = item.type === 'custom_tool_call'
     const whole = custom ? jsonInside(item.input) : item.arguments
-    // some servers tell the arguments only at the end
+    // Some servers send the arguments only at the end.
     if (this.#calls.get(index)?.written === false) yield* this.#grow(index, whole)
-    // the answer was cut off within the arguments: the call stays open, and the engine closes it
+    // The reply was cut off within the arguments: the call stays open, and the engine closes it.
     if (item.type === 'function_call' && item.status === 'incomplete') return
     if (custom) yield* this.#grow(index, '"}')
     yield {
@@ -225,7 +225,7 @@ class ResponseReader {
   }
 }
 
-/** The parts of a thought, each a thought of its own. */
+/** The parts of a reasoning item, each as a separate reasoning part. */
 function* thoughtsOf({ id, summary = [], content = [] }: ResponseReasoningItem): Generator<ModelEvent> {
   for (const [at, { text }] of [...summary, ...content].entries()) {
     if (at > 0) yield { type: 'reasoning-end', metadata: { itemId: id } }
@@ -245,7 +245,7 @@ function usageOf(usage: NonNullable<Response['usage']>) {
   }
 }
 
-/** Text as it stands inside the quotes of JSON; also half of an emoji, whose other half comes with the next delta. */
+/** Text as inside JSON quotes; may end with half of an emoji, whose other half follows in the next delta. */
 function jsonInside(text: string): string {
   return JSON.stringify(text).slice(1, -1)
 }

@@ -2,7 +2,7 @@ import type { ModelEvent, ProviderMetadata } from '@countersign/server'
 import { failed, type ToolOutcome } from '@countersign/server/model-kit'
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
 
-/** Items that are no calls of the provider. */
+/** Items that are not provider-executed calls. */
 const others = new Set<ResponseOutputItem['type']>([
   'message',
   'reasoning',
@@ -23,7 +23,7 @@ interface Told {
   readonly metadata: ProviderMetadata
 }
 
-/** A call that the provider runs itself, from its beginning to its result. */
+/** A provider-executed call, from start to result. */
 export class ProviderCall {
   readonly #item: ResponseOutputItem
   readonly #id: string
@@ -53,7 +53,7 @@ export class ProviderCall {
 
   *grow(delta: string): Generator<ModelEvent> {
     if (delta === '') return
-    // code is told as the JSON that it becomes part of
+    // Code is streamed as the JSON that it becomes part of.
     const code = this.#item.type === 'code_interpreter_call'
     const text = code ? JSON.stringify(delta).slice(1, -1) : delta
     yield* this.#write(code && this.#written === '' ? `{"code":"${text}` : text)
@@ -67,7 +67,7 @@ export class ProviderCall {
     if (outcome !== undefined) yield { type: 'tool-result', toolCallId: this.#id, outcome, metadata: base }
   }
 
-  /** What the deltas did not tell. Code of which an emoji came in two halves was told in escapes, so it is only closed. */
+  /** The rest that was not streamed. Code with an emoji split across deltas was streamed with escapes, so it is only closed. */
   #rest(text: string, type: ResponseOutputItem['type']): string {
     if (text.startsWith(this.#written)) return text.slice(this.#written.length)
     return type === 'code_interpreter_call' ? '"}' : ''

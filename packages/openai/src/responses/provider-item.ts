@@ -5,8 +5,8 @@ import type { ResponseInputItem } from 'openai/resources/responses/responses'
 import { toolItem } from './tool-item.js'
 
 /**
- * A call that the provider ran, or asked about, as the item that it was. It has been in the client's hands: so each kind is built field by
- * field, and what is not known here is left out, as are calls of other providers.
+ * Restores the item of a provider-executed call or of its approval request. It has passed through the client,
+ * so each kind is rebuilt field by field; unknown fields and calls of other providers are dropped.
  */
 export function providerItem(
   call: ModelToolCall,
@@ -30,7 +30,7 @@ export function providerItem(
   }
 }
 
-/** The request while it is being answered; once the call has run, the call. */
+/** The approval request while it is being answered; once the call has run, the call. */
 function askedItem(
   call: ModelToolCall,
   answer: ModelToolResult | ModelApprovalResponse | undefined,
@@ -66,8 +66,8 @@ function mcpCall(call: ModelToolCall, { outcome, metadata }: ModelToolResult): R
 }
 
 /**
- * A call that was to run and of which the provider told no item: the model hears what is known of it. As its own words, because name and
- * reason have been in the client's hands.
+ * A call that should have run but for which the provider sent no item. The model is told what is known, as
+ * its own words, because name and reason have passed through the client.
  */
 function toldItem(call: ModelToolCall, { outcome }: ModelToolResult): ResponseInputItem | undefined {
   if (isSuccess(outcome)) return undefined

@@ -11,7 +11,7 @@ import { turnItems } from './turn.js'
 
 type Body = Omit<ResponseCreateParamsNonStreaming, 'stream'>
 
-/** A conversation as a request to the Responses API. */
+/** Converts a conversation to a request of the Responses API. */
 export function toResponsesRequest(
   { system, messages, tools }: ModelRequest,
   { model, params = {} }: Pick<ResponsesOptions, 'model' | 'params'>,
@@ -35,7 +35,7 @@ function toFunction({ name, description, parameters }: ModelTool): FunctionTool 
     name,
     description,
     parameters: { ...parameters },
-    // strict mode demands every property and takes no defaults, which schemas of tools seldom meet
+    // Strict mode requires every property and allows no defaults, which schemas of tools seldom meet.
     strict: false,
   }
 }
@@ -52,7 +52,7 @@ function toItems(
       return [{ role: 'user', content: message.content.map(toContent) }]
     case 'assistant':
       return turnItems(message.content, next?.role === 'tool' ? next.content : [], stored)
-    // a turn holds its own answers
+    // Included in the preceding assistant turn.
     case 'tool':
       return []
     default:

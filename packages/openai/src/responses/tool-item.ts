@@ -16,7 +16,7 @@ import type {
   ResponseInputItem,
 } from 'openai/resources/responses/responses'
 
-/** A call of a tool that OpenAI itself has, as the item that it was. */
+/** Restores the item of a call of one of OpenAI's built-in tools. */
 export function toolItem(
   call: ModelToolCall,
   outcome: ToolOutcome | undefined,

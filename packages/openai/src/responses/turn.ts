@@ -12,20 +12,20 @@ import { providerItem } from './provider-item.js'
 type Part = ModelText | ModelReasoning | ModelToolCall
 type Answer = ModelToolResult | ModelApprovalResponse
 
-/** A part as the item that it came from. */
+/** A part and the item it came from. */
 interface Piece {
   readonly thought?: boolean
-  /** The provider asked about the call and ran it since: what it said then was the request, what goes back is the call. */
+  /** The provider has run the call since its approval request: it sent the request as an item, but gets back the call. */
   readonly changed?: boolean
-  /** With the ids that the provider gave, or without them. */
+  /** With or without the ids that the provider assigned. */
   item(withIds: boolean): ResponseInputItem
 }
 
 /**
- * What a model said in one step, and the answers to its calls, as items in the order in which they came. The provider demands that an
- * item of reasoning is followed by the very item that it led to; a turn that cannot be given back whole goes without reasoning and ids.
+ * Converts one step of the model, and the results and answers for its calls, to items in their original order. The provider requires a
+ * reasoning item to be followed by the very item it led to; a turn that cannot be restored completely is sent without reasoning and ids.
  *
- * @param stored whether the provider keeps answers, so that an id stands for what it named
+ * @param stored whether the provider stores replies, so that an id can stand for an item
  */
 export function turnItems(
   parts: readonly Part[],
@@ -38,7 +38,7 @@ export function turnItems(
     switch (part.type) {
       case 'reasoning': {
         const own = thoughts.get(part.metadata?.itemId) ?? []
-        // the summaries of one item of reasoning are parts of their own; reasoning of other providers is not sent
+        // Each summary of a reasoning item is a separate part. Reasoning of other providers is not sent.
         return own[0] === part ? [thoughtPiece(own, stored)] : []
       }
       case 'text':
@@ -130,12 +130,12 @@ function callPiece(call: ModelToolCall, answer: Answer | undefined): Piece | und
   }
 }
 
-/** A custom tool takes free text, which stands in the arguments of our call. */
+/** A custom tool takes free text, which is wrapped in the arguments of our call. */
 function inputOf(call: ModelToolCall): string {
   return asText(asRecord(parseJson(call.arguments)).input) ?? call.arguments
 }
 
-/** The answers that are items of their own: results of calls that ran here, and answers to the provider's own requests. */
+/** The answers that are separate items: results of calls that ran here, and answers to the provider's approval requests. */
 function outputs(parts: readonly Part[], answers: readonly Answer[]): readonly ResponseInputItem[] {
   const calls = new Map(parts.flatMap((part) => (part.type === 'tool-call' ? [[part.id, part]] : [])))
   return answers.flatMap((answer): readonly ResponseInputItem[] => {

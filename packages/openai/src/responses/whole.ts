@@ -5,14 +5,14 @@ import type {
   ResponseStreamEvent,
 } from 'openai/resources/responses/responses'
 
-/** An event without the number that only a real stream has. */
+/** An event without its sequence number. */
 type Told = ResponseStreamEvent extends infer Event
   ? Event extends unknown
     ? Omit<Event, 'sequence_number'>
     : never
   : never
 
-/** A whole answer as the stream that would have told it. */
+/** Converts a complete response to the equivalent stream. */
 export function* asStream(response: Response): Generator<ResponseStreamEvent> {
   let number = 0
   for (const event of eventsOf(response)) yield { ...event, sequence_number: number++ } as ResponseStreamEvent
@@ -55,7 +55,7 @@ function* contentOf(item: ResponseOutputItem, index: number): Generator<Told> {
         }
       }
       return
-    // calls are told whole by their ends
+    // The end events of calls contain everything.
     default:
       return
   }

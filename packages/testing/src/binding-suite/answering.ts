@@ -184,7 +184,7 @@ export function answering(spec: Spec, expect: Expect): void {
   })
 }
 
-/** The answers a request carries: approval id and payload. */
+/** The answers that a request carries: approval id and payload. */
 export function answersOf(
   request: { readonly resume?: readonly { interruptId: string; payload?: unknown }[] } | undefined,
 ): [id: string, payload: unknown][] {

@@ -8,26 +8,26 @@ import { type Page, readPage } from './page.js'
 export type Expect = SuiteRunner['expect']
 export type Spec = (sentence: string, run: (bench: Bench) => Promise<void>) => void
 
-/** What a test of the suite works with. */
+/** The tools of a test in the suite. */
 export interface Bench {
   readonly harness: BindingHarness
-  /** Mounts a page, which is taken away after the test, and lets it settle. */
+  /** Mounts a page and lets it settle. It is unmounted after the test. */
   open(use: PageUse, settings?: PageSettings): Promise<Page>
   /** Puts HTML from a server into the document and hydrates it. */
   hydrate(html: string, use: PageUse): Promise<{ readonly page: Page; readonly before: Element | null }>
-  /** Gives a page another use, and lets it settle. */
+  /** Updates a page with another `use`, and lets it settle. */
   update(page: Page, use: PageUse): Promise<void>
   close(page: Page): Promise<void>
-  /** Does something and lets everything happen that follows from it. */
+  /** Performs an action and waits until all of its consequences have happened. */
   after(deed?: () => unknown): Promise<void>
 }
 
-/** A client whose growth is published at once, so that what a test sees does not hang on frames. */
+/** A client that publishes growth at once, so that tests do not depend on animation frames. */
 export function chat(options: ChatClientOptions): ChatClient {
   return new ChatClient({ notify: 'sync', ...options })
 }
 
-/** Runs one test: its pages are gone afterwards, and nothing was complained of meanwhile. */
+/** Runs one test, unmounts its pages, and checks that nothing was reported as an error or warning. */
 export async function onBench(
   harness: BindingHarness,
   expect: Expect,
@@ -49,7 +49,7 @@ export async function onBench(
 function createBench(harness: BindingHarness, open: Set<MountedPage>): Bench {
   async function after(deed: () => unknown = () => {}): Promise<void> {
     void deed()
-    // The chat takes its turns and the framework its own, and either may lead to more of the other.
+    // Chat and framework each schedule work, which may cause more work in the other.
     for (let round = 0; round < 3; round++) {
       await macrotasks(2)
       await harness.settle()

@@ -1,6 +1,6 @@
 import { collectingRejections, takeRejections } from '../rejections.js'
 
-/** What was said by `console.error` and `console.warn`, thrown where nobody caught it, or rejected unheard, while `work` ran. */
+/** Collects the output of `console.error` and `console.warn`, uncaught errors and unhandled rejections while `work` runs. */
 export async function collectComplaints(work: () => Promise<void>): Promise<readonly string[]> {
   const complaints: string[] = []
   const note = (...said: readonly unknown[]) => void complaints.push(said.map(words).join(' '))
@@ -15,7 +15,7 @@ export async function collectComplaints(work: () => Promise<void>): Promise<read
       for (const rejected of await takeRejections()) note('unhandled rejection:', rejected)
     })
   } catch (failure) {
-    // What was complained of before is often why.
+    // Earlier complaints often explain the failure.
     if (failure instanceof Error && complaints.length > 0) failure.message += `\n\n${complaints.join('\n')}`
     throw failure
   } finally {

@@ -4,7 +4,7 @@ import { gated, hold, resolve, text } from '../events.js'
 import { chat, type Expect, type Spec } from './bench.js'
 import type { PageOptions } from './harness.js'
 
-/** Options that change are followed; the actions never change. */
+/** Changed options are applied; the actions never change. */
 export function following(spec: Spec, expect: Expect): void {
   spec(
     'S4.90 options of a page that change are followed, and one given no longer is taken back',

@@ -1,12 +1,12 @@
 import type { ChatActions, ChatClient, ChatClientOptions, Turn } from '@countersign/client'
 
-/** Options of a chat as a page or a provider gives them. */
+/** Options of a chat as set by a page or a provider. */
 export type PageOptions = Partial<ChatClientOptions>
 
 /**
- * How a page gets its chat. `{ client }`: `useChat({ client })`, without a provider. `{ options }`: `useChat(options)`; with `provider`,
- * below a provider that was given that client or those options. A page without options of its own has `options: {}`, and calls
- * `useChat()`. What the page calls beside it (`useMessage`, `usePendingApprovals`, ...) looks at the same chat.
+ * How a page gets its chat. `{ client }`: `useChat({ client })`, without a provider. `{ options }`: `useChat(options)`;
+ * with `provider`, below a provider with that client or those options. A page without its own options has
+ * `options: {}`, and calls `useChat()`. Its other hooks (`useMessage`, `usePendingApprovals`, ...) use the same chat.
  */
 export type PageUse =
   | { readonly client: ChatClient }
@@ -16,9 +16,9 @@ export type PageUse =
     }
 
 export interface PageSettings {
-  /** The framework's mode that mounts twice to find faults (React's StrictMode). A framework without one ignores it. Default false. */
+  /** The framework's mode that mounts twice to reveal bugs (React's StrictMode). Frameworks without one ignore it. Default false. */
   readonly strict?: boolean | undefined
-  /** How many pages stand side by side in one application (below one provider, where there is one). Default 1. */
+  /** How many pages are mounted side by side in one application (below one provider, if any). Default 1. */
   readonly pages?: number | undefined
 }
 
@@ -58,29 +58,29 @@ export interface PageSettings {
  * `data-reason` may be absent or empty where there is nothing to say.
  */
 export interface BindingHarness {
-  /** A component runs once, when it is made (Solid): the suite then expects that nothing that arrives runs one again. Default false. */
+  /** Whether a component runs once, when it is created (Solid): the suite then expects no further runs. Default false. */
   readonly runsOnce?: boolean | undefined
   /** Mounts the page in a new container in the document. */
   mount(use: PageUse, settings?: PageSettings): Promise<MountedPage>
-  /** Renders the same page to HTML as on a server. */
+  /** Renders the same page to HTML, as on a server. */
   renderToString(use: PageUse): Promise<string>
-  /** Hydrates that HTML, which is in `container`, in the document. Trouble is told by `console.error`, `console.warn` or a throw. */
+  /** Hydrates that HTML in `container`, in the document. Problems show as `console.error`, `console.warn` or a thrown error. */
   hydrate(container: HTMLElement, use: PageUse): Promise<MountedPage>
-  /** Lets the framework apply what is pending. The suite has let the chat itself settle before. */
+  /** Flushes the framework's pending updates. The suite has let the chat itself settle first. */
   settle(): Promise<void>
 }
 
 /** A page in the document. */
 export interface MountedPage {
   readonly container: HTMLElement
-  /** Renders again with another `use` of the same kind (another `threadId`, another callback, another client). */
+  /** Renders again with another `use` of the same kind (another `threadId`, callback or client). */
   update(use: PageUse): Promise<void>
-  /** Takes the page away, and its container. */
+  /** Unmounts the page and removes its container. */
   unmount(): Promise<void>
-  /** How often the component of each message has rendered or run, by message id, since mounting. */
+  /** How often the component of each message has rendered or run since mounting, by message id. */
   renders(): ReadonlyMap<string, number>
-  /** What `useChat` of the first page returned last. */
+  /** The last result of `useChat` in the first page. */
   chat(): ChatActions
-  /** The turns that it gives now. */
+  /** Its current turns. */
   turns(): readonly Turn[]
 }

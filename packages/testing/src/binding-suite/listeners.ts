@@ -1,6 +1,6 @@
 import type { ChatClient } from '@countersign/client'
 
-/** Counts who listens to a client from now on: to all of it, to one message, or by being attached (which listens for expiry). */
+/** Counts subscriptions to a client from now on: to all of it, to one message, or by attaching (which subscribes for expiry). */
 export function watchListeners(client: ChatClient): () => number {
   const { subscribe, subscribeMessage } = client
   let listening = 0

@@ -4,7 +4,7 @@ import { byHand } from '../script.js'
 import { chat, type Expect, type Spec } from './bench.js'
 import { watchListeners } from './listeners.js'
 
-/** Pages come and go; mounting twice is like mounting once; leaving cancels nothing. */
+/** Pages mount and unmount; mounting twice is like mounting once; unmounting cancels nothing. */
 export function mounting(spec: Spec, expect: Expect): void {
   spec('S4.88 mounted in the strict mode: one client, one request, and approvals work', async (bench) => {
     const server = scriptedConnection([gated(1), [resolve(), text('Done.')]])

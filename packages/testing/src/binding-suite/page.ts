@@ -1,6 +1,6 @@
 import type { MountedPage } from './harness.js'
 
-/** What a page shows of one tool call. */
+/** What a page shows for one tool call. */
 interface ShownCall {
   readonly name: string
   readonly state: string
@@ -11,32 +11,32 @@ interface ShownCall {
   readonly error: string
 }
 
-/** A page as its person sees and uses it. */
+/** A page as its user sees and uses it. */
 export interface Page {
   readonly mounted: MountedPage
   status(): string
   loading(): boolean
-  /** The words of the error, empty where there is none. */
+  /** The error message; empty if there is none. */
   error(): string
-  /** The number of messages, as the selector says. */
+  /** The number of messages, from the selector. */
   count(): number
   /** The texts of all messages. */
   texts(): readonly string[]
-  /** What is shown of each turn: the types of its parts, or the states of its calls. */
+  /** What is shown for each turn: the types of its parts, or the states of its calls. */
   turns(): readonly string[]
-  /** What is shown of a call. Fails where it is shown not once. */
+  /** What is shown for a call. Throws unless it is shown exactly once. */
   call(id: string): ShownCall
-  /** The ids of the approvals that may be answered. */
+  /** The ids of the approval requests that can be answered. */
   approvals(): readonly string[]
   offers(approvalId: string, button: string): boolean
   queue(): readonly string[]
-  /** The element of a message or of an approval, to see that it stays. */
+  /** The element of a message or an approval request, to check that it is preserved. */
   element(selector: string): Element | null
-  /** Fills in a field and presses a button, of an approval or of the composer. */
+  /** Fills in fields and presses a button, of an approval request or of the composer. */
   press(button: string, approvalId?: string, fields?: Readonly<Record<string, string>>): void
 }
 
-/** The page at `place` (from 0) of those that stand side by side. */
+/** The page at index `place` of those mounted side by side. */
 export function readPage(mounted: MountedPage, place = 0): Page {
   const main = () => {
     const found = mounted.container.querySelectorAll('main')[place]
@@ -97,7 +97,7 @@ function readJson(text: string): unknown {
   return text === '' ? undefined : JSON.parse(text)
 }
 
-/** Past a property that a framework may have put over the field's own, and told of as a keyboard would. */
+/** Bypasses a property that a framework may have defined over the native one, and dispatches events as typing would. */
 function fill(field: Element, value: string): void {
   const { prototype } = HTMLInputElement
   Object.getOwnPropertyDescriptor(prototype, 'value')?.set?.call(field, value)

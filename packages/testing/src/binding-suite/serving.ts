@@ -29,7 +29,7 @@ const initialMessages: readonly UIMessage[] = [
   },
 ]
 
-/** On a server, and from there into a page. */
+/** Server rendering and hydration. */
 export function serving(spec: Spec, expect: Expect): void {
   const uses = {
     options: () => ({ options: optionsFor() }),
@@ -40,7 +40,7 @@ export function serving(spec: Spec, expect: Expect): void {
     spec(
       `S4.89 a server renders a pending approval without a request, a timer or an error: ${kind}`,
       async ({ harness }) => {
-        // What a framework loads the first time is not what is looked at.
+        // Ignores what a framework does on its first render.
         await harness.renderToString(use())
         const calls = watchGlobals()
         const html = await withoutDocument(() => harness.renderToString(use())).finally(calls.stop)
@@ -96,7 +96,7 @@ export function serving(spec: Spec, expect: Expect): void {
         const server = scriptedConnection([[text('Yes.')]])
         const options = { connection: server, notify: 'sync' as const }
         const use = kind === 'options' ? { options } : { options: {}, provider: { options } }
-        // What a framework loads the first time is not what is looked at.
+        // Ignores what a framework does on its first render.
         await bench.harness.renderToString(use)
         const random = watchRandom()
         const html = await withoutDocument(() => bench.harness.renderToString(use))
@@ -143,17 +143,17 @@ interface Watch {
   readonly stop: () => void
 }
 
-/** Notes who calls out or starts a timer. */
+/** Records calls that send a request or start a timer. */
 function watchGlobals(): Watch {
   return watchCalls(watched)
 }
 
-/** Notes who makes something that a server and a page would not make alike. */
+/** Records calls whose result would differ between a server and the page. */
 function watchRandom(): Watch {
   return watchCalls(randomness)
 }
 
-/** What is called still does what it does. */
+/** Records calls; the functions still work as before. */
 function watchCalls(functions: readonly (readonly [object, string])[]): Watch {
   const seen: string[] = []
   const before = functions.map(([owner, name]) => [owner, name, Reflect.get(owner, name)] as const)
@@ -174,7 +174,7 @@ function watchCalls(functions: readonly (readonly [object, string])[]): Watch {
 
 const inPagesOnly = ['window', 'document', 'location', 'HTMLElement', 'Element', 'Node'] as const
 
-/** Renders as a server does, where nothing of a page is there to be touched. */
+/** Renders as on a server, without the globals of a page. */
 async function withoutDocument<T>(render: () => Promise<T>): Promise<T> {
   const before = inPagesOnly.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const)
   for (const name of inPagesOnly) Reflect.deleteProperty(globalThis, name)

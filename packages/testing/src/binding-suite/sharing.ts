@@ -7,7 +7,7 @@ import { chat, type Expect, type Spec } from './bench.js'
 import { watchListeners } from './listeners.js'
 import { readPage } from './page.js'
 
-/** Which chat a page shows: shared, provided, another; and what stays when pages come and go. */
+/** Which chat a page shows (shared, provided or another one), and what is kept when pages mount and unmount. */
 export function sharing(spec: Spec, expect: Expect): void {
   spec('S4.90 two pages on one client show the same, and an answer in one counts in both', async (bench) => {
     const server = scriptedConnection([gated(1), [resolve(), text('Done.')]])
@@ -143,7 +143,7 @@ export function sharing(spec: Spec, expect: Expect): void {
       await bench.after(() => page.press('send', undefined, { text: 'in b' }))
       await bench.update(page, use(undefined))
       expect(page.texts()).toEqual(['nameless', 'Yes.'])
-      // It has a name by now, and is found by it as well.
+      // It has an id by now, and is found by that too.
       const [first] = server.requests
       await bench.update(page, use('b'))
       await bench.update(page, use(first?.threadId))

@@ -3,7 +3,7 @@ import { finish, gated, resolve, text, textDelta, textEnd, textStart } from '../
 import { byHand } from '../script.js'
 import { chat, type Expect, type Spec } from './bench.js'
 
-/** The turns that a page shows, and which of them are the same objects as before. */
+/** The turns that a page shows, and which of them keep their identity. */
 export function turning(spec: Spec, expect: Expect): void {
   spec(
     'an answer of several steps is one turn, in which the approval of its first step stays visible',

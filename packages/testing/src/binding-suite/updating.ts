@@ -8,7 +8,7 @@ const HISTORY = 200
 const DELTAS = 2000
 const BATCH = 200
 
-/** Only what changed is rendered again. `report` is told the counts. */
+/** Only what changed is rendered again. `report` receives the counts. */
 export function updating(spec: Spec, expect: Expect, report: (line: string) => void): void {
   spec(
     `S4.90 ${HISTORY} messages of history, ${DELTAS} deltas: only the component of the streaming message updates`,

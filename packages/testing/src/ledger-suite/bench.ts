@@ -1,20 +1,20 @@
 import type { ApprovalRecord, ApprovalRef, ClaimResult, Ledger, LedgerAnswer } from '@countersign/server'
 
-/** What a suite needs of a test runner; vitest's and jest's `test` and `expect` fit as they are. */
+/** The required parts of a test runner; those of vitest and jest fit. */
 export interface SuiteRunner {
   test(name: string, run: () => Promise<void>): void
-  /** `toEqual` compares by value and takes a member that is `undefined` as absent. */
+  /** `toEqual` compares by value and treats a member that is `undefined` as absent. */
   expect(actual: unknown): { toEqual(expected: unknown): void }
 }
 
 export interface LedgerUnderTest {
   readonly ledger: Ledger
-  /** The same storage as another process would open it, where the ledger is shared. */
+  /** The same storage as opened by another process, if the ledger is shared. */
   readonly another?: Ledger | undefined
   close?(): Promise<void> | void
 }
 
-/** Makes an empty ledger that takes the time from `now`, in milliseconds since the epoch. */
+/** Creates an empty ledger that uses the clock `now`, in milliseconds since the epoch. */
 export type CreateLedger = (options: {
   readonly now: () => number
 }) => Promise<LedgerUnderTest> | LedgerUnderTest
@@ -35,12 +35,12 @@ export const recorded = { status: 'recorded', late: false } as const
 
 export interface Bench {
   readonly ledger: Ledger
-  /** The ledger and, where it is shared, the same one as another process opens it. */
+  /** The ledger and, if it is shared, the same one as opened by another process. */
   readonly others: readonly Ledger[]
-  /** Alice's request in `thread`, not issued yet, with an hour to answer. */
+  /** Alice's approval request in `thread`, not issued yet, with an hour to answer. */
   readonly record: ApprovalRecord
   advance(ms: number): void
-  /** Issues one more request of Alice's in `thread`, from now. */
+  /** Issues another approval request of Alice's in `thread`, at the current time. */
   issueAnother(): Promise<ApprovalRecord>
   run(ref: ApprovalRef, answer: LedgerAnswer, holder: string, content: string): Promise<void>
   issueAndRun(answer: LedgerAnswer, content: string): Promise<void>

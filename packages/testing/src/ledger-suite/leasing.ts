@@ -140,7 +140,7 @@ export function leasing(spec: Spec, expect: Expect): void {
       expect((await ledger.unsettled('alice', 'thread')).map(({ state }) => state.phase)).toEqual(['claimed'])
       expect(await ledger.claim(record, approve, 'h2', LEASE)).toEqual({ status: 'in-progress' })
       expect(await ledger.complete(record, 'h1', handedOut)).toEqual({ status: 'fenced' })
-      // given back, taken again, and ended
+      // Handed back, claimed again, and completed.
       expect(await ledger.complete(record, winner, handedOut)).toEqual(recorded)
       expect(await ledger.unsettled('alice', 'thread')).toEqual([])
       expect(await ledger.reclaim(record, 'h3', LEASE)).toEqual({

@@ -12,31 +12,31 @@ export interface PersistenceUnderTest {
   close?(): Promise<void> | void
 }
 
-/** Makes an empty persistence. */
+/** Creates an empty persistence. */
 export type CreatePersistence = () => Promise<PersistenceUnderTest> | PersistenceUnderTest
 
-/** With a way into the storage itself. Threads that are reached by it have short ids of letters. */
+/** Adds direct access to the storage. It is used only for threads whose ids are short and consist of letters. */
 export interface RecordStoreUnderTest extends PersistenceUnderTest {
-  /** The text that stands for a thread. */
+  /** The stored text of a thread. */
   stored(threadId: string): Promise<string | undefined>
-  /** Lets a text stand for a thread. */
+  /** Stores a text for a thread. */
   plant(threadId: string, text: string): Promise<void>
-  /** What was moved aside of a thread, oldest first. */
+  /** What was moved aside for a thread, oldest first. */
   aside(threadId: string): Promise<readonly string[]>
-  /** Leaves room for what stands and for no more than another 50,000 characters. */
+  /** Fills the storage, leaving space for at most another 50,000 characters. */
   fill(): Promise<void>
 }
 
 export type Migrate = (old: unknown, version: number) => ThreadRecord | undefined
 
-/** Makes an empty record store. */
+/** Creates an empty record store. */
 export type CreateRecordStore = (options: {
   readonly migrate: Migrate | undefined
 }) => Promise<RecordStoreUnderTest> | RecordStoreUnderTest
 
 export type Spec<Made> = (sentence: string, run: (made: Made) => Promise<void>) => void
 
-/** The record of a conversation in which nothing was said. */
+/** The record of an empty conversation. */
 export const silence: ThreadRecord = readRecord(createChatState())
 
 /** A record of one message. */
@@ -110,7 +110,7 @@ const conversation: readonly UIMessage[] = [
   },
 ]
 
-/** A record with every kind of part, an answer on its way, outputs, calls and a message that wait, and text that is easily spoiled. */
+/** A record with every kind of part, an answer in transit, pending outputs, calls and messages, and text that is easily corrupted. */
 export const rich: ThreadRecord = {
   ...silence,
   messages: conversation,
@@ -133,7 +133,7 @@ export const rich: ThreadRecord = {
   state: JSON.parse('{"__proto__":{"a":1},"constructor":[true,false,null],"":{"deep":{"deeper":[[[]]]}}}'),
 }
 
-/** The code of the CountersignError that an act rejects with; whether it did not reject or did so with another error. */
+/** The code of the CountersignError that an act rejects with; otherwise a note that it did not reject, or with what. */
 export async function codeOf(act: Promise<unknown>): Promise<string> {
   try {
     await act

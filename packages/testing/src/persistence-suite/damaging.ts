@@ -4,7 +4,7 @@ import { codeOf, type RecordStoreUnderTest, rich, type Spec, saying } from './be
 const record = saying('kept')
 const whole = JSON.stringify({ version: 1, record: rich })
 
-/** Texts that are no record, by what happened to them. */
+/** Invalid stored texts, by kind of damage. */
 const damages: Record<string, string> = {
   'nothing written': '',
   'cut short': whole.slice(0, -40),
@@ -83,7 +83,7 @@ export function damaging(spec: Spec<RecordStoreUnderTest>, expect: SuiteRunner['
     await made.fill()
     const code = await codeOf(made.persistence.load('a'))
     const left = [await made.stored('a'), await made.aside('a')]
-    // a storage may have no room for the copy that moving takes
+    // A storage may lack space for the copy that moving makes.
     if (code === 'persistence-full') expect(left).toEqual([text, []])
     else expect([code, ...left]).toEqual(['persistence-corrupt', undefined, [text]])
   })

@@ -37,7 +37,7 @@ export function keeping(spec: Spec<PersistenceUnderTest>, expect: SuiteRunner['e
     await persistence.save('a', rich)
     const loaded = await persistence.load('a')
     expect(loaded).toEqual(rich)
-    // by text as well, since comparing by value may pass over a member named `__proto__`
+    // Compared as text too, because a comparison by value may ignore a member named `__proto__`.
     expect(JSON.stringify(loaded)).toEqual(JSON.stringify(rich))
     expect(await persistence.load('a')).toEqual(rich)
   })
