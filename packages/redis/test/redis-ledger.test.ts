@@ -2,21 +2,12 @@ import { redisLedger } from '@countersign/redis'
 import type { ApprovalRecord } from '@countersign/server'
 import { describeLedger } from '@countersign/testing'
 import { expect } from 'vitest'
+import { HOUR, record } from '../../server/test/approval-record.js'
 import { useRedis } from './server.js'
 
 const { test, connect, newPrefix } = await useRedis('the ledger in Redis')
 
 const approve = { decision: 'approve', scope: 'once' } as const
-const HOUR = 60 * 60 * 1000
-
-function record(approvalId: string, more: Partial<ApprovalRecord> = {}): ApprovalRecord {
-  return {
-    ...{ owner: 'alice', threadId: 'thread', approvalId, runId: 'run', toolCallId: 'call' },
-    ...{ toolName: 'remove', arguments: '{}', scopes: ['once'], edits: true, idempotent: false },
-    ...{ token: 'cs1.k.p.m', issuedAt: 0, expiresAt: Date.now() + HOUR },
-    ...more,
-  }
-}
 
 describeLedger(
   'redisLedger',

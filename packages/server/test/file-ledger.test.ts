@@ -1,10 +1,10 @@
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ApprovalRecord } from '@countersign/server'
 import { fileLedger, type SqliteModule } from '@countersign/server/node'
 import { describeLedger } from '@countersign/testing'
 import { afterAll, expect, test, vi } from 'vitest'
+import { HOUR, record } from './approval-record.js'
 
 // the one that ledgers find: two copies of SQLite in one process do not see each other's locks
 const sqlite: SqliteModule = await import(['node', 'sqlite'].join(':')).catch(
@@ -17,16 +17,6 @@ let files = 0
 const newFile = () => join(folder, `${++files}.sqlite`)
 
 const approve = { decision: 'approve', scope: 'once' } as const
-const HOUR = 60 * 60 * 1000
-
-function record(approvalId: string, more: Partial<ApprovalRecord> = {}): ApprovalRecord {
-  return {
-    ...{ owner: 'alice', threadId: 'thread', approvalId, runId: 'run', toolCallId: 'call' },
-    ...{ toolName: 'remove', arguments: '{}', scopes: ['once'], edits: true, idempotent: false },
-    ...{ token: 'cs1.k.p.m', issuedAt: 0, expiresAt: Date.now() + HOUR },
-    ...more,
-  }
-}
 
 /** An SQLite that says it is older than the one behind it. */
 function older(version: string): SqliteModule {

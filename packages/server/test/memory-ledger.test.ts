@@ -4,25 +4,13 @@ import { claimAndWait } from '../src/ledger/claim-and-wait.js'
 import { type ApprovalRecord, CLOCK_SKEW_MS, type Ledger, ledgerKey } from '../src/ledger/ledger.js'
 import { memoryLedger } from '../src/ledger/memory-ledger.js'
 import { statelessLedger } from '../src/ledger/stateless-ledger.js'
+import { record as anyRecord } from './approval-record.js'
 
 const approve = { decision: 'approve', scope: 'once' } as const
 const EXPIRY = 10_000
 
-function record(approvalId: string, more: Partial<ApprovalRecord> = {}): ApprovalRecord {
-  return {
-    ...{
-      owner: 'alice',
-      threadId: 'thread',
-      approvalId,
-      runId: 'run',
-      toolCallId: 'call',
-      toolName: 'remove',
-    },
-    ...{ arguments: '{}', scopes: ['once'], edits: true, idempotent: false, token: 'cs1.k.p.m' },
-    ...{ issuedAt: 0, expiresAt: EXPIRY },
-    ...more,
-  }
-}
+const record = (approvalId: string, more: Partial<ApprovalRecord> = {}) =>
+  anyRecord(approvalId, { expiresAt: EXPIRY, ...more })
 
 async function run(ledger: Ledger, ref: ApprovalRecord, content: string) {
   await ledger.claim(ref, approve, 'h', 1000)

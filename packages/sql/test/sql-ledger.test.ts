@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ApprovalRecord } from '@countersign/server'
 import {
   ensureSchema,
   fromPg,
@@ -13,21 +12,12 @@ import {
 import { describeLedger } from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { findPostgres, startPostgres } from '../../../scripts/postgres.mjs'
+import { HOUR, record } from '../../server/test/approval-record.js'
 import { newPrefix, type TestDatabase, useDatabases } from './databases.js'
 
 const { databases, newPool, newTables, url } = await useDatabases('the ledger in PostgreSQL')
 
 const approve = { decision: 'approve', scope: 'once' } as const
-const HOUR = 60 * 60 * 1000
-
-function record(approvalId: string, more: Partial<ApprovalRecord> = {}): ApprovalRecord {
-  return {
-    ...{ owner: 'alice', threadId: 'thread', approvalId, runId: 'run', toolCallId: 'call' },
-    ...{ toolName: 'remove', arguments: '{}', scopes: ['once'], edits: true, idempotent: false },
-    ...{ token: 'cs1.k.p.m', issuedAt: 0, expiresAt: Date.now() + HOUR },
-    ...more,
-  }
-}
 
 for (const database of databases) {
   const testHere = test.skipIf(!database.isThere)
