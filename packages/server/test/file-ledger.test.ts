@@ -1,6 +1,7 @@
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createAgent, type Ledger, scriptedModel } from '@countersign/server'
 import { fileLedger, type SqliteModule } from '@countersign/server/node'
 import { describeLedger } from '@countersign/testing'
 import { afterAll, expect, test, vi } from 'vitest'
@@ -399,4 +400,14 @@ test('a file that a newer version has written is refused', async () => {
   newer.exec('pragma user_version = 99')
   newer.close()
   await expect(fileLedger(path)).rejects.toThrow(/newer version/)
+})
+
+test('an agent refuses a file ledger that was not awaited', async () => {
+  const forgotten = fileLedger(newFile())
+  // JavaScript has no types to stop this.
+  const ledger: Ledger = Object(forgotten)
+  expect(() => createAgent({ model: scriptedModel([]), approvals: { ledger } })).toThrow(
+    expect.objectContaining({ code: 'invalid-option', message: expect.stringContaining('await') }),
+  )
+  ;(await forgotten).close()
 })

@@ -169,6 +169,10 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
   const keyring = createKeyring({ secret: options.secret ?? secretFromEnvironment(), warn })
   // one ledger for this process, which approvalCache shows, unless the clock is the application's own
   const ledger = options.ledger ?? (now === Date.now ? defaultLedger() : memoryLedger({ now }))
+  if (typeof ledger.issue !== 'function') {
+    const message = 'approvals.ledger must be a ledger. fileLedger() gives a promise of one: await it.'
+    throw new CountersignError('invalid-option', message, { option: 'approvals.ledger' })
+  }
   if (keyring.durable && !ledger.durable) {
     warnOnce(
       warn,
