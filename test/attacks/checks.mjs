@@ -214,7 +214,7 @@ export const checks = {
   'asked once': never(server('run/resume.ts'), 'this.#asked.has(fate.request.approval.id)'),
   'results of open calls': gone(
     server('answers/issued.ts'),
-    'if (!saysInterrupted(entry, site.result)) claimed.add(site.result)',
+    'if (!wasTold(entry, site.result)) claimed.add(site.result)',
   ),
   'system messages': {
     file: server('scope/settings.ts'),

@@ -251,9 +251,13 @@ export class World {
         onAsked?.(event.value)
       }
     }
-    const last = events.at(-1)?.type
-    if (last !== 'RUN_FINISHED' && !(last === 'RUN_ERROR' && events.at(-1).code === 'run-open'))
-      this.#violate('ends', `the run of ${actor} ended with ${JSON.stringify(events.at(-1))}`)
+    const last = events.at(-1)
+    const isRunning = events.some(
+      ({ name, value }) => name === 'approval-refused' && value.code === 'call-running',
+    )
+    const isRefused = last?.code === 'run-open' || (last?.code === 'call-running' && isRunning)
+    if (last?.type !== 'RUN_FINISHED' && !(last?.type === 'RUN_ERROR' && isRefused))
+      this.#violate('ends', `the run of ${actor} ended with ${JSON.stringify(last)}`)
     if (isSetup) this.history = fold(input.messages, events)
   }
 

@@ -144,12 +144,13 @@ function writeJson(value: unknown): Written {
     // JSON.stringify answers undefined for a function or a symbol, which no result can be
     const text = JSON.stringify(value === undefined ? null : value)
     if (text !== undefined) return { ok: true, text }
-    return { ok: false, reason: `The tool returned a ${typeof value}, which is not JSON.` }
-  } catch {
-    // not the words of the error: a toJSON can throw anything
-    return {
-      ok: false,
-      reason: "The tool's result is not JSON: it holds a cycle, a BigInt, or a toJSON that throws.",
-    }
+    return { ok: false, reason: `The tool ran, but returned a ${typeof value}, which is not JSON.` }
+  } catch (error) {
+    // not the words of the error: a toJSON can throw anything. A RangeError is the stack, or a text that is too long
+    const what =
+      error instanceof RangeError
+        ? 'it is nested too deeply'
+        : 'it holds a cycle, a BigInt, or a toJSON that throws'
+    return { ok: false, reason: `The tool ran, but its result is not JSON: ${what}.` }
   }
 }

@@ -364,3 +364,17 @@ test('an approved call whose run is stopped between the claim and its start is c
   expect(results(await collect(agent, input([...fold(history, events), user('and now?')])))).toEqual([])
   expect(tool.runs).toEqual([])
 })
+
+test('a result that is nested too deeply is told as that, and that the tool has run', async () => {
+  let deep: unknown = 1
+  for (let level = 0; level < 100_000; level++) deep = [deep]
+  const tool = weather({ execute: () => deep })
+  const { events } = await answered([tool.tool], ['GetWeather'], [{ approved: true }])
+  expect(results(events)).toMatchObject([
+    {
+      content: { reason: expect.stringMatching(/^The tool ran, .* nested too deeply/) },
+      own: { outcome: 'error' },
+    },
+  ])
+  expect(tool.runs.length).toBe(1)
+})
