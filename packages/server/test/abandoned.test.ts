@@ -175,7 +175,7 @@ test('a call that the client was told has failed stays so where the ledger has i
   expect(tool.runs.length).toBe(1)
 })
 
-test('a call that the client was told is cancelled stays so where the ledger could not close its question', async () => {
+test('an approval request that the ledger could not close is closed with the next request, and its call stays cancelled', async () => {
   const ledger = memoryLedger()
   let down = false
   const claim: Ledger['claim'] = (...args) =>
@@ -195,7 +195,9 @@ test('a call that the client was told is cancelled stays so where the ledger cou
   down = false
   // the history as a page that placed the result beside its call has it
   const next = await collect(agent, input([spoken, called, ...fold([], told), user('and now?')]))
-  expect([requests(next), results(next)]).toEqual([[], []])
+  expect(requests(next)).toEqual([])
+  expect(results(next)).toMatchObject([{ id: 'call_1', own: { outcome: 'cancelled' } }])
+  expect(await ledger.unsettled(null, 'thread')).toEqual([])
   expect(model.requests.length).toBe(3)
   expect(tool.runs).toEqual([])
 })

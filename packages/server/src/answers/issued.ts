@@ -87,13 +87,15 @@ function withProviderCalls(open: readonly LedgerEntry[], history: readonly Messa
 }
 
 /**
- * Whether a client was told the end of a call that the ledger has open: an interrupted one stays so there, and so does one that a ledger
- * which failed could not ask about or close. To be asked again after that is not possible.
+ * Whether a client was told the end of a call that the ledger has open, and nothing more will come of it: the call was interrupted, or the ledger
+ * failed while the approval request was stored, so that the client never got it.
  */
 function wasTold({ state }: LedgerEntry, { metadata }: ToolMessage): boolean {
   const { outcome, code } = readOwn(metadata)
-  if (state.phase === 'issued') return outcome !== undefined
-  return state.phase === 'interrupted' && outcome === 'error' && code === 'interrupted'
+  if (outcome !== 'error') return false
+  return state.phase === 'interrupted'
+    ? code === 'interrupted'
+    : state.phase === 'issued' && code === 'ledger-unavailable'
 }
 
 async function readOpen({ settings, owner, threadId }: RunScope): Promise<readonly LedgerEntry[]> {
