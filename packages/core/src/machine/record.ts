@@ -32,9 +32,10 @@ export function readRecord(state: ChatState): ThreadRecord {
 
 /** What a later page needs to know of a run that has no complete answer: its error, and where its messages begin. */
 function unfinished(state: ChatState): Pick<ThreadRecord, 'from' | 'error'> {
-  const { run, error } = state
+  const { run, error, unsent } = state
   if (run.phase !== 'idle') return isUnanswered(state) ? { from: run.from } : {}
-  if (!run.from || !error) return {}
+  // With answers that go out again, the page says so instead.
+  if (!run.from || !error || unsent.size > 0) return {}
   return { from: run.from, error: { code: error.code, message: error.message } }
 }
 
