@@ -1,8 +1,8 @@
-// An animation out of single WebP pictures, by the WebP container (developers.google.com/speed/webp/docs/riff_container). What encodes
-// the pictures themselves is a browser.
+// Combines single WebP pictures into an animation, as the WebP container format describes it
+// (developers.google.com/speed/webp/docs/riff_container). A browser encodes the pictures themselves.
 
 /**
- * Frames are shown one upon another: each changes its rectangle only, for `ms` milliseconds.
+ * Frames are drawn on top of each other: each changes only its own rectangle and lasts `ms` milliseconds.
  *
  * @param {{ width: number, height: number, frames: readonly { x: number, y: number, width: number, height: number, ms: number, webp: Uint8Array }[] }} animation
  * @returns {Buffer}
@@ -10,13 +10,13 @@
 export function animatedWebp({ width, height, frames }) {
   const chunks = [
     chunk('VP8X', Buffer.from([2, 0, 0, 0, ...u24(width - 1), ...u24(height - 1)])),
-    chunk('ANIM', Buffer.from([255, 255, 255, 255, 0, 0])), // white behind, repeated for ever
+    chunk('ANIM', Buffer.from([255, 255, 255, 255, 0, 0])), // white background, loops forever
     ...frames.map(frameChunk),
   ]
   return riff(Buffer.concat(chunks))
 }
 
-/** Positions count in steps of two pixels. `2`: the frame replaces what it covers. */
+/** Positions are in units of two pixels. `2`: the frame overwrites what it covers, without blending. */
 function frameChunk({ x, y, width, height, ms, webp }) {
   const head = [...u24(x / 2), ...u24(y / 2), ...u24(width - 1), ...u24(height - 1), ...u24(ms), 2]
   return chunk('ANMF', Buffer.concat([Buffer.from(head), pictureOf(Buffer.from(webp))]))
@@ -30,7 +30,7 @@ function pictureOf(file) {
 }
 
 /**
- * What a WebP file is made of.
+ * The chunks of a WebP file.
  *
  * @param {Buffer} file
  * @returns {{ name: string, data: Buffer }[]}
@@ -46,7 +46,7 @@ export function chunksOf(file) {
 }
 
 /**
- * How large an animation is, and how long each of its frames is shown, in milliseconds.
+ * The size of an animation, and the duration of each frame in milliseconds.
  *
  * @param {Buffer} file
  * @returns {{ width: number, height: number, durations: number[] }}

@@ -1,2 +1,2 @@
-/** What was given behind `npm run NAME --`. pnpm hands the `--` itself on, npm keeps it. */
+/** The arguments after `npm run NAME --`. pnpm passes the `--` on, npm removes it. */
 export const given = process.argv.slice(process.argv[2] === '--' ? 3 : 2)

@@ -1,5 +1,5 @@
-// What `npm test` and its relatives run: `bootstrap.mjs SCRIPT [ARGUMENTS]`. It needs nothing but Node and npm: it installs the workspace
-// with the pinned pnpm, then does `pnpm run SCRIPT`. The environment goes on as npm hands it over, registry and proxy included.
+// Runs `npm test` and similar scripts: `bootstrap.mjs SCRIPT [ARGUMENTS]`. It needs only Node and npm: it installs the
+// workspace with the pinned pnpm, then runs `pnpm run SCRIPT`. npm's environment is passed on, including registry and proxy.
 import './requirements.mjs'
 
 const { install, pnpm } = await import('./install.mjs')

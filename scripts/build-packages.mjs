@@ -1,16 +1,16 @@
-// JavaScript of the packages: ESM and, where a package offers it, CommonJS.
+// Builds the JavaScript of the packages: ESM and, if a package offers it, CommonJS.
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { entriesOf, offersCommonJs, packages } from './packages.mjs'
 
-/** Dependencies that offer no CommonJS: the CommonJS files contain them. */
+/** ESM-only dependencies, which are bundled into the CommonJS files. */
 const modulesOnly = ['canonicalize']
 
-/** React Server Components need to be told which modules run in the browser. */
+/** Marks the modules that run in the browser, for React Server Components. */
 const banners = { react: { js: "'use client'" } }
 
-/** Builds one package into its `dist`, or into `outdir`. Types are made by types.mjs, for all packages at once. */
+/** Builds one package into its `dist`, or into `outdir`. types.mjs writes the types, for all packages at once. */
 export async function buildPackage(one, outdir = join(one.folder, 'dist')) {
   const { dependencies = {}, peerDependencies = {} } = one.manifest
   const external = [...Object.keys(dependencies), ...Object.keys(peerDependencies)]
@@ -31,10 +31,10 @@ export async function buildPackage(one, outdir = join(one.folder, 'dist')) {
   await build({ ...options, format: 'cjs', outExtension: { '.js': '.cjs' }, external: imported })
 }
 
-/** What a package imports only where it is installed. */
+/** Imported by a package only if installed. */
 const optional = ['@photostructure/sqlite']
 
-/** Chunks of an earlier build have other names. Declarations stay: they are written by types.mjs. */
+/** Chunks of an earlier build have other names. Declarations stay: types.mjs writes them. */
 function removeScripts(folder) {
   if (!existsSync(folder)) return
   for (const file of readdirSync(folder)) if (/\.c?js$/.test(file)) rmSync(join(folder, file))
@@ -44,7 +44,7 @@ export async function buildPackages() {
   await Promise.all(packages.map((one) => buildPackage(one)))
 }
 
-/** Builds a program of `examples` for Node into its `dist`, with the packages of this repository as they were built inside. */
+/** Builds an example program for Node into its `dist`, with the built packages of this repository bundled in. */
 export async function buildProgram(folder) {
   const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   const external = Object.keys(dependencies).filter((name) => !name.startsWith('@countersign/'))
@@ -57,10 +57,10 @@ export async function buildProgram(folder) {
     format: 'esm',
     target: 'node20',
     external: [...external, ...optional],
-    // the page's sources are shared, and have no build of their own
+    // the page's sources are shared and are not built separately
     alias: { '@countersign/example-page': join(folder, '../page/src') },
     logLevel: 'warning',
-    // the files that a package was split into import one another also where nothing of it is needed
+    // the chunks of a package import one another even if nothing of them is used
     logOverride: { 'ignored-bare-import': 'silent' },
   })
 }

@@ -5,7 +5,7 @@ import { build } from 'esbuild'
 
 const root = resolve(import.meta.dirname, '..')
 
-/** Every `@countersign/*` entry is its source, as in the tests that start the process. */
+/** Resolves every `@countersign/*` entry to its source, as in the tests that start the process. */
 const fromSources = {
   name: 'from-sources',
   setup({ onResolve }) {
@@ -18,8 +18,8 @@ const fromSources = {
 }
 
 /**
- * Builds a script in TypeScript so that a test can run it as a process of its own. It lies in `folder`, from which what is not
- * built in is found. Resolves to the script's path and a function that removes it.
+ * Bundles a TypeScript script so that a test can run it as a separate process. The bundle is put into `folder`,
+ * from which it resolves external modules. Resolves to the script's path and a function that removes it.
  */
 export async function bundleForNode(entry, folder) {
   const own = await mkdtemp(
@@ -33,9 +33,9 @@ export async function bundleForNode(entry, folder) {
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    // a binary
+    // binary modules
     external: ['@photostructure/sqlite', 'pg-native'],
-    // what is built in may be CommonJS, which asks for Node's modules by `require`
+    // bundled modules may be CommonJS, which loads Node's modules with `require`
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url)",
     },

@@ -1,4 +1,4 @@
-// `prepack` of every package: what its manifest offers must have been built, or the tarball would be empty and nobody would say so.
+// `prepack` of every package: fails if a file named in its manifest was not built. Otherwise the tarball would silently be empty.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -1,11 +1,11 @@
-// Packs every package as it would be published and hands each tarball to attw. What else is checked of them stands in test/packed.test.ts.
+// Packs every package as for publishing and checks each tarball with attw. test/packed.test.ts has the other checks.
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ended, start } from './run.mjs'
 
 const root = `${import.meta.dirname}/..`
-/** Packages that offer no CommonJS, because their framework, or the types of their SDK, do not. */
+/** Packages without CommonJS, because their framework or the types of their SDK have none. */
 const modulesOnly = /countersign-(solid|svelte|google|mcp)-/
 const folder = mkdtempSync(join(tmpdir(), 'countersign-packed-'))
 let sound = true
@@ -17,7 +17,7 @@ async function run(command, ...args) {
 try {
   await run('pnpm', '-r', '--filter', './packages/*', 'pack', '--pack-destination', folder)
   for (const tarball of readdirSync(folder).map((file) => join(folder, file))) {
-    // node10 knows no `exports`, and no Node that we support resolves that way
+    // node10 ignores `exports`, and no supported version of Node resolves that way
     await run('attw', tarball, '--profile', modulesOnly.test(tarball) ? 'esm-only' : 'node16')
   }
 } finally {

@@ -1,5 +1,5 @@
-// Type checks of the example pages that need a compiler of their own. The one in React is part of the check of all sources. They import the
-// built packages, as an application does.
+// Type checks of the example pages that need a separate compiler. The React page is part of the main type
+// check. They import the built packages, as an application does.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

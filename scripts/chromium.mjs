@@ -26,8 +26,8 @@ function installOnDebian() {
 }
 
 /**
- * The path of a Chromium for the page tests: `CHROME_PATH`, else one on PATH, else, on Debian as root, installed by apt.
- * Throws an error that names `CHROME_PATH` where none of these finds one.
+ * The path of a Chromium for the page tests: `CHROME_PATH`, else one on PATH, else, on Debian as root, one
+ * installed with apt. Otherwise throws an error that mentions `CHROME_PATH`.
  */
 export function findChromium() {
   const named = process.env.CHROME_PATH

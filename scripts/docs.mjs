@@ -1,4 +1,4 @@
-// `npm run docs`: the API reference out of the doc comments (docs/api), then the static site with its search (docs/.vitepress/dist).
+// `npm run docs`: generates the API reference from the doc comments (docs/api), then the static site with its search (docs/.vitepress/dist).
 // Neither is kept in git. `npm run docs -- serve` shows the site while its pages are edited.
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,14 +26,14 @@ async function writeReference() {
     plugin: ['typedoc-plugin-markdown'],
     entryPoints: entryPoints(),
     tsconfig: join(root, 'tsconfig.json'),
-    // the type check is a step of its own, and there is no public address to link to
+    // types are checked in a separate step, and there is no public repository to link to
     skipErrorChecking: true,
     disableSources: true,
     validation: false,
     readme: 'none',
     logLevel: 'Warn',
     out,
-    // of typedoc-plugin-markdown
+    // options of typedoc-plugin-markdown
     outputFileStrategy: 'modules',
     entryFileName: 'index',
     hideBreadcrumbs: true,
@@ -42,7 +42,7 @@ async function writeReference() {
   })
   const project = await app.convert()
   if (!project) throw new Error('The doc comments could not be read.')
-  // `client/src/tabs` is what is imported as `@countersign/client/tabs`
+  // `client/src/tabs` is imported as `@countersign/client/tabs`
   for (const module of project.children ?? []) module.name = `@countersign/${module.name.replace('/src', '')}`
   await app.generateOutputs(project)
 }

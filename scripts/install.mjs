@@ -1,4 +1,4 @@
-// Installs what the lock file names. A second run with nothing changed does nothing.
+// Installs what the lock file names. Does nothing if nothing has changed since the last run.
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -8,13 +8,13 @@ const root = join(import.meta.dirname, '..')
 const stamp = join(root, 'node_modules/.countersign.json')
 const { packageManager } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
-/** The running npm where there is one, so that no other npm on PATH takes its place. */
+/** The running npm if there is one, so that no other npm on PATH is used. */
 const npm = () => {
   const cli = process.env.npm_execpath ?? ''
   return basename(cli) === 'npm-cli.js' ? [process.execPath, cli] : ['npm']
 }
 
-/** The command of the pinned pnpm, which needs nothing but npm. */
+/** The command of the pinned pnpm, which needs only npm. */
 export function pnpm(...args) {
   return [...npm(), 'exec', '--yes', `--package=${packageManager}`, '--', 'pnpm', ...args]
 }
@@ -32,25 +32,25 @@ function wanted() {
   return hash.digest('hex')
 }
 
-/** The parts of the workspace that are installed as the files of this digest say; `all` where everything is. */
+/** The parts of the workspace that are installed for this digest; `all` if everything is. */
 function installed(digest) {
   const read = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')
   const { digest: last, parts } = JSON.parse(read(stamp) || '{}')
   if (last === digest) return parts
-  // Somebody ran pnpm by hand. Installing only some parts would now remove the rest.
+  // pnpm was run by hand. Installing only some parts would now remove the rest.
   const same = read(join(root, 'node_modules/.pnpm/lock.yaml')) === read(join(root, 'pnpm-lock.yaml'))
   return same ? ['all'] : []
 }
 
 /**
- * Installs the workspace, or only what `parts` (names of packages) need to run. Resolves with what it came to: `done` is false where nothing
- * was to do; `problem` says what is wrong and the way out; `output` is what the installer printed.
+ * Installs the workspace, or only what `parts` (names of packages) need to run. `done`: false if there was
+ * nothing to do; `problem`: what is wrong and how to fix it; `output`: what the installer printed.
  */
 export async function install(parts = ['all']) {
   const digest = wanted()
   const known = installed(digest)
   if (known.includes('all') || parts.every((part) => known.includes(part))) return { done: false, output: '' }
-  // a part comes without what its development needs, and so do the parts that it stands on
+  // a part is installed without its dev dependencies, and so are the parts it depends on
   const filters = parts.includes('all')
     ? []
     : ['--prod', ...parts.flatMap((part) => ['--filter', `${part}...`])]

@@ -1,4 +1,4 @@
-// The packages of this repository and their entries, as their package.json names them.
+// The packages of this repository and their entries, as in their package.json.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -1,5 +1,5 @@
-// A vitest reporter: the four bindings side by side, as the binding suite (`describeBinding`) told of them, and a failure where one of
-// them has other tests than the rest.
+// A vitest reporter: prints what the binding suite (`describeBinding`) logged for the four bindings side by
+// side, and fails if they do not have the same tests.
 const frameworks = ['react', 'solid', 'vue', 'svelte']
 
 const rows = [

@@ -1,5 +1,5 @@
-// `npm run pictures`: what the README shows, taken from the real page (docs/images): the questions and the dialog in light and dark, and
-// half a minute of a conversation as an animated WebP. Needs a build (`npm test` or `npm start` makes one) and a Chromium.
+// `npm run pictures`: takes the README's pictures from the real page (docs/images): the requests and the dialog in light and dark,
+// and half a minute of a conversation as an animated WebP. Needs a build (`npm test` or `npm start` makes one) and a Chromium.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ const root = join(import.meta.dirname, '..')
 const images = join(root, 'docs/images')
 const size = { width: 860, height: 640 }
 
-/** The example server on files of its own; `delay` is the pause between two words in milliseconds. */
+/** The example server with its own files; `delay` is the pause between two words in milliseconds. */
 async function startDemo(delay) {
   const parent = mkdtempSync(join(tmpdir(), 'countersign-pictures-'))
   const env = { ...process.env, PORT: '0', DEMO_DIR: join(parent, 'workspace'), DEMO_DELAY: String(delay) }
@@ -41,7 +41,7 @@ async function startDemo(delay) {
   }
 }
 
-/** A page on a server of its own; both are gone afterwards. */
+/** Opens a page on its own server, and closes both afterwards. */
 async function withPage(browser, { delay, ...options }, use) {
   const demo = await startDemo(delay)
   const context = await browser.newContext({ viewport: size, ...options })
@@ -79,7 +79,7 @@ async function takeStills(browser) {
   }
 }
 
-/** What a person does in half a minute, at the pace of a person. */
+/** Half a minute of a user's actions, at human speed. */
 async function converse(page) {
   await pause(800)
   await composer(page).pressSequentially('Tidy up the logs, then mail the team a summary', { delay: 45 })
@@ -110,7 +110,7 @@ async function converse(page) {
   await pause(4500)
 }
 
-/** Pictures of the page for as long as `act` takes, each with its moment. */
+/** Screenshots of the page while `act` runs, each with its time. */
 async function film(page, act) {
   const shots = []
   let over = false
@@ -129,7 +129,7 @@ async function film(page, act) {
   return shots.map((shot, index) => ({ ...shot, ms: (shots[index + 1]?.at ?? performance.now()) - shot.at }))
 }
 
-/** Each picture as the rectangle in which it differs from the one before, encoded by the browser. */
+/** Each screenshot reduced to the rectangle that differs from the one before, encoded by the browser. */
 async function encode(browser, shots) {
   const page = await browser.newPage()
   await page.evaluate((area) => {
@@ -147,7 +147,7 @@ async function encode(browser, shots) {
   return frames.map((frame) => ({ ...frame, ms: Math.round(frame.ms) }))
 }
 
-/** Runs in the page. Nothing where nothing differs. */
+/** Runs in the page. Returns `undefined` if nothing differs. */
 async function encodeDifference({ width, height, png }) {
   const toBytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
   const { context } = globalThis
@@ -167,7 +167,7 @@ async function encodeDifference({ width, height, png }) {
   const area = { x: left - (left % 2), y: top - (top % 2) }
   const part = new OffscreenCanvas(right + 1 - area.x, bottom + 1 - area.y)
   part.getContext('2d').putImageData(context.getImageData(area.x, area.y, part.width, part.height), 0, 0)
-  // 1 is lossless, which is often the smallest for letters on a plain ground
+  // 1 is lossless, which is often the smallest for text on a plain background
   const blobs = await Promise.all(
     [0.8, 1].map((quality) => part.convertToBlob({ type: 'image/webp', quality })),
   )

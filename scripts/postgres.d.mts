@@ -1,6 +1,6 @@
 export interface TestPostgres {
   readonly url: string
-  /** As after a crash, and started again. Only one that was started for the tests. */
+  /** Simulates a crash and starts it again. Only for a server that was started for the tests. */
   readonly restart?: () => void
   stop(): Promise<void>
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort, installWithApt } from './redis.mjs'
 
-/** The folder of PostgreSQL's programs: one on PATH or Debian's, else, on Debian as root, installed by apt; nothing where there is none. */
+/** The folder of PostgreSQL's programs: one on PATH or Debian's, else, on Debian as root, installed with apt; else `undefined`. */
 export function findPostgres() {
   const found = whereItIs()
   if (found !== undefined || !installWithApt('postgresql')) return found
@@ -25,8 +25,8 @@ function whereItIs() {
 }
 
 /**
- * Starts a PostgreSQL of one's own on a free loopback port. `durable` makes it write to the disk as in production; without it, it is faster and
- * what it said to have stored is only there as long as the machine runs.
+ * Starts a separate PostgreSQL server on a free loopback port. `durable` makes it write to the disk as in
+ * production. Without it, the server is faster, but its data survives only as long as the machine runs.
  */
 export async function startPostgres(programs, { durable = false } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-postgres-'))
@@ -38,7 +38,7 @@ export async function startPostgres(programs, { durable = false } = {}) {
     const { status, stderr, error } = spawnSync(join(programs, program), args, {
       ...user,
       cwd: folder,
-      // a server that stays would keep a pipe open
+      // a server that keeps running would keep a pipe open
       stdio: ['ignore', 'ignore', program === 'pg_ctl' ? 'ignore' : 'pipe'],
       encoding: 'utf8',
     })
@@ -53,7 +53,7 @@ export async function startPostgres(programs, { durable = false } = {}) {
   start()
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    /** As after a crash, and started again. */
+    /** Simulates a crash and starts it again. */
     restart: () => {
       stop('immediate')
       start()
@@ -71,8 +71,8 @@ function userId(name) {
 }
 
 /**
- * The PostgreSQL that tests use: the one of POSTGRES_URL, else one that is started for them. Nothing where there is none; then `untested` is
- * said aloud, and the tests must be skipped by name.
+ * The PostgreSQL that tests use: the one at POSTGRES_URL, else one started for them. Without either, prints
+ * what is `untested` and resolves to `undefined`; the tests must then be skipped by name.
  */
 export async function postgresForTests(untested, options) {
   const { POSTGRES_URL } = process.env

@@ -1,4 +1,4 @@
-// The recipes of docs/recipes.md: builds them and what they stand on, then runs the one that is named, or all. `npm run recipes -- batch`.
+// Builds the recipes of docs/recipes.md and the packages they use, then runs the named one, or all: `npm run recipes -- batch`.
 import { join } from 'node:path'
 import { given } from './arguments.mjs'
 import { buildPackages, buildProgram } from './build-packages.mjs'

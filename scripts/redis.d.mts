@@ -1,6 +1,6 @@
 export interface RedisServer {
   readonly url: string
-  /** Ends it at once; what it did not keep is lost. */
+  /** Kills it at once; anything not yet on disk is lost. */
   kill(): Promise<void>
   /** Starts it again on the same port. */
   restart(): Promise<void>

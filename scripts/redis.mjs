@@ -7,20 +7,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** The command of a Redis server: one on PATH, else, on Debian as root, installed by apt; nothing where there is none. */
+/** The command of a Redis server: one on PATH, else, on Debian as root, installed with apt; else `undefined`. */
 export function findRedisServer() {
   if (isThere() || (installWithApt('redis-server') && isThere())) return 'redis-server'
   return undefined
 }
 
-/** Installs a package of Debian, where this is one and the user may. Whether it was tried. */
+/** Installs a Debian package, if this is Debian and the user is root. Returns whether it tried. */
 export function installWithApt(name) {
   if (!existsSync('/etc/debian_version') || process.getuid?.() !== 0) return false
   for (const command of [['update'], ['install', '-y', '--no-install-recommends', name]]) aptGet(...command)
   return true
 }
 
-/** Waits for another one at work. Whether it succeeded shows in what is there afterwards. */
+/** Waits for another apt process. Success is not reported: check for what should be installed. */
 function aptGet(...command) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
   try {
@@ -40,8 +40,8 @@ function isThere() {
 }
 
 /**
- * Starts a Redis server of one's own on a free loopback port. `keep` makes it write every change to its folder, so that `restart` finds it
- * there; otherwise it keeps nothing. `cluster` makes it a node of a cluster, which has no slots yet.
+ * Starts a separate Redis server on a free loopback port. With `keep` it writes every change to its folder, for
+ * `restart` to load; otherwise it keeps nothing. `cluster` makes it a node of a cluster, with no slots assigned yet.
  */
 export async function startRedis(command, { keep = false, cluster = false } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-redis-'))
@@ -62,7 +62,7 @@ export async function startRedis(command, { keep = false, cluster = false } = {}
   ]
   let child = await launch(command, args, port)
 
-  /** Ends it at once, as a failing machine would. */
+  /** Kills it at once, as a failing machine would. */
   async function kill() {
     if (child === undefined) return
     const ended = once(child, 'exit')
@@ -102,7 +102,7 @@ async function launch(command, args, port) {
   throw new Error(`${command} does not answer on port ${port}:\n${output}`)
 }
 
-/** Whether it takes commands; while it reads its files it answers, but not with PONG. */
+/** Whether it accepts commands; while it loads its files it answers, but not with PONG. */
 function answers(port) {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'))
@@ -124,8 +124,8 @@ export async function freePort() {
 }
 
 /**
- * The Redis that tests use: the one of REDIS_URL, else one that is started for them. Nothing where there is none; then `untested` is said
- * aloud, and the tests must be skipped by name.
+ * The Redis that tests use: the one at REDIS_URL, else one started for them. Without either, prints what is
+ * `untested` and resolves to `undefined`; the tests must then be skipped by name.
  */
 export async function redisForTests(untested) {
   const { REDIS_URL } = process.env

@@ -1,4 +1,4 @@
-// Imported first: ends with a clear message where this Node is too old for everything that follows.
+// Imported first: exits with a clear message if this Node is too old for the rest.
 const needed = [20, 19]
 const [major, minor] = process.versions.node.split('.').map(Number)
 

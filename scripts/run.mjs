@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 
-/** Starts a command with this process's environment; on Windows by its shell, because npm and pnpm are scripts there. */
+/** Starts a command with this process's environment; on Windows through the shell, because npm and pnpm are scripts there. */
 export function start(command, args, options = {}) {
   return spawn(command, args, { shell: process.platform === 'win32', ...options })
 }
 
-/** Resolves with the exit status of a child, a signal counted as shells count it (128 + its number). */
+/** Resolves to the exit status of a child; for a signal to 128 + its number, as in a shell. */
 export function ended(child) {
   return new Promise((resolve, reject) => {
     child.on('error', reject)
@@ -14,7 +14,7 @@ export function ended(child) {
   })
 }
 
-/** Runs a command quietly. Resolves with its exit status and everything that it printed. */
+/** Runs a command without output. Resolves to its exit status and everything it printed. */
 export async function capture(command, args, options = {}) {
   const child = start(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
   const output = []
@@ -23,27 +23,27 @@ export async function capture(command, args, options = {}) {
   return { status, output: Buffer.concat(output).toString() }
 }
 
-/** Seconds since a moment of `performance.now()`, for people. */
+/** The seconds since a `performance.now()` value, as text. */
 export function since(began) {
   return `${((performance.now() - began) / 1000).toFixed(1)} s`
 }
 
-// A process that starts others in a group of their own, since the shells between them pass no signal on
+// The shells in between do not pass signals on, so a process and its children get a group of their own
 const ownGroup = process.platform !== 'win32'
 
-/** Runs a command to its end, as a group that gets every signal that this process gets. Resolves with its exit status. */
+/** Runs a command to its end, in a group that gets every signal this process gets. Resolves to its exit status. */
 export async function runGroup(command, args, options = {}) {
   const child = start(command, args, { stdio: 'inherit', detached: ownGroup, ...options })
   const pass = (signal) => {
     try {
       process.kill(ownGroup ? -child.pid : child.pid, signal)
     } catch (error) {
-      if (error.code !== 'ESRCH') throw error // it has ended by itself
+      if (error.code !== 'ESRCH') throw error // it has already ended
     }
   }
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
   for (const signal of signals) process.on(signal, pass)
-  // npm, told to end, ends the shell that started this process, and nobody tells this process
+  // when npm is terminated, it ends the shell that started this process but does not signal this process
   const parent = process.ppid
   const watch = setInterval(() => process.ppid !== parent && pass('SIGTERM'), 500)
   try {

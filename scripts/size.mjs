@@ -1,4 +1,4 @@
-// `npm run size`: what a page loads of the packages as they were built, minified and gzipped, and what it loads later. Fails above a budget.
+// `npm run size`: what a page loads of the built packages, minified and gzipped, at first and later. Fails above a budget.
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
@@ -7,12 +7,12 @@ import { root } from './packages.mjs'
 
 const client = { client: '{ ChatClient, fetchServerSentEvents }' }
 
-/** What a page loads later, and when. */
+/** When each lazily loaded chunk is loaded. */
 const moments = {
   'ag-ui': 'at the first event that is not of a plain chat (snapshots, shared state, chunks, subagents)',
 }
 
-/** What the budgets of the client are to become, in KiB. */
+/** The target sizes of the client, in KiB. */
 export const aims = { first: 16, withBinding: 17, later: 12 }
 
 /** Budgets in KiB: the build fails above them. */
@@ -46,7 +46,7 @@ export const budgets = [
 
 const kib = (bytes) => bytes / 1024
 
-/** Bundles what a page imports. Gives the bytes of what it loads first, gzipped and not (`min`), and of each file that comes later by its name. */
+/** Bundles what a page imports. Returns the bytes loaded first, gzipped and minified (`min`), and of each later chunk by its name. */
 export async function measure({ imports }) {
   const lines = Object.entries(imports).map(
     ([name, names]) =>
@@ -65,7 +65,7 @@ export async function measure({ imports }) {
     metafile: true,
     define: { 'process.env.NODE_ENV': '"production"' },
     external: ['react', 'solid-js', 'vue', 'svelte'].flatMap((name) => [name, `${name}/*`]),
-    // A renamed export must not pass as one of 8 bytes.
+    // Otherwise a renamed export would pass with 8 bytes.
     logOverride: { 'import-is-undefined': 'error' },
   })
   const sizes = new Map(

@@ -1,4 +1,4 @@
-// A vitest sequencer: what waits longest for browsers and other processes begins first, so that nothing is left to wait for at the end.
+// A vitest sequencer: starts the slowest test files (browsers, other processes) first, so that they do not delay the end.
 import { BaseSequencer } from 'vitest/node'
 
 const slow = [

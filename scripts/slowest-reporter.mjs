@@ -1,4 +1,4 @@
-// A vitest reporter: the ten test files that took longest, with what their imports took.
+// A vitest reporter: the ten slowest test files, with the time for their imports.
 const shown = 10
 
 export default class SlowestReporter {

@@ -1,4 +1,4 @@
-// `npm start [-- react|solid|vue|svelte] [--verbose]`: installs and builds what the demo needs, where that is not done, and starts its server.
+// `npm start [-- react|solid|vue|svelte] [--verbose]`: installs and builds what the demo needs, if necessary, and starts its server.
 import './requirements.mjs'
 
 const { createHash } = await import('node:crypto')
@@ -22,8 +22,8 @@ function fail(message) {
 }
 
 /**
- * Does one piece of work and says what it was and how long it took; nothing where there was nothing to do. What a tool printed is shown
- * where it failed, or with --verbose.
+ * Runs one step and prints what it did and how long it took; prints nothing if there was nothing to do. A
+ * tool's output is shown if it failed, or with --verbose.
  */
 async function step(title, work) {
   const began = performance.now()
@@ -54,7 +54,6 @@ function sources() {
   return hash.digest('hex')
 }
 
-/** How many packages are installed. */
 function installedPackages() {
   const store = join(root, 'node_modules/.pnpm')
   return readdirSync(store).filter((name) => name.includes('@')).length

@@ -21,10 +21,10 @@ function fail(problems) {
   process.exit(1)
 }
 
-/** A declaration beside the CommonJS files names its neighbours by their extension there. */
+/** Declarations for the CommonJS files import each other with the extension .cjs. */
 const asCommonJs = (text) => text.replace(/((?:from |import\()['"]\.{1,2}\/[^'"]*)\.js(?=['"])/g, '$1.cjs')
 
-/** `packages/core/src/json/reader.ts` declares itself in `packages/core/dist/json/reader.d.ts`. */
+/** `packages/core/src/json/reader.ts` is declared in `packages/core/dist/json/reader.d.ts`. */
 function writeDeclarations(one) {
   const sources = join(one.folder, 'src/')
   const problems = []

@@ -1,5 +1,5 @@
-// `npm test`: everything that must hold before a change is taken. `npm run test:full`: what a release needs besides; CONTRIBUTING.md has
-// the list. Prints a line for each step with its time, and the whole output of one that fails; the last line counts the tests.
+// `npm test`: all checks that a change has to pass. `npm run test:full`: also the checks for a release; CONTRIBUTING.md lists
+// them. Prints one line per step with its time, and the whole output of a step that fails; the last line counts the tests.
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { findChromium } from './chromium.mjs'
@@ -19,7 +19,7 @@ function report(name, passed, began) {
   return passed
 }
 
-/** Runs one step quietly; what it prints is shown where it fails, or where `show` matches a line of it. */
+/** Runs one step without output, except if it fails, or for the lines that match `show`. */
 async function step(name, [command, ...args], show) {
   const began = performance.now()
   const { status, output } = await capture(command, args, { cwd: root })
@@ -44,7 +44,7 @@ function chromiumForTests() {
   }
 }
 
-/** Test files that need it and do not find it say themselves what they did not test. */
+/** Test files that need it and do not find it print what they did not test. */
 function redisForTests() {
   const began = performance.now()
   const found = process.env.REDIS_URL ?? findRedisServer()
@@ -61,7 +61,7 @@ function postgresForTests() {
   else report('postgresql', true, began)
 }
 
-/** All test files. Resolves with how many passed, failed and were skipped. */
+/** Runs all test files. Resolves to how many passed, failed and were skipped. */
 async function tests() {
   const began = performance.now()
   rmSync(results, { force: true })
@@ -89,7 +89,7 @@ const counts = ({ numPassedTests, numPendingTests, numTodoTests }, failures) => 
   skipped: numPendingTests + numTodoTests,
 })
 
-/** A line for each failed test of a file, with how its message begins; one for a file that did not load or whose set-up failed. */
+/** A line for each failed test of a file, with the start of its message; one for a file that did not load or whose setup failed. */
 function failuresIn({ name, status, message, assertionResults }) {
   const tell = (what, text = '') => `${relative(root, name)}: ${what}\n    ${text.trim().slice(0, 600)}`
   const broken = assertionResults.filter((result) => result.status === 'failed')
@@ -97,7 +97,7 @@ function failuresIn({ name, status, message, assertionResults }) {
   return broken.map(({ fullName, failureMessages: [text] }) => tell(fullName, text))
 }
 
-/** What only `npm run test:full` does, besides the long forms of the tests. The server's explorer uses one core, so it goes beside the rest. */
+/** The steps of `npm run test:full` only. The server's explorer uses one core, so it runs in parallel. */
 async function releaseChecks() {
   const explorer = script('test/explore-server/explore.mjs', '--mutations')
   const explored = step('explorer of the server, with its mutations', explorer, /exhaustive|random|of \d+/)
@@ -132,7 +132,7 @@ if (full && built) await releaseChecks()
 for (const failure of counted.failures) console.log(failure)
 if (failed.length > 0) console.log(`Failed: ${failed.join(', ')}`)
 process.exitCode = failed.length > 0 ? 1 : 0
-// a step that failed counts like a test, so that the last line alone says whether all is well
+// a failed step counts as a failed test, so that the last line alone shows whether everything passed
 const others = failed.filter((name) => name !== 'tests').length
 const skipped = counted.skipped > 0 ? `, ${counted.skipped} skipped` : ''
 console.log(`${counted.passed} passed, ${counted.failures.length + others} failed${skipped}`)

@@ -1,9 +1,9 @@
 import { appendFile, readdir, readFile, realpath, rm } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 
-/** The files of one folder, and no way out of it. Paths are relative to it, with forward slashes. */
+/** Access to the files of one folder and to nothing outside it. Paths are relative to the folder, with forward slashes. */
 export interface Files {
-  /** All files in a folder and in the folders in it, sorted. Links are not followed. */
+  /** All files in a folder and its subfolders, sorted. Symbolic links are not followed. */
   list(folder: string): Promise<string[]>
   read(path: string): Promise<Buffer>
   append(path: string, text: string): Promise<void>
@@ -14,10 +14,10 @@ export interface Files {
 export async function openFiles(root: string): Promise<Files> {
   const top = await realpath(root)
 
-  /** The real place of something that exists; links are resolved before it is looked where it lies. */
+  /** The resolved path of an existing file. Links are resolved before the check that it is inside the folder. */
   async function inside(path: string): Promise<string> {
     const real = await realpath(join(top, path)).catch(() => {
-      // the system's own words would name folders outside
+      // the system's error message would name folders outside
       throw new Error(`There is no ${JSON.stringify(path)} in the workspace.`)
     })
     if (real === top || real.startsWith(top + sep)) return real

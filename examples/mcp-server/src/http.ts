@@ -3,11 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 
-/** Serves MCP on the loopback interface, one server for each session, until the process ends. Resolves to the port. */
+/** Serves MCP on the loopback interface, one server per session, until the process ends. Resolves to the port. */
 export async function serveHttp(create: () => McpServer, port: number): Promise<number> {
   const sessions = new Map<string, StreamableHTTPServerTransport>()
 
-  /** A request without a session begins one, if it is the one that may; the transport refuses any other. */
+  /** Starts a session for a request without one. The transport refuses any request but `initialize`. */
   async function begin(): Promise<StreamableHTTPServerTransport> {
     const transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
@@ -42,7 +42,7 @@ export async function serveHttp(create: () => McpServer, port: number): Promise<
   })
 }
 
-/** A page of another site can reach this port by a name of its own that points here: that name, or its origin, gives it away. */
+/** A page of another site may reach this port by DNS rebinding. Its Host or Origin header gives it away. */
 function isLoopback({ headers: { host = '', origin } }: IncomingMessage): boolean {
   const local = (name: string) => name === '127.0.0.1' || name === 'localhost'
   const named = URL.canParse(`http://${host}`) && local(new URL(`http://${host}`).hostname)

@@ -10,7 +10,7 @@ type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>
 
 const folder = z.string().describe('Folder relative to the workspace; "" is all of it')
 
-/** The tools of one folder. `pause` is waited before each file of a longer job, in milliseconds. */
+/** A server with the tools for one folder. `pause`: milliseconds to wait before each file of a longer job. */
 export function createWorkspaceServer(files: Files, pause = 0): McpServer {
   const server = new McpServer({ name: 'example-workspace', version: '1.0.0' })
   addReadingTools(server, files, pause)
@@ -77,7 +77,7 @@ function addChangingTools(server: McpServer, files: Files, pause: number): void 
   )
 }
 
-/** One file after the other, telling how far it has come, until the caller cancels. Answers how many were done. */
+/** Handles one file after another and reports progress, until the caller cancels. Returns how many were handled. */
 async function eachFile(
   paths: readonly string[],
   pause: number,

@@ -1,7 +1,7 @@
 import type { ChatClient } from '@countersign/client'
 import { displayText, type Interrupt, type ToolCallPart, type UIMessage } from '@countersign/core'
 
-/** What an announcement is made of. */
+/** The parts of a chat that an announcement depends on. */
 export interface Heard {
   isLoading: boolean
   pending: readonly ToolCallPart[]
@@ -9,7 +9,7 @@ export interface Heard {
   last: UIMessage | undefined
 }
 
-/** What a screen reader should hear when `before` became `now`: new requests and questions at once, an answer when it is complete. */
+/** What a screen reader should announce when `before` became `now`: new requests and questions at once, a reply when it is complete. */
 export function announcement(before: Heard, now: Heard): string | undefined {
   const known = new Set(before.pending.map((part) => part.approval?.id))
   const fresh = now.pending.filter((part) => !known.has(part.approval?.id))
@@ -29,7 +29,7 @@ function answerText(message: UIMessage | undefined): string | undefined {
   return texts.length === 0 ? undefined : `Answer: ${texts.join(' ')}`
 }
 
-/** Says what is new in a chat, from now on. Returns how to stop. */
+/** Announces what is new in a chat from now on. Returns a function that stops it. */
 export function announce(client: ChatClient, say: (text: string) => void): () => void {
   const hear = (): Heard => {
     const { isLoading, pendingApprovals, interrupts, messages } = client.getSnapshot()

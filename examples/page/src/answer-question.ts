@@ -4,19 +4,19 @@ import { client } from './chat.js'
 import { focusCard, focusComposer, showCard } from './focus.js'
 import { lateOf } from './words.js'
 
-/** The headings of questions, so that the focus has a place to go to. */
+/** The id of a question's heading, which can receive the focus. */
 export function questionHeadingId({ id }: Interrupt): string {
   return `question-${id}`
 }
 
-/** Whether the agent waits for something that the person has to read. */
+/** Whether the agent waits for something that the user has to read. */
 export function waitsForReader({ status, interrupts }: ChatSnapshot): boolean {
   return status === 'awaiting-approval' || interrupts.length > 0
 }
 
 /**
- * Brings the first request into view, or the first question where there is no request. In the next frame: whoever follows the end of the
- * conversation goes there first.
+ * Brings the first approval request into view, or the first question if there is no request. In the next
+ * frame, because following the end of the conversation scrolls there first.
  */
 export function showFirst({ pendingApprovals: [request], interrupts: [question] }: ChatSnapshot): void {
   requestAnimationFrame(() => {
@@ -27,8 +27,8 @@ export function showFirst({ pendingApprovals: [request], interrupts: [question] 
 }
 
 /**
- * Gives the answer to a question, or a no. Moves the focus on first: to the next question or request, or to the composer. Resolves with
- * what to tell the person where the answer did not count.
+ * Answers or declines a question. First moves the focus to the next question or request, or to the composer.
+ * Resolves to a message for the user if the answer was not accepted.
  */
 export async function answerQuestion(response: InterruptResponse): Promise<string | undefined> {
   focusNext(response.id)

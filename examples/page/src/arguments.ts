@@ -1,18 +1,18 @@
 import { type ApprovalView, approvalView, argumentFields } from '@countersign/client'
 import type { DisplayLimits, ToolCallPart } from '@countersign/core'
 
-/** Texts that still arrive are cut after so many characters. */
+/** Texts that are still streaming in are cut after this many characters. */
 const CUT_AFTER = 600
 
-/** What is shown of a call until the person asks for all of it: what fits on a screen. */
+/** What is shown of a call until the user asks for all of it: about one screen. */
 const firstLook: DisplayLimits = { maxLength: 1200, maxLines: 32, columns: 64 }
 
-/** How much of the arguments is shown. `expanded`: the person has asked for all of them. */
+/** How much of the arguments to show. `expanded`: the user has asked for all of them. */
 export function limitsOf(expanded: boolean): DisplayLimits {
   return expanded ? {} : firstLook
 }
 
-/** A request as its card shows it. `exact`: the arguments as the tool gets them, not as the server shows them. */
+/** A request as its card shows it. `exact`: the arguments as the tool gets them instead of the server's display version. */
 export function cardOf(part: ToolCallPart, expanded: boolean, exact: boolean): ApprovalView | undefined {
   return approvalView(part, { ...limitsOf(expanded), exact, fields: true })
 }
@@ -26,20 +26,20 @@ export function dialogViewOf(
   return approvalView(part, { ...limitsOf(expanded), exact })
 }
 
-/** The arguments a call runs with: as the person changed them, or else as they came. */
+/** The arguments a call runs with: edited by the user, or else the original ones. */
 export function effectiveInput({ approval, input }: ToolCallPart): unknown {
   return approval?.input === undefined ? input : approval.input
 }
 
-/** The arguments a call runs with in a few words, for one line. */
+/** The arguments a call runs with, shortened to one line. */
 export function summaryOf(part: ToolCallPart): string {
   const { fields } = argumentFields(effectiveInput(part), { maxLength: 160 })
   return fields.map(({ value }) => `${value.text}${value.hidden > 0 ? '…' : ''}`).join(', ')
 }
 
 /**
- * Arguments that still arrive, with long texts cut. To look through a whole text for characters to write out, again and again while it
- * grows, would cost the square of its length.
+ * Arguments that are still streaming in, with long texts cut. Scanning the whole text for hidden characters
+ * each time it grows would take quadratic time.
  */
 export function beginningsOf(input: unknown): unknown {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) return input

@@ -1,6 +1,6 @@
 import { type DisplayText, displayText, readSubagent } from '@countersign/core'
 
-/** The subagents that ask, the outermost first, as `approvalView` has them; none where the agent itself asks. */
+/** The subagents that a request comes from, the outermost first, as in `approvalView`; empty if the agent itself asks. */
 export function askersOf(metadata: unknown): readonly DisplayText[] {
   const asker = readSubagent(metadata)
   if (!asker) return []
@@ -9,7 +9,7 @@ export function askersOf(metadata: unknown): readonly DisplayText[] {
   )
 }
 
-/** What stands before each name: the one that asks comes first, then those that it works for. */
+/** The text before each name. The subagent that asks comes first, then those it works for. */
 export function askedBy(
   askers: readonly DisplayText[],
 ): readonly { readonly before: string; readonly name: DisplayText }[] {

@@ -6,7 +6,7 @@ import { connection } from './connection.js'
 import { showDevtools } from './devtools.js'
 import { ignoreSecondClicks } from './second-click.js'
 
-/** The page's one conversation. It outlives a reload, and every tab of this browser shows it. */
+/** The page's one conversation. It survives a reload, and every tab of this browser shows it. */
 export const client = new ChatClient({
   connection,
   threadId: keptThreadId(),
@@ -16,8 +16,8 @@ export const client = new ChatClient({
 })
 
 /**
- * A page that comes back begins with its conversation and not with an empty one: render when this has resolved. A store or a tab that
- * takes long does not hold the page up.
+ * Render once this has resolved, so that a reloaded page starts with its conversation and not with an empty
+ * one. Waits at most 300 ms for slow storage or another tab.
  */
 export async function opened(): Promise<void> {
   ignoreSecondClicks()
@@ -26,7 +26,7 @@ export async function opened(): Promise<void> {
   await showDevtools(client)
 }
 
-/** The same in every tab and after a reload; a new one where the browser keeps nothing. */
+/** The same in every tab and after a reload; a new one if the browser blocks storage. */
 function keptThreadId(): string {
   const fresh = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
   try {
@@ -34,7 +34,7 @@ function keptThreadId(): string {
     if (kept) return kept
     localStorage.setItem('thread', fresh)
   } catch {
-    // The browser blocks storage. The chat works, and a reload begins a new one.
+    // The browser blocks storage. The chat works, but a reload starts a new one.
   }
   return fresh
 }

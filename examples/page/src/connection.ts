@@ -1,4 +1,4 @@
 import { fetchServerSentEvents, withGrants } from '@countersign/client'
 
-/** Where the server is and what it speaks: the one line to change for a server of another make. */
+/** The server's address and protocol: the only line to change for a different server. */
 export const connection = withGrants(fetchServerSentEvents('/api/chat'), '/api/grants')

@@ -1,6 +1,6 @@
 import type { ChatClient } from '@countersign/client'
 
-/** Shows the timeline of the chat below the page where its address says `?devtools`. Nothing of it is loaded otherwise. */
+/** Shows the timeline of the chat below the page if its URL has `?devtools`. Otherwise the devtools are not even loaded. */
 export async function showDevtools(client: ChatClient): Promise<void> {
   if (!new URLSearchParams(location.search).has('devtools')) return
   const { defineDevtools } = await import('@countersign/devtools')

@@ -8,22 +8,22 @@ export const DIALOG_TITLE_ID = 'approval-dialog-title'
 /** The requests of the conversation, one at a time. */
 export const queue = approvalQueue(client)
 
-/** Each request that comes up begins at its name: neither Enter nor Space can answer what was not read yet. */
+/** Each new request starts with the focus on its title, so that Enter or Space cannot answer a request the user has not read. */
 export function focusTitle(): void {
   document.getElementById(DIALOG_TITLE_ID)?.focus()
 }
 
 /**
- * Shows the requests in `dialog`, those that were set aside too, until none is left to show or the person closes it, and then calls
- * `onClose`. Closing answers nothing. Returns how to stop following the queue.
+ * Shows the requests in `dialog`, including those set aside, until none is left or the user closes it, and
+ * then calls `onClose`. Closing answers nothing. Returns a function that stops following the queue.
  */
 export function showOneByOne(dialog: HTMLDialogElement, onClose: () => void): () => void {
   const following = new AbortController()
   const { signal } = following
-  // At once: the browser's own event `close` comes a moment later, when the person may have opened the dialog again.
+  // Called directly: the `close` event fires later, when the user may have opened the dialog again.
   const close = () => {
     following.abort()
-    // Gives the focus back to the button that opened the dialog. With the last request that button goes away.
+    // Returns the focus to the button that opened the dialog. With the last request that button disappears.
     dialog.close()
     if (queue.getSnapshot().count === 0) focusComposer()
     onClose()
@@ -44,12 +44,12 @@ export function showOneByOne(dialog: HTMLDialogElement, onClose: () => void): ()
   return () => following.abort()
 }
 
-/** Gives an answer. Resolves with what to tell the person where it came too late. */
+/** Sends an answer. Resolves to a message for the user if it came too late. */
 export async function answerInDialog(response: ApprovalResponse): Promise<string | undefined> {
   return lateOf(await client.addToolApprovalResponse(response))
 }
 
-/** How a choice looks. */
+/** The CSS classes of a choice's button. */
 export function choiceClass(option: ApprovalView['choices'][number]['option']): string {
   switch (option) {
     case 'deny':

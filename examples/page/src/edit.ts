@@ -1,4 +1,4 @@
-/** One argument of a call in the editor. `text` fields hold a string as it is, `json` fields anything else as JSON. */
+/** One argument of a call in the editor. A `text` field holds a string unchanged, a `json` field any other value as JSON. */
 export interface Field {
   key: string
   kind: 'text' | 'json'
@@ -6,15 +6,15 @@ export interface Field {
   original: unknown
 }
 
-/** What the person typed, by key. A key that is missing was not touched. */
+/** What the user typed, by key. A missing key means the field was not touched. */
 export type Draft = Readonly<Record<string, string>>
 
 export type Edited =
   | { ok: true; changed: boolean; input: Record<string, unknown> }
-  /** A sentence for each field that cannot be read. */
+  /** An error message for each field that cannot be parsed. */
   | { ok: false; errors: ReadonlyMap<string, string> }
 
-/** The arguments as fields. Empty where they are no object. */
+/** The arguments as fields. Empty if the arguments are not an object. */
 export function fieldsOf(input: unknown, allowEdits: boolean | readonly string[]): Field[] {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) return []
   return Object.entries(input).map(([key, original]) => ({
@@ -25,17 +25,17 @@ export function fieldsOf(input: unknown, allowEdits: boolean | readonly string[]
   }))
 }
 
-/** What a field shows before it is touched. */
+/** What a field shows before it is edited. */
 export function textOf(field: Pick<Field, 'original'>): string {
   return typeof field.original === 'string' ? field.original : JSON.stringify(field.original, null, 2)
 }
 
-/** The draft that these arguments came from. */
+/** The draft that produces these arguments. */
 export function draftOf(input: unknown): Draft {
   return Object.fromEntries(fieldsOf(input, true).map((field) => [field.key, textOf(field)]))
 }
 
-/** The arguments with the draft in them, or what is wrong with it. The tool's own rules are checked by the server. */
+/** The arguments with the draft applied, or what is wrong with it. Validating against the tool's schema is up to the server. */
 export function applyDraft(fields: readonly Field[], draft: Draft): Edited {
   const errors = new Map<string, string>()
   const entries = fields.map((field): [string, unknown] => {

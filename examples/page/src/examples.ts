@@ -1,4 +1,4 @@
-/** Requests to begin with. */
+/** Suggested first messages. */
 export const examples: readonly string[] = [
   'Tidy up the logs, then mail the team a summary',
   'Read notes.txt',

@@ -3,35 +3,35 @@ import type { ToolCallPart } from '@countersign/core'
 export const COMPOSER_ID = 'composer-input'
 
 /**
- * Where the focus goes when the button that had it goes away. Not on a touch screen: there it would open the keyboard over what the
- * person came to read.
+ * Where the focus goes when the focused button disappears. Not on a touch screen, where it would open the
+ * keyboard over the content.
  */
 export function focusComposer(): void {
   if (matchMedia('(pointer: fine)').matches) document.getElementById(COMPOSER_ID)?.focus()
 }
 
-/** Call ids come from a model: two turns may use the same one, the approval's id is the server's own. */
+/** Prefers the approval id, which the server assigns: call ids come from a model, so two turns may use the same one. */
 export function cardHeadingId(part: ToolCallPart): string {
   return `tool-${part.approval?.id ?? part.id}`
 }
 
-/** Brings a card into view and moves the focus to its heading, so that keyboard and screen reader go on from there. */
+/** Brings a card into view and moves the focus to its heading, so that keyboard and screen reader continue there. */
 export function focusCard(part: ToolCallPart): void {
   document.getElementById(cardHeadingId(part))?.focus({ preventScroll: true })
   showCard(part)
 }
 
-/** Brings a card into view and leaves the focus where it is. */
+/** Brings a card into view without moving the focus. */
 export function showCard(part: ToolCallPart): void {
   document.getElementById(cardHeadingId(part))?.closest('.tool')?.scrollIntoView({ block: 'nearest' })
 }
 
-/** Moves the focus to the first field that has a fault. Call it once they are marked. */
+/** Moves the focus to the first invalid field. Call it once the fields are marked. */
 export function focusFirstInvalid(form: HTMLElement): void {
   form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
 }
 
-/** The request to jump to: the one after the card that has the focus, else the first. */
+/** The request to jump to: the one after the focused card, else the first. */
 export function nextRequest(pending: readonly ToolCallPart[]): ToolCallPart | undefined {
   const focused = document.activeElement?.closest('.tool')?.querySelector('.tool-name')?.id
   const at = pending.findIndex((part) => cardHeadingId(part) === focused)

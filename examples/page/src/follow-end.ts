@@ -1,18 +1,18 @@
 const NEAR = 80
 
-/** A scroller that is followed to its end. */
+/** Keeps a scroll container at its end. */
 export interface FollowedEnd {
   toBottom(): void
   stop(): void
 }
 
 /**
- * Follows the end of a scroller while it grows, unless the person has scrolled away from it. `onChange` is told whether it follows, each
- * time that may have changed.
+ * Keeps a scroll container at its end while it grows, unless the user has scrolled away. Calls `onChange`
+ * with whether it is at the end, each time that may have changed.
  */
 export function followEnd(element: HTMLElement, onChange: (isAtBottom: boolean) => void): FollowedEnd {
   let sticks = true
-  /** How far down it was last seen. */
+  /** The last known scroll position. */
   let seenAt = 0
   const toBottom = () => {
     element.scrollTop = element.scrollHeight
@@ -23,7 +23,7 @@ export function followEnd(element: HTMLElement, onChange: (isAtBottom: boolean) 
     sticks = element.scrollHeight - seenAt - element.clientHeight < NEAR
     onChange(sticks)
   }
-  // Whoever has scrolled up in this frame is heard of with the next one, and is not to be brought back before.
+  // A scroll event arrives one frame late. If the user scrolled up in this frame, do not pull them back down.
   const follow = () => {
     if (sticks && element.scrollTop >= seenAt) toBottom()
     else onScroll()

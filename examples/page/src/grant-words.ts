@@ -1,24 +1,24 @@
 import type { SessionGrant } from '@countersign/core'
 import type { GrantsProblem } from './standing-grants.js'
 
-/** How many approvals stand. */
+/** The heading: how many session approvals there are. */
 export function grantsTitle(count: number): string {
   return count === 1 ? '1 standing approval' : `${count} standing approvals`
 }
 
-/** The tool, and what its approval is narrowed to. */
+/** The tool, and the scope key its approval is limited to. */
 export function grantName({ toolName, scopeKey }: SessionGrant): string {
   return scopeKey === undefined ? toolName : `${toolName}: ${scopeKey}`
 }
 
-/** Since when it stands: a time of today, or the day with it. */
+/** When it was approved: the time if that was today, else the date and the time. */
 export function grantedSince({ grantedAt }: SessionGrant, today = new Date()): string {
   const at = new Date(grantedAt)
   const isToday = at.toDateString() === today.toDateString()
   return at.toLocaleString([], isToday ? { timeStyle: 'short' } : { dateStyle: 'medium', timeStyle: 'short' })
 }
 
-/** What failed, in words. */
+/** An error message for what failed. */
 export function grantsProblem(problem: GrantsProblem): string {
   switch (problem) {
     case 'unread':

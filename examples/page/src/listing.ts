@@ -1,9 +1,9 @@
 import type { DemoTools } from './tools.js'
 
-/** What `list_files` found. */
+/** The output of `list_files`. */
 export type Listing = DemoTools['list_files']['output']
 
-/** As many files are shown until the person asks for all. */
+/** How many files are shown until the user asks for all. */
 const CUT_AFTER = 50
 
 /** The files to show, and how many are left out. */
@@ -15,13 +15,12 @@ export function shownFiles(
   return { shown, hidden: files.length - shown.length }
 }
 
-/** The size in bytes, from 1000 on in kilobytes of 1000 bytes. */
+/** The size in bytes, or in kilobytes (1000 bytes) from 1000 on. */
 export function sizeOf(bytes: number): string {
   if (bytes < 1000) return bytes === 1 ? '1 byte' : `${bytes} bytes`
   return `${(bytes / 1000).toLocaleString('en', { maximumFractionDigits: 1 })} KB`
 }
 
-/** When a file was last changed. */
 export function ageOf(daysOld: number): string {
   if (daysOld === 0) return 'today'
   return daysOld === 1 ? 'yesterday' : `${daysOld} days ago`

@@ -1,4 +1,4 @@
-/** A small part of Markdown, as data: whoever renders it makes elements, so no text can become markup. */
+/** A small subset of Markdown, as data. The page renders it as elements, so no text can become markup. */
 export type Block =
   | { kind: 'paragraph'; text: string }
   | { kind: 'heading'; text: string }
@@ -10,7 +10,7 @@ export type Inline =
   | { kind: 'code'; text: string }
   | { kind: 'strong'; text: string }
 
-/** Paragraphs, headings, lists and fenced code. A fence that is still open, as while text streams in, counts as code already. */
+/** Paragraphs, headings, lists and fenced code. An unclosed fence, as while text streams in, already counts as code. */
 export function parseBlocks(text: string): Block[] {
   const blocks: Block[] = []
   let fence: string[] | undefined
@@ -50,7 +50,7 @@ function addLine(blocks: Block[], line: string, isNew: boolean): void {
   }
 }
 
-/** Code in backticks and words between double stars; everything else is text as it is. */
+/** Code in backticks and text between double asterisks; everything else stays as it is. */
 export function parseInline(text: string): Inline[] {
   const pieces: Inline[] = []
   let from = 0

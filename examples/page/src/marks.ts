@@ -1,6 +1,6 @@
 import type { DisplayText } from '@countersign/core'
 
-/** What is said of a piece of text that hides or misleads; `undefined` for plain text. */
+/** The warning for a segment of text that hides or misleads; `undefined` for plain text. */
 export function markOf(segment: DisplayText['segments'][number]): string | undefined {
   switch (segment.type) {
     case 'text':

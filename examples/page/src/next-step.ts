@@ -3,17 +3,17 @@ import type { ToolCallPart } from '@countersign/core'
 import { client } from './chat.js'
 import { focusComposer } from './focus.js'
 
-/** What is said of an answer that was refused or has not arrived, and the button that helps, where one does. */
+/** What to tell the user about an answer that was refused or has not arrived, and a button if one helps. */
 export interface Help {
   message: string
   action: { label: string; act: () => void } | undefined
 }
 
-/** Nothing where all is well with the call. */
+/** `undefined` if nothing is wrong with the call. */
 export function helpFor(part: ToolCallPart): Help | undefined {
   const step = nextStep(part)
   if (!step) return undefined
-  // the server's words say which argument it is; a call that has ended shows them by itself
+  // the server's message names the argument; a call that has ended already shows it
   const why = step.next === 'correct' && part.error ? ` ${part.error.message}` : ''
   return { message: step.message + why, action: actionOf(step) }
 }

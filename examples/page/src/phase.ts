@@ -1,12 +1,11 @@
 import type { ToolCallState } from '@countersign/core'
 
 /**
- * What the card of a call has to show: its arguments as they arrive, the question, what was decided about a call that is not over, or what
- * came of it.
+ * What the card of a call shows: its arguments as they arrive, the approval request, the decision while the
+ * call is not over, or its outcome.
  */
 export type Phase = 'arriving' | 'asked' | 'decided' | 'ended'
 
-/** The phase of a call in any state. */
 export function phaseOf(state: ToolCallState): Phase {
   switch (state) {
     case 'awaiting-input':

@@ -7,32 +7,32 @@ export type Control =
   | { readonly kind: 'number'; readonly whole: boolean }
   | { readonly kind: 'flag' }
   | { readonly kind: 'choice'; readonly choices: readonly Choice[] }
-  /** Whatever has no control of its own is written as JSON. */
+  /** Any other value is written as JSON. */
   | { readonly kind: 'json' }
 
-/** One of several answers. The label is a server's text. */
+/** One option of a choice. The label comes from the server. */
 export interface Choice {
   readonly label: string
   readonly value: unknown
 }
 
-/** One value that a question asks for. `label` and `description` are a server's texts. */
+/** One value that a question asks for. `label` and `description` come from the server. */
 export interface QuestionField {
   readonly index: number
-  /** The property of the answer; `undefined` where the answer is this one value. */
+  /** The property of the answer; `undefined` if the answer is this single value. */
   readonly key: string | undefined
   readonly label: string
   readonly description: string | undefined
   readonly required: boolean
   readonly control: Control
-  /** What the field holds before it is touched, as it would be typed. */
+  /** The initial value, as the user would type it. */
   readonly initial: string
 }
 
-/** What the person typed, by the index of the field; for a choice its number, for a flag `true` or `false`. */
+/** What the user typed, by the index of the field; for a choice the index of the option, for a flag `true` or `false`. */
 export type QuestionDraft = Readonly<Record<number, string>>
 
-/** What is wrong with an answer: by the index of the field, or for the form as a whole. */
+/** Validation errors, by the index of the field, or for the form as a whole. */
 export type Faults = ReadonlyMap<number | 'form', string>
 
 export const noFaults: Faults = new Map()
@@ -43,7 +43,7 @@ export type ReadAnswer =
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** The fields of a question: one for each property of a flat schema, else one for the whole answer; a text where no schema is given. */
+/** The fields of a question: one for each property of a flat schema, else one for the whole answer; a text field without a schema. */
 export function questionFields({ responseSchema }: Interrupt): QuestionField[] {
   const schema: Schema = responseSchema ?? { type: 'string' }
   const { properties, required } = schema
@@ -84,7 +84,7 @@ function controlOf(schema: Schema): Control {
   }
 }
 
-/** `enum`, with the names that MCP adds to it, or `oneOf` with a `const` and a `title` each. */
+/** Reads `enum`, with the `enumNames` that MCP adds to it, or `oneOf` with a `const` and a `title` each. */
 function choicesOf({ enum: values, enumNames: names, oneOf }: Schema): Choice[] | undefined {
   if (Array.isArray(values) && values.length > 0) {
     const given: readonly unknown[] = Array.isArray(names) ? names : []
@@ -108,7 +108,7 @@ function inputOf(format: unknown): 'text' | 'email' | 'url' | 'date' {
   return format === 'uri' ? 'url' : 'text'
 }
 
-/** A text of one line cannot hold another one. */
+/** A one-line input cannot hold a default with line breaks. */
 function isLong({ default: given, maxLength }: Schema): boolean {
   return Number(maxLength) > 200 || (typeof given === 'string' && given.includes('\n'))
 }
@@ -137,12 +137,12 @@ export function typedIn(field: QuestionField, draft: QuestionDraft): string {
   return draft[field.index] ?? field.initial
 }
 
-/** How many lines a field of several lines shows. */
+/** How many rows a multi-line field shows. */
 export function rowsOf(value: string): number {
   return Math.min(12, Math.max(2, value.split('\n').length))
 }
 
-/** What is said of a field beside its label, in our own words. */
+/** The page's own note beside a field's label. */
 export function noteOf({ control, required, key }: QuestionField): string | undefined {
   const notes = [
     ...(required || control.kind === 'flag' ? [] : ['optional']),
@@ -152,7 +152,7 @@ export function noteOf({ control, required, key }: QuestionField): string | unde
   return notes.length > 0 ? notes.join(', ') : undefined
 }
 
-/** The ids of what describes a field, for `aria-describedby`: what the server says of it, and what is wrong with it. */
+/** The ids of the elements that describe a field, for `aria-describedby`: the server's description and the validation error. */
 export function describedBy(
   id: string,
   { description }: QuestionField,
@@ -164,14 +164,14 @@ export function describedBy(
   return { hint, fault: wrong, ids: ids.length > 0 ? ids.join(' ') : undefined }
 }
 
-/** The faults without that of a field that is being changed. */
+/** The errors without that of a field that is being edited. */
 export function withoutFault(faults: Faults, index: number): Faults {
   return faults.has(index) ? new Map([...faults].filter(([at]) => at !== index)) : faults
 }
 
 /**
- * The answer out of the form, or what is wrong with it: first what cannot be read, in every field, then by the schema. What is left empty
- * is left out of the answer. A flag that is not set is `false`.
+ * The answer from the form, or its errors: first every field that cannot be parsed, then the schema's. Empty
+ * fields are left out of the answer. A flag that is not set is `false`.
  */
 export function readAnswer(interrupt: Interrupt, draft: QuestionDraft): ReadAnswer {
   const fields = questionFields(interrupt)
@@ -220,7 +220,7 @@ function readNumber(typed: string, whole: boolean): Read {
   const value = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed) ? Number(typed) : Number.NaN
   if (whole && !Number.isInteger(value)) return { type: 'fault', fault: 'This must be a whole number.' }
   if (!Number.isFinite(value)) return { type: 'fault', fault: 'This must be a number, such as 2.5.' }
-  // Beyond it another number than the one that was typed would be sent.
+  // A larger number would be rounded, so that something else than what was typed is sent.
   if (whole && !Number.isSafeInteger(value)) return { type: 'fault', fault: 'This number is too large.' }
   return { type: 'value', value }
 }
@@ -233,7 +233,7 @@ function readJson(typed: string): Read {
   }
 }
 
-/** A fault tells its place as a JSON Pointer in quotes. It is shown at its field; one that has none concerns the whole form. */
+/** An error message starts with a JSON Pointer in quotes. It is shown at the field it points to, or else for the whole form. */
 function faultsOf(fields: readonly QuestionField[], fault: string): Faults {
   for (const { index, key } of fields) {
     const place = key === undefined ? '""' : `"/${key.replaceAll('~', '~0').replaceAll('/', '~1')}"`
@@ -243,7 +243,7 @@ function faultsOf(fields: readonly QuestionField[], fault: string): Faults {
   return new Map([['form', fault.startsWith('"" ') ? `The answer${fault.slice(2)}` : fault]])
 }
 
-/** Why the server did not take the last answer, in its words. */
+/** The server's message on why it did not accept the last answer. */
 export function problemOf({ metadata }: Interrupt): string | undefined {
   const { countersign } = metadata ?? {}
   return isSchema(countersign) ? text(countersign.problem) : undefined

@@ -1,6 +1,6 @@
 /**
- * From now on the second click of a double click chooses no answer: the page has moved on under the pointer, and the request that is there
- * now was not read.
+ * From now on the second click of a double click answers nothing: the page may have moved on under the
+ * pointer to a request that the user has not read.
  */
 export function ignoreSecondClicks(): void {
   const ignore = (event: MouseEvent) => {

@@ -1,7 +1,7 @@
 import type { ChatClient } from '@countersign/client'
 import type { SessionGrant } from '@countersign/core'
 
-/** What failed: the list could not be read, or the server did not confirm that an approval has ended. */
+/** `unread`: the list could not be read. `unrevoked`: the server did not confirm that an approval has ended. */
 export type GrantsProblem = 'unread' | 'unrevoked'
 
 export interface GrantsSnapshot {
@@ -9,18 +9,18 @@ export interface GrantsSnapshot {
   readonly problem: GrantsProblem | undefined
 }
 
-/** The standing approvals of a chat: read when somebody looks, and again when a run has settled an answer for the session. */
+/** The session approvals of a chat: read on subscription, and again when the server has accepted a session answer. */
 export interface StandingGrants {
   readonly subscribe: (listener: () => void) => () => void
   readonly getSnapshot: () => GrantsSnapshot
   readonly load: () => Promise<void>
-  /** Ends one by its id, or all. */
+  /** Revokes one by its id, or all. */
   readonly revoke: (id?: string) => Promise<void>
 }
 
 type Chat = Pick<ChatClient, 'subscribe' | 'getSnapshot' | 'grants' | 'revokeGrant'>
 
-/** Follows the standing approvals of `chat` as long as somebody listens. */
+/** Follows the session approvals of `chat` while there are subscribers. */
 export function standingGrants(chat: Chat): StandingGrants {
   const listeners = new Set<() => void>()
   let snapshot: GrantsSnapshot = { grants: [], problem: undefined }
@@ -37,7 +37,7 @@ export function standingGrants(chat: Chat): StandingGrants {
       (grants): GrantsSnapshot => ({ grants: keepSame(snapshot.grants, grants), problem: undefined }),
       (): GrantsSnapshot => ({ grants: snapshot.grants, problem: 'unread' }),
     )
-    // A list that was asked for earlier may come later.
+    // An earlier request may be answered later; its list is dropped.
     if (turn === loads) become(read)
   }
   const follow = () => {
@@ -65,7 +65,7 @@ export function standingGrants(chat: Chat): StandingGrants {
       try {
         await chat.revokeGrant(id)
       } catch {
-        // A list that was asked for before must not hide that this failed.
+        // The result of an earlier request must not hide that this failed.
         loads++
         return become({ ...snapshot, problem: 'unrevoked' })
       }
@@ -74,13 +74,13 @@ export function standingGrants(chat: Chat): StandingGrants {
   }
 }
 
-/** What stands as before stays the same object, so that a page leaves its row alone, with the focus in it. */
+/** Keeps the object of an unchanged approval, so that the page does not re-render its row and the focus stays in it. */
 function keepSame(before: readonly SessionGrant[], now: readonly SessionGrant[]): SessionGrant[] {
   const known = new Map(before.map((grant) => [JSON.stringify(grant), grant]))
   return now.map((grant) => known.get(JSON.stringify(grant)) ?? grant)
 }
 
-/** How many answers for the session the server has taken. */
+/** How many answers with the scope `session` the server has accepted. */
 function sessionAnswers({ getSnapshot }: Chat): number {
   const parts = getSnapshot().messages.flatMap((message) => message.parts)
   const approvals = parts.flatMap((part) => (part.type === 'tool-call' ? [part.approval] : []))

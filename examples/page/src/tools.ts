@@ -33,7 +33,7 @@ export const writeFile = toolDefinition({
   needsApproval: true,
   allowEdits: true,
   scopes: ['once', 'session'],
-  // "Always" is meant for this one file.
+  // A session approval covers only this one file.
   scopeKey: ({ path }) => path,
   message: ({ path, content }) =>
     `This writes ${content.length} characters to ${path}. A file of that name is replaced.`,
@@ -81,7 +81,7 @@ export const restoreSamples = toolDefinition({
     'This puts back every sample file that was moved, changed or deleted. Your changes to those files are lost.',
 })
 
-/** What is known of the demo's tools on both sides: the server places them, and the page takes the types of their calls from here. */
+/** The demo's tools, as both sides know them: the server implements them, and the page takes the types of their calls from here. */
 export type DemoTools = InferTools<
   [
     typeof listFiles,

@@ -1,14 +1,14 @@
 import type { ChatSnapshot, ToolCallPart } from '@countersign/core'
 
-/** What is to be said of answers that were given and are not known to be with the server. */
+/** Whether the user has to be told about answers that may not have reached the server. */
 export type UnsentKind = 'none' | 'waiting' | 'unknown'
 
-/** Whether the last answer may be asked for again. Another one would drop an answer that the person gave, or a question to them. */
+/** Whether the last reply may be regenerated. That would drop an unsent answer of the user, or an open question. */
 export function mayAnswerAgain(chat: ChatSnapshot): boolean {
   return chat.status === 'ready' && chat.interrupts.length === 0 && unsentIn(chat) === 'none'
 }
 
-/** While something runs, waits for the person or has failed, that is what the page tells of. */
+/** `none` while something runs, waits for the user or has failed: the page shows that instead. */
 export function unsentIn({ isLoading, error, pendingApprovals, messages }: ChatSnapshot): UnsentKind {
   if (isLoading || error || pendingApprovals.length > 0) return 'none'
   const deliveries = messages.flatMap(({ parts }) =>

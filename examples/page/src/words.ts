@@ -2,7 +2,7 @@ import { type AnswerResult, nextStep } from '@countersign/client'
 import type { ChatSnapshot, QueuedMessage, ToolCallPart } from '@countersign/core'
 import type { UnsentKind } from './unsent.js'
 
-/** How a call stands, in our own words. `tone` colours it. */
+/** The status of a call, in the page's own words. `tone` sets its color. */
 export interface Standing {
   label: string
   tone: 'quiet' | 'waiting' | 'busy' | 'good' | 'bad'
@@ -61,7 +61,7 @@ function answered(approval: ToolCallPart['approval']): Standing {
   }
 }
 
-/** What the person decided, as a sentence; `undefined` while there is no decision. */
+/** The user's decision as a sentence; `undefined` while there is none. */
 export function decisionOf({ approval, state }: ToolCallPart): string | undefined {
   if (approval?.approved === undefined) return undefined
   if (!approval.approved) return 'You denied this'
@@ -70,7 +70,7 @@ export function decisionOf({ approval, state }: ToolCallPart): string | undefine
   return `You approved this${approval.input === undefined ? '' : ' with changes'}${scope}`
 }
 
-/** What the person is told whose answer did not count, as when another tab was first. What else went wrong is on the card. */
+/** What to tell a user whose answer did not count, say because another tab was first. The card shows other problems. */
 export function lateOf(result: AnswerResult): string | undefined {
   switch (result.status) {
     case 'already-answered':
@@ -88,7 +88,7 @@ export function lateOf(result: AnswerResult): string | undefined {
   }
 }
 
-/** What a failed request means to the person; the error's own message stands beside it. */
+/** What a failed request means for the user. The error's own message is shown next to it. */
 export function errorTitle(code: string | undefined): string {
   switch (code) {
     case 'connection-failed':
@@ -107,7 +107,7 @@ export function errorTitle(code: string | undefined): string {
   }
 }
 
-/** What is said of answers that the server may not have. */
+/** The notice for answers that the server may not have. */
 export function unsentWords(kind: Exclude<UnsentKind, 'none'>): {
   title: string
   text: string
@@ -131,13 +131,13 @@ export function unsentWords(kind: Exclude<UnsentKind, 'none'>): {
   }
 }
 
-/** What is said of the requests that wait, `setAside` of them for later. */
+/** How many requests are waiting, and how many of them are set aside. */
 export function pendingWords(waiting: number, setAside: number): string {
   const words = waiting === 1 ? 'One request waits for you' : `${waiting} requests wait for you`
   return setAside === 0 ? words : `${words}, ${setAside} set aside`
 }
 
-/** The line under the composer: what sending would do now. */
+/** The hint under the composer: what sending would do now. */
 export function hintOf(
   { pendingApprovals, interrupts, isLoading }: ChatSnapshot,
   isWriting: boolean,
@@ -159,7 +159,7 @@ export function heldWords(hidden: number): string {
   return `${hidden.toLocaleString('en')} characters are not shown. Show all of them before you approve.`
 }
 
-/** The text of a message that waits its turn. */
+/** The text of a queued message. */
 export function queuedText({ message }: QueuedMessage): string {
   return message.parts.map((part) => (part.type === 'text' ? part.text : '')).join(' ')
 }

@@ -2,7 +2,7 @@ import { announce } from '@countersign/example-page/announce'
 import { client } from '@countersign/example-page/chat'
 import { useEffect, useState } from 'react'
 
-/** The live region: says what is new in whole sentences. */
+/** The live region: announces news in whole sentences. */
 export function Announcer() {
   const [said, setSaid] = useState('')
   useEffect(() => announce(client, setSaid), [])

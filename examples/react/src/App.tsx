@@ -43,7 +43,7 @@ export function App() {
   )
 }
 
-/** Following the end would leave the first of many requests above the view; the person reads them from the top. */
+/** Following the end would scroll the first of many requests out of view, but users read them from the top. */
 function useFirstRequestInView(follows: boolean) {
   const { getSnapshot } = useChatClient()
   const waits = useChatSelector(waitsForReader)

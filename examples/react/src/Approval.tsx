@@ -16,12 +16,12 @@ import { ServerWords } from './ServerWords.js'
 
 type Mode = 'choose' | 'deny' | 'edit'
 
-/** A request to the person: what would run, the server's words about it, and the ways to answer. */
+/** An approval request: what would run, the server's message about it, and the choices. */
 export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: string) => void }) {
   const [mode, setMode] = useState<Mode>('choose')
   const [expanded, setExpanded] = useState(false)
   const [exact, setExact] = useState(false)
-  // Both live here, so that going back and forth loses nothing.
+  // Both are kept here, so that switching forms loses nothing.
   const [reason, setReason] = useState('')
   const [draft, setDraft] = useState(() => firstDraft(part))
   const answer = async (given: Answer) => {
@@ -29,7 +29,7 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
     if (late !== undefined) onLate(late)
   }
   const back = () => {
-    // The field that had the focus goes away with its form.
+    // The focused field disappears with its form.
     focusCard(part)
     setMode('choose')
   }

@@ -4,13 +4,13 @@ import { DialogRequest } from './DialogRequest.js'
 import { useApprovalQueue } from './useApprovalQueue.js'
 
 interface ApprovalDialogProps {
-  /** What became of an answer that came too late. */
+  /** What happened to an answer that came too late. */
   late: string | undefined
   onLate: (told: string | undefined) => void
   onClose: () => void
 }
 
-/** The requests one by one, above everything else. It closes by itself when none is left to show; closing answers nothing. */
+/** The requests one by one, in a modal dialog. It closes when none is left to show; closing answers nothing. */
 export function ApprovalDialog({ late, onLate, onClose }: ApprovalDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const { current, count, position } = useApprovalQueue()

@@ -5,15 +5,15 @@ interface ArgumentsProps {
   fields: readonly ArgumentField[]
   /** How many characters are not shown. */
   hidden: number
-  /** Something hides or resembles something else. */
+  /** Some characters are hidden or look like others. */
   suspicious: boolean
-  /** The person has asked for everything, however long. */
+  /** The user has asked to see everything. */
   expanded?: boolean
-  /** Without it nothing can be expanded, as while the arguments still arrive. */
+  /** Absent if it cannot be expanded, for example while the arguments stream. */
   onExpand?: () => void
 }
 
-/** The arguments of a call, as the person must see them before saying yes. Renders nothing where there are none. */
+/** The arguments of a call, as the user must see them before approving. Renders nothing if there are none. */
 export function Arguments({ fields, hidden, suspicious, expanded = false, onExpand }: ArgumentsProps) {
   if (fields.length === 0 && hidden === 0 && !suspicious) return null
   return (

@@ -3,7 +3,7 @@ import { hintOf } from '@countersign/example-page/words'
 import { useChatClient, useChatSelector } from '@countersign/react'
 import { type KeyboardEvent, useState } from 'react'
 
-/** Where the person writes. Enter sends, Shift+Enter makes a new line. */
+/** The message input. Enter sends, Shift+Enter inserts a new line. */
 export function Composer() {
   const [text, setText] = useState('')
   const { sendMessage, stop } = useChatClient()
@@ -14,7 +14,7 @@ export function Composer() {
     if (isEmpty) return
     setText('')
     const { status } = await sendMessage(text)
-    // A refused text goes back to the person, unless the next one is being written already.
+    // Puts a refused text back, unless the user has started another.
     if (status === 'refused') setText((present) => (present === '' ? text : present))
   }
 
@@ -24,7 +24,7 @@ export function Composer() {
   }
 
   function onKeyDown(event: KeyboardEvent) {
-    // While an input method composes, Enter belongs to it.
+    // During IME composition, Enter belongs to the input method.
     if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
     event.preventDefault()
     void send()

@@ -7,7 +7,7 @@ interface DenyFormProps {
   onBack: () => void
 }
 
-/** A no, with the reason that the assistant gets to hear. Escape goes back and keeps what was typed. */
+/** A denial, with a reason for the assistant. Escape goes back and keeps what was typed. */
 export function DenyForm({ reason, onChange, onDeny, onBack }: DenyFormProps) {
   const id = useId()
   return (

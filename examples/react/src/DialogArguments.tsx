@@ -6,16 +6,16 @@ interface DialogArgumentsProps {
   shown: ApprovalArguments | undefined
   /** How many characters of the request are not shown. */
   hidden: number
-  /** Something of it hides or resembles something else. */
+  /** Some of its characters are hidden or look like others. */
   suspicious: boolean
-  /** The person has asked for everything, however long. */
+  /** The user has asked to see everything. */
   expanded: boolean
   exact: boolean
   onExpand: () => void
   onExact: () => void
 }
 
-/** The arguments as the person must see them before saying yes. */
+/** The arguments, as the user must see them before approving. */
 export function DialogArguments({
   shown,
   hidden,

@@ -10,7 +10,7 @@ interface DialogChoicesProps {
   onAnswer: (response: ApprovalResponse) => void
 }
 
-/** What the server lets the person answer, and nothing else. */
+/** The choices that the server offers, and no others. */
 export function DialogChoices({ view, isSending, onAnswer }: DialogChoicesProps) {
   const { hidden } = view
   return (

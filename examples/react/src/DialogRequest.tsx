@@ -11,12 +11,12 @@ import { ServerWords } from './ServerWords.js'
 
 interface DialogRequestProps {
   part: ToolCallPart
-  /** Such as "1 of 3", where there are several. */
+  /** For example "1 of 3", if there are several. */
   place: string | undefined
   onLate: (told: string | undefined) => void
 }
 
-/** One request in the dialog: what would run, the server's words about it, and the ways to answer. */
+/** One request in the dialog: what would run, the server's message about it, and the choices. */
 export function DialogRequest({ part, place, onLate }: DialogRequestProps) {
   const [expanded, setExpanded] = useState(false)
   const [exact, setExact] = useState(false)

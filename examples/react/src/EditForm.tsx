@@ -10,12 +10,12 @@ interface EditFormProps {
   disabled: boolean
   draft: Draft
   onChange: (draft: Draft) => void
-  /** With the whole changed arguments; with nothing where nothing was changed. */
+  /** Called with the complete edited arguments, or `undefined` if nothing was changed. */
   onApprove: (input: unknown) => void
   onBack: () => void
 }
 
-/** The arguments field by field. What may not be changed is shown but fixed. Escape goes back and keeps the draft. */
+/** The arguments field by field. Those that may not be edited are read-only. Escape goes back and keeps the draft. */
 export function EditForm({ input, allowEdits, disabled, draft, onChange, onApprove, onBack }: EditFormProps) {
   const [tried, setTried] = useState(false)
   const fields = fieldsOf(input, allowEdits)
@@ -60,7 +60,7 @@ export function EditForm({ input, allowEdits, disabled, draft, onChange, onAppro
   )
 }
 
-/** After React has marked the fields. */
+/** Runs after React has marked the fields. */
 function focusFirstInvalid(form: HTMLFormElement): void {
   requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
 }
@@ -101,7 +101,7 @@ function EditField({ field, value, error, autoFocus, onChange }: EditFieldProps)
   )
 }
 
-/** A text field shows characters as they are, so what it hides is written out below. */
+/** A text field does not reveal hidden characters, so they are written out below. */
 function HiddenCharacters({ value }: { value: string }) {
   if (!displayText(value).suspicious) return null
   return (

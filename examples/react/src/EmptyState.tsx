@@ -2,7 +2,7 @@ import { examples } from '@countersign/example-page/examples'
 import { focusComposer } from '@countersign/example-page/focus'
 import { useChatClient } from '@countersign/react'
 
-/** Before the first message: what this is, and requests to begin with. */
+/** Shown before the first message: what this is, and example requests. */
 export function EmptyState() {
   const { sendMessage } = useChatClient()
   return (

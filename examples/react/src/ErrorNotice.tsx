@@ -2,7 +2,7 @@ import { focusComposer } from '@countersign/example-page/focus'
 import { errorTitle } from '@countersign/example-page/words'
 import { useChatClient, useChatSelector } from '@countersign/react'
 
-/** A failed request, in words, with the way out. Everything said and asked before it is still there. */
+/** Explains a failed request and offers a retry. The conversation before it is kept. */
 export function ErrorNotice() {
   const error = useChatSelector((chat) => chat.error)
   const isLoading = useChatSelector((chat) => chat.isLoading)

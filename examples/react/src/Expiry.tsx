@@ -1,4 +1,4 @@
-/** Until when the request can be answered, in the person's own time. */
+/** Until when the request can be answered, in the user's time zone. */
 export function Expiry({ at }: { at: string }) {
   const date = new Date(at)
   if (Number.isNaN(date.getTime())) return null

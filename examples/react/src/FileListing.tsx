@@ -2,7 +2,7 @@ import { ageOf, type Listing, shownFiles, sizeOf } from '@countersign/example-pa
 import { useState } from 'react'
 import { SafeText } from './SafeText.js'
 
-/** The files that `list_files` found. */
+/** The files that `list_files` returned. */
 export function FileListing({ listing }: { listing: Listing }) {
   const [isWhole, setIsWhole] = useState(false)
   const { shown, hidden } = shownFiles(listing, isWhole)

@@ -1,7 +1,7 @@
 import type { ToolCallPart } from '@countersign/core'
 import { helpFor } from '@countersign/example-page/next-step'
 
-/** What became of an answer that was refused or has not arrived, and what helps. Nothing where all is well. */
+/** What happened to an answer that was refused or did not arrive, and what helps. Empty if all is well. */
 export function Help({ part }: { part: ToolCallPart }) {
   const help = helpFor(part)
   if (!help) return null

@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { ApprovalDialog } from './ApprovalDialog.js'
 import { useApprovalQueue } from './useApprovalQueue.js'
 
-/** How many requests wait, the way to each of them, and all of them one by one. */
+/** The number of pending requests, with buttons to jump to each and to go through them one by one. */
 export function PendingBar() {
   const [isOpen, setIsOpen] = useState(false)
   const [late, setLate] = useState<string>()
@@ -39,7 +39,7 @@ function Bar({ onOneByOne }: { onOneByOne: () => void }) {
       <button
         type="button"
         className="button"
-        // The focus stays in the card that it is in, so that "next" has a place to count from.
+        // Keeps the focus in its card, which is where "next" counts from.
         onMouseDown={(event) => event.preventDefault()}
         onClick={() => {
           const next = nextRequest(pending)

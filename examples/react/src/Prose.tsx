@@ -1,7 +1,7 @@
 import { type Block, type Inline, parseBlocks, parseInline } from '@countersign/example-page/markdown'
 import { memo } from 'react'
 
-/** What the assistant says. Blocks are compared by value, so that only the one that grows renders. */
+/** The assistant's text. Blocks are compared by value, so that only the growing one renders. */
 export function Prose({ text }: { text: string }) {
   return (
     <div className="prose" dir="auto">

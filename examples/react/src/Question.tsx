@@ -19,11 +19,11 @@ import { QuestionField } from './QuestionField.js'
 import { SafeText } from './SafeText.js'
 import { ServerWords } from './ServerWords.js'
 
-/** A question that concerns no call: who asks, the server's words, and the form that its schema describes. */
+/** An interrupt that is no tool approval: who asks, the server's message, and a form for its schema. */
 export function Question({ question }: { question: Interrupt }) {
   const [draft, setDraft] = useState<QuestionDraft>({})
   const [faults, setFaults] = useState<Faults>(noFaults)
-  // The answer came too late, or was not taken.
+  // Set if the answer came too late or was not accepted.
   const [late, setLate] = useState<string>()
   const headingId = questionHeadingId(question)
   const problem = problemOf(question)
@@ -34,7 +34,7 @@ export function Question({ question }: { question: Interrupt }) {
     const read = readAnswer(question, draft)
     setFaults(read.ok ? noFaults : read.faults)
     if (read.ok) void answerQuestion({ id: question.id, payload: read.payload }).then(setLate)
-    // After React has marked the fields.
+    // Runs after React has marked the fields.
     else requestAnimationFrame(() => focusFirstInvalid(form))
   }
 

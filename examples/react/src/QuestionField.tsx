@@ -10,7 +10,7 @@ interface QuestionFieldProps {
   onChange: (value: string) => void
 }
 
-/** One value that a question asks for: its label, what the server says of it, its control, and what is wrong with it. */
+/** One field of the form: its label, its description, its control, and its error. */
 export function QuestionField({ field, value, fault, onChange }: QuestionFieldProps) {
   const id = useId()
   const note = noteOf(field)
@@ -55,7 +55,7 @@ function Control({ field, id, value, fault, onChange }: QuestionFieldProps & { i
       if (control.isLong) return <textarea {...typed} rows={rowsOf(value)} />
       return <input {...typed} type={control.input} autoComplete="off" />
     case 'number':
-      // Not of the type number, which hides from the page what was typed and is no number.
+      // Not `type="number"`: it would hide invalid input from the page.
       return <input {...typed} inputMode={control.whole ? 'numeric' : 'decimal'} autoComplete="off" />
     case 'flag':
       return (
@@ -85,7 +85,7 @@ function Control({ field, id, value, fault, onChange }: QuestionFieldProps & { i
   }
 }
 
-/** A text field shows characters as they are, so what it hides is written out below. */
+/** A text field does not reveal hidden characters, so they are written out below. */
 function HiddenCharacters({ value }: { value: string }) {
   if (!displayText(value).suspicious) return null
   return (

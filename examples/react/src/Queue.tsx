@@ -1,7 +1,7 @@
 import { queuedText } from '@countersign/example-page/words'
 import { useChatClient, useChatSelector } from '@countersign/react'
 
-/** Messages that were written while an answer came in. */
+/** Messages queued while a reply streams. */
 export function Queue() {
   const queue = useChatSelector((chat) => chat.queue)
   const { cancelQueued } = useChatClient()

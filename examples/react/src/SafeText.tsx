@@ -1,12 +1,12 @@
 import { type DisplayText, displayText } from '@countersign/core'
 import { markOf } from '@countersign/example-page/marks'
 
-/** Text from a model or a server: characters that hide or mislead are written out, and nothing can become markup. */
+/** Text from a model or a server: hidden and misleading characters are written out, and nothing can become markup. */
 export function SafeText({ text }: { text: string }) {
   return <Segments shown={displayText(text)} />
 }
 
-/** The pieces of a text, each isolated in its direction. */
+/** The segments of a text, each with its own direction. */
 export function Segments({ shown }: { shown: DisplayText }) {
   return shown.segments.map((segment, index) => (
     <bdi

@@ -1,7 +1,7 @@
 import type { DisplayText } from '@countersign/core'
 import { Segments } from './SafeText.js'
 
-/** The server's text may itself be written by others: it is set apart from what this page says. */
+/** The server's text may come from others, so it is set apart from the page's own. */
 export function ServerWords({ message }: { message: DisplayText }) {
   return (
     <blockquote className="server-words">

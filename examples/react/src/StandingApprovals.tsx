@@ -4,7 +4,7 @@ import { GRANTS_TITLE_ID, grants, revokeGrant } from '@countersign/example-page/
 import { useSyncExternalStore } from 'react'
 import { SafeText } from './SafeText.js'
 
-/** What was approved for the rest of the chat, with the way to end it. Not there while nothing stands. */
+/** The session approvals of the chat, with buttons to revoke them. Hidden if there are none. */
 export function StandingApprovals() {
   const { grants: standing, problem } = useSyncExternalStore(grants.subscribe, grants.getSnapshot)
   if (standing.length === 0 && !problem) return null

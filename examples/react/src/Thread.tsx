@@ -3,11 +3,11 @@ import { useChat, useChatSelector } from '@countersign/react'
 import { Question } from './Question.js'
 import { Turn } from './Turn.js'
 
-/** The conversation. A turn in which nothing changed is the same object, and does not render again. */
+/** The conversation. An unchanged turn is the same object and does not render again. */
 export function Thread() {
   const { turns, isLoading } = useChat<DemoTools>()
   return (
-    // The announcer speaks for it: read out word by word, a streaming answer cannot be followed.
+    // The announcer speaks for it, because a streaming reply read out word by word cannot be followed.
     <div className="thread" role="log" aria-label="Conversation" aria-live="off" aria-busy={isLoading}>
       {turns.map((turn) => (
         <Turn key={turn.id} turn={turn} isLast={turn === turns.at(-1)} />
@@ -18,7 +18,7 @@ export function Thread() {
   )
 }
 
-/** What the agent asks beside its calls. */
+/** Interrupts that are no tool approvals. */
 function Questions() {
   const questions = useChatSelector((chat) => chat.interrupts)
   return questions.map((question) => <Question key={question.id} question={question} />)

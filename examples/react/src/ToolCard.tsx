@@ -12,11 +12,11 @@ import { FileListing } from './FileListing.js'
 import { Help } from './Help.js'
 import { SafeText, Segments } from './SafeText.js'
 
-/** A tool call in any state: what is asked, what was decided, what came of it. */
+/** A tool call in any state: its approval request, the decision and the outcome. */
 export function ToolCard({ part }: { part: ToolCallPart<DemoTools> }) {
   const { label, tone } = standingOf(part)
   const phase = phaseOf(part.state)
-  // The answer came too late: the request it was given to is gone by the time this is known.
+  // Set if the answer came too late. It is kept here because the request is gone by then.
   const [late, setLate] = useState<string>()
   const headingId = cardHeadingId(part)
   return (
@@ -25,7 +25,7 @@ export function ToolCard({ part }: { part: ToolCallPart<DemoTools> }) {
         <h3 className="tool-name" id={headingId} tabIndex={-1}>
           <SafeText text={part.name} />
         </h3>
-        {/* Where the arguments are not spread out below, the header tells them in a few words. */}
+        {/* If the arguments are not shown below, the header summarizes them. */}
         {(phase === 'decided' || phase === 'ended') && (
           <span className="tool-summary">{summaryOf(part)}</span>
         )}
@@ -88,7 +88,7 @@ function Decision({ part }: { part: ToolCallPart }) {
   )
 }
 
-/** What the server says of it. */
+/** The server's error message. */
 function Failure({ part }: { part: ToolCallPart }) {
   const isDenial = part.state === 'denied' && part.approval?.approved === false
   if (isDenial || !part.error) return null

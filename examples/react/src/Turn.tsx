@@ -12,13 +12,13 @@ interface TurnProps {
   isLast: boolean
 }
 
-/** What the person said, or an answer with all of its steps. While an answer streams, no other turn renders. */
+/** A user message, or a reply with all of its steps. While a reply streams, no other turn renders. */
 export const Turn = memo(function Turn({ turn, isLast }: TurnProps) {
   return (
     <article className="turn" data-role={turn.role}>
       <h2 className="visually-hidden">{turn.role === 'user' ? 'You' : 'Assistant'}</h2>
       {turn.parts.map((part, index) => (
-        // With its place: a server may use an id twice, a key must not come twice.
+        // Includes the index, because a server may reuse an id, but keys must be unique.
         <Part key={part.type === 'tool-call' ? `${index} ${part.id}` : index} part={part} role={turn.role} />
       ))}
       {isLast && turn.role === 'assistant' && <TurnActions turn={turn} />}

@@ -3,7 +3,7 @@ import { unsentIn } from '@countersign/example-page/unsent'
 import { unsentWords } from '@countersign/example-page/words'
 import { useChatClient, useChatSelector } from '@countersign/react'
 
-/** Answers that a reload or a stop has kept from the server. Nothing goes out until the person says so. */
+/** Answers that were not sent because of a reload or a stop. They are sent only when the user asks for it. */
 export function Unsent() {
   const unsent = useChatSelector(unsentIn)
   const { resume } = useChatClient()

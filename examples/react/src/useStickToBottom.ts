@@ -1,7 +1,7 @@
 import { type FollowedEnd, followEnd } from '@countersign/example-page/follow-end'
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react'
 
-/** Follows the end of a scroller while it grows. Inactive, it leaves the scroller alone. */
+/** Keeps a growing scroller scrolled to its end. Does nothing while inactive. */
 export function useStickToBottom(isActive: boolean): {
   scroller: RefObject<HTMLElement | null>
   isAtBottom: boolean

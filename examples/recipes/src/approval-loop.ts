@@ -14,18 +14,17 @@ import {
 } from '@countersign/server/prompt'
 import { inputOf } from './script.js'
 
-/** What a person answers. */
 interface Answer {
   readonly approved: boolean
   readonly reason?: string
 }
 
-/** The person: sees the call that waits and answers. */
+/** Shows a waiting call to the user and returns their answer. */
 export type Decide = (call: PromptToolCall) => Answer | Promise<Answer>
 
 /**
- * The loop: read the parts that a run answers; if there are requests among them, ask, and add the answers to the history; go on
- * until nothing is asked any more. The history is all there is to keep between two rounds.
+ * The loop: read the parts of a run's reply. If there are approval requests among them, get the answers and add
+ * them to the history. Repeat until nothing is left to approve. The history is the only state between two rounds.
  */
 export async function converse(
   agent: Agent,

@@ -3,7 +3,7 @@ import { converse, type Decide } from './approval-loop.js'
 import { calls, says } from './script.js'
 import { deleteFile, type Files } from './tools.js'
 
-/** Asks for three files at once. */
+/** Proposes to delete three files at once. */
 export const batchModel = () =>
   scriptedModel([
     calls(
@@ -14,11 +14,11 @@ export const batchModel = () =>
     says('Both drafts are gone; the report stays.'),
   ])
 
-/** Drafts may go, and nothing else: yes, no with a reason, yes. */
+/** Approves the two drafts and denies the report with a reason. */
 const onlyDrafts: Decide = ({ arguments: text }) =>
   text.includes('draft') ? { approved: true } : { approved: false, reason: 'Only the drafts.' }
 
-/** Three requests in one turn, answered by one message. All three have their result before the model goes on. */
+/** Three requests in one turn, answered in one message. All three have their result before the model continues. */
 export function batch(files: Files, { model = batchModel(), decide = onlyDrafts }: BatchOptions = {}) {
   const agent = createAgent({ model, tools: [deleteFile(files)] })
   return converse(agent, 'Tidy up, please.', decide)

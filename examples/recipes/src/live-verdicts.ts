@@ -19,13 +19,13 @@ interface LiveOptions {
   readonly model: Model
   readonly tools: readonly Extract<AgentTool, { location: 'server' }>[]
   readonly needsApproval: (call: PlannedCall) => boolean
-  /** Of this conversation alone; whatever hears the person puts the answers in. */
+  /** For this conversation only. The application puts the user's answers into it. */
   readonly answers: AnswerQueue
   readonly show: (event: PlanEvent | TurnEvent) => void
   readonly signal?: AbortSignal
 }
 
-/** The model has spoken. */
+/** The model has finished a turn. */
 export interface TurnEvent {
   readonly type: 'turn'
   readonly turn: number
@@ -34,9 +34,9 @@ export interface TurnEvent {
 }
 
 /**
- * A loop of the application's own, for a connection that stays open: the model is asked, the calls that are safe run at once, and
- * each other waits for its own answer. The model goes on when every call has its result. `runTools: false` leaves all of this to
- * the application; what it gets in return it must answer for: that answers come from the right person is not checked here.
+ * The application's own loop, for a connection that stays open: it asks the model, runs the safe calls at once, and lets
+ * each other call wait for its own answer. The model continues when every call has its result. With `runTools: false` all
+ * of this is up to the application, including what is not checked here: that answers come from the right user.
  */
 export async function liveConversation(question: string, options: LiveOptions): Promise<readonly Message[]> {
   const { model, tools, needsApproval, answers, show, signal } = options

@@ -16,7 +16,7 @@ const office = () =>
     ['report.md', 'the report'],
   ])
 
-/** What can be run; each prints what happens. */
+/** The recipes that can be run; each prints what happens. */
 const recipes: Readonly<Record<string, () => Promise<void>>> = {
   async 'approval-loop'() {
     const files = office()

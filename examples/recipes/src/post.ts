@@ -7,7 +7,7 @@ import {
 } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 
-/** A client in one function: posts the input and answers the conversation as it is when the run has ended. */
+/** A client in one function: posts the input and returns the conversation as it is when the run has ended. */
 export async function post(
   route: (request: Request) => Promise<Response>,
   input: RunAgentInput,

@@ -1,7 +1,7 @@
 import type { RunAgentInput } from '@countersign/core'
 import type { ModelEvent } from '@countersign/server'
 
-/** A turn in which the model only speaks. */
+/** A turn in which the model only writes text. */
 export function says(text: string): readonly ModelEvent[] {
   return [
     { type: 'text-delta', delta: text },
@@ -19,7 +19,7 @@ export function calls(
   return [...proposed, { type: 'finish', reason: 'tool_calls' }]
 }
 
-/** The input of a run, with its messages. */
+/** The input of a run with these messages. */
 export function inputOf(threadId: string, messages: RunAgentInput['messages']): RunAgentInput {
   return {
     protocolVersion: '1.0',

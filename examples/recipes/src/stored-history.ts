@@ -3,8 +3,8 @@ import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { type Agent, cancelAllPending, handleChat, withResults } from '@countersign/server'
 
 /**
- * Where an application keeps its conversations: by the person and the thread, both in the key. A thread id comes from the request, so alone
- * it would open the conversation of whoever has that id.
+ * Where the application keeps its conversations, keyed by user and thread. A thread id comes from the
+ * request, so on its own it would open anybody's conversation.
  */
 export interface ConversationStore {
   load(subject: string, threadId: string): Promise<readonly Message[]>
@@ -12,10 +12,10 @@ export interface ConversationStore {
 }
 
 /**
- * A route that keeps the history itself and takes only the person's new words from a request. A call that was never answered, as
- * after a crash, an abort, or a question that the person passed over, is closed before they are added: what the model reads is
- * whole. Answers to approvals come by a route of their own, or with `resume`. `subjectOf` is the application's own authentication; whom it
- * does not know is turned away.
+ * A route that keeps the history itself and takes only the user's new message from a request. A call that was never
+ * answered, for instance after a crash, an abort, or a request that the user ignored, is closed before the message
+ * is added, so that the model reads a complete history. Answers to approvals come through a separate route, or with
+ * `resume`. `subjectOf` is the application's own authentication; requests of unknown users get 401.
  */
 export function storedHistoryRoute(
   agent: Agent,
@@ -42,7 +42,7 @@ function closeOpenCalls(history: readonly Message[]): readonly Message[] {
   return withResults(history, cancelAllPending(history, 'user moved on'))
 }
 
-/** The same agent, whose runs are added to the store when they end, however they end. */
+/** The same agent, but the conversation is stored when a run ends, however it ends. */
 function recordRuns(agent: Agent, store: ConversationStore, subject: string): Agent {
   return {
     ...agent,

@@ -4,7 +4,7 @@ import * as z from 'zod'
 /** What the tools work on. */
 export type Files = Map<string, string>
 
-/** Always asks. */
+/** Always needs approval. */
 export function deleteFile(files: Files) {
   return tool({
     name: 'delete_file',
@@ -16,8 +16,8 @@ export function deleteFile(files: Files) {
 }
 
 /**
- * Asks by its arguments: reading below /etc/ needs a yes, any other file does not. These files are a map, in which a path has one
- * spelling; on a disk, where `..` and links give it many, name what may go unasked instead.
+ * Depends on its arguments: reading below /etc/ needs approval, any other file does not. These files are a map, in which
+ * a path has one spelling. On a disk, where `..` and links give it many, list what may run without approval instead.
  */
 export function readFile(files: Files) {
   return tool({
@@ -29,12 +29,12 @@ export function readFile(files: Files) {
   })
 }
 
-/** Says how much a person may send without being asked; a service of the application. */
+/** How much a user may send without approval; a service of the application. */
 export interface Limits {
   limitOf(subject: unknown): Promise<number>
 }
 
-/** Asks a service of the run first. If the service fails or is missing, the person is asked: doubt never lets a call run. */
+/** Asks a service of the run first. If the service fails or is missing, the call needs approval: a failure never lets a call run. */
 export const sendMoney = tool({
   name: 'send_money',
   description: 'Sends an amount to somebody',
@@ -53,7 +53,7 @@ function isLimits(value: unknown): value is Limits {
   return typeof value === 'object' && value !== null && 'limitOf' in value
 }
 
-/** Streams: the page sees every hit as it is found, and the model gets all of them at the end. */
+/** Streams: the page sees each hit as it is found, and the model gets all of them at the end. */
 export function searchFiles(files: Files) {
   return tool({
     name: 'search_files',

@@ -3,10 +3,9 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import { corsHeaders } from './origins.js'
 import { GO_ON_FOR, type RouteParts } from './parts.js'
 
-/** A request, once it is known whose it is. */
+/** A request with its authenticated user. */
 type Known = Request & { user?: string }
 
-/** The routes for Express. */
 export function expressApp({ agent, sessions, origins, live }: RouteParts): Express {
   const app = express()
 
@@ -16,7 +15,7 @@ export function expressApp({ agent, sessions, origins, live }: RouteParts): Expr
     else next()
   })
 
-  // Authentication comes before every route. Whom it finds is kept where no request can write.
+  // Authentication comes before every route. The user is kept where no request can write.
   app.use('/api', (request: Known, response: Response, next: NextFunction) => {
     const user = sessions.userOf(request.get('authorization'), request.get('cookie'))
     if (user === undefined) return response.sendStatus(401)
@@ -24,12 +23,12 @@ export function expressApp({ agent, sessions, origins, live }: RouteParts): Expr
     next()
   })
 
-  // The owner of runs, of their questions and of grants.
+  // The owner of runs, approval requests and session approvals.
   const context = ({ user }: Known) => ({ subject: user })
 
   const chat = toNodeHandler(agent, { context, live, goOnFor: GO_ON_FOR })
   app.post('/api/chat', chat)
-  app.get('/api/chat', chat) // takes up a run that broke off
+  app.get('/api/chat', chat) // rejoins a run after a disconnect
   app.post('/api/chat/answers', toNodeAnswerHandler(agent, { context, origins }))
   app.all('/api/grants', toNodeGrantsHandler(agent, { context, origins }))
   return app

@@ -8,10 +8,9 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { corsHeaders } from './origins.js'
 import { GO_ON_FOR, type RouteParts } from './parts.js'
 
-/** A request of node:http with what Fastify knows of it. */
+/** A request of node:http with its authenticated user. */
 type Known = NodeRequest & { readonly user: string }
 
-/** The routes for Fastify. */
 export function fastifyApp({ agent, sessions, origins, live }: RouteParts): FastifyInstance {
   const app = Fastify({ bodyLimit: 4 * 1024 * 1024 })
 
@@ -22,7 +21,7 @@ export function fastifyApp({ agent, sessions, origins, live }: RouteParts): Fast
   })
   app.options('/api/*', async (_, reply) => reply.code(204).send())
 
-  // Authentication comes before every route. Whom it finds is kept where no request can write.
+  // Authentication comes before every route. The user is kept where no request can write.
   app.decorateRequest('user', '')
   app.addHook('onRequest', async (request, reply) => {
     const user = sessions.userOf(request.headers.authorization, request.headers.cookie)
@@ -33,7 +32,7 @@ export function fastifyApp({ agent, sessions, origins, live }: RouteParts): Fast
   const context = ({ user }: Known) => ({ subject: user })
   const chat = onNode(toNodeHandler<Known>(agent, { context, live, goOnFor: GO_ON_FOR }))
   app.post('/api/chat', chat)
-  app.get('/api/chat', chat) // takes up a run that broke off
+  app.get('/api/chat', chat) // rejoins a run after a disconnect
   app.post('/api/chat/answers', onNode(toNodeAnswerHandler<Known>(agent, { context, origins })))
   app.route({
     method: ['GET', 'DELETE'],
@@ -43,7 +42,7 @@ export function fastifyApp({ agent, sessions, origins, live }: RouteParts): Fast
   return app
 }
 
-/** A handler of node:http as one of Fastify: it writes the answer itself, event by event, and gets the body as Fastify has parsed it. */
+/** A node:http handler as a Fastify one: it writes the response itself, event by event, and gets the body as parsed by Fastify. */
 function onNode(handle: (request: Known, response: FastifyReply['raw']) => Promise<void>) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     reply.hijack()

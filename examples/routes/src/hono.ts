@@ -8,13 +8,13 @@ interface Env {
   Variables: { user: string }
 }
 
-/** The routes for Hono, wherever it runs. */
+/** The routes for Hono, on any runtime. */
 export function honoApp({ agent, sessions, origins, live }: RouteParts): Hono<Env> {
   const app = new Hono<Env>()
 
   app.use('/api/*', cors({ origin: [...origins], credentials: true }))
 
-  // Authentication comes before every route. Whom it finds is kept where no request can write.
+  // Authentication comes before every route. The user is kept where no request can write.
   const requireUser = createMiddleware<Env>(async (c, next) => {
     const user = sessions.userOf(c.req.header('authorization'), c.req.header('cookie'))
     if (user === undefined) return c.body(null, 401)
@@ -26,7 +26,7 @@ export function honoApp({ agent, sessions, origins, live }: RouteParts): Hono<En
   app.post('/api/chat', (c) =>
     handleChat(agent, c.req.raw, { context: { subject: c.var.user }, live, goOnFor: GO_ON_FOR }),
   )
-  // takes up a run that broke off
+  // rejoins a run after a disconnect
   app.get('/api/chat', (c) => rejoinResponse(agent, c.req.raw, { context: { subject: c.var.user } }))
   app.post('/api/chat/answers', (c) =>
     answerResponse(agent, c.req.raw, { context: { subject: c.var.user }, origins }),

@@ -5,8 +5,8 @@ import { GO_ON_FOR, type RouteParts } from './parts.js'
 type Route = (request: Request) => Promise<Response>
 
 /**
- * The routes as functions from `Request` to `Response`, for Next.js and whatever else speaks the Fetch API. Each file of the application
- * exports its own:
+ * The routes as functions from `Request` to `Response`, for Next.js and anything else that speaks the Fetch
+ * API. Each route file of the application exports its own:
  *
  * ```ts
  * // app/api/chat/route.ts
@@ -18,7 +18,7 @@ type Route = (request: Request) => Promise<Response>
  * ```
  */
 export function nextRoutes({ agent, sessions, origins, live }: RouteParts) {
-  /** Authentication comes before every route: each gets the person with the request, and none is reached without one. */
+  /** Authentication comes before every route: each gets the user along with the request, and none is reached without one. */
   const forUser =
     (route: (request: Request, user: string) => Promise<Response>): Route =>
     async (request) => {
@@ -43,7 +43,7 @@ export function nextRoutes({ agent, sessions, origins, live }: RouteParts) {
       POST: forUser((request, subject) =>
         handleChat(agent, request, { context: { subject }, live, goOnFor: GO_ON_FOR }),
       ),
-      // takes up a run that broke off
+      // rejoins a run after a disconnect
       GET: forUser((request, subject) => rejoinResponse(agent, request, { context: { subject } })),
       OPTIONS,
     },

@@ -1,6 +1,6 @@
 /**
- * Headers for a page of another origin, where that origin is named: then it may read the answer, with the person's cookie. Every other page
- * gets none, and its browser keeps the answer from it. The server's own pages need none.
+ * CORS headers for a page of another origin. A listed origin may read the response, with the user's cookie.
+ * Any other gets no headers, so its browser withholds the response. The server's own pages need none.
  */
 export function corsHeaders(
   origin: string | null | undefined,

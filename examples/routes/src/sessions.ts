@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 
-/** Who is signed in: the application's own, as it has it for every other route. Here, users by session, in memory. */
+/** Who is signed in. A real application uses the authentication it already has; here, users by session id, in memory. */
 export class Sessions {
   readonly #users = new Map<string, string>()
 
-  /** Once a person has proved who they are. What comes back goes into a cookie, or to a program as its bearer token. */
+  /** Call it once a user has signed in. The returned id goes into a cookie, or to a program as its bearer token. */
   open(user: string): string {
     const id = randomBytes(32).toString('base64url')
     this.#users.set(id, user)
@@ -16,8 +16,8 @@ export class Sessions {
   }
 
   /**
-   * Whose request this is, by its `Authorization: Bearer` or its cookie `session`; nobody's without a session that is open. Nothing else
-   * of a request says who is speaking: not its body, not its query, not another header.
+   * The user of a request, by its `Authorization: Bearer` or its cookie `session`; `undefined` without an
+   * open session. Nothing else in a request identifies the user: not its body, its query or any other header.
    */
   userOf(authorization: string | null | undefined, cookie: string | null | undefined): string | undefined {
     const bearer = /^Bearer +([\w-]+)$/i.exec(authorization ?? '')?.[1]
@@ -26,7 +26,7 @@ export class Sessions {
   }
 }
 
-/** The cookie of a session. No script can read it, and no other site can have it sent with a post of its own. */
+/** The cookie of a session. No script can read it, and other sites cannot have it sent with their own POST requests. */
 export function sessionCookie(id: string): string {
   return `session=${id}; Path=/; HttpOnly; Secure; SameSite=Lax`
 }

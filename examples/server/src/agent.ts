@@ -10,22 +10,22 @@ import { demoTools } from './tools.js'
 export interface DemoOptions {
   /** The folder that the tools work on. */
   workspace: string
-  /** The folder that keeps the ledger and the secret, out of the tools' reach. */
+  /** The folder for the ledger and the secret, out of the tools' reach. */
   state: string
   /** Default: the embedded planner. */
   model?: Model | undefined
-  /** Tools beside the demo's own, such as those of an MCP server. */
+  /** Tools besides the demo's own, such as those of an MCP server. */
   tools?: readonly AnyServerTool[] | undefined
   /** The planner's pause between two words in milliseconds. */
   delay?: number | undefined
 }
 
-/** What a language model has to know. The planner knows it. */
+/** What a language model has to know. The planner ignores it. */
 const system = `You work on the files of one folder, by the tools you have. Paths are relative to that folder.
 Whatever changes a file or sends a mail is asked about before it runs: call the tool, and do not ask for permission in words.
 Where a person denies a call, do not make it again; say what was not done. Answer briefly, in plain text or simple Markdown.`
 
-/** The demo's agent. What was asked, answered and granted outlives a restart: the ledger is a file, and its secret lies beside it. */
+/** The demo's agent. Requests, answers and session approvals survive a restart: ledger and secret are files. */
 export async function demoAgent({ workspace, state, model, tools = [], delay }: DemoOptions): Promise<Agent> {
   return createAgent({
     model: model ?? demoPlanner(delay === undefined ? {} : { delay }),

@@ -1,10 +1,10 @@
 import type { ModelMessage, ToolOutcome } from '@countersign/server'
 
-/** How a tool call ended, as a planner looks at it. */
+/** How a tool call ended, as the planner sees it. */
 export type Outcome =
   | { kind: 'done'; output: unknown }
   | { kind: 'denied'; reason?: string | undefined }
-  /** Nobody answered, or the answer was refused; `code` says why it was. */
+  /** Nobody answered, or the answer was refused; `code` says why. */
   | { kind: 'cancelled'; code?: string | undefined }
   | { kind: 'failed'; message: string }
 
@@ -17,15 +17,15 @@ export interface FinishedCall extends Call {
   outcome: Outcome
 }
 
-/** What a person asked for and what was done about it so far: the calls of each assistant message, in order. */
+/** What a user asked for and what was done about it so far: the calls of each assistant message, in order. */
 export interface Turn {
   request: string
   steps: readonly (readonly FinishedCall[])[]
-  /** Whether the assistant has said something after the last calls. */
+  /** Whether the assistant has written a reply after the last calls. */
   isAnswered: boolean
 }
 
-/** The conversation as turns: each begins with what the person said. */
+/** The conversation as turns: each begins with a user message. */
 export function turnsOf(messages: readonly ModelMessage[]): Turn[] {
   const outcomes = new Map(
     messages

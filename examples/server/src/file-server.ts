@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { type McpTools, mcpTools } from '@countersign/mcp'
 
-/** The MCP server of the examples, as it is built. */
+/** The built MCP server of the examples. */
 const fileServerScript = join(import.meta.dirname, '../../mcp-server/dist/main.js')
 
 /**
- * Some of the demo's tools come from an MCP server, a process of its own that works on the same folder. It is started here, started again
- * where it went away, and ended by `dispose()`.
+ * Some of the demo's tools come from an MCP server, a separate process that works on the same folder. It is
+ * started here, restarted if it exits, and stopped by `dispose()`.
  *
- * @throws CountersignError `connection-failed` where it cannot be started.
+ * @throws CountersignError `connection-failed` if it cannot be started.
  */
 export function openFileServer(
   workspace: string,
@@ -19,9 +19,9 @@ export function openFileServer(
     { command: process.execPath, args: [script, workspace, ...more] },
     {
       server: 'files',
-      // it is ours: what it says of these two is believed, and they run unasked
+      // our own server: its annotations of these two tools are trusted, so they run without approval
       trustAnnotations: ['measure_files', 'find_duplicates'],
-      // it destroys nothing, and so would run unasked; but in this demo whatever changes a file is asked about
+      // it destroys nothing and so would run without approval, but in this demo every change to a file needs one
       configure: ({ name }) =>
         name === 'append_line'
           ? { needsApproval: true, allowEdits: ['line'], message: 'This adds a line at the end of a file.' }

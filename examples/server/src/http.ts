@@ -17,7 +17,7 @@ const types: Readonly<Record<string, string>> = {
   '.map': 'application/json; charset=utf-8',
 }
 
-// Nothing but the page's own files may run in it, whatever a file or a model says.
+// Only the page's own files may run in it, whatever a file or a model contains.
 const pageHeaders = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -26,7 +26,7 @@ const pageHeaders = {
   'cache-control': 'no-cache',
 }
 
-/** Serves the built page from `pageFolder` and hands each path of `api` to its listener. Answers only to names of this machine. */
+/** Serves the built page from `pageFolder` and passes each path of `api` to its listener. Responds only to requests for localhost. */
 export function pageServer(pageFolder: string, api: Readonly<Record<`/${string}`, RequestListener>>): Server {
   return createServer((request, response) => {
     if (!isLocal(request)) return refuse(response, 403, 'This server answers only on localhost.')
@@ -40,9 +40,7 @@ export function pageServer(pageFolder: string, api: Readonly<Record<`/${string}`
   })
 }
 
-/**
- * Listens on a loopback port: `port`, or the next free one of as many as `tries`. Resolves to the URL.
- */
+/** Listens on a loopback port: `port`, or the next free one within `tries` ports. Resolves to the URL. */
 export async function listen(server: Server, port: number, tries = 1): Promise<string> {
   try {
     await listenOnce(server, port)
@@ -72,7 +70,7 @@ function isLocal({ headers }: IncomingMessage): boolean {
   return isOurs(headers.host ?? '') && (headers.origin === undefined || origin === headers.host)
 }
 
-/** As it was sent: `new URL` takes what follows two slashes for a host, and throws at one that is none. */
+/** Not with `new URL`: it takes what follows two slashes as a host, and throws if that is invalid. */
 function pathOf({ url = '/' }: IncomingMessage): `/${string}` | undefined {
   const [path = ''] = url.split(/[?#]/, 1)
   return path.startsWith('/') ? `/${path.slice(1)}` : undefined

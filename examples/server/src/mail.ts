@@ -9,13 +9,13 @@ export interface Mail {
 }
 
 export interface SentMail extends Mail {
-  /** Where the mail was put, relative to the workspace. */
+  /** The path of the mail, relative to the workspace. */
   file: string
 }
 
 const SENDER = 'Countersign demo <demo@localhost>'
 
-/** Writes `mail` as an `.eml` file into `outbox/`. Nothing leaves this machine: any mail program opens the file. */
+/** Writes `mail` as an `.eml` file into `outbox/`, for any mail program to open. Nothing leaves this machine. */
 export async function putIntoOutbox(
   workspace: Workspace,
   mail: Mail,
@@ -28,8 +28,8 @@ export async function putIntoOutbox(
 }
 
 /**
- * A message in the format of RFC 5322 with a MIME text body (RFC 2045). `id` makes its Message-ID.
- * Line breaks in the headers become spaces, so that a subject cannot add a header.
+ * A message in the format of RFC 5322 with a MIME text body (RFC 2045). `id` becomes its Message-ID. Line
+ * breaks in the headers become spaces, so that a subject cannot add a header.
  */
 export function formatMail(mail: Mail, now: Date, id: string): string {
   const headers = [
@@ -59,7 +59,7 @@ function slug(text: string): string {
   return words.join('-').slice(0, 40)
 }
 
-/** RFC 2047: text beyond ASCII goes into encoded words of at most 75 characters, split between characters. */
+/** RFC 2047: non-ASCII text goes into encoded words of at most 75 characters, split between characters. */
 function encodeHeader(text: string): string {
   if (/^[\x20-\x7e]*$/.test(text) && !text.includes('=?') && text.length < 900) return text
   const words: string[] = []
@@ -78,7 +78,7 @@ function encodeHeader(text: string): string {
   return [...words, word].map((part) => `=?utf-8?B?${Buffer.from(part).toString('base64')}?=`).join('\r\n ')
 }
 
-/** RFC 2045 section 6.7: readable as it is where the text is plain, lines of at most 76 characters. */
+/** RFC 2045 section 6.7: plain text stays readable, lines have at most 76 characters. */
 function quotedPrintable(text: string): string {
   return text
     .split(/\r\n|\r|\n/)

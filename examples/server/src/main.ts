@@ -14,7 +14,7 @@ readEnvFile(join(root, '.env'))
 const { PORT, DEMO_DIR, DEMO_DELAY, DEMO_PAGE = 'react' } = process.env
 const page = join(root, 'examples', DEMO_PAGE, 'dist')
 const workspace = resolve(DEMO_DIR || join(root, '.countersign/demo/workspace'))
-// beside the files and not among them, where the tools could read the secret
+// outside the workspace, so that the tools cannot read the secret
 const state = DEMO_DIR ? `${workspace}.countersign` : join(root, '.countersign/demo')
 
 if (!existsSync(join(page, 'index.html')))
@@ -60,7 +60,7 @@ function giveUp(message: string): never {
   process.exit(1)
 }
 
-/** Open answers are cut off; what a person has approved is in the ledger. */
+/** Replies in progress are cut off; what a user has approved is in the ledger. */
 async function close(): Promise<void> {
   server.close()
   server.closeAllConnections()

@@ -1,10 +1,10 @@
-/** The models that the demo can speak with. */
+/** The models that the demo can use. */
 type ModelKind = 'compatible' | 'openai' | 'anthropic' | 'gemini' | 'planner'
 
 export type ModelChoice =
   | { readonly kind: 'planner' }
   | { readonly kind: 'openai' | 'anthropic' | 'gemini'; readonly apiKey: string; readonly model: string }
-  /** A server that speaks OpenAI's Chat Completions, such as a local one. Most want no key. */
+  /** A server with OpenAI's Chat Completions API, such as a local one. Most need no key. */
   | {
       readonly kind: 'compatible'
       readonly baseURL: string
@@ -22,14 +22,14 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 interface Source {
   readonly kind: Exclude<ModelKind, 'planner'>
-  /** The variable that says that it can be used. */
+  /** The environment variable that makes it usable. */
   readonly variable: string
   readonly modelVariable: string
   readonly model: string
   readonly title: string
 }
 
-/** In this order: of several that could be used the first is taken. */
+/** The first usable one in this order is taken. */
 const sources: readonly Source[] = [
   {
     kind: 'compatible',
@@ -62,10 +62,10 @@ const sources: readonly Source[] = [
 ]
 
 /**
- * The model that the environment asks for; without a key or an address the embedded planner. `DEMO_MODEL` names one by its kind, and
- * beats the order.
+ * The model that the environment asks for; without a key or an address the embedded planner. `DEMO_MODEL` names one by its kind and
+ * overrides the order.
  *
- * @throws Error for a `DEMO_MODEL` that there is not, or whose own variable is missing; for an `OPENAI_BASE_URL` that is no address.
+ * @throws Error for an unknown `DEMO_MODEL`, or one whose own variable is missing; for an `OPENAI_BASE_URL` that is not an http address.
  */
 export function chooseModel(environment: Environment): ChosenModel {
   const wanted = read(environment, 'DEMO_MODEL')
@@ -88,7 +88,7 @@ function chooseByName(wanted: string, environment: Environment): ChosenModel {
   return chosen(source, environment, 'DEMO_MODEL says so')
 }
 
-/** The key of a compatible server is no sign that OpenAI is meant. */
+/** `OPENAI_API_KEY` may be the key of the compatible server, so it does not count as OpenAI. */
 function alsoSet({ kind }: Source, others: readonly Source[]): string {
   const more = others.filter((other) => !(kind === 'compatible' && other.kind === 'openai'))
   if (more.length === 0) return ''
@@ -114,7 +114,7 @@ function chosen(source: Source, environment: Environment, why: string): ChosenMo
   return { choice: { kind, baseURL, apiKey, model }, because: `Model: ${model} of ${where}, because ${why}.` }
 }
 
-/** What a line such as `OPENAI_API_KEY=` leaves empty is not set. */
+/** An empty variable, as in `OPENAI_API_KEY=`, counts as not set. */
 function read(environment: Environment, name: string): string | undefined {
   return environment[name]?.trim() || undefined
 }

@@ -2,7 +2,7 @@ import type { Model } from '@countersign/server'
 import type { ModelChoice } from './model-choice.js'
 import { demoPlanner } from './planner.js'
 
-/** The chosen model. `delay` is for the planner: its pause between two words in milliseconds. An SDK is loaded where it is used. */
+/** The chosen model. `delay` is the planner's pause between two words in milliseconds. Each SDK is loaded only when used. */
 export async function openModel(choice: ModelChoice, delay?: number): Promise<Model> {
   switch (choice.kind) {
     case 'planner':

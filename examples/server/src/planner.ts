@@ -8,8 +8,8 @@ import type { Action } from './replay.js'
 const ARGUMENT_CHUNK = 10
 
 /**
- * The demo's embedded model. It is no language model: it knows the requests of requests.ts and follows a fixed plan for each. Given the
- * same conversation it does the same. `delay` is the pause between two words in milliseconds.
+ * The demo's embedded model. It is not a language model: it knows the requests of requests.ts and follows a
+ * fixed plan for each. It is deterministic. `delay` is the pause between two words in milliseconds.
  */
 export function demoPlanner({ delay = 25 }: { delay?: number } = {}): Model {
   return {
@@ -25,7 +25,7 @@ export function demoPlanner({ delay = 25 }: { delay?: number } = {}): Model {
   }
 }
 
-/** Some tools come from a server that may not be there: then it is said instead of tried. */
+/** Some tools come from a server that may not be running: then the planner says so instead of calling them. */
 function withOffered({ text, calls }: Action, offered: ReadonlySet<string>): Action {
   if (calls.every(({ name }) => offered.has(name))) return { text, calls }
   return { text: 'That needs the MCP server of the demo, which is not connected here.', calls: [] }

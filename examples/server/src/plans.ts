@@ -13,10 +13,10 @@ import {
 } from './report.js'
 import { exampleRequests, type MailSubject, parseRequests, type Request } from './requests.js'
 
-/** A log is old from this age on. */
+/** The age from which a log counts as old. */
 const OLD_AFTER_DAYS = 14
 
-/** What the planner does next in a conversation, out of the conversation alone. The last turn is the open one. */
+/** The planner's next action, derived from the conversation alone. The last turn is the current one. */
 export function planNext(turns: readonly Turn[]): Action {
   const turn = turns.at(-1)
   return turn ? nextAction(wholeTurn(turn, turns.slice(0, -1)), turn) : { text: helpText, calls: [] }
@@ -32,7 +32,7 @@ function* wholeTurn(turn: Turn, earlier: readonly Turn[]): Plan {
   }
 }
 
-/** `history` gives every call that the conversation holds so far. */
+/** `history` returns every call of the conversation so far. */
 function planFor(request: Request, history: () => FinishedCall[]): Plan {
   switch (request.kind) {
     case 'help':
@@ -160,7 +160,7 @@ function* matching(patterns: readonly string[]) {
   return files.map((file) => file.path).filter((path) => patterns.some((pattern) => fits(path, pattern)))
 }
 
-/** Whether a path is one that a pattern means; `*` stands for any text inside one name. No regular expression: many stars make one slow. */
+/** Whether a path matches a pattern; `*` is any text within one name. A regular expression with many stars would be slow. */
 function fits(path: string, pattern: string): boolean {
   const names = path.split('/')
   const wanted = pattern.split('/')
@@ -202,7 +202,7 @@ function* mailing(to: string, about: MailSubject, history: () => FinishedCall[])
   yield* say(report(yield* call('send_email', { to, ...letter })))
 }
 
-/** Subject and body, or the sentence that says why there is none. */
+/** Subject and body, or a sentence on why there is none. */
 function* letterAbout(about: MailSubject, history: () => FinishedCall[]) {
   switch (about.kind) {
     case 'text':

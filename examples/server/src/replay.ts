@@ -1,9 +1,9 @@
 import type { Call, FinishedCall, Outcome, Turn } from './conversation.js'
 
-/** What a plan does: it says something, or it asks for calls and goes on with their outcomes. */
+/** One step of a plan: it writes text, or makes calls and continues with their outcomes. */
 export type Act = { kind: 'say'; text: string } | { kind: 'call'; calls: readonly Call[] }
 
-/** Written as if it ran through at once; {@link nextAction} runs it anew, from the start, for every step. */
+/** Written as if it ran straight through; {@link nextAction} runs it again from the start for every step. */
 export type Plan = Generator<Act, void, readonly Outcome[]>
 
 export interface Action {
@@ -16,7 +16,7 @@ export function* say(text: string): Plan {
   yield { kind: 'say', text }
 }
 
-/** Asks for calls at once; gives each with its outcome. */
+/** Makes several calls at once; returns each with its outcome. */
 export function* callAll(calls: readonly Call[]): Generator<Act, FinishedCall[], readonly Outcome[]> {
   const outcomes = yield { kind: 'call', calls }
   return calls.map((call, index) => ({ ...call, outcome: outcomes[index] ?? { kind: 'cancelled' } }))
@@ -28,8 +28,8 @@ export function* call(name: string, input: Call['input']): Generator<Act, Finish
 }
 
 /**
- * What comes next in `turn`: the plan is run from its start and given the outcomes that the conversation already holds, until it asks
- * for calls that were not made yet, or ends. So a planner needs no memory of its own: the messages are its memory.
+ * The next action in `turn`: runs the plan from its start and gives it the outcomes that the conversation
+ * already holds, until it makes new calls or ends. So the planner needs no memory besides the messages.
  */
 export function nextAction(plan: Plan, turn: Turn): Action {
   const made = turn.steps.values()
@@ -44,7 +44,7 @@ export function nextAction(plan: Plan, turn: Turn): Action {
     }
     const step = made.next()
     if (step.done) return { text: said.join('\n\n'), calls: act.calls }
-    // What was said before these calls stands in the conversation already.
+    // Text before these calls is already in the conversation.
     said = []
     next = plan.next(step.value.map((finished) => finished.outcome))
   }

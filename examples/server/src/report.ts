@@ -7,14 +7,13 @@ const hits = z.array(z.object({ path: z.string(), line: z.number(), text: z.stri
 export type Files = z.infer<typeof files>
 export type Hits = z.infer<typeof hits>
 
-/** The files of a `list_files` result; none where it failed. */
+/** The files of a `list_files` result; empty if it failed. */
 export const filesOf = (outcome: Outcome): Files => parsed(z.object({ files }), outcome)?.files ?? []
-/** The lines of a `search_files` result; none where it failed. */
+/** The lines of a `search_files` result; empty if it failed. */
 export const hitsOf = (outcome: Outcome): Hits => parsed(z.object({ hits }), outcome)?.hits ?? []
-/** Paths of files that are alike, group by group. */
+/** Paths of files with the same content, in groups. */
 export const duplicatesOf = (outcome: Outcome): string[][] =>
   parsed(z.object({ duplicates: z.array(z.array(z.string())) }), outcome)?.duplicates ?? []
-/** The text of a `read_file` result. */
 export const contentOf = (outcome: Outcome): string =>
   parsed(z.object({ content: z.string() }), outcome)?.content ?? ''
 
@@ -22,7 +21,7 @@ function parsed<Shape extends z.ZodType>(shape: Shape, outcome: Outcome): z.infe
   return outcome.kind === 'done' ? shape.safeParse(outcome.output).data : undefined
 }
 
-/** One sentence about what a call really did or did not do, true for the person who asked and for a mail to others. */
+/** One sentence about what a call actually did or did not do, for the user and for a mail to others. */
 export function report(call: FinishedCall): string {
   const words = wordsFor(call)
   const { outcome } = call
@@ -49,7 +48,7 @@ function whyCancelled(code: string | undefined): string {
 interface Words {
   /** "Could not ..." */
   verb: string
-  /** Where it was not done. */
+  /** What to report if the call did not run. */
   kept: string
   done(output: unknown): string
 }
@@ -141,17 +140,17 @@ const READING: ReadonlySet<string> = new Set([
   'mcp__files__find_duplicates',
 ])
 
-/** Whether a call changes something, so that a summary tells of it. */
+/** Whether a call changes something and so belongs in a summary. */
 export function changesSomething(call: Call): boolean {
   return !READING.has(call.name)
 }
 
-/** Bytes for people: `812 bytes`, `1.4 KB`. */
+/** A size in bytes: `812 bytes`, `1.4 KB`. */
 export function size(bytes: number): string {
   return bytes < 1000 ? `${bytes} bytes` : `${(bytes / 1000).toFixed(1)} KB`
 }
 
-/** Whole days for people: `today`, `1 day old`. */
+/** An age in whole days: `today`, `1 day old`. */
 export function age(days: number): string {
   return days === 0 ? 'today' : `${days} ${days === 1 ? 'day' : 'days'} old`
 }

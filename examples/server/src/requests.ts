@@ -1,4 +1,4 @@
-/** What the demo planner understands. Everything else is `unknown` and gets an answer with examples. */
+/** What the demo planner understands. Everything else is `unknown` and gets a reply with examples. */
 export type Request =
   | { kind: 'help' }
   | { kind: 'greeting' }
@@ -25,7 +25,7 @@ export type MailSubject =
   | { kind: 'file'; path: string }
   | { kind: 'text'; text: string }
 
-/** One request of each sort, as a person would type it: for the help text and for the buttons of an empty page. */
+/** One request of each kind, as a user would type it: for the help text and for the buttons of an empty page. */
 export const exampleRequests: readonly string[] = [
   'Tidy up the logs, then mail the team a summary',
   'List the files in reports',
@@ -43,10 +43,10 @@ export const exampleRequests: readonly string[] = [
   'Restore the sample files',
 ]
 
-/** Longer texts are not read, in characters: the patterns below try some of them again from each of their characters on. */
+/** In characters. Longer texts are rejected, because some of the patterns below take quadratic time. */
 const MAX_LENGTH = 2000
 
-/** Reads what a person wrote as one request or several joined by "then", in order. Never empty. */
+/** Parses a message as one or more requests joined by "then", in order. Never empty. */
 export function parseRequests(text: string): Request[] {
   if (text.length > MAX_LENGTH) return [{ kind: 'unknown', text: `${text.slice(0, 100).trim()}...` }]
   return splitAtThen(text).map(parseRequest)
@@ -66,7 +66,7 @@ function splitAtThen(text: string): string[] {
 
 type Rule = readonly [pattern: RegExp, request: (groups: string[]) => Request | undefined]
 
-// In this order: the first rule that fits is taken.
+// In this order: the first rule that matches wins.
 const rules: readonly Rule[] = [
   [/^(?:help|what can you do|who are you|what are you)\b/i, () => ({ kind: 'help' })],
   [/^(?:hello|hi|hey|good (?:morning|day|evening))\b.{0,20}$/i, () => ({ kind: 'greeting' })],

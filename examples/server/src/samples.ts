@@ -99,20 +99,20 @@ function log(source: string, daysOld: number, events: readonly string[]): string
 
 const contentOf = (sample: Sample): string => `${sample.lines.join('\n')}\n`
 
-/** Makes the folder and fills it with the sample files; a folder that holds anything is left as it is. */
+/** Creates the folder and fills it with the sample files. A folder that is not empty stays as it is. */
 export async function fillOnce(root: string, now: number): Promise<void> {
   await mkdir(root, { recursive: true })
   if ((await readdir(root)).length === 0) await restoreSamples(root, now)
 }
 
 /**
- * Puts back every sample file that is missing or was changed, and touches nothing else. Resolves to the paths put back.
+ * Restores every sample file that is missing or was changed, and touches nothing else. Resolves to the restored paths.
  *
- * @throws WorkspaceError where a symbolic link, or a folder, has the place of a sample.
+ * @throws WorkspaceError if a symbolic link or a folder has the path of a sample.
  */
 export async function restoreSamples(root: string, now: number): Promise<string[]> {
   const restored: string[] = []
-  // as the other tools do it, so that no symbolic link leads out of the folder
+  // as the other tools do, so that no symbolic link leads out of the folder
   const workspace = openWorkspace(root)
   for (const sample of samples) {
     const content = contentOf(sample)

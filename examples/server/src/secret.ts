@@ -3,8 +3,8 @@ import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /**
- * The secret in `file`, made once: random, readable for its user only. Of several processes that make it at the same time one wins, and
- * all get the same: a file appears under this name only when it is whole.
+ * The secret in `file`, created on first use: random, readable only by its owner. If several processes create
+ * it at the same time, one wins and all get the same: the file gets its name only once it is complete.
  */
 export async function secretIn(file: string): Promise<string> {
   const known = await read(file)

@@ -5,7 +5,7 @@ import { putIntoOutbox } from './mail.js'
 import { restoreSamples } from './samples.js'
 import { openWorkspace, type Workspace } from './workspace.js'
 
-/** The tools of the demo. Reading runs freely; whatever changes a file or leaves the conversation needs a person's yes. */
+/** The tools of the demo. Reading needs no approval; changing a file or sending something out of the chat does. */
 export function demoTools(root: string): AnyServerTool[] {
   const workspace = openWorkspace(root)
   return [

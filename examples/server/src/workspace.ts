@@ -3,7 +3,7 @@ import { lstat, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from
 import { dirname, join, sep } from 'node:path'
 import { ToolError } from '@countersign/server'
 
-/** What a listing says about one file. `path` is relative to the workspace, with forward slashes. */
+/** A listed file. `path` is relative to the workspace, with forward slashes. */
 interface FileEntry {
   path: string
   bytes: number
@@ -18,19 +18,19 @@ interface SearchHit {
   text: string
 }
 
-/** The files a person lets the demo work on: one real folder, and no way out of it. */
+/** The files that the demo may work on: one real folder and nothing outside it. */
 export interface Workspace {
   list(folder: string): Promise<FileEntry[]>
   read(path: string): Promise<string>
   search(text: string): Promise<SearchHit[]>
-  /** Makes missing folders; says whether a file of that name was replaced. */
+  /** Creates missing folders; returns whether a file of that name was replaced. */
   write(path: string, content: string): Promise<{ replaced: boolean }>
-  /** Fails where `to` exists. */
+  /** Fails if `to` exists. */
   move(from: string, to: string): Promise<void>
   delete(path: string): Promise<{ bytes: number }>
 }
 
-/** Says in words a person can use why something could not be done to a file. */
+/** An error whose message tells the user why a file operation failed. */
 export class WorkspaceError extends ToolError {}
 
 const MAX_READ_BYTES = 256 * 1024
@@ -38,8 +38,8 @@ const MAX_HITS = 50
 const DAY = 24 * 60 * 60 * 1000
 
 /**
- * The parts of a path given by a model, checked before any file is touched: relative, forward slashes, no `..`, no control characters.
- * `''` and `'.'` are the workspace itself. Throws a {@link WorkspaceError} otherwise.
+ * The segments of a path given by a model, checked before any file is touched: relative, forward slashes, no `..`,
+ * no control characters. `''` and `'.'` are the workspace itself. Throws a {@link WorkspaceError} otherwise.
  */
 export function pathSegments(path: string): string[] {
   const quoted = JSON.stringify(path)
@@ -57,7 +57,7 @@ export function pathSegments(path: string): string[] {
   return segments
 }
 
-/** Opens the folder `root`, which must exist. `now` is the clock that ages are counted from. */
+/** Opens the folder `root`, which must exist. `now` is the clock that ages are calculated with. */
 export function openWorkspace(root: string, now: () => number = Date.now): Workspace {
   return {
     list: async (folder) => {
@@ -106,7 +106,7 @@ interface Located {
   stats: Stats | undefined
 }
 
-/** Walks down from the root one segment at a time, so that a symbolic link anywhere on the way is seen before it is followed. */
+/** Walks down from the root one segment at a time, so that a symbolic link anywhere on the way is noticed before it is followed. */
 async function locate(root: string, path: string): Promise<Located> {
   const segments = pathSegments(path)
   let absolute = await realpath(root)

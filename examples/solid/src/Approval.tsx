@@ -20,12 +20,12 @@ interface ApprovalProps {
   onLate: (told: string) => void
 }
 
-/** A request to the person: what would run, the server's words about it, and the ways to answer. */
+/** An approval request: what would run, the server's message about it, and the choices. */
 export function Approval(props: ApprovalProps) {
   const [mode, setMode] = createSignal<'choose' | 'deny' | 'edit'>('choose')
   const [expanded, setExpanded] = createSignal(false)
   const [exact, setExact] = createSignal(false)
-  // Both live here, so that going back and forth loses nothing.
+  // Both are kept here, so that switching forms loses nothing.
   const [reason, setReason] = createSignal('')
   const [draft, setDraft] = createSignal(firstDraft(props.part))
 
@@ -39,7 +39,7 @@ export function Approval(props: ApprovalProps) {
   }
 
   function back() {
-    // The field that had the focus goes away with its form.
+    // The focused field disappears with its form.
     focusCard(props.part)
     setMode('choose')
   }

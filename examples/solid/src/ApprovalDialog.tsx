@@ -4,13 +4,13 @@ import { DialogRequest } from './DialogRequest.js'
 import { fromStore } from './fromStore.js'
 
 interface ApprovalDialogProps {
-  /** What became of an answer that came too late. */
+  /** What happened to an answer that came too late. */
   late: string | undefined
   onLate: (told: string | undefined) => void
   onClose: () => void
 }
 
-/** The requests one by one, above everything else. It closes by itself when none is left to show; closing answers nothing. */
+/** The requests one by one, in a modal dialog. It closes when none is left to show; closing answers nothing. */
 export function ApprovalDialog(props: ApprovalDialogProps) {
   const requests = fromStore(queue)
   const place = () => (requests().count > 1 ? `${requests().position} of ${requests().count}` : undefined)
@@ -18,7 +18,7 @@ export function ApprovalDialog(props: ApprovalDialogProps) {
     onMount(() => onCleanup(showOneByOne(dialog, () => props.onClose())))
   return (
     <dialog class="approval-dialog" aria-labelledby={DIALOG_TITLE_ID} ref={show}>
-      {/* By id: another request begins anew, with nothing expanded. */}
+      {/* Keyed by id: another request starts with nothing expanded. */}
       <Show when={requests().current?.approval.id} keyed>
         {(_id) => <DialogRequest part={requests().current} place={place()} onLate={props.onLate} />}
       </Show>

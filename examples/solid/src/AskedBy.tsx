@@ -3,7 +3,7 @@ import { askedBy } from '@countersign/example-page/asked-by'
 import { Index, Show } from 'solid-js'
 import { Segments } from './SafeText.js'
 
-/** The subagents that ask, and for whom. Their names are the server's words, so each is set in quotes. */
+/** The subagents that ask, and for whom. Their names come from the server, so each is quoted. */
 export function AskedBy(props: { askers: readonly DisplayText[] }) {
   return (
     <Show when={props.askers.length > 0}>

@@ -4,7 +4,7 @@ import { useChat, useChatSelector } from '@countersign/solid'
 import { createSignal, Show } from 'solid-js'
 import { takeFocus } from './takeFocus.js'
 
-/** Where the person writes. Enter sends, Shift+Enter makes a new line. */
+/** The message input. Enter sends, Shift+Enter inserts a new line. */
 export function Composer() {
   const chat = useChat()
   const [text, setText] = createSignal('')
@@ -16,7 +16,7 @@ export function Composer() {
     if (isEmpty()) return
     setText('')
     const { status } = await chat.sendMessage(sent)
-    // A refused text goes back to the person, unless the next one is being written already.
+    // Puts a refused text back, unless the user has started another.
     if (status === 'refused') setText((present) => (present === '' ? sent : present))
   }
 
@@ -26,7 +26,7 @@ export function Composer() {
   }
 
   function onKeyDown(event: KeyboardEvent) {
-    // While an input method composes, Enter belongs to it.
+    // During IME composition, Enter belongs to the input method.
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
     event.preventDefault()
     void send()

@@ -8,7 +8,7 @@ interface DenyFormProps {
   onBack: () => void
 }
 
-/** A no, with the reason that the assistant gets to hear. Escape goes back and keeps what was typed. */
+/** A denial, with a reason for the assistant. Escape goes back and keeps what was typed. */
 export function DenyForm(props: DenyFormProps) {
   const id = createUniqueId()
   return (

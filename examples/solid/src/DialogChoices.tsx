@@ -11,7 +11,7 @@ interface DialogChoicesProps {
   onAnswer: (response: ApprovalResponse) => void
 }
 
-/** What the server lets the person answer, and nothing else. */
+/** The choices that the server offers, and no others. */
 export function DialogChoices(props: DialogChoicesProps) {
   const hidden = () => props.view.hidden
   return (

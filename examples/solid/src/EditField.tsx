@@ -8,7 +8,7 @@ interface EditFieldProps {
   field: Field
   value: string
   error: string | undefined
-  /** The first that can be edited takes the focus. */
+  /** Whether it is the first editable field, which is focused. */
   isFirst: boolean
   onChange: (value: string) => void
 }
@@ -41,7 +41,7 @@ export function EditField(props: EditFieldProps) {
         }}
         onInput={(event) => props.onChange(event.currentTarget.value)}
       />
-      {/* A text field shows characters as they are, so what it hides is written out below. */}
+      {/* A text field does not reveal hidden characters, so they are written out below. */}
       <Show when={displayText(props.value).suspicious}>
         <p class="arguments-warning">
           Some characters are invisible or look like others: <SafeText text={props.value} />

@@ -9,12 +9,12 @@ interface EditFormProps {
   disabled: boolean
   draft: Draft
   onChange: (draft: Draft) => void
-  /** With the whole changed arguments; with nothing where nothing was changed. */
+  /** Called with the complete edited arguments, or `undefined` if nothing was changed. */
   onApprove: (input: unknown) => void
   onBack: () => void
 }
 
-/** The arguments field by field. What may not be changed is shown but fixed. Escape goes back and keeps the draft. */
+/** The arguments field by field. Those that may not be edited are read-only. Escape goes back and keeps the draft. */
 export function EditForm(props: EditFormProps) {
   const [tried, setTried] = createSignal(false)
   const fields = createMemo(() => fieldsOf(props.input, props.allowEdits))

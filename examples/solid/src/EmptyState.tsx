@@ -3,7 +3,7 @@ import { focusComposer } from '@countersign/example-page/focus'
 import { useChatClient } from '@countersign/solid'
 import { For } from 'solid-js'
 
-/** Before the first message: what this is, and requests to begin with. */
+/** Shown before the first message: what this is, and example requests. */
 export function EmptyState() {
   const client = useChatClient()
   const ask = (example: string) => {

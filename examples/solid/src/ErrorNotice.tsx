@@ -3,7 +3,7 @@ import { errorTitle } from '@countersign/example-page/words'
 import { useChat } from '@countersign/solid'
 import { Show } from 'solid-js'
 
-/** A failed request, in words, with the way out. Everything said and asked before it is still there. */
+/** Explains a failed request and offers a retry. The conversation before it is kept. */
 export function ErrorNotice() {
   const chat = useChat()
   const retry = () => {

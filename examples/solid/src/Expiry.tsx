@@ -1,6 +1,6 @@
 import { Show } from 'solid-js'
 
-/** Until when the request can be answered, in the person's own time. */
+/** Until when the request can be answered, in the user's time zone. */
 export function Expiry(props: { at: string }) {
   const date = () => new Date(props.at)
   return (

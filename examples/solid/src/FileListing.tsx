@@ -2,7 +2,7 @@ import { ageOf, type Listing, shownFiles, sizeOf } from '@countersign/example-pa
 import { createMemo, createSignal, For, Show } from 'solid-js'
 import { SafeText } from './SafeText.js'
 
-/** The files that `list_files` found. */
+/** The files that `list_files` returned. */
 export function FileListing(props: { listing: Listing }) {
   const [isWhole, setIsWhole] = createSignal(false)
   const files = createMemo(() => shownFiles(props.listing, isWhole()))

@@ -2,7 +2,7 @@ import type { ToolCallPart } from '@countersign/core'
 import { helpFor } from '@countersign/example-page/next-step'
 import { Show } from 'solid-js'
 
-/** What became of an answer that was refused or has not arrived, and what helps. Nothing where all is well. */
+/** What happened to an answer that was refused or did not arrive, and what helps. Empty if all is well. */
 export function Help(props: { part: ToolCallPart }) {
   return (
     <Show when={helpFor(props.part)}>

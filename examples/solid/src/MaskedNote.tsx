@@ -1,4 +1,4 @@
-/** Said where the server shows arguments otherwise than the tool will get them, with the way to see those. */
+/** Shown if the server masks or changes arguments for display; offers to show the exact ones. */
 export function MaskedNote(props: { exact: boolean; onToggle: () => void }) {
   return (
     <p class="approval-note">

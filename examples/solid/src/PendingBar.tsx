@@ -6,7 +6,7 @@ import { createSignal, Show } from 'solid-js'
 import { ApprovalDialog } from './ApprovalDialog.js'
 import { fromStore } from './fromStore.js'
 
-/** How many requests wait, the way to each of them, and all of them one by one. */
+/** The number of pending requests, with buttons to jump to each and to go through them one by one. */
 export function PendingBar() {
   const [isOpen, setIsOpen] = createSignal(false)
   const [late, setLate] = createSignal<string>()
@@ -47,7 +47,7 @@ function Bar(props: { onOneByOne: () => void }) {
         <button
           type="button"
           class="button"
-          // The focus stays in the card that it is in, so that "next" has a place to count from.
+          // Keeps the focus in its card, which is where "next" counts from.
           onMouseDown={(event) => event.preventDefault()}
           onClick={showNext}
         >

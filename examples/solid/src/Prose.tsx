@@ -2,7 +2,7 @@ import { type Block, type Inline, parseBlocks, parseInline } from '@countersign/
 import { createMemo, createRenderEffect, Index, Match, Switch } from 'solid-js'
 import { Dynamic } from 'solid-js/web'
 
-/** What the assistant says. Text only grows, so blocks and pieces keep their places: a delta changes the text node at its end. */
+/** The assistant's text. It only grows, so blocks and pieces keep their positions: a delta changes the last text node. */
 export function Prose(props: { text: string }) {
   return (
     <div class="prose" dir="auto">
@@ -49,7 +49,7 @@ function ProseBlock(props: { block: Block }) {
 }
 
 function Pieces(props: { text: string }) {
-  // Compared as a string, so that a block that did not grow is not taken apart again.
+  // Compared as a string, so that a block that did not grow is not parsed again.
   const text = createMemo(() => props.text)
   return <Index each={parseInline(text())}>{(piece) => <Piece piece={piece()} />}</Index>
 }
@@ -67,7 +67,7 @@ function Piece(props: { piece: Inline }) {
   )
 }
 
-/** One text node that grows. A bare string between other pieces would be another node with each of its words. */
+/** One text node that grows. A bare string between other pieces would be replaced with every delta. */
 function GrowingText(props: { text: string }) {
   const node = document.createTextNode('')
   createRenderEffect(() => {

@@ -19,11 +19,11 @@ import { QuestionField } from './QuestionField.js'
 import { SafeText } from './SafeText.js'
 import { ServerWords } from './ServerWords.js'
 
-/** A question that concerns no call: who asks, the server's words, and the form that its schema describes. */
+/** An interrupt that is no tool approval: who asks, the server's message, and a form for its schema. */
 export function Question(props: { question: Interrupt }) {
   const [draft, setDraft] = createSignal<QuestionDraft>({})
   const [faults, setFaults] = createSignal<Faults>(noFaults)
-  // The answer came too late, or was not taken.
+  // Set if the answer came too late or was not accepted.
   const [late, setLate] = createSignal<string>()
   const headingId = () => questionHeadingId(props.question)
 

@@ -10,7 +10,7 @@ interface QuestionFieldProps {
   onChange: (value: string) => void
 }
 
-/** One value that a question asks for: its label, what the server says of it, its control, and what is wrong with it. */
+/** One field of the form: its label, its description, its control, and its error. */
 export function QuestionField(props: QuestionFieldProps) {
   const id = createUniqueId()
   const described = () => describedBy(id, props.field, props.fault)
@@ -29,7 +29,7 @@ export function QuestionField(props: QuestionFieldProps) {
         )}
       </Show>
       <Control {...props} id={id} describedBy={described().ids} />
-      {/* A text field shows characters as they are, so what it hides is written out below. */}
+      {/* A text field does not reveal hidden characters, so they are written out below. */}
       <Show when={isTyped() && displayText(props.value).suspicious}>
         <p class="arguments-warning">
           Some characters are invisible or look like others: <SafeText text={props.value} />
@@ -68,14 +68,14 @@ function Control(props: QuestionFieldProps & { id: string; describedBy: string |
     class: 'field-input',
     onInput: (event: { currentTarget: { value: string } }) => props.onChange(event.currentTarget.value),
   })
-  // The control of a field stays what it is.
+  // The control of a field never changes.
   const { control } = props.field
   switch (control.kind) {
     case 'text':
       if (control.isLong) return <textarea {...typed} rows={rowsOf(props.value)} />
       return <input {...typed} type={control.input} autocomplete="off" />
     case 'number':
-      // Not of the type number, which hides from the page what was typed and is no number.
+      // Not `type="number"`: it would hide invalid input from the page.
       return <input {...typed} inputMode={control.whole ? 'numeric' : 'decimal'} autocomplete="off" />
     case 'flag':
       return (

@@ -2,7 +2,7 @@ import { queuedText } from '@countersign/example-page/words'
 import { useChat } from '@countersign/solid'
 import { For, Show } from 'solid-js'
 
-/** Messages that were written while an answer came in. */
+/** Messages queued while a reply streams. */
 export function Queue() {
   const chat = useChat()
   return (

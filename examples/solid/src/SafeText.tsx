@@ -2,12 +2,12 @@ import { type DisplayText, displayText } from '@countersign/core'
 import { markOf } from '@countersign/example-page/marks'
 import { Index } from 'solid-js'
 
-/** Text from a model or a server: characters that hide or mislead are written out, and nothing can become markup. */
+/** Text from a model or a server: hidden and misleading characters are written out, and nothing can become markup. */
 export function SafeText(props: { text: string }) {
   return <Segments shown={displayText(props.text)} />
 }
 
-/** The pieces of a text, each isolated in its direction. */
+/** The segments of a text, each with its own direction. */
 export function Segments(props: { shown: DisplayText }) {
   return (
     <Index each={props.shown.segments}>

@@ -5,7 +5,7 @@ import { For, Show } from 'solid-js'
 import { fromStore } from './fromStore.js'
 import { SafeText } from './SafeText.js'
 
-/** What was approved for the rest of the chat, with the way to end it. Not there while nothing stands. */
+/** The session approvals of the chat, with buttons to revoke them. Hidden if there are none. */
 export function StandingApprovals() {
   const snapshot = fromStore(grants)
   const standing = () => snapshot().grants

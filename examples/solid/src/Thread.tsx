@@ -4,15 +4,15 @@ import { For, Index, Show } from 'solid-js'
 import { Question } from './Question.js'
 import { Turn } from './Turn.js'
 
-/** The conversation. Turns grow in place: a delta is another turn at the same index. */
+/** The conversation. Turns grow in place: a delta puts a new turn object at the same index. */
 export function Thread() {
   const chat = useChat<DemoTools>()
   return (
-    // The announcer speaks for it: read out word by word, a streaming answer cannot be followed.
+    // The announcer speaks for it, because a streaming reply read out word by word cannot be followed.
     <div class="thread" role="log" aria-label="Conversation" aria-live="off" aria-busy={chat.isLoading}>
       <Index each={chat.turns}>
         {(turn, index) => (
-          // Another turn in the same place is drawn anew.
+          // A different turn at the same index renders from scratch.
           <Show when={turn().id} keyed>
             <Turn turn={turn()} isLast={index === chat.turns.length - 1} />
           </Show>

@@ -13,11 +13,11 @@ import { SafeText } from './SafeText.js'
 import { ToolDetails } from './ToolDetails.js'
 import { Decision, Failure } from './ToolOutcome.js'
 
-/** A tool call in any state: what is asked, what was decided, what came of it. */
+/** A tool call in any state: its approval request, the decision and the outcome. */
 export function ToolCard(props: { part: ToolCallPart<DemoTools> }) {
   const phase = createMemo(() => phaseOf(props.part.state))
   const isOver = () => phase() === 'ended'
-  // The answer came too late: the request it was given to is gone by the time this is known.
+  // Set if the answer came too late. It is kept here because the request is gone by then.
   const [late, setLate] = createSignal<string>()
   return (
     <section
@@ -30,7 +30,7 @@ export function ToolCard(props: { part: ToolCallPart<DemoTools> }) {
         <h3 class="tool-name" id={cardHeadingId(props.part)} tabIndex={-1}>
           <SafeText text={props.part.name} />
         </h3>
-        {/* Where the arguments are not spread out below, the header tells them in a few words. */}
+        {/* If the arguments are not shown below, the header summarizes them. */}
         <Show when={phase() === 'decided' || isOver()}>
           <span class="tool-summary">{summaryOf(props.part)}</span>
         </Show>

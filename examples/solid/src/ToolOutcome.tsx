@@ -3,7 +3,7 @@ import { decisionOf } from '@countersign/example-page/words'
 import { Show } from 'solid-js'
 import { SafeText } from './SafeText.js'
 
-/** What the person decided, and why. */
+/** What the user decided, and why. */
 export function Decision(props: { part: ToolCallPart }) {
   return (
     <Show when={decisionOf(props.part)}>
@@ -23,7 +23,7 @@ export function Decision(props: { part: ToolCallPart }) {
   )
 }
 
-/** What the server says of it. */
+/** The server's error message. */
 export function Failure(props: { part: ToolCallPart }) {
   const isDenial = () => props.part.state === 'denied' && props.part.approval?.approved === false
   return (

@@ -6,12 +6,12 @@ import { Prose } from './Prose.js'
 import { ToolCard } from './ToolCard.js'
 import { TurnActions } from './TurnActions.js'
 
-/** What the person said, or an answer with all of its steps. While an answer streams, no other turn is looked at. */
+/** A user message, or a reply with all of its steps. While a reply streams, no other turn is checked. */
 export function Turn(props: { turn: ShownTurn<DemoTools>; isLast: boolean }) {
   return (
     <article class="turn" data-role={props.turn.role}>
       <h2 class="visually-hidden">{props.turn.role === 'user' ? 'You' : 'Assistant'}</h2>
-      {/* Parts grow in place: a delta is another part at the same index. */}
+      {/* Parts grow in place: a delta puts a new part object at the same index. */}
       <Index each={props.turn.parts}>{(part) => <Part part={part()} role={props.turn.role} />}</Index>
       <Show when={props.isLast && props.turn.role === 'assistant'}>
         <TurnActions turn={props.turn} />

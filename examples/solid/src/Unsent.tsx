@@ -4,7 +4,7 @@ import { unsentWords } from '@countersign/example-page/words'
 import { useChatClient, useChatSelector } from '@countersign/solid'
 import { Show } from 'solid-js'
 
-/** Answers that a reload or a stop has kept from the server. Nothing goes out until the person says so. */
+/** Answers that were not sent because of a reload or a stop. They are sent only when the user asks for it. */
 export function Unsent() {
   const client = useChatClient()
   const unsent = useChatSelector(unsentIn)

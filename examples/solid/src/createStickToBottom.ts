@@ -1,7 +1,7 @@
 import { type FollowedEnd, followEnd } from '@countersign/example-page/follow-end'
 import { type Accessor, createEffect, createSignal, onCleanup } from 'solid-js'
 
-/** Follows the end of a scroller while it grows, as long as there is one. */
+/** Keeps a growing scroller, if there is one, scrolled to its end. */
 export function createStickToBottom(scroller: Accessor<HTMLElement | undefined>): {
   isAtBottom: Accessor<boolean>
   toBottom: () => void

@@ -1,6 +1,6 @@
 import { type Accessor, from } from 'solid-js'
 
-/** What a store of the page holds, followed as long as its owner lives. */
+/** The value of a store, tracked for the lifetime of its owner. */
 export function fromStore<T>(store: {
   subscribe(listener: () => void): () => void
   getSnapshot(): T

@@ -1,6 +1,6 @@
 import { onMount } from 'solid-js'
 
-/** As a `ref`: the element takes the focus when it has come onto the page. */
+/** Use as a `ref`: focuses the element once it is mounted. */
 export function takeFocus(element: HTMLElement): void {
   onMount(() => element.focus())
 }

@@ -2,7 +2,7 @@ import type { DemoTools } from '@countersign/example-page/tools'
 import { useMessage } from '@countersign/solid'
 import { FileListing } from './FileListing.js'
 
-/** Compiled and never run: the name of a tool narrows what a part holds, and wrong use of it does not compile. */
+/** Compiled but never run: a tool's name narrows the types of a part, and wrong use does not compile. */
 export function Typed(props: { id: string }) {
   const part = useMessage<DemoTools>(() => props.id)()?.parts[0]
   if (part?.type !== 'tool-call') return null

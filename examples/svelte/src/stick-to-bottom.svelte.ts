@@ -1,6 +1,6 @@
 import { type FollowedEnd, followEnd } from '@countersign/example-page/follow-end'
 
-/** Follows the end of a scroller while it grows: `<main {@attach stick.follow}>`. Attached to nothing it follows nothing. */
+/** Keeps a growing scroller scrolled to its end: `<main {@attach stick.follow}>`. Does nothing until attached. */
 export class StickToBottom {
   isAtBottom = $state(true)
   #followed: FollowedEnd | undefined

@@ -2,7 +2,7 @@ import { queue } from '@countersign/example-page/dialog'
 import { grants } from '@countersign/example-page/grants'
 import { createSubscriber } from 'svelte/reactivity'
 
-/** Whatever reads the snapshot in a template or an effect runs again when it is another. */
+/** Templates and effects that read the snapshot run again when it changes. */
 function followed<T>(store: { subscribe(listener: () => void): () => void; getSnapshot(): T }): {
   readonly snapshot: T
 } {
@@ -15,8 +15,8 @@ function followed<T>(store: { subscribe(listener: () => void): () => void; getSn
   }
 }
 
-/** The requests, one at a time. */
+/** The approval requests, one at a time. */
 export const approvals = followed(queue)
 
-/** What was approved for the rest of the chat. */
+/** The session approvals of the chat. */
 export const standing = followed(grants)

@@ -1,4 +1,4 @@
-/** `{@attach takeFocus}`: the element takes the focus when it appears. The attribute `autofocus` leaves the focus where it is. */
+/** `{@attach takeFocus}` focuses the element when it appears. The attribute `autofocus` would not. */
 export function takeFocus(element: HTMLElement): void {
   element.focus()
 }

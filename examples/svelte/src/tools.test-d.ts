@@ -3,7 +3,7 @@ import { useMessage } from '@countersign/svelte'
 import { mount } from 'svelte'
 import FileListing from './FileListing.svelte'
 
-/** Compiled and never run: the name of a tool narrows what a part holds, and wrong use of it does not compile. */
+/** Compiled but never run: a tool's name narrows the types of a part, and wrong use does not compile. */
 export function typed(id: string, target: Element) {
   const part = useMessage<DemoTools>(id).current?.parts[0]
   if (part?.type !== 'tool-call') return null

@@ -4,13 +4,13 @@ import { demoAgent } from '../../server/src/agent.js'
 import { fillOnce } from '../../server/src/samples.js'
 import type { AgentPlace } from './options.js'
 
-/** The agent that is talked to, and where it is, for the person to see. */
+/** The connection to the agent, and a description of where it runs. */
 export interface Reached {
   readonly connection: Connection
   readonly place: string
 }
 
-/** Reaches an agent on a server, or starts the demo's here. */
+/** Connects to an agent on a server, or starts the demo's in this process. */
 export async function reach(place: AgentPlace): Promise<Reached> {
   switch (place.kind) {
     case 'server':
@@ -28,7 +28,7 @@ const OWN_FOLDER = '.countersign/terminal/workspace'
 
 async function demoHere(workspace: string): Promise<Connection> {
   await fillOnce(workspace, Date.now())
-  // beside the files and not among them, where the tools could read the secret
+  // outside the workspace, so that the tools cannot read the secret
   const agent = await demoAgent({ workspace, state: `${workspace}.countersign` })
   const context = { subject: 'single-user' }
   return stream((input, { signal }) => agent.run(input, { signal, context }))

@@ -1,25 +1,25 @@
 import type { ApprovalView } from '@countersign/client'
 
-/** What came of a prompt: a line, or one of the ways to leave it. */
+/** The result of a prompt: a line, or how the user left it. */
 export type Typed =
   | { readonly kind: 'line'; readonly text: string }
   | { readonly kind: 'interrupted' | 'ended' | 'escaped' }
 
-/** What the person wants. `because` says it where nobody typed `n`. */
+/** The user's answer. `because` says why it counts as a denial if nobody typed `n`. */
 export type Answer =
   | { readonly kind: 'once' | 'session' | 'edit' | 'more' }
   | { readonly kind: 'deny'; readonly because?: string }
 
-/** What can be answered to one request. */
+/** The possible answers to one request. */
 export interface Offer {
   readonly once: boolean
   readonly session: boolean
   readonly edit: boolean
-  /** Something of the request is not shown. Until it is, nothing else is offered but a no. */
+  /** Part of the request is not shown. Until it is, it can only be denied. */
   readonly more: boolean
 }
 
-/** What a request offers. One that may not be approved once offers no edit either. */
+/** The possible answers to a request. One that cannot be approved once cannot be edited either. */
 export function offerOf({ choices, edit, hidden }: ApprovalView): Offer {
   const allowed = choices.filter((choice) => !choice.disabled).map((choice) => choice.option)
   const once = allowed.includes('once')
@@ -27,13 +27,13 @@ export function offerOf({ choices, edit, hidden }: ApprovalView): Offer {
   return { once, session: allowed.includes('session'), edit: once && editable, more: hidden > 0 }
 }
 
-/** The question itself: what may be typed. */
+/** The prompt text: what may be typed. */
 export function questionOf({ once, session, edit, more }: Offer): string {
   const words = [more && '[m]ore', once && '[y]es', session && '[s]ession', '[n]o', edit && '[e]dit']
   return words.filter((word) => word !== false).join(' / ')
 }
 
-/** Reads an answer. Only a word that is offered, or its letter, approves; whatever else was typed, or nothing, denies. */
+/** Parses an answer. Only an offered word or its letter approves; anything else, or nothing, denies. */
 export function parseAnswer(typed: Typed, offer: Offer): Answer {
   switch (typed.kind) {
     case 'line':
@@ -49,7 +49,7 @@ export function parseAnswer(typed: Typed, offer: Offer): Answer {
   }
 }
 
-/** The words of the question, each with the letter in brackets. */
+/** The words of the prompt, each also by the letter in brackets. */
 const words = new Map<string, Answer['kind']>([
   ['y', 'once'],
   ['yes', 'once'],
@@ -67,7 +67,7 @@ function parseLine(typed: string, offer: Offer): Answer {
   const word = words.get(typed)
   if (word === 'deny') return { kind: 'deny' }
   if (word !== undefined && offer[word]) return { kind: word }
-  // A yes to what was not all shown is no answer yet.
+  // Approving something that was not shown completely shows the rest first.
   if (word !== undefined && offer.more) return { kind: 'more' }
   return { kind: 'deny', because: typed === '' ? 'an empty line' : 'not one of the answers' }
 }

@@ -1,13 +1,13 @@
 import type { AnswerResult } from '@countersign/client'
 import { displayText } from '@countersign/core'
 
-/** What the person is told whose answer did not have its way; `undefined` where it had. */
+/** What to tell a user whose answer had no effect; `undefined` if it had. */
 export function renderAnswerResult(result: AnswerResult): string | undefined {
   switch (result.status) {
     case 'sent':
     case 'waiting':
       return undefined
-    // the error of a run is shown once, by whoever waits for it
+    // the error of a run is shown once, by the code that waits for the run
     case 'failed':
       return undefined
     case 'already-answered':

@@ -1,7 +1,7 @@
 import { displayText, type ToolCallPart } from '@countersign/core'
 import { inOneLine, withRest } from './quote.js'
 
-/** A call that is over, in two lines; `undefined` for one that is not. */
+/** A finished call in two lines; `undefined` for one that is not finished. */
 export function renderCall(part: ToolCallPart): string | undefined {
   const outcome = outcomeOf(part)
   if (outcome === undefined) return undefined

@@ -13,10 +13,10 @@ import { takeTurn } from './turn.js'
 
 const WIDTH_WITHOUT_TERMINAL = 100
 
-/** Who is there. `person`: somebody reads what is asked and can answer. `nobody`: the input or the output is no terminal. */
+/** `person`: a user can read requests and answer them. `nobody`: the input or the output is not a terminal. */
 type Company = 'person' | 'nobody'
 
-/** Holds the conversation of one run of the program. */
+/** Runs the conversation of one invocation of the program. */
 export async function chat(settings: Settings): Promise<Ending> {
   const company = process.stdin.isTTY && process.stdout.isTTY ? 'person' : 'nobody'
   const { connection, place } = await reach(settings.agent)
@@ -25,7 +25,7 @@ export async function chat(settings: Settings): Promise<Ending> {
   if (settings.once === undefined) write(`Countersign in a terminal: ${displayText(place).text}\n`)
   const said = messagesOf(settings, company)
   const decide = deciderFor(company, settings, write)
-  // a person who goes on talking saw what failed; a script has only the exit code
+  // a user who keeps talking saw what failed; a script has only the exit code
   if (company === 'person' && settings.once === undefined) return talk(client, said, decide, write)
   return work(client, said, decide, company === 'nobody' && settings.once === undefined, write)
 }
@@ -43,7 +43,7 @@ function deciderFor(company: Company, { yesTo }: Settings, write: (text: string)
   }
 }
 
-/** A conversation that goes on until the person leaves. */
+/** A conversation that lasts until the user leaves. */
 async function talk(
   client: ChatClient,
   messages: AsyncIterable<Said>,
@@ -63,7 +63,7 @@ async function talk(
   return { interrupted, failed: false, deniedUnasked: 0 }
 }
 
-/** Messages that are there already, done one after the other. */
+/** Sends messages that are already known, one after the other. */
 async function work(
   client: ChatClient,
   messages: AsyncIterable<Said>,

@@ -1,17 +1,17 @@
 import type { ApprovalResponse, ApprovalView, DisplayLimits } from '@countersign/client'
 
-/** What was decided about one request, and the line that says so. */
+/** The decision on one request, and the line that reports it. */
 export interface Decision {
   readonly response: ApprovalResponse
   readonly line: string
-  /** Nobody could be asked, and it was denied for that. */
+  /** Denied because nobody could be asked. */
   readonly deniedUnasked: boolean
 }
 
-/** Whoever decides: the person, or the rule for where there is none. It shows the request before it does. */
+/** Decides a request: by asking the user, or by a rule if there is none. Shows the request first. */
 export type Decide = (request: Request) => Promise<Decision>
 
-/** One request as whoever decides gets it: whole, and as it fits on a screen, with the edited arguments where there are any. */
+/** One request to decide: in full, and as it fits on a screen, with the edited arguments if there are any. */
 export interface Request {
   readonly view: ApprovalView
   readonly viewOf: (edited: { input: unknown } | undefined, limits: DisplayLimits) => ApprovalView
@@ -20,7 +20,7 @@ export interface Request {
   readonly more: number
 }
 
-/** Yes, for this call or for the session, with the edited arguments where there are any. */
+/** An approval, for this call or for the session, with the edited arguments if there are any. */
 export function approve(
   id: string,
   scope: 'once' | 'session',
@@ -31,13 +31,13 @@ export function approve(
   return { response: { id, approved: true, scope, ...edited }, line, deniedUnasked: false }
 }
 
-/** No. `because` says why, where nobody said no in words. */
+/** A denial. `because` gives the cause if the user did not type it. */
 export function deny(id: string, because?: string): Decision {
   const line = because === undefined ? 'Denied.' : `Denied: ${because}.`
   return { response: { id, approved: false }, line, deniedUnasked: false }
 }
 
-/** Where nobody can be asked: no, but for the tools that the caller of the program has named. Never for more than this call. */
+/** If nobody can be asked: denies, except for the tools named with `--yes-to`. Approves only this one call. */
 export function decideUnasked({ view, toolName }: Request, yesTo: ReadonlySet<string>): Decision {
   const { id } = view
   const once = view.choices.some(({ option, disabled }) => option === 'once' && !disabled)

@@ -1,6 +1,6 @@
 import { isRecord, sameJson } from '@countersign/core'
 
-/** What the person may change. `keys` are top-level keys of the arguments. */
+/** What the user may change. `keys` are top-level keys of the arguments. */
 export interface Editable {
   readonly keys: 'all' | readonly string[]
   readonly input: unknown
@@ -8,18 +8,18 @@ export interface Editable {
 
 export type Edited =
   | { readonly kind: 'unchanged' }
-  /** The arguments, whole. */
+  /** All arguments, not only the changed ones. */
   | { readonly kind: 'changed'; readonly input: unknown }
-  /** A sentence. */
+  /** An error message. */
   | { readonly kind: 'unusable'; readonly message: string }
 
-/** What goes into the editor: all of the arguments, or only those that may be changed. */
+/** The text for the editor: all of the arguments, or only those that may be changed. */
 export function editorText({ keys, input }: Editable): string {
   const shown = keys === 'all' || !isRecord(input) ? input : pick(input, keys)
   return `${JSON.stringify(shown, null, 2)}\n`
 }
 
-/** Reads what the editor left. The tool's own rules are checked by the server. */
+/** Parses the text from the editor. Validating against the tool's schema is up to the server. */
 export function readEdited(editable: Editable, text: string): Edited {
   if (text === editorText(editable)) return { kind: 'unchanged' }
   const parsed = parse(text)

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 
 export type EditorResult =
   | { readonly kind: 'saved'; readonly text: string }
-  /** A sentence. */
+  /** An error message. */
   | { readonly kind: 'failed'; readonly message: string }
 
-/** Opens a text in the person's editor ($VISUAL or $EDITOR, as the shell reads it) and waits for it to close. */
+/** Opens a text in the user's editor ($VISUAL or $EDITOR, parsed by the shell) and waits for it to close. */
 export async function openEditor(text: string): Promise<EditorResult> {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-edit-'))
   const file = join(folder, 'arguments.json')
@@ -28,7 +28,7 @@ export async function openEditor(text: string): Promise<EditorResult> {
   }
 }
 
-/** The command may have arguments of its own (`code --wait`), so the shell takes it apart; the file's name it does not read. */
+/** The command may have arguments (`code --wait`), so the shell parses it, but not the file name. */
 function run(command: string, file: string) {
   const stdio = 'inherit'
   return process.platform === 'win32'

@@ -1,4 +1,4 @@
-/** How a conversation ended, for whoever started the program. */
+/** How a conversation ended. */
 export interface Ending {
   /** Ctrl-C ended it. */
   readonly interrupted: boolean
@@ -15,5 +15,5 @@ export function exitCodeOf({ interrupted, failed, deniedUnasked }: Ending): numb
   return deniedUnasked > 0 ? 3 : 0
 }
 
-/** The program was called wrongly. */
+/** The program was called with invalid arguments. */
 export const CALLED_WRONGLY = 2

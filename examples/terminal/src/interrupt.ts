@@ -1,11 +1,11 @@
 /** Ctrl-C while a run is open. */
 export interface Interrupt {
-  /** Whether it came since the last time this was asked. */
+  /** Whether it was pressed since the last call. */
   taken(): boolean
   dispose(): void
 }
 
-/** Calls `stop` at the first Ctrl-C; the second, which does not wait for what is under way, ends the process. */
+/** Calls `stop` on the first Ctrl-C. The second one ends the process at once. */
 export function onInterrupt(stop: () => void): Interrupt {
   let came = false
   const listener = () => {

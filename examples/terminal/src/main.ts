@@ -25,7 +25,7 @@ switch (command.kind) {
     command satisfies never
 }
 
-/** Once everything is written: an input that stays open does not keep the program. */
+/** Exits once all output is written, even if the input stays open. */
 function end(code: number, lastWords = ''): void {
   process.stdout.write(lastWords, () => process.exit(code))
 }

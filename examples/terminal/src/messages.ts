@@ -1,12 +1,12 @@
 import { createInterface } from 'node:readline'
 import { prompt } from './prompt.js'
 
-/** What the person says next. `quit` is the person's wish to leave, `interrupted` Ctrl-C. */
+/** The user's next input. `quit`: the user wants to leave; `interrupted`: Ctrl-C. */
 export type Said =
   | { readonly kind: 'message'; readonly text: string }
   | { readonly kind: 'nothing' | 'retry' | 'quit' | 'interrupted' }
 
-/** Reads a line as a message or as one of the two commands. */
+/** Parses a line as a message or as one of the two commands. */
 export function parseMessage(line: string): Said {
   const text = line.trim()
   if (text === '') return { kind: 'nothing' }
@@ -14,7 +14,7 @@ export function parseMessage(line: string): Said {
   return text === '/quit' ? { kind: 'quit' } : { kind: 'message', text }
 }
 
-/** What a person types, prompt by prompt. Ends with its `quit` or `interrupted`. */
+/** What the user types, prompt by prompt. Ends with Ctrl-D; `quit` and `interrupted` are for the caller to end on. */
 export async function* typedMessages(): AsyncGenerator<Said> {
   for (;;) {
     const typed = await prompt('You (/quit or Ctrl-D ends)')
@@ -24,12 +24,11 @@ export async function* typedMessages(): AsyncGenerator<Said> {
   }
 }
 
-/** The lines of an input that is no terminal. */
+/** The lines of an input that is not a terminal. */
 export async function* pipedMessages(): AsyncGenerator<Said> {
   for await (const line of createInterface({ input: process.stdin })) yield parseMessage(line)
 }
 
-/** A single message. */
 export async function* onlyMessage(text: string): AsyncGenerator<Said> {
   yield { kind: 'message', text }
 }

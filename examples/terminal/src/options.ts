@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-/** What the program was told to do. */
+/** The parsed command line. */
 export type Command =
   | { readonly kind: 'help' }
   | { readonly kind: 'chat'; readonly settings: Settings }
@@ -9,15 +9,15 @@ export type Command =
 
 export interface Settings {
   readonly agent: AgentPlace
-  /** One message, instead of a conversation. */
+  /** One message instead of a conversation. */
   readonly once: string | undefined
-  /** The tools that may run once each time nobody can be asked. */
+  /** The tools whose calls are approved once each if nobody can be asked. */
   readonly yesTo: ReadonlySet<string>
 }
 
 export type AgentPlace =
   | { readonly kind: 'server'; readonly url: string }
-  /** The demo's agent in this process. Without a folder it has one of its own. */
+  /** The demo's agent in this process. Without a folder it uses its own. */
   | { readonly kind: 'here'; readonly folder: string | undefined }
 
 const options = {
@@ -28,7 +28,7 @@ const options = {
   help: { type: 'boolean', short: 'h' },
 } as const
 
-/** Reads the arguments after the program's name. */
+/** Parses the arguments after the program's name. */
 export function parseCommand(args: readonly string[]): Command {
   try {
     const { values } = parseArgs({ args: [...args], options })

@@ -5,7 +5,7 @@ import { openEditor } from './editor.js'
 import { dropTypedAhead, prompt } from './prompt.js'
 import { renderRequest, screenLimits } from './request-card.js'
 
-/** Asks the person at the terminal about one request, again with all of it where it was not all shown, and after each edit. */
+/** Asks the user about one request: again in full if it was shortened, and again after each edit. */
 export async function askPerson(request: Request, write: (text: string) => void): Promise<Decision> {
   const { id } = request.view
   let edited: { input: unknown } | undefined
@@ -35,7 +35,7 @@ export async function askPerson(request: Request, write: (text: string) => void)
   }
 }
 
-/** The arguments after the editor was closed; nothing where they are as they were or cannot be used. */
+/** The arguments after the editor was closed; `undefined` if they are unchanged or unusable. */
 async function edit(
   { view }: Request,
   before: { input: unknown } | undefined,

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isCancel, text } from '@clack/prompts'
 import type { Typed } from './answer.js'
 
-/** Asks the person at the terminal for a line. Resolves also when the prompt was left without one. */
+/** Asks the user for a line. Also resolves if the user leaves the prompt without one. */
 export async function prompt(message: string): Promise<Typed> {
   const closed = new AbortController()
   let left: Exclude<Typed['kind'], 'line'> = 'escaped'
@@ -25,12 +25,12 @@ export async function prompt(message: string): Promise<Typed> {
   }
 }
 
-/** Throws away what was typed before there was something to read: it cannot have been meant as an answer to it. */
+/** Discards what was typed before the request was shown: it cannot be an answer to it. */
 export async function dropTypedAhead(): Promise<void> {
   const { stdin } = process
   const drop = () => {}
   stdin.setRawMode(true)
-  // a listener alone does not wake an input that the last prompt has paused
+  // a listener alone does not resume an input that the last prompt has paused
   stdin.on('data', drop).resume()
   await pause(30)
   stdin.off('data', drop)

@@ -6,8 +6,8 @@ const POP_ISOLATE = '\u2069'
 const MARK = '   | '
 
 /**
- * Lines of others behind a mark, broken so that none runs into the first column: what an argument says cannot be taken for a line of
- * this program. `columns` is the width of the terminal.
+ * Untrusted text with a mark before each line, wrapped so that no row starts in the first column: an argument
+ * cannot imitate a line of this program. `columns` is the width of the terminal.
  */
 export function quote(text: string, columns: number, mark = MARK): string {
   const rows = text
@@ -16,12 +16,12 @@ export function quote(text: string, columns: number, mark = MARK): string {
   return rows.map((row) => `${mark}${row}\n`).join('')
 }
 
-/** How many columns a row has behind the mark. */
+/** How many columns a row has after the mark. */
 export function roomIn(columns: number, mark = MARK): number {
   return Math.max(20, columns - mark.length - 1)
 }
 
-/** What stands between isolates stays between them in every row. */
+/** Text between isolates stays isolated when it wraps. */
 function rowsOf(line: string, room: number): string[] {
   const rows: string[] = []
   let row = ''
@@ -33,7 +33,7 @@ function rowsOf(line: string, room: number): string[] {
       row += segment
       continue
     }
-    // rather too wide than too narrow: nothing beyond ASCII is taken to be one column
+    // too wide is better than too narrow: everything beyond ASCII counts as two columns
     const columns = /^[ -~]$/.test(segment) ? 1 : 2
     if (width + columns > room) {
       rows.push(isolated ? `${row}${POP_ISOLATE}` : row)
@@ -51,7 +51,7 @@ export function inOneLine(value: unknown, maxLength = 160): string {
   return withRest(displayJson(value, { multiline: false, maxLength }))
 }
 
-/** A text with what is not shown of it told. */
+/** A text, with a note on how much of it is not shown. */
 export function withRest({ text, hidden }: DisplayText): string {
   return hidden > 0 ? `${text}… (${hidden} more characters)` : text
 }

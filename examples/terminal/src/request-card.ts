@@ -2,23 +2,23 @@ import type { ApprovalView, DisplayLimits } from '@countersign/client'
 import { type DisplayText, displayText } from '@countersign/core'
 import { quote, roomIn } from './quote.js'
 
-/** What is to be seen beside the request itself. */
+/** What to show besides the request itself. */
 export interface RequestNotes {
   /** How many requests wait after this one. */
   readonly more: number
-  /** The arguments shown are as the person changed them; the server's message is about those before. */
+  /** The arguments are shown as edited by the user; the server's message is about the original ones. */
   readonly edited?: boolean
 }
 
-/** The card's own lines, and those of the question below it. */
+/** The rows that the card's own lines and the prompt below take. */
 const OWN_ROWS = 13
 
-/** How much of a request fits on a screen with all that is around it. */
+/** How much of a request fits on a screen next to everything else. */
 export function screenLimits(columns: number, rows: number): DisplayLimits {
   return { maxLines: Math.max(4, rows - OWN_ROWS), columns: roomIn(columns) }
 }
 
-/** What a person reads before answering: warning, tool, arguments, message. `columns` is the width of the terminal. */
+/** What a user reads before answering: warning, tool, arguments, message. `columns` is the width of the terminal. */
 export function renderRequest(view: ApprovalView, notes: RequestNotes, columns: number): string {
   const { more, edited = false } = notes
   const after = more > 0 ? ` (${more} more after this)` : ''
@@ -61,6 +61,6 @@ function warningsOf(view: ApprovalView): string[] {
   return warnings
 }
 
-/** A pointer has the keys of the arguments in it, so it is somebody else's text too. */
+/** A pointer contains keys of the arguments, so it is untrusted text too. */
 const nameOf = (pointer: string): string => displayText(pointer, { multiline: false, maxLength: 40 }).text
 const MOST_NAMES = 3

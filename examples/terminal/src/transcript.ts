@@ -1,18 +1,18 @@
 import { type ChatSnapshot, displayText, type TextPart, type UIMessage } from '@countersign/core'
 import { renderCall } from './call-card.js'
 
-/** What of a conversation is on the screen. It only grows: a terminal takes nothing back. */
+/** What is on the screen of a conversation. It only grows: a terminal cannot unprint. */
 export interface Transcript {
-  /** What is new since the last time, as text to write. */
+  /** What is new since the last call, as text to print. */
   next(snapshot: Pick<ChatSnapshot, 'messages' | 'isLoading'>): string
-  /** What another wrote is on the screen too, and ended with its line. */
+  /** Something else was printed, up to the end of a line. */
   interrupted(): void
 }
 
-/** Begins with an empty screen. Cost grows with what is new and with the number of messages, not with their length. */
+/** Starts with nothing printed. The cost grows with what is new and with the number of messages, not with their length. */
 export function createTranscript(): Transcript {
   const seen = new Map<string, UIMessage>()
-  /** How much of each text is written. */
+  /** How much of each text is printed. */
   const written = new Map<string, number>()
   const endedCalls = new Set<string>()
   let insideLine = false
@@ -62,7 +62,7 @@ export function createTranscript(): Transcript {
   }
 }
 
-/** The last character may be the beginning of a longer one (an emoji of several, half a surrogate pair), so it waits for the next. */
+/** The last character may be incomplete (half a surrogate pair, or an emoji of several), so it waits for more text. */
 function characterEnd(text: string, from: number): number {
   const rest = text.slice(from).replace(/[\uD800-\uDBFF]$/, '')
   return from + (new Intl.Segmenter().segment(rest).containing(rest.length - 1)?.index ?? 0)

@@ -9,13 +9,13 @@ import { displayText } from '@countersign/core'
 import { renderAnswerResult } from './answered.js'
 import type { Decide, Request } from './decide.js'
 
-/** What came of one turn. */
+/** The result of one turn. */
 export interface Turn {
   readonly failed: boolean
   readonly deniedUnasked: number
 }
 
-/** The oldest request that waits and was not asked yet, so that one that is told twice is asked once. */
+/** The oldest waiting request that was not shown yet, so that none is shown twice. */
 function nextRequest(
   { pendingApprovals }: Pick<ChatSnapshot, 'pendingApprovals'>,
   asked: ReadonlySet<string>,
@@ -30,7 +30,7 @@ function nextRequest(
   return undefined
 }
 
-/** The request as it would be with other arguments. */
+/** The request with edited arguments. */
 function viewWith(part: ToolCallPart, edited: { input: unknown } | undefined, limits: DisplayLimits) {
   if (!part.approval || !edited) return approvalView(part, limits)
   const { display: _, ...approval } = part.approval
@@ -38,8 +38,8 @@ function viewWith(part: ToolCallPart, edited: { input: unknown } | undefined, li
 }
 
 /**
- * One turn: does what begins it (a message, a retry), then has every request decided, one after the other, until the agent is done.
- * A continuation may ask again.
+ * One turn: starts it (with a message or a retry), then has every request decided, one after the other, until
+ * the agent is done. A continuation may contain new requests.
  */
 export async function takeTurn(
   client: ChatClient,

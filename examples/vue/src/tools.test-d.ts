@@ -3,7 +3,7 @@ import { useMessage } from '@countersign/vue'
 import { h } from 'vue'
 import FileListing from './FileListing.vue'
 
-/** Compiled and never run: the name of a tool narrows what a part holds, and wrong use of it does not compile. */
+/** Compiled but never run: a tool's name narrows the types of a part, and wrong use does not compile. */
 export function typed(id: string) {
   const part = useMessage<DemoTools>(id).value?.parts[0]
   if (part?.type !== 'tool-call') return null

@@ -1,7 +1,7 @@
 import { type FollowedEnd, followEnd } from '@countersign/example-page/follow-end'
 import { type MaybeRefOrGetter, type Ref, readonly, ref, toValue, watch } from 'vue'
 
-/** Follows the end of a scroller while it grows. Without one it follows nothing. */
+/** Keeps a growing scroller, if there is one, scrolled to its end. */
 export function useStickToBottom(scroller: MaybeRefOrGetter<HTMLElement | null>): {
   isAtBottom: Readonly<Ref<boolean>>
   toBottom: () => void

@@ -1,6 +1,6 @@
 import { onScopeDispose, type ShallowRef, shallowRef } from 'vue'
 
-/** What a store of the page holds, followed as long as the component lives. */
+/** The value of a store, tracked for the lifetime of the component. */
 export function useStore<T>(store: {
   subscribe(listener: () => void): () => void
   getSnapshot(): T

@@ -1,6 +1,6 @@
 import type { Directive } from 'vue'
 
-/** `v-focus`: the element takes the focus when it appears, or where the value is true. The attribute `autofocus` works at page load only. */
+/** `v-focus` focuses the element when it appears, if its value is not false. The attribute `autofocus` works only at page load. */
 export const vFocus: Directive<HTMLElement, boolean | undefined> = {
   mounted(element, { value = true }) {
     if (value) element.focus()

@@ -28,7 +28,7 @@ export type ApprovalDecision = 'approve' | 'deny'
 /** The terms of an approval as one value, for tools that come with a description, such as those of an MCP server. */
 export interface ApprovalPolicy {
   readonly required: boolean
-  /** What the user is told, plain text. */
+  /** The message shown to the user, plain text. */
   readonly message?: string | undefined
   /** Default `['deny', 'once']`. */
   readonly options?: readonly ApprovalOption[] | undefined
@@ -69,7 +69,7 @@ export interface ToolAnnotations {
 
 /** An interrupt raised by a running tool to get input from the user. */
 export interface ToolQuestion<Schema extends StandardSchemaV1 = StandardSchemaV1> {
-  /** What the user is told, plain text. */
+  /** The message shown to the user, plain text. */
   readonly message: string
   /** The schema of the answer, any Standard Schema. The server validates every answer. */
   readonly answer: Schema
@@ -183,7 +183,7 @@ export interface ToolOptions<Name extends string, Schema extends StandardSchemaV
   expiresIn?: number | 'never' | undefined
   /** The arguments as shown, if some must be masked ({@link sanitizeArgs}). The call always runs with the real ones. */
   redact?: ((input: StandardSchemaV1.InferOutput<Schema>) => unknown) | undefined
-  /** What the user is told about this call, plain text. */
+  /** The message shown to the user for this call, plain text. */
   message?: string | ((input: StandardSchemaV1.InferOutput<Schema>) => string) | undefined
   /** A thrown error becomes a failed result for the model (`return`, the default) or ends the run (`throw`). */
   failureMode?: 'return' | 'throw' | undefined
