@@ -1,4 +1,4 @@
-/** What a ledger of one's own is made of: a store of rows. What a ledger promises is decided above it, once for all stores. */
+/** What ledgers and thread stores of your own are made of: rows. What they promise is decided above, once for all of them. */
 export { runEnded as endedRun } from './channel/answer-queue.js'
 export { plainMembers, received } from './channel/between-processes.js'
 export {
@@ -23,3 +23,13 @@ export {
   sqlRows,
 } from './ledger/sql-rows.js'
 export { ledgerTables, sqlSequence } from './ledger/sql-schema.js'
+export { createThreads } from './threads/create-threads.js'
+export type {
+  HeaderRow,
+  ItemRow,
+  ListPosition,
+  ThreadBackend,
+  ThreadLook,
+  ThreadRows,
+  ThreadWrite,
+} from './threads/thread-rows.js'
