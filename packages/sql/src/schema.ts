@@ -2,7 +2,10 @@ import { CountersignError } from '@countersign/core'
 import { ledgerTables, sqlSequence } from '@countersign/server/ledger-kit'
 import type { SqlConnection } from './connection.js'
 
-/** Of the tables. A version that a process does not know is refused. */
+/**
+ * Of the tables. A version that a process does not know is refused. It stays the same while tables are only added, so that servers of the
+ * earlier version still work beside those of the new one.
+ */
 const SCHEMA_VERSION = 1
 
 export interface SchemaOptions {
@@ -42,6 +45,22 @@ function runLogTables(prefix: string): readonly string[] {
   ]
 }
 
+/**
+ * `thread`, `item` and `owner` are hashes; times are milliseconds since the epoch. The long texts come last: SQLite reads a long row from its
+ * beginning.
+ */
+function threadTables(prefix: string): readonly string[] {
+  return [
+    `create table if not exists ${prefix}threads (
+  thread text not null, item text not null, owner text, stamp text, version bigint not null,
+  updated_at double precision, lease_until double precision, place bigint not null, size bigint not null,
+  meta text not null, body text not null, primary key (thread, item))`,
+    `create index if not exists ${prefix}threads_changed on ${prefix}threads (thread, version)`,
+    `create index if not exists ${prefix}threads_listed on ${prefix}threads (owner, updated_at, thread) where updated_at is not null`,
+    `create index if not exists ${prefix}threads_held on ${prefix}threads (lease_until) where lease_until is not null`,
+  ]
+}
+
 /** The statements that make the tables where there are none, for migrations of your own. {@link ensureSchema} runs the same. */
 export function schemaStatements(dialect: SqlConnection['dialect'], options: SchemaOptions = {}): string[] {
   const prefix = prefixOf(options.prefix)
@@ -49,6 +68,7 @@ export function schemaStatements(dialect: SqlConnection['dialect'], options: Sch
     ...ledgerTables(dialect, prefix),
     ...runLogTables(prefix),
     ...answerTables(dialect, prefix),
+    ...threadTables(prefix),
     `insert into ${prefix}meta (name, value) values ('schema', '${SCHEMA_VERSION}') on conflict (name) do nothing`,
   ]
 }
