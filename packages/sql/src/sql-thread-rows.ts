@@ -25,7 +25,7 @@ export function sqlThreadRows(
       const found = await query(
         `select ${clock} as clock, r.thread, r.item, r.stamp, r.version, r.updated_at, r.lease_until, r.place, r.size,
           case when r.item = '' then r.body end as body
-        from ${statements.names} n left join ${table} r on r.thread = cast(? as text) and r.item = n.value`,
+        from ${statements.lookup}`,
         [JSON.stringify(['', ...items]), thread],
       )
       return {

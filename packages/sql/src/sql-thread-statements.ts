@@ -7,8 +7,8 @@ type Statement = readonly [text: string, values: SqlValue[]]
  * parameters a statement takes.
  */
 export interface ThreadStatements {
-  /** A table with the column `value`. Its parameter is a JSON array of texts. */
-  readonly names: string
+  /** The rows `r` of some items, one for each, empty where there is none. Its parameters are a JSON array of their names, and the thread. */
+  readonly lookup: string
   /** Makes a thread where there is none. */
   insert(rows: string, thread: string): Statement
   /** Changes the header and adds or replaces items, where the header still has this stamp. */
@@ -45,7 +45,9 @@ function postgresStatements(table: string): ThreadStatements {
   const items = `i as (${insert} from n, h where n.item <> '' on conflict (thread, item) ${replaced})`
   const header = changing.map((name) => `${name} = n.${name}`).join(', ')
   return {
-    names: 'json_array_elements_text(cast(cast(? as text) as json))',
+    // with a limit for each name, so that it is looked up in the index, whatever the planner thinks of how many names there are
+    lookup: `json_array_elements_text(cast(cast(? as text) as json)) n
+      left join lateral (select * from ${table} where thread = ? and item = n.value limit 1) r on true`,
     insert: (all) => [
       `with ${rows}, h as (${insert} from n where n.item = '' on conflict (thread, item) do nothing returning 1), ${items}
       select 1 as written from h`,
@@ -74,7 +76,7 @@ function sqliteStatements(table: string): ThreadStatements {
     `insert into ${table} (${names.join(', ')}) select ${values} from json_each(?)
     where ${condition} on conflict (thread, item) ${replaced} returning item`
   return {
-    names: 'json_each(?)',
+    lookup: `json_each(?) n left join ${table} r on r.thread = ? and r.item = n.value`,
     insert: (rows, thread) => [insert(`not ${header})`), [rows, thread]],
     update: (rows, thread, stamp) => [insert(`${header} and stamp = ?)`), [rows, thread, stamp]],
     remove: (thread, stamp) => [

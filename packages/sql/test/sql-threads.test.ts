@@ -101,10 +101,16 @@ for (const database of databases) {
       const { store, one, prefix } = await stores(database)
       const messages = Array.from({ length: 2000 }, (_, n) => message(`m${n}`))
       await store.append(key, { version: 0, messages })
+      if (one.dialect === 'postgres') await one.query(`analyze ${prefix}threads`, [])
       const replies: number[] = []
+      const plans: string[] = []
       const counting: SqlConnection = {
         dialect: one.dialect,
         query: async (text, values) => {
+          const explain = one.dialect === 'postgres' ? 'explain' : 'explain query plan'
+          // libSQL's client leaves an explained statement open, and with it what its connection has written
+          const isExplained = database.name !== 'libSQL'
+          if (isExplained) plans.push(JSON.stringify(await one.query(`${explain} ${text}`, values)))
           const rows = await one.query(text, values)
           replies.push(rows.length)
           return rows
@@ -119,6 +125,8 @@ for (const database of databases) {
       replies.length = 0
       expect((await counted.load(key, 1))?.messages).toEqual([message('more')])
       expect(replies).toEqual([2])
+      // all rows are found by an index
+      expect(plans.filter((plan) => /Seq Scan|SCAN \w*threads/.test(plan))).toEqual([])
     },
   )
 

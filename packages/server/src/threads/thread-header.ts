@@ -70,7 +70,7 @@ export type FullThreadLimits = Readonly<Record<keyof ThreadLimits, number>>
 /** Of a thread with many runs that died one after the other, the newest are reported. */
 const MAX_INTERRUPTED = 16
 
-export function newHeader({ owner, threadId }: ThreadKey, now: number): ThreadHeader {
+function newHeader({ owner, threadId }: ThreadKey, now: number): ThreadHeader {
   const empty = { version: 0, head: null, interrupted: [], messages: 0, places: 0, bytes: 0 }
   return { owner, threadId, ...empty, createdAt: now, updatedAt: now, change: '' }
 }
