@@ -60,6 +60,7 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
     history: ['tools', 'model'],
     channel: [],
     'run-log': [],
+    threads: ['ledger', 'encoding'],
     scope: ['run-log', 'channel', 'tokens', 'ledger', 'tools', 'model', 'limits', 'encoding'],
     plan: ['scope', 'channel', 'history', 'prompt', 'tools', 'encoding'],
     gate: ['scope', 'tokens', 'ledger', 'tools', 'encoding'],

@@ -1,6 +1,6 @@
 import type { Owner } from '@countersign/server'
 import { compareAndSwap, type RowStore, type StoredRow, type Swap } from '@countersign/server/ledger-kit'
-import { type Ask, digest, itemsOf, type Redis, textOf } from './redis.js'
+import { type Ask, digest, isOutOfMemory, itemsOf, type Redis, textOf } from './redis.js'
 
 /** KEYS: rows. Answers the time, and of each row its fields. */
 const READ = `
@@ -184,8 +184,4 @@ function storedRow(reply: unknown): StoredRow | undefined {
 /** In milliseconds, as Redis takes it. */
 function lifetime(ms: number): string {
   return String(Math.max(1, Math.min(Math.ceil(ms), Number.MAX_SAFE_INTEGER)))
-}
-
-function isOutOfMemory(error: unknown): boolean {
-  return error instanceof Error && /\bOOM\b/.test(error.message)
 }

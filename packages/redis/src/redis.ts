@@ -116,3 +116,7 @@ export function itemsOf(reply: unknown): readonly unknown[] {
 export function textOf(item: unknown): string | undefined {
   return item === null || item === undefined ? undefined : String(item)
 }
+
+export function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && /\bOOM\b/.test(error.message)
+}

@@ -163,6 +163,25 @@ export type {
   AgentOptions,
   ApprovalOptions,
 } from './scope/settings.js'
+export { type MemoryThreadsOptions, memoryThreads } from './threads/memory-threads.js'
+export type {
+  AppendResult,
+  HoldResult,
+  InterruptedRun,
+  RunHold,
+  RunUsage,
+  StoredMessage,
+  StoredThread,
+  ThreadChange,
+  ThreadFull,
+  ThreadKey,
+  ThreadLimit,
+  ThreadLimits,
+  ThreadPage,
+  ThreadRun,
+  ThreadStore,
+  ThreadSummary,
+} from './threads/thread-store.js'
 export type { Secret } from './tokens/keys.js'
 export { type AgentMethod, ToolError, ToolkitRequiredError, ToolNotFoundError } from './tools/tool-errors.js'
 export type { AgentTool } from './tools/toolkit.js'

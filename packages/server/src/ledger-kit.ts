@@ -23,3 +23,13 @@ export {
   sqlRows,
 } from './ledger/sql-rows.js'
 export { ledgerTables, sqlIndex, sqlSequence } from './ledger/sql-schema.js'
+export { createThreads } from './threads/create-threads.js'
+export type {
+  HeaderRow,
+  ItemRow,
+  ListPosition,
+  ThreadBackend,
+  ThreadLook,
+  ThreadRows,
+  ThreadWrite,
+} from './threads/thread-rows.js'

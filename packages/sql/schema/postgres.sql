@@ -33,4 +33,15 @@ create table if not exists countersign_answers (
 
 create index if not exists countersign_answers_of on countersign_answers (listener, seq);
 
+create table if not exists countersign_threads (
+  thread text not null, item text not null, owner text, stamp text, version bigint not null,
+  updated_at double precision, lease_until double precision, place bigint not null, size bigint not null,
+  meta text not null, body text not null, primary key (thread, item));
+
+create index if not exists countersign_threads_changed on countersign_threads (thread, version);
+
+create index if not exists countersign_threads_listed on countersign_threads (owner, updated_at, thread) where updated_at is not null;
+
+create index if not exists countersign_threads_held on countersign_threads (lease_until) where lease_until is not null;
+
 insert into countersign_meta (name, value) values ('schema', '1') on conflict (name) do nothing;

@@ -15,3 +15,4 @@ export {
 } from './sql-answer-channel.js'
 export { type SqlLedgerOptions, sqlLedger } from './sql-ledger.js'
 export { type SqlRunLogOptions, sqlRunLog } from './sql-run-log.js'
+export { type SqlThreadsOptions, sqlThreads } from './sql-threads.js'

@@ -2,7 +2,10 @@ import { CountersignError } from '@countersign/core'
 import { ledgerTables, sqlIndex, sqlSequence } from '@countersign/server/ledger-kit'
 import type { SqlConnection } from './connection.js'
 
-/** Of the tables. A version that a process does not know is refused. */
+/**
+ * Of the tables. A version that a process does not know is refused. It stays the same while tables are only added, so that servers of the
+ * earlier version still work beside those of the new one.
+ */
 const SCHEMA_VERSION = 1
 
 export interface SchemaOptions {
@@ -42,6 +45,28 @@ function runLogTables(dialect: SqlConnection['dialect'], prefix: string): readon
   ]
 }
 
+/**
+ * `thread`, `item` and `owner` are hashes; times are milliseconds since the epoch. The long texts come last: SQLite reads a long row from its
+ * beginning.
+ */
+function threadTables(dialect: SqlConnection['dialect'], prefix: string): readonly string[] {
+  return [
+    `create table if not exists ${prefix}threads (
+  thread text not null, item text not null, owner text, stamp text, version bigint not null,
+  updated_at double precision, lease_until double precision, place bigint not null, size bigint not null,
+  meta text not null, body text not null, primary key (thread, item))`,
+    sqlIndex(dialect, prefix, 'threads', 'changed', '(thread, version)'),
+    sqlIndex(
+      dialect,
+      prefix,
+      'threads',
+      'listed',
+      '(owner, updated_at, thread) where updated_at is not null',
+    ),
+    sqlIndex(dialect, prefix, 'threads', 'held', '(lease_until) where lease_until is not null'),
+  ]
+}
+
 /** The statements that make the tables where there are none, for migrations of your own. {@link ensureSchema} runs the same. */
 export function schemaStatements(dialect: SqlConnection['dialect'], options: SchemaOptions = {}): string[] {
   const prefix = prefixOf(options.prefix)
@@ -49,6 +74,7 @@ export function schemaStatements(dialect: SqlConnection['dialect'], options: Sch
     ...ledgerTables(dialect, prefix),
     ...runLogTables(dialect, prefix),
     ...answerTables(dialect, prefix),
+    ...threadTables(dialect, prefix),
     `insert into ${prefix}meta (name, value) values ('schema', '${SCHEMA_VERSION}') on conflict (name) do nothing`,
   ]
 }

@@ -85,6 +85,7 @@ export type {
   Step,
   StreamEnd,
 } from './steps.js'
+export { type CreateThreads, describeThreads, type ThreadsUnderTest } from './threads-suite.js'
 export { createTimeline, explained, type Timeline, watch } from './timeline.js'
 export {
   createRunVerifier,

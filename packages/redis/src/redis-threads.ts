@@ -1,0 +1,31 @@
+import type { ThreadLimits, ThreadStore } from '@countersign/server'
+import { createThreads } from '@countersign/server/ledger-kit'
+import { openRedis, type RedisClient, type RedisOptions } from './redis.js'
+import { redisThreadRows } from './redis-thread-rows.js'
+
+export interface RedisThreadsOptions extends RedisOptions, ThreadLimits {
+  /** Names what is stored. Default: `redis:` and the prefix. */
+  readonly id?: string | undefined
+  /** Milliseconds since the epoch. Default: the clock of Redis, so that the clocks of the servers need not agree on a lease. */
+  readonly now?: (() => number) | undefined
+}
+
+/**
+ * Threads in Redis, for servers on several machines. They are kept until they are removed: no key expires, so Redis needs memory for all of
+ * them, `appendonly yes`, and `maxmemory-policy noeviction`. All keys of one owner are in one slot of a cluster. When Redis has no memory
+ * left, a change is refused with the limit `store`. An operation that Redis does not answer in time rejects with `ledger-unavailable`, and
+ * the next one works again when the client has reconnected.
+ *
+ * @throws CountersignError `invalid-option`
+ */
+export function redisThreads(client: RedisClient, options: RedisThreadsOptions = {}): ThreadStore {
+  const redis = openRedis(client, options, options.now)
+  return createThreads(
+    {
+      id: options.id ?? `redis:${redis.prefix}`,
+      durable: true,
+      within: (work) => redis.within((ask) => work(redisThreadRows(redis, ask))),
+    },
+    options,
+  )
+}
