@@ -1,6 +1,7 @@
-import type { UIMessage } from '@countersign/core'
+import type { AGUIEvent, UIMessage } from '@countersign/core'
 import { type AiSdkMessage, type AiSdkPart, isToolPart } from './message.js'
 import type { AiSdkReader } from './reader.js'
+import { unfinished } from './tool-part.js'
 
 /**
  * The indices in `sent` of messages with approvals that were not sent before the user's next message. A
@@ -33,6 +34,28 @@ function approvalIdOf(part: AiSdkPart): string {
   return (isToolPart(part) && part.approval?.id) || ''
 }
 
+/**
+ * Results for calls that the history describes as ended, because the user has sent another message since: denied ones, and approved ones
+ * whose answer may have arrived. The server will send none.
+ */
+export function passedResults(messages: readonly UIMessage[], runId: string): AGUIEvent[] {
+  const lastSpoken = messages.findLastIndex(({ role }) => role === 'user')
+  const calls = messages.slice(0, Math.max(lastSpoken, 0)).flatMap(({ parts }) => parts)
+  return calls.flatMap((call) => {
+    if (call.type !== 'tool-call' || call.state !== 'approval-responded' || call.providerExecuted) return []
+    const { approved, reason, delivery } = call.approval ?? {}
+    if (approved && delivery !== 'unknown') return []
+    const countersign = approved ? { outcome: 'error', code: 'interrupted' } : { outcome: 'denied' }
+    return {
+      type: 'TOOL_CALL_RESULT' as const,
+      messageId: `${runId}/${call.id}`,
+      toolCallId: call.id,
+      content: JSON.stringify({ reason: approved ? unfinished : reason }),
+      metadata: { countersign },
+    }
+  })
+}
+
 /** The conversation after the answers in message `at` were delivered. A call without a result may have run nevertheless. */
 export function withOutcomes(
   messages: readonly AiSdkMessage[],
@@ -44,7 +67,7 @@ export function withOutcomes(
     const outcome = outcomes.get(part.toolCallId)
     if (outcome) return { ...part, ...outcome }
     if (part.state !== 'approval-responded') return part
-    return { ...part, state: 'output-error', errorText: 'It was interrupted and may or may not have run.' }
+    return { ...part, state: 'output-error', errorText: unfinished }
   }
   return messages.map((message, index) =>
     index === at ? { ...message, parts: message.parts.map(settle) } : message,

@@ -7,7 +7,7 @@ import {
   readServerSentEvents,
   type UIMessage,
 } from '@countersign/core'
-import { lateAnswers, withOutcomes } from './answers.js'
+import { lateAnswers, passedResults, withOutcomes } from './answers.js'
 import type { AiSdkMessage } from './message.js'
 import { type AiSdkReader, createAiSdkReader } from './reader.js'
 import { toAiSdkMessages } from './to-messages.js'
@@ -151,7 +151,7 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
       })
       const response = await post(messages, input, connect)
       runs.set(threadId, { runId, reader })
-      yield start(reader)
+      yield [...start(reader), ...passedResults(connect.messages, runId)]
       yield* eventsOf(response, connect, reader)
     },
   }

@@ -111,7 +111,7 @@ function answered(approval: AiSdkApproval, { state }: AiSdkTool): ToolCallApprov
   }
 }
 
-const unfinished = 'It was interrupted and may or may not have run.'
+export const unfinished = 'It was interrupted and may or may not have run.'
 
 /**
  * Converts a call to the form that the AI SDK's server expects, with everything that server sent about it. `isPast`: the user has

@@ -14,7 +14,7 @@ import { type AiSdkMessage, isToolPart } from './message.js'
 export interface AiSdkWriterOptions {
   /** The id of the assistant message that the stream builds; that of `continued` if it continues one. */
   readonly messageId: string
-  /** The assistant message that the stream continues: the last message of the request, if it was the assistant's. */
+  /** The assistant message that the stream continues. */
   readonly continued?: AiSdkMessage | undefined
 }
 

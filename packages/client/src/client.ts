@@ -164,10 +164,13 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   /** Ends the open run and holds the queue. Unsent answers are kept for the next request. */
   stop = (): void => void this.#command('stop', undefined)
 
-  /** Repeats the last failed request from the current state, including answers. Does nothing if nothing failed. */
+  /** Repeats the last failed request from the current state, and answers that may be lost. Does nothing if nothing failed. */
   retry = (): Promise<void> => this.#command('retry', undefined)
 
-  /** Continues what a reload interrupted: runs client tools that had not started, and sends unsent answers. */
+  /**
+   * Continues what a reload interrupted: runs client tools that had not started, and sends unsent answers. An answer that may have arrived is
+   * only sent again if the server recognizes repeats ({@link Connection.repeatsAnswers}); otherwise `retry()` sends it.
+   */
   resume = (): Promise<void> => this.#command('resume', undefined)
 
   /**

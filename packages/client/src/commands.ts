@@ -5,6 +5,7 @@ import {
   findAnswerable,
   findClientCall,
   hasDeferredAnswer,
+  hasUnsentAnswer,
   isRecord,
   type LocalEvent,
   type QueuedMessage,
@@ -154,7 +155,10 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       if (runner.run || runner.disposed) return
       runner.resetContinuationLimit()
       if (!runner.startTools()) return
-      if (state.unsent.size > 0 && areAllToolsComplete(state)) await repeat()
+      if (state.unsent.size === 0 || !areAllToolsComplete(state)) return
+      // Where the server would execute an answer twice, only `retry` repeats one that may have arrived.
+      if (!session.options.connection.repeatsAnswers) await repeat()
+      else if (hasUnsentAnswer(state)) await runner.open('continuation').done
     },
 
     async regenerate(messageId: string | undefined): Promise<SendResult> {
@@ -253,6 +257,6 @@ async function sendResult({ done }: Run): Promise<SendResult> {
 }
 
 function pendingError(pending: readonly string[]): CountersignError {
-  const message = 'There are requests that wait for an answer. Answer them first; the message was not sent.'
+  const message = 'Answer the open requests first; the message was not sent.'
   return new CountersignError('pending-approvals', message, { pending })
 }

@@ -143,6 +143,7 @@ const refusedRequest: NextStep = {
 
 function ofCall({ approval, error }: ToolCallPart): NextStep | undefined {
   if (approval?.problem) return steps[approval.problem]
+  if (approval?.delivery === 'unknown') return unreached
   if (error && leavesOpen(error.code)) return steps[error.code]
   const isUnclear = error?.code === 'interrupted' || error?.code === 'incomplete-arguments'
   return isUnclear ? steps['approval-interrupted'] : undefined

@@ -97,12 +97,22 @@ function doIt(facts: Facts, model: Model, act: Act): Promise<Told> {
     case 'stop':
       return stop(facts)
     case 'retry':
-      return again(facts, client.retry, facts.client.getSnapshot().error !== undefined)
+      return again(facts, client.retry, hasToRetry(client))
     case 'resume':
       return again(facts, client.resume, true)
     default:
       return act satisfies never
   }
+}
+
+/** Whether something failed, or an answer may be lost. */
+function hasToRetry(client: ChatClient): boolean {
+  const { error, messages } = client.getSnapshot()
+  const isLost = (part: ToolCallPart) => part.approval?.delivery === 'unknown'
+  return (
+    error !== undefined ||
+    messages.some(({ parts }) => parts.some((part) => part.type === 'tool-call' && isLost(part)))
+  )
 }
 
 /** Neither does anything while a run is open. */

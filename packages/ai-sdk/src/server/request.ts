@@ -17,7 +17,7 @@ import { answersOf, historyOf } from './history.js'
 export interface AiSdkRequest {
   /** The same request for an agent. `threadId` is the SDK's chat id. */
   readonly input: RunAgentInput
-  /** The assistant's message that the answer goes on with, where the last one was the assistant's. */
+  /** The assistant message that the reply continues: the one that the request names, or the last message if it is the assistant's. */
   readonly continued: AiSdkMessage | undefined
 }
 
@@ -58,7 +58,9 @@ export function readAiSdkBody(body: unknown): AiSdkRequest {
     context: [],
     ...(resume.length > 0 && { resume }),
   })
-  return { input, continued: last?.role === 'assistant' ? last : undefined }
+  // An answer to an earlier message names that message. The SDK would replace the last one with what is sent under another id.
+  const continued = messages.find(({ id }) => id === body.messageId) ?? last
+  return { input, continued: continued?.role === 'assistant' ? continued : undefined }
 }
 
 function readMessage(value: unknown, index: number): AiSdkMessage {

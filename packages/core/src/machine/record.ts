@@ -119,7 +119,7 @@ export const restoreSteps = {
 
 const cutOff = {
   code: 'truncated-stream' as const,
-  message: 'The page was closed before the answer was complete. Retry to get all of it.',
+  message: 'The page was closed before the answer was complete. Retry.',
 }
 
 function takeOne<T>(items: T[], fits: (item: T) => boolean): T | undefined {

@@ -81,7 +81,12 @@ export const runSteps = {
     if (!brokenOff) settleCalls(state, end.type !== 'success')
     if (end.type === 'success') {
       setRun(state, omitUndefined({ phase: 'idle' as const, last: run.finish }))
-      for (const item of carried) if (item.kind === 'interrupt') state.interrupts.delete(item.interrupt.id)
+      for (const item of carried) {
+        if (item.kind === 'interrupt') state.interrupts.delete(item.interrupt.id)
+        // The server has said nothing about it.
+        else if (item.inDoubt && item.state === 'approval-responded' && !item.ready)
+          returnUnsettled(state, item, true)
+      }
       return undefined
     }
     setRun(state, { phase: 'idle', brokenOff, ...(end.type === 'failed' && { from: run.from }) })

@@ -18,9 +18,12 @@ function isDue(state: ChatState, item: CallDraft | InterruptDraft): boolean {
   return item.outputSent === false || (approved !== undefined && delivery === 'waiting' && !problem)
 }
 
-/** Whether the server refused an answer only for now, so that it can be sent again. */
+/** Whether there is an answer that `retry` can send again: refused only for now, or lost on the way. */
 export function hasDeferredAnswer(state: ChatState): boolean {
-  return [...state.unsent].some((item) => item.kind === 'call' && isForNow(item.approval?.problem))
+  return [...state.unsent].some(
+    (item) =>
+      item.kind === 'call' && (item.approval?.delivery === 'unknown' || isForNow(item.approval?.problem)),
+  )
 }
 
 /** Whether every call of the current turn is answered or finished, and every open interrupt is answered. */
