@@ -186,7 +186,7 @@ test('an answer that was given before a reload is kept, and goes out with its si
   expect(route.requests()).toBe(2)
 })
 
-test('an answer that was not sent before a reload goes out with resume()', async () => {
+test('an answer that may have arrived before a reload goes out with retry(), and not with resume()', async () => {
   let isDown = true
   const route = await openRoute({ secret })
   const api = await serveFetch(async (request) =>
@@ -204,6 +204,8 @@ test('an answer that was not sent before a reload goes out with resume()', async
   isDown = false
   const again = open(route, { connection, initialMessages: JSON.parse(JSON.stringify(messages)) })
   await again.resume()
+  expect(route.sent).toEqual([])
+  await again.retry()
   expect(route.sent).toEqual(['ada'])
   expect(calls(again)).toMatchObject([{ state: 'complete' }])
 })
