@@ -37,7 +37,7 @@ export interface SocketOptions extends OriginRule {
   readonly context?:
     | ((headers: Readonly<Record<string, string>>) => RunContext | Promise<RunContext>)
     | undefined
-  /** Milliseconds that a run continues, to be rejoined, after the last socket of this process that reads it broke. Needs a subject. Default 0. */
+  /** Milliseconds that a run continues, to be rejoined, after its last socket in this process broke. Needs a subject. Default 0. */
   readonly goOnFor?: number | undefined
   /** How many runs may be open on one socket. Default 16. */
   readonly maxRuns?: number | undefined
