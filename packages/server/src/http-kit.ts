@@ -1,4 +1,4 @@
-/** For routes that speak another protocol: a request read within the limits and quotas of `handleChat`, and a response as its event stream. */
+/** For routes with another protocol: reads requests within the limits and quotas of `handleChat`, and responds with an event stream. */
 export { randomId } from './encoding/ids.js'
 export { subjectOf } from './http/holder.js'
 export { type Arrival, checkRequest, KEEP_ALIVE_MS, readText, rejection, unknownCaller } from './http/http.js'

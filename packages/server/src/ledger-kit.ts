@@ -1,4 +1,4 @@
-/** What a ledger of one's own is made of: a store of rows. What a ledger promises is decided above it, once for all stores. */
+/** For custom ledgers: implement a row store. The rules of a ledger are implemented above it, once for all stores. */
 export { runEnded as endedRun } from './channel/answer-queue.js'
 export { plainMembers, received } from './channel/between-processes.js'
 export {

@@ -1,51 +1,51 @@
 import { CountersignError } from '@countersign/core'
 
-/** Tool calls in one message. A request with a message of more is refused, so a turn of the model is cut off there. */
+/** Tool calls in one message. Requests with more in a message are refused, so a model's turn is cut off there. */
 export const MAX_CALLS = 256
 
-/** Bytes of a request's body, and of one message of a socket. */
+/** Bytes of a request's body, and of one message on a socket. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024
 
 /** How much of one resource the callers of this process may hold at once. */
 export interface Share {
-  /** What one person (`context.subject`) may hold. */
+  /** What one user (`context.subject`) may hold. */
   readonly perOwner?: number | undefined
-  /** What everybody together may hold. Callers without a subject together get half of it. */
+  /** What all callers together may hold. Callers without a subject share half of it. */
   readonly total?: number | undefined
 }
 
 /**
- * What callers may hold in the memory of this process. What is beyond it is refused, and nothing that was taken is dropped. Everything
- * served by one process is counted together, whichever agent serves it.
+ * What callers may hold in the memory of this process. Anything beyond it is refused, and nothing already accepted is dropped.
+ * Everything served by one process is counted together, whichever agent serves it.
  */
 export interface Limits {
-  /** Runs that are open, and readers that take runs up. Default 64 for a person, 2,000 in all. Beyond it: 429 `too-many-runs`. */
+  /** Open runs, and readers that rejoin runs. Default 64 per user, 2,000 in total. Beyond that: 429 `too-many-runs`. */
   readonly runs?: Share | undefined
   /**
-   * Bytes that the requests of open runs hold, as estimated: two for a character, and 64 for a value. Default 64 MiB for a person, 256 MiB
-   * in all. Beyond it: 429 `too-many-runs`.
+   * Estimated bytes of the requests of open runs: two per character, and 64 per value. Default 64 MiB per user, 256 MiB
+   * in total. Beyond that: 429 `too-many-runs`.
    */
   readonly runBytes?: Share | undefined
   /**
-   * Bytes of request bodies and socket messages that arrive or that nothing was done with yet; a message that was read counts as in
-   * `runBytes`, an open socket as 16 KiB. Default 32 MiB for a person, 128 MiB in all. Beyond it: 429 `too-many-requests`, on sockets
+   * Bytes of request bodies and socket messages that are arriving or not processed yet; a message that was read counts as in
+   * `runBytes`, an open socket as 16 KiB. Default 32 MiB per user, 128 MiB in total. Beyond that: 429 `too-many-requests`, on sockets
    * close code 1013.
    */
   readonly arrivingBytes?: Share | undefined
   /**
-   * Milliseconds in which a request body or a socket message must arrive. Default 60,000. Beyond it: 408 `invalid-request`, on sockets
+   * Milliseconds in which a request body or a socket message must arrive. Default 60,000. Beyond that: 408 `invalid-request`, on sockets
    * close code 1008.
    */
   readonly arrivalTime?: number | undefined
   /**
-   * Bytes of one tool's result, as the JSON of a request has it. Default 2 MiB: it has to go with every later request of its conversation,
-   * and a request has 4 MiB. Beyond it the call has run and its result is an error with the code `result-too-large`. What a failed tool says
-   * is cut at a sixteenth of it.
+   * Bytes of one tool's result, as JSON in a request. Default 2 MiB: every later request of its conversation contains it, and a request
+   * has at most 4 MiB. If it is larger, the call has run, and its result is an error with the code `result-too-large`. The message of a
+   * failed tool is cut at a sixteenth of it.
    */
   readonly resultSize?: number | undefined
-  /** Answers that wait for a question not asked yet. Default 256 for a person, 4,096 in all. Beyond it: `too-many-answers`. */
+  /** Answers whose approval was not requested yet. Default 256 per user, 4,096 in total. Beyond that: `too-many-answers`. */
   readonly earlyAnswers?: Share | undefined
-  /** Characters of those answers. Default 4 Mi for a person, 32 Mi in all. Beyond it: `too-many-answers`. */
+  /** Characters of those answers. Default 4 Mi per user, 32 Mi in total. Beyond that: `too-many-answers`. */
   readonly earlyAnswerSize?: Share | undefined
 }
 
@@ -55,7 +55,7 @@ export interface FullShare {
   readonly total: number
 }
 
-/** {@link Limits}, checked and complete. */
+/** {@link Limits}, validated and complete. */
 export type FullLimits = Readonly<Record<ShareName, FullShare>> & {
   readonly arrivalTime: number
   readonly resultSize: number
@@ -75,7 +75,7 @@ export const DEFAULT_LIMITS: FullLimits = {
   earlyAnswerSize: { perOwner: 4 * MIB, total: 32 * MIB },
 }
 
-/** @throws CountersignError `invalid-option` where a limit is not a positive number. */
+/** @throws CountersignError `invalid-option` if a limit is not a positive number. */
 export function readLimits(given: Limits = {}): FullLimits {
   const share = (name: ShareName): FullShare => {
     const { perOwner, total } = DEFAULT_LIMITS[name]
@@ -88,7 +88,7 @@ export function readLimits(given: Limits = {}): FullLimits {
     runs: share('runs'),
     runBytes: share('runBytes'),
     arrivingBytes: share('arrivingBytes'),
-    // timers take no longer delay
+    // The longest delay of a timer.
     arrivalTime: Math.min(
       positive('limits.arrivalTime', given.arrivalTime ?? DEFAULT_LIMITS.arrivalTime),
       2 ** 31 - 1,
@@ -107,8 +107,8 @@ function positive(option: string, value: number): number {
   })
 }
 
-/** Answers in one request, by each door: entries of `resume`, decisions in the history, results of the approval tool. */
+/** Answers in one request, for each way they arrive: entries of `resume`, decisions in the history, results of the approval tool. */
 export const MAX_ANSWERS = 256
 
-/** Calls of one request's history that have no result. Each is looked up and closed, asked again or left to the client. */
+/** Calls without a result in one request's history. Each is looked up and closed, sent for approval again or left to the client. */
 export const MAX_OPEN_CALLS = 1024

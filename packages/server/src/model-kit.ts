@@ -1,4 +1,4 @@
-/** What an adapter for a model of one's own is made of: `describeModel` of `@countersign/testing` tries it. */
+/** For custom model adapters; test them with `describeModel` of `@countersign/testing`. */
 export { guardedEvents } from './model/guarded-events.js'
 export { isRetryableStatus, modelError, retryAfterOf, truncatedStream } from './model/model-error.js'
 export { asList, asNumber, asRecord, asText, type Fields, parseJson } from './model/unknown.js'

@@ -30,14 +30,14 @@ export type { ServerSocket } from './http/socket.js'
 export { type FileLedger, type FileLedgerOptions, fileLedger } from './ledger/file-ledger.js'
 export type { SqliteModule } from './ledger/file-ledger-sqlite.js'
 
-/** A request of node:http, or of Express and its like, which may have parsed the body already. */
+/** A request of node:http, or of Express and similar frameworks, which may have parsed the body already. */
 export type NodeRequest = IncomingMessage & { readonly body?: unknown }
 
-/** What the application knows of a request: `subject` from its own authentication, and services for its tools. */
+/** The application's knowledge of a request: `subject` from its own authentication, and services for its tools. */
 type ReadContext<Req> = ((request: Req) => RunContext | Promise<RunContext>) | undefined
 
 export interface NodeChatOptions<Req extends NodeRequest = NodeRequest> extends Omit<ChatOptions, 'context'> {
-  /** What the application knows of a request: `subject` from its own authentication, and services for its tools. */
+  /** The application's knowledge of a request: `subject` from its own authentication, and services for its tools. */
   readonly context?: ReadContext<Req>
 }
 
@@ -47,7 +47,7 @@ export interface NodeAnswerOptions<Req extends NodeRequest = NodeRequest> extend
 }
 
 export interface NodeSocketOptions extends Omit<SocketOptions, 'context'> {
-  /** As for a chat request, of the request that opened the socket; `headers` are those that the client sent in its frame. */
+  /** As for a chat request, for the request that opened the socket; `headers` are those that the client sent in its frame. */
   readonly context?:
     | ((
         request: IncomingMessage,
@@ -57,8 +57,8 @@ export interface NodeSocketOptions extends Omit<SocketOptions, 'context'> {
 }
 
 /**
- * A handler for node:http and Express that answers a chat request with its run as an event stream. The same as `handleChat`; a
- * body that was parsed already (`express.json()`) is taken as it is. A GET with `threadId` and `runId` is answered like `rejoinResponse`.
+ * A handler for node:http and Express that responds to a chat request with its run as an event stream, like `handleChat`. A body
+ * that is already parsed (`express.json()`) is taken as it is. A GET with `threadId` and `runId` is handled like `rejoinResponse`.
  */
 export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
@@ -68,7 +68,7 @@ export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
     const gone = new AbortController()
     response.on('close', () => gone.abort())
     response.on('error', () => gone.abort())
-    // it may have gone while the application looked who it is
+    // It may have gone while the application identified the user.
     if (response.destroyed) gone.abort()
     let frames: SseFrames | undefined
     try {
@@ -91,7 +91,7 @@ async function chat<Req extends NodeRequest>(
   gone: AbortController,
 ): Promise<SseFrames> {
   checkRequest(request.method, request.headers['content-type'], request.headers['content-length'])
-  // who it is comes first: nobody unknown fills memory with a body
+  // Identify the user first: an unknown caller must not fill memory with a body.
   const known = await context?.(request)
   const arrival = { owner: subjectOf(known)?.id, limits: agent.limits }
   const input = readParsedInput(await readBody(request, arrival))
@@ -113,7 +113,7 @@ function isRejoin({ url = '' }: NodeRequest): boolean {
   return queryOf(url).has('runId')
 }
 
-/** A handler for node:http and Express that takes answers into runs that are open. The same as `answerResponse`. */
+/** A handler for node:http and Express that delivers answers to open runs, like `answerResponse`. */
 export function toNodeAnswerHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
   options: NodeAnswerOptions<Req> = {},
@@ -139,7 +139,7 @@ export function toNodeAnswerHandler<Req extends NodeRequest = NodeRequest>(
   }
 }
 
-/** A handler for node:http and Express that lists and ends session approvals. The same as `grantsResponse`. */
+/** A handler for node:http and Express that lists and revokes session grants, like `grantsResponse`. */
 export function toNodeGrantsHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
   options: NodeAnswerOptions<Req> = {},
@@ -162,8 +162,8 @@ export function toNodeGrantsHandler<Req extends NodeRequest = NodeRequest>(
 }
 
 /**
- * What a `WebSocketServer` of the package `ws` has to know: it reads a message whole before anybody sees it, and by itself takes 100 MiB.
- * In bytes, pieces of a message, and reads of a connection.
+ * Options for a `WebSocketServer` of the package `ws`: it buffers whole messages, by default up to 100 MiB.
+ * In bytes, fragments of a message, and chunks of a connection.
  */
 export const socketServerLimits = {
   maxPayload: MAX_BODY_BYTES,
@@ -172,9 +172,9 @@ export const socketServerLimits = {
 } as const
 
 /**
- * Serves runs over WebSockets: for the `connection` event of a server of the package `ws`, or anything that hands out a socket and the
- * request that opened it. The same as `serveSocket`. A server of `ws` needs {@link socketServerLimits}; sockets of one that takes larger
- * messages are closed with 1011.
+ * Serves runs over WebSockets, like `serveSocket`: for the `connection` event of a server of the package `ws`, or anything that provides
+ * a socket and the request that opened it. A server of `ws` needs {@link socketServerLimits}; if it accepts larger messages, its
+ * sockets are closed with 1011.
  *
  * @example
  * const sockets = new WebSocketServer({ server, ...socketServerLimits })
@@ -201,14 +201,14 @@ export function toSocketHandler(
   }
 }
 
-/** An emitter calls its listeners as its own methods, so a server of `ws` is `this`. 0 is no limit. */
+/** An emitter calls its listeners as its own methods, so a server of `ws` is `this`. 0 means no limit. */
 function takesTooMuch(server: unknown): boolean {
   if (!isRecord(server) || !isRecord(server.options)) return false
   const { maxPayload } = server.options
   return typeof maxPayload === 'number' && (maxPayload < 1 || maxPayload > MAX_BODY_BYTES)
 }
 
-/** HTTP/2 names the host in a header of its own. */
+/** HTTP/2 has its own header for the host. */
 function hostOf({ headers }: IncomingMessage): string | undefined {
   const authority = headers[':authority']
   return headers.host ?? (typeof authority === 'string' ? authority : undefined)
@@ -222,7 +222,7 @@ async function readBody(request: NodeRequest, arrival: Arrival): Promise<unknown
     return parseBody(decode(body))
   }
   if (body !== undefined) return body
-  // giving up a body that is too large must not take the socket away from the answer
+  // Stopping to read a body that is too large must not close the socket before the response.
   const chunks = request.iterator({ destroyOnReturn: false })
   const source: BodySource = {
     read: () => chunks.next(),
@@ -231,12 +231,12 @@ async function readBody(request: NodeRequest, arrival: Arrival): Promise<unknown
   return parseBody(await readText(source, arrival))
 }
 
-/** The rest of a body that is not read would be taken for the next request, so the connection ends with the answer. */
+/** The unread rest of a body would be taken for the next request, so the connection is closed after the response. */
 function reject(response: ServerResponse, { status, headers, body }: Rejection): void {
   response.writeHead(status, { ...headers, connection: 'close' }).end(body)
 }
 
-/** Until the response takes more. */
+/** Waits until the response can be written to. */
 async function drained(response: ServerResponse, gone: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const stalled = new Promise<never>((_, reject) => {
@@ -249,7 +249,7 @@ async function drained(response: ServerResponse, gone: AbortSignal): Promise<voi
   }
 }
 
-/** A reader that takes nothing for a minute is cut off: it can take the run up again. */
+/** Disconnects a reader that reads nothing for a minute: it can rejoin the run. */
 async function pipe(frames: SseFrames, response: ServerResponse, gone: AbortSignal): Promise<void> {
   response.writeHead(200, SSE_HEADERS)
   response.flushHeaders()

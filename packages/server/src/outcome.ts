@@ -1,6 +1,6 @@
 import { textContent } from '@countersign/core'
 
-/** How a tool call ended. Everything but `ok` is a failure; which one is said by `kind`, never read out of the content. */
+/** How a tool call ended. Everything but `ok` is a failure; `kind` tells which one, never the content. */
 export type ToolOutcome = ToolSuccess | ToolFailure
 
 export interface ToolSuccess {
@@ -11,22 +11,22 @@ export interface ToolSuccess {
 
 export interface ToolFailure {
   /**
-   * `denied`: a person or a policy said no. `cancelled`: nobody answered in time. `execution_error`: it was tried, or could
-   * not be. `unknown_tool`: there is none of that name. Applications may add kinds of their own.
+   * `denied`: a user or a policy refused the call. `cancelled`: nobody approved or denied it. `execution_error`: it was tried, or could
+   * not be. `unknown_tool`: no tool has that name. Applications may add their own kinds.
    */
   readonly kind: 'denied' | 'cancelled' | 'execution_error' | 'unknown_tool' | (string & {})
   readonly reason?: string | undefined
-  /** A stable code beside the reason, such as `interrupted` or `approval-expired`. */
+  /** A stable code in addition to the reason, such as `interrupted` or `approval-expired`. */
   readonly code?: string | undefined
 }
 
-/** What a history keeps of a failure: `{ type: 'execution-denied' | 'execution-cancelled' | 'execution-error', reason? }`. */
+/** A failure in a history: `{ type: 'execution-denied' | 'execution-cancelled' | 'execution-error', reason? }`. */
 export interface FailurePayload {
   readonly type: `execution-${string}`
   readonly reason?: string
 }
 
-/** What is said about a failed result beside its content, in `metadata.countersign` of the result event and the tool message. */
+/** Marks a failed result in addition to its content, in `metadata.countersign` of the result event and the tool message. */
 export interface FailureFlag {
   readonly outcome: 'denied' | 'cancelled' | 'error'
   readonly code?: string
@@ -38,8 +38,8 @@ export function isSuccess(outcome: ToolOutcome): outcome is ToolSuccess {
 }
 
 /**
- * A success, if `value` is JSON (`undefined` becomes `null`); otherwise, for a cycle or a BigInt, an execution error. It holds a copy: what
- * the tool changes afterwards does not change what was told.
+ * A success, if `value` is JSON (`undefined` becomes `null`); otherwise, for a cycle or a BigInt, an execution error. It contains a
+ * copy, unaffected by later changes of the tool.
  */
 export function succeeded(value: unknown): ToolOutcome {
   const written = writeJson(value)
@@ -48,14 +48,14 @@ export function succeeded(value: unknown): ToolOutcome {
     : failed('execution_error', written.reason)
 }
 
-/** A failure. Members that are absent stay absent. */
+/** A failure, without absent members. */
 export function failed(kind: ToolFailure['kind'], reason?: string, code?: string): ToolFailure {
   return { kind, ...(reason === undefined ? {} : { reason }), ...(code === undefined ? {} : { code }) }
 }
 
 /**
- * The one text a model's provider gets: a text that the tool answered with as it is, the JSON of any other value, or
- * `{"kind":"denied","reason"?}` and the like. The only place where an outcome becomes a string for a model.
+ * The one text for a model's provider: a string that the tool returned as it is, the JSON of any other value, or
+ * `{"kind":"denied","reason"?}` and so on. The only place where an outcome becomes a string for a model.
  */
 export function toProviderText(outcome: ToolOutcome): string {
   if (isSuccess(outcome)) {
@@ -67,15 +67,15 @@ export function toProviderText(outcome: ToolOutcome): string {
   return JSON.stringify({ kind, reason })
 }
 
-/** The payload a history keeps of a failure. */
+/** A failure's payload in a history. */
 export function toFailurePayload({ kind, reason }: ToolFailure): FailurePayload {
   const type: FailurePayload['type'] = kind === 'execution_error' ? 'execution-error' : `execution-${kind}`
   return { type, ...(reason === undefined ? {} : { reason }) }
 }
 
 /**
- * An outcome as a tool message: its content and, for a failure, the flag beside it. A text goes as it is, since the servers of others hand
- * it to their models, unless it is JSON itself: {@link fromResultContent} reads the same text again either way.
+ * Converts an outcome to a tool message: its content and, for a failure, the flag. A string stays as it is, because other servers pass
+ * it to their models, unless it is itself JSON: {@link fromResultContent} restores the same string either way.
  */
 export function toResultContent(outcome: ToolOutcome): {
   readonly content: string
@@ -96,8 +96,8 @@ export function toResultContent(outcome: ToolOutcome): {
 }
 
 /**
- * The outcome that a tool message holds. A failure is recognised by `flag` or `error` alone: a tool may well return an object
- * with a `kind` or a `type` of its own.
+ * Reads the outcome of a tool message. Only `flag` or `error` mark a failure: a tool may return an object
+ * with its own `kind` or `type`.
  */
 export function fromResultContent(
   content: unknown,
@@ -109,7 +109,7 @@ export function fromResultContent(
     return error === undefined ? { kind: 'ok', value } : failed('execution_error', error)
   }
   const payload = readPayload(value)
-  // a payload without a reason has none: `error` may only repeat its kind
+  // A payload without a reason has none: `error` may only repeat its kind.
   return payload === undefined
     ? failed(kindOf(flag.outcome), error, flag.code)
     : failed(payload.kind, payload.reason, flag.code)
@@ -141,12 +141,12 @@ type Written = { readonly ok: true; readonly text: string } | { readonly ok: fal
 
 function writeJson(value: unknown): Written {
   try {
-    // JSON.stringify answers undefined for a function or a symbol, which no result can be
+    // JSON.stringify returns undefined for a function or a symbol, which can't be results.
     const text = JSON.stringify(value === undefined ? null : value)
     if (text !== undefined) return { ok: true, text }
     return { ok: false, reason: `The tool ran, but returned a ${typeof value}, which is not JSON.` }
   } catch (error) {
-    // not the words of the error: a toJSON can throw anything. A RangeError is the stack, or a text that is too long
+    // Not the error's message: a toJSON can throw anything. A RangeError means the stack, or a string that is too long.
     const what =
       error instanceof RangeError
         ? 'it is nested too deeply'

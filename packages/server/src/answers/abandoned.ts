@@ -24,33 +24,33 @@ import {
 } from './stored-outcome.js'
 import { verifyCallToken } from './verdicts.js'
 
-/** What becomes of a call that has no result and was not answered by this request. */
+/** The outcome of a call that has no result and was not answered by this request. */
 export type OpenCallResult =
   | {
       readonly kind: 'result'
       readonly site: CallSite
       readonly outcome: ToolOutcome
-      /** The answer that it came of, where the person was asked. */
+      /** The answer that led to it, if approval was requested. */
       readonly decided?: ApprovalDecided | undefined
     }
-  /** Still a good question: it is asked again, with its own token. `isAnothers`: nobody who sees it here can answer it. */
+  /** Still a valid approval request: it is sent again, with its own token. `isAnothers`: no user who sees it here can answer it. */
   | {
       readonly kind: 'open'
       readonly site: CallSite
       readonly request: ApprovalRequest
       readonly isAnothers: boolean
     }
-  /** The provider's to run: it was approved, and has no result yet. */
+  /** Left to the provider: it was approved, and has no result yet. */
   | {
       readonly kind: 'forwarded'
       readonly site: CallSite
       readonly decided?: ApprovalDecided | undefined
     }
-  /** The client's to run; there is nothing to ask. */
+  /** Left to the client; it needs no approval. */
   | { readonly kind: 'client'; readonly site: CallSite }
 
 /**
- * Decides about one open call. None of them runs here, whatever a history says: what was asked stays open or is settled, an
+ * Decides about one open call. None runs here, whatever a history claims: an approval request stays open or is settled, an
  * ordinary call is closed as cancelled.
  */
 export async function resultOfOpenCall(
@@ -62,7 +62,7 @@ export async function resultOfOpenCall(
 ): Promise<OpenCallResult> {
   const own = readOwn(site.call.metadata)
   const known = issued.entryOf(site)
-  // without a subject everybody is the same owner: only the id of the approval shows whose question it is
+  // Without a subject everybody is the same owner: only the approval id shows whose approval request it is.
   const entry = scope.owner === null && known?.record.approvalId !== approvalIdOf(site) ? undefined : known
   const token = own.token === undefined ? entry?.record.token : own.token
   const approvalId = entry?.record.approvalId ?? approvalIdOf(site)
@@ -84,13 +84,13 @@ export async function resultOfOpenCall(
   if (!read.ok) return close('approval-tampered', undefined, entry !== undefined)
   const verified = await verifyCallToken(scope, token, ref, site, read.canonical)
   const isLeft = site.superseded || own.state === 'cancelled'
-  // somebody else's question stays open for them wherever it is shown, until whoever shows it goes on without it
+  // Another user's request stays open for them wherever it is shown, until the conversation that shows it moves on.
   if (!verified.ok && (isLeft || verified.check !== 'oh')) {
-    // a token whose time is over is genuine otherwise: what became of its question is told, also long after
+    // Apart from its expiry, an expired token is genuine: the outcome of its request is reported, even much later.
     const isKnown = entry !== undefined || verified.code === 'approval-expired'
     return close(refusal?.code ?? verified.code, undefined, isKnown)
   }
-  // what was wrong with the answer is what the model is told
+  // The model is told what was wrong with the answer.
   if (refusal?.fate === 'close') return close(refusal.code, refusal.message)
   if (refusal === undefined && isLeft) return close(undefined, MOVED_ON)
   if (refusal !== undefined && site.superseded && refusal.fate === 'as-found') return close(refusal.code)
@@ -119,21 +119,21 @@ export async function resultOfOpenCall(
   }
 }
 
-/** What a history says was shown of a question whose record is somebody else's: to differ from it would close the request for them. */
+/** What a history says was shown, for a request whose record belongs to another user: a different text would close the request for them. */
 function shownBefore({ approval }: OwnMetadata): ShownTerms | undefined {
   return isRecord(approval) ? { message: asString(approval.message), display: approval.display } : undefined
 }
 
-/** A question, the call it is about, and where the ledger's word of it is found. */
+/** An approval request, its call, and where its ledger entry is found. */
 export interface Question {
   readonly site: CallSite
   readonly issued: IssuedRecords
   readonly ref: ApprovalRef
-  /** What was offered, where that is known. */
+  /** The offered scopes, if known. */
   readonly scopes: readonly ApprovalScope[] | undefined
 }
 
-/** Settles a question without the person. Where somebody was faster, that is what the call gets. */
+/** Settles an approval request without the user. If somebody else settled it first, the call gets that outcome. */
 export async function closeCall(
   scope: RunScope,
   question: Question,
@@ -151,7 +151,7 @@ export async function closeCall(
   return { kind: 'result', site, outcome: rejection(answer), decided: decided(scope, question, answer) }
 }
 
-/** A call that nobody was asked about: the client's own tools are left to it; of any other, whose result was lost, nobody knows whether it ran. */
+/** A call without an approval request. Client tools are left to the client; any other call has lost its result and may or may not have run. */
 async function decideUnasked(
   scope: RunScope,
   site: CallSite,
@@ -182,7 +182,7 @@ async function decideUnasked(
     warn,
   })
   if (tool.location === 'server') {
-    // nobody was asked, so it ran at once, or by a session approval that may have ended since
+    // Approval was not requested, so the call ran at once, or by a session grant that may have ended since.
     const mayHaveRun =
       gate.kind === 'run' || (scope.owner !== null && termsOf(tool).scopes.includes('session'))
     return mayHaveRun ? { kind: 'result', site, outcome: interruptedOutcome() } : closed(why)
@@ -190,7 +190,7 @@ async function decideUnasked(
   return gate.kind === 'run' ? { kind: 'client', site } : closed('nobody was asked', 'approval-not-found')
 }
 
-/** The ledger's own outcome, where the history has lost it. */
+/** The ledger's outcome, if the history has lost it. */
 async function storedResult(scope: RunScope, question: Question): Promise<OpenCallResult | undefined> {
   const { site, issued, ref } = question
   try {
@@ -216,7 +216,7 @@ function kept(
   const origin = { site, decided: decided(scope, question, answer) }
   if (from.kind === 'outcome') return { kind: 'result', outcome: from.outcome, ...origin }
   if (isProviderExecuted(site.call)) return { kind: 'forwarded', ...origin }
-  // A page has the call, and what it made of it is not here: it may be another page.
+  // A page has the call, and this history lacks its result: this may be another page.
   const isLeft = site.superseded || readOwn(site.call.metadata).state === 'cancelled'
   return isLeft ? { kind: 'result', outcome: handedOutOutcome(), ...origin } : { kind: 'client', site }
 }
@@ -232,7 +232,7 @@ async function auditClosing(scope: RunScope, { site, ref }: Question, answer: Le
   await audit(scope, { event: 'completed', ...names, outcome: settledKind(answer) })
 }
 
-/** Settles a request that can no longer be answered. What the ledger does not know needs no settling. */
+/** Settles a request that can no longer be answered. A request that the ledger does not know needs no settling. */
 async function closeInLedger(
   scope: RunScope,
   ref: ApprovalRef,

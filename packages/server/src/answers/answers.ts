@@ -5,25 +5,25 @@ import type { RunContext } from '../scope/run-context.js'
 import { peekApprovalId } from '../tokens/token.js'
 import { type RecordedDecision, readDecisions } from './collect.js'
 
-/** An answer as it came in, nothing about it believed yet. */
+/** An answer as received; nothing about it is verified yet. */
 export interface Answer {
-  /** Which door, in their order: an open run, this request's `resume`, decisions in the history, results of the approval tool. */
+  /** How it arrived, in order of precedence: an open run, this request's `resume`, decisions in the history, results of the approval tool. */
   readonly via: 'live' | 'resume' | 'history' | 'projection'
   readonly approvalId: string
-  /** `cancelled`: the person walked away. */
+  /** `cancelled`: the user moved on. */
   readonly status: 'resolved' | 'cancelled'
   readonly payload: unknown
-  /** The token that came with the answer itself. */
+  /** The token sent with the answer itself. */
   readonly token: unknown
-  /** The run whose request first took it along, as its client says. */
+  /** The run whose request first carried the answer, according to the client. */
   readonly sentIn?: string | undefined
-  /** Of the request that brought it. */
+  /** The context of the request that brought it. */
   readonly context: RunContext
   /** The call it seems to be for. */
   readonly site: CallSite | undefined
 }
 
-/** Every answer of a request, in door order. A decision in history whose call has its result is a record, not an answer. */
+/** Every answer of a request, in order of precedence. A decision in the history whose call has a result is a record, not an answer. */
 export function readAnswers(
   resume: readonly ResumeEntry[],
   sites: readonly CallSite[],
@@ -35,7 +35,7 @@ export function readAnswers(
   return [...resumed, ...recorded.map((decision) => answerInHistory(decision, context))]
 }
 
-/** An entry of `resume` as an answer. */
+/** Converts an entry of `resume` to an answer. */
 export function answerOf(
   entry: ResumeEntry,
   via: 'live' | 'resume',
@@ -64,12 +64,12 @@ function answerInHistory(
   }
 }
 
-/** A client decides how long its ids are: of a longer one the beginning is kept and compared. */
+/** The client decides how long its ids are, so a longer one is cut, and compared as cut. */
 function readRunId(value: unknown): string | undefined {
   return asString(value)?.slice(0, 200)
 }
 
-/** The last call of each approval, as its metadata has it: by the approval's id or by what its token says of itself. */
+/** The last call of each approval according to the calls' metadata: by the approval's id, or by the id in its token. */
 function sitesByApproval(sites: readonly CallSite[]): ReadonlyMap<string, CallSite> {
   const found = new Map<string, CallSite>()
   for (const site of sites) {
@@ -79,7 +79,7 @@ function sitesByApproval(sites: readonly CallSite[]): ReadonlyMap<string, CallSi
   return found
 }
 
-/** The approval that a call in history claims to belong to. Not verified: good for finding, not for believing. */
+/** The approval that a call in the history claims to belong to. Not verified: use it to find, never to authorise. */
 export function approvalIdOf(site: CallSite): string | undefined {
   const { approval, token } = readOwn(site.call.metadata)
   const id = isRecord(approval) ? asString(approval.id) : undefined

@@ -3,7 +3,7 @@ import type { ApprovalRef, ToolOutcome } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
 
-/** An approval that this run holds in the ledger, and the call that it is about. */
+/** An approval that this run holds in the ledger, and its call. */
 export interface Claim {
   readonly ref: ApprovalRef
   readonly holder: string
@@ -26,8 +26,8 @@ export function keepLease(scope: RunScope, { ref, holder }: Claim): () => void {
 }
 
 /**
- * Whether the lease is held at this moment: the ledger has just renewed it, and its word is not older than the lease. A ledger that cannot
- * say means no.
+ * Whether the lease is held at this moment: the ledger has just renewed it, and replied within the lease. If the ledger can't tell, the
+ * lease is not held.
  */
 export async function holdsLease({ settings }: RunScope, { ref, holder, call }: Claim): Promise<boolean> {
   const { approvals, now, warn } = settings
@@ -36,7 +36,7 @@ export async function holdsLease({ settings }: RunScope, { ref, holder, call }: 
     const asked = now()
     try {
       if ((await ledger.renew(ref, holder, leaseMs)).status === 'lost') return false
-      // the ledger counts from when it was asked, or later
+      // The ledger counts from the moment of the request, or later.
       if (now() < asked + leaseMs) return true
     } catch (error) {
       warn(`The lease of ${call.function.name} could not be renewed (attempt ${attempt}).`, error)
@@ -45,7 +45,7 @@ export async function holdsLease({ settings }: RunScope, { ref, holder, call }: 
   return false
 }
 
-/** Ends a claim: the outcome goes into the ledger and the audit trail. */
+/** Ends a claim: records the outcome in the ledger and the audit trail. */
 export async function complete(scope: RunScope, claim: Claim, outcome: ToolOutcome): Promise<void> {
   await record(scope, claim, outcome)
   await audit(scope, { event: 'completed', ...auditNames(claim), outcome: outcome.type })
@@ -53,10 +53,10 @@ export async function complete(scope: RunScope, claim: Claim, outcome: ToolOutco
 
 const ATTEMPTS = 3
 
-/** Whether an outcome was recorded while the lease was held; `unknown` where the ledger may have it and did not say so in time. */
+/** Whether an outcome was recorded while the lease was held; `unknown` if the ledger may have it, but did not confirm in time. */
 export type Recorded = 'held' | 'lost' | 'unknown'
 
-/** Records an outcome. What has run is told to the person even where it cannot be recorded; the row then lapses to interrupted. */
+/** Records an outcome. The user learns of what has run even if it can't be recorded; the row then becomes interrupted. */
 export async function record(scope: RunScope, claim: Claim, outcome: ToolOutcome): Promise<Recorded> {
   const { ref, holder, call } = claim
   const { approvals, warn } = scope.settings
@@ -66,7 +66,7 @@ export async function record(scope: RunScope, claim: Claim, outcome: ToolOutcome
     try {
       const result = await approvals.ledger.complete(ref, holder, outcome)
       if (result.status === 'recorded') return result.late ? 'lost' : 'held'
-      // an attempt before may have done it, whose word was lost
+      // An earlier attempt may have recorded it, with its reply lost.
       if (isInDoubt && (await hasOutcome(scope, claim, outcome))) return 'held'
       warn(`The outcome of ${name} was not recorded: ${result.status}.`)
       return isInDoubt ? 'unknown' : 'lost'
@@ -78,13 +78,13 @@ export async function record(scope: RunScope, claim: Claim, outcome: ToolOutcome
   return 'unknown'
 }
 
-/** Whether this is how the call ended, as a repeat of the answer would be told. */
+/** Whether the ledger has this outcome, as a repeated answer would get it. */
 async function hasOutcome({ settings }: RunScope, { ref }: Claim, outcome: ToolOutcome): Promise<boolean> {
   const { state } = (await settings.approvals.ledger.lookup(ref)) ?? {}
   return state?.phase === 'done' && !state.late && state.outcome.type === outcome.type
 }
 
-/** What the audit trail calls a claim by. */
+/** The audit trail's names for a claim. */
 export function auditNames({ ref: { approvalId }, call }: Claim) {
   return { approvalId, toolCallId: call.id, toolName: call.function.name }
 }

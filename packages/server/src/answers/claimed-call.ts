@@ -8,13 +8,13 @@ import type { VerifiedVerdict } from './verdicts.js'
 export interface ClaimedCall {
   readonly verdict: VerifiedVerdict
   readonly call: ReadyCall
-  /** The call as it was asked about. */
+  /** The call as it was shown for approval. */
   readonly asked: ReadyCall
   readonly answer: LedgerAnswer
   readonly holder: string
-  /** The ledger's, from the claim; for the grant it may lead to. */
+  /** The ledger's revision from the claim, for the grant that may follow. */
   readonly revision: number
   readonly messages: readonly Message[]
-  /** What the audit trail is told of the claim; nothing where it was told before. */
+  /** What the audit trail records of the claim. Absent if it is recorded already. */
   readonly told?: Omit<AuditStep, 'event'> | undefined
 }

@@ -4,21 +4,21 @@ import { asString, readOwn } from '../history/metadata.js'
 import { type PromptToolResult, toolResult } from '../prompt/parts.js'
 import { rejection } from './stored-outcome.js'
 
-/** A decision that a history keeps on a call, as it is written there: nothing about it is checked. */
+/** A decision recorded in a history, as written there: nothing about it is verified. */
 export interface RecordedDecision {
   readonly site: CallSite
   readonly approvalId: string
   readonly approved: unknown
   readonly reason: unknown
   readonly scope: unknown
-  /** The arguments as edited by the person. */
+  /** The arguments as edited by the user. */
   readonly edits: unknown
   readonly token: unknown
-  /** The run whose request first took it along. */
+  /** The run whose request first carried it. */
   readonly sentIn: unknown
 }
 
-/** Every decision that a history keeps, in the order of the calls. */
+/** Every decision in a history, in the order of the calls. */
 export function readDecisions(sites: readonly CallSite[]): readonly RecordedDecision[] {
   return sites.flatMap((site) => {
     const { approval, token } = readOwn(site.call.metadata)
@@ -30,25 +30,25 @@ export function readDecisions(sites: readonly CallSite[]): readonly RecordedDeci
   })
 }
 
-/** A person's answer as a history tells it. A run checks it before anything runs; this is for reading. */
+/** A user's answer according to a history, for reading only: a run verifies it before anything runs. */
 export interface CollectedApproval {
   readonly approvalId: string
   readonly toolCallId: string
   readonly approved: boolean
   readonly reason?: string
   readonly scope?: 'once' | 'session'
-  /** The call it is about, where it is known. */
+  /** The call it is for, if known. */
   readonly call?: ToolCall
 }
 
 export interface CollectOptions {
-  /** Leaves out answers whose call has its result. Default `false`. */
+  /** Omits answers whose call has a result. Default `false`. */
   readonly excludeResolved?: boolean | undefined
 }
 
 /**
- * The answers that a whole history holds, in the order of the calls; of two for one approval the first counts. A prompt becomes
- * such a history by `promptToAGUI` of `@countersign/server/prompt`. Calls that the model's provider runs are not among them.
+ * The answers in a whole history, in the order of the calls; of two for one approval, the first counts. `promptToAGUI` of
+ * `@countersign/server/prompt` converts a prompt to such a history. Calls that the model's provider runs are not included.
  */
 export function collectToolApprovals(
   messages: readonly Message[],
@@ -80,7 +80,7 @@ function collected(decision: RecordedDecision, approved: boolean): CollectedAppr
   }
 }
 
-/** The results of denied calls, as a history keeps them; none for an answer whose call is not known. */
+/** The results of denied calls, as a history stores them; none for an answer whose call is unknown. */
 export function createDenialResults(denied: readonly CollectedApproval[]): readonly PromptToolResult[] {
   return denied.flatMap(({ call, reason }) => {
     if (call === undefined) return []

@@ -8,8 +8,8 @@ import type { Settlement } from './prepare.js'
 import type { VerifiedVerdict } from './verdicts.js'
 
 /**
- * Whether the application's `confirm` takes an answer. Asked once, right before the ledger takes the answer up, with the context of
- * whoever answers. Anything but `true` means no.
+ * Whether the application's `confirm` accepts an answer. Called once, right before the answer is claimed in the ledger, with the context
+ * of whoever answers. Anything but `true` refuses the answer.
  */
 export async function isConfirmed(
   scope: RunScope,
@@ -35,7 +35,7 @@ export async function isConfirmed(
   }
 }
 
-/** The request as the person got it. What the tool can no longer say about it is left out. */
+/** The request as the user received it, without what the tool can no longer describe. */
 async function describe(
   scope: RunScope,
   { site, canonical, claims, token }: VerifiedVerdict,

@@ -4,7 +4,7 @@ import type { LedgerAnswer } from '../ledger/ledger.js'
 import type { RunScope } from '../scope/scope.js'
 import type { VerifiedVerdict } from './verdicts.js'
 
-/** The answer with when it was given and by whom, as the ledger keeps it: a repeat is told of the first, not of itself. */
+/** Adds who gave the answer and when, as the ledger stores it: a repeat reports the first answer, not itself. */
 export function given(
   scope: RunScope,
   answer: LedgerAnswer,
@@ -13,7 +13,7 @@ export function given(
   return { ...answer, by, at: scope.settings.now() }
 }
 
-/** {@link decidedBy} for an answer that was verified. */
+/** {@link decidedBy} for a verified answer. */
 export function decidedFor(
   scope: RunScope,
   { claims }: VerifiedVerdict,
@@ -22,7 +22,7 @@ export function decidedFor(
   return decidedBy(scope, answer, optionsOf(scope, claims.scopes))
 }
 
-/** What a result says of the decision behind it (`metadata.countersign.decided`). */
+/** The decision behind a result, as in `metadata.countersign.decided`. */
 export function decidedBy(
   { owner }: RunScope,
   answer: LedgerAnswer,

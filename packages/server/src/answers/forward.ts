@@ -9,18 +9,18 @@ import type { RunScope } from '../scope/scope.js'
 import { type Claim, complete, keepLease, record } from './claim.js'
 import { interruptedOutcome, restoreOutcome } from './stored-outcome.js'
 
-/** The calls that a request to the model is to forward, once it is certain that no other request forwards them. */
+/** The calls that a request to the model forwards, claimed so that no other request forwards them too. */
 export interface TakenForwards {
   readonly claims: ForwardClaims
-  /** What became of those that another request has forwarded. */
+  /** The outcomes of calls that another request has forwarded. */
   readonly results: ReadonlyMap<ToolCall, ToolOutcome>
 }
 
 /**
- * Claims approved calls of the provider right before the request that tells it. A yes is told once: where another request has told it,
- * its result is waited for.
+ * Claims approved calls of the provider right before the request that reports the approvals. An approval is reported once: if another
+ * request has reported it, this one waits for the result.
  *
- * @throws CountersignError `ledger-unavailable`; nothing is told then, and the yes can still be.
+ * @throws CountersignError `ledger-unavailable`; then nothing is reported, and the approval can be reported later.
  */
 export async function takeForwards(scope: RunScope, forwarded: ForwardedCalls): Promise<TakenForwards> {
   const claims = new ForwardClaims(scope)
@@ -43,7 +43,7 @@ export async function takeForwards(scope: RunScope, forwarded: ForwardedCalls): 
   return { claims, results }
 }
 
-/** Claims of a run for calls that the provider is being told of. Each ends once. */
+/** A run's claims on calls being reported to the provider. Each ends once. */
 export class ForwardClaims {
   readonly #scope: RunScope
   readonly #held = new Map<ToolCall, { readonly claim: Claim; readonly stopRenewing: () => void }>()
@@ -52,7 +52,7 @@ export class ForwardClaims {
     this.#scope = scope
   }
 
-  /** Calls whose end is not known yet. */
+  /** Calls whose outcome is not known yet. */
   get open(): readonly ToolCall[] {
     return [...this.#held.keys()]
   }
@@ -66,7 +66,7 @@ export class ForwardClaims {
     if (claim !== undefined) await complete(this.#scope, claim, outcome)
   }
 
-  /** Gives back what is certain to have been told to nobody: a later request can take it up. */
+  /** Releases calls that were certainly not reported: a later request can claim them. */
   async release(): Promise<void> {
     for (const call of this.open) {
       const claim = this.#letGo(call)
@@ -82,12 +82,12 @@ export class ForwardClaims {
   }
 }
 
-/** The provider has it to run, and was not told yet. */
+/** The call is left to the provider, which does not know yet. */
 function handedOut(call: ToolCall): RanOutcome {
   return { type: 'handed-out', arguments: call.function.arguments }
 }
 
-/** The last call of each approval: a history may hold one twice. */
+/** The last call of each approval: a history may contain one twice. */
 function oneOfEach(forwarded: ForwardedCalls): readonly ToolCall[] {
   return [...new Map([...forwarded.keys()].map((call) => [providerApprovalOf(call), call])).values()]
 }
@@ -95,10 +95,10 @@ function oneOfEach(forwarded: ForwardedCalls): readonly ToolCall[] {
 type Taken =
   | { readonly kind: 'claimed'; readonly claim: Claim }
   | { readonly kind: 'result'; readonly outcome: ToolOutcome }
-  /** The run was stopped while it waited; it calls no model any more. */
+  /** The run was stopped while it waited, and calls no model any more. */
   | { readonly kind: 'stopped' }
 
-/** More than one only where a request that held the call gave it back. */
+/** More than one is needed only if the request that held the call released it. */
 const ATTEMPTS = 3
 
 async function take(scope: RunScope, call: ToolCall): Promise<Taken> {
@@ -111,7 +111,7 @@ async function take(scope: RunScope, call: ToolCall): Promise<Taken> {
     const answer = await givenAnswer(scope, ref)
     const wait = { leaseMs, waitMs, signal: scope.stop }
     const found = await claimAndWait(ledger, ref, answer, claim.holder, wait)
-    // only a ledger that keeps nothing
+    // Only with a ledger that keeps nothing.
     if (found.status === 'claimed') return { kind: 'claimed', claim }
     if (found.status === 'interrupted') return { kind: 'result', outcome: interruptedOutcome() }
     if (scope.stop.aborted) return { kind: 'stopped' }
@@ -128,7 +128,7 @@ function refOf({ owner, threadId }: RunScope, call: ToolCall): ApprovalRef {
   return { owner, threadId, approvalId }
 }
 
-/** The answer as the ledger has it: what is claimed with the same one waits for its outcome. */
+/** The answer in the ledger: claiming with the same one waits for its outcome. */
 async function givenAnswer({ settings }: RunScope, ref: ApprovalRef) {
   const { state } = (await settings.approvals.ledger.lookup(ref)) ?? {}
   return state === undefined || state.phase === 'issued'

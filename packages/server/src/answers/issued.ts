@@ -6,17 +6,17 @@ import type { LedgerEntry } from '../ledger/ledger.js'
 import type { RunScope } from '../scope/scope.js'
 import { approvalIdOf } from './answers.js'
 
-/** What the ledger still has open in this thread, against the calls of a history. */
+/** The open records of this thread, matched with the calls of a history. */
 export interface IssuedRecords {
   /** The open record that a call belongs to. */
   entryOf(site: CallSite): LedgerEntry | undefined
-  /** The call that a record is about, also when its text was altered. */
+  /** The call of a record, even if its text was altered. */
   siteOf(entry: LedgerEntry): CallSite | undefined
-  /** Any record, open or settled. Rejects when the ledger cannot be reached. */
+  /** Any record, open or settled. Rejects if the ledger can't be reached. */
   lookup(approvalId: string): Promise<LedgerEntry | undefined>
 }
 
-/** A history whose results are results, and the open records of its thread. */
+/** A history without false results, and the open records of its thread. */
 export interface ReadHistory {
   readonly messages: readonly Message[]
   readonly sites: readonly CallSite[]
@@ -24,11 +24,11 @@ export interface ReadHistory {
 }
 
 /**
- * Reads a client's history against the ledger. What a client appended as the result of a call whose approval is still open is not
- * a result (one deployed client appends the answer's payload before it resumes), so it is taken out.
+ * Checks a client's history against the ledger. If the client has appended a result to a call whose approval is still open, that is
+ * removed (one deployed client appends the answer's payload before it resumes).
  */
 export async function readHistory(scope: RunScope, given: readonly Message[]): Promise<ReadHistory> {
-  // without calls there is nothing to match, and a ledger may hold many open questions
+  // Without calls there is nothing to match, and a ledger may have many open requests.
   const hasCalls = given.some((message) => message.role === 'assistant' && message.toolCalls?.length)
   const open = hasCalls ? await readOpen(scope) : []
   const history = withProviderCalls(open, withoutClaims(given))
@@ -46,8 +46,8 @@ export async function readHistory(scope: RunScope, given: readonly Message[]): P
 }
 
 /**
- * The same once the approval is settled: what the client appended stands before our own result, which says what came of the decision,
- * and would be taken for the first one. Ids may repeat over turns: a claim goes with the result that follows before the next such call.
+ * Removes such results once the approval is settled: the one appended by the client comes before our own, which reports the outcome of the
+ * decision, and would be taken for it. Ids may repeat across turns, so a result is compared only with later ones before the next such call.
  */
 function withoutClaims(history: readonly Message[]): readonly Message[] {
   const settled = new Set<string>()
@@ -62,7 +62,7 @@ function withoutClaims(history: readonly Message[]): readonly Message[] {
   return claims.size === 0 ? history : history.filter((message) => !claims.has(message))
 }
 
-/** What the provider runs is known by the ledger: a client that kept no metadata must not make one of our calls of it. */
+/** The ledger knows what the provider executes: a client that dropped the metadata must not turn such a call into one of ours. */
 function withProviderCalls(open: readonly LedgerEntry[], history: readonly Message[]): readonly Message[] {
   const entries = open.filter(({ record }) => record.providerExecuted)
   if (entries.length === 0) return history
@@ -87,8 +87,8 @@ function withProviderCalls(open: readonly LedgerEntry[], history: readonly Messa
 }
 
 /**
- * Whether a client was told the end of a call that the ledger has open, and nothing more will come of it: the call was interrupted, or the ledger
- * failed while the approval request was stored, so that the client never got it.
+ * Whether the client was already sent the final result of a call that is open in the ledger: the call was interrupted, or the ledger
+ * failed while the approval request was stored, so that the client never got the request.
  */
 function wasTold({ state }: LedgerEntry, { metadata }: ToolMessage): boolean {
   const { outcome, code } = readOwn(metadata)
@@ -107,7 +107,7 @@ async function readOpen({ settings, owner, threadId }: RunScope): Promise<readon
   }
 }
 
-/** The records of a thread for calls that carry their own token: found by approval alone. */
+/** The records of a thread for calls that carry their own token: found only by approval id. */
 export function recordsOf(scope: RunScope): IssuedRecords {
   return indexRecords(scope, [], [])
 }
@@ -131,17 +131,17 @@ function indexRecords(
   }
 }
 
-/** The calls of a history that share an id; of several that fit a record alike, the last. */
+/** The calls of a history that share an id. If several match a record equally, the last one counts. */
 interface SameId {
   readonly byApproval: ReadonlyMap<string, CallSite>
-  /** Of those that name no approval: by tool and arguments, and the last of all. */
+  /** The calls that name no approval: by tool and arguments, and the last of all. */
   readonly byWords: ReadonlyMap<string, CallSite>
   readonly last: CallSite | undefined
 }
 
 /**
- * Finds the call of a record: by the approval that the call names, else by the call's id: the one whose arguments fit, or the last.
- * Each call is read once, however many records there are: a client decides how many calls have one id.
+ * Finds the call of a record: by the approval that the call names, else by the call's id: the one with the same arguments, or the last.
+ * Each call is read once, however many records there are: the client decides how many calls share an id.
  */
 function siteFinder(sites: readonly CallSite[]): (entry: LedgerEntry) => CallSite | undefined {
   const byId = new Map<string, CallSite[]>()
@@ -181,12 +181,12 @@ function readSameId(sites: readonly CallSite[]): SameId {
   return { byApproval, byWords, last }
 }
 
-/** Of a tool's name and canonical arguments: only one pair of them has it. */
+/** A key of a tool's name and its canonical arguments; different pairs have different keys. */
 function wordsOf(toolName: string, canonical: string): string {
   return `${toolName.length}:${toolName}${canonical}`
 }
 
-/** Whether a record is about this call: the same tool, the same arguments. */
+/** Whether a record is for this call: the same tool and the same arguments. */
 export function isAbout({ record }: LedgerEntry, { call }: CallSite): boolean {
   if (record.toolName !== call.function.name) return false
   const read = readArguments(call.function.arguments)

@@ -12,16 +12,16 @@ import { given } from './decided.js'
 import type { Refusal } from './refusals.js'
 import { LEDGER_UNAVAILABLE, type VerifiedVerdict } from './verdicts.js'
 
-/** What is to be done about one verified verdict; nothing has happened yet. */
+/** What to do about a verified verdict; nothing has happened yet. */
 export type Settlement =
-  /** Taken up before, by this or another run: the ledger knows the outcome, and nothing is judged anew. */
+  /** Claimed before, by this or another run: the ledger knows the outcome, and nothing is decided again. */
   | { readonly kind: 'repeat'; readonly verdict: VerifiedVerdict; readonly answer: LedgerAnswer }
   | {
       readonly kind: 'run'
       readonly verdict: VerifiedVerdict
-      /** The call that runs, with the arguments as the person left them. */
+      /** The call to run, with the arguments as the user left them. */
       readonly call: ReadyCall
-      /** The call as it was asked about. */
+      /** The call as it was shown for approval. */
       readonly asked: ReadyCall
       readonly answer: LedgerAnswer
       readonly shown?: ShownTerms | undefined
@@ -40,7 +40,7 @@ export type Settlement =
     }
 
 /**
- * Looks at every verified verdict before anything runs: tools, edits, schema, what the call was bound to, and policy.
+ * Checks every verified verdict before anything runs: tools, edits, schema, what the call was bound to, and policy.
  *
  * @throws ToolkitRequiredError, ToolNotFoundError
  */
@@ -83,7 +83,7 @@ async function readStanding(scope: RunScope, { ref }: VerifiedVerdict): Promise<
   }
 }
 
-/** A server that lacks a tool may only be behind, so the answers stay good. Once the person has gone on, a call without its tool is closed. */
+/** A server without the tool may just be outdated, so the answers stay valid. Once the user has moved on, a call without its tool is closed. */
 function checkTools({ toolkit, method }: RunScope, verdicts: readonly VerifiedVerdict[]): void {
   const ours = verdicts.filter(({ site }) => !site.superseded && !isProviderExecuted(site.call))
   const of = (decision: VerifiedVerdict['decision']) =>
@@ -113,7 +113,7 @@ async function prepareVerdict(
     return refuse(verdict, 'approval-stale', 'What the approval was given for has changed; ask again.')
   }
   const edited = await readEdits(scope, verdict)
-  // A slip of the person's hand: nothing has run, so the question stands and can be answered again.
+  // The user's mistake: nothing has run, so the request stays open and can be answered again.
   if (!edited.ok && edited.unfit) return refuse(verdict, 'approval-edit-invalid', edited.reason, 'open')
   if (!edited.ok) return refuse(verdict, 'approval-malformed', edited.reason)
   const call = edited.call ?? asked.call
@@ -170,12 +170,12 @@ function refuse(
   return { kind: 'refuse', verdict, refusal: { approvalId, site, code, message, fate } }
 }
 
-/** Without a subject nobody owns a session, so it counts as `once` and needs no offer. */
+/** Without a subject nobody owns a session, so `session` counts as `once` and need not be offered. */
 function isOffered(scope: RunScope, { decision, scope: reach, claims }: VerifiedVerdict): boolean {
   return decision !== 'approve' || reach === 'once' || scope.owner === null || claims.scopes.includes(reach)
 }
 
-/** The edited arguments as the ledger compares them; nothing where they are none, or unreadable. */
+/** The edited arguments as the ledger compares them; undefined if there are none, or they can't be read. */
 function editedText({ edits }: VerifiedVerdict): string | undefined {
   const read = edits === undefined ? undefined : readArguments(JSON.stringify(edits.value))
   return read?.ok ? read.canonical : undefined
@@ -186,7 +186,7 @@ function proposed({ site }: VerifiedVerdict, text: string) {
   return { id, name: called.name, arguments: text, providerExecuted: isProviderExecuted(site.call) }
 }
 
-/** Whether what a request was bound to beside its arguments is as it was. */
+/** Whether what a request was bound to, besides its arguments, is unchanged. */
 export async function isStillBound(
   scope: RunScope,
   verdict: VerifiedVerdict,
@@ -203,10 +203,10 @@ export async function isStillBound(
 
 type Edits =
   | { readonly ok: true; readonly call?: ReadyCall | undefined }
-  /** `unfit`: they may be edited, but not in this way: the tool does not take it, or it is no strict JSON. */
+  /** `unfit`: they may be edited, but not like this: they don't fit the tool's schema, or are not strict JSON. */
   | { readonly ok: false; readonly reason: string; readonly unfit?: boolean }
 
-/** Edited arguments: allowed by the token, read strictly, other keys as they were, and fitting the schema. */
+/** Checks edited arguments: permitted by the token, strict JSON, other keys unchanged, and valid for the schema. */
 async function readEdits(scope: RunScope, verdict: VerifiedVerdict): Promise<Edits> {
   const { edits, canonical } = verdict
   const { edits: allowed } = verdict.claims
@@ -219,7 +219,7 @@ async function readEdits(scope: RunScope, verdict: VerifiedVerdict): Promise<Edi
   }
   if (read.canonical === canonical) return { ok: true }
   const asked: unknown = JSON.parse(canonical)
-  // arguments without keys are edited as a whole or not at all
+  // Arguments without keys are edited as a whole or not at all.
   if (allowed !== true && !isRecord(asked)) return { ok: false, reason: 'The arguments may not be edited.' }
   const changed = changedKeys(asked, read.value)
   const forbidden = changed.filter(
@@ -237,6 +237,6 @@ function changedKeys(before: unknown, after: unknown): readonly string[] {
   const one = new Map(Object.entries(isRecord(before) ? before : {}))
   const other = new Map(Object.entries(isRecord(after) ? after : {}))
   const keys = new Set([...one.keys(), ...other.keys()])
-  // both came out of the canonical writer's parse, so equal values have equal JSON
+  // Both were parsed from canonical JSON, so equal values have equal JSON.
   return [...keys].filter((key) => JSON.stringify(one.get(key)) !== JSON.stringify(other.get(key)))
 }

@@ -7,9 +7,9 @@ import type { Warn } from '../scope/settings.js'
 import type { Answer } from './answers.js'
 
 /**
- * The answers that came as results of the client tool that stands for a question. Only a result of such a call counts, and only with
- * the token in the call's own arguments: neither an id that looks like one nor the ledger stands in for it. What is no decision is left
- * alone with a warning; one that names another tool than the call is about is refused.
+ * Reads answers that arrived as results of the client tool for approval requests. Only a result of such a call counts, and only with
+ * the token in the call's own arguments: neither an id that looks like one nor the ledger replaces it. A result that is no decision is
+ * ignored with a warning; one that names another tool than the request's call is refused.
  */
 export function readProjected(
   sites: readonly CallSite[],
@@ -22,7 +22,7 @@ export function readProjected(
     if (!isApproval(site) || site.result === undefined) return []
     const asked = parseObject(site.call.function.arguments)
     const about = calls.get(asked?.toolCallId)
-    // a call that has its result was answered before; what closed the question itself is no answer to it
+    // A call with a result was answered before, and a result that closed the request itself is no answer.
     if (about?.result !== undefined || readOwn(site.result.metadata).outcome !== undefined) return []
     const payload = readPayload(site, about, warn)
     if (payload === undefined) return []
@@ -32,7 +32,7 @@ export function readProjected(
   })
 }
 
-/** `{ decision: 'approve' | 'deny', scope?, reason?, editedArgs?, toolName? }` as the payload of any other answer. */
+/** Converts `{ decision: 'approve' | 'deny', scope?, reason?, editedArgs?, toolName? }` to the payload of any other answer. */
 function readPayload({ call, result }: CallSite, about: CallSite | undefined, warn: Warn): unknown {
   const said = typeof result?.content === 'string' ? parseObject(result.content) : undefined
   if (said?.decision !== 'approve' && said?.decision !== 'deny') {

@@ -23,7 +23,7 @@ import { LEDGER_UNAVAILABLE, NO_SUCH_QUESTION, type VerifiedVerdict } from './ve
 
 /**
  * Carries out verified verdicts before the model is called: all are validated, then each call is claimed right before its own
- * execution. Yields in order, the approved first and then the rejected, each in the order of the calls.
+ * execution. Yields approved calls first, then denied ones, each in the order of the calls.
  *
  * @throws ToolkitRequiredError, ToolNotFoundError before anything runs.
  */
@@ -37,7 +37,7 @@ export async function* resolveVerdicts(
   const accepted = settlements.filter((one) => one.kind !== 'refuse' && approves(one))
   const others = settlements.filter((one) => one.kind === 'refuse' || !approves(one))
   const work = [...accepted, ...others].map((one) => scope.limit(() => settle(scope, one, messages)))
-  // one that fails is told in its turn; until then nobody waits for it
+  // A failure is thrown in its turn; without this it would be unhandled until then.
   for (const resolution of work) resolution.catch(() => {})
   for (const resolution of work) yield await resolution
 }
@@ -49,7 +49,7 @@ async function settle(
 ): Promise<Resolution> {
   const { verdict } = settlement
   const { site } = verdict
-  // what nobody can check now settles nothing; what would settle the question, be it by its mistakes, has to be confirmed
+  // What can't be verified now settles nothing. Whatever would settle the request, even an invalid answer, must be confirmed.
   if (settlement.kind === 'refuse' && settlement.refusal.fate === 'open')
     return { kind: 'refused', site, refusal: settlement.refusal }
   if (scope.stop.aborted && settlement.kind !== 'refuse') return stopped(verdict)
@@ -144,7 +144,7 @@ async function interrupted(scope: RunScope, verdict: VerifiedVerdict): Promise<R
   return { kind: 'result', site: verdict.site, outcome: interruptedOutcome(), decided }
 }
 
-/** The same answer again gets what it led to. A client tool goes to the page that had it first: another page that says the same is too late. */
+/** A repeated answer gets the first one's outcome. A client tool goes only to the page that had it first: another page's answer is too late. */
 async function repeated(scope: RunScope, verdict: VerifiedVerdict, from: Restored): Promise<Resolution> {
   const { site } = verdict
   const decided = await firstDecided(scope, verdict)
@@ -161,7 +161,7 @@ async function repeated(scope: RunScope, verdict: VerifiedVerdict, from: Restore
 
 const HANDED_OUT = 'This request was answered before, on another page, which runs the call.'
 
-/** Who gave the answer that the ledger has, and when. Nothing where it cannot say now: the result is told all the same. */
+/** Who gave the answer in the ledger, and when. Undefined if the ledger can't be read now: the result is reported anyway. */
 async function firstDecided(scope: RunScope, verdict: VerifiedVerdict): Promise<ApprovalDecided | undefined> {
   const { state } = (await lookUp(scope, verdict)) ?? {}
   return state === undefined || state.phase === 'issued'
@@ -179,8 +179,8 @@ async function lookUp(scope: RunScope, { ref }: VerifiedVerdict): Promise<Ledger
 }
 
 /**
- * Another answer was first: the person is told, and the conversation gets what that answer led to. While that is still being carried out
- * nobody may say how the call ended, so this waits for it as a repeat would.
+ * Another answer came first: the user is told, and the conversation gets that answer's outcome. While it is still being carried out,
+ * the outcome is unknown, so this waits for it like a repeat.
  */
 async function contradiction(
   scope: RunScope,
@@ -193,7 +193,7 @@ async function contradiction(
     return refused(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
   const message = `This request was answered before (${settled}).`
   const conflict = refusalOf(verdict, 'approval-conflict', message, 'close')
-  // a policy that blocked this person's yes is no other answer: the same yes gets the same outcome
+  // If the policy blocked this user's approval, that is no other answer: the same approval gets the same outcome.
   const isOwn = state.answer.by === 'policy' && verdict.decision === 'approve'
   const told = {
     site,

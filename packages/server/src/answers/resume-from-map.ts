@@ -5,9 +5,9 @@ import { type VerdictMap, verdictsOf } from '../plan/verdict-map.js'
 import { approvalIdOf } from './answers.js'
 
 /**
- * The verdicts that came with a request, as the `resume` of the run that carries them out: for servers that take a map of verdicts
- * beside the history. A request without a verdict is cancelled, or left open with `onMissingVerdict: 'pending'`. The run checks
- * every answer as it does any other.
+ * Converts a request's verdicts to the `resume` of the run that carries them out: for servers that receive a map of verdicts
+ * besides the history. A call without a verdict is cancelled, or left open with `onMissingVerdict: 'pending'`. The run verifies
+ * every answer like any other.
  */
 export function resumeFromMap(
   history: readonly Message[],

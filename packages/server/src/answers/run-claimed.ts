@@ -20,9 +20,9 @@ function claimOf({ verdict: { ref, site }, holder }: ClaimedCall): Claim {
 }
 
 /**
- * Runs a claimed call and records the outcome. Once the run has stopped, or its reader has gone, the tool has its own `timeout` to end by
- * itself, or `approvals.wait` where it has none: then it is left, so that it holds its thread no longer. The lease is kept from here on, and a call that
- * may not start after all ends with the reason.
+ * Runs a claimed call and records the outcome. Once the run has stopped, or its reader has gone, the tool may finish within its own
+ * `timeout`, or `approvals.wait` if it has none; then it is abandoned, so that it does not block its thread. The lease is kept from here
+ * on. A call that must not start after all ends with the reason.
  */
 export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise<Resolution> {
   const { call, told } = claimed
@@ -36,7 +36,7 @@ export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise
     const reason = await reasonNotToStart(scope, claim, claimed)
     if (reason !== undefined) return unstarted(scope, claimed, reason)
     if (tool.location !== 'server') return handOut(scope, claimed)
-    // only once the call may start; before the tool can change the input, which the grant's key is read from
+    // Only once the call may start, and before the tool can change the input, from which the grant's key is read.
     const granting = grantSession(scope, claimed)
     execution = await execute(scope, claimed, tool)
     await granting
@@ -54,14 +54,14 @@ async function unstarted(scope: RunScope, claimed: ClaimedCall, reason: Unstarte
   return { kind: 'result', site: verdict.site, outcome, decided: decidedFor(scope, verdict, answer) }
 }
 
-/** Leaves a call to its client or its provider, which is its start: only where the ledger has it while the claim is held. */
+/** Leaves a call to its client or provider, which starts it: only if the ledger recorded that while the claim was held. */
 async function handOut(scope: RunScope, claimed: ClaimedCall): Promise<Resolution> {
   const { call, verdict, answer } = claimed
   const { site } = verdict
   const decided = decidedFor(scope, verdict, answer)
   const claim = claimOf(claimed)
   const recorded = await record(scope, claim, { type: 'handed-out', arguments: call.canonical })
-  // who is told that it was interrupted must not get it later: the same answer again gets what the ledger has then
+  // If the client learns that the call was interrupted, it must never get it later. Repeating the answer returns what the ledger has then.
   if (recorded === 'unknown') return { kind: 'refused', site, refusal: unknownHandOut(claim) }
   const end = { event: 'completed', ...auditNames(claim) } as const
   if (recorded !== 'held') {
@@ -69,7 +69,7 @@ async function handOut(scope: RunScope, claimed: ClaimedCall): Promise<Resolutio
     return { kind: 'result', site, outcome: interruptedOutcome(), decided }
   }
   await grantSession(scope, claimed)
-  // the request that tells a provider claims the call again, and records what came of it
+  // The request that reports the approval to the provider claims the call again, and records its outcome.
   if (call.tool.location === 'provider') return { kind: 'forwarded', site, decided }
   await audit(scope, { ...end, outcome: 'handed-out' })
   return { kind: 'handed-out', site, input: call.args, decided }
@@ -127,7 +127,7 @@ async function conclude(scope: RunScope, claimed: ClaimedCall, execution: Execut
         await complete(scope, claim, toStored(execution.failure))
         return result(execution.failure)
       }
-      // an idempotent tool may run again by the same answer: its failure is no outcome
+      // An idempotent tool may run again for the same answer, so its failure is not final.
       await complete(scope, claim, tool.idempotent ? { type: 'interrupted' } : toStored(execution.failure))
       return { kind: 'threw', site, error: toolFailed(name, execution.error) }
     }

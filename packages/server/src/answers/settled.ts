@@ -13,17 +13,17 @@ import { decidedBy } from './decided.js'
 import { isAbout, type ReadHistory } from './issued.js'
 import { restoreOutcome, toStored } from './stored-outcome.js'
 
-/** A history as the ledger knows it, and the results that the client had otherwise. */
+/** A history corrected by the ledger, and the results in which the client differed. */
 export interface CorrectedHistory extends ReadHistory {
   readonly corrected: readonly ToolMessage[]
 }
 
-/** Approvals that are looked up one by one, where the ledger cannot be asked about calls: those of the last calls. */
+/** Limits the single lookups, needed if the ledger can't look up calls: only the last calls are checked. */
 const MAX_LOOKUPS = 1000
 
 /**
- * Puts right what a history says of calls whose approval is settled: the ledger's record beats the client's text, and stands in where the
- * text has no result. What a client's own tool made of a call, only the client can say.
+ * Corrects a history's results of calls whose approval is settled: the ledger's record overrides the client's text. The result of a
+ * client tool is known only to the client.
  */
 export async function correctResults(scope: RunScope, read: ReadHistory): Promise<CorrectedHistory> {
   const settled = await readSettled(scope, read.sites)
@@ -58,7 +58,7 @@ export async function correctResults(scope: RunScope, read: ReadHistory): Promis
   }
 }
 
-/** The settled approval of each call that has one. A ledger that cannot say leaves the history as it is. */
+/** The settled approval of each call that has one. If the ledger can't be read, the history stays as it is. */
 async function readSettled(
   scope: RunScope,
   sites: readonly CallSite[],
@@ -79,7 +79,7 @@ async function readSettled(
   return found
 }
 
-/** Whether the ledger can say whose call it was. Without a subject everybody is the same owner, and only the id of the approval shows it. */
+/** Whether the ledger can look up calls of this owner. Without a subject everybody is the same owner, and only approval ids tell users apart. */
 function knowsCalls({ settings, owner }: RunScope): boolean {
   return owner !== null && settings.approvals.ledger.settled !== undefined
 }
@@ -91,7 +91,7 @@ async function ofCalls(scope: RunScope, sites: readonly CallSite[]): Promise<rea
   return (await settings.approvals.ledger.settled?.(owner, threadId, [...ids])) ?? []
 }
 
-/** The approvals that calls name, where they are not known yet: an id may repeat over turns, and then the last approval is not its own. */
+/** Looks up further approvals that calls name: ids of calls may repeat across turns, and the last approval with an id may be another call's. */
 async function named(
   scope: RunScope,
   sites: readonly CallSite[],
@@ -110,12 +110,12 @@ async function named(
   return entries.flatMap((entry) => (entry?.state.phase === 'done' ? [entry] : []))
 }
 
-/** So many entries at once are kept without what a person wrote and nobody reads here. */
+/** Drops the long texts written by users: there may be many entries, and nobody reads the texts here. */
 function brief(entry: LedgerEntry | undefined): LedgerEntry | undefined {
   return entry && { ...entry, state: withoutWords(entry.state) }
 }
 
-/** The result as the ledger has it, where the client has another. */
+/** The ledger's result, if the client's differs. */
 async function rightResult(
   scope: RunScope,
   result: ToolMessage,
@@ -139,7 +139,7 @@ function decidedIn(
   return decidedBy(scope, answer, optionsOf(scope, scopes))
 }
 
-/** Of an outcome that was too large to keep, the ledger still knows the hash. */
+/** For an outcome that was too large to keep, the ledger still has the hash. */
 async function isSame(said: ToolOutcome, kept: ToolOutcome, stored: StoredOutcome): Promise<boolean> {
   if (stored.type === 'unavailable') {
     const outcome = toStored(said)
@@ -148,7 +148,7 @@ async function isSame(said: ToolOutcome, kept: ToolOutcome, stored: StoredOutcom
   return textOf(said) === textOf(kept)
 }
 
-/** Equal outcomes have equal texts: some stores do not keep the order of members. */
+/** Equal outcomes have equal texts, even if a store does not keep the order of members. */
 function textOf(outcome: ToolOutcome): string {
   const plain = isSuccess(outcome)
     ? [outcome.value]

@@ -8,8 +8,8 @@ import { isStillBound } from './prepare.js'
 import type { Unstarted } from './stored-outcome.js'
 
 /**
- * Why a claimed call must not start now, as the outcome that the ledger keeps; nothing where it may. Whoever is told that it may starts it
- * without waiting for anything else: what could change since the answer was judged is judged here, the ledger last and the clock after it.
+ * Why a claimed call must not start now, as an outcome for the ledger; undefined if it may start. The caller must then start it without
+ * awaiting anything else: everything that may have changed since the answer was checked is checked here, the ledger last, then the clock.
  */
 export async function reasonNotToStart(
   scope: RunScope,
@@ -24,7 +24,7 @@ export async function reasonNotToStart(
   if (decision === 'block') return { type: 'denied', reason: reason?.slice(0, MAX_REASON_LENGTH) }
   if (!(await holdsLease(scope, claim))) return { type: 'interrupted' }
   const isStopped = scope.callerSignal?.aborted || scope.leave.aborted
-  // what somebody else runs is only handed over here, and is handed over again
+  // A call that somebody else runs is only handed over here, and can be handed over again.
   if (isStopped && call.tool.location === 'server') return { type: 'cancelled', reason: NOT_STARTED }
   return now() < verdict.claims.expiresAt ? undefined : { type: 'cancelled', code: 'approval-expired' }
 }

@@ -7,12 +7,12 @@ import {
 } from '../ledger/ledger.js'
 import { failed, isSuccess, type ToolOutcome } from '../outcome.js'
 
-/** A result as the ledger keeps it, or a client tool that is handed out again. */
+/** A stored outcome, or a call that is handed out again. */
 export type Restored =
   | { readonly kind: 'outcome'; readonly outcome: ToolOutcome }
   | { readonly kind: 'handed-out'; readonly arguments: string }
 
-/** What the ledger kept of a settled call. */
+/** Restores the ledger's outcome of a settled call. */
 export function restoreOutcome(stored: StoredOutcome): Restored {
   switch (stored.type) {
     case 'result':
@@ -33,28 +33,28 @@ export function restoreOutcome(stored: StoredOutcome): Restored {
   }
 }
 
-/** An outcome as the ledger keeps it. */
+/** Converts an outcome for the ledger. */
 export function toStored(outcome: ToolOutcome): RanOutcome {
   if (isSuccess(outcome)) return { type: 'result', content: JSON.stringify(outcome.value ?? null) }
   return { type: 'error', message: outcome.reason ?? 'The tool failed.', code: outcome.code }
 }
 
-/** The outcome of a call whose runner was lost. */
+/** The outcome of a call whose holder was lost. */
 export function interruptedOutcome(reason?: string): ToolOutcome {
   return failed('execution_error', reason ?? 'It was interrupted; it may or may not have run.', 'interrupted')
 }
 
-/** The outcome of a call that was handed out to a page, where nobody told what became of it. */
+/** The outcome of a call that was handed to a page whose result never arrived. */
 export function handedOutOutcome(): ToolOutcome {
   return interruptedOutcome(
     'It was handed to a page, which has not told its result here; it may or may not have run.',
   )
 }
 
-/** Why an approved call was not started after all; `interrupted` where its claim was lost, and nobody can say more. */
+/** Why an approved call was not started after all; `interrupted` if its claim was lost, and nothing more is known. */
 export type Unstarted = Extract<RanOutcome, { type: 'denied' | 'cancelled' | 'interrupted' }>
 
-/** The outcome of such a call: the same that a repeat of its answer gets from the ledger. */
+/** The outcome of such a call, as a repeated answer gets it from the ledger. */
 export function unstartedOutcome(why: Unstarted): ToolOutcome {
   switch (why.type) {
     case 'denied':
@@ -68,7 +68,7 @@ export function unstartedOutcome(why: Unstarted): ToolOutcome {
   }
 }
 
-/** The outcome of an answer that lets nothing run: the same that a repeat of it gets from the ledger. */
+/** The outcome of an answer that runs nothing, as a repeated answer gets it from the ledger. */
 export function rejection(answer: LedgerAnswer): ToolOutcome {
   switch (answer.decision) {
     case 'deny':
@@ -84,7 +84,7 @@ export function rejection(answer: LedgerAnswer): ToolOutcome {
   }
 }
 
-/** The same in one word. */
+/** The audit trail's outcome for such an answer. */
 export function settledKind({ decision }: LedgerAnswer): 'denied' | 'cancelled' {
   return decision === 'deny' ? 'denied' : 'cancelled'
 }
@@ -93,10 +93,10 @@ function shortened(reason: string | undefined): string | undefined {
   return reason?.slice(0, MAX_REASON_LENGTH)
 }
 
-/** Why the server closed a call, where it kept only the code. */
+/** Why the server closed a call, if only the code was kept. */
 function reasonOf(code: ApprovalErrorCode | undefined): string | undefined {
   if (code === undefined) return undefined
-  // the model must not say that nothing happened
+  // The model must not claim that nothing happened.
   if (code === 'approval-not-found') return 'the approval is not known any more; the call may have run'
   return code === 'approval-expired' ? 'expired' : 'the approval is not valid'
 }

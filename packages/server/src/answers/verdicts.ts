@@ -13,26 +13,26 @@ import type { Answer } from './answers.js'
 import type { IssuedRecords } from './issued.js'
 import type { Refusal } from './refusals.js'
 
-/** An answer that is this owner's, to this server's own question, about exactly this call, in time. */
+/** A verified answer: from this owner, in time, to this server's own request for exactly this call. */
 export interface VerifiedVerdict {
   readonly ref: ApprovalRef
   readonly approvalId: string
   readonly via: Answer['via']
   readonly site: CallSite
   readonly claims: TokenClaims
-  /** RFC 8785 text of the arguments that were asked about. */
+  /** RFC 8785 text of the arguments shown for approval. */
   readonly canonical: string
   readonly decision: Verdict['decision']
   readonly reason?: string | undefined
   readonly scope: ApprovalScope
-  /** What its client calls the giving of this answer: the same each time the answer is sent. */
+  /** The client's id for giving this answer: the same whenever it is sent again. */
   readonly sentIn?: string | undefined
   /** The answer as it was sent. */
   readonly payload: unknown
-  /** Of the request that brought the answer. */
+  /** The context of the request that brought the answer. */
   readonly context: RunContext
   readonly token: string
-  /** As sent; neither read strictly nor allowed yet. */
+  /** As sent: neither parsed strictly nor permitted yet. */
   readonly edits?: { readonly value: unknown } | undefined
 }
 
@@ -41,9 +41,9 @@ type Verification =
   | { readonly ok: false; readonly refusal: Refusal }
 
 /**
- * Verifies the answers of a request, in door order. The first verified verdict of an approval wins; an answer that does not
- * verify closes nothing, and is not reported if another for the same approval does. An answer that was sent takes the place of what the
- * history says of its approval, also where it does not verify: whoever sent it may have meant to say no.
+ * Verifies the answers of a request, in order of precedence. The first verified verdict of an approval wins; an answer that does not
+ * verify closes nothing, and is not reported if another one for the same approval verifies. An answer that was sent replaces what the
+ * history says about its approval, even if it does not verify: it may have been meant as a denial.
  */
 export async function verifyAnswers(
   scope: RunScope,
@@ -76,7 +76,7 @@ async function verifyAnswer(scope: RunScope, answer: Answer, issued: IssuedRecor
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
   const verified = await verifyCallToken(scope, token, ref, site, read.canonical)
   if (!verified.ok) {
-    // An answer that came in time stands: one that is sent again later gets what it led to.
+    // An answer that came in time counts: sent again later, it gets its outcome.
     const standing = verified.check === 'exp' ? await hasAnswer(scope, ref) : 'no'
     if (standing === 'unavailable') return refuse('ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
     if (verified.check !== 'exp' || standing === 'no') return refuse(verified.code, verified.message)
@@ -90,7 +90,7 @@ async function verifyAnswer(scope: RunScope, answer: Answer, issued: IssuedRecor
   return { ok: true, verdict }
 }
 
-/** Whether a person answered a question before its time was over. */
+/** Whether the user answered a request before it expired. */
 async function hasAnswer(scope: RunScope, ref: ApprovalRef): Promise<'yes' | 'no' | 'unavailable'> {
   try {
     const { state } = (await scope.settings.approvals.ledger.lookup(ref)) ?? {}
@@ -116,7 +116,7 @@ type Located =
   | { readonly ok: true; readonly site: CallSite; readonly token: unknown }
   | Extract<Verification, { ok: false }>
 
-/** The call that an answer is for and the token to judge it by; a token that is there but wrong has no fallback. */
+/** Finds the call of an answer and the token to verify. A token that is present but wrong has no fallback. */
 async function locate(scope: RunScope, answer: Answer, issued: IssuedRecords): Promise<Located> {
   let entry: LedgerEntry | undefined
   try {
@@ -134,7 +134,7 @@ async function locate(scope: RunScope, answer: Answer, issued: IssuedRecords): P
       'This conversation holds no call that the answer is for.',
     )
   }
-  // `null` is a token that is there, and wrong
+  // `null` is a token that is present, and wrong.
   const sent = answer.token === undefined ? readOwn(site.call.metadata).token : answer.token
   const token = sent === undefined ? fallbackToken(scope, answer, entry) : sent
   return token === undefined
@@ -155,17 +155,17 @@ function needsRecord({ settings }: RunScope, { via, site, token }: Answer): bool
   return known === undefined && !settings.approvals.requireToken
 }
 
-/** Whether an answer was sent for its own sake, and does not merely lie in a history. */
+/** Whether an answer was sent deliberately, rather than found in a history. */
 function isOfRequest(via: Answer['via']): boolean {
   return via === 'resume' || via === 'live'
 }
 
-/** Deployed clients echo no token: for them the ledger's own record stands in, for answers of this very request only. */
+/** Some deployed clients return no token: for answers of this request only, the token in the ledger's record replaces it. */
 function fallbackToken(scope: RunScope, answer: Answer, entry: LedgerEntry | undefined): string | undefined {
   return scope.settings.approvals.requireToken || !isOfRequest(answer.via) ? undefined : entry?.record.token
 }
 
-/** Whether a token is this server's word about exactly this occurrence of a call. */
+/** Whether a token was issued by this server for exactly this occurrence of a call. */
 export async function verifyCallToken(
   scope: RunScope,
   token: unknown,
@@ -176,7 +176,7 @@ export async function verifyCallToken(
   const { approvals, now } = scope.settings
   const { id, function: called } = site.call
   const isProviders = isProviderExecuted(site.call)
-  // a provider is told yes by the id in the history, and that is the client's to write
+  // The provider identifies an approval by the id in the history, which the client could change.
   if (isProviders && providerApprovalOf(site.call) !== ref.approvalId) return OTHER_APPROVAL
   const expected = {
     ...ref,
@@ -190,7 +190,7 @@ export async function verifyCallToken(
   return verified.check === 'aud' && !approvals.ledger.durable ? FORGOTTEN : verified
 }
 
-/** A ledger that ends with its process has a new name in the next: what another one issued is most likely what it has lost itself. */
+/** A ledger that ends with its process has a new id in the next one: another id was most likely its own before a restart. */
 const FORGOTTEN: TokenVerdict = {
   ok: false,
   code: 'approval-not-found',

@@ -1,27 +1,27 @@
 import type { ResumeEntry } from '@countersign/core'
 import { type AnswerContext, type Delivery, runEnded } from './answer-queue.js'
 
-/** Takes what was delivered for a run, with the context of whoever answers. */
+/** Takes answers delivered for a run, with the context of whoever answers. */
 export type Receive = (entries: readonly ResumeEntry[], context?: AnswerContext) => Promise<Delivery>
 
 /**
- * Brings answers to the run that waits for them. The request that carries an answer and the run need not be in one process: what is
- * asked here can be done by messages with a reply.
+ * Delivers answers to the run that waits for them. The request that carries an answer and the run may be in different processes:
+ * messages with a reply are enough to implement this.
  */
 export interface AnswerChannel {
   /**
-   * From now on `receive` gets what is delivered for the run, until the function that comes back was called. A later one of the same
-   * key takes its place.
+   * From now on, `receive` gets what is delivered for the run, until the returned function is called. A later call with the same
+   * key replaces it.
    */
   open(runKey: string, receive: Receive): Promise<() => Promise<void>>
   /**
-   * Resolves once the run has said what becomes of the answers; `refused` with `run-ended` where no such run is open. `context` is that of
-   * the request that brought them, for `approvals.confirm`: a channel between processes carries what of it is plain data.
+   * Resolves once the run has accepted or refused the answers; `refused` with `run-ended` if no such run is open. `context` is that of
+   * the request that brought them, for `approvals.confirm`: between processes, only its plain data is transferred.
    */
   deliver(runKey: string, entries: readonly ResumeEntry[], context?: AnswerContext): Promise<Delivery>
 }
 
-/** Runs and answers of one process. Holds nothing but the runs that are open. */
+/** A channel within one process. Holds nothing but the open runs. */
 export function memoryAnswerChannel(): AnswerChannel {
   const runs = new Map<string, Receive>()
   return {
@@ -39,7 +39,7 @@ export function memoryAnswerChannel(): AnswerChannel {
 
 let shared: AnswerChannel | undefined
 
-/** The one of this process, for agents that were given none. */
+/** The channel of this process, for agents that were given none. */
 export function defaultAnswerChannel(): AnswerChannel {
   shared ??= memoryAnswerChannel()
   return shared

@@ -1,65 +1,65 @@
 import type { ResumeEntry } from '@countersign/core'
 
-/** What the application knows of the request that brought an answer. */
+/** The application's knowledge of the request that brought an answer. */
 export type AnswerContext = Readonly<Record<string, unknown>>
 
-/** What became of an answer on its way into an open run. */
+/** What happened to an answer sent to an open run. */
 export type Delivery =
   /** The run has it and acts on it. */
   | { readonly status: 'taken' }
-  /** It has not; the answer is as good as before and can go out with a request of its own. */
+  /** The run does not have it; the answer is still valid and can be sent with a request of its own. */
   | { readonly status: 'refused'; readonly code: DeliveryCode; readonly message: string }
 
 export type DeliveryCode = 'run-ended' | 'approval-conflict' | 'too-many-answers' | 'not-asked'
 
-/** Gets an answer and who gave it, or nothing when no answer will come. */
+/** Gets an answer and its context, or nothing if no answer will come. */
 export type Take = (entry: ResumeEntry | undefined, context?: AnswerContext) => void
 
-/** Where a run that is open takes its answers from. */
+/** Where an open run takes its answers from. */
 export interface AnswerSource {
   /**
-   * Calls `taken` once: with the answer to `approvalId` as soon as it is there, or without one when no more will come. The function
-   * that comes back stops the waiting.
+   * Calls `taken` once: with the answer to `approvalId` as soon as it is there, or without one when no more will come. The returned
+   * function ends the wait.
    */
   take(approvalId: string, taken: Take): () => void
   /**
-   * The answer that was taken is refused, and its question stays open, but nothing waits for another answer. Whatever comes now for
-   * `approvalId`, be it the same again, is refused, so that its sender sends it with a request of its own.
+   * The taken answer is refused, and its request stays open, but nothing waits for another answer. Any further answer for
+   * `approvalId`, even the same one, is refused, so that its sender sends it with a request of its own.
    */
   refuse?(approvalId: string): void
-  /** No more is taken: what waits for an answer gets none, and answers that nobody took are refused. */
+  /** Takes no more: whatever waits for an answer gets none, and answers that nobody took are refused. */
   close(): void
 }
 
 /**
- * The answers for one run. Whoever hears the person puts them in, in any order and at any time, also before the question was asked;
+ * The answers for one run. Put them in, in any order and at any time, even before approval is requested;
  * each waits until the run takes it.
  */
 export interface AnswerQueue extends AnswerSource {
   /**
-   * Resolves once the run has taken the answer, or certainly will not. The first answer to a question wins: the same again is `taken`,
-   * another is refused with `approval-conflict`, and so is each once the run has refused the first and left the question open. Never rejects.
+   * Resolves once the run has taken the answer, or certainly will not. The first answer to a request wins: a repeat is `taken`,
+   * another is refused with `approval-conflict`, and so is any once the run has refused the first and left the request open. Never rejects.
    *
-   * @param context Who answers, for `approvals.confirm`. Default `{}`: the run's own context does not stand in for it.
+   * @param context Who answers, for `approvals.confirm`. Default `{}`: the run's own context is not used instead.
    */
   put(entry: ResumeEntry, context?: AnswerContext): Promise<Delivery>
 }
 
 export interface AnswerQueueOptions {
   /**
-   * Milliseconds that an answer is kept whose question was not asked yet; then it is refused with `not-asked`, and can be put in again.
+   * Milliseconds that an answer is kept before its approval is requested; then it is refused with `not-asked`, and can be put in again.
    * Default: until the queue is closed.
    */
   readonly keepEarly?: number | undefined
   /**
-   * Called before an answer is kept for a question that was not asked yet, with its characters as JSON. It answers the function that
-   * gives the room back, or nothing where there is no room. Default: the queue's own limits alone, 256 answers of 4 Mi characters
+   * Called before an answer is kept whose approval was not requested yet, with its size as JSON, in characters. Returns the function
+   * that releases the room, or undefined if there is none. Default: only the queue's own limits, 256 answers of 4 Mi characters
    * together.
    */
   readonly reserve?: ((size: number) => (() => void) | undefined) | undefined
 }
 
-/** How many answers may wait for questions that were not asked yet. */
+/** How many answers may wait for approval requests that were not made yet. */
 const MAX_EARLY = 256
 /** How many characters they may have together, as JSON. */
 const MAX_EARLY_SIZE = 4 * 1024 * 1024
@@ -76,12 +76,12 @@ interface Early {
  *
  * @example
  * const answers = answerQueue()
- * for await (const event of agent.run(input, { answers })) show(event)      // stays open while the person decides
+ * for await (const event of agent.run(input, { answers })) show(event)      // stays open while the user decides
  * // and meanwhile, elsewhere
  * await answers.put({ interruptId: approval.id, status: 'resolved', payload: { approved: true } })
  */
 export function answerQueue({ keepEarly, reserve = () => () => {} }: AnswerQueueOptions = {}): AnswerQueue {
-  /** Of each id, whoever waits for it. An answer goes to the last that came; nobody is forgotten. */
+  /** The waiting callbacks by id. The latest gets the answer; the others keep waiting. */
   const waiting = new Map<string, Take[]>()
   const early = new Map<string, Early>()
   const taken = new Map<string, string>()
@@ -192,8 +192,8 @@ function repeated(first: string, second: ResumeEntry): Delivery {
 }
 
 /**
- * What is kept of an answer that was taken: a run of many questions must not hold each of their answers. Two answers that share one are of
- * one person, who would deceive nobody else.
+ * What is kept of a taken answer: a run with many requests must not hold every answer. If two answers share a fingerprint, both are
+ * the same user's, who would deceive nobody else.
  */
 function fingerprint(text: string): string {
   if (text.length <= 256) return text
@@ -202,12 +202,12 @@ function fingerprint(text: string): string {
   return `${text.length}:${hash}`
 }
 
-/** What an answer says, without what came along with it. */
+/** The content of an answer, without its metadata. */
 function says({ status, payload }: ResumeEntry): string {
   return JSON.stringify([status, payload])
 }
 
-/** Puts in several answers that came together. One that was not taken speaks for all of them. */
+/** Puts in several answers that arrived together. If one is refused, all are reported as refused. */
 export async function putAll(
   queue: AnswerQueue,
   entries: readonly ResumeEntry[],
@@ -217,5 +217,5 @@ export async function putAll(
   return deliveries.find(({ status }) => status === 'refused') ?? TAKEN
 }
 
-/** What is said where no run of that name is open. */
+/** The delivery if no such run is open. */
 export const runEnded: Delivery = ENDED

@@ -1,12 +1,12 @@
 import type { ResumeEntry } from '@countersign/core'
 import type { AnswerContext, AnswerSource } from './answer-queue.js'
 
-/** How the waiting for one answer ended. */
+/** How the wait for one answer ended. */
 export type Arrival =
   | { readonly kind: 'answer'; readonly entry: ResumeEntry; readonly context: AnswerContext }
   | { readonly kind: 'expired' | 'closed' | 'stopped' }
 
-/** How long an answer is waited for. */
+/** How long to wait for an answer. */
 export interface Waiting {
   /** Aborted when nobody may wait any longer. */
   readonly waitSignal: AbortSignal
@@ -15,10 +15,10 @@ export interface Waiting {
   readonly now: () => number
 }
 
-/** The longest delay that timers take. */
+/** The longest delay of a timer. */
 const MAX_DELAY = 2 ** 31 - 1
 
-/** Waits for the answer to one question. */
+/** Waits for the answer to one request. */
 export function nextArrival(
   answers: AnswerSource,
   id: string,
@@ -43,7 +43,7 @@ export function nextArrival(
     }
     if (waitSignal.aborted) return onStop()
     if (expiresAt !== undefined) watch(expiresAt)
-    // whose time is over takes no answer: it would be lost
+    // An expired request must not take an answer: it would be lost.
     if (arrived) return
     waitSignal.addEventListener('abort', onStop)
     leave = answers.take(id, (entry, context = {}) =>

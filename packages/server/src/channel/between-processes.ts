@@ -2,7 +2,7 @@ import type { ResumeEntry } from '@countersign/core'
 import type { Receive } from './answer-channel.js'
 import { type AnswerContext, type Delivery, runEnded } from './answer-queue.js'
 
-/** What becomes of answers that were brought to a run of this process, as it is told to another one. */
+/** Receives answers from another process; the result is sent back. */
 export async function received(
   receive: Receive,
   entries: readonly ResumeEntry[],
@@ -15,10 +15,10 @@ export async function received(
   }
 }
 
-/** Characters of JSON that one member of a context may have on its way. */
+/** Maximum JSON characters of one transferred context member. */
 const MAX_MEMBER = 16 * 1024
 
-/** The members of a context that can be sent. Services of the application, such as a database, stay where they are. */
+/** The members of a context that can be transferred. The application's services, such as a database, can't. */
 export function plainMembers(context: AnswerContext): AnswerContext {
   return Object.fromEntries(Object.entries(context).filter(([, value]) => isPlain(value)))
 }

@@ -2,8 +2,8 @@ import { CountersignError } from '@countersign/core'
 import type { AnswerChannel } from './answer-channel.js'
 
 /**
- * A channel whose failures are told, and where closing stops nothing: the run has come to its end by then. An answer that it cannot deliver
- * rejects with `ledger-unavailable`, and can be sent again.
+ * A channel whose failures are logged. A failure to close stops nothing, because the run has ended by then. An answer that can't be
+ * delivered rejects with `ledger-unavailable`, and can be sent again.
  */
 export function failSafeAnswerChannel(
   channel: AnswerChannel,

@@ -19,8 +19,8 @@ export function encodeBase64url(bytes: Uint8Array): string {
 }
 
 /**
- * The bytes of a base64url text, or nothing. Strict: no padding, no other alphabet, no impossible length, and unused bits of
- * the last character are zero, so that each list of bytes has exactly one text (`YQ` reads, `YR` does not).
+ * Decodes base64url; undefined if invalid. Strict: no padding, no other alphabet, no impossible length, and unused bits of
+ * the last character must be zero, so that each byte sequence has exactly one text (`YQ` is accepted, `YR` is not).
  */
 export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (text.length % 4 === 1) return undefined

@@ -5,13 +5,13 @@ import { parseStrictJson } from './strict-json.js'
 export const MAX_JSON_DEPTH = 64
 
 export type ArgumentsReading =
-  /** `value` is the parse of `canonical`: what runs is exactly what is signed. */
+  /** `value` is parsed from `canonical`: what runs is exactly what is signed. */
   | { readonly ok: true; readonly value: unknown; readonly canonical: string }
   | { readonly ok: false; readonly reason: string }
 
 /**
- * Reads a model's tool arguments strictly: duplicate keys, an own `__proto__`, lone surrogates, non-finite numbers, integers
- * beyond 2^53-1, more than 64 levels or 1 MiB are refused with the reason. The empty string reads as `{}`.
+ * Parses a model's tool arguments strictly: duplicate keys, an own `__proto__`, lone surrogates, non-finite numbers, integers
+ * beyond 2^53-1, more than 64 levels or 1 MiB are refused with the reason. The empty string is read as `{}`.
  */
 export function readArguments(text: string): ArgumentsReading {
   const parsed = parseStrictJson(text === '' ? '{}' : text)
@@ -26,8 +26,8 @@ export type CanonicalText =
   | { readonly ok: false; readonly reason: string }
 
 /**
- * A JSON value as RFC 8785 text. Members that are `undefined` are left out, as in `JSON.stringify`; whatever else JSON cannot
- * say (a Date, a Map, a function, NaN, a lone surrogate, a cycle) is refused, never converted.
+ * Writes a JSON value as RFC 8785 text. Members that are `undefined` are omitted, as by `JSON.stringify`. Anything else that JSON
+ * can't represent (a Date, a Map, a function, NaN, a lone surrogate, a cycle) is refused, never converted.
  */
 export function canonicalJson(value: unknown): CanonicalText {
   const reason = jsonProblem(value, MAX_JSON_DEPTH)
@@ -37,8 +37,8 @@ export function canonicalJson(value: unknown): CanonicalText {
 }
 
 /**
- * What a token binds beside the arguments: the validated value and the result of the tool's `bind`, which is `null` where it
- * has none. Refused when either is not JSON.
+ * What a token binds besides the arguments: the validated value and the result of the tool's `bind`, `null` if it
+ * has none. Refused if either is not JSON.
  */
 export function bindingText(validated: unknown, bound: unknown = null): CanonicalText {
   return canonicalJson([validated, bound])
@@ -62,7 +62,7 @@ function jsonProblem(value: unknown, levels: number): string | undefined {
 }
 
 function arrayProblem(items: readonly unknown[], levels: number): string | undefined {
-  // by index, since forEach would skip the holes of a sparse array
+  // By index, because forEach would skip the holes of a sparse array.
   for (let index = 0; index < items.length; index++) {
     const problem = jsonProblem(items[index], levels)
     if (problem !== undefined) return problem

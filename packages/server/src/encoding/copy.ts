@@ -1,12 +1,12 @@
 /**
- * A value for somebody else's code, which may change it in place: lists, plain objects and dates are copied, also inside of each other and
- * of maps and sets. Whatever else a schema has made of arguments (an instance of a class) is handed over as it is.
+ * Copies a value for other code, which may change it in place: arrays, plain objects and dates, nested in each other and in maps and
+ * sets. Anything else that a schema returned (an instance of a class) is passed as it is.
  */
 export function copyOf(value: unknown): unknown {
   return copied(value, new Map())
 }
 
-/** `known` holds what is copied already: a value may hold another twice, or itself. */
+/** `known` has what is already copied: a value may contain another twice, or itself. */
 function copied(value: unknown, known: Map<object, unknown>): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (known.has(value)) return known.get(value)
@@ -19,7 +19,7 @@ function copied(value: unknown, known: Map<object, unknown>): unknown {
   }
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === null) {
-    // spread, so that an own `__proto__` stays one
+    // Spread, so that an own `__proto__` remains one.
     const members: Record<string, unknown> = { ...value }
     if (prototype === null) Object.setPrototypeOf(members, null)
     known.set(value, members)

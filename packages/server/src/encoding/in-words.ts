@@ -1,4 +1,4 @@
-/** What kind of value it is, for a message about one that does not belong there. Never the value: it may be what must not be told. */
+/** Names a value's type for an error message, never the value itself, which may be confidential. */
 export function inWords(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (Array.isArray(value)) return 'an array'
@@ -7,7 +7,7 @@ export function inWords(value: unknown): string {
   return `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`
 }
 
-/** Whether a value is a promise. One that nobody waits for must not end the process when it rejects. */
+/** Whether a value is a promise. If so, its rejection is ignored: nobody awaits it, and it must not end the process. */
 export function ignoreRejection(value: unknown): boolean {
   if (!isThenable(value)) return false
   Promise.resolve(value).catch(() => {})

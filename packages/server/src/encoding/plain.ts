@@ -27,7 +27,7 @@ export function plainOf(value: unknown, levels = MAX_JSON_DEPTH): unknown {
 function plainObject(value: object, levels: number): unknown {
   const again = (member: unknown) => plainOf(member, levels)
   const item = (member: unknown) => again(member) ?? null
-  // by index, since `map` would skip the holes of a sparse list
+  // By index, because `map` would skip the holes of a sparse array.
   if (Array.isArray(value)) return Array.from(value, item)
   if (value instanceof Set) return [...value].map(item)
   if (value instanceof Map) return [...value].map((pair) => pair.map(item))

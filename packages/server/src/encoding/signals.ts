@@ -1,10 +1,10 @@
-/** Aborted with the first of them: `AbortSignal.any`, also where a runtime has none (Next's edge runtime). Those that are not there are left out. */
+/** Aborts with the first signal: `AbortSignal.any`, also for runtimes without it (Next's edge runtime). Undefined signals are ignored. */
 export function anySignal(signals: readonly (AbortSignal | undefined)[]): AbortSignal {
   const given = signals.filter((signal) => signal !== undefined)
   return typeof AbortSignal.any === 'function' ? AbortSignal.any(given) : follow(given)
 }
 
-/** Aborted `ms` after `signal`. It keeps no process open. */
+/** Aborts `ms` after `signal`. Does not keep the process alive. */
 export function abortedLater(signal: AbortSignal, ms: number): AbortSignal {
   const later = new AbortController()
   const start = () => AbortSignal.timeout(ms).addEventListener('abort', () => later.abort())

@@ -25,10 +25,10 @@ export type StrictJsonResult =
 type Refusal = Extract<StrictJsonResult, { ok: false }>
 
 /**
- * Reads JSON that is going to be signed: whatever two readers could understand differently is refused, not repaired.
- * On top of the grammar of RFC 8259 these are the rules of I-JSON (RFC 7493, section 2): no duplicate keys, no lone
+ * Parses JSON that is going to be signed: whatever two readers could understand differently is refused, not repaired.
+ * Adds the rules of I-JSON (RFC 7493, section 2) to the grammar of RFC 8259: no duplicate keys, no lone
  * surrogates, no number outside the range of a double, no integer beyond 2^53 - 1 in absolute value. A number is judged by its
- * value: `1e20` is an integer too. Besides, no key `__proto__`. Time is linear in the length of the text.
+ * value: `1e20` is an integer too. Also refuses the key `__proto__`. Time is linear in the length of the text.
  */
 export function parseStrictJson(text: string, limits: StrictJsonLimits = {}): StrictJsonResult {
   const { maxDepth = 64, maxBytes = 1024 * 1024 } = limits
@@ -49,8 +49,8 @@ export function parseStrictJson(text: string, limits: StrictJsonLimits = {}): St
 }
 
 /**
- * Whether JSON text nests arrays and objects deeper than `max`: one scan that builds nothing, to be made before
- * anything that recurses sees the value. Brackets in strings do not count. The text need not be valid JSON.
+ * Whether JSON text nests arrays and objects deeper than `max`: one scan that builds nothing, to run before
+ * any recursive code sees the value. Brackets in strings do not count. The text need not be valid JSON.
  */
 export function jsonDepthExceeds(text: string, max: number): boolean {
   let depth = 0

@@ -1,6 +1,6 @@
 const told = new Set<string>()
 
-/** Warns of what concerns the whole process, once in it: agents may be made anew for each request. */
+/** Logs a warning that concerns the whole process only once: agents may be created per request. */
 export function warnOnce(warn: (message: string) => void, message: string): void {
   if (told.has(message)) return
   told.add(message)

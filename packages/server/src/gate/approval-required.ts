@@ -1,26 +1,26 @@
 import { type ApprovalOption, CountersignError, isRecord, REDACTED, sanitizeArgs } from '@countersign/core'
 import { isMarked } from '../tools/tool-errors.js'
 
-/** What a tool that asks by itself says. */
+/** The approval that a tool requires while it runs. */
 export interface RequiredApproval {
   readonly toolName: string
-  /** What the person is told. Default: that the tool needs an approval. */
+  /** The message for the user. Default: that the tool needs approval. */
   readonly message?: string | undefined
   /**
-   * The arguments of the call as shown: the same, with values masked as `[REDACTED]` where the person must not read them. Values under
-   * keys that name secrets are masked here. Arguments that differ otherwise are not shown. Default: what the gate shows.
+   * The arguments to show: those of the call, with values that the user must not read masked as `[REDACTED]`. Values under keys that
+   * name secrets are masked here. Arguments that differ in any other way are not shown. Default: what the gate shows.
    */
   readonly args?: unknown
-  /** Default `['deny', 'once']`. Of these, the person is offered what the tool's `scopes` allow. */
+  /** Default `['deny', 'once']`. The user is offered those that the tool's `scopes` allow. */
   readonly options?: readonly ApprovalOption[] | undefined
 }
 
 const mark = Symbol.for('countersign.approval-required')
 
 /**
- * Thrown by a tool that finds out while it runs that somebody has to say yes: the call becomes a request like any other, and after
- * a yes the tool runs again, from the start, with `context.approved`. Throw it before anything has happened, and not where
- * `context.approved` is true. Code `approval-required`; the message is what the person reads, the rest is in `data`.
+ * Thrown by a tool that discovers while it runs that it needs approval: the call gets an approval request like any other, and after
+ * approval the tool runs again, from the start, with `context.approved`. Throw it before anything has happened, and not if
+ * `context.approved` is true. Code `approval-required`; the message is for the user, the rest is in `data`.
  *
  * @example
  * if (amount > limit && !context.approved) throw new ApprovalRequiredError({ toolName: 'pay', message: `Pay ${amount}?` })
@@ -43,7 +43,7 @@ export class ApprovalRequiredError extends CountersignError {
     Object.defineProperty(this, mark, { value: true })
   }
 
-  /** Plain JSON, for a log. To throw it on in another process, make a new error of it. */
+  /** Plain JSON, for a log. To throw it in another process, create a new error from it. */
   toJSON(): {
     readonly code: string
     readonly message: string
@@ -55,14 +55,14 @@ export class ApprovalRequiredError extends CountersignError {
 }
 
 /**
- * Whether the constructor of {@link ApprovalRequiredError} made a value, also that of a second copy of this package. A code says nothing:
- * an error that came from another service, and that a tool throws on, may have any.
+ * Whether a value was created by the constructor of {@link ApprovalRequiredError}, in this or another copy of this package. The code
+ * proves nothing: an error that a tool passes on from another service may have any code.
  */
 export function isApprovalRequired(value: unknown): value is ApprovalRequiredError {
   return isMarked(value, mark)
 }
 
-/** Whether one value is another with some of its parts masked, and nothing else changed. Both are plain JSON. */
+/** Whether `shown` equals `real` except for masked parts. Both are plain JSON. */
 export function isMaskOf(shown: unknown, real: unknown): boolean {
   if (shown === REDACTED) return true
   if (Array.isArray(shown) || Array.isArray(real)) {

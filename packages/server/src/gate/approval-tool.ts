@@ -1,11 +1,11 @@
 import type { ApprovalRequest } from './ask.js'
 
-/** The client tool that stands for a question, for clients that know approvals only so. No model may call it. */
+/** The client tool that represents an approval request, for clients that support approvals only as tools. No model may call it. */
 export const APPROVAL_TOOL = 'client.requestApproval'
 
 /**
- * The arguments of that call: what the person is shown (masked where it is masked elsewhere), and the token, without which its answer
- * is none.
+ * The arguments of that call: what the user is shown (masked as elsewhere), and the token, without which an answer does not
+ * count.
  */
 export function approvalToolArguments({ toolCallId, toolName, input, approval }: ApprovalRequest): string {
   const { message, options, allowEdits, expiresAt, display, token } = approval

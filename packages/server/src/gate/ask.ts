@@ -22,7 +22,7 @@ import { termsOf } from './terms.js'
 
 export type { ApprovalRequest } from '../scope/confirm.js'
 
-/** What a request and its token have in common. */
+/** The terms that a request and its token share. */
 export interface AskedTerms {
   readonly approvalId: string
   readonly scopes: readonly ApprovalScope[]
@@ -33,7 +33,7 @@ export interface AskedTerms {
   readonly shown?: ShownTerms | undefined
 }
 
-/** What whoever asks says about the request, in the place of the gate and the tool's options. */
+/** Terms set by a provider or a tool, in place of those of the gate and the tool's options. */
 export interface OwnTerms {
   /** The provider's own id, for a call that the provider runs. */
   readonly approvalId?: string | undefined
@@ -46,8 +46,8 @@ export type Asking =
   | { readonly ok: false; readonly failure: ToolFailure }
 
 /**
- * Makes a request for a call **that the model produced in this run**, and no other: nothing out of a request body is ever signed.
- * The ledger has it before the person sees it. What cannot be asked is a failed result, never a call that runs.
+ * Creates an approval request for a call **that the model made in this run**, and no other: nothing from a request body is ever signed.
+ * The ledger stores it before the user sees it. If the request fails, the result is a failure, never a call that runs.
  */
 export async function requestApproval(
   scope: RunScope,
@@ -80,7 +80,7 @@ async function auditRequest(
 ): Promise<void> {
   const { token: _, ...terms } = approval
   const written = canonicalJson({ ...request, approval: terms })
-  // what a schema or the tool itself shows is not masked, and arguments are not written down
+  // Values shown by a schema or by the tool itself are not masked, and the audit trail must not contain arguments.
   const isMasked = redactOf(scope, call) !== undefined && shown?.display === undefined
   await audit(scope, {
     event: 'issued',
@@ -103,7 +103,7 @@ async function signRecord(
 ): Promise<ApprovalRecord> {
   const { approvals, now } = scope.settings
   const { tool } = call
-  // whole seconds, as in the token: a request that is asked again must say the same
+  // Whole seconds, as in the token: a request that is sent again must be identical.
   const issuedAt = Math.floor(now() / 1000) * 1000
   const expiresIn = tool.expiresIn ?? approvals.expiresIn
   const question = {
@@ -137,13 +137,12 @@ async function signRecord(
 }
 
 /**
- * What a request is bound to beside its arguments: the validated value where the schema changed it, and the tool's `bind`. Nothing
- * where there is neither.
+ * What a request is bound to besides its arguments: the validated value if the schema changed it, and the tool's `bind`. Undefined
+ * if neither applies.
  *
- * @throws whatever `bind` throws, or an Error where it answers something that is not JSON.
+ * @throws whatever `bind` throws, or an Error if it does not return JSON.
  */
 export async function bindingOf(call: ReadyCall, gate: GateContext): Promise<string | undefined> {
-  // the validated value, where the schema changed it
   const transformed = otherThanAsked(call, call.input)
   const { bind } = call.tool
   if (transformed === undefined && bind === undefined) return undefined
@@ -166,12 +165,12 @@ function otherThanAsked(call: ReadyCall, made: unknown): { readonly value: unkno
   return written.canonical === call.canonical ? undefined : { value }
 }
 
-/** A request in words for the person, also when it is asked again: the same terms give the same request. */
+/** Describes a request for the user. The same terms give the same request, also when it is sent again. */
 export function describeRequest(scope: RunScope, call: ReadyCall, terms: AskedTerms): ApprovalRequest {
   return requestOf(scope, call, terms, terms.shown ?? shownTerms(scope, call))
 }
 
-/** The same for a call whose tool has nothing to say about it. */
+/** The same for a call that its tool can't describe. */
 export function requestOf(
   scope: RunScope,
   call: Pick<ReadyCall, 'id' | 'name' | 'args'>,
@@ -195,7 +194,7 @@ export function requestOf(
   }
 }
 
-/** What the tool's options make of a call for the person: its message, and the arguments as shown where they differ. */
+/** The tool's message for a call, and the arguments to show if they differ. */
 function shownTerms(scope: RunScope, call: ReadyCall): ShownTerms {
   const redact = redactOf(scope, call)
   return {
@@ -204,7 +203,7 @@ function shownTerms(scope: RunScope, call: ReadyCall): ShownTerms {
   }
 }
 
-/** The tool's message; nothing where it makes none, or something that is no text: then the person is asked without. */
+/** The tool's message; undefined if it has none, or returns something that is not a string. */
 function messageOf({ settings }: RunScope, { tool, name, input }: ReadyCall): string | undefined {
   const { message } = termsOf(tool)
   if (typeof message !== 'function') return message
@@ -216,9 +215,9 @@ function messageOf({ settings }: RunScope, { tool, name, input }: ReadyCall): st
 }
 
 /**
- * The arguments as a mask leaves them; nothing where it leaves them all. A mask that answers nothing hides them.
+ * The masked arguments; undefined if nothing is masked. A mask that returns undefined hides them all.
  *
- * @throws where the mask throws, or answers a promise or what JSON cannot say: then nothing is asked, rather than shown unmasked.
+ * @throws if the mask throws, or returns a promise or a value without JSON: then approval is not requested, rather than shown unmasked.
  */
 function masked(call: ReadyCall, redact: (input: never) => unknown): unknown {
   const shown = redact(copyOf(call.input) as never)
@@ -226,7 +225,7 @@ function masked(call: ReadyCall, redact: (input: never) => unknown): unknown {
   return otherThanAsked(call, JSON.parse(JSON.stringify(shown) ?? 'null'))?.value
 }
 
-/** What the person may choose. Without a subject a session has no owner, so only `once` is offered. */
+/** The user's options. Without a subject a session has no owner, so only `once` is offered. */
 export function optionsOf({ owner }: RunScope, scopes: readonly ApprovalScope[]): readonly ApprovalOption[] {
   const shown = owner === null ? scopes.filter((option) => option !== 'session') : scopes
   return ['deny', ...(shown.length === 0 ? (['once'] as const) : shown)]
@@ -245,13 +244,13 @@ export function interruptOf(
     toolCallId: request.toolCallId,
     message: message ?? `${tool?.name ?? request.toolName} needs your approval.`,
     responseSchema: responseSchema(request),
-    // an expired interrupt blocks the thread of a 0.x client for good; the token expires all the same
+    // An expired interrupt blocks the thread of a 0.x client for good. The token expires anyway.
     ...(scope.isV1Peer && expiresAt !== undefined && { expiresAt }),
     metadata: { countersign: { ...request } },
   }
 }
 
-/** Only keywords that deployed clients understand, and `editedArgs` only where edits are allowed: that is how AG-UI says so. */
+/** Only keywords that deployed clients understand. `editedArgs` only if edits are allowed: that is how AG-UI signals them. */
 function responseSchema({ approval }: ApprovalRequest): Record<string, unknown> {
   const properties: Record<string, JsonSchema> = {
     approved: { type: 'boolean', description: 'Whether the call may run.' },

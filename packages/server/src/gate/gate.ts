@@ -9,14 +9,14 @@ import type { AgentTool } from '../tools/toolkit.js'
 import { termsOf } from './terms.js'
 
 export type GateDecision =
-  /** `approved`: by the application's policy, where the tool itself did not have to be asked. */
+  /** `approved`: the application's policy allowed it, so the tool's own rule was not evaluated. */
   | { readonly kind: 'run'; readonly approved: boolean }
   | { readonly kind: 'ask' }
   | { readonly kind: 'block'; readonly reason: string | undefined }
 
 /**
- * What is to happen with a call: policy first, then the tool's own rule. Doubt means asking. A call that the model's provider runs
- * gets here because the provider asks: it is asked about or blocked.
+ * Decides about a call: the policy first, then the tool's own rule. If in doubt, approval is required. A call that the model's provider
+ * runs gets here because the provider requires approval, so it never just runs.
  */
 export async function decideGate(
   call: ReadyCall,
@@ -24,7 +24,7 @@ export async function decideGate(
   options: {
     readonly policy?: Policy | undefined
     readonly warn: Warn
-    /** What the tool's own rule has said before: it is asked once. */
+    /** The earlier result of the tool's own rule, which is evaluated only once. */
     readonly needed?: boolean | undefined
   },
 ): Promise<GateDecision> {
@@ -47,7 +47,7 @@ export async function decideGate(
   }
 }
 
-/** What the policy says about a call; `ask` where it throws or answers nonsense. */
+/** The policy's decision about a call; `ask` if it throws or returns anything invalid. */
 export async function askPolicy(
   call: ReadyCall,
   context: GateContext,
@@ -95,8 +95,8 @@ async function needsApproval(
 }
 
 /**
- * Whether a tool's own rule wants a person's yes for a call. `false` for arguments that are unreadable or do not fit: such a call
- * is not asked about, and not run either. A rule that throws, rejects or answers anything but `false` means yes.
+ * Whether a tool's own rule requires approval for a call. `false` for arguments that can't be read or don't fit: such a call needs
+ * no approval, because it never runs. A rule that throws, rejects or returns anything but `false` requires approval.
  */
 export async function isApprovalNeeded(
   tool: AgentTool,

@@ -8,12 +8,12 @@ import type { RunScope } from '../scope/scope.js'
 import type { ReadyCall } from '../tools/call.js'
 
 /**
- * Whether a session grant stands that lets a call run. `use` takes one use of it, and is the last thing before the start: a revocation that
- * the ledger has before that wins, and so does one that this process has ended while the ledger's word was on its way. A ledger that
- * cannot say means no.
+ * Whether a session grant allows a call. `use` consumes one use of it and is the last step before the start: a revocation that reaches
+ * the ledger before it wins, and so does one that this process has made while the ledger's reply was on its way. If the ledger can't
+ * tell, there is no grant.
  */
 export async function hasGrant(scope: RunScope, call: ReadyCall, purpose: 'look' | 'use'): Promise<boolean> {
-  // a provider asks about each call anew
+  // Providers require approval for each call.
   if (scope.owner === null || call.tool.location === 'provider') return false
   const { ledger } = scope.settings.approvals
   try {
@@ -27,7 +27,7 @@ export async function hasGrant(scope: RunScope, call: ReadyCall, purpose: 'look'
   }
 }
 
-/** Tells the audit trail that a session grant speaks for a call. */
+/** Records in the audit trail that a session grant allows a call. */
 export async function auditGrant(scope: RunScope, { id: toolCallId, name: toolName, canonical }: ReadyCall) {
   const said = { decision: 'approve', scope: 'session', via: 'grant' } as const
   await audit(scope, { event: 'claimed', toolCallId, toolName, arguments: canonical, ...said })
@@ -35,25 +35,25 @@ export async function auditGrant(scope: RunScope, { id: toolCallId, name: toolNa
 
 const revocations = new WeakMap<Ledger, number>()
 
-/** How often session grants of a ledger were ended by this process. */
+/** How many revocations of a ledger's session grants this process has made. */
 function revocationsOf(ledger: Ledger): number {
   return revocations.get(ledger) ?? 0
 }
 
-/** Counts a revocation that the ledger has taken. */
+/** Counts a revocation that the ledger has confirmed. */
 export function countRevocation(ledger: Ledger): void {
   revocations.set(ledger, revocationsOf(ledger) + 1)
 }
 
-/** A claimed answer and the call it let run. */
+/** A claimed answer and the call that it allowed. */
 interface GrantingAnswer {
   readonly answer: LedgerAnswer
   readonly call: ReadyCall
-  /** The ledger's, from the claim. */
+  /** The ledger's revision from the claim. */
   readonly revision: number
 }
 
-/** A yes for the session becomes a grant, by the arguments that ran. One that cannot be made leaves the yes at `once`. */
+/** Turns a session approval into a grant, keyed by the arguments that ran. If that fails, the approval counts as `once`. */
 export async function grantSession(
   scope: RunScope,
   { answer, call, revision }: GrantingAnswer,
@@ -70,9 +70,9 @@ export async function grantSession(
 }
 
 /**
- * What a grant for this call covers.
+ * The key of a grant for this call.
  *
- * @throws CountersignError `invalid-tool` where the tool's `scopeKey` answers something that is no key: it would stand for every other such.
+ * @throws CountersignError `invalid-tool` if the tool's `scopeKey` returns an invalid key: all invalid keys would be the same.
  */
 function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: ReadyCall) {
   const { toolServer, scopeKey } = tool

@@ -4,15 +4,15 @@ import type { AgentTool } from '../tools/toolkit.js'
 /** Options of {@link shouldRequireApproval}. */
 export interface HeuristicOptions {
   /**
-   * `substring` (the default) finds a keyword anywhere, and so `write` in `rewrite_summary`: asking too often is the safe mistake.
-   * `word` finds it where a word begins with it (`deleteFile`, `Deletes a file`, `execution`).
+   * `substring` (the default) finds a keyword anywhere, even `write` in `rewrite_summary`: too many approval requests are the safe mistake.
+   * `word` finds it at the beginning of a word (`deleteFile`, `Deletes a file`, `execution`).
    */
   readonly match?: 'substring' | 'word' | undefined
-  /** Further keywords: `send`, `drop`, `run`, `kill` are not among the built-in ones. */
+  /** Further keywords: `send`, `drop`, `run`, `kill` are not built in. */
   readonly keywords?: readonly string[] | undefined
 }
 
-/** What the heuristic looks at. */
+/** What the heuristic reads. */
 export interface DescribedTool {
   readonly name: string
   readonly description?: string | undefined
@@ -22,8 +22,8 @@ export interface DescribedTool {
 const KEYWORDS = ['execute', 'command', 'delete', 'remove', 'write', 'shell']
 
 /**
- * Guesses from what a tool says of itself whether a person should be asked. Annotations beat keywords. A guess: it knows nothing of
- * a `send_email` or a `drop_table` that is not annotated.
+ * Guesses from a tool's description whether it should require approval. Annotations beat keywords. It is only a guess: it misses
+ * a `send_email` or a `drop_table` without annotations.
  */
 export function shouldRequireApproval(
   { name, description = '', annotations = {} }: DescribedTool,
@@ -37,8 +37,8 @@ export function shouldRequireApproval(
 }
 
 /**
- * What the hints say, or nothing where there are none to go by. As in MCP, what is not said to be read-only may destroy unless it
- * says otherwise; a tool that says both is asked about.
+ * What the hints say, or undefined without hints. As in MCP, a tool that is not read-only may be destructive unless it
+ * says otherwise; a tool that claims to be both requires approval.
  */
 function readHints(annotations: ToolAnnotations): boolean | undefined {
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations
@@ -52,7 +52,7 @@ function hasText(text: string, keywords: readonly string[]): boolean {
   return keywords.some((keyword) => lower.includes(keyword))
 }
 
-/** Without its last e a keyword also begins what is made of it: deleting, removal, execution. */
+/** Without its final e, a keyword also matches derived words: deleting, removal, execution. */
 function hasWord(text: string, keywords: readonly string[]): boolean {
   const words = (text.match(/\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+/gu) ?? []).map((word) => word.toLowerCase())
   const stems = keywords.map((keyword) => keyword.replace(/e$/, ''))
@@ -62,14 +62,14 @@ function hasWord(text: string, keywords: readonly string[]): boolean {
 const NOTICE =
   'This tool can change or reach things outside this conversation. Check its arguments before you approve.'
 
-/** What a person is told about a tool that has no message of its own: its description, or its name, and a fixed notice. */
+/** The message for a tool without one: its description or its name, and a fixed notice. */
 export function generateApprovalMessage({ name, description }: DescribedTool): string {
   return `${description?.trim() || name}\n\n${NOTICE}`
 }
 
 /**
- * The tools, those that the heuristic points at asking from now on. A tool that says itself whether it asks is left as it is, in
- * both directions; nothing is guessed about tools that are not passed through here.
+ * Makes the tools that the heuristic selects require approval. A tool that states itself whether it needs approval is unchanged, in
+ * both directions. Tools that are not passed through here are never guessed about.
  */
 export function heuristicApproval<Tool extends AgentTool>(
   tools: readonly Tool[],

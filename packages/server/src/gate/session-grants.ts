@@ -5,16 +5,16 @@ import type { AgentSettings } from '../scope/settings.js'
 import { countRevocation } from './grants.js'
 
 /**
- * The standing session approvals, by the person they belong to: what a settings page shows and ends. Rejects with `ledger-unavailable`
- * where the ledger cannot be reached.
+ * The session grants, by user: what a settings page lists and revokes. Rejects with `ledger-unavailable` if the ledger can't be
+ * reached.
  */
 export interface SessionGrants {
-  /** Those that let calls run, of one thread where given, oldest first. */
+  /** The grants that allow calls, in one thread or in all, oldest first. */
   list(subject: string, threadId?: string): Promise<readonly Grant[]>
   /**
-   * Ends one, or all of a thread, or all. Once it resolves, no call that has not started starts by them, not even one that the gate has let
-   * through already: it asks again. What this process does not know of yet is a use that another one took before. Resolves with how many
-   * there were.
+   * Revokes one grant, all of a thread, or all. Once it resolves, no call that has not started starts by them, not even one that the gate has
+   * let through already: it needs approval again. The one exception is a use that another process took before. Resolves with the number
+   * revoked.
    */
   revoke(subject: string, which?: { readonly threadId?: string; readonly id?: string }): Promise<number>
 }

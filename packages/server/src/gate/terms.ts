@@ -1,14 +1,14 @@
 import type { ApprovalScope, GateContext } from '@countersign/core'
 import type { ReadyCall } from '../tools/call.js'
 
-/** What a tool says about asking, from whichever of its options say it. */
+/** A tool's approval terms, from whichever of its options set them. */
 export interface ApprovalTerms {
   readonly needed: boolean | ((input: never, context: GateContext) => boolean | Promise<boolean>)
   readonly message: string | ((input: never) => string) | undefined
   readonly scopes: readonly ApprovalScope[]
 }
 
-/** A tool's own options beat its `approval`, and that beats the defaults: nothing is asked, and a yes is for once. */
+/** A tool's own options override its `approval`, which overrides the defaults: no approval needed, and approvals for one call. */
 export function termsOf({ needsApproval, message, scopes, approval }: ReadyCall['tool']): ApprovalTerms {
   const offered = approval?.options?.filter((option) => option !== 'deny') ?? []
   return {

@@ -2,12 +2,12 @@ import type { ApprovalDecided, Message, ToolCall } from '@countersign/core'
 import { withoutApproval } from './history.js'
 
 /**
- * Calls that the model's provider runs and may run now: their approval was verified in this run. Calls as they are in the history
- * beside it, by identity, so that nothing a client sends can stand for one.
+ * Calls that the model's provider may run now: their approval was verified in this run. Keyed by identity with the calls of the
+ * accompanying history, so that nothing a client sends can pose as one.
  */
 export type ForwardedCalls = ReadonlyMap<ToolCall, Forwarded>
 
-/** The answer that lets the provider run a call, where the ledger could say. */
+/** The answer that lets the provider run a call, if the ledger returned it. */
 export interface Forwarded {
   readonly decided?: ApprovalDecided | undefined
 }
@@ -17,7 +17,7 @@ export interface ForwardedHistory {
   readonly forwarded: ForwardedCalls
 }
 
-/** The history with the chosen calls in the form that {@link prepareMessagesForModel} passes on as they are. */
+/** The history with the chosen calls in the form that {@link prepareMessagesForModel} passes on unchanged. */
 export function forwardCalls(
   messages: readonly Message[],
   chosen: (call: ToolCall) => Forwarded | undefined,

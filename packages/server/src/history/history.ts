@@ -4,16 +4,16 @@ import { isReserved } from '../tools/toolkit.js'
 import { asString, type OwnMetadata, ownMetadata, readOwn, withOwn } from './metadata.js'
 import { orderWithout } from './order.js'
 
-/** The reason of a call that is closed because the person went on without answering it. */
+/** The reason for closing a call because the user moved on without answering. */
 export const MOVED_ON = 'user moved on'
 
 type AssistantMessage = Extract<Message, { role: 'assistant' }>
 
-/** One occurrence of a tool call in a history, and what answers it. Ids may repeat over turns: an occurrence is its own key. */
+/** One occurrence of a tool call in a history, with its result. Ids may repeat across turns, so the occurrence itself is the key. */
 export interface CallSite {
   readonly call: ToolCall
   readonly message: AssistantMessage
-  /** Position of its message. */
+  /** The index of its message. */
   readonly index: number
   /** Whether a user message follows. */
   readonly superseded: boolean
@@ -21,8 +21,8 @@ export interface CallSite {
 }
 
 /**
- * Every tool call of a history, in order. A result answers the nearest earlier unanswered call with its id; one before its call,
- * or without any, answers nothing.
+ * Every tool call of a history, in order. A result belongs to the nearest earlier call with its id and without a result; a result
+ * without such a call is ignored.
  */
 export function readCalls(history: readonly Message[]): readonly CallSite[] {
   const sites: { -readonly [Key in keyof CallSite]: CallSite[Key] }[] = []
@@ -45,7 +45,7 @@ export function readCalls(history: readonly Message[]): readonly CallSite[] {
   return sites
 }
 
-/** The calls that have no result and need one: those the provider runs itself are its own affair. */
+/** The calls that need a result and have none. Calls that the provider runs itself need none. */
 export function findUnansweredCalls(history: readonly Message[]): readonly CallSite[] {
   return readCalls(history).filter((site) => site.result === undefined && !isProviderExecuted(site.call))
 }
@@ -55,14 +55,14 @@ export function isReconciled(history: readonly Message[]): boolean {
   return findUnansweredCalls(history).length === 0
 }
 
-/** One cancelled result for each call without a result, in order. {@link withResults} places them. */
+/** One cancelled result for each call without a result, in order. {@link withResults} inserts them. */
 export function cancelAllPending(history: readonly Message[], reason?: string): readonly ToolMessage[] {
   return findUnansweredCalls(history).map(({ call, message }) =>
     resultMessage(`cancelled_${message.id}_${call.id}`, call.id, failed('cancelled', reason)),
   )
 }
 
-/** The history with each result right after the message that holds its call and the results already there. */
+/** The history with each result inserted after the message with its call and the results already there. */
 export function withResults(
   history: readonly Message[],
   results: readonly ToolMessage[],
@@ -113,7 +113,7 @@ function insertAfterResults(
   return placed
 }
 
-/** An outcome as the tool message that answers a call. */
+/** Converts an outcome to the tool message for a call. */
 export function resultMessage(
   id: string,
   toolCallId: string,
@@ -126,10 +126,10 @@ export function resultMessage(
   return { id, role: 'tool', toolCallId, content, error, ...ownMetadata({ ...own, ...flag }) }
 }
 
-/** Whether the history keeps a person's decision on a call that has not been taken back. Nothing about it is checked. */
+/** Whether a history contains a decision on a call that is not cancelled. The decision is not verified. */
 export function isDecided(call: ToolCall): boolean {
   const { approval, state } = readOwn(call.metadata)
-  // what the client shows as cancelled is no yes any more
+  // A call that the client shows as cancelled is no longer approved.
   return state !== 'cancelled' && isRecord(approval) && approval.approved !== undefined
 }
 
@@ -138,21 +138,21 @@ export function isProviderExecuted(call: ToolCall): boolean {
   return readOwn(call.metadata).providerExecuted === true
 }
 
-/** The id under which the model's provider asked before it runs a call of its own. */
+/** The id of the approval request that the model's provider made for a call of its own. */
 export function providerApprovalOf(call: ToolCall): string | undefined {
   return isProviderExecuted(call) ? asString(readOwn(call.metadata).providerApproval) : undefined
 }
 
-/** The last call that the model's provider asked about under an id of its own. */
+/** The last call for which the model's provider made this approval request. */
 export function callAskedAbout(history: readonly Message[], approvalId: string): string | undefined {
   const calls = history.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []))
   return calls.findLast((call) => providerApprovalOf(call) === approvalId)?.id
 }
 
 /**
- * The copy of a history that a model may see: each call followed by its one result, no approval artefacts, no tokens, no
- * `client.*` calls, nothing that shows only on a page, no message that this leaves empty. Pure, linear, and doing it twice changes
- * nothing more. Calls without a result stay without; {@link assertReconciled} finds them.
+ * The copy of a history for the model: each call followed by its one result, without approval data, tokens,
+ * `client.*` calls and anything meant only for pages, and without messages that this leaves empty. Pure, linear and idempotent.
+ * Calls without a result stay without; {@link assertReconciled} finds them.
  */
 export function prepareMessagesForModel(history: readonly Message[]): readonly Message[] {
   const results = new Map<ToolCall, ToolMessage>()
@@ -175,7 +175,7 @@ export function prepareMessagesForModel(history: readonly Message[]): readonly M
   return prepared
 }
 
-/** The calls that a model may see; of two with one id, which no model makes, the last. */
+/** The calls that the model may see. If two share an id, which no model produces, the last. */
 function modelCalls({ toolCalls = [] }: AssistantMessage): readonly ToolCall[] {
   const byId = new Map(toolCalls.map((call) => [call.id, call]))
   return toolCalls.filter((call) => byId.get(call.id) === call && !isReserved(call.function.name))
@@ -192,15 +192,15 @@ function withCalls(message: AssistantMessage, calls: readonly ToolCall[]): Assis
   return withOwn(kept, { ...own, order: orderWithout(own.order, (nth) => !left.has(toolCalls[nth])) })
 }
 
-/** A call as a model may see it; the same object where nothing had to go. */
+/** A call as the model may see it; the same object if nothing had to be removed. */
 export function withoutApproval(call: ToolCall): ToolCall {
-  // `request` and `response`: what a prompt's parts carried beside the question and its answer
+  // `request` and `response`: what a prompt's parts contained besides the approval request and its answer.
   const { token, approval, request, response, decided, ...own } = readOwn(call.metadata)
   const artefacts = [token, approval, request, response, decided]
   return artefacts.every((artefact) => artefact === undefined) ? call : withOwn(call, own)
 }
 
-/** A result as a model may see it; the same object where nothing had to go. */
+/** A result as the model may see it; the same object if nothing had to be removed. */
 function withoutDecision(result: ToolMessage): ToolMessage {
   const { decided, ...own } = readOwn(result.metadata)
   return decided === undefined ? result : withOwn(result, own)

@@ -1,15 +1,15 @@
 import { isRecord } from '@countersign/core'
 
-/** What Countersign peers say to one another in the `metadata` of events, messages and calls: the key `countersign`. */
+/** Countersign's own data in the `metadata` of events, messages and calls, under the key `countersign`. */
 export type OwnMetadata = Readonly<Record<string, unknown>>
 
-/** The `countersign` part of a metadata object; empty where there is none. */
+/** The `countersign` part of a metadata object; empty if there is none. */
 export function readOwn(metadata: unknown): OwnMetadata {
   const own = isRecord(metadata) ? metadata.countersign : undefined
   return isRecord(own) ? own : {}
 }
 
-/** `{ metadata: { countersign } }`, or nothing where there is nothing to say: AG-UI leaves absent members out. */
+/** `{ metadata: { countersign } }`, or `{}` if all members are undefined: AG-UI omits absent members. */
 export function ownMetadata(own: Readonly<Record<string, unknown>>): {
   metadata?: { countersign: Record<string, unknown> }
 } {
@@ -17,7 +17,7 @@ export function ownMetadata(own: Readonly<Record<string, unknown>>): {
   return said.length === 0 ? {} : { metadata: { countersign: Object.fromEntries(said) } }
 }
 
-/** A call or message with `own` in the place of what it says there; without metadata where nothing is left. */
+/** A call or message whose `countersign` metadata is replaced by `own`; without metadata if nothing is left. */
 export function withOwn<T extends { readonly metadata?: Readonly<Record<string, unknown>> | undefined }>(
   { metadata, ...rest }: T,
   own: OwnMetadata,
@@ -27,7 +27,7 @@ export function withOwn<T extends { readonly metadata?: Readonly<Record<string, 
   return others.length === 0 ? rest : { ...rest, metadata: Object.fromEntries(others) }
 }
 
-/** A string, or nothing. */
+/** The value if it is a string. */
 export function asString(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }

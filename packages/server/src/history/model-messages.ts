@@ -20,8 +20,8 @@ type UserMessage = Extract<Message, { role: 'user' }>
 type ReasoningMessage = Extract<Message, { role: 'reasoning' }>
 
 /**
- * A prepared history as the messages of a request to a model of this provider. Reasoning joins the assistant message it belongs to.
- * A call that the provider asked about has, until it has a result, its answer in the place of one.
+ * Converts a prepared history to the messages of a request to this provider's model. Reasoning joins its assistant message.
+ * A call that needs the provider's approval has the answer in place of a result, until it has one.
  */
 export function toModelMessages(
   prepared: readonly Message[],
@@ -75,7 +75,7 @@ export function toModelMessages(
   return messages
 }
 
-/** By the id that the reasoning names, else by the assistant message that follows it. */
+/** By the id in the reasoning's metadata, else by the assistant message that follows it. */
 function reasoningByOwner(messages: readonly Message[]): ReadonlyMap<string, readonly ReasoningMessage[]> {
   const byOwner = new Map<string, ReasoningMessage[]>()
   let unowned: ReasoningMessage[] = []
@@ -165,7 +165,7 @@ function forwardedAnswer(call: ToolCall): readonly ModelApprovalResponse[] {
 
 const neverRan = new Set(['denied', 'cancelled'])
 
-/** A result; for a call that the provider asked about and that never ran, the provider's answer is no. */
+/** A result, or, for a call that needed the provider's approval and never ran, a denial for the provider. */
 function toolAnswer(
   message: ToolMessage,
   call: ToolCall | undefined,
@@ -194,7 +194,7 @@ function toolAnswer(
   }
 }
 
-/** The outcome that a tool message holds. */
+/** The outcome in a tool message. */
 export function outcomeOf({ metadata, content, error }: ToolMessage): ToolOutcome {
   const { outcome, code } = readOwn(metadata)
   const failure: FailureFlag | undefined =

@@ -2,18 +2,18 @@ import { isRecord } from '@countersign/core'
 import type { ModelReasoning, ModelText, ModelToolCall, ProviderMetadata } from '../model/model.js'
 
 /**
- * One step of an assistant message's `metadata.countersign.order`: how many UTF-16 units of its text, its next reasoning (`r`) or its
- * next call (`c`). A client says more there (results, sources); no model is shown that.
+ * One step of an assistant message's `metadata.countersign.order`: a number of UTF-16 units of its text, its next reasoning (`r`) or its
+ * next call (`c`). A client records more there (results, sources), which the model is never shown.
  */
 export type OrderStep = number | 'r' | 'c'
 
-/** A piece of a message's text that has something of its own to go back to its provider with it. */
+/** A piece of a message's text with its own metadata for the provider. */
 export interface TextPiece {
   readonly text: string
   readonly metadata?: ProviderMetadata | undefined
 }
 
-/** What a reader assumes where no order is said: reasoning, one text, calls. */
+/** The order that readers assume without a record: reasoning, one text, calls. */
 export function isUsualOrder(order: readonly OrderStep[]): boolean {
   const ranks = order.map((step) => (step === 'r' ? 0 : step === 'c' ? 2 : 1))
   return ranks.every(
@@ -21,19 +21,19 @@ export function isUsualOrder(order: readonly OrderStep[]): boolean {
   )
 }
 
-/** An order without the steps of those calls that are left out, by their number among the calls. */
+/** An order without the steps of removed calls, which are identified by their index among the calls. */
 export function orderWithout(order: unknown, isLeftOut: (nth: number) => boolean): unknown {
   if (!Array.isArray(order)) return order
   let nth = 0
   return order.filter((step: unknown) => step !== 'c' || !isLeftOut(nth++))
 }
 
-/** An order of more steps, or a text of more pieces, is not followed: each costs far more than the few bytes that ask for it. */
+/** Longer orders, and texts of more pieces, are ignored: a step costs far more than the few bytes that request it. */
 const MOST_STEPS = 10_000
 
 type AssistantPart = ModelText | ModelReasoning | ModelToolCall
 
-/** The parts as `order` has them. Where it does not name each of them once, as everybody assumes them. */
+/** The parts in the order of `order`. If it does not cover all of them, in the usual order. */
 export function arrangeParts(
   reasoning: readonly ModelReasoning[],
   texts: readonly TextPiece[],
@@ -42,7 +42,7 @@ export function arrangeParts(
 ): readonly AssistantPart[] {
   const usual = [...reasoning, ...texts.map(textPart), ...calls]
   if (!Array.isArray(order) || order.length > MOST_STEPS) return usual
-  // by position: a client writes both the order and what it takes apart, and each piece is touched once
+  // By position: the client writes both the order and the parts, so each piece must be touched only once.
   const thoughts = reasoning.values()
   const asked = calls.values()
   const text = textReader(texts)
@@ -59,7 +59,7 @@ function textPart({ text, metadata }: TextPiece): ModelText {
   return { type: 'text', text, ...(metadata !== undefined && { metadata }) }
 }
 
-/** Takes texts from their beginning. A piece that is divided keeps its metadata in its first part. */
+/** Reads texts from the start. If a piece is divided, only its first part keeps the metadata. */
 function textReader(pieces: readonly TextPiece[]) {
   let at = 0
   let from = 0
@@ -82,8 +82,8 @@ function textReader(pieces: readonly TextPiece[]) {
 }
 
 /**
- * A message's text in its pieces, as `metadata.countersign.texts` divides it (`[{ length, provider? }]`). Where that does not fit the
- * text, or is not said, in one piece.
+ * Divides a message's text into pieces, as `metadata.countersign.texts` says (`[{ length, provider? }]`). `undefined` if that is absent or does
+ * not match the text.
  */
 export function readTextPieces(
   text: string,

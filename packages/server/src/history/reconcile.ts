@@ -4,8 +4,8 @@ import { isProviderExecuted } from './history.js'
 import { readOwn } from './metadata.js'
 
 /**
- * Checks what a model is about to see: each call has exactly one result, in the messages right after it, and nothing of an
- * approval is left. A provider would reject anything else, or worse, misread it.
+ * Checks the history for the model: each call has exactly one result, in the messages right after it, and no approval data is
+ * left. A provider would reject anything else, or worse, misread it.
  *
  * @throws CountersignError `unreconciled-history`, naming the call.
  */

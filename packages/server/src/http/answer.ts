@@ -17,11 +17,11 @@ import { bytesHeldBy, takeArriving } from './quota.js'
 import { invalid, parseBody, readParsedInput } from './run-input.js'
 
 export interface AnswerOptions extends OriginRule {
-  /** What the application knows of this request: the same `subject` as for the run. `approvals.confirm` gets it. */
+  /** The application's knowledge of this request: the same `subject` as for the run. Passed to `approvals.confirm`. */
   readonly context?: RunContext | undefined
 }
 
-/** Answers for a run that is open, as a request or a frame brings them. */
+/** Answers for an open run, as sent in a request or a frame. */
 interface LiveAnswers {
   readonly threadId: string
   readonly runId: string
@@ -29,7 +29,7 @@ interface LiveAnswers {
 }
 
 /**
- * Reads answers out of what was parsed, by the rules of a chat request.
+ * Reads answers from a parsed body, by the rules of a chat request.
  *
  * @throws CountersignError `invalid-request`, `request-too-large`; `data.status` is the HTTP status.
  */
@@ -41,7 +41,7 @@ export function readLiveAnswers(body: unknown): LiveAnswers {
   return { threadId: input.threadId, runId: input.runId, resume: input.resume }
 }
 
-/** Brings answers to the run of this holder that is open, wherever it is. */
+/** Delivers answers to this holder's open run, in whichever process it is. */
 export function deliverAnswers(
   agent: Agent,
   holder: Holder,
@@ -51,7 +51,7 @@ export function deliverAnswers(
   return agent.answerChannel.deliver(runKey(holder, threadId, runId), resume, context)
 }
 
-/** Who asks, in the words of HTTP. */
+/** The HTTP request line and headers that are checked. */
 interface AnswerHead {
   readonly method: string | undefined
   readonly type: string | null | undefined
@@ -60,8 +60,7 @@ interface AnswerHead {
   readonly host: string | null | undefined
 }
 
-/** Answers in the body of a request, to the open run of its person. 200 once the run has them, 409 where none took them, 429 where too many
- * wait already, 503 where nobody can say. */
+/** Delivers the answers in a request's body to the user's open run: 200 once the run has them, 409 if none, 429 if too many wait, 503 if unknown. */
 export async function answerRequest(
   agent: Agent,
   head: AnswerHead,
@@ -88,11 +87,11 @@ export async function answerRequest(
 }
 
 /**
- * Takes the answers that a client posts into a run that is open (`live`), for servers that speak the Fetch API. The body is
- * `{ threadId, runId, resume }`, with entries as in the `resume` of a chat request. 200 once the run has them; 409 where no such run of
- * this person is open, or the question was answered otherwise, and 429 with `too-many-answers` where too many of this person's wait for
- * questions that were not asked: such an answer goes out with the client's next request. 503 with
- * `ledger-unavailable` where the answer channel cannot be reached: the client sends it again.
+ * Delivers answers that a client posts to an open run (`live`), for servers with the Fetch API. The body is
+ * `{ threadId, runId, resume }`, with entries as in the `resume` of a chat request. 200 once the run has them. 409 if the user has no such
+ * open run, or the request was answered otherwise, and 429 with `too-many-answers` if too many of the user's answers wait for approval
+ * requests that were not made yet: the client then sends such an answer with its next request. 503 with
+ * `ledger-unavailable` if the answer channel can't be reached: the client retries.
  *
  * @example export const POST = (request) => answerResponse(agent, request, { context: { subject: await userId(request) } })
  */

@@ -1,39 +1,39 @@
 import type { FullLimits } from '../limits.js'
 import { type Held, type QuotaOwner, takeArriving } from './quota.js'
 
-/** The connection under a socket, where a platform shows it; that of node:http is one. */
+/** The connection under a socket, if the platform exposes it, as node:http does. */
 export interface Wire {
-  /** Before the socket's own listener: a chunk counts before it becomes a message. */
+  /** Runs before the socket's own listener: a chunk is counted before it becomes a message. */
   prependListener(event: 'data', listener: (chunk: Uint8Array) => void): unknown
   removeAllListeners(event: 'data'): unknown
   resume(): unknown
 }
 
-/** Whoever is told that a socket has to go. */
+/** Called when a socket must be closed. */
 type Refuse = (why: 'no-room' | 'late') => void
 
-/** What an open socket costs that says nothing. */
+/** The cost of an idle socket. */
 const SOCKET_BYTES = 16 * 1024
-/** What a chunk costs beside its bytes. */
+/** The cost of a chunk besides its bytes. */
 const CHUNK_BYTES = 256
-/** What a ping or a pong of a client has beside its payload. */
+/** Bytes of a client's ping or pong besides its payload. */
 const CONTROL_BYTES = 6
 
 /**
- * What one socket holds before anything is done with it: parts of a message that is not complete, and messages whose sender is being asked
- * for. Counted in the share of the person, once there is one. Where the platform does not show what arrives, only whole messages are counted.
+ * What one socket holds before it is processed: parts of an incomplete message, and messages whose sender is being determined.
+ * Counted in the user's share, once there is a user. If the platform does not expose the connection, only whole messages are counted.
  */
 export class Arriving {
   readonly #limits: FullLimits
   readonly #refuse: Refuse
   #held: Held | undefined
   #owner: QuotaOwner
-  /** Bytes of messages at work. */
+  /** Bytes of messages in progress. */
   #atWork = 0
-  /** At least the bytes of the message that is not complete, and what its chunks cost. */
+  /** An upper bound for the bytes of the incomplete message, and the cost of its chunks. */
   #unfinished = 0
   #overhead = 0
-  /** What was left of the last complete message, and may be the beginning of the next. */
+  /** What was left of the last complete message, and may be the start of the next. */
   #floor = 0
   #lastChunk = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -44,12 +44,12 @@ export class Arriving {
     this.#held = takeArriving(undefined, SOCKET_BYTES, limits)
   }
 
-  /** Whether the socket may stay. */
+  /** Whether the socket may stay open. */
   get admitted(): boolean {
     return this.#held !== undefined
   }
 
-  /** Bytes have come. */
+  /** Bytes have arrived. */
   chunk(length: number): void {
     if (!this.#change(length + CHUNK_BYTES)) return
     this.#lastChunk = length
@@ -58,20 +58,20 @@ export class Arriving {
     this.#timer ??= setTimeout(() => this.#refuse('late'), this.#limits.arrivalTime)
   }
 
-  /** A message is complete. What follows it in the same chunk is not known, so all of the chunk stays counted. */
+  /** A message is complete. How much of the last chunk belongs to the next one is unknown, so all of the chunk stays counted. */
   complete(): void {
     this.#floor = Math.min(this.#unfinished, this.#lastChunk)
     this.#settle()
   }
 
-  /** A ping or a pong has come; it is no part of a message, though it may come in the middle of one. */
+  /** A ping or a pong has arrived. It is not part of a message, even if it arrives in the middle of one. */
   control(payload: number): void {
     this.#unfinished -= payload + CONTROL_BYTES
     this.#held?.grow(-payload - CONTROL_BYTES)
     if (this.#unfinished <= this.#floor) this.#settle()
   }
 
-  /** A message is at work. The function that comes back ends that; nothing where there is no room for it. */
+  /** A message is in progress until the returned function is called. Returns undefined if there is no room for it. */
   work(size: number): (() => void) | undefined {
     if (!this.#change(size)) return undefined
     this.#atWork += size
@@ -84,7 +84,7 @@ export class Arriving {
     }
   }
 
-  /** It is known whose socket it is. */
+  /** The socket's user is known from now on. */
   known(owner: QuotaOwner): void {
     if (owner === undefined || this.#owner !== undefined || this.#held === undefined) return
     this.#owner = owner
@@ -97,14 +97,14 @@ export class Arriving {
     if (this.#held === undefined) this.#refuse('no-room')
   }
 
-  /** The socket has gone. */
+  /** The socket has closed. */
   end(): void {
     clearTimeout(this.#timer)
     this.#held?.release()
     this.#held = undefined
   }
 
-  /** No message is unfinished, but for what may be in the floor. */
+  /** No message is incomplete, except for what the floor may contain. */
   #settle(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

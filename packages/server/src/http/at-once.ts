@@ -1,9 +1,9 @@
-/** Values that one batch has at most. */
+/** The maximum number of values in a batch. */
 const MOST = 256
 
 /**
- * The values of a source in batches: all that it gives at once, without being waited for. What it gives while a batch is in the hands of whoever
- * reads is in the next one.
+ * Groups the values of a source into batches: everything that is available without waiting. Values that arrive while a batch is being
+ * processed are in the next one.
  */
 export async function* atOnce<Value>(source: AsyncIterable<Value>): AsyncGenerator<readonly Value[]> {
   const values = source[Symbol.asyncIterator]()
@@ -14,7 +14,7 @@ export async function* atOnce<Value>(source: AsyncIterable<Value>): AsyncGenerat
       if (first.done) return
       const batch = [first.value]
       pending = read()
-      // whoever stops reading is not told of what fails then
+      // If the reader stops, nobody handles a later failure.
       pending.catch(() => {})
       const later = soon()
       while (batch.length < MOST) {
@@ -31,7 +31,7 @@ export async function* atOnce<Value>(source: AsyncIterable<Value>): AsyncGenerat
   }
 }
 
-/** After all that needs no more than promises to come. */
+/** Resolves after everything that depends only on resolved promises. */
 function soon(): Promise<undefined> {
   return new Promise((resolve) => {
     setTimeout(() => resolve(undefined))

@@ -8,11 +8,11 @@ import { checkOrigin, type OriginRule } from './origin.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 
 export interface GrantsOptions extends OriginRule {
-  /** What the application knows of this request: the same `subject` as for the run. */
+  /** The application's knowledge of this request: the same `subject` as for the run. */
   readonly context?: RunContext | undefined
 }
 
-/** Who asks for what, in the words of HTTP. */
+/** The HTTP request line and headers that are checked. */
 export interface GrantsHead {
   readonly method: string | undefined
   /** The path with its query, or the whole URL. */
@@ -32,7 +32,7 @@ export async function grantsRequest(
     const query = queryOf(url)
     const threadId = checkId('threadId', query.get('threadId'))
     const holder = subjectOf(options.context)
-    // without a person there is nobody whose session could have been approved
+    // Without a user, nobody can have approved anything for a session.
     const subject = holder?.id
     switch (method) {
       case 'GET': {
@@ -52,9 +52,9 @@ export async function grantsRequest(
 }
 
 /**
- * Lists and ends the standing session approvals of the person who asks, in one thread, for servers that speak the Fetch API.
- * `GET ?threadId=` answers `{ grants }`; `DELETE ?threadId=&id=` ends one, without `id` all of the thread, and answers
- * `{ revoked }`, how many there were. Nobody sees or ends another's.
+ * Lists and revokes the user's session grants in one thread, for servers with the Fetch API. `GET ?threadId=` returns
+ * `{ grants }`. `DELETE ?threadId=&id=` revokes one, or without `id` all of the thread, and returns `{ revoked }`, the number revoked.
+ * Nobody can list or revoke another user's.
  *
  * @example
  * const options = async (request) => ({ context: { subject: await userId(request) } })

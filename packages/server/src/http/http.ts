@@ -10,24 +10,24 @@ import { serveRun } from './serve-run.js'
 import { SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
 
 export interface ChatOptions {
-  /** What the application knows of this request: `subject` from its own authentication, and services for its tools. */
+  /** The application's knowledge of this request: `subject` from its own authentication, and services for its tools. */
   readonly context?: RunContext | undefined
   /** Milliseconds of silence after which a comment is sent. Default 15,000. */
   readonly keepAlive?: number | undefined
   /**
-   * Changes the checked input before it runs: to put a history of the application's own store in its place, or to read answers that come
-   * in a form of their own. A throw turns the request away.
+   * Changes the validated input before it runs: replaces the history by that of the application's own store, or reads answers in the
+   * application's own format. If it throws, the request is rejected.
    */
   readonly prepare?: ((input: RunAgentInput) => RunAgentInput | Promise<RunAgentInput>) | undefined
   /**
-   * A live channel: the run stays open while a person decides, and takes the answers that `answerResponse` brings. Only for clients that
-   * send them there (`postAnswers`): any other would wait for the end of the run, and the run for the answer. Needs `context.subject`.
+   * A live channel: the run stays open while the user decides, and takes the answers that `answerResponse` delivers. Only for clients that
+   * send answers there (`postAnswers`): any other would wait for the end of the run, and the run for the answer. Needs `context.subject`.
    * Default `false`.
    */
   readonly live?: boolean | undefined
   /**
-   * Milliseconds that a run goes on after its last reader in this process has gone, so that it can be taken up in full (`rejoinResponse`).
-   * A person who presses stop looks the same over HTTP. Needs `context.subject`. Default 0: the model is stopped at once.
+   * Milliseconds that a run continues after its last reader in this process has gone, so that it can be rejoined (`rejoinResponse`).
+   * Over HTTP, a user who presses stop looks the same. Needs `context.subject`. Default 0: the model is stopped at once.
    */
   readonly goOnFor?: number | undefined
 }
@@ -35,9 +35,9 @@ export interface ChatOptions {
 export const KEEP_ALIVE_MS = 15_000
 
 /**
- * Reads the AG-UI input of a chat request: POST, `application/json` only (so that no other site's form can send it), within limits.
+ * Reads the AG-UI input of a chat request: POST, `application/json` only (so that forms on other sites can't send it), within limits.
  *
- * Authenticate before you call it: whoever sends the body is as yet unknown here.
+ * Authenticate before you call it: the sender of the body is not known here.
  *
  * @throws CountersignError `invalid-request`, `request-too-large`, `too-many-requests`; `data.status` is the HTTP status: 400, 405, 408,
  * 413, 415 or 429.
@@ -51,7 +51,7 @@ async function readRequest(request: Request, arrival: Arrival): Promise<RunAgent
   return parseRunInput(await readText(request.body?.getReader(), arrival))
 }
 
-/** Method, type and announced size of a request. */
+/** Checks the method, type and announced size of a request. */
 export function checkRequest(
   method: string | undefined,
   type: string | null | undefined,
@@ -63,26 +63,26 @@ export function checkRequest(
   if (Number(length ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge()
 }
 
-/** Whose a body is, and the limits that it is read within. */
+/** The sender of a body, and the limits for reading it. */
 export interface Arrival {
   readonly owner: QuotaOwner
   readonly limits: FullLimits
 }
 
-/** A body whose sender nobody has told us. */
+/** A body whose sender is not known. */
 export const unknownCaller: Arrival = { owner: undefined, limits: DEFAULT_LIMITS }
 
-/** What a body comes by; the reader of a `ReadableStream` is one. */
+/** The source of a body, such as the reader of a `ReadableStream`. */
 export interface BodySource {
   read(): Promise<{ readonly done?: boolean | undefined; readonly value?: Uint8Array | undefined }>
-  /** No more is wanted. */
+  /** Ends the transfer. */
   cancel(): Promise<unknown>
 }
 
-/** A chunk costs so much, however small it is. */
+/** The minimum cost of a chunk, however small it is. */
 const CHUNK_BYTES = 256
 
-/** The text of a body, given up as soon as it is too large, takes too long, or its sender has too much under way. */
+/** Reads a body as text. Fails as soon as it is too large or takes too long, or its sender has too much in transfer. */
 export async function readText(body: BodySource | undefined, { owner, limits }: Arrival): Promise<string> {
   if (body === undefined) return ''
   const held = takeArriving(owner, 0, limits)
@@ -105,7 +105,7 @@ export async function readText(body: BodySource | undefined, { owner, limits }: 
     }
     return decode(joined(chunks, size))
   } catch (error) {
-    // not awaited: a read that is under way may last as long as its sender likes
+    // Not awaited: a pending read may last as long as its sender likes.
     body.cancel().catch(() => {})
     throw error
   } finally {
@@ -141,13 +141,13 @@ export function bodyTooLarge() {
   return tooLarge(`The body has more than ${MAX_BODY_BYTES} bytes.`)
 }
 
-/** The status and body of a request that was turned away before any stream. Never tells internals. */
+/** The response to a request that was rejected before any stream. Never contains internals. */
 export function rejection(error: unknown, allow = 'POST'): Rejection {
   const { status, ...told } = describeRejection(error)
   return rejectionOf(status, told, allow)
 }
 
-/** A refused request as it is answered. */
+/** A rejected request's response. */
 export interface Rejection {
   readonly status: number
   readonly body: string
@@ -167,7 +167,7 @@ export function rejectionOf(
   return { status, body: JSON.stringify({ error }), headers }
 }
 
-/** What a client may know of an error that kept its request from being served. */
+/** What a client may know of an error that prevented its request from being served. */
 export function describeRejection(error: unknown): {
   readonly status: number
   readonly code: string
@@ -180,9 +180,9 @@ export function describeRejection(error: unknown): {
 }
 
 /**
- * Answers a chat request with its run as an event stream: for servers that speak the Fetch API. A client that goes away stops the
- * model; a call that was claimed runs to its end. A request that is not served is answered with 400, 405, 408, 413, 415 or 429 and
- * `{ error: { code, message } }`. Authenticate before you call it: the body is read only here.
+ * Responds to a chat request with its run as an event stream, for servers with the Fetch API. A client that disconnects stops the
+ * model; a claimed call runs to its end. A rejected request gets 400, 405, 408, 413, 415 or 429 and
+ * `{ error: { code, message } }`. Authenticate before you call it: only then is the body read.
  */
 export async function handleChat(
   agent: Agent,
@@ -202,9 +202,9 @@ export async function handleChat(
 }
 
 /**
- * The run of a request as frames; `gone` is its reader.
+ * The run of a request as frames; `gone` aborts when its reader has gone.
  *
- * @throws CountersignError `invalid-option` where `context.subject` is no name, `too-many-runs`.
+ * @throws CountersignError `invalid-option` if `context.subject` is invalid, `too-many-runs`.
  */
 export async function chatFrames(
   agent: Agent,

@@ -1,10 +1,10 @@
 import { invalid } from './run-input.js'
 
-/** Which pages may speak to an endpoint that browsers let any page reach. */
+/** Which pages may use an endpoint that any page can reach from a browser. */
 export interface OriginRule {
   /**
-   * Origins (`https://chat.example.org`) whose pages may speak beside those of the server's own host; `'any'` for all. Default: the own
-   * host only. What is no browser sends no origin and passes.
+   * Origins (`https://chat.example.org`) whose pages are allowed besides those of the server's own host; `'any'` for all. Default: only
+   * the own host. Clients other than browsers send no origin and are allowed.
    */
   readonly origins?: readonly string[] | 'any' | undefined
 }
@@ -20,7 +20,7 @@ export function checkOrigin(
   { origins = [] }: OriginRule,
 ): void {
   if (origin === null || origin === undefined || origins === 'any' || origins.includes(origin)) return
-  // an opaque origin has no host, and so may a request: neither is the other's own
+  // An opaque origin has no host, and a request may have none either: they must not match.
   const own = hostOf(origin)
   if (own && own === host?.toLowerCase()) return
   throw invalid(
@@ -29,7 +29,7 @@ export function checkOrigin(
   )
 }
 
-/** With its port, where that is not the default one; nothing for an opaque origin (`null`). */
+/** The host, with its port unless it is the default one; undefined for an opaque origin (`null`). */
 function hostOf(origin: string): string | undefined {
   try {
     return new URL(origin).host

@@ -1,14 +1,14 @@
 import type { FullLimits, FullShare } from '../limits.js'
 import { tooMany } from './run-input.js'
 
-/** Whose a resource is: the subject, or nothing where the caller is not known. */
+/** The owner of a resource: the subject, or undefined if the caller is not known. */
 export type QuotaOwner = string | undefined
 
-/** Something that was taken out of a quota. */
+/** A share taken from a quota. */
 export interface Held {
-  /** Takes more, or gives some back with a negative number. Whether there was room; where there was none, nothing is taken. */
+  /** Takes more, or returns some with a negative number. Returns whether there was room; if not, nothing is taken. */
   grow(size: number): boolean
-  /** Gives all of it back. */
+  /** Returns all of it. */
   release(): void
 }
 
@@ -17,12 +17,12 @@ interface Use {
   size: number
 }
 
-/** What is in use of one resource, by owner. It holds an entry only for those who hold something. */
+/** The current use of one resource, by owner. Only owners who hold something have an entry. */
 class Quota {
   readonly #owners = new Map<QuotaOwner, Use>()
   readonly #total: Use = { count: 0, size: 0 }
 
-  /** Takes one thing of this size, or nothing where there is no room for it. */
+  /** Takes one item of this size, or returns undefined if there is no room. */
   take(owner: QuotaOwner, size: number, counts: FullShare, sizes: FullShare): Held | undefined {
     if (!this.#move(owner, 1, size, counts, sizes)) return undefined
     let held = size
@@ -56,18 +56,18 @@ class Quota {
   }
 }
 
-/** Callers who are not known are as one: whoever is known must find room beside them. */
+/** All unknown callers share one half: known ones must find room besides them. */
 function shareOf(owner: QuotaOwner, { perOwner, total }: FullShare): number {
   return owner === undefined ? Math.max(1, total / 2) : perOwner
 }
 
-// of the process, as its memory is: an agent may be made for each request
+// Per process, like its memory: agents may be created per request.
 const runs = new Quota()
 const arriving = new Quota()
 const earlyAnswers = new Quota()
 
 /**
- * Room for a run and the request that it holds, or for a reader of a run.
+ * Takes room for a run and its request, or for a reader of a run.
  *
  * @throws CountersignError `too-many-runs`
  */
@@ -81,21 +81,21 @@ export function takeRun(owner: QuotaOwner, limits: FullLimits, input?: unknown):
   )
 }
 
-/** What holds a few bytes still costs something: a connection, a promise. */
+/** Even a few bytes cost a connection and a promise. */
 const OVERHEAD = 1024
 const unlimited: FullShare = { perOwner: Number.POSITIVE_INFINITY, total: Number.POSITIVE_INFINITY }
 
-/** Room for what arrives, of a caller who may not be known yet. */
+/** Takes room for what arrives from a caller who may not be known yet. */
 export function takeArriving(owner: QuotaOwner, size: number, limits: FullLimits): Held | undefined {
   return arriving.take(owner, size + OVERHEAD, unlimited, limits.arrivingBytes)
 }
 
-/** Room for an answer whose question was not asked yet. */
+/** Takes room for an answer whose approval request was not made yet. */
 export function takeEarlyAnswer(owner: QuotaOwner, size: number, limits: FullLimits): Held | undefined {
   return earlyAnswers.take(owner, size, limits.earlyAnswers, limits.earlyAnswerSize)
 }
 
-/** Roughly how many bytes a parsed value holds. Iterative: what came in may be deep. */
+/** The approximate bytes that a parsed value occupies. Iterative, because input may be deeply nested. */
 export function bytesHeldBy(value: unknown): number {
   let bytes = 0
   const open: unknown[] = [value]

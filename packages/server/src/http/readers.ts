@@ -1,7 +1,7 @@
-/** The readers of runs that are open, by the run's key. Of the process, as its memory is: an agent may be made for each request. */
+/** The readers of open runs, by the run's key. Per process, like its memory: agents may be created per request. */
 export const readersOf = new Map<string, { join(): () => void; stop(): void }>()
 
-/** Stops a run once its last reader has gone, or so many milliseconds later. `join` gives the function that says that one has gone. */
+/** Stops a run `goOnFor` milliseconds after its last reader has gone. `join` returns the function that reports a reader gone. */
 export function runReaders(key: string, goOnFor: number, stop: () => void) {
   const here = new Set<object>()
   let timer: ReturnType<typeof setTimeout> | undefined

@@ -8,16 +8,16 @@ import { readersOf } from './readers.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 import { SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
 
-/** Which run is to be taken up, and after which of its events. */
+/** A run to rejoin, and the last of its events that the client has. */
 interface RejoinRequest {
   readonly threadId: string
   readonly runId: string
-  /** 0: from the first on. */
+  /** 0: from the first event. */
   readonly after: number
 }
 
 /**
- * Reads what a client asks for that takes up a run.
+ * Reads a client's request to rejoin a run.
  *
  * @throws CountersignError `invalid-request`
  */
@@ -29,7 +29,7 @@ export function readRejoin(threadId: unknown, runId: unknown, lastEventId: unkno
   return { ...run, after }
 }
 
-/** The rest of a run, or nothing where there is none to be had by this holder. Where the run is open in this process it goes on meanwhile. */
+/** The rest of a run, or undefined if this holder has none to rejoin. If the run is open in this process, its reader counts. */
 export async function openReplay(
   agent: Agent,
   holder: Holder | undefined,
@@ -65,7 +65,7 @@ async function* eachOf(
   }
 }
 
-/** The frames of the rest of a run, until `gone` is aborted. */
+/** The rest of a run as frames, until `gone` is aborted. */
 export async function restFrames(
   agent: Agent,
   context: RunContext | undefined,
@@ -79,14 +79,14 @@ export async function restFrames(
   if (events === undefined) return undefined
   if (gone.aborted) stop()
   else gone.addEventListener('abort', stop, { once: true })
-  // a generator that waits hears no return(): the signal ends it
+  // A waiting generator does not react to return(); the signal ends it.
   return { ...sseFrames(events, request.runId, keepAlive ?? KEEP_ALIVE_MS), cancel: stop }
 }
 
 /**
- * Answers a GET with `threadId` and `runId` in the query, and `Last-Event-ID` where there is one, with the rest of that run, for
- * servers that speak the Fetch API. 204 where there is nothing to take up: the run is unknown, forgotten, another person's, or was read
- * to its end; the client then sends its request again. 429 where this person has too many runs open. Needs `context.subject`, since runs are kept by their owner.
+ * Responds to a GET with `threadId` and `runId` in the query, and an optional `Last-Event-ID`, with the rest of that run, for servers
+ * with the Fetch API. 204 if there is nothing to rejoin: the run is unknown, no longer stored, another user's, or was read to its
+ * end; the client then retries its request. 429 if the user has too many open runs. Needs `context.subject`, as runs are stored by owner.
  *
  * @example export const GET = (request) => rejoinResponse(agent, request, { context: { subject: await userId(request) } })
  */

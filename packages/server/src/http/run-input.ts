@@ -15,7 +15,7 @@ const MAX_DEPTH = 64
 const MAX_MESSAGES = 20_000
 
 /**
- * The body of a chat request. Its depth is bounded before it is parsed.
+ * Parses the body of a chat request, after limiting its depth.
  *
  * @throws CountersignError `invalid-request`, `request-too-large`; `data.status` is the HTTP status.
  */
@@ -24,7 +24,7 @@ export function parseRunInput(text: string): RunAgentInput {
 }
 
 /**
- * JSON whose depth is bounded before it is parsed.
+ * Parses JSON, after limiting its depth.
  *
  * @throws CountersignError `invalid-request`
  */
@@ -38,7 +38,7 @@ export function parseBody(text: string): unknown {
 }
 
 /**
- * An id as requests may have it.
+ * Validates an id from a request.
  *
  * @throws CountersignError `invalid-request`
  */
@@ -47,14 +47,14 @@ export function checkId(name: string, id: unknown): string {
   throw invalid(`${name} must be text of 1 to 256 characters without control characters.`)
 }
 
-/** The query of a URL or a path, whatever the rest of it is: `new URL` throws at what any caller can send (`//`). */
+/** The query of a URL or a path, whatever the rest is: `new URL` throws for input that any caller can send (`//`). */
 export function queryOf(url: string): URLSearchParams {
   const [, query = ''] = /^[^?#]*\?([^#]*)/.exec(url) ?? []
   return new URLSearchParams(query)
 }
 
 /**
- * The same for a body that somebody else has parsed.
+ * Validates a chat request's body that is already parsed.
  *
  * @throws CountersignError `invalid-request`, `request-too-large`; `data.status` is the HTTP status.
  */
@@ -68,13 +68,13 @@ export function readParsedInput(body: unknown): RunAgentInput {
   return input
 }
 
-/** AG-UI lets RUN_STARTED carry the input of its run, so the one description of events describes the request too. */
+/** RUN_STARTED of AG-UI can carry the input of its run, so the event's schema also validates requests. */
 function readShape(body: unknown): RunAgentInput {
   if (!isRecord(body)) throw invalid('The body must be an object (AG-UI RunAgentInput).')
   const { threadId, runId, protocolVersion, state, ...rest } = body
   if (typeof threadId !== 'string' || typeof runId !== 'string')
     throw invalid('threadId and runId must be strings.')
-  // 0.x requires a state of every request, and one deployed client that has none says null
+  // 0.x requires a state in every request, and one deployed client without one sends null.
   const isNone = state === undefined || (state === null && protocolVersion === undefined)
   const shape = { ...rest, threadId, runId, protocolVersion, ...(!isNone && { state }) }
   let input: RunAgentInput | undefined
@@ -103,7 +103,7 @@ function checkCounts({ messages, resume = [] }: RunAgentInput): void {
   checkOpenCalls(messages)
 }
 
-/** Each call without a result costs a look into the ledger, and each decision on one the check of a signature. */
+/** Each call without a result costs a ledger lookup, and each decision on one a signature check. */
 function checkOpenCalls(messages: readonly Message[]): void {
   const open = readCalls(messages).filter(({ result }) => result === undefined)
   if (open.length > MAX_OPEN_CALLS) {
@@ -130,12 +130,12 @@ function* idsOf({ threadId, runId, messages, resume = [] }: RunAgentInput): Iter
   }
 }
 
-/** Depth, keys and numbers of a parsed value. Iterative: what came in may be deep. */
+/** Checks depth, keys and numbers of a parsed value. Iterative, because input may be deeply nested. */
 function checkValue(body: unknown): void {
   const open: [value: unknown, depth: number][] = [[body, 1]]
   for (let item = open.pop(); item !== undefined; item = open.pop()) {
     const [value, depth] = item
-    // 1e400 is JSON, and would be written down as null
+    // 1e400 is valid JSON, but would be stored as null.
     if (typeof value === 'number' && !Number.isFinite(value))
       throw invalid('A number is beyond the range of a double.')
     if (typeof value !== 'object' || value === null) continue

@@ -9,33 +9,33 @@ import { type Holder, ownerOf, runKey } from './holder.js'
 import { type Held, takeEarlyAnswer } from './quota.js'
 import { runReaders } from './readers.js'
 
-/** How long a request waits that brings an answer to a question that was not asked yet. */
+/** How long a request with an answer waits for an approval request that was not made yet. */
 const EARLY_MS = 10_000
 
 interface ServeOptions {
   readonly context: RunContext | undefined
-  /** Nobody: the run is not kept, and stays open for no answer. */
+  /** Undefined: the run is not stored, and takes no answers while it is open. */
   readonly holder: Holder | undefined
-  /** Stays open while a person decides. */
+  /** Whether the run stays open while the user decides. */
   readonly live: boolean
-  /** Milliseconds that the run goes on after its last reader has gone. */
+  /** Milliseconds that the run continues after its last reader has gone. */
   readonly goOnFor: number
-  /** The run's room; given back by its end, or by a reader that leaves before it began. */
+  /** The run's share of the quota; released by its end, or by a reader that leaves before the start. */
   readonly held: Held
 }
 
 /** A run as transports send it. */
 interface ServedRun {
-  /** Numbered events. A reader that returns has gone. */
+  /** Numbered events. A reader that calls `return` has gone. */
   readonly events: AsyncIterableIterator<LoggedEvent>
-  /** Nobody wants the run any more: it stops now, whatever `goOnFor` says. */
+  /** Stops the run now, whatever `goOnFor` is. */
   stop(): void
 }
 
 /**
- * A run as it is served: numbered, kept in the run log, and open to answers. It starts when it is first read.
+ * Serves a run: numbered, stored in the run log, and open to answers. It starts when it is first read.
  *
- * @throws CountersignError `invalid-option` where `context.subject` is no name.
+ * @throws CountersignError `invalid-option` if `context.subject` is invalid.
  */
 export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptions): ServedRun {
   const { context, holder, goOnFor, held } = options
@@ -43,7 +43,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const reserve = (size: number) => takeEarlyAnswer(ownerOf(holder), size, agent.limits)?.release
   const isOpen = options.live && key !== undefined
   const answers = isOpen ? answerQueue({ keepEarly: EARLY_MS, reserve }) : undefined
-  // nobody can come back for a run that belongs to one socket
+  // Nobody can rejoin a run that belongs to one socket.
   const kept = holder?.kind === 'subject'
   const stopping = new AbortController()
   const stop = () => stopping.abort()
@@ -55,7 +55,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     const readers = kept && key !== undefined ? runReaders(key, goOnFor, stop) : undefined
     gone.addEventListener('abort', readers?.join() ?? stop)
     const close = answers && key !== undefined ? await openToAnswers(agent, key, answers) : undefined
-    // no answer would ever reach it: it ends with its questions, and their answers come with a later request
+    // No answer could reach the run: it ends with its approval requests, and the answers come with a later request.
     const told = answers && close === undefined ? agent.run(input, known) : run
     const record = kept && key !== undefined ? await agent.runLog.begin(key) : undefined
     let n = 0
@@ -87,7 +87,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   return { events: served, stop }
 }
 
-/** The way of answers into an open run, and how it is closed; nothing where the channel fails. */
+/** Opens a run to answers and returns the function that closes it; undefined if the channel fails. */
 async function openToAnswers(
   agent: Agent,
   key: string,

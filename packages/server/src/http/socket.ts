@@ -15,53 +15,53 @@ import { openReplay, readRejoin } from './rejoin.js'
 import { checkId, invalid, parseBody, readParsedInput, tooLarge, tooMany } from './run-input.js'
 import { serveRun } from './serve-run.js'
 
-/** What is used of a `WebSocket`; those of the platforms, and that of the package `ws`, fit as they are. */
+/** The parts of `WebSocket` that are used. Sockets of the platforms and of the package `ws` fit. */
 export interface ServerSocket {
   readonly readyState: number
-  /** Bytes that were sent and have not left yet. */
+  /** Bytes that were passed to `send` and not transmitted yet. */
   readonly bufferedAmount?: number
   send(data: string): void
   close(code?: number, reason?: string): void
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void
   addEventListener(type: 'close' | 'error', listener: () => void): void
-  /** Tells of control frames, where the socket does. */
+  /** Reports control frames, if the socket does. */
   on?(type: 'ping' | 'pong', listener: (data: { readonly length: number }) => void): unknown
 }
 
 export interface SocketOptions extends OriginRule {
   /**
-   * What the application knows of the speaker: `subject`, and services for tools. Asked once when the socket opens, without headers, so
-   * that what arrives counts as this person's from the start; then for every frame that wants something, with the headers the client
-   * sent in it. What the socket itself was opened with (a cookie) the application has already.
+   * The application's knowledge of the sender: `subject`, and services for tools. Called once when the socket opens, without headers, so
+   * that everything counts in the user's share from the start; then for every frame that requests something, with the headers that the
+   * client sent in the frame. The application already has the request that opened the socket (with its cookies).
    */
   readonly context?:
     | ((headers: Readonly<Record<string, string>>) => RunContext | Promise<RunContext>)
     | undefined
-  /** Milliseconds that a run goes on after the last socket of this process that reads it broke, to be taken up. Needs a subject. Default 0. */
+  /** Milliseconds that a run continues, to be rejoined, after its last socket in this process broke. Needs a subject. Default 0. */
   readonly goOnFor?: number | undefined
-  /** Runs that may be open on one socket. Default 16. */
+  /** How many runs may be open on one socket. Default 16. */
   readonly maxRuns?: number | undefined
 }
 
 const OPEN = 1
 const POLICY_VIOLATION = 1008
 const TRY_AGAIN_LATER = 1013
-/** Bytes that may wait in the socket before the run is asked to wait. */
+/** Bytes that may wait in the socket before the run must wait. */
 const HIGH_WATER = 1024 * 1024
-/** Milliseconds between two looks at what waits in the socket. */
+/** Milliseconds between two checks of what waits in the socket. */
 const POLL_MS = 20
-/** Bytes of replies, and of messages, for a reader that has more than {@link HIGH_WATER} unread. Then its socket is closed. */
+/** Bytes of messages and replies that a reader with more than {@link HIGH_WATER} unread may cause. Beyond that its socket is closed. */
 const MAX_UNREAD = 1024 * 1024
 
 /**
- * Serves runs over a WebSocket that is open, as `webSocket` of `@countersign/client/web-socket` asks for them; the frames are
- * `ClientFrame` and `ServerFrame` of core. A run stays open while a person decides and takes the answers that come meanwhile. `stop`
- * ends it at once, a socket that breaks after `goOnFor`. Pages of another origin are turned away unless `origins` names them. Without a
- * subject, runs belong to their socket: no other takes them up or answers.
+ * Serves runs over an open WebSocket, as requested by `webSocket` of `@countersign/client/web-socket`; the frames are
+ * `ClientFrame` and `ServerFrame` of core. A run stays open while the user decides and takes the answers that arrive meanwhile. `stop`
+ * ends it at once, a broken socket after `goOnFor`. Pages of other origins are rejected unless `origins` names them. Without a
+ * subject, runs belong to their socket: no other can rejoin or answer them.
  *
- * Closes with 1008 what breaks the rules (the reason is a code: `origin`, `invalid-request`, `request-too-large`; `too-many-requests` for a
- * reader that takes nothing and goes on asking), with 1013 where there is no room for what arrives (`too-many-requests`). Until a
- * message is complete only the platform's socket can bound it: set its limit for a message to 4 MiB.
+ * Closes with 1008 if the rules are broken (the reason is a code: `origin`, `invalid-request`, `request-too-large`; `too-many-requests` for a
+ * reader that reads nothing but keeps requesting), and with 1013 if there is no room for what arrives (`too-many-requests`). Until a
+ * message is complete, only the platform's socket can limit it: set its message limit to 4 MiB.
  *
  * @param opened The request that opened the socket.
  */
@@ -75,7 +75,7 @@ export function serveSocket(
   openSocket(agent, socket, { origin: opened.headers.get('origin'), host }, options)
 }
 
-/** What is told of the request that opened a socket. */
+/** What is checked of the request that opened a socket. */
 interface Opened {
   readonly origin: string | null | undefined
   readonly host: string | null | undefined
@@ -90,7 +90,7 @@ export function openSocket(
   wire?: Wire,
 ): void {
   const peer = new Peer(agent, socket, options, wire)
-  // first of all, also for a socket that is refused: an error that nobody hears ends the process
+  // First, even for a socket that will be rejected: an unhandled error event ends the process.
   socket.addEventListener('error', () => peer.gone())
   socket.addEventListener('close', () => peer.gone())
   socket.addEventListener('message', ({ data }) => void peer.receive(data))
@@ -98,7 +98,7 @@ export function openSocket(
   peer.open(opened)
 }
 
-/** Bytes that a socket may send after it was told to go. */
+/** Bytes that a socket may still send after it was told to close. */
 const MAX_IGNORED = 64 * 1024
 
 const NO_ROOM = 'Too much is arriving at once. Open the socket again later.'
@@ -107,11 +107,11 @@ const NOT_READ = 'Replies are not read.'
 /** A run on a socket. */
 interface OpenRun {
   readonly id: string
-  /** Aborted once nobody reads it here any more. */
+  /** Aborted when nobody reads it here any more. */
   readonly gone: AbortController
-  /** Answers whose reply has not gone out. */
+  /** Answers whose reply has not been sent yet. */
   readonly replies: Set<Promise<void>>
-  /** Stops the run itself, which may go on without a reader. */
+  /** Stops the run itself, which might otherwise continue without a reader. */
   stop(): void
 }
 
@@ -123,11 +123,11 @@ class Peer {
   readonly #self = newSocket()
   readonly #runs = new Map<string, OpenRun>()
   readonly #arriving: Arriving
-  /** Nothing more is taken from this socket. */
+  /** Nothing more is accepted from this socket. */
   #closed = false
-  /** Bytes that came since then. */
+  /** Bytes that have arrived since it was closed. */
   #ignored = 0
-  /** Bytes of replies and messages since its reader has had too much unread. */
+  /** Bytes of messages and replies since its reader has had too much unread. */
   #unread = 0
 
   constructor(agent: Agent, socket: ServerSocket, options: SocketOptions, wire: Wire | undefined) {
@@ -155,16 +155,16 @@ class Peer {
       this.#refuse(tooMany('too-many-requests', NO_ROOM), TRY_AGAIN_LATER)
       return
     }
-    // who cannot be told by the opening alone will be told by the frames
+    // If the opening request does not identify the user, the frames may.
     this.#context({}).catch(() => {})
   }
 
-  /** A ping or a pong came. */
+  /** A ping or a pong has arrived. */
   control(payload: number): void {
     this.#arriving.control(payload)
   }
 
-  /** One message. What is no frame ends the socket: its sender speaks something else. */
+  /** Handles one message. Anything but a frame closes the socket: its sender uses another protocol. */
   async receive(data: unknown): Promise<void> {
     this.#arriving.complete()
     if (this.#closed) return
@@ -182,7 +182,7 @@ class Peer {
         case 'stop':
           return this.#stop(frame.runId)
         default:
-          // a type of frame that a later version may have added
+          // A frame type that a later version may have added.
           return
       }
     } catch (error) {
@@ -192,36 +192,36 @@ class Peer {
     }
   }
 
-  /** The socket has gone. */
+  /** The socket has closed. */
   gone(): void {
     this.#closed = true
     this.#arriving.end()
     for (const run of this.#runs.values()) this.#leave(run)
   }
 
-  /** Bytes came, whatever they are. */
+  /** Bytes of any kind have arrived. */
   #hear(length: number): void {
     if (!this.#closed) {
       this.#arriving.chunk(length)
       this.#owe(length)
       return
     }
-    // it was told to go, and sends more than a farewell: nobody keeps that, and the connection ends with the socket's patience. To end it
-    // here would take away what the peer has not read, the reason of its end among it
+    // Told to close, the peer still sends more than a goodbye: its data is dropped, and the connection ends when the socket's close
+    // times out. Ending it here would discard what the peer has not read, including the reason.
     this.#ignored += length
     if (this.#ignored < MAX_IGNORED) return
     this.#wire?.removeAllListeners('data')
     this.#wire?.resume()
   }
 
-  /** What this socket is sent for what it said. It need not read, but then it may not go on asking. */
+  /** Counts what this socket causes to be sent. A peer may stop reading, but then it must stop requesting. */
   #owe(length: number): void {
     if ((this.#socket.bufferedAmount ?? 0) <= HIGH_WATER) this.#unread = 0
     else this.#unread += length
     if (this.#unread > MAX_UNREAD) this.#refuse(tooMany('too-many-requests', NOT_READ))
   }
 
-  /** Says why, and ends the socket. */
+  /** Sends the reason, and closes the socket. */
   #refuse(error: unknown, closeCode = POLICY_VIOLATION, reason?: string): void {
     if (this.#closed) return
     this.#closed = true
@@ -231,7 +231,7 @@ class Peer {
       if (this.#socket.readyState === OPEN) this.#socket.send(JSON.stringify(frame))
       this.#socket.close(closeCode, reason ?? code)
     } catch {
-      // it has gone already
+      // It is already closed.
     }
     for (const run of this.#runs.values()) this.#leave(run)
   }
@@ -243,7 +243,7 @@ class Peer {
 
   async #open(frame: Untrusted, begun: () => void): Promise<void> {
     const { input } = frame
-    // replies repeat it, so it has the length of an id
+    // Replies repeat it, so it must have the length of an id.
     const id = checkId('runId', frame.type === 'run' && isRecord(input) ? input.runId : frame.runId)
     if (this.#runs.has(id)) throw invalid('A run needs an id that no other has.')
     const { maxRuns = 16 } = this.#options
@@ -255,7 +255,7 @@ class Peer {
     this.#runs.set(id, run)
     try {
       await (frame.type === 'run' ? this.#run(run, frame, begun) : this.#rejoin(run, frame, begun))
-      // what the run has taken is confirmed before its end
+      // Answers that the run has taken are confirmed before its end.
       await Promise.all(run.replies)
       if (!run.gone.signal.aborted) this.#send({ type: 'end', runId: id })
     } catch (error) {
@@ -335,7 +335,7 @@ class Peer {
     }
   }
 
-  /** Waits while too much is in the socket. A peer that takes nothing of it for a minute loses the socket, and with it all of its runs. */
+  /** Waits while too much is in the socket. If the peer reads nothing for a minute, its socket is closed, and it leaves all of its runs. */
   async #untilSent(gone: AbortSignal): Promise<void> {
     let least = Number.POSITIVE_INFINITY
     for (let waited = 0; !gone.aborted; waited += POLL_MS) {
@@ -374,7 +374,7 @@ class Peer {
   }
 }
 
-/** A frame of which only the type is believed. */
+/** A frame of which only the type is validated. */
 interface Untrusted {
   readonly type: string
   readonly input?: unknown
@@ -393,12 +393,12 @@ function readFrame(data: unknown): Untrusted {
   const frame = parseBody(data)
   if (!isRecord(frame) || typeof frame.type !== 'string')
     throw invalid('A message must be a frame with a type.')
-  // what else there is must not be held for as long as a run is open
+  // Drops everything else, so that it is not held as long as a run is open.
   const { type, input, id, threadId, runId, lastEventId, resume, headers } = frame
   return { type, input, id, threadId, runId, lastEventId, resume, headers }
 }
 
-/** Browsers' sockets tell nobody when they have sent what was waiting. */
+/** Polls, because browsers' sockets don't report when they have sent what was waiting. */
 function soon(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, POLL_MS)

@@ -1,27 +1,27 @@
 import type { LoggedEvent } from '../run-log/run-log.js'
 
-/** Headers of an event stream. No CORS: which origins may read it is the application's to say. */
+/** Headers of an event stream. No CORS: the application decides which origins may read it. */
 export const SSE_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // compression would hold events back until a block of it is full
+  // Compression would delay events until a block is full.
   'cache-control': 'no-store, no-transform',
   'x-accel-buffering': 'no',
 } as const
 
-/** The text of an event stream, frame by frame, as fast as it is asked for. */
+/** The text of an event stream, frame by frame, as fast as it is read. */
 export interface SseFrames {
-  /** The next frame; a comment where nothing was said for a while, so that no proxy gives up. Nothing at the end. */
+  /** The next frame; a comment after a silence, so that proxies keep the connection. Undefined at the end. */
   next(): Promise<string | undefined>
   /** The reader has gone. */
   cancel(): void
 }
 
-/** Writes numbered events as SSE with LF framing, one JSON event per `data:`, under the ids `<runId>:<n>`. */
+/** Writes numbered events as SSE with LF line endings, one JSON event per `data:`, with ids `<runId>:<n>`. */
 export function sseFrames(events: AsyncIterator<LoggedEvent>, runId: string, keepAliveMs: number): SseFrames {
   return framesOf(events, ({ n, data }) => `id: ${runId}:${n}\ndata: ${data}\n\n`, keepAliveMs)
 }
 
-/** Frames of anything, as `write` has it; what it says nothing of makes none. `last` is said once all is over. */
+/** Converts items to frames with `write`; an empty string means no frame. `last` is sent at the end. */
 export function framesOf<T>(
   items: AsyncIterator<T>,
   write: (item: T) => string,
@@ -47,7 +47,7 @@ export function framesOf<T>(
       }
     },
     cancel() {
-      // an iterator of the application may throw as it is closed; nobody is left to hear it
+      // An application's iterator may throw when it is closed, and nobody is left to handle that.
       Promise.resolve(items.return?.()).catch(() => {})
     },
   }

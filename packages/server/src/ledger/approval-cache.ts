@@ -3,7 +3,7 @@ import { type Grant, scopeKeyText } from './grant.js'
 import type { Ledger } from './ledger.js'
 import { memoryLedger } from './memory-ledger.js'
 
-/** A tool by name, or one of an MCP server, or a part of what it does (`scopeKey`, as the tool's own answers it; default: all of it). */
+/** A tool by name, optionally of one MCP server, optionally limited to one `scopeKey` (as the tool's own returns it; default: no limit). */
 export type CachedTool =
   | string
   | {
@@ -14,16 +14,16 @@ export type CachedTool =
 
 export interface ApprovalCacheEntry {
   readonly approved: boolean
-  /** When it was last set, milliseconds since the epoch. */
+  /** When the entry was last set, in milliseconds since the epoch. */
   readonly timestamp: number
 }
 
 export interface ApprovalCacheOptions {
-  /** Where the grants live; the engine must be given the same one. Default: the one of `defaultLedger()`. */
+  /** Stores the grants; the engine must use the same one. Default: `defaultLedger()`. */
   readonly ledger?: Ledger | undefined
-  /** Whose approvals these are: `context.subject`. Default `single-user`. */
+  /** The user whose grants these are: `context.subject`. Default `single-user`. */
   readonly subject?: string | undefined
-  /** Lifetime of an entry, in milliseconds. Default: the ledger's. */
+  /** Lifetime of an entry, in milliseconds. Default: the ledger's `grantTtl`. */
   readonly ttl?: number | undefined
 }
 
@@ -35,15 +35,15 @@ export interface ApprovalCacheStats {
 }
 
 /**
- * The session approvals of one subject, for the application's own server code: a settings page, a seed, the end of a thread.
- * A view of the ledger's grants, not a second store. Nothing a client sends may be passed to `set`.
+ * The session grants of one subject, for the application's own server code: a settings page, seeding, deleting a thread.
+ * A view of the ledger's grants, not a second store. Never pass anything sent by a client to `set`.
  */
 export class ApprovalCache {
   readonly #ledger: () => Ledger
   readonly #subject: string
   readonly #ttl: number | undefined
 
-  /** @throws CountersignError `invalid-option` when the subject is empty. */
+  /** @throws CountersignError `invalid-option` if the subject is empty. */
   constructor(options: ApprovalCacheOptions = {}) {
     const { ledger, subject = 'single-user', ttl } = options
     if (subject === '') {
@@ -57,9 +57,9 @@ export class ApprovalCache {
   }
 
   /**
-   * Approves a tool in a thread until it is revoked or expires, or with `false` remembers a no, which allows nothing.
+   * Approves a tool in a thread until it is revoked or expires. `false` stores a denial, which allows nothing.
    *
-   * @throws CountersignError `invalid-argument` when the thread id or the tool name is empty, or the ledger keeps no grants.
+   * @throws CountersignError `invalid-argument` if the thread id or the tool name is empty, or the ledger keeps no grants.
    */
   async set(threadId: string, tool: CachedTool, approved: boolean): Promise<void> {
     const key = this.#key(threadId, tool)
@@ -75,7 +75,7 @@ export class ApprovalCache {
     }
   }
 
-  /** `true`, `false`, or `undefined` where nothing is known. */
+  /** `true`, `false`, or `undefined` if there is no entry. */
   async get(threadId: string, tool: CachedTool): Promise<boolean | undefined> {
     return (await this.entry(threadId, tool))?.approved
   }
@@ -90,7 +90,7 @@ export class ApprovalCache {
     return grant && { approved: grant.approved, timestamp: grant.grantedAt }
   }
 
-  /** The live entries, of one thread where given, oldest first. */
+  /** The live entries, in one thread or in all, oldest first. */
   list(threadId?: string): Promise<readonly Grant[]> {
     return this.#ledger().list(this.#subject, threadId)
   }
@@ -106,7 +106,7 @@ export class ApprovalCache {
     }
   }
 
-  /** Ends what is known of one tool in one thread; on every server and for every scope key, unless they are named. */
+  /** Removes the entries of one tool in one thread: for every MCP server and scope key, unless given. */
   async revoke(threadId: string, tool: CachedTool): Promise<void> {
     const named = toolParts(tool)
     if (threadId === '' || named.name === '') return
@@ -119,12 +119,12 @@ export class ApprovalCache {
     })
   }
 
-  /** Ends everything known in one thread; to be called when a thread ends or is deleted. */
+  /** Removes all entries of one thread; call this when a thread ends or is deleted. */
   async clear(threadId: string): Promise<void> {
     await this.#ledger().revoke({ owner: this.#subject, threadId })
   }
 
-  /** Ends everything known for this subject. */
+  /** Removes all entries of this subject. */
   async clearAll(): Promise<void> {
     await this.#ledger().revoke({ owner: this.#subject })
   }
@@ -143,11 +143,11 @@ function toolParts(tool: CachedTool): Exclude<CachedTool, string> {
 
 let sharedLedger: Ledger | undefined
 
-/** The memory ledger that agents of this process share when they are given none. */
+/** The memory ledger shared by all agents of this process that were given none. */
 export function defaultLedger(): Ledger {
   sharedLedger ??= memoryLedger()
   return sharedLedger
 }
 
-/** The session approvals of the subject `single-user` in the default ledger. */
+/** The session grants of the subject `single-user` in the default ledger. */
 export const approvalCache: ApprovalCache = new ApprovalCache()

@@ -2,9 +2,9 @@ import { anySignal } from '../encoding/signals.js'
 import type { ApprovalRef, ClaimResult, Ledger, LedgerAnswer } from './ledger.js'
 
 export interface ClaimOptions {
-  /** How long a claim holds without being renewed, in milliseconds. */
+  /** How long a claim holds without renewal, in milliseconds. */
   readonly leaseMs: number
-  /** How long to wait for another holder's outcome, in milliseconds; afterwards the result is `in-progress`. */
+  /** How long to wait for another holder's outcome, in milliseconds; then the result is `in-progress`. */
   readonly waitMs: number
   readonly signal?: AbortSignal | undefined
 }
@@ -13,8 +13,8 @@ const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 1000
 
 /**
- * Claims and, while another holder carries out the same answer, waits for its outcome. Asks the ledger again when it says that
- * the entry changed, and else at growing intervals up to a second, which also notices a lapsed lease.
+ * Claims an answer. While another holder carries out the same answer, waits for its outcome: claims again when the ledger reports
+ * a change, and otherwise at intervals growing to one second, which also detects an expired lease.
  */
 export async function claimAndWait(
   ledger: Ledger,
@@ -27,7 +27,7 @@ export async function claimAndWait(
   const stop = anySignal([deadline, options.signal])
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     const round = new AbortController()
-    // listening begins before the claim, so that a change in between is not missed
+    // Starts listening before the claim, so that no change in between is missed.
     const woken = wakeUp(ledger, ref, anySignal([stop, round.signal]))
     try {
       const result = await ledger.claim(ref, answer, holder, options.leaseMs)
@@ -39,7 +39,7 @@ export async function claimAndWait(
   }
 }
 
-/** Never rejects: where listening fails, the pauses alone decide when to ask again. */
+/** Never rejects: if listening fails, the intervals alone decide when to claim again. */
 function wakeUp(ledger: Ledger, ref: ApprovalRef, signal: AbortSignal): Promise<void> {
   const never = new Promise<void>(() => {})
   return ledger.changed?.(ref, signal).catch(() => never) ?? never

@@ -10,43 +10,41 @@ import {
   type StoredRow,
 } from './row-store.js'
 
-/** A row to be written, only where everything is still as it was read. */
+/** A row to write, only if nothing has changed since it was read. */
 export interface Swap {
   readonly owner: Owner
   readonly key: string
-  /** The version that the row must have; absent: there must be none. */
+  /** The version that the row must have. Absent: the row must not exist. */
   readonly was: string | undefined
   /** Other rows that must still have these versions. */
   readonly others: readonly { readonly key: string; readonly version: string }[]
-  /** The new row with its version, or `null` to remove it. */
+  /** The new row and its version, or `null` to remove it. */
   readonly row: (Row & { readonly version: string }) | null
   readonly room?: Room | undefined
   readonly newest?: number | undefined
-  /** The time at which it was decided, as {@link RowsNow} had it. */
+  /** When the change was decided: `now` of {@link RowsNow}. */
   readonly now: number
-  /**
-   * By the clock of the store, in milliseconds since the epoch: from then on it must not be written any more. Its sender has reported a failure.
-   */
+  /** By the store's clock, in milliseconds since the epoch. From then on the row must not be written: its sender has reported a failure. */
   readonly notAfter: number
 }
 
 export interface RowsNow {
   readonly rows: readonly (StoredRow | undefined)[]
-  /** Milliseconds since the epoch, by the clock that leases and expiries go by. */
+  /** Milliseconds since the epoch, by the clock for leases and expiries. */
   readonly now: number
-  /** The same by the clock of the store, also where the ledger was given another. */
+  /** The same by the store's own clock, even if the ledger was given another. */
   readonly clock: number
 }
 
-/** What a store can do that is reached over a network. Both reject where it cannot be reached, or refuses. */
+/** What a networked store can do. Both methods reject if it can't be reached, or refuses. */
 export interface RemoteRows {
   get(owner: Owner, keys: readonly string[]): Promise<RowsNow>
-  /** `changed`: nothing was written, because something is not as it was read, or the row does not fit. */
+  /** `changed`: nothing was written, because something has changed since it was read. `full`: the row does not fit. */
   swap(swap: Swap): Promise<'swapped' | 'changed' | 'full'>
 }
 
 /**
- * Does `work` within the time for one operation; `left` says how many milliseconds of it are left. What keeps it from its store becomes
+ * Does `work` within the time for one operation; `left` returns the remaining milliseconds. Failures to reach the store become
  * `ledger-unavailable`.
  */
 export type Within = <Result>(
@@ -58,20 +56,20 @@ interface Sent {
   readonly key: string
   readonly owner: Owner
   readonly version: string
-  /** What is written instead. */
+  /** The row to restore. */
   readonly before: Row
   readonly notAfter: number
-  /** When it must not be taken back any more, as `performance.now` says it. */
+  /** When the change must no longer be undone, by `performance.now()`. */
   readonly end: number
 }
 
-/** Milliseconds between two attempts to take a change back. */
+/** Milliseconds between two attempts to undo a change. */
 const AGAIN_MS = 500
 
 /**
- * `update` for a store that cannot hold a row while it is decided about: read, decided here, and written only where nobody else wrote in
- * between. Where the connection broke while it was written, what is there then tells whether it was. Where the time is over before that is
- * known, nothing is written any more, and what was is taken back as the change says.
+ * `update` for a store that can't lock a row during a decision: reads, decides here, and writes only if nobody else has written in between.
+ * If the connection breaks during the write, a second read shows whether it arrived. If the time is over before that is known, nothing
+ * more is written, and a change with `undo` is undone.
  */
 export function compareAndSwap(within: Within): RowStore['update'] {
   return async function update<Result>(
@@ -131,7 +129,7 @@ function swapOf<Result>(
   }
 }
 
-/** Retries until it can be taken back no more, since the store may be out of reach. */
+/** Retries until the change must no longer be undone, because the store may be out of reach. */
 async function takeBack(within: Within, sent: Sent): Promise<void> {
   while (performance.now() < sent.end) {
     const isOver = await within((remote, left) => tryToTakeBack(remote, left, sent)).catch(() => false)
@@ -140,15 +138,15 @@ async function takeBack(within: Within, sent: Sent): Promise<void> {
   }
 }
 
-/** Whether nothing is left to take back. */
+/** Returns whether nothing is left to undo. */
 async function tryToTakeBack(remote: RemoteRows, left: () => number, sent: Sent): Promise<boolean> {
   const { owner, key, before, version } = sent
   const { rows, now, clock } = await remote.get(owner, [key])
   const [row] = rows
   if (row === undefined) return true
-  // not there, but it may still be on its way
+  // It has not arrived, but may still be on its way.
   if (row.version !== version) return clock > sent.notAfter
-  // a millisecond before the end, for what a clock rounds
+  // One millisecond early, because clocks round.
   const rest = sent.end - performance.now()
   if (rest <= 1) return true
   const restored = { ...before, version: randomId('') }

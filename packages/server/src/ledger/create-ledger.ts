@@ -27,23 +27,22 @@ import {
 import { boundOutcome, outcomeSize, unavailable } from './outcome.js'
 import type { Change, Row, RowStore, StoredRow } from './row-store.js'
 
-/** Limits that every ledger has. */
+/** Limits of every ledger. */
 export interface LedgerLimits {
-  /** Grants kept for one owner; the oldest goes first. Default 1,000. */
+  /** Grants kept per owner; the oldest is dropped first. Default 1,000. */
   readonly maxGrantsPerOwner?: number | undefined
-  /** Lifetime of a grant that names none, in milliseconds. Default seven days. */
+  /** Lifetime of a grant whose request has none, in milliseconds. Default seven days. */
   readonly grantTtl?: number | undefined
-  /** Requests that may be open in one thread, since a run reads all of them. Default 1,024. */
+  /** Requests that may be open in one thread, because a run reads all of them. Default 1,024. */
   readonly maxOpenPerThread?: number | undefined
   /** Bytes, as UTF-8, of the open requests of one thread. Default 4 MiB. */
   readonly maxOpenBytesPerThread?: number | undefined
 }
 
 /**
- * A ledger on a store of rows: memory, a file, Redis, a database. What a ledger promises is decided here and in `ledger-row.ts`, once for all
- * of them.
+ * A ledger on a row store: memory, a file, Redis, a database. Its rules are implemented here and in `ledger-row.ts`, once for all stores.
  *
- * @throws CountersignError `invalid-option` for a limit that is not a positive integer.
+ * @throws CountersignError `invalid-option` if a limit is not a positive integer.
  */
 export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger {
   const maxGrants = positive('maxGrantsPerOwner', limits.maxGrantsPerOwner ?? 1000)
@@ -53,7 +52,7 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     bytes: positive('maxOpenBytesPerThread', limits.maxOpenBytesPerThread ?? 4 * 1024 * 1024),
   }
 
-  /** One step of one approval. */
+  /** Reads and changes one approval in one atomic step. */
   function step<Result>(
     ref: ApprovalRef,
     unknown: Result,
@@ -74,7 +73,7 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     }))
   }
 
-  /** The revision of an owner's grants; see {@link REVISION}. */
+  /** The current revision of an owner's grants; see {@link REVISION}. */
   function revisionOf(owner: Owner): Promise<number> {
     return store.update(owner, [REVISION], ([row], now) => {
       const number = row === undefined ? newRevision() : Number(row.state)
@@ -127,9 +126,9 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     },
 
     async claim(ref, answer, holder, leaseMs) {
-      // only an approval for the session leads to a grant
+      // Only an approval for the session leads to a grant.
       const leadsToGrant = answer.decision === 'approve' && answer.scope === 'session'
-      // taken before the claim, so that what is revoked from then on is newer
+      // Read before the claim, so that any later revocation changes it.
       const revision = leadsToGrant ? await revisionOf(ref.owner) : 0
       return store.update<ClaimResult>(ref.owner, [approvalKey(ref)], ([row], now) => {
         if (row === undefined) return { result: NOT_ISSUED }
@@ -214,12 +213,13 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
 
 const NOT_ISSUED = { status: 'not-issued' } as const
 
-/** Outcomes of at most this many bytes are never dropped before their record. */
+/** Outcomes of at most this many bytes are never dropped to make room. */
 const SHORT = 1024
 
 /**
- * The row of a number that every revocation of an owner removes, so that the next one is another. A grant names the one that stood when its
- * verdict was claimed: where it stands no more, a revocation came between, or it was forgotten, which counts as one.
+ * The key of an owner's revision: a random number that every revocation removes, so that the next one differs. A grant names the
+ * revision at the time its verdict was claimed. If that is no longer current, something was revoked, or the store dropped the number,
+ * which counts as a revocation.
  */
 const REVISION = 'revision'
 
@@ -228,7 +228,7 @@ const REVISION_MS = 35 * 24 * 60 * 60 * 1000
 
 const GRANTS = 'grants'
 
-/** A number that nobody has used before. */
+/** A random number, practically never used before. */
 function newRevision(): number {
   const [high = 0, low = 0] = globalThis.crypto.getRandomValues(new Uint32Array(2))
   return (high % 0x100000) * 0x100000000 + low + 1
@@ -274,7 +274,7 @@ export function approvalRow(record: ApprovalRecord, state: ApprovalState, short?
   }
 }
 
-/** A claim that its holder was told has failed must not stand in everybody's way until its lease ends. */
+/** If the holder was told that its claim failed, the claim is undone: it must not block the request until its lease ends. */
 function claimedRow(
   { record, state: before }: LedgerEntry,
   state: ApprovalState | undefined,
@@ -286,7 +286,7 @@ function claimedRow(
   }
 }
 
-/** What was read of rows that are still in memory: a run reads all open ones of its thread. */
+/** Parsed rows that are still in memory: a run reads all open rows of its thread. */
 const entries = new WeakMap<StoredRow, LedgerEntry>()
 
 function entryOf(row: StoredRow): LedgerEntry {

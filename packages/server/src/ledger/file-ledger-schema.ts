@@ -8,11 +8,11 @@ import type { Row } from './row-store.js'
 import { type SqlQuery, sqlNames } from './sql-rows.js'
 import { ledgerTables } from './sql-schema.js'
 
-/** Of the tables, as `user_version` of the file says it. Files of version 1 had a table for each kind of row. */
+/** The version of the tables, stored as `user_version`. Version 1 had a table for each kind of row. */
 const VERSION = 2
 const PAGE = 200
 
-/** Makes the tables of a new file, and takes over what an older version wrote. Answers the ledger's id, which lives in the file. */
+/** Creates the tables of a new file, or migrates an older version. Returns the ledger's id, which is stored in the file. */
 export function prepareFile(database: FileDatabase, prefix: string, id: string | undefined): Promise<string> {
   return database.session((session) =>
     database.transaction(session, async () => {
@@ -37,7 +37,7 @@ export function prepareFile(database: FileDatabase, prefix: string, id: string |
   )
 }
 
-/** Moves the rows of a file of version 1. Answers its id. A grant that was on its way is asked about again. */
+/** Migrates a file of version 1 and returns its id. A grant that was being made is lost: the next call needs approval. */
 async function takeOver(database: FileDatabase, query: SqlQuery, prefix: string): Promise<string> {
   const insert = inserting(database, query, prefix)
   const [id] = await query(`select value from meta where name = 'id'`, [])

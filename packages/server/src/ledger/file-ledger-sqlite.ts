@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { CountersignError } from '@countersign/core'
 import type { SqlDatabase, SqlRow, SqlValue } from './sql-rows.js'
 
-/** What `node:sqlite` and the packages that follow it have in common, as far as it is needed here. */
+/** The API shared by `node:sqlite` and compatible packages, as far as it is needed here. */
 export interface SqliteModule {
   readonly DatabaseSync: new (path: string) => SqliteConnection
 }
@@ -25,8 +25,8 @@ interface SqliteStatement {
 const BUSY_MS = 5000
 
 /**
- * SQLite of one file, as the ledger uses it. What is done happens in the order of the calls. While another process writes, this one waits
- * without standing still: SQLite's own waiting would hold up everything else that the process does.
+ * SQLite for one file, as the ledger uses it. Operations run in the order of their calls. While another process writes, an operation waits
+ * asynchronously: SQLite's own waiting would block the whole process.
  */
 export interface FileDatabase extends SqlDatabase {
   readonly transaction: NonNullable<SqlDatabase['transaction']>
@@ -34,9 +34,9 @@ export interface FileDatabase extends SqlDatabase {
 }
 
 /**
- * Opens the file, which only its own user may read from now on, and makes it if there is none. `maxSize` in bytes is when it counts as full.
+ * Opens the file, or creates it, and makes it readable only for its own user. It counts as full from `maxSize` bytes.
  *
- * @throws CountersignError `ledger-unavailable` where no SQLite can be had, or the file cannot be used; the message says why.
+ * @throws CountersignError `ledger-unavailable` if there is no SQLite, or the file can't be used; the message says why.
  */
 export async function openDatabase(
   path: string,
@@ -47,7 +47,7 @@ export async function openDatabase(
   let connection: SqliteConnection | undefined
   try {
     await mkdir(dirname(path), { recursive: true })
-    // SQLite gives its journals the mode of the file, so they are as private
+    // SQLite gives its journals the mode of the file, so they are private too.
     for (const file of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`])
       await keepPrivate(file, file === path)
     const opened = new DatabaseSync(path)
@@ -61,7 +61,7 @@ export async function openDatabase(
   }
 }
 
-/** Makes a file that is missing where it is to be made, and closes one to others that they could read until now. */
+/** Removes access for other users. Creates the file first if `make` is set. */
 async function keepPrivate(path: string, make: boolean): Promise<void> {
   let file: FileHandle
   try {
@@ -72,7 +72,7 @@ async function keepPrivate(path: string, make: boolean): Promise<void> {
   }
   try {
     const { mode } = await file.stat()
-    // Windows has no such modes
+    // Windows has no such modes.
     if ((mode & 0o077) !== 0 && process.platform !== 'win32') await file.chmod(0o600)
   } finally {
     await file.close()
@@ -85,7 +85,7 @@ async function findSqlite(): Promise<SqliteModule> {
     try {
       return await load()
     } catch {
-      // the next one may be there
+      // Try the next one.
     }
   }
   throw new CountersignError(
@@ -94,7 +94,7 @@ async function findSqlite(): Promise<SqliteModule> {
   )
 }
 
-// the name is kept from bundlers, some of which take `node:` off it: without it there is no such module
+// Bundlers must not see the name: some strip `node:` from it, and the module has no name without it.
 const builtInName: string = ['node', 'sqlite'].join(':')
 const builtInSqlite = (): Promise<SqliteModule> => import(/* @vite-ignore */ builtInName)
 const installedSqlite = (): Promise<SqliteModule> => import('@photostructure/sqlite')
@@ -102,8 +102,8 @@ const installedSqlite = (): Promise<SqliteModule> => import('@photostructure/sql
 type Journal = 'wal' | 'rollback'
 
 /**
- * Sets how the file is written. SQLite before 3.51.3 can damage a file that several processes write by a write-ahead log
- * (https://sqlite.org/wal.html, the WAL-reset bug), so such a one uses the slower rollback journal. Waits while others hold the file.
+ * Chooses the journal mode. SQLite before 3.51.3 can damage a file that several processes write through a write-ahead log
+ * (https://sqlite.org/wal.html, the WAL-reset bug), so older versions use the slower rollback journal. Waits while others hold the file.
  */
 async function settle(connection: SqliteConnection): Promise<Journal> {
   const ask = () => connection.prepare('select sqlite_version() as version').get()
@@ -118,7 +118,7 @@ async function settle(connection: SqliteConnection): Promise<Journal> {
     throw new Error(`SQLite ${version} ${TOO_OLD}`, { cause: error })
   }
   await untilFree(() => connection.exec('pragma synchronous = full'))
-  // a transaction takes the file for itself at its end, where it can wait, and never in the middle
+  // A transaction must lock the file only at its end, where it can wait, and never in the middle.
   await untilFree(() => connection.exec('pragma cache_spill = off'))
   return mode === 'wal' ? 'wal' : 'rollback'
 }
@@ -132,7 +132,7 @@ function isOlder(version: string, than: readonly number[]): boolean {
   return at >= 0 && (parts[at] ?? 0) < (than[at] ?? 0)
 }
 
-/** Attempts it until no other process is in the way, for five seconds at most. The first attempt is made at once. */
+/** Retries while another process is in the way, for at most five seconds. The first attempt is made at once. */
 async function untilFree<Result>(attempt: () => Result, since = performance.now()): Promise<Result> {
   for (let ms = 1; ; ms = Math.min(2 * ms, 20)) {
     try {
@@ -160,12 +160,12 @@ function database(
     const known = statements.get(text)
     if (known !== undefined) return known
     const statement = connection.prepare(text)
-    // statements differ in the number of their parameters only
+    // Statements differ only in the number of their parameters.
     if (statements.size < MAX_STATEMENTS) statements.set(text, statement)
     return statement
   }
 
-  /** `since` is when it was called: what waits together gives up together. */
+  /** `since` is when it was called: operations that wait together time out together. */
   function inTurn<Result>(work: (since: number) => Promise<Result>): Promise<Result> {
     const since = performance.now()
     const turn = async () => {
@@ -184,7 +184,7 @@ function database(
     return result
   }
 
-  // a process with a newer SQLite may have come since; this one must not write its log
+  // A process with a newer SQLite may have switched to the write-ahead log, which this one must not write.
   const checkJournal = () => {
     if (journal === 'rollback' && column(journalMode.get(), 'journal_mode') === 'wal') {
       throw new Error(`The SQLite of this process ${TOO_OLD}`)
@@ -234,7 +234,7 @@ const MAX_STATEMENTS = 64
 const SIZES =
   'select p.page_count as pages, f.freelist_count as free, s.page_size as size from pragma_page_count p, pragma_freelist_count f, pragma_page_size s'
 
-/** Many that waited together would hold up the process when their turn comes. */
+/** A turn of the event loop between operations, so that a long queue of them does not block the process. */
 function soon(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve)
@@ -245,7 +245,7 @@ function rollBack(connection: SqliteConnection): void {
   try {
     connection.exec('rollback')
   } catch {
-    // some failures have ended the transaction already
+    // Some failures have already ended the transaction.
   }
 }
 

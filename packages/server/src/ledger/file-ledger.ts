@@ -7,31 +7,31 @@ import type { Ledger } from './ledger.js'
 import { sqlRows } from './sql-rows.js'
 
 export interface FileLedgerOptions extends LedgerLimits {
-  /** Of a file that is new. Default: a random one, which lives in the file. */
+  /** The id of a new file. Default: random. It is stored in the file. */
   readonly id?: string | undefined
   /** Milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: (() => number) | undefined
-  /** Bytes of the file in use; beyond it no approval is issued until others have outlived their time. Default 1 Gi. */
+  /** Bytes of the file in use; beyond that, no approval is issued until others have expired. Default 1 GiB. */
   readonly maxSize?: number | undefined
-  /** Lines of the audit trail kept; the oldest go first. Default 100,000. */
+  /** Lines of the audit trail kept; the oldest are dropped first. Default 100,000. */
   readonly maxAuditEntries?: number | undefined
-  /** The SQLite to use. Default: `node:sqlite` where Node has it, else `@photostructure/sqlite` where it is installed. */
+  /** The SQLite to use. Default: `node:sqlite` if Node has it, else `@photostructure/sqlite` if installed. */
   readonly sqlite?: SqliteModule | undefined
 }
 
 /** A ledger in a file. */
 export interface FileLedger extends Ledger {
-  /** Closes the file; afterwards every operation rejects. A process that just ends, or is killed, loses nothing. */
+  /** Closes the file; afterwards every operation rejects. A process that exits or is killed without closing loses nothing. */
   close(): void
 }
 
 /**
- * A ledger in an SQLite file, for the processes of one machine: approvals, grants and their revocations outlive restarts. What
- * an operation has confirmed is on the disk; a call whose process was killed is interrupted when its lease lapses, never run again
- * by itself. While another process writes, an operation waits, up to five seconds; the rest of this process goes on. The file holds
- * arguments and tokens: it is made readable for its user only. It must not lie on a network drive.
+ * A ledger in an SQLite file, for the processes of one machine: approvals, grants and revocations survive restarts. Confirmed operations
+ * are on disk. If a process is killed, its running calls are interrupted when their leases expire, and never run again by themselves.
+ * While another process writes, an operation waits up to five seconds, without blocking this process. The file contains arguments and
+ * tokens, so only its own user may read it. It must not be on a network drive.
  *
- * @throws CountersignError `invalid-option`; `ledger-unavailable` where no SQLite can be had or the file cannot be used.
+ * @throws CountersignError `invalid-option`; `ledger-unavailable` if there is no SQLite or the file can't be used.
  *
  * @example
  * const ledger = await fileLedger('data/approvals.sqlite')

@@ -1,7 +1,7 @@
 import { randomId } from '../encoding/ids.js'
 import type { Grant, GrantRequest, GrantSelector } from './grant.js'
 
-/** The grant that a request makes at `now`; `ttl` is the lifetime of one that names none. Milliseconds. */
+/** Creates the grant for a request at `now`; `ttl` is the lifetime if the request has none. Milliseconds. */
 export function newGrant(request: GrantRequest, now: number, ttl: number): Grant {
   const { owner, threadId, toolName, toolServer, scopeKey, approved, uses } = request
   return {
@@ -12,12 +12,12 @@ export function newGrant(request: GrantRequest, now: number, ttl: number): Grant
   }
 }
 
-/** Whether a grant still stands: neither its time nor its uses are over. */
+/** Whether a grant has neither expired nor been used up. */
 export function isLive(grant: Grant, now: number): boolean {
   return now < grant.expiresAt && grant.usesLeft !== 0
 }
 
-/** What `findGrant` finds, and what is left of it where that takes one of its uses. */
+/** What `findGrant` finds, and the grant that remains if one of its limited uses was consumed. */
 export function takeGrant(
   grant: Grant | undefined,
   purpose: 'look' | 'use',
@@ -31,7 +31,7 @@ export function takeGrant(
     : { found: grant, left: { ...grant, usesLeft: grant.usesLeft - 1 } }
 }
 
-/** Whether a grant is one of those that a selector names. */
+/** Whether a grant matches a selector. */
 export function matches(grant: Grant, selector: GrantSelector): boolean {
   const { owner, id, threadId, toolName, toolServer, scopeKey } = selector
   return (

@@ -1,15 +1,15 @@
 import { CountersignError } from '@countersign/core'
 import { inWords } from '../encoding/in-words.js'
 
-/** What a grant covers. Its owner is never null: without a subject a session scope counts as `once`. */
+/** What a grant covers. Its owner is never null: without a subject, the scope `session` counts as `once`. */
 export interface GrantKey {
   readonly owner: string
   readonly threadId: string
   readonly toolName: string
   readonly toolServer?: string | undefined
   /**
-   * What the tool's `scopeKey(input)` made of the arguments that ran: text as it is, a number or a boolean as `=` and its JSON, and text that
-   * begins with `=` likewise. The tool's name where it has no `scopeKey`.
+   * What the tool's `scopeKey(input)` returned for the arguments that ran: a string as it is; a number, a boolean or a string that begins
+   * with `=` as `=` and its JSON. The tool's name if it has no `scopeKey`.
    */
   readonly scopeKey: string
 }
@@ -19,7 +19,7 @@ export function isScopeKey(key: unknown): key is string | number | boolean {
 }
 
 /**
- * A scope key as {@link GrantKey} has it. No two values have the same.
+ * Converts a scope key to the text in {@link GrantKey}. Different values never share a text.
  *
  * @throws CountersignError `invalid-argument` for anything else.
  */
@@ -32,21 +32,21 @@ export function scopeKeyText(key: string | number | boolean): string {
 }
 
 export interface GrantRequest extends GrantKey {
-  /** `false` remembers a no for display; it never allows anything. */
+  /** `false` stores a denial for display; it never allows anything. */
   readonly approved: boolean
-  /** Milliseconds from now. Default: the ledger's. */
+  /** Milliseconds from now. Default: the ledger's `grantTtl`. */
   readonly ttl?: number | undefined
-  /** How often it may be used. Default: without limit until it expires. */
+  /** How often the grant may be used. Default: without limit until it expires. */
   readonly uses?: number | undefined
   /**
-   * From the claim of the verdict that made it. A revocation by this owner since then wins and the grant is not made.
-   * Left out only by the application's own server code.
+   * From the claim of the verdict that leads to this grant. If this owner has revoked anything since, the grant is refused.
+   * Omitted only by the application's own server code.
    */
   readonly revision?: number | undefined
 }
 
 export interface Grant extends GrantKey {
-  /** Names this grant to its owner; not a secret. */
+  /** Identifies this grant to its owner; not a secret. */
   readonly id: string
   readonly approved: boolean
   /** Milliseconds since the epoch. */
@@ -57,12 +57,12 @@ export interface Grant extends GrantKey {
 
 export type GrantResult =
   | { readonly status: 'granted'; readonly grant: Grant }
-  /** Revoked after the verdict was claimed. */
+  /** A revocation came after the verdict was claimed. */
   | { readonly status: 'revoked' }
-  /** This ledger keeps no grants: a session scope counts as `once`. */
+  /** This ledger keeps no grants: the scope `session` counts as `once`. */
   | { readonly status: 'unsupported' }
 
-/** The grants that all given members match. Only `owner`: all of theirs. */
+/** Selects grants that match all given members. With `owner` alone: all of the owner's grants. */
 export interface GrantSelector {
   readonly owner: string
   readonly threadId?: string | undefined

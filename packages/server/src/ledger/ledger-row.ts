@@ -15,13 +15,13 @@ import {
 } from './ledger.js'
 import type { BoundedOutcome } from './outcome.js'
 
-/** A decision about one row: what to answer and, where the row changes, its next state. */
+/** A decision about one row: the result and, if the row changes, its next state. */
 export interface RowStep<Result> {
   readonly result: Result
   readonly state?: ApprovalState | undefined
 }
 
-/** The state as of `now`: a lapsed claim is interrupted. */
+/** The state at `now`: a claim whose lease has expired is interrupted. */
 export function stateAt(state: ApprovalState, now: number): ApprovalState {
   if (state.phase !== 'claimed' || now < state.leaseUntil) return state
   const { answer, holder, revision } = state
@@ -29,8 +29,8 @@ export function stateAt(state: ApprovalState, now: number): ApprovalState {
 }
 
 /**
- * Until when a row must be kept. A call at work is kept past its expiry, for as long as its lease holds. One that never expires is let go
- * {@link ANSWERED_KEPT_MS} after its answer: a repeat is then refused, as of any question that the ledger does not know.
+ * How long a row must be kept. A running call is kept past its expiry, as long as its lease holds. A request that never expires is
+ * dropped {@link ANSWERED_KEPT_MS} after its answer: repeats are then refused, as for any request that the ledger doesn't know.
  */
 export function keptUntil({ record, state }: LedgerEntry): number {
   const answeredAt = state.phase === 'issued' ? undefined : state.answer.at
@@ -39,16 +39,16 @@ export function keptUntil({ record, state }: LedgerEntry): number {
   return state.phase === 'claimed' ? Math.max(until, state.leaseUntil) : until
 }
 
-/** A state as two texts: see {@link splitState}. */
+/** A state as two JSON texts: see {@link splitState}. */
 export interface StateTexts {
   readonly state: string
-  /** Of the answer: its reason and its edited arguments. Absent where it has neither. */
+  /** The answer's reason and edited arguments. Absent if it has neither. */
   readonly words: string | undefined
 }
 
 /**
- * A state as a ledger stores it. A run reads all open rows of its thread, so the words of an answer, which a person makes as long as they
- * may be, lie apart from what that needs.
+ * Splits a state for storage. A run reads all open rows of its thread, so the long texts of an answer, whose length the user decides, are
+ * stored apart from what that needs.
  */
 export function splitState(state: ApprovalState): StateTexts {
   const words = state.phase === 'issued' ? {} : wordsOf(state.answer)
@@ -58,13 +58,13 @@ export function splitState(state: ApprovalState): StateTexts {
   }
 }
 
-/** The state that {@link splitState} made two texts of. */
+/** The state that {@link splitState} has split. */
 export function joinState(state: string, words: string | undefined): ApprovalState {
   const short = JSON.parse(state)
   return words === undefined ? short : { ...short, answer: { ...short.answer, ...JSON.parse(words) } }
 }
 
-/** A state without the words of its answer: it has no reason, and edited arguments are empty text. */
+/** A state without the long texts of its answer: no reason, and an empty string for edited arguments. */
 export function withoutWords(state: ApprovalState): ApprovalState {
   return state.phase === 'issued' ? state : { ...state, answer: shortAnswer(state.answer) }
 }
@@ -82,7 +82,7 @@ function wordsOf(answer: LedgerAnswer): { readonly reason?: string; readonly arg
   }
 }
 
-/** {@link Ledger.claim} for a row that exists. `revision` is the ledger's of now. */
+/** {@link Ledger.claim} for a row that exists. `revision` is the ledger's current one. */
 export function claimRow(
   { record, state }: LedgerEntry,
   given: LedgerAnswer,
@@ -151,7 +151,7 @@ export function completeRow(
     case 'interrupted': {
       if (current.holder !== holder) return { result: { status: 'fenced' } }
       const late = current.phase === 'interrupted'
-      // handing out is the start of a call, and of this one others may have been told that it will not start any more
+      // Handing out starts the call, and others may have been told that this call will not start any more.
       if (late && outcome.type === 'handed-out') return { result: { status: 'fenced' } }
       const { answer, revision } = current
       return {
@@ -178,15 +178,15 @@ export function reclaimRow(
     result: { status: 'claimed', answer, revision },
     state: { phase: 'claimed', answer, holder, leaseUntil: lease.now + lease.leaseMs, revision },
   })
-  // the grant that the answer may have led to was made when it was handed out
+  // The grant that the answer may have led to was made when the call was handed out.
   if (current.phase === 'done' && current.outcome.type === 'handed-out' && record.providerExecuted === true)
     return claimed(current.answer, 0)
   if (current.phase !== 'interrupted' || !record.idempotent) return { result: { status: 'refused' } }
-  // the revision of the first claim: a revocation since then still wins over the grant this answer may lead to
+  // The revision of the first claim: a revocation since then still wins over the grant that this answer may lead to.
   return claimed(current.answer, current.revision)
 }
 
-/** Whether two records ask the same question, member by member. */
+/** Whether two records are the same request, member by member. */
 export function sameRecord(one: ApprovalRecord, other: ApprovalRecord): boolean {
   return recordText(one) === recordText(other)
 }
@@ -198,7 +198,7 @@ function recordText(record: ApprovalRecord): string {
 
 const EXPIRED: StoredOutcome = { type: 'cancelled', code: 'approval-expired' }
 
-/** The outcome of an answer that runs nothing; an approval has none before its call has run. */
+/** The outcome of an answer that runs nothing. An approval has no outcome before its call has run. */
 function settlement(answer: LedgerAnswer): StoredOutcome | undefined {
   switch (answer.decision) {
     case 'approve':
@@ -233,7 +233,7 @@ function sameOr(
   return first.decision === 'expire' ? { status: 'expired' } : { status: 'conflict', settled: first.decision }
 }
 
-// An edit that changes nothing is no edit: what counts is which arguments run. The reason is a remark, not part of the decision.
+// An edit that changes nothing is no edit: what counts is which arguments run. The reason is not part of the decision.
 function isSameAnswer(record: ApprovalRecord, first: LedgerAnswer, second: LedgerAnswer): boolean {
   if (first.decision !== 'approve' || second.decision !== 'approve') return first.decision === second.decision
   const ran = (answer: { readonly arguments?: string | undefined }) => answer.arguments ?? record.arguments

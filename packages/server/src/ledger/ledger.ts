@@ -4,74 +4,74 @@ import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from '
 export type { ApprovalScope } from '@countersign/core'
 
 /**
- * The application's own name for who is speaking (`context.subject`), never taken from a request body.
- * `null` where the application has no notion of users.
+ * The user's id as the application knows it (`context.subject`), never taken from a request body.
+ * `null` if the application has no users.
  */
 export type Owner = string | null
 
-/** Whether arguments may be edited: not at all, all of them, or only these top-level keys. */
+/** Whether the user may edit the arguments: not at all, all of them, or only these top-level keys. */
 export type ApprovalEdits = boolean | readonly string[]
 
-/** What names one approval. Every key of a ledger starts with the owner. */
+/** Identifies one approval request. Every key of a ledger starts with the owner. */
 export interface ApprovalRef {
   readonly owner: Owner
   readonly threadId: string
   readonly approvalId: string
 }
 
-/** What a question says in words. */
+/** The texts of an approval request. */
 export interface ShownTerms {
   readonly message?: string | undefined
   readonly display?: unknown
 }
 
-/** A question as it was asked. What runs after a yes is this record's call, whatever a history says. Plain JSON. */
+/** An approval request as it was issued. After approval this record's call runs, whatever a client's history claims. Plain JSON. */
 export interface ApprovalRecord extends ApprovalRef {
-  /** The run that asked; informational, never compared. */
+  /** The run that requested approval; informational, never compared. */
   readonly runId: string
   readonly toolCallId: string
   readonly toolName: string
-  /** The MCP server the tool belongs to, where it does. */
+  /** The MCP server of the tool, if it has one. */
   readonly toolServer?: string | undefined
-  /** RFC 8785 text of the arguments; its parse is what runs. */
+  /** The arguments as RFC 8785 text. After approval, they run as parsed from this text. */
   readonly arguments: string
   readonly scopes: readonly ApprovalScope[]
   readonly edits: ApprovalEdits
   /** Whether the tool was declared `idempotent`: only then may an interrupted call run again. */
   readonly idempotent: boolean
-  /** The model's provider runs the call itself once it was told of the answer; it is never run here. */
+  /** The model's provider executes the call once it has received the answer; the call never runs here. */
   readonly providerExecuted?: boolean | undefined
-  /** What the person was shown beside the arguments, where the tool itself asked while it ran. JSON. */
+  /** What the user was shown besides the arguments, if the tool itself sent the request while it ran. JSON. */
   readonly shown?: ShownTerms | undefined
   /** Milliseconds since the epoch. */
   readonly issuedAt: number
-  /** Milliseconds since the epoch; from then on a yes is refused. */
+  /** Milliseconds since the epoch; from then on an approval is refused. */
   readonly expiresAt: number
-  /** The token that went out with the question, so that asking again sends the same one. */
+  /** The token sent with the request. Sending the request again uses the same one. */
   readonly token: string
 }
 
-/** Who gave an answer and when: kept with it, and no part of what makes two answers the same. */
+/** Who gave an answer and when. Stored with it, but not compared when an answer is repeated. */
 interface AnswerOrigin {
-  /** Default `person`. `policy`: the application's. `server`: nobody answered, or nobody could any more. */
+  /** Default `person`. `policy`: the application's policy. `server`: nobody answered, or nobody could any more. */
   readonly by?: 'person' | 'policy' | 'server' | undefined
   /** Milliseconds since the epoch. */
   readonly at?: number | undefined
 }
 
-/** A verified verdict. Approve, deny, cancel and expire are all settlements. A reason is kept up to {@link MAX_REASON_LENGTH}. */
+/** A verified verdict. Approve, deny, cancel and expire all settle a request. A reason is cut to {@link MAX_REASON_LENGTH}. */
 export type LedgerAnswer = AnswerOrigin & Decision
 
 type Decision =
   | {
       readonly decision: 'approve'
       readonly scope: ApprovalScope
-      /** RFC 8785 text of the edited arguments, where the person edited them. */
+      /** RFC 8785 text of the edited arguments, if the user edited them. */
       readonly arguments?: string | undefined
       readonly reason?: string | undefined
       /**
-       * The run whose request first took the answer along, as its client says: a client tool is handed out again to whoever sends that same
-       * answer again, and to nobody else.
+       * The run whose request first carried the answer, according to the client. A client tool's call is handed out again only to a request
+       * that repeats that same answer.
        */
       readonly sentIn?: string | undefined
     }
@@ -79,35 +79,35 @@ type Decision =
   | {
       readonly decision: 'cancel'
       readonly reason?: string | undefined
-      /** Why the server closed the question, where it was no person's act. */
+      /** Why the server closed the request, if no user did. */
       readonly code?: ApprovalErrorCode | undefined
     }
   | { readonly decision: 'expire' }
 
-/** What a tool made of an approved call, as its runner reports it. */
+/** What a tool made of an approved call, as reported by the code that ran it. */
 export type ToolOutcome =
   | { readonly type: 'result'; readonly content: string }
   | { readonly type: 'error'; readonly message: string; readonly code?: string | undefined }
   /**
-   * Whoever runs the call has it: the client (a repeat hands it out again and the client runs it once), or the model's provider, which is
-   * not told yet: the request that tells it takes the call over (`reclaim`) and ends it with the provider's result.
+   * The call was handed to the client, which runs it once even if it is handed out again, or is left to the model's provider. The
+   * provider does not know yet: the request that reports the approval to it claims the call again (`reclaim`) and stores its result.
    */
   | { readonly type: 'handed-out'; readonly arguments: string }
-  /** It may or may not have run (an abort or a timeout after the start). The row becomes `interrupted`, not `done`. */
+  /** It may or may not have run (it was aborted or timed out after the start). The row becomes `interrupted`, not `done`. */
   | { readonly type: 'interrupted'; readonly message?: string | undefined }
-  /** It was approved and has not started: the policy forbids it by now. */
+  /** Approved, but not started: the policy forbids it by now. */
   | { readonly type: 'denied'; readonly reason?: string | undefined }
-  /** It was approved and has not started: its time was over, what it was bound to has changed, or its run was stopped. */
+  /** Approved, but not started: it expired, something it was bound to has changed, or its run was stopped. */
   | {
       readonly type: 'cancelled'
       readonly reason?: string | undefined
       readonly code?: ApprovalErrorCode | undefined
     }
 
-/** How a settled question ended; a repeat of the same answer returns it. */
+/** How a settled request ended. Repeating the same answer returns it. */
 export type StoredOutcome =
   | Exclude<ToolOutcome, { type: 'interrupted' }>
-  /** Too large to keep, or dropped before its record: SHA-256 (base64url) and size of the outcome's JSON. */
+  /** Too large to keep, or dropped to make room: SHA-256 (base64url) and size in bytes of the outcome's JSON. */
   | {
       readonly type: 'unavailable'
       readonly of: Exclude<ToolOutcome['type'], 'interrupted'>
@@ -116,8 +116,8 @@ export type StoredOutcome =
     }
 
 /**
- * Where a question stands. `issued` -> `claimed` -> `done`, or `interrupted` when its runner was lost. A provider's call that is `done` as
- * `handed-out` becomes `claimed` once more, when its provider is told.
+ * The state of a request: `issued`, `claimed`, then `done`, or `interrupted` if its holder was lost. A provider's call that is `done`
+ * as `handed-out` becomes `claimed` once more, when its approval is reported to the provider.
  */
 export type ApprovalState =
   | { readonly phase: 'issued' }
@@ -140,7 +140,7 @@ export type ApprovalState =
       readonly phase: 'done'
       readonly answer: LedgerAnswer
       readonly outcome: StoredOutcome
-      /** The outcome came after its lease was lost; the person may have been told that the call was interrupted. */
+      /** The outcome arrived after the lease was lost; the user may have been told that the call was interrupted. */
       readonly late: boolean
     }
 
@@ -157,42 +157,42 @@ export type IssueResult =
   | { readonly status: 'full' }
 
 export type ClaimResult =
-  /** The answer is this caller's to carry out, and nobody else's. `revision` is for the {@link GrantRequest} it may lead to. */
+  /** Only this caller may carry out the answer. `revision` is for the {@link GrantRequest} that may follow. */
   | { readonly status: 'claimed'; readonly revision: number }
   /** The same answer was carried out before. */
   | { readonly status: 'repeat'; readonly outcome: StoredOutcome; readonly late: boolean }
-  /** The same answer is being carried out by another holder. See `claimAndWait`. */
+  /** Another holder is carrying out the same answer. See `claimAndWait`. */
   | { readonly status: 'in-progress' }
-  /** The same answer was taken up and its runner lost: the call may or may not have run. */
+  /** The same answer was claimed, and its holder lost: the call may or may not have run. */
   | { readonly status: 'interrupted' }
-  /** Another answer was first. */
+  /** Another answer came first. */
   | { readonly status: 'conflict'; readonly settled: LedgerAnswer['decision'] }
   | { readonly status: 'expired' }
-  /** Not issued by this ledger, to another owner or thread, or no longer known. */
+  /** Not issued by this ledger, issued to another owner or thread, or no longer known. */
   | { readonly status: 'not-issued' }
 
 export type RenewResult = { readonly status: 'renewed' } | { readonly status: 'lost' }
 
 export type CompleteResult =
-  /** `late`: recorded although the lease was lost before. */
+  /** `late`: recorded although the lease had been lost. */
   | { readonly status: 'recorded'; readonly late: boolean }
-  /** There is an outcome already; nothing changed. */
+  /** An outcome is already recorded; nothing changed. */
   | { readonly status: 'already-recorded' }
-  /** The claim is another holder's; nothing changed. */
+  /** Another holder has the claim; nothing changed. */
   | { readonly status: 'fenced' }
   | { readonly status: 'not-issued' }
 
 export type ReclaimResult =
   | { readonly status: 'claimed'; readonly answer: LedgerAnswer; readonly revision: number }
-  /** It is not to be taken over: it is neither an interrupted call of an idempotent tool nor one that waits for its provider. */
+  /** The call can't be taken over: it is neither an interrupted call of an idempotent tool nor one that waits for its provider. */
   | { readonly status: 'refused' }
   | { readonly status: 'not-issued' }
 
 /**
- * One line about one step of one approval. Owner and arguments are keyed hashes; a token is never in it. A call that a person was asked
- * about has a line for its proposal (`issued`), for each answer that was not taken (`refused`), for the decision (`claimed`), for the
- * execution (`started`; none where nothing runs here) and for the outcome (`completed`; none where the process was lost). A call that a
- * standing session approval lets run has the last three, with `via: 'grant'` and no `approvalId`.
+ * One audit line: one step of one approval. Owner and arguments are keyed hashes, and tokens are never included. A call that needed approval
+ * has a line for its request (`issued`), each refused answer (`refused`), the decision (`claimed`), the execution (`started`; absent if
+ * nothing runs here) and the outcome (`completed`; absent if the process was lost). A call allowed by a session grant has the last
+ * three, with `via: 'grant'` and no `approvalId`.
  */
 export interface AuditEntry {
   /** Milliseconds since the epoch. */
@@ -204,76 +204,76 @@ export interface AuditEntry {
   readonly toolCallId?: string | undefined
   readonly toolName?: string | undefined
   readonly argumentsHash?: string | undefined
-  /** What a person may read of the arguments, as `redact` left them; absent where it leaves them all, or there is none. */
+  /** The arguments as `redact` left them for the user to read. Absent if `redact` changes nothing or is not set. */
   readonly view?: unknown
-  /** With `issued`: the keyed hash of all that the person was shown, the token apart, as RFC 8785 JSON. */
+  /** With `issued`: the keyed hash of everything the user was shown except the token, as RFC 8785 JSON. */
   readonly shownHash?: string | undefined
   readonly decision?: LedgerAnswer['decision'] | undefined
   readonly scope?: ApprovalScope | undefined
   readonly edited?: boolean | undefined
-  /** Which door the answer came by; `server` where it was closed without the person, `grant` where a session approval stood. */
+  /** How the answer arrived; `server` if the request was closed without the user, `grant` if a session grant allowed the call. */
   readonly via?: string | undefined
   readonly code?: ApprovalErrorCode | undefined
   readonly outcome?: StoredOutcome['type'] | 'interrupted' | undefined
 }
 
 /**
- * Allows what it issued, once. A ledger never merely remembers: whatever it has forgotten (a restart, an eviction, a failover) is refused.
+ * Allows what it issued, once. Whatever a ledger no longer knows (after a restart, an eviction or a failover) is refused.
  *
- * Every operation is atomic and keyed owner-first. An operation that cannot reach its storage rejects; the engine then refuses
+ * Every operation is atomic and keyed by owner first. An operation that can't reach its storage rejects, and the engine refuses
  * with `ledger-unavailable`. `describeLedger` of `@countersign/testing` is the suite an implementation must pass.
  */
 export interface Ledger {
-  /** Stable identity, bound into every token as `aud`: a token of another ledger is refused. */
+  /** Stable identity, bound into every token as `aud`: tokens of another ledger are refused. */
   readonly id: string
-  /** Whether an open approval survives a restart of this process. */
+  /** Whether an open approval request survives a restart of this process. */
   readonly durable: boolean
 
-  /** Records a question before it is sent. The same id with the same record is a no-op. Never evicts a live record. */
+  /** Records a request before it is sent. The same id with the same record is a no-op. Never evicts a live record. */
   issue(record: ApprovalRecord): Promise<IssueResult>
 
-  /** What was issued and where it stands; a lapsed claim reads as `interrupted`. */
+  /** The request and its state. A claim whose lease has expired reads as `interrupted`. */
   lookup(ref: ApprovalRef): Promise<LedgerEntry | undefined>
 
   /**
-   * The thread's entries that are not `done`, oldest first: what may still be answered, is running or was interrupted. A run asks for all of
-   * them at once, so an answer may come without its reason, and with empty text for the arguments where they were edited: `lookup` has them.
+   * The thread's entries that are not `done`, oldest first: open, running or interrupted. A run reads all of them at once, so an answer may
+   * lack its reason, and its edited arguments may be an empty string: `lookup` has both.
    */
   unsettled(owner: Owner, threadId: string): Promise<readonly LedgerEntry[]>
 
   /**
-   * Of each of these calls the approval that was issued last, where it is `done`; in any order. A run asks once, for all calls of its history,
-   * so answers may come as those of {@link unsettled}.
-   * Optional: without it, what a client says of a settled call is checked only where the call still names its approval.
+   * For each call, the approval that was issued last, if it is `done`; in any order. A run asks once for all calls of its history, so
+   * answers may be shortened as in {@link unsettled}. Optional: without it, what a client claims about a settled call is checked only if
+   * the call still names its approval.
    */
   readonly settled?:
     | ((owner: Owner, threadId: string, toolCallIds: readonly string[]) => Promise<readonly LedgerEntry[]>)
     | undefined
 
   /**
-   * Takes up an answer. An approval becomes `claimed` by `holder` for `leaseMs`; deny, cancel and expire are `done` in this step.
-   * The same answer again (same decision, scope and arguments; `reason` is ignored) never succeeds twice. `holder` is new for
-   * every attempt, as `randomId` makes it: it is what fences an attempt that was given up.
+   * Claims an answer. An approval becomes `claimed` by `holder` for `leaseMs`; deny, cancel and expire are `done` in this step.
+   * Repeating the answer (same decision, scope and arguments; `reason` is ignored) never succeeds twice. Every attempt needs a new
+   * `holder`, as made by `randomId`: it fences off attempts that were given up.
    */
   claim(ref: ApprovalRef, answer: LedgerAnswer, holder: string, leaseMs: number): Promise<ClaimResult>
 
-  /** Extends the lease. A lapsed lease stays lost, also when nobody took the claim over. */
+  /** Extends the lease. A lease that has expired stays lost, even if nobody took the claim over. */
   renew(ref: ApprovalRef, holder: string, leaseMs: number): Promise<RenewResult>
 
   /**
-   * Records the outcome, by the holder of the claim only; up to {@link MAX_OUTCOME_BYTES}, beyond it hash and size. `handed-out` is refused
-   * (`fenced`) once the lease was lost: the call has not started, and others may have been told that it was interrupted.
+   * Records the outcome; only the holder of the claim may. Beyond {@link MAX_OUTCOME_BYTES} only hash and size are kept. `handed-out` is
+   * refused (`fenced`) once the lease was lost: the call has not started, and others may have been told that it was interrupted.
    */
   complete(ref: ApprovalRef, holder: string, outcome: ToolOutcome): Promise<CompleteResult>
 
   /**
    * Takes over an interrupted call of an idempotent tool, to run it again under the same idempotency key; or a call of the model's
-   * provider (`providerExecuted`) that is done as `handed-out`, to tell the provider.
+   * provider (`providerExecuted`) that is done as `handed-out`, to report the approval to the provider.
    */
   reclaim(ref: ApprovalRef, holder: string, leaseMs: number): Promise<ReclaimResult>
 
   /**
-   * Resolves when the entry may have changed, or `signal` aborts; spurious wake-ups are fine. Optional: without it,
+   * Resolves when the entry may have changed or `signal` aborts; spurious wake-ups are fine. Optional: without it,
    * `claimAndWait` polls.
    */
   readonly changed?: ((ref: ApprovalRef, signal: AbortSignal) => Promise<void>) | undefined
@@ -281,44 +281,44 @@ export interface Ledger {
   grant(request: GrantRequest): Promise<GrantResult>
 
   /**
-   * The live grant with exactly this key. `use` takes one use of it and is called immediately before execution, so that a
-   * revocation in between wins; it finds no grant that is not `approved`. `look` changes nothing.
+   * The live grant with exactly this key. `use` consumes one use and is called immediately before execution, so that a
+   * revocation in between wins; it finds only `approved` grants. `look` changes nothing.
    */
   findGrant(key: GrantKey, purpose: 'look' | 'use'): Promise<Grant | undefined>
 
-  /** Removes the grants that match and voids those in flight for this owner. Resolves with how many were removed. */
+  /** Removes the matching grants and voids those of this owner in flight. Resolves with the number removed. */
   revoke(selector: GrantSelector): Promise<number>
 
-  /** The live grants of an owner, of one thread where given, oldest first. */
+  /** The owner's live grants, in one thread or in all, oldest first. */
   list(owner: string, threadId?: string): Promise<readonly Grant[]>
 
   /** Appends to the audit trail. */
   audit(entry: AuditEntry): Promise<void>
 
-  /** The audit trail, oldest first, as far as this ledger keeps it. */
+  /** The audit trail, oldest first, as far as it is kept. */
   auditTrail(): AsyncIterable<AuditEntry>
 }
 
-/** Outcomes whose JSON is larger are kept as hash and size. */
+/** Of outcomes whose JSON is larger, only hash and size are kept. */
 export const MAX_OUTCOME_BYTES = 256 * 1024
 
 /** Longer reasons are cut, in characters. */
 export const MAX_REASON_LENGTH = 4096
 
-/** The end of time for a `Date`: `expiresAt` of a record that never expires. */
+/** The largest time of a `Date`: `expiresAt` of a record that never expires. */
 export const NEVER = 8_640_000_000_000_000
 
-/** How long the record of a question that never expires is kept after its answer, in milliseconds: seven days. */
+/** How long the record of a request that never expires is kept after its answer, in milliseconds: seven days. */
 export const ANSWERED_KEPT_MS = 7 * 24 * 60 * 60 * 1000
 
-/** How long records outlive their expiry, for clocks that differ, in milliseconds. */
+/** How long records are kept beyond their expiry, because clocks differ, in milliseconds. */
 export const CLOCK_SKEW_MS = 60_000
 
 /**
- * One key out of several parts, so that no two lists of parts share a key: each is preceded by its length.
+ * Joins parts into one key. Different lists of parts never share a key, because each part is preceded by its length.
  * `null` (no owner) differs from every string.
  *
- * @throws CountersignError `invalid-argument` for a part that is no text: its length and its words say nothing of what it holds.
+ * @throws CountersignError `invalid-argument` for a part that is not a string: its length and its text would not identify it.
  */
 export function ledgerKey(...parts: readonly (string | null | undefined)[]): string {
   return parts

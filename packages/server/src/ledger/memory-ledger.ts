@@ -3,7 +3,7 @@ import type { Ledger } from './ledger.js'
 import { MemoryRows } from './memory-rows.js'
 
 export interface MemoryLedgerOptions extends LedgerLimits {
-  /** Default: a random one, so that tokens of another process, or of this one before a restart, are refused. */
+  /** Default: random, so that tokens of another process, or from before a restart, are refused. */
   readonly id?: string | undefined
   /** Milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: (() => number) | undefined
@@ -12,24 +12,24 @@ export interface MemoryLedgerOptions extends LedgerLimits {
   /** Characters of arguments and outcomes kept at once. Default 256 Mi. */
   readonly maxSize?: number | undefined
   /**
-   * Approvals and grants kept for one person; beyond it none is issued to this person. Default a tenth of `maxRecords`. Requests without a
-   * subject together get half of `maxRecords`.
+   * Approvals and grants kept per user; beyond that, none is issued to this user. Default a tenth of `maxRecords`. All requests without a
+   * subject share half of `maxRecords`.
    */
   readonly maxRecordsPerOwner?: number | undefined
   /**
-   * Characters of arguments and outcomes kept for one person, whose stored outcomes go before others'. Default a tenth of `maxSize`.
-   * Requests without a subject together get half of `maxSize`.
+   * Characters of arguments and outcomes kept per user; the user's own stored outcomes are dropped first. Default a tenth of `maxSize`.
+   * All requests without a subject share half of `maxSize`.
    */
   readonly maxSizePerOwner?: number | undefined
-  /** Lines of the audit trail kept; of the persons who have the most, the oldest go first. Default 10,000. */
+  /** Lines of the audit trail kept; the oldest lines of the users with the most are dropped first. Default 10,000. */
   readonly maxAuditEntries?: number | undefined
 }
 
 /**
- * A ledger in this process's memory, the default. After a restart, or on another process, an open approval is refused and
- * can be asked again; it never runs twice. Grants and stored outcomes give way to approvals where there is no room.
+ * A ledger in this process's memory, the default. After a restart, or in another process, an answer to an open request is refused and
+ * approval can be requested again; no call runs twice. If room is short, grants and stored outcomes are dropped before approvals.
  *
- * @throws CountersignError `invalid-option` when a limit is not a positive integer.
+ * @throws CountersignError `invalid-option` if a limit is not a positive integer.
  */
 export function memoryLedger(options: MemoryLedgerOptions = {}): Ledger {
   const { now = Date.now, id } = options

@@ -8,14 +8,14 @@ export interface MemoryLog {
   lines(): AsyncIterable<string>
 }
 
-/** The newest lines of a log, some of every group. */
+/** The newest lines of a log, with a fair share for every group. */
 export function memoryLog(capacity: number): MemoryLog {
   let kept: readonly Line[] = []
   let fresh: Line[] = []
   return {
     append(text, group) {
       fresh.push({ text, group })
-      // in halves, so that an append costs the same however long the log is
+      // Trimmed only after `capacity` new lines, so that the cost of an append does not depend on the log's length.
       if (fresh.length < capacity) return
       kept = newest([...kept, ...fresh], capacity)
       fresh = []
@@ -26,12 +26,12 @@ export function memoryLog(capacity: number): MemoryLog {
   }
 }
 
-/** The newest lines of each group, so many that all fit: nobody pushes out the lines of those who have fewer. */
+/** The newest lines of each group. A group with many lines can't push out the lines of groups with fewer. */
 function newest(lines: readonly Line[], capacity: number): readonly Line[] {
   if (lines.length <= capacity) return lines
   const counts = new Map<string, number>()
   for (const { group } of lines) counts.set(group, (counts.get(group) ?? 0) + 1)
-  // whoever has fewer lines than an equal share leaves the rest to the others
+  // What a group leaves of its equal share goes to the others.
   let [left, groups, share] = [capacity, counts.size, 0]
   for (const count of [...counts.values()].sort((a, b) => a - b)) {
     share = Math.max(1, Math.floor(left / groups))

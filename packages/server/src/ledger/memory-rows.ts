@@ -24,7 +24,7 @@ export interface MemoryLimits {
 interface MemoryRow extends Row {
   readonly owner: Owner
   readonly version: ''
-  /** Characters that count. */
+  /** The characters that count towards the limits. */
   readonly size: number
   /** Bytes of the record. */
   readonly bytes: number
@@ -32,40 +32,40 @@ interface MemoryRow extends Row {
 
 interface List {
   readonly names: Set<string>
-  /** Of all its records. */
+  /** Bytes of all its records. */
   bytes: number
 }
 
-/** What rows take, of one owner or of all. */
+/** What the rows of one owner, or of all, take up. */
 interface Use {
   rows: number
   size: number
-  /** Rows that can give room, oldest first. */
+  /** Rows that can be dropped or shortened, oldest first. */
   readonly yielding: Set<string>
 }
 
-/** A state of at most this many characters does not count: the number of rows bounds them. */
+/** A state of at most this many characters does not count: the number of rows already bounds them. */
 const SHORT = 1024
 
 /**
- * Rows in this process's memory, within a number of rows and a number of characters, of each owner and of all. Expendable rows and long
- * outcomes give way to others, the owner's own first, then the oldest; any other row gives way to nothing until it has outlived its time.
+ * Rows in this process's memory. Their number and their characters are limited, per owner and in total. When room is short, expendable
+ * rows are dropped and long outcomes shortened, the owner's own first, then the oldest. Any other row stays until it has expired.
  */
 export class MemoryRows implements RowStore {
   readonly durable = false
   readonly shortens = true
   readonly #rows = new Map<string, MemoryRow>()
   readonly #lists = new Map<string, List>()
-  /** The row that was made last with a tag. */
+  /** The row that was created last, by tag. */
   readonly #tags = new Map<string, string>()
   readonly #all: Use = { rows: 0, size: 0, yielding: new Set() }
   readonly #owners = new Map<Owner, Use>()
   readonly #log: MemoryLog
   readonly #waiting: Waiting = waitingForRows()
   #id: string | undefined
-  /** Nothing can be swept before this time, milliseconds since the epoch. */
+  /** Nothing expires before this time, in milliseconds since the epoch. */
   #sweepFrom = Number.POSITIVE_INFINITY
-  /** Sweeping waits until this many rows, so that its cost stays constant per row. */
+  /** Sweeping waits for this many rows, so that its cost stays constant per row. */
   #sweepAt = 1024
 
   constructor(
@@ -77,13 +77,13 @@ export class MemoryRows implements RowStore {
     this.#log = memoryLog(limits.maxLogLines)
   }
 
-  // made when it is first needed: where modules are evaluated, workers have no random values
+  // Generated on first use: some worker runtimes have no random values while modules are evaluated.
   get id(): string {
     this.#id ??= randomId('memory_')
     return this.#id
   }
 
-  // between reading the rows and writing one nothing is awaited: that is what makes it one step
+  // Atomic because nothing is awaited between reading the rows and writing one.
   async update<Result>(owner: Owner, keys: readonly string[], decide: Decide<Result>): Promise<Result> {
     const [name = '', ...others] = keys.map((key) => ledgerKey(owner, key))
     const now = this.now()
@@ -123,17 +123,17 @@ export class MemoryRows implements RowStore {
     return row.words === undefined ? [row] : [{ ...row, words: undefined }]
   }
 
-  /** Whether there was room for it. */
+  /** Returns whether there was room. */
   #write(name: string, owner: Owner, row: Row, change: Change<unknown>, now: number): boolean {
     const before = this.#rows.get(name)
     if (before === undefined) this.#sweepIfDue(now)
     if (change.room !== undefined && !this.#fitsList(owner, row, change.room)) return false
-    // a row never gives way to itself
+    // A row never makes room for itself.
     if (before !== undefined) this.#stopYielding(name, before)
     const next = this.#fitted(name, owner, row, before, now)
     if (next === undefined) {
       if (before !== undefined) this.#mayYield(name, before)
-      // a row that may be forgotten at any time is forgotten at once
+      // A row that may be dropped at any time may be dropped at once.
       return row.expendable === true
     }
     this.#put(name, next, before)
@@ -141,7 +141,7 @@ export class MemoryRows implements RowStore {
     return true
   }
 
-  /** The row as there is room for it, or nothing where there is none. */
+  /** The row, shortened if necessary, or undefined if there is no room. */
   #fitted(
     name: string,
     owner: Owner,
@@ -183,7 +183,7 @@ export class MemoryRows implements RowStore {
     return use.rows + rows <= maxRows && (size <= 0 || use.size + size <= maxSize)
   }
 
-  /** What one owner may take. Who has no name shares with all who have none, and leaves room for the others. */
+  /** What one owner may use. All requests without an owner share one half, which leaves room for everybody else. */
   #share(owner: Owner): { readonly rows: number; readonly size: number } {
     const { maxRecords, maxSize, maxRecordsPerOwner, maxSizePerOwner } = this.limits
     if (owner === null) return { rows: Math.ceil(maxRecords / 2), size: Math.ceil(maxSize / 2) }
@@ -238,7 +238,7 @@ export class MemoryRows implements RowStore {
     if (list.names.size === 0) this.#lists.delete(key)
   }
 
-  /** Counts what an owner takes, or gives back. Whoever has nothing is forgotten. */
+  /** Counts what an owner uses or frees. Owners without rows are removed. */
   #count(owner: Owner, rows: number, size: number): void {
     const own = this.#owners.get(owner) ?? { rows: 0, size: 0, yielding: new Set() }
     for (const use of [own, this.#all]) {
@@ -260,7 +260,7 @@ export class MemoryRows implements RowStore {
     this.#all.yielding.delete(name)
   }
 
-  /** Gives room: an expendable row goes, another one keeps its short state. */
+  /** Makes room: drops an expendable row, shortens another. */
   #yield(name: string): void {
     const row = this.#rows.get(name)
     if (row === undefined) return
@@ -277,7 +277,7 @@ export class MemoryRows implements RowStore {
     this.#sweep(now)
   }
 
-  /** Removes what has outlived its time, but for the row that is being written. */
+  /** Removes expired rows, except the row being written. */
   #sweep(now: number, written?: string): void {
     if (now < this.#sweepFrom) return
     this.#sweepFrom = Number.POSITIVE_INFINITY

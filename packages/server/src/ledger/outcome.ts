@@ -1,24 +1,24 @@
 import { sha256 } from '../encoding/digest.js'
 import { MAX_OUTCOME_BYTES, type StoredOutcome, type ToolOutcome } from './ledger.js'
 
-/** An outcome as a row may hold it: never larger than {@link MAX_OUTCOME_BYTES}. */
+/** An outcome as a row stores it: never larger than {@link MAX_OUTCOME_BYTES}. */
 export type BoundedOutcome = StoredOutcome | Extract<ToolOutcome, { type: 'interrupted' }>
 
-/** What is kept of an outcome that is not: its kind, the SHA-256 of its JSON, and its size. */
+/** What is kept in place of an outcome: its kind, the SHA-256 of its JSON, and its size. */
 export type UnavailableOutcome = Extract<StoredOutcome, { type: 'unavailable' }>
 
-/** The outcome as it is, or its hash and size where it is too large to store. */
+/** The outcome itself, or its hash and size if it is too large to store. */
 export async function boundOutcome(outcome: ToolOutcome): Promise<BoundedOutcome> {
   if (outcome.type === 'interrupted') return outcome
   return outcomeSize(outcome) <= MAX_OUTCOME_BYTES ? outcome : unavailable(outcome)
 }
 
-/** Bytes of an outcome's JSON in UTF-8. */
+/** Size of an outcome's JSON in bytes of UTF-8. */
 export function outcomeSize(outcome: ToolOutcome | StoredOutcome): number {
   return utf8.encode(JSON.stringify(outcome)).length
 }
 
-/** The trace of an outcome that is not kept. */
+/** What is kept in place of an outcome that is not stored. */
 export async function unavailable(
   outcome: Exclude<ToolOutcome, { type: 'interrupted' }>,
 ): Promise<UnavailableOutcome> {

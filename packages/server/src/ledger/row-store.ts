@@ -1,46 +1,46 @@
 import { CountersignError } from '@countersign/core'
 import type { Owner } from './ledger.js'
 
-/** What a ledger keeps of one approval or one grant. The three texts are JSON. */
+/** What a ledger stores for one approval or one grant. `record`, `state` and `words` are JSON. */
 export interface Row {
   /** Written once, when the row is made. */
   readonly record: string
   /** Replaced whenever the row changes. */
   readonly state: string
-  /** Long texts of a person, which `list` and `latest` leave out. */
+  /** Long texts written by the user, which `list` and `latest` omit. */
   readonly words?: string | undefined
-  /** The list that the row is in, among the rows of its owner. A row that changes may leave its list, or enter one. */
+  /** The list of its owner that contains the row. A change may move a row out of its list, or into one. */
   readonly list?: string | undefined
-  /** By which `latest` finds it, among the rows of its owner. Never changes. */
+  /** `latest` finds the row by it, among the rows of its owner. Never changes. */
   readonly tag?: string | undefined
   /** Milliseconds since the epoch. From then on the store may remove the row. */
   readonly keptUntil: number
-  /** The row may go whenever its store needs room, the oldest first: what is forgotten is asked about again. */
+  /** The store may drop the row when it needs room, oldest first: the user is then asked for approval again. */
   readonly expendable?: boolean | undefined
-  /** What may take the place of `state` where a store needs room. */
+  /** May replace `state` when a store needs room. */
   readonly shortState?: string | undefined
 }
 
-/** A row as a store gives it back. */
+/** A row as a store returns it. */
 export interface StoredRow extends Pick<Row, 'record' | 'state' | 'words' | 'keptUntil'> {
-  /** Another one after each change, and never one that any row has had before. */
+  /** Changes with every write, and is never one that any row has had before. */
   readonly version: string
 }
 
-/** What becomes of the row of the first key. */
+/** The change to the row of the first key. */
 export interface Change<Result> {
   readonly result: Result
-  /** The new row, or `null` to remove it. Absent: nothing changes. */
+  /** The new row, or `null` to remove it. Absent: no change. */
   readonly row?: Row | null | undefined
-  /** How many rows the row's list may have, and how many bytes their `record` texts together. Beyond it the change does not fit. */
+  /** How many rows the row's list may have, and how many bytes their `record` texts together. Beyond that, the change does not fit. */
   readonly room?: Room | undefined
-  /** The row's list keeps only so many rows; the oldest are removed. */
+  /** The row's list keeps only this many rows; the oldest are removed. */
   readonly newest?: number | undefined
-  /** The result where the change does not fit. Default: the update rejects with `ledger-unavailable`. */
+  /** The result if the change does not fit. Default: the update rejects with `ledger-unavailable`. */
   readonly whenFull?: Result | undefined
   /**
-   * What the row was before, where the change must not stand if its caller was told that it failed. A store that cannot be sure takes it back,
-   * until the time given in milliseconds since the epoch.
+   * The previous row, for a change that must not stand if its caller was told that it failed. A store that can't be sure restores it,
+   * until this time, in milliseconds since the epoch.
    */
   readonly undo?: { readonly row: Row; readonly until: number } | undefined
 }
@@ -50,7 +50,7 @@ export interface Room {
   readonly bytes: number
 }
 
-/** Decides with the rows as they are now (milliseconds since the epoch). Pure: it may be called several times. */
+/** Decides from the current rows and time (milliseconds since the epoch). Pure: may be called several times. */
 export type Decide<Result> = (rows: readonly (StoredRow | undefined)[], now: number) => Change<Result>
 
 export interface ListedRows {
@@ -60,9 +60,9 @@ export interface ListedRows {
 }
 
 /**
- * Where a ledger keeps its rows. All that a ledger promises is decided above it, in `createLedger`; a store only has to read and write a row
- * as one step. Keys, lists and tags are names of any length, and each owner has names of their own. A store that cannot be reached rejects
- * with `ledger-unavailable`.
+ * Where a ledger keeps its rows. `createLedger` decides everything that a ledger promises; a store only has to read and write a row in one
+ * atomic step. Keys, lists and tags are strings of any length, separate for each owner. A store that can't be reached rejects with
+ * `ledger-unavailable`.
  */
 export interface RowStore {
   /** Stable identity of what is stored. */
@@ -72,15 +72,15 @@ export interface RowStore {
   /** Whether this store may use `shortState`, which costs a hash of each long outcome. Default false. */
   readonly shortens?: boolean | undefined
   /**
-   * Reads the rows of these keys, one to three, and writes what `decide` makes of the first, as one step: nobody changes any of them in
-   * between. A store that has no such step is made by {@link compareAndSwap}.
+   * Reads the rows of one to three keys and writes what `decide` returns for the first, in one atomic step: nobody changes any of them in
+   * between. {@link compareAndSwap} implements it for stores without such a step.
    */
   update<Result>(owner: Owner, keys: readonly string[], decide: Decide<Result>): Promise<Result>
-  /** The rows of a list, without their `words`, in the order in which they entered it. */
+  /** The rows of a list in the order in which they entered it, without their `words`. */
   list(owner: Owner, list: string): Promise<ListedRows>
-  /** Of each tag the row that was made last, without its `words`; in any order. */
+  /** For each tag, the row that was created last, without its `words`; in any order. */
   latest(owner: Owner, tags: readonly string[]): Promise<readonly StoredRow[]>
-  /** Adds a line to the log. `group` is whose line it is: a store that keeps few lines keeps some of everybody's. */
+  /** Adds a line to the log. A store that limits its lines keeps some of every `group`. */
   append(line: string, group: string): Promise<void>
   /** The log, oldest line first, as far as it is kept. */
   lines(): AsyncIterable<string>
@@ -91,7 +91,7 @@ export interface RowStore {
 /**
  * The result of a change that does not fit.
  *
- * @throws CountersignError `ledger-unavailable` where the change names none.
+ * @throws CountersignError `ledger-unavailable` if the change has no `whenFull`.
  */
 export function resultWhenFull<Result>({ whenFull }: Change<Result>): Result {
   if (whenFull !== undefined) return whenFull

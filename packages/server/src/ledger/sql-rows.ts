@@ -10,49 +10,49 @@ export type SqlRow = Readonly<Record<string, unknown>>
 /** Runs one statement, whose parameters are written `?`, and resolves with the rows that it returns. */
 export type SqlQuery = (text: string, values: readonly SqlValue[]) => Promise<readonly SqlRow[]>
 
-/** A database while one operation uses it. */
+/** A database, for the duration of one operation. */
 export interface SqlSession {
   readonly query: SqlQuery
-  /** Milliseconds that are left for the operation. */
+  /** Milliseconds left for the operation. */
   readonly left: () => number
 }
 
-/** Does `work` with the same session, as one transaction. */
+/** Does `work` in one transaction, with the same session. */
 export type SqlTransaction = <Result>(session: SqlSession, work: () => Promise<Result>) => Promise<Result>
 
 export interface SqlDatabase {
   readonly dialect: 'postgres' | 'sqlite'
-  /** Gives `work` the database. What keeps it from there rejects with `ledger-unavailable`. */
+  /** Runs `work` with the database. Failures to reach it reject with `ledger-unavailable`. */
   readonly session: <Result>(work: (session: SqlSession) => Promise<Result>) => Promise<Result>
   /**
-   * A transaction that is alone among all who write. Where it is missing, rows are compared and swapped, each by a single statement, which
-   * needs no transaction.
+   * A transaction that excludes all other writers. Without it, rows are compared and swapped, each by a single statement, which needs no
+   * transaction.
    */
   readonly transaction?: SqlTransaction | undefined
-  /** SHA-256 in base64url. Default: that of Web Crypto. */
+  /** SHA-256 in base64url. Default: Web Crypto's. */
   readonly hash?: ((text: string) => string | Promise<string>) | undefined
-  /** Whether no more approvals may be stored. Default: never. */
+  /** Whether there is no room for more approvals. Default: always room. */
   readonly isFull?: ((session: SqlSession) => Promise<boolean>) | undefined
 }
 
 export interface SqlRowOptions {
   readonly id: string
-  /** What the names of the tables begin with. */
+  /** Prefix of the tables' names. */
   readonly prefix: string
-  /** Milliseconds since the epoch. Default: the clock of the database. */
+  /** Milliseconds since the epoch. Default: the database's clock. */
   readonly now?: (() => number) | undefined
-  /** Lines of the log that are kept. */
+  /** How many lines of the log are kept. */
   readonly maxLogLines: number
 }
 
-/** How many inserts lie between two sweeps, and how many rows a sweep removes at most: each insert pays for the same. */
+/** One sweep every so many inserts, with a limit on the rows it removes, so that every insert costs the same. */
 const SWEEP = { every: 16, rows: 128 }
 const PAGE = 256
-/** Some databases take no more than 100 parameters (D1). */
+/** Some databases allow only 100 parameters (D1). */
 const TAGS_AT_ONCE = 90
 const ALL = 1_000_000_000
 
-/** Rows in a database that speaks SQL: PostgreSQL, or SQLite and what speaks like it. Its tables are those of `sql-schema.ts`. */
+/** Rows in an SQL database: PostgreSQL, SQLite or a database compatible with SQLite. Its tables are in `sql-schema.ts`. */
 export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore {
   const { dialect, session: open, isFull, transaction } = database
   const { ownerName, nameOf } = sqlNames(database)
@@ -60,7 +60,7 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
   const table = `${prefix}rows`
   const log = `${prefix}log`
   const clock = sqlClock(dialect)
-  // a revocation waits for a grant that relies on what it removes, and then finds it
+  // If a grant in progress relies on a row that a revocation removes, the revocation waits, and then finds the grant.
   const lock = dialect === 'postgres' ? 'for share' : ''
   let inserts = 0
   let appended = 0
@@ -155,7 +155,7 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
     return written.length > 0 ? 'swapped' : 'changed'
   }
 
-  /** Removes what has outlived its time: a few rows now and then, or all where the database is full. */
+  /** Removes expired rows: a few now and then, or all of them if the database is full. */
   async function sweep(session: SqlSession): Promise<void> {
     const past = clockOf === undefined ? clock : 'cast(? as double precision)'
     const remove = (rows: number) =>
@@ -173,7 +173,7 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
   })
   const swapping = compareAndSwap((work) => open((session) => work(remoteOf(session), session.left)))
 
-  /** Both parts of an update in one transaction; what only reads needs none. */
+  /** Reads and writes in one transaction; an update that only reads needs none. */
   async function alone<Result>(
     session: SqlSession,
     transact: SqlTransaction,
@@ -206,7 +206,7 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
     })
   }
 
-  /** Rows of a query that also says what time it is, also where it finds none. */
+  /** The rows of a list. The query returns the time even if it finds no row. */
   async function listed(session: SqlSession, owner: Owner, list: string): Promise<ListedRows> {
     const names = await Promise.all([ownerName(owner), nameOf(list)])
     const found = await session.query(
@@ -249,7 +249,7 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
           session.query(`delete from ${log} where seq <= (select max(seq) from ${log}) - ?`, [maxLogLines])
         if (transaction !== undefined) await transaction(session, () => insert().then(trim))
         else await insert()
-        // each statement is a round trip here
+        // Without a transaction, each statement is a round trip.
         if (transaction === undefined && ++appended % 64 === 0) await trim()
       }),
     async *lines() {
@@ -268,20 +268,20 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
   }
 }
 
-/** All but the words. */
+/** All columns except `words`. */
 const SHORT_COLUMNS = 'r.owner, r.key, r.version, r.list, r.tag, r.kept_until, r.record, r.state'
 
-/** The time by the clock of the database, in milliseconds since the epoch. */
+/** The database's time, in milliseconds since the epoch. */
 export function sqlClock(dialect: SqlDatabase['dialect']): string {
   return dialect === 'postgres'
     ? 'cast(extract(epoch from clock_timestamp()) * 1000 as double precision)'
     : `((julianday('now') - 2440587.5) * 86400000.0)`
 }
 
-/** Names as columns have them: databases limit how long a text they index, and change halves of surrogate pairs. */
+/** Names are stored as hashes: databases limit the length of indexed texts and replace unpaired surrogates. */
 export function sqlNames({ hash = sha256 }: Pick<SqlDatabase, 'hash'>) {
   const nameOf = async (text: string) => hash(JSON.stringify(text))
-  // an owner of `null` differs from every text
+  // An owner of `null` differs from every string.
   return { nameOf, ownerName: (owner: Owner) => nameOf(JSON.stringify(owner)) }
 }
 

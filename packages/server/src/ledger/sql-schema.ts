@@ -1,6 +1,6 @@
 import type { SqlDatabase } from './sql-rows.js'
 
-/** The type of a column that numbers the rows in the order in which they came. */
+/** The type of a column that numbers rows in insertion order. */
 export function sqlSequence(dialect: SqlDatabase['dialect']): string {
   return dialect === 'postgres'
     ? 'bigint generated always as identity primary key'
@@ -8,8 +8,8 @@ export function sqlSequence(dialect: SqlDatabase['dialect']): string {
 }
 
 /**
- * An index named after a table and what it finds. Of a prefix with a schema (`app.countersign_`), SQLite has the schema before the name of
- * the index and nowhere else, PostgreSQL only before that of the table.
+ * An index named after its table and purpose. If the prefix has a schema (`app.countersign_`), SQLite expects it only before the name of
+ * the index, PostgreSQL only before the table.
  */
 export function sqlIndex(
   dialect: SqlDatabase['dialect'],
@@ -23,11 +23,11 @@ export function sqlIndex(
   return `create index if not exists ${ofIndex}${table}_${finds} on ${ofTable}${table} ${columns}`
 }
 
-/** The tables of a ledger, in the words of a database. `owner`, `key`, `list` and `tag` are hashes; `kept_until` is in milliseconds since the epoch. */
+/** The tables of a ledger. `owner`, `key`, `list` and `tag` are hashes; `kept_until` is in milliseconds since the epoch. */
 export function ledgerTables(dialect: SqlDatabase['dialect'], prefix: string): readonly string[] {
   const number = sqlSequence(dialect)
   const find = (by: string, columns: string) => sqlIndex(dialect, prefix, 'rows', by, columns)
-  // the long texts come last: SQLite reads a long row from its beginning
+  // The long texts come last: SQLite reads a long row from its start.
   return [
     `create table if not exists ${prefix}rows (
   seq ${number},

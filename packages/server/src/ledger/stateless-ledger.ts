@@ -2,15 +2,15 @@ import { CountersignError } from '@countersign/core'
 import type { Ledger } from './ledger.js'
 
 export interface StatelessLedgerOptions {
-  /** Says that whoever has an answered request may send its answer again until it expires, and the call then runs again. */
+  /** Accepts that anybody who has an answered request can repeat its answer until it expires, and that the call then runs again. */
   readonly acceptReplay: true
-  /** Bound into tokens; the same on every process that shall accept them. Default `stateless`. */
+  /** Bound into tokens; must be the same in every process that is to accept them. Default `stateless`. */
   readonly id?: string | undefined
 }
 
 /**
- * A ledger that keeps nothing. Tokens alone decide: an answer is verified as ever, but **replay is possible until the request
- * expires**, a contradiction is not noticed, there are no session grants and no audit trail. Only for tools that may run twice.
+ * A ledger that keeps nothing. Only tokens decide: an answer is fully verified, but **it can be replayed until the request
+ * expires**, contradicting answers are not detected, and there are no session grants and no audit trail. Only for tools that may run twice.
  *
  * @throws CountersignError `invalid-option` without the literal `acceptReplay: true`.
  */

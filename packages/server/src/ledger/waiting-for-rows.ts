@@ -1,4 +1,4 @@
-/** Those who wait until a row of this process may have changed. */
+/** Waiters for changes of rows in this process. */
 export interface Waiting {
   wake(name: string): void
   wait(name: string, signal: AbortSignal): Promise<void>

@@ -2,8 +2,8 @@ import { CountersignError } from '@countersign/core'
 import type { ModelMessage, ModelRequest, ModelToolCall } from './model.js'
 
 /**
- * Refuses what a real provider would refuse, or misread: a call without its one result right behind it, a result without its call,
- * an approval that the provider did not ask for itself, a `client.*` tool, a message without content.
+ * Refuses requests that a real provider would reject or misread: a call without its one result right behind it, a result without its
+ * call, an approval that the provider did not request itself, a `client.*` tool, a message without content.
  *
  * @throws CountersignError `unreconciled-history`
  */

@@ -3,8 +3,8 @@ import type { ModelEvent } from './model.js'
 import { truncatedStream } from './model-error.js'
 
 /**
- * The events of an adapter's answer as `Model.stream` promises them: nothing comes after an abort, which is no error; what the SDK
- * throws becomes a typed error; an answer that ends without `finish` is one.
+ * Makes an adapter's events follow the contract of `Model.stream`: nothing comes after an abort, which is no error; errors of the SDK
+ * become typed errors; a response that ends without `finish` is an error.
  *
  * @throws CountersignError `model-failed`
  */

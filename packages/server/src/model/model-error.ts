@@ -1,21 +1,21 @@
 import { CountersignError, isCountersignError } from '@countersign/core'
 
-/** What is known of a model's failure: the `data` of the `model-failed` error that an adapter throws. */
+/** Details of a model failure: the `data` of an adapter's `model-failed` error. */
 export interface ModelFailure {
   /** As in `model.id`. */
   readonly provider: string
   /**
-   * The provider's own code, or its type of error where it gives no code. Ours: `truncated-stream` (the answer ended without its last event),
+   * The provider's own code, or its error type if it has no code. Ours: `truncated-stream` (the response ended without its last event),
    * `connection-failed`, `timed-out`, `malformed-stream`.
    */
   readonly code: string
-  /** In the provider's words. It may name accounts and parts of keys: for logs, not for a page. */
+  /** The provider's message. It may contain account names and parts of keys: for logs, not for a page. */
   readonly message: string
-  /** HTTP status, where it failed before the stream. */
+  /** HTTP status, if it failed before the stream. */
   readonly status?: number | undefined
-  /** Whether the same request may succeed later. Nobody but the SDK retries by itself, and it does only before the first event. */
+  /** Whether the same request may succeed later. Only the SDK retries automatically, and only before the first event. */
   readonly retryable: boolean
-  /** Seconds to wait, where the provider says so. */
+  /** Seconds to wait, if the provider says so. */
   readonly retryAfter?: number | undefined
 }
 
@@ -34,12 +34,12 @@ function wayOut({ retryable, retryAfter }: ModelFailure): string {
     : `try again in ${Math.max(1, Math.ceil(retryAfter))} s`
 }
 
-/** A page shows it, and a server could put anything there. */
+/** Pages show the code, and a server could send anything. */
 function shownCode(code: string): string {
   return /^[\w.-]{1,64}$/.test(code) ? code : 'unknown'
 }
 
-/** What an adapter's error says of the failure; nothing for any other error. */
+/** Reads the details of an adapter's error; undefined for any other error. */
 export function readModelFailure(error: unknown): ModelFailure | undefined {
   if (!isCountersignError(error) || error.code !== 'model-failed') return undefined
   const { provider, code, message, status, retryable, retryAfter } = error.data
@@ -52,13 +52,13 @@ export function readModelFailure(error: unknown): ModelFailure | undefined {
   }
 }
 
-/** The error of an answer that ended without its last event. What was said before counts. */
+/** The error of a response that ended without its last event. What was streamed before it counts. */
 export function truncatedStream(provider: string): CountersignError {
   const message = 'The answer ended without its last event.'
   return modelError({ provider, code: 'truncated-stream', message, retryable: true })
 }
 
-/** Whether a status of HTTP says that the same request may succeed later. */
+/** Whether an HTTP status means that the same request may succeed later. */
 export function isRetryableStatus(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || status >= 500
 }

@@ -2,18 +2,18 @@ import type { FilePart, JsonSchema, SourcePart, TokenUsage } from '@countersign/
 import type { ToolOutcome } from '../outcome.js'
 
 /**
- * A language model, whoever provides it. `stream` is called once per step of a run; it neither retries nor runs tools. A stream
- * that ends without a `finish` event counts as failed, and what it said so far is kept.
+ * A language model. `stream` is called once per step of a run; it neither retries nor runs tools. A stream
+ * that ends without a `finish` event counts as failed; what it produced until then is kept.
  */
 export interface Model {
-  /** For logs and usage, such as `openai/gpt-5`. What stands before the first `/` names the provider: see {@link ProviderMetadata}. */
+  /** For logs and usage, such as `openai/gpt-5`. The part before the first `/` names the provider: see {@link ProviderMetadata}. */
   readonly id: string
   stream(request: ModelRequest, options: { readonly signal: AbortSignal }): AsyncIterable<ModelEvent>
 }
 
 /**
- * Everything the model sees. Of approvals only what its provider itself asked for gets here ({@link ProviderApproval}); tokens and the
- * engine's own approvals never do.
+ * Everything the model sees. It includes only approvals that its provider requested itself ({@link ProviderApproval}), never tokens or
+ * the engine's own approvals.
  */
 export interface ModelRequest {
   readonly system?: string
@@ -27,7 +27,7 @@ export interface ModelTool {
   readonly parameters: JsonSchema
 }
 
-/** Every tool call of an assistant message is answered by the tool message right after it, exactly once. */
+/** Every tool call of an assistant message is answered exactly once, in the tool message right after it. */
 export type ModelMessage =
   | { readonly role: 'system'; readonly content: string }
   | { readonly role: 'user'; readonly content: readonly (ModelText | ModelFile)[] }
@@ -35,7 +35,7 @@ export type ModelMessage =
   | { readonly role: 'tool'; readonly content: readonly (ModelToolResult | ModelApprovalResponse)[] }
 
 /**
- * What a provider wants back unchanged with a part (item ids, cache marks), as it gave it. Another provider's model does not get it.
+ * Data that a provider needs back unchanged with a part (item ids, cache marks). It is never passed to another provider's model.
  * It travels through the client: an adapter must not trust it more than a user's text.
  */
 export type ProviderMetadata = Readonly<Record<string, unknown>>
@@ -49,7 +49,7 @@ export interface ModelText {
 export interface ModelReasoning {
   readonly type: 'reasoning'
   readonly text: string
-  /** Opaque to us: a signature or encrypted content. */
+  /** Opaque: a signature or encrypted content. */
   readonly signature?: string
   readonly metadata?: ProviderMetadata
 }
@@ -75,23 +75,23 @@ export interface ModelToolCall {
 }
 
 /**
- * What a provider says of an approval of its own with a call that it runs itself, such as a call of an MCP server inside the
- * provider. Only together with `providerExecuted`. An adapter needs no memory: the engine keeps which call an approval is about.
+ * A provider's own approval for a call that it runs itself, such as a call of an MCP server inside the
+ * provider. Only together with `providerExecuted`. Adapters can be stateless: the engine remembers which call an approval belongs to.
  */
 export interface ProviderApproval {
   /** The provider's id of the approval. */
   readonly id: string
   /**
-   * `requested`: the provider waits for an answer, which a later request carries as {@link ModelApprovalResponse}; where it has no id
-   * for the call yet, the call's id is the empty text. `answered`: this is the call that was asked about under this id, so the
-   * engine takes both for one; `tool-result` names it by the id given here. In a request always `requested`.
+   * `requested`: the provider waits for an answer, which a later request carries as {@link ModelApprovalResponse}; if the call has no id
+   * yet, its id is the empty string. `answered`: this is the call for which this approval was requested, so the engine treats both
+   * as one; `tool-result` refers to it by the id given here. In a request always `requested`.
    */
   readonly state: 'requested' | 'answered'
 }
 
 /**
- * The answer to a provider's own request, verified; in the tool message after its call, once in each request, until the call has a
- * result. It takes the place of a result: nothing else is to be sent for the call. A model of another provider leaves it out.
+ * The verified answer to a provider's own approval request, in the tool message after its call. Every request contains it once, until the
+ * call has a result. It replaces the result: send nothing else for the call. Models of other providers omit it.
  */
 export interface ModelApprovalResponse {
   readonly type: 'approval-response'
@@ -106,13 +106,13 @@ export interface ModelToolResult {
   readonly type: 'tool-result'
   readonly toolCallId: string
   readonly toolName: string
-  /** `toProviderText` of core makes a provider's text out of it. */
+  /** `toProviderText` of core converts it to the provider's text. */
   readonly outcome: ToolOutcome
-  /** Of a provider's own result. */
+  /** For a provider's own result. */
   readonly metadata?: ProviderMetadata
 }
 
-/** Why a model stopped. `pause`: its provider wants to be called again with what it said so far, and goes on from there. */
+/** Why a model stopped. `pause`: the provider must be called again with the response so far, and continues from there. */
 export type FinishReason =
   | 'stop'
   | 'tool_calls'
@@ -124,13 +124,13 @@ export type FinishReason =
 
 /**
  * One event of a model's stream. Text and reasoning begin with their first delta. Reasoning ends with `reasoning-end` or with
- * whatever else follows; a call is either streamed (`tool-call-start`, `tool-call-delta`, `tool-call-end`) or whole
+ * any other event; a call is either streamed (`tool-call-start`, `tool-call-delta`, `tool-call-end`) or whole
  * (`tool-call`). The arguments of several calls may interleave.
  */
 export type ModelEvent =
-  /** `refusal`: these are the model's words for why it does not answer. They are shown like any others. */
+  /** `refusal`: the model explains why it does not answer. Shown like any other text. */
   | { readonly type: 'text-delta'; readonly delta: string; readonly refusal?: boolean }
-  /** Ends a piece of the text. Each piece keeps its own metadata and its place among the other parts, and goes back as a part of its own. */
+  /** Ends a piece of text. Each piece keeps its own metadata and its place among the other parts, and is sent back as its own part. */
   | { readonly type: 'text-end'; readonly metadata?: ProviderMetadata }
   | { readonly type: 'reasoning-delta'; readonly delta: string }
   | { readonly type: 'reasoning-end'; readonly signature?: string; readonly metadata?: ProviderMetadata }
@@ -159,7 +159,7 @@ export type ModelEvent =
   | { readonly type: 'source'; readonly source: Omit<SourcePart, 'type'> }
   | { readonly type: 'usage'; readonly usage: TokenUsage }
   /**
-   * Facts about the whole answer in the provider's words; goes into `RUN_FINISHED.metadata`. By convention `id`, `model`, `finishReason`,
+   * The provider's data about the whole response, for `RUN_FINISHED.metadata`. By convention `id`, `model`, `finishReason`,
    * `finishDetail`, and `usage` as the provider counts (the `usage` event counts as AG-UI does).
    */
   | { readonly type: 'metadata'; readonly metadata: ProviderMetadata }

@@ -2,7 +2,7 @@ import { CountersignError } from '@countersign/core'
 import { checkModelRequest } from './check-request.js'
 import type { Model, ModelEvent, ModelRequest } from './model.js'
 
-/** One answer of a scripted model: its events, or a function of what the model was asked. */
+/** One response of a scripted model: its events, or a function of the request. */
 export type ScriptedTurn =
   | ModelEvents
   | ((request: ModelRequest, options: { signal: AbortSignal }) => ModelEvents)
@@ -16,8 +16,8 @@ export interface ScriptedModel extends Model {
 
 /**
  * A model that follows a script: for tests and for demos without a key. Turn n answers request n; a single function answers
- * all. Asked more often than scripted, or with a conversation that no real provider would take (a call without its result, an approval
- * of the engine), it fails and says so.
+ * all. It fails with an explanation if there are more requests than turns, or if no real provider would accept a request (for example a
+ * call without its result, or one of the engine's approvals).
  */
 export function scriptedModel(
   turns: readonly ScriptedTurn[] | Extract<ScriptedTurn, (...args: never[]) => unknown>,

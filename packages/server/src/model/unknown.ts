@@ -1,9 +1,9 @@
 import { isRecord } from '@countersign/core'
 
-/** What came over the wire, or through a client, is what it is: these read it without trusting its type. */
+/** Untrusted data from the wire or a client, read without trusting its type. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** An object's fields; none of anything else. */
+/** An object's fields; no fields for anything else. */
 export function asRecord(value: unknown): Fields {
   return isRecord(value) ? value : {}
 }
@@ -20,7 +20,7 @@ export function asNumber(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }
 
-/** JSON, or nothing where the text is none. */
+/** Parsed JSON, or undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -3,16 +3,16 @@ import { readArguments } from '../encoding/canonical.js'
 import { isProviderExecuted } from '../history/history.js'
 import type { PlannableCall } from './plan.js'
 
-/** A tool call as planners and their predicates see it. */
+/** A tool call for planners and their predicates. */
 export interface PlannedCall extends PlannableCall {
   readonly toolName: string
   /** JSON text, as the model wrote it. */
   readonly arguments: string
-  /** The arguments, read strictly; `undefined` where they cannot be. Such a call never runs, whatever is decided. */
+  /** The arguments, parsed strictly; `undefined` if they can't be. Such a call never runs, whatever the decision is. */
   readonly input: unknown
 }
 
-/** The calls of a model's turn that are ours to run. */
+/** The calls of a model's turn that this server runs. */
 export function plannedCalls(turn: Message | undefined): readonly PlannedCall[] {
   if (turn?.role !== 'assistant') return []
   return (turn.toolCalls ?? []).filter((call) => !isProviderExecuted(call)).map(plannedCall)

@@ -1,6 +1,6 @@
 import type { ToolOutcome } from '../outcome.js'
 
-/** A person is asked about a call. */
+/** Approval is requested for a call. */
 export interface ApprovalRequestedEvent {
   readonly type: 'approval-requested'
   readonly approvalId: string
@@ -9,7 +9,7 @@ export interface ApprovalRequestedEvent {
   readonly input: unknown
 }
 
-/** A running tool reports, or streams an element. */
+/** A running tool reports progress, or streams an element. */
 export interface ToolProgressEvent {
   readonly type: 'progress'
   readonly toolCallId: string
@@ -17,7 +17,7 @@ export interface ToolProgressEvent {
   readonly data: unknown
 }
 
-/** How a call ended: the one result it gets. */
+/** How a call ended: its one result. */
 export interface ToolOutputEvent {
   readonly type: 'output'
   readonly toolCallId: string
@@ -32,7 +32,7 @@ type PlanEventHandlers<Result> = {
   readonly [Type in PlanEvent['type']]: (event: Extract<PlanEvent, { readonly type: Type }>) => Result
 }
 
-/** Calls the handler of an event's type; leaving one out does not compile. */
+/** Calls the handler for an event's type; omitting one is a type error. */
 export function matchPlanEvent<Result>(event: PlanEvent, handlers: PlanEventHandlers<Result>): Result {
   switch (event.type) {
     case 'approval-requested':
@@ -46,12 +46,12 @@ export function matchPlanEvent<Result>(event: PlanEvent, handlers: PlanEventHand
   }
 }
 
-/** Whether a person is asked. */
+/** Whether approval is requested. */
 export function isApprovalRequested(event: PlanEvent): event is ApprovalRequestedEvent {
   return event.type === 'approval-requested'
 }
 
-/** Whether a tool reports while it runs. */
+/** Whether a running tool reports progress. */
 export function isToolProgress(event: PlanEvent): event is ToolProgressEvent {
   return event.type === 'progress'
 }
@@ -61,7 +61,7 @@ export function isToolOutput(event: PlanEvent): event is ToolOutputEvent {
   return event.type === 'output'
 }
 
-/** Reads a stream of events to its end and keeps the results, in the order they came. */
+/** Reads a stream of events to its end and returns the results, in order of arrival. */
 export async function drainOutputs(events: AsyncIterable<PlanEvent>): Promise<readonly ToolOutputEvent[]> {
   const outputs: ToolOutputEvent[] = []
   for await (const event of events) if (isToolOutput(event)) outputs.push(event)

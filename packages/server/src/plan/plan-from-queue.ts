@@ -7,42 +7,42 @@ import type { ApprovalRequestedEvent } from './events.js'
 import { type ApprovedCall, planApprovals, type RejectedCall, type Verdict } from './plan.js'
 import { readDecision } from './read-decision.js'
 
-/** A call that the person is asked about. */
+/** A call that waits for approval. */
 export type AskedCall<Call extends PlannedCall = PlannedCall> = Call & { readonly approvalId: string }
 
-/** What became of one call that waited. */
+/** The outcome of the wait for one call. */
 export type DecidedCall<Call extends PlannedCall = PlannedCall> =
   | ({ readonly kind: 'approved' } & ApprovedCall<AskedCall<Call>>)
   | ({ readonly kind: 'rejected' } & RejectedCall<AskedCall<Call>>)
 
-/** A plan whose gated calls are decided while it is carried out. */
+/** A plan whose calls are decided while it is carried out. */
 export interface LivePlan<Call extends PlannedCall = PlannedCall> {
-  /** Safe calls: they wait for nobody. */
+  /** Calls that need no approval, and run at once. */
   readonly approved: readonly ApprovedCall<Call>[]
-  /** Calls that wait, each with the id of its approval. */
+  /** Calls that need approval, each with its approval id. */
   readonly pending: readonly AskedCall<Call>[]
-  /** One request for each call that waits, in their order; to be read once. */
+  /** One request for each pending call, in their order; to be read once. */
   readonly approvalRequests: AsyncIterable<ApprovalRequestedEvent>
   /**
-   * What was decided, as it is decided; each call waits for its own answer only. A closed queue and an abort cancel what still
-   * waits. To be read once; whoever stops reading stops the waiting.
+   * Each decision as soon as it is made; every call waits only for its own answer. Closing the queue or aborting cancels pending
+   * calls. To be read once; a reader that stops ends the wait.
    */
   readonly decisions: AsyncIterableIterator<DecidedCall<Call>>
 }
 
 export interface LivePlanOptions {
-  /** Cancels whatever still waits. */
+  /** Cancels pending calls. */
   readonly signal?: AbortSignal | undefined
-  /** Why a call that nobody answered is cancelled. */
+  /** Why a call without an answer is cancelled. */
   readonly reason?: string | undefined
-  /** Ids of the approvals of calls that have none. They must be unguessable. */
+  /** Generates approval ids for calls that have none. They must be unguessable. */
   readonly generateId?: (() => string) | undefined
 }
 
 /**
- * A planner for answers that come in while a run is open: safe calls run at once, every other waits for its own answer, which names
- * its approval or the call. There is no time limit; `signal` and `close()` of the queue end the waiting. `needsApproval` is asked
- * once for each call. Answers are believed, so they must come over a connection whose user is known, and into a queue of this
+ * A planner for answers that arrive during an open run: calls that need no approval run at once, every other waits for its own answer,
+ * by approval id or call id. There is no time limit; `signal` and the queue's `close()` end the wait. `needsApproval` is called
+ * once per call. Answers are not verified, so they must arrive over an authenticated connection, in a queue for this
  * conversation alone.
  */
 export function planFromQueue<Call extends PlannedCall = PlannedCall>(
@@ -88,7 +88,7 @@ async function decideAll<Call extends PlannedCall>(
   for (const one of stops) one.removeEventListener('abort', onStop)
 }
 
-/** Both ids of a call are listened for until one was answered; an answer that cannot be read is none. */
+/** Waits for an answer under either id of a call. An invalid answer is ignored. */
 function verdictFor(call: AskedCall, answers: AnswerSource, stop: AbortSignal): Promise<Verdict | undefined> {
   return new Promise((resolve) => {
     const leaves: (() => void)[] = []
@@ -107,7 +107,7 @@ function verdictFor(call: AskedCall, answers: AnswerSource, stop: AbortSignal): 
         if (entry !== undefined && decision === undefined) listen(id)
         else end(decision && { ...decision, approvalId: call.approvalId })
       })
-      // it may have been answered already
+      // It may have been answered already.
       if (waits) leaves.push(leave)
       else leave()
     }

@@ -1,51 +1,51 @@
 import { copyOf } from '../encoding/copy.js'
 import { failed, type ToolFailure } from '../outcome.js'
 
-/** A decision about one request, named by the approval's id or, where that is not known, by the call's. */
+/** A decision about one call, identified by the approval's id or, if that is not known, by the call's. */
 export interface Verdict {
   readonly approvalId?: string | undefined
-  /** Counts only without an approval id. Ids of calls may repeat in a conversation: it means the last call of that id. */
+  /** Used only without an approval id. Ids of calls may repeat in a conversation: the last call with this id is meant. */
   readonly toolCallId?: string | undefined
-  /** `cancel`: the person walked away. */
+  /** `cancel`: the user moved on. */
   readonly decision: 'approve' | 'deny' | 'cancel'
   readonly reason?: string | undefined
-  /** How far a yes reaches. Default `once`. */
+  /** What an approval covers. Default `once`. */
   readonly scope?: 'once' | 'session' | undefined
 }
 
 /** A call to plan. */
 export interface PlannableCall {
   readonly toolCallId: string
-  /** Of the request, where the person was asked. */
+  /** The approval's id, if approval was requested. */
   readonly approvalId?: string | undefined
 }
 
 export interface PlanPolicy<Call extends PlannableCall = PlannableCall> {
-  /** A call that waits for a verdict nobody gave: leave it open, or close it as cancelled. */
+  /** What to do with a call whose verdict is missing: leave it open, or close it as cancelled. */
   readonly onMissingVerdict: 'pending' | 'cancel'
   /** Why calls without a verdict are cancelled. */
   readonly reason?: string | undefined
   /**
-   * Whether a call needs a verdict; asked once for each call. One that throws, or answers anything but `false`, means yes. Default: a call that has an approval id
-   * needs one, any other is safe.
+   * Whether a call needs approval; called once per call. Throwing, or returning anything but `false`, means yes. Default: calls with
+   * an approval id need it, others don't.
    */
   readonly needsApproval?: ((call: Call) => boolean) | undefined
 }
 
-/** A call that runs; `verdict` is absent for a safe one. */
+/** A call that runs; `verdict` is absent if it needs no approval. */
 export interface ApprovedCall<Call extends PlannableCall, V extends Verdict = Verdict> {
   readonly call: Call
   readonly verdict?: V
 }
 
-/** A call that does not run, and what its result is instead. */
+/** A call that does not run, and its result instead. */
 export interface RejectedCall<Call extends PlannableCall, V extends Verdict = Verdict> {
   readonly call: Call
   readonly failure: ToolFailure
   readonly verdict?: V
 }
 
-/** Plain data: what is to run, what is not, and what waits. Nothing has happened yet. */
+/** Plain data: which calls run, don't run or wait. Nothing has happened yet. */
 export interface ApprovalPlan<Call extends PlannableCall, V extends Verdict = Verdict> {
   readonly approved: readonly ApprovedCall<Call, V>[]
   readonly rejected: readonly RejectedCall<Call, V>[]
@@ -53,8 +53,8 @@ export interface ApprovalPlan<Call extends PlannableCall, V extends Verdict = Ve
 }
 
 /**
- * Sorts calls by their verdicts; every list keeps the order of the calls. The first verdict for a call wins, verdicts for
- * others are ignored, and a safe call runs whatever is said about it. Give it **verified** verdicts only: it believes them.
+ * Sorts calls by their verdicts; every list keeps the order of the calls. The first verdict for a call wins, verdicts for unknown
+ * calls are ignored, and a call that needs no approval runs whatever its verdict. Pass only **verified** verdicts: they are trusted.
  */
 export function planApprovals<Call extends PlannableCall, V extends Verdict>(
   calls: readonly Call[],

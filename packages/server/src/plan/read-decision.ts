@@ -2,14 +2,14 @@ import { isRecord, type ResumeEntry } from '@countersign/core'
 import type { ToolApprovalResponsePart } from '../prompt/parts.js'
 import type { Verdict } from './plan.js'
 
-/** What an answer says, whichever way it came. */
+/** The content of an answer, however it arrived. */
 interface Decision extends Pick<Verdict, 'decision' | 'reason'> {
   readonly scope: NonNullable<Verdict['scope']>
-  /** As sent; neither read strictly nor allowed yet. */
+  /** As sent: neither parsed strictly nor permitted yet. */
   readonly edits?: { readonly value: unknown } | undefined
 }
 
-/** The payload of an answer; nothing where it is malformed. `approved` must be a boolean, nothing stands for it. */
+/** Reads the payload of an answer; undefined if it is malformed. `approved` must be a boolean, and nothing replaces it. */
 export function readDecision({
   status,
   payload,
@@ -21,15 +21,15 @@ export function readDecision({
   const said = typeof reason === 'string' && reason !== '' ? { reason } : {}
   if (!approved) return { decision: 'deny', scope: 'once', ...said }
   if (scope !== undefined && scope !== null && scope !== 'once' && scope !== 'session') return undefined
-  // Clients in typed languages write a member that is left out as `null` (`{"approved":true,"editedArgs":null}`, and so `reason` and `scope`):
-  // there it means no edit. Our own client never sends it.
+  // Clients in typed languages write omitted members as `null` (`{"approved":true,"editedArgs":null}`, also `reason` and `scope`):
+  // here that means no edit. Our own client never sends it.
   const edits = editedArgs === undefined || editedArgs === null ? {} : { edits: { value: editedArgs } }
   return { decision: 'approve', scope: scope ?? 'once', ...said, ...edits }
 }
 
 /**
- * An answer as a verdict for a planner: an entry of `resume` or of a live queue, or the response part of a prompt. Nothing where it is
- * malformed. Edited arguments are left out; only an agent's run can check those.
+ * Converts an answer to a verdict for a planner: an entry of `resume` or of a live queue, or the response part of a prompt. Undefined if
+ * it is malformed. Edited arguments are dropped; only an agent's run can check those.
  */
 export function verdictOf(answer: ResumeEntry | ToolApprovalResponsePart): Verdict | undefined {
   if (!('interruptId' in answer)) {

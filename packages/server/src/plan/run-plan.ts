@@ -15,30 +15,30 @@ import type { LivePlan } from './plan-from-queue.js'
 
 export interface RunPlanOptions {
   readonly tools: readonly AnyServerTool[]
-  /** Tools that run at once. Default `'unbounded'`. */
+  /** How many tools run at once. Default `'unbounded'`. */
   readonly concurrency?: number | 'unbounded' | undefined
-  /** Stops what runs and cancels what waits. Every call still gets its output. */
+  /** Stops running tools and cancels pending calls. Every call still gets its output. */
   readonly signal?: AbortSignal | undefined
   /** Services of the application, for its tools. */
   readonly context?: Readonly<Record<string, unknown>> | undefined
   /** The conversation so far, for its tools. */
   readonly messages?: readonly Message[] | undefined
-  /** Gets what a tool threw; its output says only that it failed, unless it is a `ToolError`. Default `console.warn`. */
+  /** Receives what a tool threw; its output says only that it failed, unless it is a `ToolError`. Default `console.warn`. */
   readonly warn?: ((message: string, error?: unknown) => void) | undefined
 }
 
-/** What {@link runPlan} carries out: a plan that is decided, or one that is decided as it goes. */
+/** A plan for {@link runPlan}: decided already, or decided while it is carried out. */
 export type RunnablePlan = Pick<ApprovalPlan<PlannedCall>, 'approved' | 'rejected'> | LivePlan<PlannedCall>
 
 /**
- * Carries out a plan: approved calls run at once and side by side, rejected ones get their failure as output, and a live plan's
- * requests and decisions are passed on as they come. Every call gets exactly one output, whatever happens; nothing throws. Events
- * come as they happen. Whoever stops reading stops what runs and what waits.
+ * Carries out a plan: approved calls run at once and in parallel, rejected ones get their failure as output, and a live plan's
+ * requests and decisions are passed on as they arrive. Every call gets exactly one output, whatever happens; nothing throws. Events
+ * arrive as they happen. A reader that stops also stops running tools and pending calls.
  *
- * This is for applications that drive a model by themselves, with `runTools: false`. An agent that runs its own tools also signs
- * its requests and checks the answers against them; here the application answers for where its verdicts come from.
+ * This is for applications that drive a model themselves, with `runTools: false`. An agent that runs its own tools also signs
+ * its requests and verifies the answers; here the application is responsible for the origin of its verdicts.
  *
- * @throws CountersignError `invalid-tool`, `invalid-option` as `createAgent` does.
+ * @throws CountersignError `invalid-tool`, `invalid-option` like `createAgent`.
  */
 export function runPlan(plan: RunnablePlan, options: RunPlanOptions): AsyncIterableIterator<PlanEvent> {
   const toolkit = createToolkit(options.tools)
@@ -51,7 +51,7 @@ export function runPlan(plan: RunnablePlan, options: RunPlanOptions): AsyncItera
   return createChannel(write, { sizeOf })
 }
 
-/** Reports are JSON. Requests and outputs are the application's own values, one of each for a call. */
+/** Progress reports are JSON. Requests and outputs are the application's own values, one of each per call. */
 function sizeOf(event: PlanEvent): number {
   return jsonSize(event.type === 'progress' ? JSON.stringify(event.data) : '')
 }

@@ -2,7 +2,7 @@ import type { AssistantMessage, Message } from '@countersign/core'
 import { resultMessage, withResults } from '../history/history.js'
 import type { ToolOutputEvent } from './events.js'
 
-/** A history after one more turn of the model: the turn, and right after it the result of each of its calls, in their order. */
+/** Appends one more turn of the model: the turn, followed by the results of its calls, in their order. */
 export function appendTurn(
   history: readonly Message[],
   turn: AssistantMessage,

@@ -2,7 +2,7 @@ import { CountersignError, isRecord } from '@countersign/core'
 import type { PlannedCall } from './calls.js'
 import { type ApprovalPlan, type PlannableCall, planApprovals, type Verdict } from './plan.js'
 
-/** A person's decision, as a map of verdicts holds it. */
+/** A user's decision, as an entry of a verdict map. */
 export type VerdictEntry =
   | { readonly decision: 'approve'; readonly scope?: 'once' | 'session' | undefined }
   | { readonly decision: 'deny'; readonly reason?: string | undefined }
@@ -11,8 +11,8 @@ export type VerdictEntry =
 export type VerdictMap = ReadonlyMap<string, VerdictEntry> | Readonly<Record<string, VerdictEntry>>
 
 /**
- * A planner for verdicts that came with a request: what has no entry is cancelled. Entries matter only for calls that need
- * approval. Pure and synchronous; `needsApproval` is asked once for each call.
+ * A planner for verdicts that came with a request: calls without an entry are cancelled. Entries matter only for calls that need
+ * approval. Pure and synchronous; `needsApproval` is called once per call.
  */
 export function planFromMap<Call extends PlannableCall = PlannedCall>(
   needsApproval: (call: Call) => boolean,
@@ -27,7 +27,7 @@ export function planFromMap<Call extends PlannableCall = PlannedCall>(
   }
 }
 
-/** The verdicts of a map. A key may name an approval or a call, so each entry stands for both. */
+/** The verdicts of a map. A key may be the id of an approval or a call, so each entry yields both. */
 export function verdictsOf(verdicts: VerdictMap): readonly Verdict[] {
   const entries = isMap(verdicts) ? [...verdicts] : Object.entries(verdicts)
   return entries.flatMap(([id, entry]) => [
@@ -40,12 +40,12 @@ function isMap(verdicts: VerdictMap): verdicts is ReadonlyMap<string, VerdictEnt
   return verdicts instanceof Map
 }
 
-/** Entries in one request. */
+/** How many entries a request may have. */
 const MAX_ENTRIES = 256
 
 /**
- * Reads the verdicts of a request's body: its member `verdicts`, an object of `{ decision: 'approve', scope? }` or
- * `{ decision: 'deny', reason? }` by the id of the call or of the approval. Without the member there are none.
+ * Reads the verdicts in a request's body: the member `verdicts`, an object of `{ decision: 'approve', scope? }` or
+ * `{ decision: 'deny', reason? }` by the id of the call or of the approval. Empty without that member.
  *
  * @throws CountersignError `invalid-request`; `data.status` is the HTTP status, 400.
  */

@@ -28,9 +28,9 @@ import type {
 } from './parts.js'
 
 /**
- * UI messages as a prompt: a call with an `approval` becomes the call and its request in the assistant message and, once answered,
- * a response in the tool message after it. `fromPromptMessages` gives back the same UI messages. Calls whose arguments never
- * became complete stay out.
+ * Converts UI messages to a prompt: a call with an `approval` becomes the call and its request in the assistant message and, once
+ * answered, a response in the tool message after it. `fromPromptMessages` restores the same UI messages. Calls with incomplete
+ * arguments are omitted.
  */
 export function toPromptMessages(messages: readonly UIMessage[]): PromptMessage[] {
   return messages.flatMap((message) => {
@@ -40,7 +40,7 @@ export function toPromptMessages(messages: readonly UIMessage[]): PromptMessage[
   })
 }
 
-/** AG-UI messages as a prompt; nothing is stored twice, the prompt is read out of them. */
+/** Converts AG-UI messages to a prompt. */
 export function promptFromAGUI(messages: readonly Message[]): PromptMessage[] {
   return toPromptMessages(fromAGUIMessages(messages))
 }
@@ -53,7 +53,7 @@ function isPlain(part: MessagePart): part is PlainPart {
   return part.type === 'text' || part.type === 'file' || part.type === 'source' || part.type === 'data'
 }
 
-/** Whatever is said after a result begins another message of the same id, so that the order of parts needs no record. */
+/** Parts after a result start another message with the same id, so that the order of parts needs no record. */
 function splitAssistant(message: UIMessage): PromptMessage[] {
   const split: PromptMessage[] = []
   const names = new Map<string, string>()
@@ -123,13 +123,13 @@ function readCall(
   return { call, ...readApproval(part, approval, requested, responded) }
 }
 
-/** What a history has no other word for. */
+/** A call's state, if its history can't express it otherwise. */
 function unresolved({ state, error }: ToolCallPart) {
   if (state === 'executing') return { state }
   return state === 'cancelled' ? omitUndefined({ state, error }) : {}
 }
 
-/** Whether the result says by itself how the call ended. */
+/** Whether the result alone determines how the call ended. */
 function isTold(call: ToolCallPart, end: ToolResultPart | undefined): boolean {
   if (end === undefined) return false
   const told = readOutcome(call, end.content, end.metadata, end.error)
@@ -166,7 +166,7 @@ function readApproval(
   return { request, response }
 }
 
-/** The options of a request that names none. */
+/** Whether these are the options of a request that names none. */
 function isDefault([first, second, ...more]: readonly string[]): boolean {
   return first === 'deny' && second === 'once' && more.length === 0
 }

@@ -1,7 +1,7 @@
 import type { AssistantPart, PromptMessage, ToolMessagePart } from './parts.js'
 import type { ResponsePart, StreamPart } from './stream.js'
 
-/** The parts of a stream, each whole: pieces of text are put together, the end of the run is left out. */
+/** Combines the parts of a stream to whole parts: pieces of text are joined, the end of the run is omitted. */
 export function toResponseParts(parts: Iterable<StreamPart>): ResponsePart[] {
   const whole: ResponsePart[] = []
   let writing: string | undefined
@@ -29,8 +29,8 @@ function pieceOf(part: StreamPart): string | undefined {
 }
 
 /**
- * What a run answered as history: calls and requests in an assistant message, results in the tool message after it, in their order.
- * Preliminary results are left out. `newId` names each assistant message.
+ * Converts a run's response to history: calls and requests in an assistant message, results in the tool message after it, in order.
+ * Preliminary results are omitted. `newId` generates the ids of assistant messages.
  */
 export function fromResponseParts(parts: Iterable<ResponsePart>, newId: () => string): PromptMessage[] {
   const messages: PromptMessage[] = []

@@ -23,19 +23,19 @@ export function parseApprovalResponse(value: unknown): ToolApprovalResponsePart 
   return value as ToolApprovalResponsePart
 }
 
-/** A part of what a run answered, whole. @throws CountersignError `invalid-argument`. */
+/** A whole part of a run's response. @throws CountersignError `invalid-argument`. */
 export function parseResponsePart(value: unknown): ResponsePart {
   checkPart(value, 'part', [...assistantParts, 'tool-result'])
   return value as ResponsePart
 }
 
-/** A part of what a run answers, as it comes. @throws CountersignError `invalid-argument`. */
+/** A part of a run's streamed response. @throws CountersignError `invalid-argument`. */
 export function parseStreamPart(value: unknown): StreamPart {
   checkPart(value, 'part', streamParts)
   return value as StreamPart
 }
 
-/** A tool message: results and answers, mixed. @throws CountersignError `invalid-argument`. */
+/** A tool message: results and answers in any order. @throws CountersignError `invalid-argument`. */
 export function parseToolMessage(value: unknown): ToolPromptMessage {
   checkMessage(value, 'message', ['tool'])
   return value as ToolPromptMessage
@@ -55,7 +55,7 @@ export function parsePromptMessages(value: unknown): readonly PromptMessage[] {
   return value
 }
 
-/** What a member must be, in words and as a check. */
+/** What a member must be, as text and as a check. */
 type Rule = readonly [words: string, holds: (value: unknown) => boolean]
 
 const text: Rule = ['text', (value) => typeof value === 'string']

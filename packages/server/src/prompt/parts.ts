@@ -8,64 +8,64 @@ import {
 } from '@countersign/core'
 import { type ToolOutcome, toResultContent } from '../outcome.js'
 
-/** A call of a tool. `arguments` is the model's JSON text. */
+/** A tool call. `arguments` is the model's JSON text. */
 export interface PromptToolCall {
   readonly type: 'tool-call'
   readonly id: string
   readonly name: string
   readonly arguments: string
-  /** The model's provider runs it. */
+  /** Whether the model's provider runs it. */
   readonly providerExecuted?: boolean
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
-/** The person is asked about a call. It stays in the history when it has been answered. */
+/** An approval request for a call. It stays in the history after it is answered. */
 export interface ToolApprovalRequestPart {
   readonly type: 'tool-approval-request'
-  /** Not the call's id and never derived from it. */
+  /** Not the call's id, and never derived from it. */
   readonly approvalId: string
   readonly toolCallId: string
   /** Countersign's terms (options, token, expiry) are under `countersign`; other keys belong to a provider. */
   readonly metadata?: unknown
 }
 
-/** What the person answered. */
+/** A user's answer. */
 export interface ToolApprovalResponsePart {
   readonly type: 'tool-approval-response'
   readonly approvalId: string
   readonly approved: boolean
   readonly reason?: string
-  /** How far a yes reaches. */
+  /** What the approval covers. */
   readonly scope?: 'once' | 'session'
-  /** The provider asked and is to be told; nothing runs here. */
+  /** The provider requested approval and must get the answer; nothing runs here. */
   readonly providerExecuted?: boolean
-  /** Countersign's own (edited arguments) are under `countersign`; other keys belong to a provider. */
+  /** Countersign's own data (edited arguments) is under `countersign`; other keys belong to a provider. */
   readonly options?: Readonly<Record<string, unknown>>
 }
 
-/** How a call ended. A failure is told by `isFailure` alone; `result` is then `{ type: 'execution-denied', reason? }` or the like. */
+/** How a call ended. Only `isFailure` marks a failure; `result` is then `{ type: 'execution-denied', reason? }` or similar. */
 export interface PromptToolResult {
   readonly type: 'tool-result'
   readonly toolCallId: string
   readonly name: string
   readonly isFailure: boolean
   readonly result: unknown
-  /** A tool that streams is not done yet: a history leaves these out. */
+  /** The tool still streams: a history omits these. */
   readonly preliminary?: boolean
   /** Id of the AG-UI tool message. */
   readonly messageId?: string
-  /** The text as it was sent, where it is not the JSON of `result`. */
+  /** The content as it was sent, if it is not the JSON of `result`. */
   readonly content?: string | readonly unknown[]
-  /** What the tool message says went wrong. */
+  /** The error of the tool message. */
   readonly error?: string
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
-/** What a message of the person or of the system holds. */
+/** A part of a user or system message. */
 export type PlainPart = TextPart | FilePart | SourcePart | DataPart
-/** What an assistant's message holds. */
+/** A part of an assistant message. */
 export type AssistantPart = PlainPart | ReasoningPart | PromptToolCall | ToolApprovalRequestPart
-/** What a tool message holds: results and answers, mixed, in their order. */
+/** A part of a tool message: results and answers in any order. */
 export type ToolMessagePart = PromptToolResult | ToolApprovalResponsePart
 /** Any part of a prompt. */
 export type PromptPart = AssistantPart | ToolMessagePart
@@ -73,7 +73,7 @@ export type PromptPart = AssistantPart | ToolMessagePart
 interface PromptMessageBase {
   readonly id: string
   readonly metadata?: Readonly<Record<string, unknown>>
-  /** Milliseconds since the epoch, where known. */
+  /** Milliseconds since the epoch, if known. */
   readonly createdAt?: number
 }
 
@@ -82,7 +82,7 @@ export interface PlainPromptMessage extends PromptMessageBase {
   readonly content: readonly PlainPart[]
 }
 
-/** What the model said. One AG-UI message may take several of these, of one id, where results came in between. */
+/** A message of the model. One AG-UI message may become several of these, with one id, if results came in between. */
 export interface AssistantPromptMessage extends PromptMessageBase {
   readonly role: 'assistant'
   readonly content: readonly AssistantPart[]
@@ -93,10 +93,10 @@ export interface ToolPromptMessage {
   readonly content: readonly ToolMessagePart[]
 }
 
-/** One message of the history a model is prompted with, approvals and all. */
+/** One message of the history for a prompt, including approvals. */
 export type PromptMessage = PlainPromptMessage | AssistantPromptMessage | ToolPromptMessage
 
-/** A request, without anything that is `undefined`. */
+/** Creates an approval request without `undefined` members. */
 export function toolApprovalRequest(
   request: Pick<ToolApprovalRequestPart, 'approvalId' | 'toolCallId' | 'metadata'>,
 ): ToolApprovalRequestPart {
@@ -109,18 +109,18 @@ export function toolApprovalRequest(
   }
 }
 
-/** What {@link toolApprovalResponse} takes. */
+/** The argument of {@link toolApprovalResponse}. */
 export interface ResponseInit {
   readonly approvalId: string
   readonly approved: boolean
   readonly reason?: string | undefined
-  /** Default for a yes: `once`. A no has none. */
+  /** Default for an approval: `once`. A denial has none. */
   readonly scope?: 'once' | 'session' | undefined
   readonly providerExecuted?: boolean | undefined
   readonly options?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** An answer. A yes reaches this call only (`once`) unless `scope` says otherwise. */
+/** Creates an answer. An approval covers only this call (`once`) unless `scope` says otherwise. */
 export function toolApprovalResponse(response: ResponseInit): ToolApprovalResponsePart {
   const { approvalId, approved, reason, scope, providerExecuted, options } = response
   const reach = approved ? (scope ?? ('once' as const)) : undefined
@@ -132,7 +132,7 @@ export function toolApprovalResponse(response: ResponseInit): ToolApprovalRespon
   }
 }
 
-/** How a call ended, as a part: a failure keeps its payload and the flag beside it. */
+/** Creates the part for a call's outcome: a failure keeps its payload, with the flag in its metadata. */
 export function toolResult(
   call: { readonly id: string; readonly name: string },
   outcome: ToolOutcome,
@@ -150,17 +150,17 @@ export function toolResult(
   }
 }
 
-/** A tool message with results and answers, in the order given. */
+/** Creates a tool message with results and answers, in the order given. */
 export function toolMessage(content: readonly ToolMessagePart[]): ToolPromptMessage {
   return { role: 'tool', content }
 }
 
-/** Whether a part is a request to the person. */
+/** Whether a part is an approval request. */
 export function isApprovalRequest(part: { readonly type: string }): part is ToolApprovalRequestPart {
   return part.type === 'tool-approval-request'
 }
 
-/** Whether a part is the person's answer. */
+/** Whether a part is a user's answer. */
 export function isApprovalResponse(part: { readonly type: string }): part is ToolApprovalResponsePart {
   return part.type === 'tool-approval-response'
 }

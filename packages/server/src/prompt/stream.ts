@@ -35,13 +35,13 @@ export interface ReasoningDeltaPart {
 /** The run is over. */
 export interface FinishPart {
   readonly type: 'finish'
-  /** `stop`, `tool_calls`, `length` and the like, as far as the server says. */
+  /** `stop`, `tool_calls`, `length` and so on, if the server says. */
   readonly reason?: string
 }
 
-/** What a run answers, each part whole. Plain JSON: the encoded form is the part itself. */
+/** A whole part of a run's response. Plain JSON: the part itself is the encoded form. */
 export type ResponsePart = AssistantPart | PromptToolResult
-/** What a run answers, as it comes. */
+/** A part of a run's streamed response. */
 export type StreamPart =
   | TextDeltaPart
   | ReasoningDeltaPart
@@ -49,18 +49,18 @@ export type StreamPart =
   | Extract<AssistantPart, { type: 'tool-call' | 'tool-approval-request' }>
   | PromptToolResult
   | FinishPart
-/** Every part there is, of prompts and of responses. */
+/** Any part of a prompt or a response. */
 export type AnyPart = PromptPart | StreamPart
 
-/** Takes events in order and answers the parts that are complete with each. */
+/** Takes events in order and returns the parts that each one completes. */
 export type PartReader = (event: AGUIEvent) => readonly StreamPart[]
 
 export interface PartReaderOptions {
-  /** What was said before the run: it names the tools of results whose calls are older. */
+  /** The messages before the run: they name the tools of results for older calls. */
   readonly history?: readonly PromptMessage[] | undefined
 }
 
-/** Reads the events of one run as parts: each call, then its request; what a running tool reports is a preliminary result. */
+/** Reads the events of one run as parts: each call, then its request. A tool's progress report is a preliminary result. */
 export function createPartReader({ history = [] }: PartReaderOptions = {}): PartReader {
   const older = namesOf(history)
   const calls = new Map<string, { readonly name: string; arguments: string; own: Record<string, unknown> }>()

@@ -25,14 +25,14 @@ import type {
 } from './parts.js'
 
 export interface PromptConversionOptions {
-  /** Told of a request without its call, a response without its request and a result without its call: they are left out. */
+  /** Called for a request without its call, a response without its request and a result without its call. They are omitted. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
 /**
- * A prompt as UI messages. A request belongs to the nearest earlier call of its id that has none, a response to its request by the
- * approval's id (the first one counts), a result to the nearest earlier call of its id that has none. Assistant messages of one id
- * become one.
+ * Converts a prompt to UI messages. A request belongs to the nearest earlier call of its id that has none, a response to the request with
+ * its approval id (the first one counts), a result to the nearest earlier call of its id that has none. Assistant messages with one
+ * id are merged.
  */
 export function fromPromptMessages(
   messages: readonly PromptMessage[],
@@ -43,7 +43,7 @@ export function fromPromptMessages(
   return reader.finish()
 }
 
-/** A prompt as AG-UI messages, for a request: what a server reads as answers in its history is in `metadata.countersign`. */
+/** Converts a prompt to AG-UI messages, for a request: `metadata.countersign` has the answers that a server reads from its history. */
 export function promptToAGUI(
   messages: readonly PromptMessage[],
   options: PromptConversionOptions = {},
@@ -57,7 +57,7 @@ interface Draft {
   readonly parts: MessagePart[]
 }
 
-/** Where a call is, so that what is said of it later finds it. */
+/** The place of a call, to find it for later parts. */
 interface Place {
   readonly draft: Draft
   readonly index: number
@@ -94,7 +94,7 @@ class PromptReader {
     }
   }
 
-  /** How a call ended is read from its result, as in any history. */
+  /** The outcome of a call is read from its result, as in any history. */
   finish(): UIMessage[] {
     return this.#drafts.flatMap(({ message, parts }) => {
       const drafted = { ...message, parts }
@@ -211,7 +211,7 @@ function draftCall({ id, name, arguments: text, providerExecuted, metadata }: Pr
   }
 }
 
-/** What a provider wrote on a request or a response rides with the call: neither UI messages nor AG-UI have a place for it. */
+/** A provider's data on a request or a response is kept on the call: neither UI messages nor AG-UI have a place for it. */
 function withExtra(call: ToolCallPart, name: 'request' | 'response', extra: unknown): ToolCallPart {
   if (extra === undefined || (isRecord(extra) && Object.keys(extra).length === 0)) return call
   const metadata = setCountersignMetadata(call.metadata, {
@@ -233,7 +233,7 @@ function draftResult(part: PromptToolResult, messageId: string): ToolResultPart 
   }
 }
 
-/** A failure that says so by `isFailure` alone is told to others in the two ways they know. */
+/** Adds to a failure that has only `isFailure` the two marks that other readers know. */
 function unflagged({ isFailure, result, error, metadata }: PromptToolResult) {
   if (!isFailure || error !== undefined || getCountersignMetadata(metadata).outcome !== undefined) return {}
   const { type, reason } = isRecord(result) ? result : {}

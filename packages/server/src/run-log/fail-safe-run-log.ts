@@ -1,6 +1,6 @@
 import type { RunLog, RunWriter } from './run-log.js'
 
-/** A log whose failures stop nothing: a run that cannot be recorded goes on, and can only not be taken up. */
+/** A log whose failures stop nothing: a run that can't be recorded continues, but can't be rejoined. */
 export function failSafeRunLog(log: RunLog, warn: (message: string, error: unknown) => void): RunLog {
   return {
     isLocal: log.isLocal,
@@ -33,7 +33,7 @@ function carefulWriter(writer: RunWriter, warn: (message: string, error: unknown
     } catch (error) {
       broken = true
       warn('The run log could not be written; the run cannot be taken up.', error)
-      // whoever reads it must not wait for what will never be written
+      // Readers must not wait for what will never be written.
       writer.end().catch(() => {})
     }
   }

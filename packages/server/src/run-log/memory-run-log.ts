@@ -4,17 +4,17 @@ import type { LoggedEvent, RunLog } from './run-log.js'
 export interface MemoryRunLogOptions {
   /** Milliseconds that a run is kept after its end. Default 5 minutes. */
   readonly keepFor?: number | undefined
-  /** Runs that are kept. Beyond it the oldest is dropped, one that has ended before one that is open. Default 1,000. */
+  /** How many runs are kept. Beyond that the oldest is dropped, ended runs before open ones. Default 1,000. */
   readonly maxRuns?: number | undefined
-  /** UTF-16 units of one run. One that says more is dropped whole: it goes on, but can no longer be taken up. Default 4 Mi. */
+  /** UTF-16 units of one run. A longer record is dropped whole: the run continues, but can't be rejoined. Default 4 Mi. */
   readonly maxRunSize?: number | undefined
-  /** UTF-16 units of all runs together; beyond it the oldest go, as with `maxRuns`. Default 16 Mi. */
+  /** UTF-16 units of all runs together; beyond that the oldest are dropped, as with `maxRuns`. Default 16 Mi. */
   readonly maxSize?: number | undefined
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: (() => number) | undefined
 }
 
-/** Events that one reader is handed at once: one that stalls holds no more than these. */
+/** How many events a reader gets at once: if it stalls, it holds no more than these. */
 const MAX_BATCH = 64
 
 interface KeptRun {
@@ -26,7 +26,7 @@ interface KeptRun {
 }
 
 /**
- * A run log in memory, for one process. Bounded in every direction; it has no timers: what is too old goes when the next run begins.
+ * A run log in memory, for one process. Everything is bounded. There are no timers: expired records are dropped when the next run starts.
  *
  * @throws CountersignError `invalid-option`
  */
@@ -48,7 +48,7 @@ export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
     wake(record)
   }
 
-  /** Makes room: what is past its time, then the oldest that have ended, then the oldest. */
+  /** Makes room: drops expired records, then the oldest that have ended, then the oldest. */
   function shrink(spare?: KeptRun): void {
     for (const [runKey, record] of runs) {
       if (record.state === 'ended' && record.endedAt + keepFor <= now()) drop(runKey, record)
@@ -149,7 +149,7 @@ function positive(option: string, value: number): number {
 
 let shared: RunLog | undefined
 
-/** The one of this process, for agents that were given none. */
+/** The log of this process, for agents that were given none. */
 export function defaultRunLog(): RunLog {
   shared ??= memoryRunLog()
   return shared

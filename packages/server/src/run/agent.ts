@@ -18,43 +18,43 @@ import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
 import { driveRun, type RunInput, type RunOptions, type RunOrigin } from './run.js'
 import { runErrorEvent } from './run-error.js'
 
-/** A model with its tools, and the approvals between them. Holds nothing of a conversation. */
+/** A model, its tools, and the approvals between them. Keeps no conversation. */
 export interface Agent {
   /**
-   * One request's run, as AG-UI events. It starts when it is first read; a reader that stops early stops the run. A run is known by its
-   * subject, thread and `runId`, and is open in this process once at most: a second one that was made before the first was read ends with
-   * RUN_ERROR `run-open`. Once its end was read, or its reader has gone and it has ended, the id may be used again.
+   * One run, as AG-UI events. It starts when it is first read; a reader that stops early stops the run. A run is identified by subject,
+   * thread and `runId`, and is open at most once in this process: if two were created before either was read, the second ends with
+   * RUN_ERROR `run-open`. The id is free again once the run's end was read, or its reader has gone and it has ended.
    *
-   * @throws CountersignError `invalid-option` when `context.subject` is given and not a non-empty string; `run-open` where a run of this
-   * name is open (`data.status` 409).
+   * @throws CountersignError `invalid-option` if `context.subject` is given and not a non-empty string; `run-open` if the same run is
+   * already open (`data.status` 409).
    */
   run(input: RunInput, options?: RunOptions): AsyncIterableIterator<AGUIEvent>
   /**
    * The same run, awaited.
    *
-   * @throws CountersignError `run-error` where the run ended with RUN_ERROR; `data.code` is its code, `data.messages` what was said
+   * @throws CountersignError `run-error` if the run ended with RUN_ERROR: `data.code` is its code, `data.messages` the messages
    * until then, `data.usage` what the model has used, `cause` the error itself.
    */
   generate(input: RunInput, options?: RunOptions): Promise<GenerateResult>
-  /** The standing session approvals, for the application's own server code; `grantsResponse` is their route. */
+  /** The live session grants, for the application's own server code; `grantsResponse` is their route. */
   readonly grants: SessionGrants
-  /** What its runs have said, where a transport keeps it. */
+  /** The events of its runs, if a transport stores them. */
   readonly runLog: RunLog
-  /** Where answers for its open runs are delivered. */
+  /** Delivers answers to its open runs. */
   readonly answerChannel: AnswerChannel
-  /** What callers may hold in memory, with the defaults filled in. */
+  /** How much callers can make it hold in memory, with defaults filled in. */
   readonly limits: FullLimits
 }
 
 /** What a run added to a conversation. */
 export interface GenerateResult {
-  /** The whole conversation, as a person sees it. */
+  /** The whole conversation, as the user sees it. */
   readonly messages: readonly UIMessage[]
   /** The text of the run's own messages. */
   readonly text: string
   readonly finishReason: string | undefined
   readonly outcome: 'success' | 'interrupt' | 'cancelled'
-  /** Requests that wait for a person. */
+  /** Approval requests and other interrupts that wait for the user. */
   readonly interrupts: readonly Interrupt[]
   /** Calls that wait for the client. */
   readonly pendingToolCallIds: readonly string[]
@@ -63,7 +63,7 @@ export interface GenerateResult {
 }
 
 /**
- * Builds an agent.
+ * Creates an agent.
  *
  * @throws CountersignError `invalid-option` or `invalid-tool`, naming what is wrong.
  */
@@ -100,7 +100,7 @@ export function createAgent(options: AgentOptions): Agent {
   }
 }
 
-/** Everything is keyed by it, so nothing that merely looks like a user may stand for one. */
+/** Everything is keyed by the subject, so nothing that merely resembles one is accepted. */
 function checkSubject(subject: unknown): void {
   if (subject === undefined || (typeof subject === 'string' && subject !== '')) return
   throw new CountersignError(

@@ -2,7 +2,7 @@ import { APPROVAL_TOOL, approvalToolArguments } from '../gate/approval-tool.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import type { RunScope } from '../scope/scope.js'
 
-/** Asks the person, in each way that is switched on. `messageId` is that of the call. */
+/** Sends an approval request, in every way that is enabled. `messageId` is that of the call's message. */
 export async function emitRequest(
   scope: RunScope,
   request: ApprovalRequest,
@@ -21,7 +21,7 @@ export async function emitRequest(
   await scope.emit({ type: 'TOOL_CALL_END', toolCallId })
 }
 
-/** Asks by the event alone. */
+/** Sends an approval request as an event only. */
 export function emitQuestion(scope: RunScope, request: ApprovalRequest): Promise<void> {
   return scope.emit({ type: 'CUSTOM', name: 'approval-requested', value: request })
 }

@@ -3,7 +3,7 @@ import { type Refusal, refusedEvent } from '../answers/refusals.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
 
-/** Tells the client how a call ended: the event of a tool message. */
+/** Reports the result of a call to the client. */
 export async function emitResult(scope: RunScope, message: ToolMessage): Promise<void> {
   const { id: messageId, toolCallId, content, metadata } = message
   await scope.emit({
@@ -16,7 +16,7 @@ export async function emitResult(scope: RunScope, message: ToolMessage): Promise
   })
 }
 
-/** Tells the client, and the audit trail, that an answer was not taken. */
+/** Reports a refused answer to the client and the audit trail. */
 export async function emitRefusal(scope: RunScope, refusal: Refusal): Promise<void> {
   const { approvalId, site, code } = refusal
   const names = site === undefined ? {} : { toolCallId: site.call.id, toolName: site.call.function.name }
@@ -24,7 +24,7 @@ export async function emitRefusal(scope: RunScope, refusal: Refusal): Promise<vo
   await scope.emit(refusedEvent(refusal))
 }
 
-/** An approved client tool, as the client is told to run it now. */
+/** An approved client tool, as the client is told to run it. */
 export interface ReadyTool {
   readonly toolCallId: string
   readonly toolName: string

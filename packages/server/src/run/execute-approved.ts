@@ -6,8 +6,8 @@ import type { Agent } from './agent.js'
 import type { RunInput, RunOptions } from './run.js'
 
 /**
- * Carries out the answers of a request and closes what was abandoned, without calling the model: the first half of a run, by the
- * same checks. Answers the results, the approved calls first and then the rejected, each in the order of the calls.
+ * Carries out the answers of a request and closes abandoned calls, without calling the model: the first half of a run, with the same
+ * checks. Returns the results: approved calls first, then denied ones, each in the order of the calls.
  *
  * @throws ToolkitRequiredError, ToolNotFoundError before anything runs; the error of a tool whose `failureMode` is `throw`.
  */
@@ -24,7 +24,7 @@ export async function executeApprovedToolCalls(
       .filter((part) => part.type === 'tool-result')
       .filter((part) => !part.preliminary)
   } catch (error) {
-    // the run's own error tells where it happened, its cause what
+    // The run's error says where it happened, its cause what happened.
     throw isCountersignError(error) && isCountersignError(error.cause) ? error.cause : error
   }
 }

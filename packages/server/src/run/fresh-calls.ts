@@ -16,24 +16,24 @@ import { type Execution, executeTool, outcomeOf } from '../tools/execute.js'
 import { progressEvent } from '../tools/progress.js'
 import { logThrown, toolFailed } from '../tools/tool-errors.js'
 
-/** What is to happen with a call that the model has just made. */
+/** What to do with a call that the model has just made. */
 export type FreshDecision =
   | { readonly kind: 'refused'; readonly outcome: ToolOutcome }
-  /** `granted`: by a standing session approval, which is used when the call starts. */
+  /** `granted`: by a session grant, which is used when the call starts. */
   | {
       readonly kind: 'run'
       readonly call: ReadyCall
       readonly tool: AnyServerTool
       readonly granted: boolean
-      /** What the tool's own rule said; nothing where the policy spoke for it. */
+      /** What the tool's own rule returned; undefined if the policy decided instead. */
       readonly needed: boolean | undefined
-      /** What the tool itself wants a yes for, found when it was run without one. */
+      /** What the tool itself requires approval for, discovered when it ran without one. */
       readonly required?: ApprovalRequiredError | undefined
     }
   | { readonly kind: 'client'; readonly call: ReadyCall }
   | { readonly kind: 'ask'; readonly request: ApprovalRequest }
 
-/** Decides about one call, once: it is refused, runs, is left to the client, or the person is asked. */
+/** Decides about a new call, once: it is refused, runs, is left to the client, or needs approval. */
 export async function decideFresh(
   scope: RunScope,
   proposed: ProposedCall,
@@ -54,7 +54,7 @@ export async function decideFresh(
     case 'run':
       return cleared(call, false, gate.approved ? undefined : false)
     case 'ask': {
-      // what the client runs starts when it is left to it; what runs here takes its use when it starts
+      // A client tool starts when it is handed out, so it uses the grant now; a server tool uses it when it starts.
       const isClients = call.tool.location === 'client'
       if (await hasGrant(scope, call, isClients ? 'use' : 'look')) {
         if (isClients) await auditGrant(scope, call)
@@ -70,7 +70,7 @@ export async function decideFresh(
   }
 }
 
-/** A provider's call was never tried: its provider is told no. */
+/** A refused provider call has not been tried: for the provider it is a denial. */
 function refused({ providerExecuted }: ProposedCall, failure: ToolFailure): FreshDecision {
   if (!providerExecuted || failure.kind === 'denied') return { kind: 'refused', outcome: failure }
   return { kind: 'refused', outcome: failed('cancelled', failure.reason, failure.code) }
@@ -81,16 +81,16 @@ function cleared(call: ReadyCall, granted: boolean, needed: boolean | undefined)
   return tool.location === 'server' ? { kind: 'run', call, tool, granted, needed } : { kind: 'client', call }
 }
 
-/** How a call that needed nobody's yes ended. */
+/** How a call that needed no approval request ended. */
 export type FreshResult =
   | { readonly kind: 'outcome'; readonly outcome: ToolOutcome }
-  /** The tool itself found that it needs one. */
+  /** The tool itself requires approval. */
   | { readonly kind: 'ask'; readonly request: ApprovalRequest }
   | { readonly kind: 'threw'; readonly error: CountersignError }
 
 /**
- * Runs a call that needs nobody's yes. It stops with the run. The policy is asked once more, since the call may have waited for its turn or for
- * the reader, and a session approval is used last: nothing is waited for between that and the start.
+ * Runs a call that needs no approval request. It stops with the run. The policy is consulted again, because the call may have waited for its
+ * turn or for the reader. A session grant is used last: nothing is awaited between that and the start.
  */
 export async function runFresh(
   scope: RunScope,
@@ -146,12 +146,12 @@ export async function runFresh(
   return { kind: 'outcome', outcome: outcomeOf(execution) }
 }
 
-/** The same for the same call of the same run, and for no other of any person: ids of threads, runs and calls are not ours to choose. */
+/** The same for the same call of the same run, and different for any other call of any user: we don't choose ids of threads, runs and calls. */
 async function freshKey({ owner, threadId, runId }: RunScope, toolCallId: string): Promise<string> {
   return `call_${await sha256(ledgerKey(owner, threadId, runId, toolCallId))}`
 }
 
-/** How an execution ended, in the word of the audit trail. */
+/** How an execution ended, in the audit trail's terms. */
 function endOf(execution: Execution): AuditEntry['outcome'] {
   switch (execution.kind) {
     case 'finished':
@@ -165,7 +165,7 @@ function endOf(execution: Execution): AuditEntry['outcome'] {
   }
 }
 
-/** Asks about a call that was to run: its session approval or the policy's word has ended, or the tool itself found that it needs a yes. */
+/** Requests approval for a call that was about to run: its grant or the policy's permission has ended, or the tool itself requires approval. */
 async function askNow(
   scope: RunScope,
   call: ReadyCall,
@@ -177,7 +177,7 @@ async function askNow(
   return asking.ok ? { kind: 'ask', request: asking.request } : { kind: 'outcome', outcome: asking.failure }
 }
 
-/** What a tool that asks by itself may say: no scope that it does not offer, and no arguments but those of its call, masked at most. */
+/** The terms a tool may set when it requires approval: only scopes that it offers, and only its call's arguments, at most masked. */
 function termsOfError(scope: RunScope, call: ReadyCall, { message, args, options }: ApprovalRequiredError) {
   const isShown = [call.args, call.input].some((real) => args !== undefined && isMaskOf(args, real))
   if (args !== undefined && !isShown)

@@ -13,7 +13,7 @@ import type { LedgerAnswer } from '../ledger/ledger.js'
 import type { ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
 
-/** A question and the call it is about. */
+/** An approval request and its call. */
 export interface AskedCall {
   readonly site: CallSite
   readonly request: ApprovalRequest
@@ -22,32 +22,32 @@ export interface AskedCall {
   readonly waitSignal: AbortSignal
 }
 
-/** How a question ended that a run waited with. */
+/** How an approval request ended for which the run waited. */
 export type LiveEnding = { readonly refusal?: Refusal | undefined } & (
   | {
       readonly kind: 'result'
       readonly outcome: ToolOutcome
       readonly decided?: ApprovalDecided | undefined
     }
-  /** An approved client tool: the client runs it once this run has finished. */
+  /** An approved client tool: the client runs it after this run has finished. */
   | {
       readonly kind: 'handed-out'
       readonly input: unknown
       readonly decided?: ApprovalDecided | undefined
     }
-  /** An approved call of the provider, which is told with the next step. */
+  /** An approved call of the provider, which learns of it with the next step. */
   | { readonly kind: 'forwarded'; readonly decided?: ApprovalDecided | undefined }
   /** It was handed out before. */
   | { readonly kind: 'client' }
-  /** Nobody waits any more, and nothing is decided: a later request can bring the answer. */
+  /** The wait has ended undecided: a later request can bring the answer. */
   | { readonly kind: 'open' }
   | { readonly kind: 'threw'; readonly error: CountersignError }
 )
 
 /**
- * Waits for the answer to one question, and carries it out the same way as one that a request brings. Without an answer the question
- * ends with its own time, or is cancelled where the caller stopped the run or closed the channel. It stays open where only the reader
- * has gone: the person may come back.
+ * Waits for the answer to one approval request, and carries it out like an answer from a request. Without an answer, the request
+ * expires, or is cancelled if the caller stopped the run or closed the channel. It stays open if only the reader
+ * has gone: the user may come back.
  */
 export async function awaitAnswer(
   scope: RunScope,
@@ -80,7 +80,7 @@ export async function awaitAnswer(
   }
 }
 
-/** The way of every answer: verified, claimed, run. What was wrong with it leaves the call as a request of its own would. */
+/** Processes the answer like any other: verify, claim, run. A refused answer has the same effect on the call as one from a request. */
 async function carryOut(
   scope: RunScope,
   asked: AskedCall,
@@ -98,7 +98,7 @@ async function carryOut(
   return refusal === undefined ? { kind: 'open' } : refused(scope, asked, refusal, messages)
 }
 
-/** A question that a refused answer leaves open is not waited for again: the next answer comes with a request of its own. */
+/** If a refused answer leaves the request open, this run stops waiting for it: the next answer comes with a request of its own. */
 async function refused(
   scope: RunScope,
   { site, issued }: AskedCall,

@@ -1,27 +1,27 @@
 import { type AGUIEvent, CountersignError } from '@countersign/core'
 import { type Ledger, ledgerKey, type Owner } from '../ledger/ledger.js'
 
-/** What names a run. */
+/** Identifies a run. */
 interface RunName {
   readonly owner: Owner
   readonly threadId: string
   readonly runId: string
 }
 
-/** By the ledger: agents that are made anew for each request share one, and so they know of each other's runs. */
+/** By ledger: agents created per request share one, and so know each other's runs. */
 const open = new WeakMap<Ledger, Set<string>>()
 
-/** Whether a run of this name is open in this process. */
+/** Whether this run is open in this process. */
 export function isRunOpen(ledger: Ledger, { owner, threadId, runId }: RunName): boolean {
   return open.get(ledger)?.has(ledgerKey(owner, threadId, runId)) ?? false
 }
 
-/** One run's time of being open: from its start until it has ended and its end was read, or its reader has gone. */
+/** The time during which a run is open: from its start until it has ended and its end was read, or its reader has gone. */
 interface Opening {
-  /** Whether it may start: none of its name is open. */
+  /** Returns whether the run may start: the same run is not open yet. */
   start(): boolean
   end(): void
-  /** The events of the run, as they are read. */
+  /** The events of the run, observed as they are read. */
   read(events: AsyncIterableIterator<AGUIEvent>): AsyncIterableIterator<AGUIEvent>
 }
 
@@ -51,7 +51,7 @@ export function openingOf(ledger: Ledger, name: RunName): Opening {
     read: (events) => ({
       async next() {
         const result = await events.next()
-        // whoever reads the end may use the id again at once
+        // Once the end is read, the id may be used again at once.
         if (result.done || result.value.type === 'RUN_FINISHED' || result.value.type === 'RUN_ERROR')
           wasRead()
         return result
@@ -67,7 +67,7 @@ export function openingOf(ledger: Ledger, name: RunName): Opening {
   }
 }
 
-/** The error of a second run of one name. */
+/** The error of starting a run that is already open. */
 export function runIsOpen({ runId }: RunName): CountersignError {
   const message =
     'A run with this id is open already, and was not started a second time. Take it up (rejoin), or send the request with a runId of its own.'

@@ -35,23 +35,23 @@ import { emitQuestion, emitRequest } from './emit-request.js'
 import { emitRefusal, emitResult, type ReadyTool, readyEvent } from './emit-result.js'
 import { awaitAnswer, type LiveEnding } from './live-answer.js'
 
-/** Where a conversation stands once the answers of a request are carried out; `messages` have every result in its place. */
+/** A conversation after the answers of a request were carried out; in `messages`, every result is in its place. */
 export interface Resumed extends ForwardedHistory {
-  /** Requests that still wait for their answer; until then the model is not called. */
+  /** Approval requests that are still open; until they are answered, the model is not called. */
   readonly open: readonly ApprovalRequest[]
   /** Calls that wait for the client. */
   readonly clientCalls: readonly string[]
-  /** The request brought answers, and none of them told this conversation anything new: each was late, or a repeat. */
+  /** The request brought answers, but none changed this conversation: each was late, or a repeat. */
   readonly hadNoEffect: boolean
-  /** A tool that threw and wants the run to end with it. */
+  /** The error of a tool that ends the run when it throws. */
   readonly error?: CountersignError | undefined
-  /** A call has an answer that could not be carried out now, and nobody is asked again: the model cannot be called. */
+  /** An answer could not be carried out now, and approval is not requested again: the model can't be called. */
   readonly unsettled?: CountersignError | undefined
 }
 
 /**
- * Everything that happens before the model is called: answers are read, matched, verified and carried out, and what was abandoned
- * is closed.
+ * Everything that happens before the model is called: answers are read, matched, verified and carried out, and abandoned
+ * calls are closed.
  */
 export async function resumeConversation(
   scope: RunScope,
@@ -82,7 +82,7 @@ function tooManyResults(count: number): CountersignError {
   )
 }
 
-/** The planner sorts verified verdicts into the order of their calls; what has none is decided afterwards. */
+/** Sorts verified verdicts into the order of their calls. Calls without a verdict are decided afterwards. */
 function inCallOrder(
   verdicts: readonly VerifiedVerdict[],
   sites: readonly CallSite[],
@@ -98,7 +98,7 @@ function inCallOrder(
   )
 }
 
-/** A call that the provider runs without asking is its own affair. */
+/** Whether the provider runs the call without requesting approval. */
 function isProvidersOwn(call: ToolCall): boolean {
   return isProviderExecuted(call) && providerApprovalOf(call) === undefined
 }
@@ -138,7 +138,7 @@ class Progress {
         return this.#settle(site, resolution.outcome, resolution.decided)
       case 'handed-out':
         if (site.result !== undefined) return
-        // its client runs the tools of the present turn only, and the conversation would wait for ever
+        // The client runs only the tools of the current turn, so the conversation would wait forever.
         if (site.superseded) {
           const outcome = resolution.isAgain ? handedOutOutcome() : failed('cancelled', MOVED_ON)
           return this.#settle(site, outcome, resolution.decided)
@@ -164,19 +164,19 @@ class Progress {
     if (this.#error !== undefined) return
     for (const site of sites) {
       if (site.result !== undefined || this.#settled.has(site) || isProvidersOwn(site.call)) continue
-      // the call that stands for a question is as open as the question
+      // The call that represents an approval request stays open as long as the request.
       if (this.#scope.settings.approvals.askAsTool && site.call.function.name === APPROVAL_TOOL) continue
       const refusal = this.#refusals.get(site)
       await this.#accept(await resultOfOpenCall(this.#scope, site, issued, refusal, messages), refusal)
     }
   }
 
-  /** Once every question that is waited for here has ended. */
+  /** Resolves when the run has stopped waiting for all approval requests. */
   async answered(): Promise<void> {
     await Promise.all(this.#waiting)
   }
 
-  /** Whether anything became of a call that the history does not have. */
+  /** Whether a call got an outcome that the history does not have. */
   get hasNews(): boolean {
     return this.#results.size + this.#replaced.size + this.#clientCalls.length + this.#forwarded.size > 0
   }
@@ -198,12 +198,12 @@ class Progress {
       case 'result':
         return this.#settle(fate.site, fate.outcome, fate.decided)
       case 'open':
-        // whoever has answered and said something else since waits for the model, not for the same question
+        // If the user has answered and then sent something else, the model is due, not the same approval request again.
         if (refusal?.fate === 'open' && (refusal.code === 'call-running' || fate.site.superseded)) {
           this.#unsettled ??= new CountersignError(refusal.code, refusal.message)
           return
         }
-        // a history that holds one request twice has forged one of them
+        // If a history contains one approval request twice, one of them is forged.
         if (this.#asked.has(fate.request.approval.id)) {
           return this.#settle(
             fate.site,
@@ -221,7 +221,7 @@ class Progress {
     }
   }
 
-  /** Over a live channel one's own question is waited for here; any other ends the run. */
+  /** With a live channel, the run waits for the user's own approval request; any other ends the run. */
   async #ask({ site, request, isAnothers }: Extract<OpenCallResult, { kind: 'open' }>): Promise<void> {
     const { answers, stop } = this.#scope
     this.#asked.add(request.approval.id)
@@ -234,7 +234,7 @@ class Progress {
     const { messages, issued } = this.#read
     const ending = awaitAnswer(this.#scope, answers, { site, request, issued, waitSignal: stop }, messages)
     const ended = ending.then((end) => this.#end(site, request, end))
-    // what fails is thrown once all are waited for; until then nobody listens
+    // Errors are thrown once all are awaited; without this they would be unhandled until then.
     ended.catch(() => {})
     this.#waiting.push(ended)
   }
@@ -262,7 +262,7 @@ class Progress {
     await this.#scope.emit(readyEvent({ ...ready, toolCallId, toolName: called.name }))
   }
 
-  /** What the client has already is not sent again; what it has wrong is put right. */
+  /** Sends a result only if the client does not have it, or has a different one. */
   async #settle(site: CallSite, outcome: ToolOutcome, decided?: ApprovalDecided): Promise<void> {
     this.#settled.add(site)
     const { call, result } = site

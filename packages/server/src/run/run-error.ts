@@ -2,7 +2,7 @@ import { type AGUIEvent, type ErrorCode, isCountersignError } from '@countersign
 import { ownMetadata } from '../history/metadata.js'
 import { readModelFailure } from '../model/model-error.js'
 
-/** What a client may read of an error: a stable code and a sentence without internals; of a model's failure whether to try again. */
+/** What the client may read of an error: a stable code and a message without internals; for a model failure, also whether to retry. */
 export function runErrorEvent(error: unknown): Extract<AGUIEvent, { type: 'RUN_ERROR' }> {
   const code = isCountersignError(error) ? error.code : undefined
   const { retryable, retryAfter } = readModelFailure(error) ?? {}
@@ -16,7 +16,7 @@ export function runErrorEvent(error: unknown): Extract<AGUIEvent, { type: 'RUN_E
     : { type: 'RUN_ERROR', message: 'Something went wrong on the server.', code: code ?? 'internal' }
 }
 
-/** Errors whose sentences this package wrote itself, for a person to read. */
+/** Errors whose messages this package wrote itself, for users to read. */
 const PUBLIC: ReadonlySet<ErrorCode> = new Set([
   'invalid-request',
   'request-too-large',

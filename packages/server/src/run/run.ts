@@ -25,34 +25,34 @@ import { resumeConversation } from './resume.js'
 import { runErrorEvent } from './run-error.js'
 import { runStep, type StepResult } from './step.js'
 
-/** What a run is given: `RunAgentInput`, of which the tools and the context of a client may be left out where there is no client. */
+/** The input of a run: `RunAgentInput`, where the client's tools and context may be omitted if there is no client. */
 export type RunInput = Omit<RunAgentInput, 'tools' | 'context'> &
   Partial<Pick<RunAgentInput, 'tools' | 'context'>>
 
 export interface RunOptions {
-  /** Stops the run: the model, whatever has not started, and every running tool gets it. A claimed tool is waited for (`approvals.wait`). */
+  /** Stops the run: the model, unstarted calls, and every running tool, which gets this signal. A claimed tool is awaited (`approvals.wait`). */
   readonly signal?: AbortSignal | undefined
-  /** The client has gone: as `signal`, but a claimed tool does not hear of it as long as it is waited for. */
+  /** The client has gone: like `signal`, but a claimed tool is not signalled while it is awaited. */
   readonly disconnected?: AbortSignal | undefined
   readonly context?: RunContext | undefined
   /**
-   * A live channel: the run stays open while a person decides, each question waits for its own answer, and the run closes it at its
-   * end. Default: none, and a run that asked ends.
+   * A live channel: the run stays open while the user decides, each approval request waits for its own answer, and the run closes the
+   * channel at its end. Default: none, and a run that requested approval ends.
    */
   readonly answers?: AnswerSource | undefined
-  /** How often this run may call the model, at most. 0: it only carries out what was answered. Default: the agent's. */
+  /** How often this run may call the model, at most. 0: it only carries out answers. Default: the agent's. */
   readonly maxSteps?: number | undefined
 }
 
-/** Who drives a run, and where its error goes beside the events. */
+/** How a run was started, and who gets its error besides the events. */
 export interface RunOrigin {
   readonly method: AgentMethod
-  /** A run of this name is open already: this one does nothing but say so. */
+  /** The same run is already open: this one only reports that. */
   readonly isTwice?: boolean | undefined
   readonly onFailure?: ((error: unknown) => void) | undefined
 }
 
-/** Runs the whole pipeline of one request (design: section 6) and says everything by events. Never throws. */
+/** Runs the whole pipeline of one request and reports everything as events. Never throws. */
 export async function driveRun(
   settings: AgentSettings,
   input: RunInput,
@@ -109,13 +109,13 @@ function openScope(
   }
 }
 
-/** The conversation's next part; answers its last event. */
+/** Continues the conversation; returns its last event. */
 async function runPipeline(scope: RunScope, input: RunInput, usage: TokenUsage[]): Promise<AGUIEvent> {
   const history = dropSystemMessages(scope, input.messages)
   const resumed = await resumeConversation(scope, history, input.resume ?? [])
   if (resumed.error !== undefined) throw resumed.error
   const waiting = { asked: resumed.open, clientCalls: resumed.clientCalls }
-  // a run that only stopped waiting ends like one that never waited: with its open questions
+  // If the run only stopped waiting for answers, it ends as it would have without a live channel: with its open requests.
   if (scope.stop.aborted && !(scope.answers !== undefined && resumed.open.length > 0))
     return stoppedEvent(scope, [])
   if (waits(waiting)) return finishedEvent(scope, 'tool_calls', waiting, [])
@@ -126,13 +126,13 @@ async function runPipeline(scope: RunScope, input: RunInput, usage: TokenUsage[]
   return loop(scope, resumed, usage)
 }
 
-/** Whether the model has spoken last, with nothing that it has not seen: then no turn of it is due. */
+/** Whether the model spoke last and has seen everything: then it is not due to be called. */
 function isAtRest(messages: readonly Message[]): boolean {
   const last = messages.findLast(({ role }) => role === 'user' || role === 'assistant' || role === 'tool')
   return last?.role === 'assistant'
 }
 
-/** Only the server speaks as the system. */
+/** Only the server may send system messages. */
 function dropSystemMessages({ settings }: RunScope, messages: readonly Message[]): readonly Message[] {
   const kept = messages.filter(settings.keeps)
   if (kept.length < messages.length) {
@@ -141,7 +141,7 @@ function dropSystemMessages({ settings }: RunScope, messages: readonly Message[]
   return kept
 }
 
-/** `usage` is added to as it comes in, so that it is known however the run ends. */
+/** `usage` is filled as it arrives, so that it is known however the run ends. */
 async function loop(scope: RunScope, start: ForwardedHistory, usage: TokenUsage[]): Promise<AGUIEvent> {
   const usedIds = new Set(readCalls(start.messages).map(({ call }) => call.id))
   let metadata: Readonly<Record<string, unknown>> = {}
@@ -160,7 +160,7 @@ async function loop(scope: RunScope, start: ForwardedHistory, usage: TokenUsage[
   }
 }
 
-/** A result answers a call of this step, or one of an earlier step that the provider has run now. */
+/** A result belongs to a call of this step, or to one of an earlier step that the provider has run now. */
 function appendStep(before: ForwardedHistory, step: StepResult): ForwardedHistory {
   const results = new Map(step.results.map((result) => [result.toolCallId, result]))
   const own = forwardCalls(step.messages, (call) => step.forwarded.get(call.id))
@@ -176,7 +176,7 @@ function appendStep(before: ForwardedHistory, step: StepResult): ForwardedHistor
   }
 }
 
-/** What keeps the model from being called again in this run. */
+/** What prevents the model from being called again in this run. */
 interface Waiting {
   readonly asked: readonly ApprovalRequest[]
   readonly clientCalls: readonly string[]
@@ -205,7 +205,7 @@ function finishedEvent(
   }
 }
 
-/** A 0.x peer cannot be told which calls are its own: without an outcome it takes those that have no result, with one it takes none. */
+/** A 0.x peer can't be told which calls are its own: without an outcome it takes those without a result, with one it takes none. */
 function outcomeOf(scope: RunScope, { asked, clientCalls }: Waiting): RunFinishedOutcome | undefined {
   if (asked.length > 0) {
     const interrupts = asked.map((request) =>
@@ -217,7 +217,7 @@ function outcomeOf(scope: RunScope, { asked, clientCalls }: Waiting): RunFinishe
   return scope.isV1Peer ? { type: 'success', pendingToolCallIds: [...clientCalls] } : undefined
 }
 
-/** A run that was stopped is not an error; a 0.x peer has no other word for it. */
+/** A stopped run is not an error, but a 0.x peer has no other term for it. */
 function stoppedEvent(scope: RunScope, usage: readonly TokenUsage[]): AGUIEvent {
   if (!scope.isV1Peer) return { type: 'RUN_ERROR', message: 'The run was stopped.', code: 'aborted' }
   const { threadId, runId } = scope

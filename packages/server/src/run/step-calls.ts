@@ -2,13 +2,13 @@ import { CountersignError } from '@countersign/core'
 import { isId, randomId } from '../encoding/ids.js'
 import type { WrittenCall } from './step-writer.js'
 
-/** The calls of one step by the ids that the model has for them; in the conversation they may have others. */
+/** The calls of one step by the model's ids; the conversation may use others. */
 export class StepCalls {
   readonly #usedIds: Set<string>
   readonly #written = new Map<string, WrittenCall>()
   /** Calls of earlier steps that the provider runs now. */
   readonly #earlier = new Map<string, string>()
-  /** How many were begun: a model may use one id for several. */
+  /** How many were started: a model may use one id for several. */
   count = 0
 
   /** `usedIds` are those of the whole conversation; ids of this step are added. */
@@ -21,8 +21,8 @@ export class StepCalls {
   }
 
   /**
-   * Ids are made unique over the history, and such that a request may carry them: some providers count from zero in every answer,
-   * others have none to give.
+   * Makes ids unique across the history and valid in requests: some providers count from zero in every answer,
+   * others have no ids.
    */
   uniqueId(id: string): string {
     const unique = isId(id) && !this.#usedIds.has(id) ? id : randomId(prefixOf(id))
@@ -35,7 +35,7 @@ export class StepCalls {
     this.#written.set(id === '' ? call.id : id, call)
   }
 
-  /** Nothing more is written for the call: it has begun in an earlier step, and only its result is to come. */
+  /** Continues a call of an earlier step: nothing more is written for it, and only its result is to come. */
   continueEarlier(id: string, toolCallId: string): void {
     this.#earlier.set(id, toolCallId)
   }
@@ -44,15 +44,15 @@ export class StepCalls {
     return this.#earlier.has(id)
   }
 
-  /** What the conversation calls it. */
+  /** The call's id in the conversation. */
   idOf(id: string): string {
     return this.#earlier.get(id) ?? this.#written.get(id)?.id ?? id
   }
 
   /**
-   * The call that the model goes on with.
+   * The call that the model continues.
    *
-   * @throws CountersignError `model-failed` where it is none of `open`.
+   * @throws CountersignError `model-failed` if it is not one of `open`.
    */
   find(id: string, open: readonly WrittenCall[]): WrittenCall {
     const call = this.#written.get(id)
@@ -61,7 +61,7 @@ export class StepCalls {
   }
 }
 
-/** Room is left for what makes it unique. */
+/** Leaves room for the random part. */
 function prefixOf(id: string): string {
   return isId(id) && id.length <= 200 ? `${id}_` : 'call_'
 }

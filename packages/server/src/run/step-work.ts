@@ -13,19 +13,19 @@ import { type FreshDecision, runFresh } from './fresh-calls.js'
 import { awaitAnswer, type LiveEnding } from './live-answer.js'
 import type { StepWriter } from './step-writer.js'
 
-/** What becomes of a step's calls while the model still speaks: safe ones run side by side, the others are asked about. */
+/** Processes a step's calls while the model still streams: permitted ones run in parallel, approval is requested for the others. */
 export class StepWork {
   readonly results = new Map<string, ToolMessage>()
   readonly asked: ApprovalRequest[] = []
   readonly clientCalls: string[] = []
-  /** Calls that the provider was just allowed to run. */
+  /** Calls that the provider has just been allowed to run. */
   readonly forwarded = new Map<string, Forwarded>()
   readonly #scope: RunScope
   readonly #writer: StepWriter
   readonly #history: readonly Message[]
   readonly #running: Promise<void>[] = []
   readonly #failed = new AbortController()
-  /** How long a person is waited for over a live channel. */
+  /** Ends the wait for the user over a live channel. */
   readonly #waitSignal: AbortSignal
   #failure: { readonly error: unknown } | undefined
 
@@ -36,12 +36,12 @@ export class StepWork {
     this.#waitSignal = anySignal([scope.stop, this.#failed.signal])
   }
 
-  /** The first error that the run is to end with. */
+  /** The first error that is to end the run. */
   get failure(): { readonly error: unknown } | undefined {
     return this.#failure
   }
 
-  /** The run ends with it once the others are told; nobody is waited for. */
+  /** Ends the run with this error once the running work has ended; the wait for the user stops at once. */
   fail(error: unknown): void {
     this.#failure ??= { error }
     this.#failed.abort()
@@ -82,7 +82,7 @@ export class StepWork {
     await emitResult(this.#scope, message)
   }
 
-  /** Once whatever was begun has ended. */
+  /** Resolves when everything that was started has ended. */
   async done(): Promise<void> {
     await Promise.all(this.#running)
   }
@@ -105,7 +105,7 @@ export class StepWork {
     }
   }
 
-  /** Over a live channel the answer is waited for here, beside whatever else the step does; without one the run ends with it. */
+  /** With a live channel, waits here for the answer, in parallel with the rest of the step; without one, the run ends with the request. */
   async #ask(request: ApprovalRequest): Promise<void> {
     const { answers } = this.#scope
     const written = this.#writer.writtenCall(request.toolCallId)

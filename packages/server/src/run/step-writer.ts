@@ -7,35 +7,35 @@ import { isReserved } from '../tools/toolkit.js'
 
 type AssistantMessage = Extract<Message, { role: 'assistant' }>
 
-/** A call as its arguments arrive. */
+/** A call whose arguments are arriving. */
 export interface WrittenCall {
   readonly id: string
   readonly name: string
   readonly providerExecuted: boolean
-  /** Under which the provider asks before it runs the call itself. */
+  /** The id of the provider's own approval request for a call that it runs itself. */
   readonly approvalId?: string | undefined
   arguments: string
 }
 
-/** A piece of the text: it ends where the model ends it, or where something else follows. */
+/** A piece of text: it ends where the model ends it, or where something else follows. */
 interface WrittenText {
   readonly deltas: string[]
   length: number
   metadata?: ProviderMetadata | undefined
 }
 
-/** What is said when a call's arguments are complete. */
+/** What is sent when a call's arguments are complete. */
 export interface CallEnd {
-  /** Of the request, where the gate asked. */
+  /** The approval request's token, if the gate requires approval. */
   readonly token?: string | undefined
   readonly signature?: string | undefined
   readonly metadata?: ProviderMetadata | undefined
 }
 
 /**
- * One step of a model as events and, for the next step, as messages: one assistant message with its text and calls, and its
- * reasoning beside it. Keeps the brackets of AG-UI: text is closed by whatever follows it and opened again, under the same id,
- * when it resumes.
+ * Writes one step of a model as events and, for the next step, as messages: one assistant message with its text and calls, and its
+ * reasoning beside it. Keeps AG-UI's start and end events paired: text is closed by whatever follows it, and started again under the
+ * same id when it resumes.
  */
 export class StepWriter {
   readonly messageId: string
@@ -50,7 +50,7 @@ export class StepWriter {
   #text: WrittenText | undefined
   #writing: 'nothing' | 'text' | { readonly id: string; text: string } = 'nothing'
 
-  /** `provider` names whose metadata it is that comes with the parts. */
+  /** `provider` is the key under which the model's metadata is stored. */
   constructor(emit: Emit<AGUIEvent>, newId: () => string, provider: string) {
     this.#emit = emit
     this.#newId = newId
@@ -75,7 +75,7 @@ export class StepWriter {
     await this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta })
   }
 
-  /** What was said since the last end is one piece. The message stays open: another piece may follow at once. */
+  /** Ends a piece of text. The message stays open: another piece may follow at once. */
   endText(metadata?: ProviderMetadata): void {
     if (this.#text === undefined) return
     this.#text.metadata = metadata
@@ -99,7 +99,7 @@ export class StepWriter {
 
   async endReasoning(signature?: string, provider?: ProviderMetadata): Promise<void> {
     if (typeof this.#writing !== 'object') {
-      // encrypted thoughts come without any text
+      // Encrypted reasoning comes without text.
       if (signature === undefined && provider === undefined) return
       await this.reasoning('')
     }
@@ -107,7 +107,7 @@ export class StepWriter {
     const { id, text } = this.#writing
     this.#writing = 'nothing'
     this.#order.push('r')
-    // metadata is merged key by key, so the key says again what it said at the start
+    // Metadata is merged key by key, so the key repeats what it said at the start.
     const own = ownMetadata({ messageId: this.messageId, provider: this.#owned(provider) })
     await this.#emit({ type: 'REASONING_MESSAGE_END', messageId: id, ...own })
     await this.#emit({ type: 'REASONING_END', messageId: id })
@@ -192,7 +192,7 @@ export class StepWriter {
     return [...this.#open.values()]
   }
 
-  /** Closes text or reasoning that is being written. */
+  /** Closes the text or reasoning being written. */
   async close(): Promise<void> {
     if (typeof this.#writing === 'object') return this.endReasoning()
     if (this.#writing === 'nothing') return
@@ -205,7 +205,7 @@ export class StepWriter {
     })
   }
 
-  /** Of one piece its provider's metadata, of several where each ends; said anew with every end, since the last one counts. */
+  /** For one piece, its provider metadata; for several, each piece's length and metadata. Repeated in full with every end: the last counts. */
   #textMetadata(): Record<string, unknown> {
     const [first, second] = this.#texts
     if (second === undefined) return { provider: this.#owned(first?.metadata) }
@@ -217,7 +217,7 @@ export class StepWriter {
     }
   }
 
-  /** The step as messages: the reasoning, then the assistant message, if there is anything in it. */
+  /** The step as messages: the reasoning, then the assistant message unless it is empty. */
   messages(): readonly Message[] {
     const content = this.#texts.map(({ deltas }) => deltas.join('')).join('')
     if (content === '' && this.#calls.length === 0) return this.#reasoning
@@ -239,7 +239,7 @@ export class StepWriter {
   }
 }
 
-/** A reserved name that a model made up goes out as another: no client may take the call for a question of ours. */
+/** A model may have made up a reserved name. It is sent under another, so that no client takes the call for an approval request. */
 function shownName(name: string): string {
   return isReserved(name) ? `refused_${name.replace(/[^\w-]/g, '_')}`.slice(0, 64) : name
 }

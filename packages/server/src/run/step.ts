@@ -33,13 +33,13 @@ import { type CallEnd, StepWriter, type WrittenCall } from './step-writer.js'
 
 /** What one call of the model led to. */
 export interface StepResult {
-  /** The model's own, without results. */
+  /** The model's own messages, without results. */
   readonly messages: readonly Message[]
   readonly results: readonly ToolMessage[]
   readonly asked: readonly ApprovalRequest[]
   /** Calls left to the client, in order. */
   readonly clientCalls: readonly string[]
-  /** Calls that the provider was just allowed to run. */
+  /** Calls that the provider has just been allowed to run. */
   readonly forwarded: ReadonlyMap<string, Forwarded>
   readonly usage: readonly TokenUsage[]
   readonly metadata: ProviderMetadata
@@ -47,12 +47,12 @@ export interface StepResult {
 }
 
 type StepEnding =
-  /** `openCalls`: whose ends the model has not seen yet. */
+  /** `openCalls`: how many calls have an end that the model has not seen yet. */
   | { readonly kind: 'finished'; readonly reason: FinishReason; readonly openCalls: number }
   | { readonly kind: 'stopped' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
-/** Calls the model once: its events go out as they come, and each call is decided as soon as its arguments are complete. */
+/** Calls the model once: its events are sent as they arrive, and each call is decided as soon as its arguments are complete. */
 export async function runStep(
   scope: RunScope,
   history: ForwardedHistory,
@@ -73,7 +73,7 @@ export async function runStep(
   }
 }
 
-/** Tells what another request, which forwarded the same calls, has made of them. */
+/** Reports the results that another request has obtained for the same forwarded calls. */
 async function emitForwardedResults(
   scope: RunScope,
   forwarded: ForwardedCalls,
@@ -141,7 +141,7 @@ class Step {
   async #callModel(): Promise<void> {
     const broken = await this.#stream()
     if (broken !== undefined) this.#work.fail(broken)
-    // even of a request that failed nobody can say that the provider did not get it
+    // Even if the request failed, the provider may have received it.
     for (const call of this.#claims.open) {
       const decided = this.#forwarded.get(call)?.decided
       await this.#claims.end(call, { type: 'interrupted' })
@@ -150,7 +150,7 @@ class Step {
   }
 
   #ending(stopped: boolean, failure: StepWork['failure']): StepEnding {
-    // a step that only stopped waiting ends like one that never waited: with its open questions
+    // If the step only stopped waiting for answers, it ends as it would have without a live channel: with its open requests.
     const { answers } = this.#scope
     const onlyWaited = answers !== undefined && this.#work.asked.length > 0 && this.#finish !== undefined
     if (stopped && !onlyWaited) return { kind: 'stopped' }
@@ -240,7 +240,7 @@ class Step {
     }
   }
 
-  /** The result of a call that the provider has run, now or after it asked in an earlier step. */
+  /** The result of a call that the provider has run, now or after it requested approval in an earlier step. */
   async #settleProviders({ toolCallId, outcome, metadata: provider }: ProvidersResult): Promise<void> {
     const id = this.#calls.idOf(toolCallId)
     if (this.#work.results.has(id))
@@ -250,7 +250,7 @@ class Step {
     return this.#work.settle(id, outcome, { provider, decided: allowed?.decided })
   }
 
-  /** Nothing is written where the provider only runs now what it asked about before: that call has begun, and gets the result. */
+  /** Writes nothing if the provider now runs a call of an earlier step, which it had requested approval for: that call gets the result. */
   async #startCall({ id, name, providerExecuted, approval }: StartedCall): Promise<WrittenCall | undefined> {
     const earlier = approval?.state === 'answered' ? callAskedAbout(this.#history, approval.id) : undefined
     if (earlier !== undefined) {
@@ -270,7 +270,7 @@ class Step {
     return call
   }
 
-  /** The end of a call is held back until the gate has decided: it carries the token of the request. */
+  /** The end of a call waits for the gate's decision, because it carries the token of the approval request. */
   async #endCall(call: WrittenCall, { signature, metadata }: Omit<CallEnd, 'token'>): Promise<void> {
     const end = { signature, metadata }
     const { runTools } = this.#scope.settings
@@ -286,7 +286,7 @@ class Step {
     return this.#work.carryOut(call.id, decision)
   }
 
-  /** A stopped model leaves calls in mid-arguments: they are closed, since a finished run may leave nothing open. */
+  /** Closes calls that a stopped model left with incomplete arguments: a finished run must leave nothing open. */
   async #abandonOpenCalls(): Promise<void> {
     for (const call of this.#writer.openCalls) {
       await this.#writer.endCall(call)
@@ -299,7 +299,7 @@ class Step {
   }
 }
 
-/** An adapter's own error says more: what failed, and whether to try again. */
+/** An adapter's own error says more: what failed, and whether to retry. */
 function failureOf(error: unknown): CountersignError {
   const isTold = isCountersignError(error) && readModelFailure(error) !== undefined
   return isTold ? error : modelFailed('The model failed.', error)

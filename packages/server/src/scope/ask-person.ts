@@ -20,11 +20,11 @@ interface AskingCall {
 }
 
 /**
- * Puts a running tool's question to the person of its run, over the live channel: an interrupt while the run is open, whose answer
- * comes the way of a live verdict, to this run alone and under an id that only its reader was told. No such answer can say yes to a
- * call: what it says goes to the tool, and approvals have ids of their own.
+ * Asks the user for a running tool, over the live channel: an interrupt while the run is open. Its answer arrives like a live verdict, only
+ * in this run and under an id that only its reader knows. No such answer can approve a call: its content goes to the tool, and
+ * approvals have their own ids.
  *
- * @throws CountersignError `invalid-tool` where the answer's schema cannot be told to the page.
+ * @throws CountersignError `invalid-tool` if the schema of the answer can't be sent to the page.
  */
 export async function askPerson(
   scope: RunScope,
@@ -42,7 +42,7 @@ export async function askPerson(
   const waitSignal = anySignal(stops)
   if (waitSignal.aborted) return NOBODY_WAITS
   const interrupt = interruptOf(call, question.message, responseSchema)
-  // told at once: the next turn of the loop may be the one in which the run finishes
+  // Sent at once: the run may finish in the next turn of the event loop.
   const withdraw = () => void emit(closed(interrupt.id, 'cancel'))
   waitSignal.addEventListener('abort', withdraw, { once: true })
   const reply = await replyTo(scope, answers, question, interrupt, waitSignal)
@@ -51,7 +51,7 @@ export async function askPerson(
   return reply
 }
 
-/** Asks until there is an answer that fits, or none will come. */
+/** Asks until a valid answer arrives, or none will come. */
 async function replyTo(
   { emit, settings }: RunScope,
   answers: AnswerSource,
@@ -88,7 +88,7 @@ function interruptOf(call: AskingCall, message: string, responseSchema: JsonSche
   }
 }
 
-/** AG-UI has interrupts at a run's end only; while it is open they go out as an event of our own. */
+/** AG-UI has interrupts only at a run's end; while it is open, they are sent as a custom event. */
 function requested({ metadata, ...interrupt }: Interrupt, problem: string | undefined): AGUIEvent {
   const own = { ...Object(metadata?.countersign), ...(problem !== undefined && { problem }) }
   return {

@@ -3,18 +3,18 @@ import { keyedHash } from '../tokens/keys.js'
 import { hashOwner } from '../tokens/token.js'
 import type { RunScope } from './scope.js'
 
-/** What the engine says about one step; times, owner and hashes are added here. */
+/** The engine's description of one step; time, owner and hashes are added here. */
 export interface AuditStep
   extends Omit<AuditEntry, 'at' | 'ownerHash' | 'threadId' | 'argumentsHash' | 'shownHash'> {
   /** RFC 8785 text; only its keyed hash is written. */
   readonly arguments?: string | undefined
-  /** All that the person was shown, as RFC 8785 text; only its keyed hash is written. */
+  /** All that the user was shown, as RFC 8785 text; only its keyed hash is written. */
   readonly shown?: string | undefined
 }
 
 type AuditedScope = Pick<RunScope, 'settings' | 'owner' | 'threadId'>
 
-/** Appends to the audit trail: the ledger's, and the application's hook. One that cannot be written warns and stops nothing. */
+/** Appends to the ledger's audit trail and calls the application's hook. Failures are logged as warnings and stop nothing. */
 export async function audit(scope: AuditedScope, step: AuditStep): Promise<void> {
   const { approvals, warn } = scope.settings
   try {

@@ -1,35 +1,35 @@
 import { CountersignError } from '@countersign/core'
 
-/** Bytes that may wait for the reader before writers wait too. Beyond it each writer may have one value here. */
+/** Bytes that may wait for the reader before writers wait too. Beyond that, each writer may add one value. */
 const MAX_WAITING = 64 * 1024
-/** Bytes of values from writers that cannot wait, such as the reports of tools. Beyond it, and one value more, the reader counts as gone. */
+/** Bytes of values from writers that can't wait, such as progress reports of tools. One value beyond that, the reader counts as gone. */
 const MAX_REPORTED = 1024 * 1024
-/** Milliseconds of waiting for a reader that takes nothing, before it counts as gone; at most twice as long. */
+/** Milliseconds without a read while a writer waits, before the reader counts as gone; at most twice as long. */
 export const MAX_STALL = 60_000
 
-/** Hands a value over. Resolves when there is room for more, at once after the reader has gone. Never rejects, throws what `sizeOf` throws. */
+/** Adds a value. Resolves when there is room for more, at once after the reader has gone. Never rejects; throws what `sizeOf` throws. */
 export type Emit<T> = (value: T) => Promise<void>
 
-/** What a writer has of the channel. Several parts of a program may write at once. */
+/** A writer's end of the channel. Several parts of a program may write concurrently. */
 export interface Outlet<T> {
   readonly emit: Emit<T>
-  /** As `emit`, for writers that cannot wait: when too much of theirs is unread, the reader counts as gone. */
+  /** Like `emit`, for writers that can't wait: if too much of theirs is unread, the reader counts as gone. */
   readonly report: (value: T) => void
-  /** Aborted once nobody reads any more. */
+  /** Aborted when nobody reads any more. */
   readonly gone: AbortSignal
 }
 
 export interface ChannelOptions<T> {
   /** Bytes of a value. Default: each counts as a full buffer, so that a second one waits. */
   readonly sizeOf?: ((value: T) => number) | undefined
-  /** What a reader gets as the last value that was too slow. Default: its next read rejects with `reader-too-slow`. */
+  /** The last value for a reader that was too slow. Default: its next read rejects with `reader-too-slow`. */
   readonly lastWords?: ((error: CountersignError) => T) | undefined
 }
 
 interface Waiting<T> {
   readonly value: T
   readonly size: number
-  /** Its part of what writers reported that cannot wait. */
+  /** Its share of what was reported by writers that can't wait. */
   readonly reported: number
 }
 
@@ -39,11 +39,11 @@ interface Reader<T> {
 }
 
 /**
- * The values that `write` hands over, as they are read: one queue of values, one list of the writers that wait for room, one list of the
- * readers that wait for a value. Every read that leaves room lets all writers go on; no wait depends on who asked last.
+ * Makes the values that `write` emits readable: one queue of values, one list of writers that wait for room, one list of
+ * readers that wait for a value. Every read that makes room releases all writers, so no wait depends on the order of calls.
  *
- * `write` starts with the first read. A reader that stops early, or takes nothing for a minute or two while a writer waits, aborts
- * `gone`; `write` then goes on to its own end, unheard: a claimed tool must not be torn down because a browser tab was closed.
+ * `write` starts with the first read. A reader that stops early, or reads nothing for a minute or two while a writer waits, aborts
+ * `gone`. `write` then continues to its own end, unread: closing a browser tab must not tear down a claimed tool.
  */
 export function createChannel<T>(
   write: (outlet: Outlet<T>) => Promise<void>,
@@ -58,7 +58,7 @@ export function createChannel<T>(
   let ended: { readonly error?: unknown } | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
 
-  /** Takes a value in; says whether the writer may go on at once. */
+  /** Adds a value; returns whether the writer may continue at once. */
   function add(value: T, waits: boolean): boolean {
     if (ended !== undefined) return true
     const size = sizeOf(value)
@@ -83,7 +83,7 @@ export function createChannel<T>(
     return new Promise((resolve) => writers.push(resolve))
   }
 
-  /** The next value, where one waits. */
+  /** The next value, if one waits. */
   function take(): Waiting<T> | undefined {
     const next = values.shift()
     if (next === undefined) return undefined
@@ -100,7 +100,7 @@ export function createChannel<T>(
     for (const goOn of released) goOn()
   }
 
-  /** Whether the reader has taken anything since `before`. */
+  /** Ends the channel if writers wait and the reader has read nothing since `before`. */
   function look(before: number): void {
     timer = undefined
     if (writers.length === 0) return
@@ -170,13 +170,13 @@ export function createChannel<T>(
   }
 }
 
-/** Why a reader is not waited for any longer. */
+/** Why the run no longer waits for a reader. */
 export function readerTooSlow(why: string): CountersignError {
   const message = `The reader of the run was too slow: ${why}. Read on while the run is open, or take the run up again.`
   return new CountersignError('reader-too-slow', message, { status: 503 })
 }
 
-/** Bytes that a value takes as JSON while it waits, at most: two for each UTF-16 unit, and something for the value itself. */
+/** An upper bound for the bytes of a waiting value as JSON: two per UTF-16 unit, and some for the value itself. */
 export function jsonSize(text: string): number {
   return 256 + 2 * text.length
 }

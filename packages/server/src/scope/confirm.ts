@@ -1,11 +1,11 @@
 import type { ApprovalOption } from '@countersign/core'
 import type { RunContext } from './run-context.js'
 
-/** What the person is asked: the value of `CUSTOM approval-requested`. */
+/** An approval request: the value of `CUSTOM approval-requested`. */
 export interface ApprovalRequest {
   readonly toolCallId: string
   readonly toolName: string
-  /** The model's arguments, exact. */
+  /** The model's exact arguments. */
   readonly input: unknown
   readonly approval: {
     readonly id: string
@@ -20,7 +20,7 @@ export interface ApprovalRequest {
   }
 }
 
-/** An answer as `confirm` gets it. Its token is verified, its scope was offered, its edits are allowed and fit the schema. */
+/** An answer for `confirm`: its token is verified, its scope was offered, its edits are allowed and valid for the schema. */
 export interface ConfirmedVerdict {
   readonly approvalId: string
   readonly toolCallId: string
@@ -28,28 +28,26 @@ export interface ConfirmedVerdict {
   readonly decision: 'approve' | 'deny' | 'cancel'
   readonly scope?: 'once' | 'session' | undefined
   readonly reason?: string | undefined
-  /** The answer's payload as it was sent, with whatever the page added to it: the place for a signature or a one-time code. */
+  /** The answer's payload as sent, with anything the page added: the place for a signature or a one-time code. */
   readonly payload: unknown
-  /** The arguments that would run: edited where the person edited them. Those of the request for a no. JSON. */
+  /** The arguments that would run, with the user's edits. For a denial, those of the request. JSON. */
   readonly arguments: unknown
-  /** The verified token of the request: a proof over it is a proof of exactly this question. */
+  /** The verified token of the request: a proof that covers it is bound to exactly this request. */
   readonly token: string
-  /**
-   * How the answer came: into an open run, in `resume`, as a decision in the history, or as the result of `client.requestApproval`.
-   */
+  /** How the answer arrived: into an open run, in `resume`, as a decision in the history, or as the result of `client.requestApproval`. */
   readonly via: 'live' | 'resume' | 'history' | 'projection'
 }
 
-/** Who answers, and what they were asked. */
+/** Who answers, and the request they answer. */
 export interface ConfirmDetails {
   /**
-   * The context of the request that brought the answer. For a live answer that is the `context` of `answerResponse`, of the socket's
-   * frame, or of `answers.put(entry, context)`; `{}` where none was given. Never that of the run that asked.
+   * The context of the request that brought the answer. For a live answer, the `context` of `answerResponse`, of the socket's
+   * frame, or of `answers.put(entry, context)`; `{}` if none was given. Never the context of the run that requested approval.
    */
   readonly context: RunContext
-  /** The request, as the person gets it. */
+  /** The request, as the user receives it. */
   readonly request: ApprovalRequest
 }
 
-/** Asks for more proof than the session gives. */
+/** Requires more proof than the session provides. */
 export type Confirm = (verdict: ConfirmedVerdict, details: ConfirmDetails) => boolean | Promise<boolean>

@@ -2,9 +2,9 @@ import { type AGUIEvent, CountersignError } from '@countersign/core'
 import { jsonSize } from './channel.js'
 
 /**
- * Bytes of an event while it waits for its reader.
+ * Bytes of an event that waits for its reader.
  *
- * @throws CountersignError `invalid-argument` where it is no JSON: no transport could send it.
+ * @throws CountersignError `invalid-argument` if it can't be written as JSON: no transport could send it.
  */
 export function eventSize(event: AGUIEvent): number {
   try {

@@ -1,44 +1,44 @@
 import { CountersignError, type GateContext, type ToolAnnotations } from '@countersign/core'
 
-/** What an application's policy looks at. */
+/** What a policy decides about. */
 export interface PolicyCall {
   readonly toolName: string
   readonly toolCallId: string
-  /** Validated. Of a call that the provider runs itself: its arguments as they are. */
+  /** Validated arguments. For a call that the provider runs itself: its arguments as they are. */
   readonly input: unknown
-  /** `provider`: the model's provider runs it (MCP inside the provider) once it is told of the answer. */
+  /** `provider`: the model's provider runs it (MCP inside the provider) once it has received the answer. */
   readonly location: 'server' | 'client' | 'provider'
-  /** What the tool's maker says of its effects. */
+  /** The tool author's hints about its effects. */
   readonly annotations: ToolAnnotations
 }
 
-/** Lets a call run unasked, asks the person, or forbids it. */
+/** Lets a call run without approval, requires approval, or forbids the call. */
 export type PolicyDecision =
   | 'allow'
   | 'ask'
   | 'block'
   | { readonly decision: 'allow' | 'ask' | 'block'; readonly reason?: string | undefined }
 
-/** Decides before the tool's own `needsApproval`; nothing (`undefined`) leaves the decision to it. A throw asks. */
+/** Decides before the tool's own `needsApproval`; `undefined` leaves the decision to that. If it throws, approval is required. */
 export type Policy = (
   call: PolicyCall,
   context: GateContext,
 ) => PolicyDecision | undefined | Promise<PolicyDecision | undefined>
 
 /**
- * How much an agent may do by itself. A tool counts as reading where its `annotations.readOnlyHint` is true.
- * `read`: it may only read; everything else is blocked, also where a policy would allow it.
- * `ask`: whatever does more than read is asked about, unless the policy says otherwise.
- * `auto`: nothing is asked about, unless the policy says otherwise.
+ * What an agent may do without approval. A tool is read-only if its `annotations.readOnlyHint` is true.
+ * `read`: it may only read; everything else is blocked, even if a policy would allow it.
+ * `ask`: tools that are not read-only require approval, unless the policy decides otherwise.
+ * `auto`: no tool requires approval, unless the policy decides otherwise.
  */
 export type PermissionLevel = 'read' | 'ask' | 'auto'
 
 const LEVELS: readonly unknown[] = ['read', 'ask', 'auto'] satisfies PermissionLevel[]
 
 /**
- * A permission level and a policy as one policy.
+ * Combines a permission level and a policy.
  *
- * @throws CountersignError `invalid-option` for another level.
+ * @throws CountersignError `invalid-option` for an unknown level.
  */
 export function withPermission(
   level: PermissionLevel | undefined,

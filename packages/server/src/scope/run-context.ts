@@ -1,5 +1,5 @@
-/** What the application says about a run; handed to tools and decisions as it is. */
+/** The application's knowledge about a run, passed to tools and decisions unchanged. */
 export type RunContext = Readonly<Record<string, unknown>> & {
-  /** Who is speaking, from the application's own authentication, never from the request's body. */
+  /** The user, from the application's own authentication, never from the request's body. */
   readonly subject?: string | undefined
 }

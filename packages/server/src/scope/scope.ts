@@ -8,7 +8,7 @@ import type { Outlet } from './channel.js'
 import type { RunContext } from './run-context.js'
 import type { AgentSettings } from './settings.js'
 
-/** What the parts of one run share. Only `emit` and `report` have an effect. */
+/** What the parts of one run share. Only `emit` and `report` have effects. */
 export interface RunScope {
   readonly settings: AgentSettings
   readonly threadId: string
@@ -16,24 +16,24 @@ export interface RunScope {
   readonly owner: Owner
   readonly context: RunContext
   readonly toolkit: Toolkit
-  /** The peer speaks AG-UI 1.0; otherwise what 0.x rejects is left out. */
+  /** The peer uses AG-UI 1.0; otherwise, whatever 0.x rejects is omitted. */
   readonly isV1Peer: boolean
-  /** Stops the model and whatever has not started: the caller's signal, or the reader is gone. */
+  /** Stops the model and unstarted calls: the caller's signal, or the reader has gone. */
   readonly stop: AbortSignal
-  /** `approvals.wait` after that: what was claimed and has no time of its own is left, too. */
+  /** `approvals.wait` after `stop`: claimed calls without a timeout of their own are abandoned, too. */
   readonly leave: AbortSignal
-  /** The caller's own wish only: the one signal that a claimed tool gets before. */
+  /** Only the caller's own signal: the one signal that a claimed tool gets before `leave`. */
   readonly callerSignal: AbortSignal | undefined
   readonly limit: Limiter
-  /** What the application called: errors say it. */
+  /** The method that the application called, for errors. */
   readonly method: AgentMethod
-  /** The live channel, where there is one: a question then waits for its answer in the open run. */
+  /** The live channel, if there is one: an approval request then waits for its answer in the open run. */
   readonly answers: AnswerSource | undefined
   readonly emit: Outlet<AGUIEvent>['emit']
   readonly report: Outlet<AGUIEvent>['report']
 }
 
-/** What decisions about a call may look at. */
+/** What decisions about a call may use. */
 export function gateContext(scope: RunScope, toolCallId: string, messages: readonly Message[]): GateContext {
   return { toolCallId, messages, context: scope.context }
 }

@@ -16,58 +16,56 @@ import { type AgentTool, createToolkit, type Toolkit } from '../tools/toolkit.js
 import type { Confirm } from './confirm.js'
 import { type PermissionLevel, type Policy, withPermission } from './policy.js'
 
-/** Where warnings go. */
+/** Receives warnings. */
 export type Warn = (message: string, error?: unknown) => void
 
 export interface ApprovalOptions {
-  /**
-   * At least 32 bytes, or a list for rotation. Default: the environment's `COUNTERSIGN_SECRET`, else a random one with a warning.
-   */
+  /** At least 32 bytes, or a list for rotation. Default: the environment's `COUNTERSIGN_SECRET`, else a random one with a warning. */
   readonly secret?: Secret | readonly Secret[] | undefined
   /** Default: one `memoryLedger()` for the whole process. */
   readonly ledger?: Ledger | undefined
   /**
-   * What was asked, and what was approved for a session, before this moment is void: an answer is refused as `approval-not-found`. To be
-   * set to the present after a ledger was put back from a copy, which does not know what was carried out since the copy was made. A
+   * Approval requests and session grants from before this moment are void: answers are refused with `approval-not-found`. After
+   * restoring a ledger from a backup, which doesn't know what was carried out since, set it to the time of the restore. Use a
    * fixed moment, not `new Date()`: that would void everything with each start. Default: nothing is void.
    */
   readonly epoch?: Date | undefined
-  /** Seconds until a request expires. Default: 24 hours. A tool's own `expiresIn` beats it. */
+  /** Seconds until a request expires. Default: 24 hours. A tool's own `expiresIn` overrides it. */
   readonly expiresIn?: number | 'never' | undefined
   /**
-   * Lets a call run unasked, asks the person, or forbids it. It is asked when the model makes a call and again right before the call
-   * starts, so it should have no effects of its own.
+   * Lets a call run without approval, requires approval, or forbids the call. It is called when the model makes a call and again right
+   * before the call starts, so it should have no side effects.
    */
   readonly policy?: Policy | undefined
-  /** How much the agent may do by itself. Default: what the policy and the tools say. */
+  /** What the agent may do without approval. Default: as the policy and the tools decide. */
   readonly permission?: PermissionLevel | undefined
-  /** Masks arguments for display where a tool has no `redact` of its own; {@link sanitizeArgs} is one. Default: none is masked. */
+  /** Masks arguments for display if the tool has no `redact` of its own, for example {@link sanitizeArgs}. Default: no masking. */
   readonly redact?: ((input: unknown) => unknown) | undefined
   /**
-   * Asks for more proof than the session gives: once for each answer that is about to be carried out, right before the ledger takes it.
-   * Anything but `true`, or a throw, refuses the answer and leaves the request open. A repeat of an answer that was carried out before
-   * only tells the stored outcome, and is not asked about.
+   * Requires more proof than the session provides: called once for each answer about to be carried out, right before the ledger claims it.
+   * Anything but `true`, or a throw, refuses the answer and leaves the request open. Repeating an answer that was carried out before
+   * only returns the stored outcome, without this call.
    */
   readonly confirm?: Confirm | undefined
   /**
-   * Asks also by a call of the client tool `client.requestApproval`, for clients that know approvals only so, and takes its result
-   * (`{ decision: 'approve' | 'deny', scope?, reason? }`) for an answer. Default `false`.
+   * Also requests approval by a call of the client tool `client.requestApproval`, for clients that support approvals only as tools, and
+   * accepts its result (`{ decision: 'approve' | 'deny', scope?, reason? }`) as an answer. Default `false`.
    */
   readonly askAsTool?: boolean | undefined
-  /** Refuses answers of clients that send no token back. Default: the ledger's own record is enough for those. */
+  /** Refuses answers of clients that return no token. Default: the token in the ledger's record replaces it. */
   readonly requireToken?: boolean | undefined
   /**
-   * Gets each line of the audit trail as it is written, also where the ledger keeps none; the run waits for it. What it throws is
-   * warned about and stops nothing.
+   * Receives each line of the audit trail as it is written, even if the ledger stores none; the run waits for it. If it throws, that is
+   * logged as a warning and stops nothing.
    */
   readonly onAudit?: ((entry: AuditEntry) => void | Promise<void>) | undefined
-  /** Ids of approvals: unguessable, at least 128 random bits. */
+  /** Generates approval ids: unguessable, at least 128 random bits. */
   readonly generateId?: (() => string) | undefined
-  /** Milliseconds a claim holds without being renewed. Default 30,000. */
+  /** Milliseconds a claim holds without renewal. Default 30,000. */
   readonly lease?: number | undefined
   /**
-   * Milliseconds to wait for the outcome of an answer that another run carries out. An approved tool that has no `timeout` has as long to
-   * end once its run was stopped or its reader has gone; then it is aborted, and its call counts as interrupted. Default 30,000.
+   * Milliseconds to wait for the outcome of an answer that another run carries out. Also the time that an approved tool without a
+   * `timeout` has to finish once its run was stopped or its reader has gone; then it is aborted, and its call is interrupted. Default 30,000.
    */
   readonly wait?: number | undefined
 }
@@ -76,32 +74,32 @@ export interface AgentOptions {
   readonly model: Model
   readonly tools?: readonly AgentTool[] | undefined
   readonly system?: string | undefined
-  /** Model calls in one run. Default 32. */
+  /** How often one run may call the model. Default 32. */
   readonly maxSteps?: number | undefined
-  /** Tools that run at once. Default `'unbounded'`. */
+  /** How many tools run at once. Default `'unbounded'`. */
   readonly concurrency?: number | 'unbounded' | undefined
   readonly approvals?: ApprovalOptions | undefined
-  /** What runs have said, so that one whose stream broke off can be taken up. Default: one `memoryRunLog()` for the whole process. */
+  /** Stores the events of runs, so that a client can rejoin one whose stream broke. Default: one `memoryRunLog()` for the whole process. */
   readonly runLog?: RunLog | undefined
-  /** Brings answers to runs that stay open. Default: one for the whole process; runs on several machines need a shared one. */
+  /** Delivers answers to open runs. Default: one for the whole process; runs on several machines need a shared one. */
   readonly answerChannel?: AnswerChannel | undefined
-  /** What callers may hold in memory. Each limit has a default. */
+  /** How much callers can make it hold in memory. Each limit has a default. */
   readonly limits?: Limits | undefined
-  /** `false` returns the model's calls untouched: nothing is asked and nothing runs. Default `true`. */
+  /** `false` returns the model's calls untouched: no approval is requested and nothing runs. Default `true`. */
   readonly runTools?: boolean | undefined
-  /** Keep `system` and `developer` messages that a client sends. Default: they are left out with a warning. */
+  /** Keeps `system` and `developer` messages sent by a client. Default: they are dropped with a warning. */
   readonly trustSystemMessages?: boolean | undefined
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: (() => number) | undefined
-  /** Ids of messages. */
+  /** Generates message ids. */
   readonly generateId?: (() => string) | undefined
   /** Default `console.warn`. */
   readonly warn?: Warn | undefined
-  /** Gets the error behind a RUN_ERROR; the client gets its code and a neutral sentence. Default: `warn`. */
+  /** Receives the error behind a RUN_ERROR; the client gets its code and a neutral message. Default: `warn`. */
   readonly onError?: ((error: unknown) => void) | undefined
 }
 
-/** {@link AgentOptions}, checked and complete. */
+/** {@link AgentOptions}, validated and complete. */
 export interface AgentSettings {
   readonly model: Model
   readonly toolkit: Toolkit
@@ -167,7 +165,7 @@ export function readSettings(options: AgentOptions): AgentSettings {
 
 function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn): ApprovalSettings {
   const keyring = createKeyring({ secret: options.secret ?? secretFromEnvironment(), warn })
-  // one ledger for this process, which approvalCache shows, unless the clock is the application's own
+  // One ledger for this process, shared with approvalCache, unless the application has its own clock.
   const ledger = options.ledger ?? (now === Date.now ? defaultLedger() : memoryLedger({ now }))
   if (typeof ledger.issue !== 'function') {
     const message = 'approvals.ledger must be a ledger. fileLedger() gives a promise of one: await it.'
@@ -215,7 +213,7 @@ function positive(option: string, value: number): number {
   })
 }
 
-/** A logger that throws stops nothing: a claimed call least of all. */
+/** A logger that throws stops nothing, least of all a claimed call. */
 function carefully<Args extends readonly unknown[]>(tell: (...args: Args) => void): (...args: Args) => void {
   return (...args) => {
     try {

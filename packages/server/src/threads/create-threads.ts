@@ -27,10 +27,10 @@ const MAX_TITLE = 1024
 const MAX_PAGE = 1000
 
 /**
- * A store of threads on rows of any kind. All rules of {@link ThreadStore} are decided here, once for all backends; a backend reads and
- * writes rows, each write as one step that happens only where the thread is still as it was read.
+ * A thread store on any kind of rows. All rules of {@link ThreadStore} are implemented here, once for all backends; a backend reads rows, and
+ * writes them in one atomic step that requires the thread to be as it was read.
  *
- * @throws CountersignError `invalid-option` for a limit that is not a positive integer.
+ * @throws CountersignError `invalid-option` if a limit is not a positive integer.
  */
 export function createThreads(backend: ThreadBackend, options: ThreadLimits = {}): ThreadStore {
   const limits = {
@@ -155,12 +155,12 @@ interface Place {
 
 type Decided<Result> = Decision<Result> & {
   readonly items?: readonly ItemRow[]
-  /** The result where the store has no room. */
+  /** The result if the store has no room. */
   readonly whenFull?: Result
 }
 
 /**
- * Reads, decides and writes until nobody else wrote in between. Where the reply to a write was lost, the thread as it is then tells
+ * Reads, decides and writes until nobody else has written in between. If the reply to a write was lost, the thread's current state shows
  * whether it was made; a second lost reply is an error.
  */
 function update<Result>(

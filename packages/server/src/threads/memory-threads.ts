@@ -7,9 +7,9 @@ import type { ThreadLimits, ThreadStore } from './thread-store.js'
 export interface MemoryThreadsOptions extends ThreadLimits {
   /** Threads of all owners together. Default 100,000. */
   readonly maxThreads?: number | undefined
-  /** Bytes of all threads together, about. Default 256 MiB. */
+  /** Approximate bytes of all threads together. Default 256 MiB. */
   readonly maxBytes?: number | undefined
-  /** Bytes of all threads of one owner, about. Default a quarter of `maxBytes`. */
+  /** Approximate bytes of all threads of one owner. Default a quarter of `maxBytes`. */
   readonly maxBytesPerOwner?: number | undefined
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: (() => number) | undefined
@@ -29,10 +29,10 @@ interface MemoryOwner {
 }
 
 /**
- * Threads in this process's memory, for development and tests: a restart forgets them. When it is full, it refuses what is new with the
- * limit `store` and drops nothing.
+ * Threads in this process's memory, for development and tests: they are lost on restart. A full store refuses additions with the limit
+ * `store` and drops nothing.
  *
- * @throws CountersignError `invalid-option` for a limit that is not a positive integer.
+ * @throws CountersignError `invalid-option` if a limit is not a positive integer.
  */
 export function memoryThreads(options: MemoryThreadsOptions = {}): ThreadStore {
   const maxBytes = positive('maxBytes', options.maxBytes ?? 256 * 1024 * 1024)
@@ -44,7 +44,7 @@ export function memoryThreads(options: MemoryThreadsOptions = {}): ThreadStore {
   const rows = memoryRows(limits, options.now ?? Date.now)
   let id: string | undefined
   const backend: ThreadBackend = {
-    // made when it is first needed: where modules are evaluated, workers have no random values
+    // Generated on first use: some worker runtimes have no random values while modules are evaluated.
     get id() {
       id ??= randomId('memory_')
       return id
@@ -55,7 +55,7 @@ export function memoryThreads(options: MemoryThreadsOptions = {}): ThreadStore {
   return createThreads(backend, options)
 }
 
-// nothing is awaited in any of these functions: that is what makes each of them one step
+// Each function is atomic because it awaits nothing.
 function memoryRows({ maxThreads, maxBytes, maxBytesPerOwner }: Limits, now: () => number): ThreadRows {
   const threads = new Map<string, MemoryThread>()
   const owners = new Map<string, MemoryOwner>()
@@ -67,7 +67,7 @@ function memoryRows({ maxThreads, maxBytes, maxBytesPerOwner }: Limits, now: () 
       return header === undefined || header.updatedAt === null ? [] : header
     })
 
-  /** Puts a thread in the place of what was there, or removes it. */
+  /** Replaces a thread, or removes it. */
   function put(owner: string, thread: string, next: MemoryThread | undefined): void {
     const more = (next?.bytes ?? 0) - (threads.get(thread)?.bytes ?? 0)
     const own = owners.get(owner) ?? { threads: new Set(), bytes: 0 }
@@ -114,7 +114,7 @@ function memoryRows({ maxThreads, maxBytes, maxBytesPerOwner }: Limits, now: () 
       }
       const kept = found?.items ?? new Map<string, ItemRow>()
       const more = items.reduce((sum, { name, size }) => sum + size - (kept.get(name)?.size ?? 0), 0)
-      // a lease is renewed also where the store is full
+      // A lease can be renewed even if the store is full.
       if ((found === undefined || more > 0) && !hasRoom(owner, found === undefined, more)) return 'full'
       for (const item of items) kept.set(item.name, item)
       const size = header.body.length - (found?.header.body.length ?? 0)
@@ -138,7 +138,7 @@ function memoryRows({ maxThreads, maxBytes, maxBytesPerOwner }: Limits, now: () 
   }
 }
 
-/** As `list` orders: the one that was appended to last first. */
+/** The order of `list`: the most recently appended to first. */
 function compare(one: Position, other: Position): number {
   const byTime = (other.updatedAt ?? 0) - (one.updatedAt ?? 0)
   if (byTime !== 0) return byTime

@@ -11,7 +11,7 @@ import type {
   ThreadSummary,
 } from './thread-store.js'
 
-/** What a store keeps of a thread beside its items. All decisions about a thread are made with it. */
+/** What a store keeps of a thread besides its items. All decisions about a thread are based on it. */
 export interface ThreadHeader {
   readonly owner: Owner
   readonly threadId: string
@@ -27,7 +27,7 @@ export interface ThreadHeader {
   readonly bytes: number
   readonly createdAt: number
   readonly updatedAt: number
-  /** The digest of the last change, by which its repetition is known. */
+  /** The digest of the last change, to recognize its repetition. */
   readonly change: string
 }
 
@@ -36,14 +36,14 @@ interface HeldRun extends RunHold {
   readonly cursor?: string | undefined
 }
 
-/** What becomes of a header. */
+/** The change to a header. */
 export interface Decision<Result> {
   readonly result: Result
   /** The new header, or `null` to remove the thread. Absent: nothing changes. */
   readonly header?: ThreadHeader | null | undefined
 }
 
-/** A thread as a decision about it finds it. */
+/** A thread, as read for a decision. */
 export interface FoundThread {
   readonly key: ThreadKey
   /** Absent: nobody has held it or appended to it. */
@@ -67,7 +67,7 @@ export interface Growth {
 /** {@link ThreadLimits}, checked and complete. */
 export type FullThreadLimits = Readonly<Record<keyof ThreadLimits, number>>
 
-/** Of a thread with many runs that died one after the other, the newest are reported. */
+/** How many interrupted runs are reported; the newest count. */
 const MAX_INTERRUPTED = 16
 
 function newHeader({ owner, threadId }: ThreadKey, now: number): ThreadHeader {
@@ -97,7 +97,7 @@ export function releaseThread(header: ThreadHeader | undefined, run: RunHold): D
   return { result: undefined, header: header.version === 0 ? null : released(header) }
 }
 
-/** `digest` is of the whole change. */
+/** `digest` covers the whole change. */
 export function appendToThread(
   found: FoundThread,
   change: ThreadChange,
@@ -125,7 +125,7 @@ export function appendToThread(
     ...{ version, head, title, messages, bytes, change: digest, places: header.places + growth.items },
     run: header.run && { ...header.run, cursor: (run && cursor) ?? header.run.cursor },
     createdAt: header.version === 0 ? now : header.createdAt,
-    // a clock that was set back must not move a thread down the list
+    // A clock that was set back must not move a thread down the list.
     updatedAt: Math.max(now, header.updatedAt),
   }
   const isReleased = run !== undefined && change.release === true

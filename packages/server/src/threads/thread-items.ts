@@ -4,10 +4,10 @@ import type { Growth } from './thread-header.js'
 import type { ItemRow, ThreadLook } from './thread-rows.js'
 import type { RunUsage, StoredMessage, ThreadChange } from './thread-store.js'
 
-/** An item before it has its place in a thread. */
+/** An item before it has a place in its thread. */
 type NewItem = Pick<ItemRow, 'size' | 'meta' | 'body'>
 
-/** The items of a change by their names. Of two messages with one id the last counts. */
+/** The items of a change by name. Of two messages with one id, the last counts. */
 export type NewItems = ReadonlyMap<string, NewItem>
 
 /** @throws CountersignError `invalid-argument` for a message that is not JSON text. */
@@ -15,7 +15,7 @@ export async function namesOf({ messages = [], usage }: ThreadChange): Promise<N
   const items = new Map<string, NewItem>()
   for (const { id, parent, message } of messages) {
     checkMessage(id, message)
-    // as JSON, so that any store can keep ids with half a surrogate pair or a NUL
+    // As JSON, so that any store can keep ids with an unpaired surrogate or a NUL.
     const meta = JSON.stringify({ id, parent })
     items.set(`m${await hashOf(id)}`, { size: byteLength(meta) + byteLength(message), meta, body: message })
   }
@@ -27,7 +27,7 @@ export async function namesOf({ messages = [], usage }: ThreadChange): Promise<N
   return items
 }
 
-/** By how much the thread grows; an item that is replaced counts with the difference. */
+/** By how much the thread grows; a replaced item counts with the difference. */
 export function sizesOf(items: NewItems, look: ThreadLook): Growth {
   const before = new Map(look.items.map(({ name, size }) => [name, size]))
   const growth = { messages: 0, items: 0, bytes: 0, largest: 0 }
@@ -41,7 +41,7 @@ export function sizesOf(items: NewItems, look: ThreadLook): Growth {
   return growth
 }
 
-/** The items as rows. New ones go behind all others; those that are replaced keep their place. */
+/** The items as rows. New items come after all others; replaced items keep their place. */
 export function itemsOf(items: NewItems, look: ThreadLook, places: number, version: number): ItemRow[] {
   const before = new Map(look.items.map(({ name, place }) => [name, place]))
   let next = places
@@ -62,7 +62,7 @@ export function usageOf({ name, meta, body }: StoredItem): RunUsage | undefined 
   return { runId, usage: JSON.parse(body) }
 }
 
-/** JSON text has neither of these characters; as text, no two stores would keep them alike. */
+/** `JSON.stringify` escapes both, and stores differ in how they keep them unescaped. */
 const NOT_IN_JSON = /[\0\p{Cs}]/u
 
 function checkMessage(id: string, message: string): void {

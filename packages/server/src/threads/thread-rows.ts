@@ -1,8 +1,8 @@
-/** The one row of a thread that every change goes through. A store compares `stamp` before it writes anything of the thread. */
+/** The row of a thread that every change goes through. A store compares `stamp` before it writes anything of the thread. */
 export interface HeaderRow {
-  /** Names the thread among all owners: a hash. */
+  /** Identifies the thread among all owners: a hash. */
   readonly thread: string
-  /** Another one after each change, and never one that any header has had before. */
+  /** Changes with every write, and is never one that any header has had before. */
   readonly stamp: string
   readonly version: number
   /** Whole milliseconds since the epoch; `list` orders by it. `null`: the thread does not exist yet, and `list` leaves it out. */
@@ -28,7 +28,7 @@ export interface ItemRow {
   readonly body: string
 }
 
-/** A thread's header, and which of the items asked for exist. */
+/** A thread's header, and which of the requested items exist. */
 export interface ThreadLook {
   readonly header: HeaderRow | undefined
   readonly items: readonly Pick<ItemRow, 'name' | 'place' | 'size'>[]
@@ -36,11 +36,11 @@ export interface ThreadLook {
   readonly now: number
 }
 
-/** What is written as one step, only where the header is still as it was read. */
+/** Written in one atomic step, only if the header has not changed since it was read. */
 export interface ThreadWrite {
   readonly owner: string
   readonly thread: string
-  /** The header as it was read; absent: there must be none. */
+  /** The header as it was read. Absent: there must be none. */
   readonly before: HeaderRow | undefined
   /** The new header, or `null` to remove the thread with all its items. */
   readonly header: HeaderRow | null
@@ -54,10 +54,10 @@ export interface ListPosition {
   readonly thread: string
 }
 
-/** What a store of threads must be able to do. Owners and threads are hashes. Each method is one atomic step. */
+/** What a backend must be able to do. Owners and threads are hashes. Each method is one atomic step. */
 export interface ThreadRows {
   look(owner: string, thread: string, items: readonly string[]): Promise<ThreadLook>
-  /** The header, and all items written after version `after` by their `place`; `undefined` where there is no header. */
+  /** The header, and all items written after version `after` by their `place`; `undefined` if there is no header. */
   read(
     owner: string,
     thread: string,
@@ -70,7 +70,7 @@ export interface ThreadRows {
       }
     | undefined
   >
-  /** `changed`: nothing was written, because the header is not as it was read. `full`: the store has no room. */
+  /** `changed`: nothing was written, because the header has changed since it was read. `full`: the store has no room. */
   write(write: ThreadWrite): Promise<'written' | 'changed' | 'full'>
   /** How many threads of this owner `list` would list. */
   count(owner: string): Promise<number>
@@ -84,12 +84,12 @@ export interface ThreadRows {
   lapsed(limit: number): Promise<readonly HeaderRow[]>
 }
 
-/** A store of threads below {@link createThreads}, which decides everything that a store of threads promises. */
+/** Storage for {@link createThreads}, which implements everything that a thread store promises. */
 export interface ThreadBackend {
   /** Stable identity of what is stored. */
   readonly id: string
   /** Whether threads survive a restart of this process. */
   readonly durable: boolean
-  /** Does `work` within the time for one operation. Whatever keeps it from the store rejects with `ledger-unavailable`. */
+  /** Does `work` within the time for one operation. Failures to reach the store reject with `ledger-unavailable`. */
   within<Result>(work: (rows: ThreadRows) => Promise<Result>): Promise<Result>
 }

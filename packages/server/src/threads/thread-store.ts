@@ -1,9 +1,9 @@
 import type { TokenUsage } from '@countersign/core'
 import type { Owner } from '../ledger/ledger.js'
 
-/** What names one thread. Two owners may use the same `threadId`; their threads have nothing in common. */
+/** Identifies one thread. Two owners may use the same `threadId`; their threads have nothing in common. */
 export interface ThreadKey {
-  /** The person (`context.subject`), or `null` where there is none: all requests without a subject share the threads of `null`. */
+  /** The user (`context.subject`), or `null` if there is none: all requests without a subject share the threads of `null`. */
   readonly owner: Owner
   /** Any text of any length. */
   readonly threadId: string
@@ -46,7 +46,7 @@ export interface ThreadChange {
   readonly usage?: RunUsage | undefined
   /** At most 1,024 characters. Absent: unchanged. */
   readonly title?: string | undefined
-  /** How far the stored messages have got in the events of `run`, in the run's own words. A reader of the thread goes on from there. */
+  /** How far the stored messages have got in the events of `run`, in the run's own format. A reader of the thread continues from there. */
   readonly cursor?: string | undefined
   /** Also releases the thread, in the same step: the last change of `run`. */
   readonly release?: boolean | undefined
@@ -56,7 +56,7 @@ export interface ThreadChange {
 export interface ThreadRun {
   readonly runId: string
   readonly cursor?: string | undefined
-  /** Its lease has ended and it did not release the thread: its process has probably died. */
+  /** Its lease has expired and it did not release the thread: its process has probably died. */
   readonly lapsed: boolean
 }
 
@@ -87,9 +87,7 @@ export interface StoredThread extends ThreadSummary {
   readonly usage: readonly RunUsage[]
 }
 
-/**
- * The limit that a refused change exceeds: an option of the store, or `store` where the store as a whole has no room.
- */
+/** The limit that a refused change exceeds: an option of the store, or `store` if the store as a whole has no room. */
 export type ThreadLimit =
   | 'maxMessages'
   | 'maxMessageBytes'
@@ -105,7 +103,7 @@ export interface ThreadFull {
 
 export type AppendResult =
   | { readonly status: 'appended'; readonly version: number }
-  /** Somebody else changed the thread; `version` is its current version, 0 where it does not exist. */
+  /** Somebody else changed the thread; `version` is its current version, 0 if it does not exist. */
   | { readonly status: 'stale'; readonly version: number }
   /** The run does not hold the thread: it never did, it released the thread, or another attempt has taken over. */
   | { readonly status: 'lost' }
@@ -114,7 +112,7 @@ export type AppendResult =
 export type HoldResult =
   | {
       readonly status: 'held'
-      /** 0 where the thread does not exist yet. */
+      /** 0 if the thread does not exist yet. */
       readonly version: number
       /** Runs whose lease ended before they released the thread, oldest first. They are reported until a run releases the thread. */
       readonly interrupted: readonly InterruptedRun[]
@@ -130,10 +128,10 @@ export interface ThreadPage {
 }
 
 /**
- * Where conversations live on the server. A store answers the same for an unknown thread and for a thread of another owner.
+ * Stores conversations on the server. An unknown thread and a thread of another owner get the same results.
  *
- * A store that cannot be reached rejects with `ledger-unavailable`. The change may have been made even so; the same call can be
- * repeated, and has no effect the second time. All methods reject with `invalid-argument` for keys that are no text, for messages that
+ * A store that can't be reached rejects with `ledger-unavailable`. The change may have been made nevertheless; the same call can be
+ * repeated, and has no effect the second time. All methods reject with `invalid-argument` for keys that are not strings, for messages that
  * are not JSON text, and for titles of more than 1,024 characters. `describeThreads` of `@countersign/testing` is the suite that an
  * implementation must pass.
  */
@@ -158,14 +156,14 @@ export interface ThreadStore {
    * holds it and can renew.
    */
   hold(key: ThreadKey, run: RunHold, leaseMs: number): Promise<HoldResult>
-  /** Ends the hold of `run`, and forgets the interrupted runs that `hold` reported. Does nothing where `run` does not hold the thread. */
+  /** Ends the hold of `run`, and clears the interrupted runs that `hold` reported. Does nothing if `run` does not hold the thread. */
   release(key: ThreadKey, run: RunHold): Promise<void>
   /**
-   * The owner's threads, the one that was appended to last first; `limit` is at most 1,000. `cursor` continues an earlier page.
+   * The owner's threads, the most recently appended to first; `limit` is at most 1,000. `cursor` continues an earlier page.
    *
-   * Paging never repeats a thread, and a thread that nobody appends to meanwhile is never skipped. A thread that is added or appended to
-   * while somebody pages moves to the front: where it had not been listed yet, it is on a new first page and not on the pages that
-   * follow. Rejects with `invalid-argument` for a cursor that no page returned.
+   * Paging never repeats a thread, and never skips one that nobody appends to meanwhile. A thread that is added or appended to during
+   * paging moves to the front: if it was not listed before, it is on a new first page and not on the following pages.
+   * Rejects with `invalid-argument` for a cursor that no page returned.
    */
   list(
     owner: Owner,
@@ -174,18 +172,18 @@ export interface ThreadStore {
   /** Sets the title. It changes neither the version nor the order of `list`. `false`: this owner has no such thread. */
   rename(key: ThreadKey, title: string): Promise<boolean>
   /**
-   * Removes the thread with its messages, its usage and its hold: a run that held it has lost it. `false`: this owner has no such thread.
-   * Approvals, grants and the run log are not the store's.
+   * Removes the thread with its messages, usage and hold: a run that held it has lost it. `false`: this owner has no such thread.
+   * Approvals, grants and the run log are stored elsewhere and stay.
    */
   remove(key: ThreadKey): Promise<boolean>
   /**
-   * Threads of all owners whose run has not released them although its lease has ended, at most `limit`, the oldest first. Whoever recovers one
-   * takes it with `hold` before anything else: its run may still be alive, and only the new hold stops it.
+   * Threads of all owners whose run has not released them although its lease has expired, at most `limit`, oldest first. Before anything
+   * else, recovery must take the thread with `hold`: its run may still be alive, and only the new hold stops it.
    */
   abandoned(limit: number): Promise<readonly (ThreadKey & { readonly runId: string })[]>
 }
 
-/** Limits of every store. What exceeds one is refused with `{ status: 'full', limit }`; nothing that is stored is dropped. */
+/** Limits of every store. A change that exceeds one is refused with `{ status: 'full', limit }`; nothing that is stored is dropped. */
 export interface ThreadLimits {
   /** Messages of one thread, on all its branches. Default 10,000. */
   readonly maxMessages?: number | undefined

@@ -2,12 +2,12 @@ import { CountersignError } from '@countersign/core'
 import { encodeBase64url } from '../encoding/base64url.js'
 import { warnOnce } from '../encoding/warn-once.js'
 
-/** A secret of at least 32 bytes: raw bytes, or text taken as UTF-8. */
+/** A secret of at least 32 bytes: raw bytes, or a string taken as UTF-8. */
 export type Secret = string | Uint8Array
 
-/** The keys that one secret yields, each for one purpose. */
+/** The keys derived from one secret, one per purpose. */
 interface DerivedKeys {
-  /** Names the secret in a token; says nothing about it. */
+  /** Identifies the secret in a token, without revealing anything about it. */
   readonly kid: string
   readonly request: CryptoKey
   readonly args: CryptoKey
@@ -19,14 +19,14 @@ export interface Keyring {
   readonly durable: boolean
   /** The keys that sign. */
   current(): Promise<DerivedKeys>
-  /** The keys of one secret of the list, or nothing for a kid that is not, or no longer, in it. */
+  /** The keys of one of the secrets, or undefined if `kid` is not, or no longer, among them. */
   byKid(kid: string): Promise<DerivedKeys | undefined>
 }
 
 export interface KeyringOptions {
   /**
-   * One secret, or a list for rotation: the first signs, the others still verify. Default: a random one that lives as long
-   * as this process, with one warning in it.
+   * One secret, or a list for rotation: the first signs, the others still verify. Default: a random one for the lifetime of this
+   * process, with one warning per process.
    */
   readonly secret?: Secret | readonly Secret[] | undefined
   readonly warn?: ((message: string) => void) | undefined
@@ -36,9 +36,9 @@ const MIN_SECRET_BYTES = 32
 const utf8 = new TextEncoder()
 
 /**
- * Turns secrets into keys. Nothing is derived before it is needed.
+ * Derives keys from secrets, when they are first needed.
  *
- * @throws CountersignError `invalid-option` when a secret is empty or shorter than 32 bytes, or the list is empty.
+ * @throws CountersignError `invalid-option` if a secret is empty or shorter than 32 bytes, or the list is empty.
  */
 export function createKeyring(options: KeyringOptions = {}): Keyring {
   const { secret, warn = console.warn } = options
@@ -57,7 +57,7 @@ export function createKeyring(options: KeyringOptions = {}): Keyring {
   }
 }
 
-/** `COUNTERSIGN_SECRET`, where there is such an environment. Set but empty reads as empty, which no keyring accepts. */
+/** `COUNTERSIGN_SECRET`, if there is a `process.env`. Set but empty, it is returned as empty, which no keyring accepts. */
 export function secretFromEnvironment(): string | undefined {
   return typeof process === 'undefined' ? undefined : process.env?.COUNTERSIGN_SECRET
 }
@@ -66,7 +66,7 @@ const RANDOM_SECRET_WARNING =
   'countersign: no approvals.secret (or COUNTERSIGN_SECRET) was given, so a random one is used. Approvals asked before a restart ' +
   'or by another process will be refused and have to be asked again. Give a secret of at least 32 random bytes.'
 
-/** The keys of one secret: HKDF-SHA-256 with salt `countersign` and one info string per purpose. */
+/** Derives the keys of one secret: HKDF-SHA-256 with salt `countersign` and one info string per purpose. */
 async function deriveKeys(secret: Uint8Array): Promise<DerivedKeys> {
   const { subtle } = globalThis.crypto
   const base = await subtle.importKey('raw', Uint8Array.from(secret), 'HKDF', false, ['deriveKey'])
@@ -87,7 +87,7 @@ async function deriveKeys(secret: Uint8Array): Promise<DerivedKeys> {
   return { kid: (await keyedHash(naming, '')).slice(0, 8), request, args, owner }
 }
 
-/** HMAC-SHA-256 of a text's UTF-8, as base64url. */
+/** HMAC-SHA-256 of a string as UTF-8, in base64url. */
 export async function keyedHash(key: CryptoKey, text: string): Promise<string> {
   return encodeBase64url(new Uint8Array(await globalThis.crypto.subtle.sign('HMAC', key, utf8.encode(text))))
 }
@@ -119,8 +119,8 @@ function readSecret(secret: Secret, index: number): Uint8Array {
 
 let processSecret: Uint8Array | undefined
 
-// One for the whole process: agents made anew for each request would otherwise refuse each other's tokens. Made when it is first
-// needed: where modules are evaluated, workers have no random values.
+// One for the whole process: agents created per request would otherwise refuse each other's tokens. Generated on first use, because
+// some worker runtimes have no random values while modules are evaluated.
 function secretOfThisProcess(): Uint8Array {
   processSecret ??= globalThis.crypto.getRandomValues(new Uint8Array(MIN_SECRET_BYTES))
   return processSecret

@@ -14,10 +14,10 @@ import { type Keyring, keyedHash } from './keys.js'
 /** Longer tokens are refused before anything is decoded, in characters. */
 const MAX_TOKEN_LENGTH = 4096
 
-/** What a token says: the question as it is issued, by which ledger, and what it is bound to beside its arguments. */
+/** The content of a token: the request as issued, its ledger, and what it is bound to besides its arguments. */
 export interface TokenRequest extends Omit<ApprovalRecord, 'token' | 'toolServer' | 'idempotent'> {
   readonly ledgerId: string
-  /** Of `bindingText`, where the tool binds a validated value or a `bind` result. */
+  /** From `bindingText`, if the request is bound to a validated value or a result of `bind`. */
   readonly binding?: string | undefined
 }
 
@@ -26,11 +26,11 @@ export interface TokenExpectation extends ApprovalRef {
   readonly ledgerId: string
   readonly toolCallId: string
   readonly toolName: string
-  /** RFC 8785 text of the arguments, from their parsed value: some peers re-serialise them. */
+  /** RFC 8785 text of the arguments, from their parsed value, because some peers serialize them again. */
   readonly arguments: string
 }
 
-/** What a verified token said. */
+/** The content of a verified token. */
 export interface TokenClaims {
   readonly kid: string
   readonly approvalId: string
@@ -44,7 +44,7 @@ export interface TokenClaims {
   readonly bindingHash?: string | undefined
 }
 
-/** The check that refused a token, named for the member of the payload where it is one. */
+/** The check that refused a token, named after the payload member that it checks, if any. */
 type TokenCheck =
   | 'length'
   | 'segments'
@@ -71,8 +71,8 @@ export type TokenVerdict =
       readonly message: string
     }
   /**
-   * A genuine token of this thread: `oh`, somebody else's, and what it says of the call was not compared; `exp`, of exactly this call, whose
-   * time is over.
+   * A genuine token of this thread. `oh`: another user's, and its call was not compared. `exp`: of exactly this call, but
+   * expired.
    */
   | {
       readonly ok: false
@@ -82,7 +82,7 @@ export type TokenVerdict =
       readonly claims: TokenClaims
     }
 
-/** The payload as it is signed. Times in seconds; `ah`, `bd` and `oh` are keyed hashes. */
+/** The payload as signed. Times in seconds; `ah`, `bd` and `oh` are keyed hashes. */
 interface Payload {
   readonly ah: string
   readonly ap: string
@@ -100,11 +100,11 @@ interface Payload {
 }
 
 /**
- * The token of a question: `cs1.<kid>.<payload>.<mac>`. The same request under the same secret gives the same token.
+ * Signs an approval request: `cs1.<kid>.<payload>.<mac>`. The same request and secret give the same token.
  * Times are rounded down to seconds.
  *
- * @throws CountersignError `invalid-argument` when an id is not well-formed text, or ids and edit keys are so long that the
- * token would pass 4 KiB.
+ * @throws CountersignError `invalid-argument` if an id is not well-formed Unicode, or ids and edit keys are so long that the
+ * token would exceed 4 KiB.
  */
 export async function signToken(request: TokenRequest, keyring: Keyring): Promise<string> {
   const keys = await keyring.current()
@@ -140,8 +140,8 @@ export async function signToken(request: TokenRequest, keyring: Keyring): Promis
 }
 
 /**
- * Whether a token is this server's own word about exactly this call, for this owner, now. Never throws for bad input.
- * Whether the answer was already used is the ledger's to say.
+ * Whether this server issued a token for exactly this call and owner, and it is valid now. Never throws for bad input.
+ * Whether the answer was already used is for the ledger to decide.
  *
  * Checks, in order, with the code of a refusal: length, segments, length of the mac (`approval-malformed`); kid
  * (`approval-not-found`); signature (`approval-tampered`); members of the payload (`approval-malformed`); approval, ledger,
@@ -182,8 +182,8 @@ export async function verifyToken(
 }
 
 /**
- * Whether what a token was bound to beside its arguments is still so: `binding` is the `bindingText` of now, nothing where
- * the tool binds nothing. A call that does not match is refused as `approval-stale`.
+ * Whether what a token was bound to, besides its arguments, is unchanged: `binding` is the current `bindingText`, undefined if
+ * nothing is bound. If it does not match, the call is refused as `approval-stale`.
  */
 export async function bindingMatches(
   claims: TokenClaims,
@@ -195,7 +195,7 @@ export async function bindingMatches(
   return keys !== undefined && (await keyedHash(keys.args, binding)) === claims.bindingHash
 }
 
-/** The approval that a token says it is for. Not verified: good for finding, not for believing. */
+/** The approval that a token claims to be for. Not verified: use it to find, never to authorise. */
 export function peekApprovalId(token: string): string | undefined {
   const body = token.length > MAX_TOKEN_LENGTH ? undefined : token.split('.')[2]
   const payload = body === undefined ? undefined : readJson(body)
@@ -204,7 +204,7 @@ export function peekApprovalId(token: string): string | undefined {
   return isText(approvalId) ? approvalId : undefined
 }
 
-/** An owner as an audit line and a token name them: a keyed hash, in which nobody differs from everybody named so. */
+/** An owner in an audit line or a token: a keyed hash. All requests without a subject share one. */
 export function hashOwner(key: CryptoKey, owner: Owner): Promise<string> {
   return keyedHash(key, JSON.stringify(owner))
 }
@@ -212,7 +212,7 @@ export function hashOwner(key: CryptoKey, owner: Owner): Promise<string> {
 const utf8 = new TextEncoder()
 const SEGMENTS = /^(?<signed>cs1\.(?<kid>[\w-]+)\.(?<body>[\w-]+))\.(?<mac>[\w-]+)$/
 
-/** Of what this server no longer knows: a call may have run before its record, or its secret, was lost. */
+/** Appended if the server no longer knows a request: its call may have run before the record, or the secret, was lost. */
 export const CHECK_FIRST =
   'Whether its call has run is not known: check what it was to change before you ask again.'
 

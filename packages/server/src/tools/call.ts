@@ -5,34 +5,34 @@ import { type ProviderTool, providerTool } from './provider-tool.js'
 import { validate } from './schema.js'
 import { type AgentTool, isReserved, type Toolkit } from './toolkit.js'
 
-/** A call as a model made it. */
+/** A call as the model made it. */
 export interface ProposedCall {
   readonly id: string
   readonly name: string
   /** JSON text. */
   readonly arguments: string
-  /** The model's provider runs it, not we. */
+  /** The model's provider runs it, not this server. */
   readonly providerExecuted?: boolean | undefined
-  /** Under which it asks before it does. */
+  /** The id of the provider's own approval request. */
   readonly approvalId?: string | undefined
 }
 
-/** A call that could run: its tool exists (or is the provider's), its arguments were read strictly and fit the schema. */
+/** A call that could run: its tool exists (or is the provider's), and its arguments passed strict parsing and the schema. */
 export interface ReadyCall extends ProposedCall {
   readonly tool: AgentTool | ProviderTool
-  /** RFC 8785 text of the arguments; its parse is `args`. */
+  /** RFC 8785 text of the arguments; `args` is parsed from it. */
   readonly canonical: string
   readonly args: unknown
-  /** What the schema made of `args`. */
+  /** What the schema returned for `args`. */
   readonly input: unknown
 }
 
 export type CallReading =
   | { readonly ok: true; readonly call: ReadyCall }
-  /** `error`: what its schema threw, for a log only. */
+  /** `error`: what its schema threw, only for a log. */
   | { readonly ok: false; readonly failure: ToolFailure; readonly error?: unknown }
 
-/** Reads a call strictly and validates it. What does not pass is neither asked about nor run. */
+/** Parses a call strictly and validates it. A call that fails neither runs nor gets an approval request. */
 export async function readCall(toolkit: Toolkit, call: ProposedCall): Promise<CallReading> {
   if (isReserved(call.name)) return refuse('denied', 'This tool is not for a model to call.')
   const tool = call.providerExecuted ? providerTool(call.name) : toolkit.get(call.name)
@@ -41,7 +41,7 @@ export async function readCall(toolkit: Toolkit, call: ProposedCall): Promise<Ca
   const read = readArguments(call.arguments)
   if (!read.ok)
     return refuse('execution_error', `The arguments for ${call.name} are not acceptable: ${read.reason}`)
-  // a copy, since a schema may change what it checks, and `args` is what the model wrote
+  // A copy, because a schema may modify what it validates, and `args` must stay what the model wrote.
   const checked = await validate(tool.input, copyOf(read.value))
   if (!checked.ok) {
     const refused = refuse('execution_error', `The arguments for ${call.name} do not fit: ${checked.reason}`)

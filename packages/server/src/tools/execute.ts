@@ -17,7 +17,7 @@ export type Execution =
   | { readonly kind: 'finished'; readonly outcome: ToolOutcome }
   /** Aborted or timed out after its start: it may or may not have had an effect. */
   | { readonly kind: 'interrupted'; readonly reason: string }
-  /** It threw; `failure` is what a model would be told. */
+  /** It threw; `failure` is what the model is told. */
   | { readonly kind: 'threw'; readonly error: unknown; readonly failure: ToolOutcome }
 
 /** One call, ready to run. */
@@ -26,23 +26,23 @@ export interface ToolRun {
   /** Validated. */
   readonly input: unknown
   readonly context: Omit<ToolContext, 'signal' | 'progress' | 'ask'>
-  /** Hands on what the tool streams; resolves when there is room for more. Throws where it is no JSON. */
+  /** Passes on what the tool streams; resolves when there is room for more. Throws if it can't be written as JSON. */
   readonly stream: (data: unknown) => Promise<void>
-  /** Hands on what the tool reports and does not wait for. Throws where it is no JSON. */
+  /** Passes on what the tool reports without waiting. Throws if it can't be written as JSON. */
   readonly report: (data: unknown) => void
-  /** Asks the person. `over` is aborted once the tool has ended or was left. */
+  /** Asks the user. `over` is aborted once the tool has ended or was abandoned. */
   readonly ask: (question: ToolQuestion, over: AbortSignal) => Promise<ToolReply>
-  /** Reaches the tool, which is still waited for; together with `leave` and the tool's own timeout. */
+  /** Passed to the tool, which is still awaited; combined with `leave` and the tool's own timeout. */
   readonly signal?: AbortSignal | undefined
-  /** Once it is aborted the tool is left, whatever it does. */
+  /** Once aborted, the tool is abandoned, whatever it does. */
   readonly leave?: AbortSignal | undefined
-  /** Bytes that its result may have in a request. */
+  /** The maximum bytes of its result in a request. */
   readonly maxSize: number
 }
 
 export const NOT_STARTED = 'It was not run: the run was stopped before it started.'
 
-/** Runs one tool once. Never throws. What it reports after its end, or after it was left, is not heard any more. */
+/** Runs one tool once. Never throws. What it reports after its end, or after it was abandoned, is ignored. */
 export async function executeTool(run: ToolRun): Promise<Execution> {
   const { tool } = run
   const timeout = tool.timeout === undefined ? undefined : AbortSignal.timeout(tool.timeout)
@@ -66,30 +66,30 @@ export async function executeTool(run: ToolRun): Promise<Execution> {
 
 const utf8 = new TextEncoder()
 
-/** One that is too long would make every later request of its conversation too large. */
+/** A result that is too long would make every later request of its conversation too large. */
 function withinLimit({ tool, maxSize }: ToolRun, outcome: ToolOutcome): ToolOutcome {
   if (!isSuccess(outcome)) return withShortReason(outcome, maxSize)
-  // a request has the content as a string in its own JSON
+  // A request contains the content as a string in its own JSON.
   const { length } = utf8.encode(JSON.stringify(toResultContent(outcome).content))
   if (length <= maxSize) return outcome
   const reason = `The tool ${tool.name} ran, but its result is not kept: it has ${length} bytes, and at most ${maxSize} are (limits.resultSize).`
   return failed('execution_error', reason, 'result-too-large')
 }
 
-/** Bytes of a reason that are told, however small the limit of results is. */
+/** Minimum limit for the bytes of a reason, however small the limit of results is. */
 const SHORT_REASON = 1024
 
-/** A failure stays what it is. A message has its reason twice, and JSON may write a character in seven bytes: so it gets a part of the limit. */
+/** Shortens a failure's reason. A message contains it twice, and JSON may need seven bytes per character: hence only a part of the limit. */
 function withShortReason(failure: ToolFailure, maxSize: number): ToolFailure {
   const bytes = utf8.encode(failure.reason)
   const max = Math.max(SHORT_REASON, Math.floor(maxSize / 16))
   if (bytes.length <= max) return failure
-  // as a stream, so that a character that is cut in two is left out
+  // As a stream, so that a character that is cut in two is dropped.
   const told = new TextDecoder().decode(bytes.subarray(0, max), { stream: true })
   return { ...failure, reason: `${told} [cut: it has ${bytes.length} bytes, and ${max} are told]` }
 }
 
-/** What a model is told of an execution. */
+/** What the model is told of an execution. */
 export function outcomeOf(execution: Execution): ToolOutcome {
   switch (execution.kind) {
     case 'finished':
@@ -108,13 +108,13 @@ async function runOnce(run: ToolRun, signal: AbortSignal, over: AbortSignal): Pr
     if (!over.aborted) run.report(data)
   }
   const stops = anySignal([signal, over])
-  // what the question's schema made of an answer is of the schema's type
+  // The question's schema returns a value of its own type.
   const ask = (question: ToolQuestion) => run.ask(question, stops) as Promise<ToolReply<never>>
   const value = await run.tool.execute(copyOf(run.input) as never, { ...run.context, signal, progress, ask })
   return isAsyncIterable(value) ? streamed(run, value, over) : answered(run.tool, value)
 }
 
-/** What the tool's `output` makes of what it answered. It has run: what does not fit is told as that, and is not run again. */
+/** Validates the tool's result with its `output`. The tool has run: an invalid result is reported as such, and the tool is not run again. */
 async function answered({ name, output }: AnyServerTool, value: unknown): Promise<ToolOutcome> {
   if (output === undefined) return succeeded(value)
   const checked = await validate(output, value)
@@ -124,7 +124,7 @@ async function answered({ name, output }: AnyServerTool, value: unknown): Promis
   return failed('execution_error', reason, 'invalid-output')
 }
 
-/** Every element is progress; the last is the result, unless the tool builds it from all of them. */
+/** Every element is progress; the last is the result, unless the tool builds one with `finalize`. */
 async function streamed(
   { tool, stream: handOn }: ToolRun,
   stream: AsyncIterable<unknown>,
@@ -132,9 +132,9 @@ async function streamed(
 ): Promise<ToolOutcome> {
   const elements: unknown[] = []
   for await (const element of stream) {
-    // nobody waits any more: to leave the loop ends the stream, and so the tool
+    // Nobody waits any more: leaving the loop ends the stream, and so the tool.
     if (over.aborted) return failed('cancelled', 'aborted', 'aborted')
-    // without `finalize` only the last one is needed
+    // Without `finalize`, only the last element is needed.
     if (tool.finalize === undefined) elements.pop()
     elements.push(element)
     await handOn(element)

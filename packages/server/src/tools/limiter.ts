@@ -1,12 +1,12 @@
 /** Runs a task when there is room for it. */
 export type Limiter = <T>(task: () => Promise<T>) => Promise<T>
 
-/** At most `most` tasks at once, the others in order of arrival. */
+/** Runs at most `most` tasks at once, the others in order of arrival. */
 export function createLimiter(most: number): Limiter {
   const waiting: (() => void)[] = []
   let running = 0
   return async (task) => {
-    // a task that leaves hands its place to the next one: nobody who comes in between can take it
+    // A finished task passes its place directly to the next, so that no newcomer can take it.
     if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve))
     else running++
     try {

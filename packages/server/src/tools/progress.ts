@@ -2,9 +2,9 @@ import type { AGUIEvent } from '@countersign/core'
 import { ToolError } from './tool-errors.js'
 
 /**
- * What a tool reports while it runs; the application's own.
+ * A progress report of a running tool, in the application's own format.
  *
- * @throws ToolError `invalid-argument` where `data` is no JSON.
+ * @throws ToolError `invalid-argument` if `data` can't be written as JSON.
  */
 export function progressEvent(toolCallId: string, toolName: string, data: unknown): AGUIEvent {
   return {
@@ -15,7 +15,7 @@ export function progressEvent(toolCallId: string, toolName: string, data: unknow
 }
 
 /**
- * A report as JSON, as it is now: what the tool changes afterwards does not change it. `undefined` becomes `null`.
+ * A copy of a report as JSON, unaffected by later changes. `undefined` becomes `null`.
  *
  * @throws ToolError `invalid-argument`
  */

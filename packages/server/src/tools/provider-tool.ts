@@ -2,8 +2,8 @@ import type { AnyServerTool } from '@countersign/core'
 import { anything } from './schema.js'
 
 /**
- * What stands for a tool where the model's provider runs the call itself (MCP inside the provider): nothing of ours describes it,
- * its arguments are taken as they are, and it never runs here, even if a tool of ours has the same name.
+ * Represents a tool whose calls the model's provider runs itself (MCP inside the provider): it has no description here, its
+ * arguments are taken as they are, and it never runs here, even if one of our tools has the same name.
  */
 export interface ProviderTool extends Omit<AnyServerTool, 'location' | 'execute'> {
   readonly location: 'provider'
@@ -14,7 +14,7 @@ export function providerTool(name: string): ProviderTool {
 }
 
 /**
- * A tool's name as tokens bind it. That of a provider's call is one that no tool of ours can have: a call for the provider cannot be
+ * A tool's name as bound in tokens. For a provider's call, it is a name that none of our tools can have: a provider's call can't be
  * passed off as one of ours, nor the other way round.
  */
 export function boundName(name: string, providerExecuted: boolean): string {

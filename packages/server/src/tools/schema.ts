@@ -6,10 +6,10 @@ export type Validation =
   | { readonly ok: true; readonly value: unknown }
   /** Names what is wrong and where. */
   | { readonly ok: false; readonly reason: string }
-  /** The schema threw: what, is for a log only. */
+  /** The schema threw; the error is only for a log. */
   | { readonly ok: false; readonly reason: string; readonly error: unknown }
 
-/** Validates a value by any Standard Schema, sync or async. A schema that throws counts as refusing. */
+/** Validates a value with any Standard Schema, sync or async. A schema that throws counts as invalid. */
 export async function validate(schema: StandardSchemaV1, value: unknown): Promise<Validation> {
   try {
     const result = await schema['~standard'].validate(value)
@@ -26,12 +26,12 @@ function describeIssue(issue: StandardSchemaV1.Issue): string {
   return path ? `${path}: ${issue.message}` : issue.message
 }
 
-/** Takes any value as it is: for tools that somebody else validates. */
+/** Accepts any value unchanged: for tools that somebody else validates. */
 export const anything: StandardSchemaV1 = {
   '~standard': { version: 1, vendor: 'countersign', validate: (value) => ({ value }) },
 }
 
-/** Where a library cannot produce JSON Schema itself: the package that can. */
+/** What to use for libraries that don't produce JSON Schema themselves. */
 const CONVERTERS: ReadonlyMap<string, string> = new Map([
   ['valibot', 'toJsonSchema(schema) of @valibot/to-json-schema'],
   ['zod', 'z.toJSONSchema(schema), or zod 4.2 and later'],
@@ -41,9 +41,9 @@ const CONVERTERS: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * JSON Schema of a tool's parameters: the tool's own, else what its schema says of itself.
+ * JSON Schema of a tool's parameters: the tool's own, else that of its schema.
  *
- * @throws CountersignError `invalid-tool` where there is neither; it names the converter.
+ * @throws CountersignError `invalid-tool` if there is neither; the message names the converter.
  */
 export function parametersOf(tool: {
   readonly name: string
@@ -54,9 +54,9 @@ export function parametersOf(tool: {
 }
 
 /**
- * What a schema says of itself. `option` is where the tool gives it otherwise.
+ * The JSON Schema that a schema produces. `option` is the tool's option for giving it explicitly.
  *
- * @throws CountersignError `invalid-tool` where it says nothing; it names the converter.
+ * @throws CountersignError `invalid-tool` if it produces none; the message names the converter.
  */
 export function jsonSchemaOf(
   schema: StandardSchemaV1,

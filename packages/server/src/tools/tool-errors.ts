@@ -1,6 +1,6 @@
 import { CountersignError, type ErrorCode } from '@countersign/core'
 
-/** The method of an agent in which an error came up. */
+/** The method of an agent in which an error occurred. */
 export type AgentMethod = 'generate' | 'stream'
 
 interface ErrorOrigin {
@@ -11,8 +11,8 @@ interface ErrorOrigin {
 const mark = Symbol.for('countersign.tool-error')
 
 /**
- * Thrown by a tool whose words may be told: the model and the person read its message. Of anything else that a tool throws they are told only
- * that the tool failed, since such texts name hosts, paths and secrets; the log of the server has it. Code `tool-failed`.
+ * Thrown by a tool to tell the model and the user what went wrong: both read its message. Of any other error they only learn
+ * that the tool failed, because such messages contain hosts, paths and secrets; the server's log has it. Code `tool-failed`.
  *
  * @example
  * if (account === undefined) throw new ToolError('There is no account of that name.')
@@ -27,9 +27,9 @@ export class ToolError extends CountersignError {
     }: {
       /** Default `tool-failed`. */
       readonly code?: ErrorCode | undefined
-      /** For the application; told to nobody. */
+      /** For the application; never sent to the model or the user. */
       readonly data?: Readonly<Record<string, unknown>> | undefined
-      /** For the application; told to nobody. */
+      /** For the application; never sent to the model or the user. */
       readonly cause?: unknown
     } = {},
   ) {
@@ -38,7 +38,7 @@ export class ToolError extends CountersignError {
   }
 }
 
-/** Whether an error has a mark of its own. What a tool throws may be anything, also a proxy that throws when it is looked at: that has none. */
+/** Whether an error has its own mark. A tool may throw anything, even a proxy that throws when it is read: that has none. */
 export function isMarked(value: unknown, own: symbol): boolean {
   try {
     return value instanceof Error && Object.hasOwn(value, own)
@@ -47,19 +47,19 @@ export function isMarked(value: unknown, own: symbol): boolean {
   }
 }
 
-/** Whether the constructor of {@link ToolError} made a value, also that of a second copy of this package. */
+/** Whether a value was created by the constructor of {@link ToolError}, in this or another copy of this package. */
 export function isToolError(value: unknown): value is ToolError {
   return isMarked(value, mark)
 }
 
-/** What the model and the person are told of whatever a tool threw. */
+/** What the model and the user learn of an error that a tool threw. */
 export function toldOf(error: unknown, toolName: string, toolCallId: string): string {
   return isToolError(error)
     ? error.message
     : `The tool ${toolName} failed. The log of the server has the cause, under ${toolCallId}.`
 }
 
-/** Writes down what nobody is told. */
+/** Logs what they don't learn. */
 export function logThrown(
   warn: (message: string, error?: unknown) => void,
   error: unknown,
@@ -69,16 +69,16 @@ export function logThrown(
   if (!isToolError(error)) warn(`The tool ${toolName} threw in the call ${toolCallId}.`, error)
 }
 
-/** A tool threw and wants the run to end with it (`failureMode: 'throw'`). Code `tool-failed`. */
+/** The error of a run that ends because a tool threw (`failureMode: 'throw'`). Code `tool-failed`. */
 export function toolFailed(name: string, cause: unknown): CountersignError {
   return new CountersignError('tool-failed', `The tool ${name} failed.`, { tool: name }, cause)
 }
 
-/** Answers wait for their calls, and the agent has no tools at all. Code `toolkit-required`. */
+/** There are answers for pending calls, but the agent has no tools at all. Code `toolkit-required`. */
 export class ToolkitRequiredError extends CountersignError {
-  /** Names of the tools whose calls wait: the approved ones first, then the denied. */
+  /** Names of the pending calls' tools: the approved ones first, then the denied. */
   readonly pendingApprovals: readonly string[]
-  /** The same request fails again: the agent needs its tools. */
+  /** A retry fails again: the agent needs its tools. */
   readonly isRetryable = false
   readonly method?: AgentMethod
   readonly description?: string
@@ -95,13 +95,13 @@ export class ToolkitRequiredError extends CountersignError {
     if (description !== undefined) this.description = description
   }
 
-  /** Everything it says, as plain data. */
+  /** The error as plain data. */
   toJSON() {
     const { name, code, message, pendingApprovals, isRetryable, method, description } = this
     return { name, code, message, pendingApprovals, isRetryable, method, description }
   }
 
-  /** What {@link ToolkitRequiredError.toJSON} wrote, as an error again. */
+  /** Restores an error from {@link ToolkitRequiredError.toJSON}. */
   static fromJSON(value: {
     readonly pendingApprovals: readonly string[]
     readonly method?: AgentMethod | undefined
@@ -111,7 +111,7 @@ export class ToolkitRequiredError extends CountersignError {
   }
 }
 
-/** A call was approved and its tool is gone. Code `tool-not-found`; nothing ran. */
+/** A call was approved, but its tool no longer exists. Code `tool-not-found`; nothing ran. */
 export class ToolNotFoundError extends CountersignError {
   readonly toolName: string
   readonly toolParams: unknown
@@ -135,7 +135,7 @@ export class ToolNotFoundError extends CountersignError {
     if (method !== undefined) this.method = method
   }
 
-  /** Everything it says, as plain data. `toolParams` are the call's arguments: the model's words, not for a log by default. */
+  /** The error as plain data, without `toolParams`: the call's arguments come from the model and should not be logged by default. */
   toJSON() {
     const { name, code, message, toolName, availableTools, method } = this
     return { name, code, message, toolName, availableTools, method }

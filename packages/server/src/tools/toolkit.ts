@@ -10,10 +10,10 @@ import { inWords } from '../encoding/in-words.js'
 import type { ModelTool } from '../model/model.js'
 import { anything, parametersOf } from './schema.js'
 
-/** A tool as an agent takes it: placed on the server or in the client. */
+/** A tool of an agent, with its place: the server or the client. */
 export type AgentTool = AnyServerTool | AnyClientTool
 
-/** The tools of one run, by name. A name never indexes a plain object: it may come from a model or a client. */
+/** The tools of one run, by name. Names never index a plain object: they may come from a model or a client. */
 export interface Toolkit {
   get(name: string): AgentTool | undefined
   readonly names: readonly string[]
@@ -21,8 +21,8 @@ export interface Toolkit {
 }
 
 /**
- * @throws CountersignError `invalid-tool`: two tools of one name, a reserved name, no description, an option of a wrong type, or no way
- * to tell the model the parameters.
+ * @throws CountersignError `invalid-tool`: two tools with one name, a reserved name, no description, an option of a wrong type, or no
+ * JSON Schema of the parameters.
  */
 export function createToolkit(tools: readonly AgentTool[]): Toolkit {
   const byName = new Map<string, AgentTool>()
@@ -43,8 +43,8 @@ export function createToolkit(tools: readonly AgentTool[]): Toolkit {
 }
 
 /**
- * The agent's tools and those the client brings (`RunAgentInput.tools`). The agent's own definition beats the client's; a
- * client's tool may not shadow a server's, nor use a reserved name.
+ * The agent's tools and those of the client (`RunAgentInput.tools`). The agent's own definition overrides the client's; a
+ * client's tool can neither shadow a server's nor use a reserved name.
  */
 export function withClientTools(
   kit: Toolkit,
@@ -79,7 +79,7 @@ export function withClientTools(
   return toolkit(byName, [...kit.forModel, ...described])
 }
 
-/** Names that begin with `client.` belong to Countersign; a model that calls one is refused. */
+/** Names that begin with `client.` are reserved for Countersign; if a model calls one, the call is refused. */
 export function isReserved(name: string): boolean {
   return name.startsWith('client.')
 }
@@ -92,7 +92,7 @@ function describeTool(tool: AgentTool): ModelTool {
   return { name: tool.name, description: tool.description, parameters: parametersOf(tool) }
 }
 
-/** The longest that a signal can wait for, in milliseconds. */
+/** The longest timeout of a signal, in milliseconds. */
 const MAX_TIMEOUT = 2 ** 32 - 1
 
 function checkTool(tool: AgentTool): void {
@@ -146,7 +146,7 @@ const APPROVAL: readonly (readonly [name: string, fits: (value: unknown) => bool
   ['options', orNone(isListOf(isOneOf('deny', 'once', 'session')))],
 ]
 
-/** What the options about asking may be. A wrong one would be found only when somebody is to be asked, or never. */
+/** Types of the options about approval. A wrong one would otherwise be found only when approval is needed, or never. */
 const OPTIONS: readonly Rule[] = [
   ['needsApproval', (value) => isBoolean(value) || isFunction(value), 'true, false or a function'],
   ['approval', isTerms, 'an object with required (true or false) and, where wanted, message and options'],
