@@ -14,21 +14,21 @@ import { threadUuid } from './thread-id.js'
 import { type LangGraphState, readState } from './wire.js'
 
 export interface LangGraphOptions extends FetchOptions {
-  /** Where the LangGraph server is, such as `http://localhost:2024`. */
+  /** The address of the LangGraph server, such as `http://localhost:2024`. */
   apiUrl: string | URL
   /** The graph, or the assistant, that answers. */
   assistantId: string
   /**
-   * Further members of each run's body (`config`, `context`, `metadata`), or a function that is asked each time. `forwardedProps` of the
-   * client are put in too.
+   * Additional members of each run's body (`config`, `context`, `metadata`), or a function that is called each time. `forwardedProps` of
+   * the client are added.
    */
   body?:
     | Readonly<Record<string, unknown>>
     | (() => Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>)
     | undefined
   /**
-   * Whether the graph's state comes along, without its messages, as the client's shared state. The server then sends its whole state,
-   * messages included, with every step. Default false.
+   * Whether the client's shared state gets the graph's state, without its messages. The server then sends its whole state, messages
+   * included, with every step. Default false.
    */
   state?: boolean | undefined
 }
@@ -37,34 +37,34 @@ export interface LangGraphOptions extends FetchOptions {
 interface OpenRun {
   readonly input: RunAgentInput
   readonly reader: LangGraphReader
-  /** The server's own id of it. */
+  /** The server's own id of the run. */
   id: string
-  /** What comes after it. */
+  /** The steps after it. */
   readonly rest: readonly Step[]
 }
 
 /**
- * A connection to a LangGraph server (Agent Server, `langgraph dev`, `langgraphjs dev`), unchanged, over the protocol of its `useStream`:
- * the decisions that `humanInTheLoopMiddleware` asks for, edits and reasons included; tools without an implementation, which run here;
- * and any other `interrupt(value)`, which is answered as an AG-UI interrupt with whatever the graph waits for.
+ * A connection to an unmodified LangGraph server (Agent Server, `langgraph dev`, `langgraphjs dev`), over the protocol of its `useStream`:
+ * the decisions that `humanInTheLoopMiddleware` requests, with edits and reasons; tools without an implementation, which run here;
+ * and any other `interrupt(value)`, which is answered as an AG-UI interrupt with whatever the graph expects.
  *
- * The server keeps the conversation. It is sent what it has not had: answers, by the id of their interrupt, and new messages. Where that is
- * not known (after a reload, a failure or a stop) its state is asked for first, so what it has done already is shown and not done again.
- * The decisions of one interrupt go out together. A server with LangChain.js drops the approved calls of a turn in which another was
+ * The server stores the conversation. It is sent only what it does not have: answers, by interrupt id, and new messages. If that is
+ * unknown (after a reload, a failure or a stop), its state is read first, so that what it has already done is shown, not repeated.
+ * All decisions of one interrupt are sent together. LangChain.js servers drop the approved calls of a turn in which another was
  * rejected; they end as `cancelled`.
  *
  * @example const client = new ChatClient({ connection: langGraph({ apiUrl: 'http://localhost:2024', assistantId: 'agent' }) })
- * @throws CountersignError as `fetchServerSentEvents`; `http-status` 422 while another run of the thread is under way
+ * @throws CountersignError like `fetchServerSentEvents`; `http-status` 422 while another run of the thread is open
  */
 export function langGraph(options: LangGraphOptions): Connection {
   const { assistantId, maxEventBytes, state: withState = false } = options
   const base = String(options.apiUrl).replace(/\/+$/, '')
-  /** Threads whose standing is known, since their last run was read to its end. */
+  /** Threads whose standing is known, because their last run was read to its end. */
   const standings = new Map<string, Standing>()
-  /** Threads that a run was begun in. */
+  /** Threads in which a run was started. */
   const begun = new Set<string>()
   const open = new Map<string, OpenRun>()
-  /** Runs that the person stopped, until the server has stopped them. */
+  /** Runs that the user stopped, until the server has stopped them. */
   const stopping = new Map<string, Promise<unknown>>()
 
   const urlOf = async (threadId: string) => `${base}/threads/${await threadUuid(threadId)}`
@@ -78,7 +78,7 @@ export function langGraph(options: LangGraphOptions): Connection {
     return readState(await response?.json())
   }
 
-  /** What there is to run, and what the server has that is to be shown first. */
+  /** The steps to run, and what the server has that must be shown first. */
   async function plan(input: RunAgentInput, url: string, connect: ConnectOptions) {
     const { threadId, messages, tools = [] } = input
     const standing = standings.get(threadId)
@@ -97,7 +97,7 @@ export function langGraph(options: LangGraphOptions): Connection {
     return again[0]?.type === 'input' ? { steps: again } : { steps: again, missed: state }
   }
 
-  /** `closed`: calls that get their last word with it. */
+  /** `closed`: calls that get a final result with it. */
   async function post(
     step: Step,
     closed: readonly string[],
@@ -117,7 +117,7 @@ export function langGraph(options: LangGraphOptions): Connection {
       multitask_strategy: 'reject',
       if_not_exists: 'create',
     }
-    // without the signal: a run that has begun has to be told that it ends
+    // Without the signal: a run that has started must be cancelled on the server.
     return fetchResponse(`${url}/runs/stream`, options, {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json', accept: eventStream },
@@ -125,7 +125,7 @@ export function langGraph(options: LangGraphOptions): Connection {
     })
   }
 
-  /** Ends a run of the server; the next one of its thread waits for that. */
+  /** Cancels a run of the server; the thread's next run waits for that. */
   function cancel(
     { id, input: { threadId } }: OpenRun,
     url: string,
@@ -136,7 +136,7 @@ export function langGraph(options: LangGraphOptions): Connection {
       headers: { ...headers, 'content-type': 'application/json' },
       keepalive: true,
     }
-    // one that has ended meanwhile is not there to be stopped
+    // A run that has already ended can't be cancelled.
     const stopped = fetchResponse(`${url}/runs/${id}/cancel?wait=true`, options, asked).catch(() => {})
     stopping.set(threadId, stopped)
     open.delete(threadId)
@@ -161,8 +161,8 @@ export function langGraph(options: LangGraphOptions): Connection {
   }
 
   /**
-   * Finds out whether a stream told its run to the end: nothing in it says so. Of calls that are left open only the server's state tells
-   * whether they were left, or the step that runs them is missing.
+   * Checks whether a stream ended with its run, because nothing in the stream says so. If calls are still open, only the server's state
+   * shows whether they were left open, or the stream lacks the step that ran them.
    *
    * @throws CountersignError `truncated-stream`
    */
@@ -176,7 +176,7 @@ export function langGraph(options: LangGraphOptions): Connection {
     if (wentOn || state.isUnfinished) throw cut()
   }
 
-  /** Runs the steps one after the other. `before`: events that come first, once the server has taken the request. */
+  /** Runs the steps in sequence. `before`: events to yield first, once the server has accepted the request. */
   async function* take(
     steps: readonly Step[],
     input: RunAgentInput,
@@ -199,7 +199,7 @@ export function langGraph(options: LangGraphOptions): Connection {
     }
   }
 
-  /** The run is over: what it left is known from now on. */
+  /** The run is over: the thread's standing is known from now on. */
   function end({ threadId, messages }: RunAgentInput, reader: LangGraphReader): readonly AGUIEvent[] {
     const events = reader.end()
     open.delete(threadId)
@@ -262,7 +262,7 @@ function bodyOfStep(step: Step, closed: readonly string[]) {
   }
 }
 
-/** The server tells a run's id in `Content-Location`, and in the first event where a page may not read that header. */
+/** The server sends a run's id in `Content-Location`, and in the first event if a page can't read that header. */
 function runIdOf({ headers }: Response): string {
   const place = headers.get('content-location') ?? ''
   return place.slice(place.lastIndexOf('/') + 1)

@@ -5,21 +5,21 @@ import type { LangGraphCall, LangGraphCallChunk, LangGraphMessage } from './wire
 type AiMessage = Extract<LangGraphMessage, { type: 'ai' }>
 type ToolMessage = Extract<LangGraphMessage, { type: 'tool' }>
 
-/** A message of the model while it is being told. */
+/** A message of the model while it streams. */
 interface OpenMessage {
   readonly id: string
   text: string
   isTextOpen: boolean
   thought: string
   isThoughtOpen: boolean
-  /** Its calls by their place in it. */
+  /** Its calls by their index. */
   readonly calls: Map<unknown, { readonly id: string; isOpen: boolean }>
 }
 
 const dropped =
   'The server dropped this call without running it: it does not go on with the calls of a turn in which one was rejected.'
 
-/** Tells the messages of a graph as AG-UI events: growing ones chunk by chunk, and what is left of them once they are complete. */
+/** Converts a graph's messages to AG-UI events: chunk by chunk while they stream, and the rest once they are complete. */
 export function createMessageReader(
   emit: (event: AGUIEvent) => void,
   shown: Shown,
@@ -81,7 +81,7 @@ export function createMessageReader(
     makers.set(toolCallId, message.id)
     begun.add(keyOf(toolCallId))
     made.set(message.id, [...(made.get(message.id) ?? []), toolCallId])
-    // not to be waited for: it is the server's to run, with the answers to the others
+    // The client must not wait for it: the server runs it, with the answers to the others.
     const isServers = !clientTools.has(toolCallName)
     const metadata = isServers ? { metadata: { countersign: { providerExecuted: true } } } : {}
     emit({ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId: message.id, ...metadata })
@@ -98,7 +98,7 @@ export function createMessageReader(
     if (call) addArguments(call.id, args)
   }
 
-  /** Nothing more comes of it. */
+  /** Nothing more will be added to the message. */
   function close(message: OpenMessage): void {
     endThought(message)
     if (message.isTextOpen) emit({ type: 'TEXT_MESSAGE_END', messageId: message.id })
@@ -122,7 +122,7 @@ export function createMessageReader(
     complete.add(id)
   }
 
-  /** A message that is told again with fewer calls: what is not there any more will never run. */
+  /** If a message arrives again with fewer calls, the missing ones will never run. */
   function dropCalls({ id, calls }: AiMessage): void {
     const kept = new Set(calls.map((call) => call.id))
     for (const toolCallId of made.get(id) ?? [])
@@ -149,7 +149,7 @@ export function createMessageReader(
   }
 
   return {
-    /** The calls of the last complete message of the model. */
+    /** The calls of the model's last complete message. */
     get lastCalls(): readonly LangGraphCall[] {
       return lastCalls
     },
@@ -157,7 +157,7 @@ export function createMessageReader(
     get openCalls(): readonly string[] {
       return lastCalls.flatMap(({ id }) => (answered.has(keyOf(id)) ? [] : [id]))
     },
-    /** A chunk of a message of the model, or any other message as a whole. `denied`: calls that the person said no to. */
+    /** Handles a chunk of a model's message, or any other whole message. `denied`: calls that the user denied. */
     grow(message: LangGraphMessage, denied: ReadonlySet<string>): void {
       if (message.type === 'tool') settle(message, denied)
       if (message.type !== 'ai' || complete.has(message.id) || shown.texts.has(message.id)) return
@@ -166,7 +166,7 @@ export function createMessageReader(
       addText(growing, message.text)
       for (const chunk of message.callChunks) growCall(growing, chunk)
     },
-    /** A message as it is in the graph's state. */
+    /** Handles a message of the graph's state. */
     take(message: LangGraphMessage, denied: ReadonlySet<string>): void {
       if (message.type === 'tool') settle(message, denied)
       if (message.type !== 'ai') return
@@ -175,13 +175,13 @@ export function createMessageReader(
       if (isKnown) dropCalls(message)
       lastCalls = message.calls
     },
-    /** Calls whose question the person left behind: those of them that have no result. */
+    /** Cancels the calls among these without a result, whose interrupts the user left unanswered. Returns their ids. */
     abandon(toolCallIds: readonly string[]): readonly string[] {
       const ids = toolCallIds.filter((id) => !answered.has(keyOf(id)))
       for (const id of ids) result(`${id}-abandoned`, id, '', 'cancelled')
       return ids
     },
-    /** The stream has ended: texts and arguments will not grow any more. */
+    /** The stream has ended: texts and arguments are complete. */
     end(): void {
       for (const message of open.values()) close(message)
     },

@@ -2,12 +2,12 @@ import type { Message, RunAgentInput } from '@countersign/core'
 import { type Answer, answerTo, type Question } from './questions.js'
 import { type Fields, type LangGraphMessage, type LangGraphState, listOf } from './wire.js'
 
-/** How a thread stands, by what was read of its last run or by what the server says of it. */
+/** The standing of a thread, known from its last run or from the server's state. */
 export interface Standing {
   readonly questions: readonly Question[]
   /** Calls without a result. */
   readonly openCalls: readonly string[]
-  /** The last message of the person that the server has, where its whole state was not asked for. */
+  /** The user's last message that the server has, if its whole state was not read. */
   readonly said: string | undefined
 }
 
@@ -15,14 +15,14 @@ export interface Standing {
 export type Step =
   /** Answers its interrupts. */
   | { readonly type: 'resume'; readonly answers: readonly Answer[] }
-  /** Begins it with new messages. `abandoned`: calls that get their last word before them. */
+  /** Starts it with new messages. `abandoned`: calls that get a final result before them. */
   | { readonly type: 'input'; readonly messages: readonly Fields[]; readonly abandoned: readonly string[] }
-  /** Takes the steps that are left. */
+  /** Takes the remaining steps. */
   | { readonly type: 'go-on' }
 
 /**
- * What a request is to the server that keeps the conversation: answers first, then what the person has said since. `undefined`: nothing
- * that the server has not had, as far as this standing tells.
+ * The steps of a request for a server that stores the conversation: answers first, then the user's new messages. `undefined` if,
+ * judging by this standing, the server has everything.
  */
 export function planNew(
   input: RunAgentInput,
@@ -39,8 +39,8 @@ export function planNew(
 }
 
 /**
- * What there is to run for a request that brings nothing new: what was left, or once more the answer to what the person said last, where
- * they do not want the one that is there. `isBroken`: the last run was not read to its end, so its answer was never seen.
+ * The steps of a request without anything new: the remaining steps, or a new reply to the user's last message, if the user wants
+ * another one. `isBroken`: the last run was not read to its end, so its reply was never seen.
  */
 export function planAgain(
   { messages }: RunAgentInput,
@@ -55,7 +55,7 @@ export function planAgain(
   return state.isUnfinished && state.interrupts.length === 0 ? [{ type: 'go-on' }] : []
 }
 
-/** What the person said since the assistant spoke. */
+/** The user's messages since the assistant's last one. */
 function trailing(messages: readonly Message[]): readonly Message[] {
   const last = messages.findLastIndex(({ role }) => role !== 'user')
   return messages.slice(last + 1)
@@ -72,17 +72,17 @@ export function lastCallsOf(messages: readonly LangGraphMessage[]) {
   return last?.type === 'ai' ? last.calls : []
 }
 
-/** LangGraph's `add_messages` takes out what it is told to. */
+/** LangGraph's `add_messages` removes the message. */
 function toRemoval({ id }: LangGraphMessage): Fields {
   return { type: 'remove', id }
 }
 
-/** Its id goes along: a message that comes twice is one. */
+/** Includes the id, so that a message that is sent twice is stored once. */
 function toHuman({ id, content }: Message): Fields {
   return { type: 'human', id, content: typeof content === 'string' ? content : listOf(content).map(toBlock) }
 }
 
-/** A part of a message as LangChain's content blocks have it. */
+/** Converts a part of a message to LangChain's content blocks. */
 function toBlock(part: unknown): unknown {
   const { type, text, source }: Fields = Object(part)
   if (type === 'text') return { type, text }

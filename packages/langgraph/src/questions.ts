@@ -8,7 +8,7 @@ import {
   readCall,
 } from './wire.js'
 
-/** One thing that `humanInTheLoopMiddleware` wants decided, and the call that it is about. */
+/** One decision that `humanInTheLoopMiddleware` requests, and its call. */
 interface Action {
   readonly call: LangGraphCall
   readonly allowed: readonly unknown[]
@@ -17,15 +17,15 @@ interface Action {
 }
 
 /**
- * An interrupt of the graph, by what it wants: decisions on calls, all at once and in order; the result of a tool that runs here; or
- * whatever else.
+ * An interrupt of the graph, by what it waits for: decisions on calls, all at once and in order; the result of a tool that runs here; or
+ * anything else.
  */
 export type Question =
   | {
       readonly kind: 'decisions'
       readonly id: string
       readonly actions: readonly Action[]
-      /** Whether the server writes `edited_action`, as Python does, or `editedAction`. */
+      /** Whether the server expects `edited_action`, as Python does, or `editedAction`. */
       readonly isSnake: boolean
     }
   | { readonly kind: 'client-tool'; readonly id: string; readonly call: LangGraphCall }
@@ -51,7 +51,7 @@ export function readQuestion(
   return actions ? { kind: 'decisions', id, actions, isSnake } : { kind: 'generic', id, value }
 }
 
-/** Requests name no calls: each is about the first call left with its name and its arguments. One without such a call makes none of them known. */
+/** Requests name no calls: each gets the first remaining call with its name and arguments. If one has none, the result is undefined. */
 function readActions(value: Fields, calls: readonly LangGraphCall[]): readonly Action[] | undefined {
   const requests = listOf(value.actionRequests ?? value.action_requests)
   const configs = listOf(value.reviewConfigs ?? value.review_configs)
@@ -79,7 +79,7 @@ function readActions(value: Fields, calls: readonly LangGraphCall[]): readonly A
   return actions.length > 0 && actions.length === requests.length ? actions : undefined
 }
 
-/** There is one for each request, or one for each name. */
+/** There is one per request, or one per name. */
 function configOf(configs: readonly unknown[], at: number, name: unknown): Fields {
   const isOf = (config: unknown): config is Fields =>
     isRecord(config) && (config.actionName ?? config.action_name) === name
@@ -87,7 +87,7 @@ function configOf(configs: readonly unknown[], at: number, name: unknown): Field
   return (isOf(own) ? own : configs.find(isOf)) ?? {}
 }
 
-/** The calls that wait for a question. */
+/** The calls that wait for an interrupt's answer. */
 export function callsOf(question: Question): readonly LangGraphCall[] {
   switch (question.kind) {
     case 'decisions':
@@ -101,7 +101,7 @@ export function callsOf(question: Question): readonly LangGraphCall[] {
   }
 }
 
-/** The question as AG-UI asks it: an interrupt for each decision. A call that runs here is none. */
+/** Converts to AG-UI interrupts, one per decision. A call of a tool that runs here is not an interrupt. */
 export function toInterrupts(question: Question): readonly Interrupt[] {
   switch (question.kind) {
     case 'decisions':
@@ -134,12 +134,12 @@ function toApproval(
       properties: { approved: { type: 'boolean' }, ...(mayEdit && { editedArgs: argsSchema }) },
       required: ['approved'],
     },
-    // what is asked about, so that a question about anything else than what is shown cannot be answered
+    // The call to approve: a request for any other call than the one shown can't be answered.
     metadata: { countersign: { options, allowEdits: mayEdit, toolName: call.name, input: call.args } },
   }
 }
 
-/** Whatever the graph passed to `interrupt` is in the metadata, and comes back with the answer. */
+/** The value that the graph passed to `interrupt` is in the metadata, and is returned with the answer. */
 function toGeneric({ id, value }: { readonly id: string; readonly value: unknown }): Interrupt {
   const { question, message = question } = isRecord(value) ? value : {}
   const text = typeof value === 'string' ? value : message
@@ -156,8 +156,8 @@ function approvalId(id: string, call: LangGraphCall): string {
 }
 
 /**
- * The answer to a question, out of a request. A question of several decisions is answered as a whole, so what the person left open is
- * rejected where anything was decided. `undefined`: the request has nothing for it.
+ * The answer to an interrupt, from a request. Several decisions are answered together, so once one is decided, undecided ones are
+ * rejected. `undefined`: the request has no answer for it.
  */
 export function answerTo(
   question: Question,
@@ -184,7 +184,7 @@ export function answerTo(
     }
     case 'generic': {
       const entry = resume.find(({ interruptId }) => interruptId === id)
-      // a graph may ask twice under one id, and the answer is to what was read
+      // A graph may interrupt twice under one id, and the answer is for the value that the user saw.
       if (!entry || !sameJson(entry.metadata?.['langgraph:value'], question.value)) return undefined
       return { id, value: entry.status === 'resolved' ? entry.payload : null }
     }
@@ -204,14 +204,14 @@ function decisionOf({ call, allowed }: Action, entry: ResumeEntry | undefined, i
   return { type: 'edit', ...(isSnake ? { edited_action: action } : { editedAction: action }) }
 }
 
-/** What a tool that ran here gave: its result, or `{ error }`. */
+/** The output of a tool that ran here: its result, or `{ error }`. */
 function outputOf(result: Message): unknown {
   if (result.role !== 'tool') return null
   if (result.error !== undefined) return { error: result.error }
   return typeof result.content === 'string' ? fromJson(result.content) : result.content
 }
 
-/** What tells the model of calls that nobody will answer, so that the conversation can go on. */
+/** Tells the model about calls that nobody will answer, so that the conversation can continue. */
 export function closeCalls(toolCallIds: readonly string[]): readonly Fields[] {
   return toolCallIds.map((id) => ({ type: 'tool', tool_call_id: id, content: leftOpen, status: 'error' }))
 }

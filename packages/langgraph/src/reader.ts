@@ -12,23 +12,23 @@ import {
   readMessages,
 } from './wire.js'
 
-/** Takes the events of LangGraph's streams and answers the AG-UI events of each. One run here may be two of theirs. */
+/** Converts the events of LangGraph's streams to AG-UI events. One run here may be two of the server's. */
 export interface LangGraphReader {
-  /** What waits for the person, once a stream has ended. */
+  /** The interrupts that wait for the user, once a stream has ended. */
   readonly questions: readonly Question[]
   /** Calls of the model's last message without a result. */
   readonly openCalls: readonly string[]
-  /** The server has said that the run failed; nothing more comes. */
+  /** The server has reported that the run failed; nothing more comes. */
   readonly isFailed: boolean
-  /** Whether the stream that was read last ended before or within a step of the graph. A run takes one step at least, and tells of each. */
+  /** Whether the last stream ended before or within a step of the graph. A run has at least one step, and reports each. */
   readonly isCut: boolean
   start(): readonly AGUIEvent[]
-  /** A stream of the server begins. */
+  /** A stream of the server starts. */
   begin(): void
   read(event: string | undefined, data: unknown): readonly AGUIEvent[]
-  /** Tells what a thread has and the screen does not. */
+  /** Emits what a thread has and the page does not. */
   catchUp(state: LangGraphState): readonly AGUIEvent[]
-  /** The person goes on without answers: which of these calls, and of those that were told, are left without a result. */
+  /** The user continues without answers: returns which of these calls, and of those already emitted, have no result. */
   abandon(toolCallIds: readonly string[]): {
     readonly ids: readonly string[]
     readonly events: readonly AGUIEvent[]
@@ -48,7 +48,7 @@ export function createLangGraphReader({
   let interrupts: LangGraphInterrupt[] = []
   let isFailed = false
   let hasStepped = false
-  /** Nodes that have spoken and whose step has not ended. */
+  /** Nodes that have sent messages and whose step has not ended. */
   const speaking = new Set<string>()
   const clientTools = new Set(tools.map(({ name }) => name))
   const denied = deniedCalls(resume)
@@ -100,7 +100,7 @@ export function createLangGraphReader({
       told.take(message, denied)
   }
 
-  /** The same interrupt may be told in more than one way. */
+  /** The same interrupt may arrive in several ways. */
   function ask(asked: readonly LangGraphInterrupt[]): void {
     const ids = new Set(asked.map(({ id }) => id))
     interrupts = [...interrupts.filter(({ id }) => !ids.has(id)), ...asked]
@@ -156,7 +156,7 @@ export function createLangGraphReader({
   }
 }
 
-/** The calls that a request says no to: ids of approvals end in the id of the call. */
+/** The calls that a request denies: approval ids end with the call's id. */
 function deniedCalls(resume: NonNullable<RunAgentInput['resume']>): ReadonlySet<string> {
   return new Set(
     resume.flatMap(({ interruptId, payload }) =>
@@ -165,7 +165,7 @@ function deniedCalls(resume: NonNullable<RunAgentInput['resume']>): ReadonlySet<
   )
 }
 
-/** The node of the graph itself; a subgraph's nodes are named after it. */
+/** The node of the graph itself, even for messages of its subgraphs. */
 function nodeOf(metadata: unknown): string | undefined {
   const { langgraph_checkpoint_ns: place }: Fields = isRecord(metadata) ? metadata : {}
   return typeof place === 'string' ? /^[^:|]+/.exec(place)?.[0] : undefined

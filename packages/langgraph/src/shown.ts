@@ -1,11 +1,11 @@
 import type { Message } from '@countersign/core'
 import { fromJson, type LangGraphCall } from './wire.js'
 
-/** What of a conversation is on the screen already, by id. */
+/** What the page already shows of a conversation, by id. */
 export interface Shown {
   /** The texts of the assistant's messages. */
   readonly texts: ReadonlyMap<string, string>
-  /** The calls that a message made and that have no result yet. */
+  /** The calls of each message that have no result yet. */
   readonly open: ReadonlyMap<string, readonly string[]>
   /** By {@link callKey}. */
   readonly calls: ReadonlySet<string>
@@ -39,7 +39,7 @@ export function shownIn(messages: readonly Message[]): Shown {
   return { texts, open: new Map(open), calls, makers, answered, lastCalls: lastCallsOf(messages) }
 }
 
-/** What tells a call from others with its id: the message that made it. */
+/** Distinguishes calls with one id by the message that made them. */
 export function callKey(messageId: string | undefined, toolCallId: string): string {
   return JSON.stringify([messageId, toolCallId])
 }

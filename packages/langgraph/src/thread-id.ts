@@ -1,12 +1,12 @@
 import { CountersignError } from '@countersign/core'
 
-/** LangGraph's threads have UUIDs. */
+/** LangGraph's thread ids are UUIDs. */
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** The name space of the ids made here, so that they are nobody else's. */
+/** The namespace of the ids generated here, so that they can't collide with others. */
 const nameSpace = '5e6c1f0a-8a4b-4d0e-9b57-2f1d3c9a7e64'
 
-/** A UUID as it is; for any other id the same one each time (RFC 9562, version 5: SHA-1 over a name space and the name). */
+/** Returns a UUID unchanged; any other id always yields the same UUID (RFC 9562, version 5: SHA-1 of a namespace and the name). */
 export async function threadUuid(threadId: string): Promise<string> {
   if (uuid.test(threadId)) return threadId.toLowerCase()
   const { subtle } = globalThis.crypto
@@ -21,7 +21,7 @@ export async function threadUuid(threadId: string): Promise<string> {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
-/** Where RFC 9562 has the version and the variant. */
+/** Sets the version and the variant of RFC 9562. */
 function versioned(byte: number, at: number): number {
   if (at === 6) return (byte & 0x0f) | 0x50
   return at === 8 ? (byte & 0x3f) | 0x80 : byte

@@ -1,6 +1,6 @@
 import { isRecord } from '@countersign/core'
 
-/** What a LangGraph server says, as far as it is read here. Python servers write `snake_case` in places, JavaScript ones `camelCase`. */
+/** The data of a LangGraph server that is read here. Python servers use `snake_case` in places, JavaScript servers `camelCase`. */
 
 export type Fields = Readonly<Record<string, unknown>>
 
@@ -44,15 +44,15 @@ export interface LangGraphInterrupt {
   readonly value: unknown
 }
 
-/** A thread as the server keeps it. */
+/** A thread as stored on the server. */
 export interface LangGraphState {
   readonly messages: readonly LangGraphMessage[]
   readonly interrupts: readonly LangGraphInterrupt[]
-  /** Whether the graph has steps left to take. */
+  /** Whether the graph has remaining steps. */
   readonly isUnfinished: boolean
 }
 
-/** The messages of a list, or of a single one; those of other kinds and those without an id are left out. */
+/** Reads a list of messages, or a single one; other kinds, and messages without an id, are ignored. */
 export function readMessages(value: unknown): readonly LangGraphMessage[] {
   return listOf(value).flatMap((one) => readMessage(one) ?? [])
 }
@@ -100,7 +100,7 @@ export function readInterrupts(value: unknown): readonly LangGraphInterrupt[] {
   )
 }
 
-/** The answer to `GET /threads/{id}/state`. */
+/** Reads the response to `GET /threads/{id}/state`. */
 export function readState(value: unknown): LangGraphState {
   const { values, tasks, next } = isRecord(value) ? value : {}
   return {
@@ -110,13 +110,13 @@ export function readState(value: unknown): LangGraphState {
   }
 }
 
-/** A list as it is, anything else as a list of it, nothing as none. */
+/** An array as it is, anything else as its only item, null or undefined as an empty array. */
 export function listOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value
   return value === undefined || value === null ? [] : [value]
 }
 
-/** The value of a JSON text, or the text where it is none. */
+/** The parsed JSON, or the text if it is not JSON. */
 export function fromJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -129,7 +129,7 @@ function nonEmpty(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** Content is text or blocks; each provider has blocks of its own besides. */
+/** Content is a string or blocks; providers also have their own blocks. */
 function textOf(content: unknown): string {
   return joined(content, (block) => (block.type === 'text' ? block.text : undefined))
 }
@@ -147,7 +147,7 @@ function joined(content: unknown, pick: (block: Fields) => unknown): string {
     .join('')
 }
 
-/** What is not text alone is kept as its JSON. */
+/** Anything but pure text is kept as JSON. */
 function resultOf(content: unknown): string {
   const isText = listOf(content).every(
     (block) => typeof block === 'string' || (isRecord(block) && block.type === 'text'),

@@ -3,21 +3,21 @@ import { ToolError } from '@countersign/server'
 
 /** Milliseconds that one piece of work may take. */
 const MOST_AT_ONCE = 500
-/** Milliseconds that all work may take at once: enough to read the schemas of very many tools. */
+/** Milliseconds that all work may take in a row: enough to read the schemas of very many tools. */
 const MOST_TOGETHER = 5000
-/** The part of the time that is given back as it passes. */
+/** The fraction of real time that is added back to the budget. */
 const SHARE = 0.1
 
-/** Runs `work` and gives what it returns. Throws where it takes too long, or what came before it has. */
+/** Runs `work` and returns its result. Throws if it takes too long, or the budget is used up. */
 export type Bounded = <T>(work: () => T) => T
 
-/** How often work is begun again that was stopped without having had the processor for half of its time. */
+/** How often to restart work that was stopped before it had the processor for half of its time. */
 const ATTEMPTS = 10
 
 /**
- * Bounds what somebody else's schemas may cost on this thread: a pattern can take longer than anybody waits, and so can references that
- * double. Half a second at once, five seconds together, and a tenth of the time for long. Node's own watchdog ends what takes longer.
- * What counts is processor time, so that no schema is blamed for a machine that is busy or was asleep.
+ * Limits what a server's schemas may cost on this thread: a pattern can run practically forever, and so can references that double.
+ * Half a second for one check, five seconds in a row, and a tenth of the time in the long run. Node's own watchdog stops what takes longer.
+ * Only processor time counts, so that no schema is blamed for a machine that is busy or was asleep.
  */
 export function createBounded(): Bounded {
   const holder: { work?: () => unknown } = {}
@@ -47,7 +47,7 @@ export function createBounded(): Bounded {
   }
 }
 
-/** Milliseconds. */
+/** Processor time in milliseconds. */
 function cpuSince(before: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(before)
   return (user + system) / 1000

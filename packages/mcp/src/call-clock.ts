@@ -1,28 +1,28 @@
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js'
 
-/** How long a call may take, in milliseconds. The time that a person takes to answer a question of the server counts for nothing. */
+/** How long a call may take, in milliseconds, not counting the time for which the user answers an elicitation. */
 export interface CallLimits {
-  /** Without a sign of life: each progress notification begins it anew. */
+  /** Without progress: each progress notification restarts it. */
   readonly timeout: number
-  /** In all. */
+  /** In total. */
   readonly maxTimeout: number | undefined
 }
 
-/** The time that is left for one call. */
+/** The remaining time of one call. */
 export interface CallClock {
   /** Aborted with an `McpError` when the time is over. */
   readonly signal: AbortSignal
-  /** The server has given a sign of life. */
+  /** The server has reported progress. */
   begin(): void
-  /** Stands still until the function that comes back is called. */
+  /** Stops the clock until the returned function is called. */
   pause(): () => void
   end(): void
 }
 
-/** The longest delay that timers take. */
+/** The longest delay of a timer. */
 const MAX_DELAY = 2 ** 31 - 1
 
-/** A clock of our own in the place of the SDK's, which goes on while a person thinks. */
+/** Replaces the SDK's clock, which would continue while the user answers. */
 export function startClock({ timeout, maxTimeout = Number.POSITIVE_INFINITY }: CallLimits): CallClock {
   const over = new AbortController()
   const idle = { left: timeout, why: 'Request timed out' }

@@ -6,11 +6,11 @@ import type { OpenCall } from './open-calls.js'
 import { type McpResult, readFailure, readResult } from './result.js'
 import type { McpInput } from './schemas.js'
 
-/** The longest time that timers take: the clock of the call ends it, and not the SDK's own. */
+/** The longest delay of a timer: the call's own clock must end it, not the SDK's. */
 const NEVER = 2 ** 31 - 1
 
 /**
- * One call, sent once.
+ * Sends one call, once.
  *
  * @throws ToolError `tool-failed`, saying what is known: the tool's own failure, a refusal, or that it may have had an effect.
  */
@@ -44,7 +44,7 @@ export async function callTool(
   }
 }
 
-/** How far a call has come, as the page gets it: `{ progress, total?, message? }`. */
+/** The progress of a call, as sent to the page: `{ progress, total?, message? }`. */
 function plain({ progress, total, message }: Progress): Progress {
   return { progress, ...(total !== undefined && { total }), ...(message !== undefined && { message }) }
 }

@@ -4,12 +4,12 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import { listTools } from './list-tools.js'
 import { type ConversionOptions, convertTools, definitionOf, type McpTool, type Run } from './tools.js'
 
-/** The tools of one server, as it listed them last. */
+/** The tools of one server, as of its last list. */
 export interface Catalogue {
   readonly tools: readonly McpTool[]
-  /** Whether the server still says of a tool what it said when the tool was made. */
+  /** Whether the server still describes a tool as it did when the tool was created. */
   holds(tool: Tool): boolean
-  /** Reads the list. A client that asks while a reading waits for its turn gets that one. */
+  /** Reads the list. If a read for the same client is still queued, returns that one. */
   read(client: Client): Promise<void>
 }
 
@@ -19,7 +19,7 @@ export interface CatalogueOptions extends ConversionOptions {
   readonly warn: (message: string, error?: unknown) => void
 }
 
-/** A list that was never read is empty. The first reading takes all tools or none; a later one leaves out what cannot be a tool. */
+/** A list that was never read is empty. The first read accepts all tools or fails; a later one skips what can't be a tool. */
 export function createCatalogue(options: CatalogueOptions, run: Run): Catalogue {
   const { server, connectTimeout, onToolsChanged, warn } = options
   let listed: readonly Tool[] | undefined
@@ -58,8 +58,8 @@ export function createCatalogue(options: CatalogueOptions, run: Run): Catalogue 
 }
 
 /**
- * One reading at a time, so that the last to begin is the last to be kept. At most one waits: a server that says over and over that
- * its list has changed is not asked over and over.
+ * One read at a time, so that the last one started is the one that is kept. At most one is queued: a server that keeps announcing
+ * changes does not cause endless reads.
  */
 function inTurn(read: (client: Client) => Promise<void>): (client: Client) => Promise<void> {
   let last: Promise<unknown> = Promise.resolve()

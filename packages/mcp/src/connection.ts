@@ -12,10 +12,10 @@ import type { HttpSource } from './http-transport.js'
 import { HttpTransport } from './http-transport.js'
 import { type StdioSource, transportFor } from './source.js'
 
-/** The way to one server. */
+/** The connection to one server. */
 export interface Connection {
   /**
-   * A client whose server is there; where it went away, a new one. Nothing that was sent before is sent again.
+   * A client whose server responds; if it went away, a new client. Nothing that was sent before is sent again.
    *
    * @throws CountersignError `connection-failed` or `disposed`.
    */
@@ -27,20 +27,20 @@ export interface ConnectionOptions {
   readonly server: string
   /** Milliseconds. */
   readonly connectTimeout: number
-  /** The server asks the person something. Never rejects. */
+  /** Handles an elicitation of the server. Never rejects. */
   readonly asked: (question: McpElicitation, signal: AbortSignal) => Promise<McpElicitationAnswer>
-  /** Before anybody gets a new client. A throw gives it up. */
+  /** Called before a new client is used. If it throws, the client is closed. */
   readonly opened: (client: Client) => Promise<void>
-  /** The server says that its list of tools is another. */
+  /** The server announces that its list of tools has changed. */
   readonly changed: (client: Client) => void
 }
 
-/** The application's own client: it connects, reconnects and closes it. */
+/** Uses the application's own client: the application connects, reconnects and closes it. */
 export function givenConnection(client: Client, { server, opened, changed }: ConnectionOptions): Connection {
   let open: Promise<void> | undefined
   let closed = false
   const before = client.fallbackNotificationHandler
-  // a handler of the application's own for this notification goes first; then it calls refresh() itself
+  // If the application has its own handler for this notification, that runs instead and must call refresh() itself.
   const heard: NonNullable<typeof before> = async (notification) => {
     if (!closed && notification.method === 'notifications/tools/list_changed') changed(client)
     await before?.(notification)
@@ -63,7 +63,7 @@ export function givenConnection(client: Client, { server, opened, changed }: Con
   }
 }
 
-/** A connection of our own. It is made when it is first needed, and made again when it is needed after the server went away. */
+/** Our own connection, opened when it is first needed, and reopened when it is needed after the server went away. */
 export function ownConnection(source: StdioSource | HttpSource, options: ConnectionOptions): Connection {
   const { server } = options
   let current: Promise<Client> | undefined
@@ -128,12 +128,12 @@ async function openClient(
   }
 }
 
-/** How long a server is waited for that may only be busy. */
+/** How long to wait for a server that may only be busy. */
 const PING_TIMEOUT = 5000
 
 /**
- * Whether a server is still there. Over HTTP only a request can tell, and a tool's call is no request to try that with. A server
- * that answers anything, or is too busy to answer, is there.
+ * Whether a server still responds. Over HTTP only a request can tell, and a tool call must not be used to find out. A server
+ * that returns anything, or is too busy to respond, is still there.
  */
 async function isThere(client: Client): Promise<boolean> {
   try {
@@ -144,7 +144,7 @@ async function isThere(client: Client): Promise<boolean> {
   }
 }
 
-/** How long the end of a session may take. */
+/** How long ending a session may take. */
 const LEAVE_TIMEOUT = 2000
 
 async function leave(client: Client): Promise<void> {
@@ -154,7 +154,7 @@ async function leave(client: Client): Promise<void> {
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, LEAVE_TIMEOUT)
     })
-    // a server that is gone has no session to end
+    // A server that is gone has no session to end.
     await Promise.race([transport.terminateSession().catch(() => {}), late])
     clearTimeout(timer)
   }

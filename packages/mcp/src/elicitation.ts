@@ -3,19 +3,19 @@ import type { OpenCall, OpenCalls } from './open-calls.js'
 import { quoted } from './quoted.js'
 import { answerSchemaOf, type SchemaOptions } from './schemas.js'
 
-/** A question of the server to the person, in the middle of a call: its words and the schema of what it wants to know. */
+/** An elicitation: the server's question to the user during a call, with the schema of the answer. */
 export type McpElicitation = Pick<ElicitRequestFormParams, 'message' | 'requestedSchema'>
 
-/** What the person said: `accept` with `content`, `decline`, or `cancel` where they said neither. */
+/** The user's answer: `accept` with `content`, `decline`, or `cancel` if the user did neither. */
 export type McpElicitationAnswer = ElicitResult
 
-/** Puts a server's question to the person. `signal` is aborted when the server no longer waits. */
+/** Shows an elicitation to the user. `signal` is aborted when the server no longer waits. */
 export type Elicit = (
   question: McpElicitation,
   options: { readonly signal: AbortSignal },
 ) => McpElicitationAnswer | Promise<McpElicitationAnswer>
 
-/** How a server's questions are put to somebody. */
+/** How a server's elicitations are answered. */
 export interface ElicitationOptions extends SchemaOptions {
   readonly server: string
   readonly calls: OpenCalls
@@ -23,7 +23,7 @@ export interface ElicitationOptions extends SchemaOptions {
   readonly warn: (message: string, error?: unknown) => void
 }
 
-/** Nobody but the person answers: without a way to ask, and where asking fails, the answer is no. No call's time passes meanwhile. */
+/** Only the user answers: without a way to ask the answer is `decline`, and if asking fails `cancel`. Meanwhile the calls' clocks stop. */
 export async function answerElicitation(
   question: McpElicitation,
   signal: AbortSignal,
@@ -47,7 +47,7 @@ export async function answerElicitation(
   }
 }
 
-/** Asks in the run that the call belongs to. Only what was asked for goes back. */
+/** Asks in the run of the call. Only the requested properties are returned. */
 async function askIn(
   { context }: OpenCall,
   { message, requestedSchema }: McpElicitation,

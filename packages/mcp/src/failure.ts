@@ -1,21 +1,21 @@
 import { ToolError } from '@countersign/server'
 import { ErrorCode, type McpError } from '@modelcontextprotocol/sdk/types.js'
 
-/** A tool as failures name it. */
+/** A tool, as named in failures. */
 export interface NamedTool {
   readonly server: string
-  /** As its server calls it. */
+  /** The server's own name for it. */
   readonly tool: string
 }
 
-/** Whether a server answered, or its client gave up, in the terms of MCP; also by an error of another copy of the SDK. */
+/** Whether an error is an MCP error, from the server or its client; also if it comes from another copy of the SDK. */
 export function isMcpError(error: unknown): error is McpError {
   return error instanceof Error && error.name === 'McpError' && 'code' in error
 }
 
 const UNKNOWN_EFFECT = 'It may or may not have had an effect, and was not run again.'
 
-/** A call that was sent and has no result. What the server refused was not done; about anything else nothing is known. */
+/** The error of a call that was sent and has no result. What the server refused was not done; in all other cases the effect is unknown. */
 export function callFailed(error: unknown, { server, tool }: NamedTool): ToolError {
   const failed = (message: string) => new ToolError(message, { data: { server, tool }, cause: error })
   if (!isMcpError(error)) {
@@ -34,7 +34,7 @@ export function callFailed(error: unknown, { server, tool }: NamedTool): ToolErr
   }
 }
 
-/** The server could not be reached, so nothing ran. Why, is in `cause` and not in the message, which a model and a page may get. */
+/** The server could not be reached, so nothing ran. Details are in `cause`, not in the message, which a model and a page may see. */
 export function unreachable(error: unknown, server: string): ToolError {
   const why = typeof error === 'string' ? `: ${error}` : '.'
   return new ToolError(`The MCP server ${server} could not be reached, and nothing ran${why}`, {
@@ -44,7 +44,7 @@ export function unreachable(error: unknown, server: string): ToolError {
   })
 }
 
-/** The server describes the tool otherwise than it did, or no more; nothing ran. */
+/** The server has changed or removed the tool; nothing ran. */
 export function toolChanged({ server, tool }: NamedTool): ToolError {
   return new ToolError(
     `The MCP server ${server} has changed or removed ${tool} since its tools were read, so it did not run. Build the agent again with the present \`tools\` (option \`onToolsChanged\`).`,
@@ -52,7 +52,7 @@ export function toolChanged({ server, tool }: NamedTool): ToolError {
   )
 }
 
-/** Used after `dispose()`; nothing ran. */
+/** The tools were used after `dispose()`; nothing ran. */
 export function disposed(server: string): ToolError {
   return new ToolError(
     `The tools of the MCP server ${server} were disposed of, and nothing ran: call mcpTools() again.`,

@@ -3,27 +3,27 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { ErrorCode, type JSONRPCMessage, type RequestId } from '@modelcontextprotocol/sdk/types.js'
 
-/** A server of the streamable HTTP transport. */
+/** A server with the streamable HTTP transport. */
 export interface HttpSource {
   readonly url: string | URL
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** The SDK's OAuth. */
+  /** The SDK's OAuth provider. */
   readonly authProvider?: OAuthClientProvider | undefined
   readonly fetch?: FetchLike | undefined
 }
 
 type SendOptions = NonNullable<Parameters<StreamableHTTPClientTransport['send']>[1]>
 
-/** How often the SDK tries to take up a stream that broke off. */
+/** How often the SDK tries to resume a broken stream. */
 const RESUMES = 2
 
 /**
- * The SDK's transport, which says when an answer will not come. By itself it leaves a request open whose stream has ended without
- * one: a server that died in the middle of a call would be noticed by the timeout only.
+ * The SDK's transport, which also reports when a response will not come. The SDK itself leaves a request open if its stream ends without
+ * a response: a server that died during a call would be detected only by the timeout.
  */
 export class HttpTransport extends StreamableHTTPClientTransport {
   readonly #waiting = new Set<RequestId>()
-  /** The request that a stream's last event id belongs to: the SDK takes such a stream up again. */
+  /** The request of each stream, by the stream's last event id: the SDK resumes such a stream. */
   readonly #resumable = new Map<string, RequestId>()
   readonly #failedResumes = new Map<RequestId, number>()
 
@@ -106,14 +106,14 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     if (forGood || failed >= RESUMES) this.#lose(id)
   }
 
-  /** The SDK reads what is left of the stream first; that needs no further I/O. */
+  /** Delayed, because the SDK reads the rest of the stream first, without further I/O. */
   #ended(id: RequestId): void {
     setTimeout(() => {
       if (![...this.#resumable.values()].includes(id)) this.#lose(id)
     }, 0)
   }
 
-  /** Answers in the place of the server, with the error of a connection that was closed. */
+  /** Responds in place of the server, with the error of a closed connection. */
   #lose(id: RequestId): void {
     if (!this.#waiting.has(id)) return
     const error = { code: ErrorCode.ConnectionClosed, message: 'The stream ended without an answer.' }
@@ -125,7 +125,7 @@ function requestId(message: JSONRPCMessage): RequestId | undefined {
   return 'id' in message && 'method' in message ? message.id : undefined
 }
 
-/** The same bytes; `ended` is called once they have all been read, or broke off. */
+/** The same bytes; calls `ended` once all have been read, or the stream broke. */
 function watched(body: ReadableStream<Uint8Array>, ended: () => void): ReadableStream<Uint8Array> {
   const reader = body.getReader()
   return new ReadableStream({

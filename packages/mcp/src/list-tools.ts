@@ -2,13 +2,13 @@ import { CountersignError } from '@countersign/core'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { ListToolsResultSchema, type Tool } from '@modelcontextprotocol/sdk/types.js'
 
-/** More than any server has: one that never ends its list is not read for ever. */
+/** More than any real server has: an endless list must not be read forever. */
 const MAX_PAGES = 100
 
 /** The list as JSON, in characters. Reading schemas costs far more than their bytes. */
 const MAX_LENGTH = 1024 * 1024
 
-/** All tools of a server, page by page. A server without tools has none. */
+/** All tools of a server, page by page; none if it does not support tools. */
 export async function listTools(client: Client, server: string, timeout: number): Promise<readonly Tool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return []
   const tools: Tool[] = []

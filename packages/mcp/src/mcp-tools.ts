@@ -15,42 +15,42 @@ import type { ConversionOptions, McpTool } from './tools.js'
 export interface McpToolsOptions extends Omit<ConversionOptions, 'bounded'> {
   /**
    * The application's name for the server: letters, digits, `-` and single `_`. Tools are named `mcp__server__tool`, so approvals
-   * and grants of two servers never meet. What a server calls itself counts for nothing.
+   * and grants of different servers are separate. The server's own name is ignored.
    */
   readonly server: string
-  /** Which tools are taken. Default: all. */
+  /** Selects tools. Default: all. */
   readonly include?: ConversionOptions['include']
-  /** Another last part of a tool's name, for one that providers of models do not take. */
+  /** Replaces the last part of a tool's name, if model providers don't accept it. */
   readonly rename?: ConversionOptions['rename']
-  /** The application's own terms for a tool; they beat what its annotations lead to. */
+  /** The application's own terms for a tool; they override those derived from its annotations. */
   readonly configure?: ConversionOptions['configure']
   /**
-   * What the server's annotations are good for. A server can lie in them, so of themselves they let nothing run: every call is asked
-   * about, unless a list names the tool (as the server calls it) and its annotations say that it stays inside (`openWorldHint: false`) and
-   * only reads, or destroys nothing. `true` shows annotations to policies and pages; so does a list, for all tools. `false` hides
-   * them. Default `true`.
+   * How far to trust the server's annotations. A server can lie in them, so by themselves they let nothing run: every call needs
+   * approval, unless a list names the tool (by the server's name for it) and its annotations claim that it is closed-world
+   * (`openWorldHint: false`), and read-only or not destructive. `true` shows annotations to policies and pages; so does a list, for all
+   * tools. `false` hides them. Default `true`.
    *
    * @example trustAnnotations: ['measure_files', 'find_duplicates']
    */
   readonly trustAnnotations?: boolean | readonly string[] | undefined
-  /** What the model and the page get of a result. Default: the result's content parts as they are. */
+  /** Converts a result for the model and the page. Default: the result's content parts unchanged. */
   readonly result?: ConversionOptions['result']
   /**
-   * Checks arguments and results against a tool's JSON Schema. Default: the SDK's Ajv, a separate one for each tool. A check is stopped
-   * after 500 ms, and refuses then; all of a server have 5 s together, and a tenth of the time for long.
+   * Validates arguments and results with a tool's JSON Schema. Default: the SDK's Ajv, one instance per tool. A validation is stopped
+   * after 500 ms and then fails; all validations of a server have 5 s in a row, and a tenth of the time in the long run.
    */
   readonly validator?: ConversionOptions['validator']
   /** Milliseconds that a call may take without progress. Default 60,000. */
   readonly timeout?: number | undefined
-  /** Milliseconds that a call may take in all. Default: as long as there is progress. */
+  /** Milliseconds that a call may take in total. Default: as long as there is progress. */
   readonly maxTimeout?: number | undefined
   /** Milliseconds for connecting and for reading the list of tools, each. Default 30,000. */
   readonly connectTimeout?: number | undefined
-  /** The server's list is another; agents are to be built with `tools` from now on. */
+  /** Called when the server's list has changed; build agents with the new `tools` from now on. */
   readonly onToolsChanged?: ((tools: readonly McpTool[]) => void) | undefined
   /**
-   * Puts a question of the server to the person. Default: it is asked in the run of the call that is open, as an interrupt over the
-   * live channel, and declined where there is none. Of no use with a client of the application's own.
+   * Shows an elicitation of the server to the user. Default: it is asked in the run of the open call, as an interrupt over the
+   * live channel, and declined without one. Has no effect with the application's own client.
    */
   readonly elicit?: Elicit | undefined
   /** Default `console.warn`. */
@@ -60,7 +60,7 @@ export interface McpToolsOptions extends Omit<ConversionOptions, 'bounded'> {
 /** The tools of one MCP server, and the connection to it. */
 export interface McpTools {
   readonly server: string
-  /** As the server lists them now. A call of one that it has changed since does not run. */
+  /** The server's current list. If the server has changed a tool since it was listed, its calls do not run. */
   readonly tools: readonly McpTool[]
   /**
    * Reads the list again.
@@ -68,17 +68,17 @@ export interface McpTools {
    * @throws CountersignError `connection-failed` or `disposed`.
    */
   refresh(): Promise<readonly McpTool[]>
-  /** Ends the connection and, where it was started here, the server. A client of the application's own stays open. */
+  /** Closes the connection and, if it was started here, the server. The application's own client stays open. */
   dispose(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
- * The tools of an MCP server as tools for `createAgent`. Every call is asked about, but for tools that `trustAnnotations` names or
- * `configure` says otherwise of. Where the server went away, a call connects again first; a call that was under way then has failed.
+ * The tools of an MCP server as tools for `createAgent`. Every call needs approval, except for tools that `trustAnnotations` names or
+ * `configure` exempts. If the server went away, the next call reconnects first; a call that was running has failed.
  *
- * @throws CountersignError `invalid-option`; `connection-failed` where the server cannot be reached; `invalid-tool` for a tool whose
- * name or schema cannot be used.
+ * @throws CountersignError `invalid-option`; `connection-failed` if the server can't be reached; `invalid-tool` for a tool whose
+ * name or schema can't be used.
  *
  * @example
  * const files = await mcpTools({ command: 'node', args: ['files-server.js'] }, { server: 'files' })

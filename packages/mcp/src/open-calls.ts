@@ -1,28 +1,28 @@
 import type { ToolContext } from '@countersign/core'
 import type { CallClock } from './call-clock.js'
 
-/** A call that is under way. */
+/** A running call. */
 export interface OpenCall {
   readonly context: ToolContext
   readonly clock: CallClock
 }
 
 /**
- * The calls that are under way on one connection. MCP does not say which of them a question of the server belongs to, so only where all
- * are of one run it is known whom to ask. The server may still be running a call that was left, and may ask about it later. From then on
- * only the person who left it is asked on this connection.
+ * The running calls on one connection. MCP does not say which of them an elicitation belongs to, so only if all are of one run is it
+ * known whom to ask. The server may still be running an abandoned call, and ask about it later: from then on, only the user who
+ * abandoned it is asked on this connection.
  */
 export interface OpenCalls {
   during<T>(call: OpenCall, work: () => Promise<T>): Promise<T>
-  /** The call that has begun first, where all are of the same run and person. */
+  /** The call that started first, if all are of the same run and user. */
   asking(): OpenCall | undefined
-  /** Stops every clock, until the function that comes back is called. */
+  /** Stops every clock, until the returned function is called. */
   pause(): () => void
 }
 
 export function createOpenCalls(): OpenCalls {
   const open = new Set<OpenCall>()
-  /** People who left a call that the server may still be running. With two of them nobody can be asked, so two are enough. */
+  /** Users who abandoned a call that the server may still be running. With two of them nobody can be asked, so two are enough. */
   const left = new Set<string | undefined>()
   return {
     async during(call, work) {
@@ -54,7 +54,7 @@ function wasLeft({ context: { signal }, clock }: OpenCall): boolean {
   return signal.aborted || clock.signal.aborted
 }
 
-/** Without an agent there is no run, and nothing to tell calls apart by. */
+/** Without an agent there is no run, and nothing to distinguish calls by. */
 function isSameRun(one: ToolContext, other: ToolContext): boolean {
   return (
     one.runId !== undefined &&

@@ -1,9 +1,9 @@
 import { displayText } from '@countersign/core'
 
-/** What is shown of a text that somebody else wrote. */
+/** The maximum length of quoted text. */
 const MAX_LENGTH = 500
 
-/** Somebody else's words, set apart from ours: in quotes that they cannot end, on one line, with hidden characters made visible. */
+/** Quotes text from somebody else, distinct from ours: in quotes that it can't end, on one line, with hidden characters made visible. */
 export function quoted(text: string): string {
   const { segments, hidden } = displayText(JSON.stringify(text.trim()), {
     multiline: false,

@@ -2,29 +2,29 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FilePart, SourcePart, TextPart } from '@countersign/core'
 import type { CallToolResult, ContentBlock, EmbeddedResource } from '@modelcontextprotocol/sdk/types.js'
 
-/** A text that the server took out of a resource of its own. */
+/** Text that the server read from a resource of its own. */
 export interface McpResourceText extends TextPart {
   readonly uri: string
   readonly mimeType?: string | undefined
 }
 
-/** A piece of a result: text, the text of a resource, a file (image, audio, binary resource), or a link to a resource. */
+/** A part of a result: text, the text of a resource, a file (image, audio, binary resource), or a link to a resource. */
 export type McpPart = TextPart | McpResourceText | FilePart | SourcePart
 
 /** What a tool of an MCP server returned. */
 export interface McpResult {
   readonly content: readonly McpPart[]
-  /** JSON by the tool's output schema. A text that only repeats it is not among `content`. */
+  /** JSON that follows the tool's output schema. Text that only repeats it is omitted from `content`. */
   readonly structuredContent?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** A result that succeeded, as content parts. */
+/** A successful result, as content parts. */
 export function readResult({ content, structuredContent }: CallToolResult): McpResult {
   const said = content.filter((block) => !repeats(block, structuredContent))
   return { content: said.map(partOf), ...(structuredContent !== undefined && { structuredContent }) }
 }
 
-/** What a result that failed says about it (`isError`). */
+/** The message of a failed result (`isError`). */
 export function readFailure({ content }: CallToolResult): string {
   const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []))
   return texts.join('\n').trim() || 'It failed and did not say why.'
@@ -65,7 +65,7 @@ function mediaOf(mimeType: string): FilePart['media'] {
   return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document'
 }
 
-/** Servers repeat structured content as text, for clients that do not know it; a model need not read it twice. */
+/** Servers repeat structured content as text, for clients that don't support it; a model need not read it twice. */
 function repeats(block: ContentBlock, structured: CallToolResult['structuredContent']): boolean {
   if (structured === undefined || block.type !== 'text') return false
   try {

@@ -8,7 +8,7 @@ import type { McpResult } from './result.js'
 /** The arguments of a call. */
 export type McpInput = Record<string, unknown>
 
-/** A Standard Schema that checks and changes nothing. */
+/** A Standard Schema that validates without changing anything. */
 interface CheckingSchema<Input, Output> {
   readonly '~standard': {
     readonly version: 1
@@ -20,10 +20,10 @@ interface CheckingSchema<Input, Output> {
   }
 }
 
-/** The JSON Schema of a tool's arguments. The server gets the arguments that were asked about. */
+/** The JSON Schema of a tool's arguments. The server gets exactly the arguments that were approved. */
 export type McpInputSchema = CheckingSchema<McpInput, McpInput>
 
-/** How schemas of a server are read and used. */
+/** How a server's schemas are read and used. */
 export interface SchemaOptions {
   readonly validator?: jsonSchemaValidator | undefined
   readonly bounded: Bounded
@@ -35,15 +35,15 @@ interface Described extends SchemaOptions {
   readonly tool: Tool
 }
 
-/** @throws CountersignError `invalid-tool` where the validator cannot read the schema. */
+/** @throws CountersignError `invalid-tool` if the validator can't read the schema. */
 export function inputSchemaOf(described: Described): McpInputSchema {
   return checkedBy<McpInput>(compile('input', described.tool.inputSchema, described), (value) => value)
 }
 
 /**
- * Checks what a tool promises of its structured content; nothing where it promises nothing.
+ * Validates a tool's structured content; undefined if the tool has no output schema.
  *
- * @throws CountersignError `invalid-tool` where the validator cannot read the schema.
+ * @throws CountersignError `invalid-tool` if the validator can't read the schema.
  */
 export function outputSchemaOf(described: Described): CheckingSchema<unknown, McpResult> | undefined {
   const { outputSchema } = described.tool
@@ -52,10 +52,10 @@ export function outputSchemaOf(described: Described): CheckingSchema<unknown, Mc
   return checkedBy<McpResult>(check, (value) => Object(value).structuredContent)
 }
 
-/** An answer to a question of the server. */
+/** An answer to an elicitation. */
 type Answer = NonNullable<ElicitResult['content']>
 
-/** @throws whatever the validator throws where it cannot read the schema. */
+/** @throws whatever the validator throws if it can't read the schema. */
 export function answerSchemaOf(
   requested: ElicitRequestFormParams['requestedSchema'],
   options: SchemaOptions,
@@ -76,11 +76,11 @@ function checkedBy<T>(check: Check, part: (value: unknown) => unknown): Checking
   }
 }
 
-/** Says what is wrong with a value. */
+/** Returns what is wrong with a value. */
 type Check = (value: unknown) => string | undefined
 
 function checker(schema: object, { validator, bounded }: SchemaOptions): Check {
-  // A new one for each schema, because a validator keeps schemas by `$id`; and for each attempt, because one that was stopped half-way keeps the half.
+  // A new one per schema, because a validator keeps schemas by `$id`; and per attempt, because a stopped one keeps half a schema.
   const check = bounded(() =>
     (validator ?? new AjvJsonSchemaValidator()).getValidator(schema as JsonSchemaType),
   )

@@ -4,26 +4,26 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { type HttpSource, HttpTransport } from './http-transport.js'
 
-/** A program that speaks MCP over its standard input and output. It is started here, and ended by `dispose()`. */
+/** A program with MCP over its standard input and output. It is started here, and ended by `dispose()`. */
 export interface StdioSource {
   readonly command: string
   readonly args?: readonly string[] | undefined
-  /** Beside the few variables that the SDK passes on by default; secrets of this process are not among those. */
+  /** In addition to the few variables that the SDK passes on by default, which exclude this process's secrets. */
   readonly env?: Readonly<Record<string, string>> | undefined
   readonly cwd?: string | undefined
   /** Where the program's error output goes. Default `inherit`. */
   readonly stderr?: 'inherit' | 'ignore' | undefined
 }
 
-/** An MCP server: one to start, one to connect to, or a client of the official SDK that is connected already. */
+/** An MCP server: one to start, one to connect to, or a connected client of the official SDK. */
 export type McpSource = Client | StdioSource | HttpSource
 
-/** Whether the connection is the application's own. */
+/** Whether the source is the application's own client. */
 export function isClient(source: McpSource): source is Client {
   return 'callTool' in source
 }
 
-/** @throws CountersignError `invalid-option` for a source that is none. */
+/** @throws CountersignError `invalid-option` for an invalid source. */
 export function transportFor(source: StdioSource | HttpSource): Transport {
   if ('command' in source) {
     const { command, args = [], env, cwd, stderr } = source

@@ -1,11 +1,11 @@
 import { CountersignError } from '@countersign/core'
 
-/** What every provider of models takes as the name of a tool. */
+/** The tool names that every model provider accepts. */
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/
-/** Neither `__` nor an `_` at an end, so that a tool's name can be read in one way only. */
+/** No `__`, and no `_` at either end, so that a tool's name can be read in only one way. */
 const SERVER_NAME = /^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/
 
-/** @throws CountersignError `invalid-option` for a name that cannot be the namespace of a server's tools. */
+/** @throws CountersignError `invalid-option` for a name that can't be the namespace of a server's tools. */
 export function checkServerName(server: string): void {
   if (typeof server === 'string' && SERVER_NAME.test(server)) return
   throw new CountersignError(
@@ -16,9 +16,9 @@ export function checkServerName(server: string): void {
 }
 
 /**
- * The name that models and approvals know a tool by: `mcp__server__tool`. Two servers never share one.
+ * The name of a tool for models and approvals: `mcp__server__tool`. Different servers never share one.
  *
- * @throws CountersignError `invalid-tool` for a name that providers do not take.
+ * @throws CountersignError `invalid-tool` for a name that providers don't accept.
  */
 export function namespaced(server: string, name: string, renamed: string = name): string {
   const full = `mcp__${server}__${renamed}`
@@ -30,7 +30,7 @@ export function namespaced(server: string, name: string, renamed: string = name)
   )
 }
 
-/** @throws CountersignError `invalid-tool` where two tools of one server have the same name. */
+/** @throws CountersignError `invalid-tool` if two tools of one server have the same name. */
 export function checkCollisions(server: string, names: readonly string[]): void {
   const seen = new Set<string>()
   const twice = names.find((name) => seen.has(name) || !seen.add(name))

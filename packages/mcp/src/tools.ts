@@ -15,7 +15,7 @@ import { checkCollisions, namespaced } from './tool-name.js'
 /** A tool of an MCP server as a server tool. */
 export type McpTool = ServerTool<string, McpInputSchema, unknown>
 
-/** What an application may say about a tool over what its server says. `needsApproval` beats the annotations. */
+/** Terms of a tool that an application may override. `needsApproval` overrides the annotations. */
 export type McpToolTerms = Pick<
   Partial<McpTool>,
   | 'needsApproval'
@@ -30,7 +30,7 @@ export type McpToolTerms = Pick<
   | 'idempotent'
 >
 
-/** How the tools of a server become tools of an agent. */
+/** How a server's tools become an agent's tools. */
 export interface ConversionOptions extends SchemaOptions {
   readonly server: string
   readonly include?: ((tool: Tool) => boolean) | undefined
@@ -40,13 +40,13 @@ export interface ConversionOptions extends SchemaOptions {
   readonly result?: ((result: McpResult, tool: Tool) => unknown) | undefined
 }
 
-/** Carries a call out. */
+/** Runs a call. */
 export type Run = (tool: Tool, input: McpInput, context: ToolContext) => Promise<McpResult>
 
 /**
- * The tools of a server as server tools. One that cannot be a tool is given to `refuse`, which may throw.
+ * Converts a server's tools to server tools. Errors of tools that can't be converted are passed to `refuse`, which may throw.
  *
- * @throws CountersignError `invalid-tool` for two tools of one name.
+ * @throws CountersignError `invalid-tool` if two tools have one name.
  */
 export function convertTools(
   listed: readonly Tool[],
@@ -95,7 +95,7 @@ function convertTool(tool: Tool, options: ConversionOptions, run: Run): McpTool 
   })
 }
 
-/** What a tool says of itself. An approval is bound to it: a yes to what a server described does not hold for what it describes later. */
+/** A tool's description by its server. Approvals are bound to it: if the server changes it later, an earlier approval is not valid. */
 export function definitionOf({ name, title, description, inputSchema, annotations }: Tool): unknown {
   return JSON.parse(JSON.stringify({ name, title, description, inputSchema, annotations }))
 }

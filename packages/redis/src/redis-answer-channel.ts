@@ -5,54 +5,54 @@ import { digest, itemsOf, openRedis, type RedisOptions, textOf, unguessable, wit
 import { type SubscribableClient, subscriptions } from './subscriptions.js'
 
 export interface RedisAnswerChannel extends AnswerChannel {
-  /** Closes the connection that messages come by; open runs hear nothing more. */
+  /** Closes the connection for messages; open runs receive no more answers. */
   close(): void
 }
 
-/** How long an open run is remembered that nobody closed, because its process was killed. */
+/** How long an open run is remembered if nobody closes it, because its process was killed. */
 const OPEN_MS = 7 * 24 * 60 * 60 * 1000
-/** How long a reply is kept for one whose connection broke. */
+/** How long a reply is kept for a sender whose connection broke. */
 const REPLY_MS = 60_000
-/** How often one who waits for a reply looks for it, and whether the run is still there. */
+/** How often a sender checks for its reply, and whether the run still listens. */
 const LOOK_MS = 1000
 
-/** How long a run may keep an answer before it replies: its question may not have been asked yet. `timeout` comes on top. */
+/** How long a run may hold an answer before it replies: its approval may not have been requested yet. `timeout` is added. */
 const EARLY_MS = 10_000
 
-/** KEYS: the run. ARGV: where it listens, lifetime. */
+/** KEYS: the run. ARGV: its channel, lifetime. */
 const OPEN = `redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`
 
-/** KEYS: the run. ARGV: where it listens. A later run of the same name stays. */
+/** KEYS: the run. ARGV: its channel. A later run with the same name stays. */
 const CLOSE = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return 1`
 
-/** KEYS: the run. ARGV: a message. Answers where the run listens, where one does. */
+/** KEYS: the run. ARGV: a message. Returns the run's channel, if it listens. */
 const DELIVER = `
 local channel = redis.call('GET', KEYS[1])
 if not channel or redis.call('PUBLISH', channel, ARGV[1]) == 0 then return false end
 return channel`
 
-/** KEYS: the reply. ARGV: the reply, lifetime, where it is waited for. */
+/** KEYS: the reply. ARGV: the reply, lifetime, the channel of its receiver. */
 const REPLY = `
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 redis.call('PUBLISH', ARGV[3], ARGV[1])
 return 1`
 
-/** KEYS: the reply. ARGV: where the run listens. Answers the reply, and how many listen. */
+/** KEYS: the reply. ARGV: the run's channel. Returns the reply, and the number of listeners. */
 const LOOK = `
 return { redis.call('GET', KEYS[1]), redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2] }`
 
 interface Parcel {
-  /** Names the reply. */
+  /** Identifies the reply. */
   readonly id: string
   readonly entries: readonly ResumeEntry[]
   readonly context: AnswerContext
 }
 
 /**
- * An answer channel in Redis: an answer that comes to one server reaches the run that another one has open. A run whose server was
- * killed is noticed at once, because nobody listens any more. Of the context of whoever answers, `approvals.confirm` gets what is plain
- * data: texts, numbers, booleans, null, and plain objects and lists, up to 16 Ki characters of JSON for each member. It passes Redis as it
- * is, so keep secrets out of it.
+ * An answer channel in Redis: an answer that reaches one server is delivered to a run that is open on another. A run whose server was
+ * killed is detected at once, because nobody listens any more. Of the context of whoever answers, `approvals.confirm` gets the plain
+ * data: strings, numbers, booleans, null, plain objects and arrays, up to 16 Ki characters of JSON per member. It is sent through Redis
+ * unencrypted, so keep secrets out of it.
  *
  * @throws CountersignError `invalid-option`
  */
@@ -74,9 +74,9 @@ export function redisAnswerChannel(
   }
 
   /**
-   * The reply as soon as it is there, or that the run has ended where nobody is left to give one. One that was lost would never come.
+   * The reply, or that the run has ended if nobody is left to reply. A lost reply would never come.
    *
-   * @throws CountersignError `ledger-unavailable`: whether the run has the answer is not known; it can be sent again.
+   * @throws CountersignError `ledger-unavailable`: it is unknown whether the run has the answer; it can be sent again.
    */
   const replyTo = (id: string, channel: string, came: Promise<string>) =>
     withDeadline(EARLY_MS + timeout, (stop) => lookFor(id, channel, came, stop))
@@ -94,7 +94,7 @@ export function redisAnswerChannel(
       const [kept, listeners] = itemsOf(await ask(LOOK, replyName(id), [channel]))
       const text = textOf(kept)
       if (text !== undefined) return JSON.parse(text)
-      // once more after the first miss: a connection may just be on its way back
+      // Checks again after the first miss: a connection may just be reconnecting.
       if (Number(listeners) === 0 && gone) return endedRun
       gone = Number(listeners) === 0
     }
@@ -105,7 +105,7 @@ export function redisAnswerChannel(
       const channel = `${redis.prefix}listening:${unguessable()}`
       const stop = await messages.listen(channel, (message) => {
         const { id, entries, context }: Parcel = JSON.parse(message)
-        // if the reply cannot be sent, the sender of the answer runs into its time limit
+        // If the reply can't be sent, the sender of the answer times out.
         void received(receive, entries, context)
           .then((delivery) => reply(id, delivery))
           .catch(() => {})

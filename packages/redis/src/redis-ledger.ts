@@ -4,19 +4,19 @@ import { openRedis, type RedisClient, type RedisOptions } from './redis.js'
 import { redisRows } from './redis-rows.js'
 
 export interface RedisLedgerOptions extends RedisOptions, LedgerLimits {
-  /** Bound into tokens; the same on every server that shall accept them. Default: `redis:` and the prefix. */
+  /** Bound into tokens; must be the same on all servers that are to accept them. Default: `redis:` and the prefix. */
   readonly id?: string | undefined
-  /** Milliseconds since the epoch. Default: the clock of Redis, so that the clocks of the servers need not agree on a lease. */
+  /** Milliseconds since the epoch. Default: Redis's clock, so that the servers' clocks need not agree on leases. */
   readonly now?: (() => number) | undefined
-  /** Lines of the audit trail kept, about; the oldest go first. Default 100,000. */
+  /** Approximate number of audit lines kept; the oldest are dropped first. Default 100,000. */
   readonly maxAuditEntries?: number | undefined
 }
 
 /**
- * A ledger in Redis, for servers on several machines. Every operation is atomic; records expire there by themselves. How durable
- * it is, is up to the server: keep `appendonly yes`, and `maxmemory-policy noeviction`, so that nothing live is evicted. What Redis
- * has forgotten is refused, never allowed. An operation that Redis does not answer in time rejects with `ledger-unavailable`, and the next
- * one works again when the client has reconnected.
+ * A ledger in Redis, for servers on several machines. Every operation is atomic, and records expire by themselves. Durability depends on
+ * the Redis server: set `appendonly yes`, and `maxmemory-policy noeviction`, so that nothing live is evicted. What Redis has
+ * lost is refused, never allowed. An operation without a timely response rejects with `ledger-unavailable`; later operations work again
+ * once the client has reconnected.
  *
  * @throws CountersignError `invalid-option`
  *

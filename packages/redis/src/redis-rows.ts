@@ -2,7 +2,7 @@ import type { Owner } from '@countersign/server'
 import { compareAndSwap, type RowStore, type StoredRow, type Swap } from '@countersign/server/ledger-kit'
 import { type Ask, digest, isOutOfMemory, itemsOf, type Redis, textOf } from './redis.js'
 
-/** KEYS: rows. Answers the time, and of each row its fields. */
+/** KEYS: rows. Returns the time, and the fields of each row. */
 const READ = `
 local time = redis.call('TIME')
 local rows = {}
@@ -10,13 +10,13 @@ for i, key in ipairs(KEYS) do rows[i] = redis.call('HMGET', key, 'version', 'kep
 return { time[1], time[2], rows }`
 
 /**
- * KEYS: row, its list. ARGV: the version to replace, or nothing; the new one, or nothing to remove the row; the latest time to write; what all
- * keys of the owner begin with; the row's entry in its list; the name of that list, or nothing; record, state, words; until when it is kept,
- * and that as a lifetime; its tag's key, or nothing; how many rows its list may have, how many bytes, and how many are kept; then other rows
- * and the versions that they must have, in turn.
+ * KEYS: row, its list. ARGV: the version to replace, or nothing; the new one, or nothing to remove the row; the latest time to write; the
+ * prefix of the owner's keys; the row's entry in its list; the name of that list, or nothing; record, state, words; until when it is kept,
+ * and that as a lifetime; its tag's key, or nothing; the limits of its list's rows and bytes, and how many rows are kept; then other rows
+ * and their required versions, alternating.
  *
- * An entry of a list is the row's name and the size of its record, so that both limits are counted from the list itself: a sum kept beside it
- * would be wrong as soon as a row has expired. After the latest time the sender has reported a failure, so the write must not happen.
+ * An entry of a list is the row's name and the size of its record, so that both limits are computed from the list itself: a stored sum
+ * would be wrong once a row has expired. After the latest time, the sender has reported a failure, so the write must not happen.
  */
 const SWAP = `
 local time = redis.call('TIME')
@@ -59,7 +59,7 @@ while ARGV[15] ~= '' and redis.call('LLEN', KEYS[2]) > tonumber(ARGV[15]) do
 end
 return 'swapped'`
 
-/** KEYS: a list. ARGV: what all keys of the owner begin with. Rows that have expired leave the list. */
+/** KEYS: a list. ARGV: the prefix of the owner's keys. Expired rows are removed from the list. */
 const LIST = `
 local rows = {}
 for _, entry in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
@@ -69,7 +69,7 @@ end
 local time = redis.call('TIME')
 return { time[1], time[2], rows }`
 
-/** KEYS: of tags. ARGV: what all keys of the owner begin with. */
+/** KEYS: tags. ARGV: the prefix of the owner's keys. */
 const LATEST = `
 local rows = {}
 for _, key in ipairs(KEYS) do
@@ -82,13 +82,13 @@ return rows`
 const APPEND = `return redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'entry', ARGV[2])`
 const PAGE = `return redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', 256)`
 
-/** Tags that one script looks up: Redis answers nobody else meanwhile. */
+/** How many tags one script looks up: a script blocks all other clients of Redis. */
 const TAGS_AT_ONCE = 500
 
-/** The rows of a ledger in Redis: each a hash, which expires with what it holds. The log is about so many lines long. */
+/** A ledger's rows in Redis: each is a hash that expires when it need not be kept any more. The log has about `maxLogLines` lines. */
 export function redisRows(redis: Redis, id: string, maxLogLines: number): RowStore {
   const { prefix, timeOf } = redis
-  // all keys of an owner lie in one slot of a cluster, so that one script may use several
+  // All keys of an owner are in one slot of a cluster, so that a script can use several.
   const baseOf = (owner: Owner) => `${prefix}{${digest(owner)}}:`
   const log = `${prefix}audit`
 
@@ -181,7 +181,7 @@ function storedRow(reply: unknown): StoredRow | undefined {
   }
 }
 
-/** In milliseconds, as Redis takes it. */
+/** A lifetime for Redis, in milliseconds. */
 function lifetime(ms: number): string {
   return String(Math.max(1, Math.min(Math.ceil(ms), Number.MAX_SAFE_INTEGER)))
 }

@@ -5,18 +5,18 @@ import { type SubscribableClient, subscriptions } from './subscriptions.js'
 export interface RedisRunLogOptions extends RedisOptions {
   /** Milliseconds that a run is kept after its end. Default 5 minutes. */
   readonly keepFor?: number | undefined
-  /** Bytes of one run. One that says more is dropped whole: it goes on, but can no longer be taken up. Default 4 Mi. */
+  /** Bytes of one run. A longer record is dropped whole: the run continues, but can't be rejoined. Default 4 Mi. */
   readonly maxRunSize?: number | undefined
-  /** Milliseconds that an open run is kept without a sign of life from its server. Default 30,000. */
+  /** Milliseconds that an open run is kept after its server's last sign of life. Default 30,000. */
   readonly lease?: number | undefined
 }
 
 export interface RedisRunLog extends RunLog {
-  /** Closes the connection that readers listen on. */
+  /** Closes the connection on which readers listen. */
   close(): void
 }
 
-/** How often a reader looks without having been woken. */
+/** How often a reader polls without having been woken. */
 const LOOK_MS = 1000
 const BATCH = 256
 
@@ -30,7 +30,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 redis.call('PUBLISH', ARGV[3], '')
 return 1`
 
-/** KEYS: run, events. ARGV: writer, lifetime, channel, the largest size, events. Answers whether the run is still this writer's. */
+/** KEYS: run, events. ARGV: writer, lifetime, channel, the maximum size, events. Returns whether the writer still owns the run. */
 const APPEND = `
 local run = redis.call('HMGET', KEYS[1], 'writer', 'state')
 if run[1] ~= ARGV[1] or run[2] ~= 'open' then return 0 end
@@ -57,12 +57,12 @@ redis.call('PEXPIRE', KEYS[2], ARGV[2])
 redis.call('PUBLISH', ARGV[3], '')
 return 1`
 
-/** KEYS: run, events. ARGV: first and last place. */
+/** KEYS: run, events. ARGV: first and last index. */
 const READ = `
 local run = redis.call('HMGET', KEYS[1], 'writer', 'state')
 return { run[1], run[2], redis.call('LLEN', KEYS[2]), redis.call('LRANGE', KEYS[2], ARGV[1], ARGV[2]) }`
 
-/** A run as one look at it found it. */
+/** A run, as one poll found it. */
 interface Look {
   readonly writer: string
   readonly isOpen: boolean
@@ -71,8 +71,8 @@ interface Look {
 }
 
 /**
- * A run log in Redis: what one server writes, another one reads, also while it is written. Readers share one more connection. A run
- * whose server is gone is dropped when its lease is over, and its readers end.
+ * A run log in Redis: what one server writes, others can read, even while it is written. All readers share one additional connection. A
+ * run whose server is gone is dropped when its lease expires, and its readers end.
  *
  * @throws CountersignError `invalid-option`
  */
@@ -118,7 +118,7 @@ export function redisRunLog(client: SubscribableClient, options: RedisRunLogOpti
 
   async function* follow(runKey: string, writer: string, after: number, signal: AbortSignal) {
     const bell = doorbell(signal)
-    // who cannot be woken still looks from time to time
+    // A reader that can't be woken still polls.
     const stop = await wakes.listen(channelOf(runKey), bell.ring).catch(() => async () => {})
     try {
       for (let read = after; !signal.aborted; ) {
@@ -151,7 +151,7 @@ export function redisRunLog(client: SubscribableClient, options: RedisRunLogOpti
   }
 }
 
-/** Resolves what waits when it rings, when the time is over and when `signal` is aborted. */
+/** Resolves the wait when it rings, after a timeout, or when `signal` is aborted. */
 function doorbell(signal: AbortSignal) {
   let answer = () => {}
   signal.addEventListener('abort', () => answer())

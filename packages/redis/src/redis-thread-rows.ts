@@ -1,11 +1,11 @@
 import type { HeaderRow, ItemRow, ThreadRows } from '@countersign/server/ledger-kit'
 import { type Ask, isOutOfMemory, itemsOf, type Redis, textOf } from './redis.js'
 
-// A thread is four keys: a hash with its header, a hash with what is known of each item, a hash with the text of each item, and a sorted set of
-// the items by the version at which they were last written. An owner has one sorted set of threads, by their last activity. All of these are
-// in one slot of a cluster. One more sorted set, of all owners, has the threads that are held, by the end of the lease.
+// A thread has four keys: a hash with its header, a hash with the metadata of each item, a hash with the text of each item, and a sorted set
+// of the items by the version at which they were last written. An owner has one sorted set of threads, by their last activity. All of these
+// are in one slot of a cluster. Another sorted set, for all owners, has the threads that are held, by the end of the lease.
 
-/** What a header is in a reply: stamp, version, last activity, end of the lease, body. */
+/** The fields of a header in a reply: stamp, version, last activity, end of the lease, body. */
 const FIELDS = `'stamp', 'version', 'updated', 'lease', 'body'`
 
 /** KEYS: header, metas. ARGV: names of items. */
@@ -25,8 +25,8 @@ end
 return { time[1], time[2], redis.call('HMGET', KEYS[1], ${FIELDS}), items }`
 
 /**
- * KEYS: header, metas, bodies, versions, the owner's threads. ARGV: the stamp to replace, or nothing; the thread's name in the owner's threads; the
- * new header's fields, with an empty stamp to remove the thread; then name, version, meta and body of each item.
+ * KEYS: header, metas, bodies, versions, the owner's threads. ARGV: the stamp to replace, or nothing; the thread's name in the owner's
+ * threads; the new header's fields, with an empty stamp to remove the thread; then name, version, meta and body of each item.
  */
 const WRITE = `
 if (redis.call('HGET', KEYS[1], 'stamp') or '') ~= ARGV[1] then return 'changed' end
@@ -47,8 +47,8 @@ return 'written'`
 const COUNT = `return redis.call('ZCARD', KEYS[1])`
 
 /**
- * KEYS: the owner's threads. ARGV: what the owner's keys begin with; how many threads; last activity and name of the thread that they come
- * behind, or nothing. Names are compared byte by byte: Lua would compare them by the rules of the server's language.
+ * KEYS: the owner's threads. ARGV: the prefix of the owner's keys; the number of threads; last activity and name of the thread after which
+ * they come, or nothing. Names are compared byte by byte: Lua would use the collation of the server's locale.
  */
 const LIST = `
 local function isBefore(one, other)
@@ -80,16 +80,16 @@ const NOW = `return redis.call('TIME')`
 /** KEYS: the threads that are held. ARGV: end of the lease, the thread. */
 const HELD = `return redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])`
 
-/** KEYS: the threads that are held. ARGV: the time; how many threads. */
+/** KEYS: the threads that are held. ARGV: the time; the number of threads. */
 const LAPSED = `return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'WITHSCORES', 'LIMIT', 0, ARGV[2])`
 
-/** KEYS: the threads that are held. ARGV: the thread; the end of its lease as it was read; the right one, or nothing where it is not held. */
+/** KEYS: the threads that are held. ARGV: the thread; the end of its lease as read; the correct one, or nothing if it is not held. */
 const CORRECT = `
 if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or -1) ~= tonumber(ARGV[2]) then return 0 end
 if ARGV[3] == '' then return redis.call('ZREM', KEYS[1], ARGV[1]) end
 return redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])`
 
-/** The rows of threads in Redis. Each method is one script, but for those about leases, which also keep the set of all owners. */
+/** The rows of threads in Redis. Each method is one script, except those for leases, which also maintain the set of all owners. */
 export function redisThreadRows({ prefix, timeOf }: Redis, ask: Ask): ThreadRows {
   const held = `${prefix}threads:held`
   const baseOf = (owner: string) => `${prefix}threads:{${owner}}:`
@@ -133,7 +133,7 @@ export function redisThreadRows({ prefix, timeOf }: Redis, ask: Ask): ThreadRows
       const rows = items.flatMap((item) => [item.name, String(item.version), metaText(item), item.body])
       const values = [before?.stamp ?? '', thread, ...fields, ...rows]
       try {
-        // first, so that a thread that is held is always found; a thread that is not held leaves the set when it is looked at
+        // First, so that a held thread is always found; a thread that is not held leaves the set when it is checked.
         if (leases.after !== null && leases.after !== leases.before)
           await ask(HELD, [held], [String(leases.after), member])
         const outcome = await ask(WRITE, [...keysOf(owner, thread), listOf(owner)], values)

@@ -4,17 +4,17 @@ import { openRedis, type RedisClient, type RedisOptions } from './redis.js'
 import { redisThreadRows } from './redis-thread-rows.js'
 
 export interface RedisThreadsOptions extends RedisOptions, ThreadLimits {
-  /** Names what is stored. Default: `redis:` and the prefix. */
+  /** Identifies what is stored. Default: `redis:` and the prefix. */
   readonly id?: string | undefined
-  /** Milliseconds since the epoch. Default: the clock of Redis, so that the clocks of the servers need not agree on a lease. */
+  /** Milliseconds since the epoch. Default: Redis's clock, so that the servers' clocks need not agree on leases. */
   readonly now?: (() => number) | undefined
 }
 
 /**
  * Threads in Redis, for servers on several machines. They are kept until they are removed: no key expires, so Redis needs memory for all of
- * them, `appendonly yes`, and `maxmemory-policy noeviction`. All keys of one owner are in one slot of a cluster. When Redis has no memory
- * left, a change is refused with the limit `store`. An operation that Redis does not answer in time rejects with `ledger-unavailable`, and
- * the next one works again when the client has reconnected.
+ * them, `appendonly yes`, and `maxmemory-policy noeviction`. All keys of one owner are in one slot of a cluster. When Redis is out of
+ * memory, changes are refused with the limit `store`. An operation without a timely response rejects with `ledger-unavailable`;
+ * later operations work again once the client has reconnected.
  *
  * @throws CountersignError `invalid-option`
  */

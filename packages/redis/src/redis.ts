@@ -1,28 +1,28 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { CountersignError } from '@countersign/core'
 
-/** What is needed of a client of the package `redis`: one that is connected, a pool or a cluster. */
+/** The required API of a client of the package `redis`: a connected client, a pool or a cluster. */
 export interface RedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
   withAbortSignal?(signal: AbortSignal): Pick<RedisClient, 'eval'>
 }
 
 export interface RedisOptions {
-  /** What all keys and channels begin with. Servers that share it share what is behind it. Default `countersign:`. */
+  /** Prefix of all keys and channels. Servers with the same prefix share the same data. Default `countersign:`. */
   readonly prefix?: string | undefined
-  /** Milliseconds until an operation that Redis does not answer is given up, a lost connection included. Default 5,000. */
+  /** Milliseconds after which an operation without a response from Redis fails, even if the connection is lost. Default 5,000. */
   readonly timeout?: number | undefined
 }
 
-/** One script, run by Redis alone and whole. */
+/** Runs one script, atomically. */
 export type Ask = (script: string, keys: readonly string[], values?: readonly string[]) => Promise<unknown>
 
 export interface Redis {
   readonly prefix: string
-  /** Milliseconds since the epoch, out of what the command TIME replied, or of the clock that was given instead. */
+  /** Milliseconds since the epoch, from a reply to the command TIME, or from the clock that was given instead. */
   timeOf(seconds: unknown, micros: unknown): number
   /**
-   * Does `work` within the time for one operation; `left` says how many milliseconds of it are left. Whatever keeps it from Redis becomes
+   * Does `work` within the time for one operation; `left` returns the remaining milliseconds. Failures to reach Redis become
    * `ledger-unavailable`.
    */
   within<Result>(work: (ask: Ask, left: () => number) => Promise<Result>): Promise<Result>
@@ -55,7 +55,7 @@ export function openRedis(
 }
 
 function asking(client: RedisClient, stop: AbortSignal): Ask {
-  // what still waits to be sent when the time is over is never sent
+  // Whatever is not sent yet when the time is over must never be sent.
   const bounded = client.withAbortSignal?.(stop) ?? client
   return async (script, keys, values = []) => {
     stop.throwIfAborted()
@@ -100,19 +100,19 @@ export function positive(option: string, value: number): number {
   })
 }
 
-/** A part of a key, of one length for any parts. JSON keeps parts apart, also those that are not well-formed Unicode. */
+/** A part of a key, with a fixed length. JSON keeps the parts distinct, even if they are not well-formed Unicode. */
 export function digest(...parts: readonly (string | null | undefined)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 }
 
 export const unguessable = (): string => randomUUID()
 
-/** The items of a reply that is a list; Redis has no others here. */
+/** The items of a reply that is a list; empty for anything else. */
 export function itemsOf(reply: unknown): readonly unknown[] {
   return Array.isArray(reply) ? reply : []
 }
 
-/** A text out of a reply, or nothing where there is none. */
+/** A string in a reply, or undefined if there is none. */
 export function textOf(item: unknown): string | undefined {
   return item === null || item === undefined ? undefined : String(item)
 }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { CountersignError } from '@countersign/core'
 import { type RedisClient, withDeadline } from './redis.js'
 
-/** A client of the package `redis` that is connected and can open a second connection; not a pool, not a cluster. */
+/** A connected client of the package `redis` that can open a second connection; not a pool, not a cluster. */
 export interface SubscribableClient extends RedisClient {
   duplicate(): Subscriber
 }
@@ -20,7 +20,7 @@ export interface Subscriber {
 }
 
 export interface Subscriptions {
-  /** Calls `listener` with each message until the function that comes back was called. Rejects with `ledger-unavailable`. */
+  /** Calls `listener` with each message until the returned function is called. Rejects with `ledger-unavailable`. */
   listen(channel: string, listener: Listener): Promise<() => Promise<void>>
   close(): void
 }
@@ -32,13 +32,13 @@ interface Connection {
   isGivenUp: boolean
 }
 
-/** How long until a connection is tried again that the client has given up. */
+/** How long to wait before reconnecting a connection that the client has given up. */
 const AGAIN_MS = 1000
 
 /**
- * Messages over one connection of their own, which is opened when the first is listened for: a connection that listens can do nothing
- * else. It keeps no process alive. While somebody listens it comes back, also where the client's `reconnectStrategy` gives up: those who
- * listen would wait for ever.
+ * Messages over their own connection, opened for the first listener: a connection that listens can do nothing
+ * else. It does not keep the process alive. As long as somebody listens, it is reconnected, even if the client's `reconnectStrategy` gives
+ * up: listeners would otherwise wait forever.
  */
 export function subscriptions(client: SubscribableClient, timeout: number): Subscriptions {
   if (typeof client?.duplicate !== 'function') {
@@ -50,7 +50,7 @@ export function subscriptions(client: SubscribableClient, timeout: number): Subs
 
   function open(): Connection {
     const subscriber = client.duplicate()
-    // the client reconnects by itself and then listens again; what it complains of, the first client says as well
+    // The client reconnects by itself and then listens again; the first client reports the same errors.
     subscriber.on('error', (error) => {
       if (!subscriber.isOpen) void takeUp(opened, error)
     })
@@ -62,7 +62,7 @@ export function subscriptions(client: SubscribableClient, timeout: number): Subs
     return opened
   }
 
-  /** Connected again, a client listens to what it listened to before. */
+  /** Reconnects. A client that is connected again listens to the same channels as before. */
   async function takeUp(opened: Connection, error: unknown): Promise<void> {
     if (opened.isGivenUp) return
     opened.isGivenUp = true
@@ -94,7 +94,7 @@ export function subscriptions(client: SubscribableClient, timeout: number): Subs
         listened.listening++
         return async () => {
           listened.listening--
-          // a connection that is gone listens to nothing
+          // A lost connection listens to nothing.
           await subscriber.unsubscribe(channel, listener).catch(() => {})
         }
       }),

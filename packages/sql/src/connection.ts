@@ -1,8 +1,8 @@
 import type { SqlRow, SqlValue } from '@countersign/server/ledger-kit'
 
 /**
- * A database, as this package uses it: one function that runs one statement. Parameters are `$1`, `$2` in PostgreSQL and `?` in SQLite. For an
- * ORM or a driver that is not listed here, write your own.
+ * A database, as this package uses it: a function that runs one statement. Parameters are `$1`, `$2` in PostgreSQL and `?` in SQLite. For
+ * an ORM or a driver that is not listed here, write your own.
  *
  * @example
  * const connection: SqlConnection = {
@@ -15,8 +15,8 @@ export interface SqlConnection {
   /** Resolves with the rows that the statement returns, as objects. It must be committed by then. */
   query(text: string, values: readonly SqlValue[]): Promise<readonly SqlRow[]>
   /**
-   * Calls `told` when another connection does `pg_notify` on the channel, until the function that comes back was called. Optional: without it,
-   * `sqlAnswerChannel` looks from time to time.
+   * Calls `told` whenever another connection runs `pg_notify` on the channel, until the returned function is called. Optional: without it,
+   * `sqlAnswerChannel` polls.
    */
   listen?(channel: string, told: () => void): Promise<() => Promise<void>>
 }
@@ -27,7 +27,7 @@ interface PgClient {
   release(destroy?: boolean): void
 }
 
-/** A pool of the package `pg`. It gives one connection to whatever listens. */
+/** A pool of the package `pg`. Listening takes one of its connections. */
 export function fromPg(pool: {
   query(text: string, values: SqlValue[]): Promise<{ rows: SqlRow[] }>
   connect(): Promise<PgClient>
@@ -102,13 +102,13 @@ export function fromD1(database: {
 interface SqliteStatement {
   all(...values: SqlValue[]): unknown[]
   run(...values: SqlValue[]): unknown
-  /** Of better-sqlite3: whether the statement returns rows. */
+  /** better-sqlite3 only: whether the statement returns rows. */
   readonly reader?: boolean
 }
 
 /**
- * A database of `node:sqlite`, `@photostructure/sqlite` or `better-sqlite3`. Its calls hold up the process; for one file and its locks there is
- * `fileLedger` of `@countersign/server/node`.
+ * A database of `node:sqlite`, `@photostructure/sqlite` or `better-sqlite3`. Its calls block the process; for a single file with locking,
+ * use `fileLedger` of `@countersign/server/node`.
  */
 export function fromSqlite(database: { prepare(text: string): SqliteStatement }): SqlConnection {
   return {

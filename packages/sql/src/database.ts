@@ -3,9 +3,9 @@ import type { SqlDatabase, SqlValue } from '@countersign/server/ledger-kit'
 import type { SqlConnection } from './connection.js'
 
 /**
- * A connection with a limit of time for each operation.
+ * A connection with a time limit for each operation.
  *
- * @throws CountersignError `invalid-option` for something else than a connection.
+ * @throws CountersignError `invalid-option` if it is not a connection.
  */
 export function openDatabase(connection: SqlConnection, timeout: number): SqlDatabase {
   if (typeof connection?.query !== 'function' || !['postgres', 'sqlite'].includes(connection.dialect)) {
@@ -31,7 +31,7 @@ export function openDatabase(connection: SqlConnection, timeout: number): SqlDat
   }
 }
 
-/** The statements of the ledger have no question marks but those of parameters. */
+/** In the statements used here, question marks are always parameters. */
 function withNumbers(text: string): string {
   let count = 0
   return text.replace(/\?/g, () => `$${++count}`)

@@ -3,17 +3,17 @@ import { ledgerTables, sqlIndex, sqlSequence } from '@countersign/server/ledger-
 import type { SqlConnection } from './connection.js'
 
 /**
- * Of the tables. A version that a process does not know is refused. It stays the same while tables are only added, so that servers of the
- * earlier version still work beside those of the new one.
+ * The version of the tables; a process refuses newer ones. It stays the same while tables are only added, so that servers of the
+ * earlier version still work alongside new ones.
  */
 const SCHEMA_VERSION = 1
 
 export interface SchemaOptions {
-  /** What the names of the tables begin with. Default `countersign_`. */
+  /** Prefix of the tables' names. Default `countersign_`. */
   readonly prefix?: string | undefined
 }
 
-/** @throws CountersignError `invalid-option` for a prefix that is no part of a name. */
+/** @throws CountersignError `invalid-option` for a prefix that can't be part of a name. */
 export function prefixOf(prefix = 'countersign_'): string {
   if (/^([a-z_][a-z0-9_]{0,40}\.)?[a-z_][a-z0-9_]{0,30}$/i.test(prefix)) return prefix
   throw new CountersignError(
@@ -46,8 +46,8 @@ function runLogTables(dialect: SqlConnection['dialect'], prefix: string): readon
 }
 
 /**
- * `thread`, `item` and `owner` are hashes; times are milliseconds since the epoch. The long texts come last: SQLite reads a long row from its
- * beginning.
+ * `thread`, `item` and `owner` are hashes; times are milliseconds since the epoch. The long texts come last: SQLite reads a long row from
+ * its start.
  */
 function threadTables(dialect: SqlConnection['dialect'], prefix: string): readonly string[] {
   return [
@@ -67,7 +67,7 @@ function threadTables(dialect: SqlConnection['dialect'], prefix: string): readon
   ]
 }
 
-/** The statements that make the tables where there are none, for migrations of your own. {@link ensureSchema} runs the same. */
+/** The statements that create missing tables, for your own migrations. {@link ensureSchema} runs the same. */
 export function schemaStatements(dialect: SqlConnection['dialect'], options: SchemaOptions = {}): string[] {
   const prefix = prefixOf(options.prefix)
   return [
@@ -80,16 +80,16 @@ export function schemaStatements(dialect: SqlConnection['dialect'], options: Sch
 }
 
 /**
- * Makes the tables where there are none. It may be called as often as you like, and by several processes at once.
+ * Creates missing tables. Can be called any number of times, by several processes at once.
  *
- * @throws CountersignError `ledger-unavailable` where the database cannot be reached, or a newer version of this package has made its tables.
+ * @throws CountersignError `ledger-unavailable` if the database can't be reached, or a newer version of this package created its tables.
  */
 export async function ensureSchema(connection: SqlConnection, options: SchemaOptions = {}): Promise<void> {
   const prefix = prefixOf(options.prefix)
   const statements = schemaStatements(connection.dialect, options)
   try {
     if (connection.dialect === 'sqlite') for (const one of statements) await connection.query(one, [])
-    // one after the other, also where several processes start at once: PostgreSQL makes a table twice where two make it
+    // Under a lock, because several processes may start at once: PostgreSQL fails if two create the same table concurrently.
     else
       await connection.query(
         `do $$ begin perform pg_advisory_xact_lock(${LOCK}); ${statements.join('; ')}; end $$`,
@@ -107,5 +107,5 @@ export async function ensureSchema(connection: SqlConnection, options: SchemaOpt
   }
 }
 
-/** A number of our own for the lock: nobody else should use it. */
+/** An arbitrary number for the lock, which nobody else should use. */
 const LOCK = 7_276_117_003

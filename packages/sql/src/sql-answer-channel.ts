@@ -13,26 +13,26 @@ import { openDatabase, outOfTime } from './database.js'
 import { prefixOf } from './schema.js'
 
 export interface SqlAnswerChannelOptions {
-  /** What the names of the tables begin with. Default `countersign_`. */
+  /** Prefix of the tables' names. Default `countersign_`. */
   readonly prefix?: string | undefined
-  /** Milliseconds until an operation that the database does not answer is given up. Default 5,000. */
+  /** Milliseconds after which an operation without a response from the database fails. Default 5,000. */
   readonly timeout?: number | undefined
-  /** Milliseconds between two looks for answers, where the connection cannot `listen`. Default 500. */
+  /** Milliseconds between two polls for answers, if the connection can't `listen`. Default 500. */
   readonly pollMs?: number | undefined
 }
 
 export interface SqlAnswerChannel extends AnswerChannel {
-  /** Looks for nothing any more: open runs hear no more answers. */
+  /** Stops polling: open runs receive no more answers. */
   close(): Promise<void>
 }
 
-/** How long a run may keep an answer before it replies: its question may not have been asked yet. `timeout` comes on top. */
+/** How long a run may hold an answer before it replies: its approval may not have been requested yet. `timeout` is added. */
 const EARLY_MS = 10_000
-/** How long a process counts as listening without a sign of life. */
+/** How long a process counts as listening after its last sign of life. */
 const LEASE_MS = 15_000
-/** How often a process looks that is told when there is something. */
+/** How often a process polls that is also notified. */
 const TOLD_MS = 5_000
-/** Answers that one look takes. */
+/** How many answers one poll takes. */
 const AT_ONCE = 64
 
 interface Parcel {
@@ -41,10 +41,10 @@ interface Parcel {
 }
 
 /**
- * An answer channel in PostgreSQL or SQLite: an answer that comes to one server reaches the run that another one has open. Where the connection
- * can `listen` (PostgreSQL), it arrives at once, and elsewhere with the next look. A process looks only while a run of its own is open. Of the
- * context of whoever answers, `approvals.confirm` gets what is plain data: texts, numbers, booleans, null, and plain objects and lists, up to
- * 16 Ki characters of JSON for each member. It lies in the database until the run has replied, so keep secrets out of it.
+ * An answer channel in PostgreSQL or SQLite: an answer that reaches one server is delivered to a run that is open on another. If the
+ * connection can `listen` (PostgreSQL), it arrives at once, otherwise with the next poll. A process polls only while it has an open run.
+ * Of the context of whoever answers, `approvals.confirm` gets the plain data: strings, numbers, booleans, null, plain objects and arrays, up
+ * to 16 Ki characters of JSON per member. It is stored in the database until the run has replied, so keep secrets out of it.
  *
  * @throws CountersignError `invalid-option`
  */
@@ -61,7 +61,7 @@ export function sqlAnswerChannel(
   const listening = `${prefix}listening`
   const answers = `${prefix}answers`
   const listener = globalThis.crypto.randomUUID()
-  // without a dot, which not every client of PostgreSQL quotes; who shares a topic only looks more often
+  // Without a dot: some PostgreSQL clients don't quote the name. Prefixes that share a topic only cause additional polls.
   const topic = `${prefix.replace('.', '_')}answers`
   const runs = new Map<string, Receive>()
   const taken = new Set<string>()
@@ -72,13 +72,13 @@ export function sqlAnswerChannel(
   const write = (text: string, values: readonly (string | number)[]) =>
     database.session(({ query }) => query(text, values))
 
-  /** Wakes whoever listens, here and in other processes. */
+  /** Wakes all listeners, here and in other processes. */
   async function ring(): Promise<void> {
     bell.ring()
     if (connection.listen !== undefined) await write('select pg_notify(?, ?)', [topic, '']).catch(() => {})
   }
 
-  /** Takes what has come for the runs of this process, as long as there are any. */
+  /** Takes answers for the runs of this process, as long as there are any. */
   async function look(): Promise<void> {
     const stop = await connection.listen?.(topic, bell.ring).catch(() => undefined)
     const pause = stop === undefined ? pollMs : TOLD_MS
@@ -115,7 +115,7 @@ export function sqlAnswerChannel(
     { entries, context }: Parcel,
   ): Promise<void> {
     const delivery = receive === undefined ? endedRun : await received(receive, entries, context)
-    // if the reply cannot be written, the sender of the answer runs into its time limit
+    // If the reply can't be written, the sender of the answer times out.
     await write(`update ${answers} set reply = ? where id = ?`, [JSON.stringify(delivery), id]).catch(
       () => {},
     )
@@ -123,7 +123,7 @@ export function sqlAnswerChannel(
     await ring()
   }
 
-  /** The reply as soon as it is there, or that the run has ended where nobody is left to give one. */
+  /** The reply, or that the run has ended if nobody is left to reply. */
   async function replyTo(id: string): Promise<Delivery> {
     const end = performance.now() + EARLY_MS + timeout
     for (let gone = false; ; ) {
@@ -136,7 +136,7 @@ export function sqlAnswerChannel(
       )
       if (row?.reply != null) return JSON.parse(String(row.reply))
       const isGone = row?.run == null
-      // once more after the first miss: it may have replied and closed just now
+      // Checks again after the first miss: the run may just have replied and closed.
       if (isGone && gone) return endedRun
       gone = isGone
       await rung
@@ -191,7 +191,7 @@ export function sqlAnswerChannel(
   }
 }
 
-/** Wakes all who wait. Those who wait for answers to come keep no process alive. */
+/** Wakes all waiters. Waiting for future answers does not keep the process alive. */
 function createBell() {
   const waiting = new Set<() => void>()
   return {

@@ -5,23 +5,23 @@ import { openDatabase } from './database.js'
 import { prefixOf } from './schema.js'
 
 export interface SqlLedgerOptions extends LedgerLimits {
-  /** What the names of the tables begin with: letters, digits and `_`, after a schema and a dot if you like. Default `countersign_`. */
+  /** Prefix of the tables' names: letters, digits and `_`, optionally after a schema and a dot. Default `countersign_`. */
   readonly prefix?: string | undefined
-  /** Bound into tokens; the same on every server that shall accept them. Default: `sql:` and the prefix. */
+  /** Bound into tokens; must be the same on all servers that are to accept them. Default: `sql:` and the prefix. */
   readonly id?: string | undefined
-  /** Milliseconds since the epoch. Default: the clock of the database, so that the clocks of the servers need not agree on a lease. */
+  /** Milliseconds since the epoch. Default: the database's clock, so that the servers' clocks need not agree on leases. */
   readonly now?: (() => number) | undefined
-  /** Milliseconds until an operation that the database does not answer is given up. Default 5,000. */
+  /** Milliseconds after which an operation without a response from the database fails. Default 5,000. */
   readonly timeout?: number | undefined
-  /** Lines of the audit trail kept, about; the oldest go first. Default 100,000. */
+  /** Approximate number of audit lines kept; the oldest are dropped first. Default 100,000. */
   readonly maxAuditEntries?: number | undefined
 }
 
 /**
  * A ledger in PostgreSQL or SQLite, for servers on several machines. It needs its tables: `ensureSchema(connection)`, or the statements in
- * `schema/`. Every change of a row is a single statement that only writes where nobody wrote since it was read, so it needs no transaction and
- * works through any pool. Rows that have outlived their time are removed as others are written. An operation that the database does not
- * answer in time rejects with `ledger-unavailable`, and the next one works again when it can be reached.
+ * `schema/`. Every change of a row is a single statement that writes only if nobody has written since it was read, so it needs no
+ * transaction and works with any pool. Expired rows are removed when others are written. An operation without a timely response
+ * rejects with `ledger-unavailable`; later operations work again once the database can be reached.
  *
  * @throws CountersignError `invalid-option`
  *

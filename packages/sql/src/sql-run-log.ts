@@ -5,26 +5,26 @@ import { openDatabase } from './database.js'
 import { prefixOf } from './schema.js'
 
 export interface SqlRunLogOptions {
-  /** What the names of the tables begin with. Default `countersign_`. */
+  /** Prefix of the tables' names. Default `countersign_`. */
   readonly prefix?: string | undefined
-  /** Milliseconds until an operation that the database does not answer is given up. Default 5,000. */
+  /** Milliseconds after which an operation without a response from the database fails. Default 5,000. */
   readonly timeout?: number | undefined
   /** Milliseconds that a run is kept after its end. Default 5 minutes. */
   readonly keepFor?: number | undefined
-  /** Bytes of one run. One that says more is dropped whole: it goes on, but can no longer be taken up. Default 4 Mi. */
+  /** Bytes of one run. A longer record is dropped whole: the run continues, but can't be rejoined. Default 4 Mi. */
   readonly maxRunSize?: number | undefined
-  /** Milliseconds that an open run is kept without a sign of life from its server. Default 30,000. */
+  /** Milliseconds that an open run is kept after its server's last sign of life. Default 30,000. */
   readonly lease?: number | undefined
 }
 
-/** Batches that one look takes. */
+/** How many batches one poll reads. */
 const BATCHES = 64
-/** How often a reader looks: soon after something was said, and then less and less often. Milliseconds. */
+/** How often a reader polls: soon after the last event, then less and less often. Milliseconds. */
 const LOOK_MS = { first: 50, last: 1000 }
-/** How many runs begin between two sweeps. */
+/** How many runs start between two sweeps. */
 const SWEEP_EVERY = 16
 
-/** A run as one look at it found it. */
+/** A run, as one poll found it. */
 interface Look {
   readonly writer: string
   readonly isOpen: boolean
@@ -34,8 +34,8 @@ interface Look {
 }
 
 /**
- * A run log in PostgreSQL or SQLite: what one server writes, another one reads, also while it is written. Each `append` is one statement,
- * however many events it has. Readers look for more, at least once a second. A run whose server is gone is dropped when its lease is over,
+ * A run log in PostgreSQL or SQLite: what one server writes, others can read, even while it is written. Each `append` is one statement,
+ * however many events it has. Readers poll at least once a second. A run whose server is gone is dropped when its lease expires,
  * and its readers end. It needs the tables of `ensureSchema`.
  *
  * @throws CountersignError `invalid-option`
@@ -72,7 +72,7 @@ export function sqlRunLog(connection: SqlConnection, options: SqlRunLogOptions =
     }
   }
 
-  /** Removes the runs that have outlived their time, and what nobody can read any more. */
+  /** Removes expired runs, and events that nobody can read any more. */
   async function sweep({ query }: SqlSession): Promise<void> {
     await query(`delete from ${runs} where kept_until <= ${clock}`, [])
     await query(`delete from ${said} where writer not in (select writer from ${runs})`, [])
@@ -165,7 +165,7 @@ export function sqlRunLog(connection: SqlConnection, options: SqlRunLogOptions =
   }
 }
 
-/** The events of a batch whose last one is number `n`. */
+/** The events of a batch whose last event has the number `n`. */
 function eventsOf(n: number, text: string): LoggedEvent[] {
   const events: string[] = JSON.parse(text)
   return events.map((data, index) => ({ n: n - events.length + 1 + index, data }))

@@ -10,7 +10,7 @@ import {
 } from '@countersign/server/ledger-kit'
 import { threadStatements } from './sql-thread-statements.js'
 
-/** The rows of threads in the table `table`, by way of one connection. */
+/** The rows of threads in the table `table`, over one connection. */
 export function sqlThreadRows(
   dialect: SqlDatabase['dialect'],
   table: string,

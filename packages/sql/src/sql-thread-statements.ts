@@ -3,31 +3,31 @@ import type { SqlDatabase, SqlValue } from '@countersign/server/ledger-kit'
 type Statement = readonly [text: string, values: SqlValue[]]
 
 /**
- * The statements that change a thread. Each returns a row if it has changed anything. The rows to write are one JSON text, because databases limit how many
- * parameters a statement takes.
+ * The statements that change a thread. Each returns a row if it has changed anything. The rows to write are one JSON text, because databases
+ * limit the number of parameters.
  */
 export interface ThreadStatements {
-  /** The rows `r` of some items, one for each, empty where there is none. Its parameters are a JSON array of their names, and the thread. */
+  /** The rows `r` of some items, one each, empty if there is none. Parameters: a JSON array of their names, and the thread. */
   readonly lookup: string
-  /** Makes a thread where there is none. */
+  /** Creates a thread that does not exist. */
   insert(rows: string, thread: string): Statement
-  /** Changes the header and adds or replaces items, where the header still has this stamp. */
+  /** Changes the header and adds or replaces items, if the header still has this stamp. */
   update(rows: string, thread: string, stamp: string): Statement
-  /** Removes all rows of a thread, where the header still has this stamp. */
+  /** Removes all rows of a thread, if the header still has this stamp. */
   remove(thread: string, stamp: string): Statement
 }
 
 // A thread is one header, whose item is '', and one row for each message and each run's usage. They share a table because SQLite cannot
 // write to two tables in one statement.
 
-/** The columns that are written, with their types in PostgreSQL. */
+/** The columns to write, with their types in PostgreSQL. */
 const columns = [
   ...['thread text', 'item text', 'owner text', 'stamp text', 'version bigint'],
   ...['updated_at double precision', 'lease_until double precision', 'place bigint', 'size bigint'],
   ...['meta text', 'body text'],
 ]
 const names = columns.map((column) => column.replace(/ .*/, ''))
-/** The columns that change where there is a row already. */
+/** The columns that change if the row exists. */
 const changing = names.filter((name) => !['thread', 'item', 'owner', 'place'].includes(name))
 const replaced = `do update set ${changing.map((name) => `${name} = excluded.${name}`).join(', ')}`
 
@@ -36,8 +36,8 @@ export function threadStatements(dialect: SqlDatabase['dialect'], table: string)
 }
 
 /**
- * The first part of each statement, `h`, writes the header, and the second one writes the items if the first one did. Of two statements at
- * the same time the second waits for the header of the first, finds another stamp, and writes nothing.
+ * The first part of each statement, `h`, writes the header; the second writes the items if the first has. Of two concurrent
+ * statements, the second waits for the first one's header, finds another stamp, and writes nothing.
  */
 function postgresStatements(table: string): ThreadStatements {
   const rows = `n as (select * from json_to_recordset(cast(cast(? as text) as json)) as n(${columns.join(', ')}))`
@@ -45,7 +45,7 @@ function postgresStatements(table: string): ThreadStatements {
   const items = `i as (${insert} from n, h where n.item <> '' on conflict (thread, item) ${replaced})`
   const header = changing.map((name) => `${name} = n.${name}`).join(', ')
   return {
-    // with a limit for each name, so that it is looked up in the index, whatever the planner thinks of how many names there are
+    // With a limit for each name, so that each is looked up in the index, however many names the planner expects.
     lookup: `json_array_elements_text(cast(cast(? as text) as json)) n
       left join lateral (select * from ${table} where thread = ? and item = n.value limit 1) r on true`,
     insert: (all) => [
@@ -68,7 +68,7 @@ function postgresStatements(table: string): ThreadStatements {
   }
 }
 
-/** A statement of SQLite is alone while it writes. */
+/** A statement of SQLite has exclusive access while it writes. */
 function sqliteStatements(table: string): ThreadStatements {
   const values = names.map((name) => `json_extract(value, '$.${name}')`).join(', ')
   const header = `exists (select 1 from ${table} where thread = ? and item = ''`

@@ -6,24 +6,24 @@ import { prefixOf } from './schema.js'
 import { sqlThreadRows } from './sql-thread-rows.js'
 
 export interface SqlThreadsOptions extends ThreadLimits {
-  /** What the names of the tables begin with: letters, digits and `_`, after a schema and a dot if you like. Default `countersign_`. */
+  /** Prefix of the tables' names: letters, digits and `_`, optionally after a schema and a dot. Default `countersign_`. */
   readonly prefix?: string | undefined
-  /** Names what is stored. Default: `sql:` and the prefix. */
+  /** Identifies what is stored. Default: `sql:` and the prefix. */
   readonly id?: string | undefined
-  /** Milliseconds since the epoch. Default: the clock of the database, so that the clocks of the servers need not agree on a lease. */
+  /** Milliseconds since the epoch. Default: the database's clock, so that the servers' clocks need not agree on leases. */
   readonly now?: (() => number) | undefined
-  /** Milliseconds until an operation that the database does not answer is given up. Default 5,000. */
+  /** Milliseconds after which an operation without a response from the database fails. Default 5,000. */
   readonly timeout?: number | undefined
 }
 
 /**
- * Threads in PostgreSQL or SQLite, for servers on several machines: one row for each message. It needs the tables of `ensureSchema`. Every
- * change is a single statement that only writes where nobody has written since the thread was read, so it needs no transaction and works
- * through any pool. Threads are kept until they are removed. An operation that the database does not answer in time rejects with
- * `ledger-unavailable`, and the next one works again when it can be reached.
+ * Threads in PostgreSQL or SQLite, for servers on several machines: one row per message. It needs the tables of `ensureSchema`. Every
+ * change is a single statement that writes only if nobody has written since the thread was read, so it needs no transaction and works
+ * with any pool. Threads are kept until they are removed. An operation without a timely response rejects with
+ * `ledger-unavailable`; later operations work again once the database can be reached.
  *
- * D1 takes at most 2,000,000 bytes in one statement: a change that has more rejects with `ledger-unavailable` there, so set `maxMessageBytes` to
- * less.
+ * D1 accepts at most 2,000,000 bytes in one statement: larger changes reject with `ledger-unavailable` there, so set a smaller
+ * `maxMessageBytes`.
  *
  * @throws CountersignError `invalid-option`
  */

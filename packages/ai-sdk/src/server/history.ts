@@ -13,16 +13,16 @@ import { fromAiSdkMessages } from '../from-messages.js'
 import { type AiSdkMessage, isToolPart } from '../message.js'
 
 /**
- * The history of an AI SDK client as AG-UI messages. What our own stream said beside a part comes back as provider metadata; it is as
- * little believed as anything else a client sends.
+ * Converts an AI SDK client's history to AG-UI messages. Data that our stream attached to a part returns as provider metadata; it is
+ * trusted as little as anything else from a client.
  */
 export function historyOf(messages: readonly AiSdkMessage[]): Message[] {
   return toAGUIMessages(fromAiSdkMessages(messages).map(restore))
 }
 
 /**
- * The answers of a request: each part that says `approval-responded`. The token is the `signature` that our request had. Where a client
- * lost it, the ledger's own record stands in, as for any client that echoes no token. The first answer to a question is the one.
+ * The answers of a request: each part in the state `approval-responded`. The token is the `signature` of our request. If a client lost
+ * it, the token in the ledger's record replaces it, as for any client that returns no token. The first answer to a request counts.
  */
 export function answersOf(messages: readonly AiSdkMessage[]): ResumeEntry[] {
   const entries = new Map<string, ResumeEntry>()
@@ -42,7 +42,7 @@ export function answersOf(messages: readonly AiSdkMessage[]): ResumeEntry[] {
   return [...entries.values()]
 }
 
-/** The application's own metadata stays; what the mapping keeps for itself does not go to the agent. */
+/** Keeps the application's own metadata; the mapping's own data is not passed to the agent. */
 function restore(message: UIMessage): UIMessage {
   const { metadata, ...rest } = message
   const kept = {
@@ -77,7 +77,7 @@ function restoreThought({ metadata, ...part }: ReasoningPart): ReasoningPart {
   }
 }
 
-/** The question only. An answer is what says `approval-responded` and goes its own way; no other decision in a history counts. */
+/** Only the approval request. `approval-responded` parts are read separately, as answers; no other decision in a history counts. */
 function restoreCall({ metadata, approval, ...part }: ToolCallPart): ToolCallPart {
   const { callProviderMetadata } = aiSdkOf(metadata)
   const own = metadataOf(without(ownOf(callProviderMetadata), 'token', 'approval', 'state', 'error'))
@@ -104,7 +104,7 @@ function restoreResult({ metadata, ...part }: ToolResultPart): ToolResultPart {
   return { ...part, ...metadataOf({ ...told, ...ownOf(aiSdkOf(metadata).resultProviderMetadata) }) }
 }
 
-/** What was said beside the last text counts for the whole message: each says anew what the ones before it said. */
+/** The metadata of the last text counts for the whole message: each repeats what the earlier ones had. */
 function ownOfTexts({ metadata }: UIMessage): Readonly<Record<string, unknown>> {
   const { layout } = aiSdkOf(metadata)
   const last = (Array.isArray(layout) ? layout : []).findLast(
@@ -114,7 +114,7 @@ function ownOfTexts({ metadata }: UIMessage): Readonly<Record<string, unknown>> 
   return own
 }
 
-/** What our request said that such a client keeps as a whole: the token, and the arguments as shown. */
+/** The data of our request, which such a client keeps as one string: the token, and the arguments as shown. */
 function saidOf(kept: string | undefined): { readonly token?: string; readonly display?: unknown } {
   const asked: unknown = kept === undefined ? undefined : JSON.parse(kept)
   if (!isRecord(asked)) return {}

@@ -13,18 +13,22 @@ import {
 import { type AiSdkMessage, type AiSdkPart, isToolPart } from '../message.js'
 import { answersOf, historyOf } from './history.js'
 
-/** A chat request of an AI SDK client, read. */
+/** A parsed chat request of an AI SDK client. */
 export interface AiSdkRequest {
   /** The same request for an agent. `threadId` is the SDK's chat id. */
   readonly input: RunAgentInput
+<<<<<<< HEAD
   /** The assistant message that the reply continues: the one that the request names, or the last message if it is the assistant's. */
+=======
+  /** The assistant message that the response continues, if the last message is the assistant's. */
+>>>>>>> s14-comments2
   readonly continued: AiSdkMessage | undefined
 }
 
 /**
  * Reads a chat request of the AI SDK (`DefaultChatTransport`): POST, `application/json` only, within the limits of any other request.
  *
- * Authenticate before you call it: whoever sends the body is as yet unknown here.
+ * Authenticate before you call it: the sender of the body is not known here.
  *
  * @throws CountersignError `invalid-request`, `request-too-large`, `too-many-requests`; `data.status` is the HTTP status: 400, 405, 408,
  * 413, 415 or 429.
@@ -39,7 +43,7 @@ export async function readFrom(request: Request, arrival: Arrival): Promise<AiSd
 }
 
 /**
- * The same for a body that somebody else has parsed.
+ * Reads a chat request's body that is already parsed.
  *
  * @throws CountersignError `invalid-request`, `request-too-large`
  */
@@ -83,7 +87,7 @@ const states = new Set([
   'output-denied',
 ])
 
-/** The fields that are read here have the types that they are read with; the rest is passed over. */
+/** Validates the types of the fields that are used; others are ignored. */
 function readPart(value: unknown, at: string): AiSdkPart {
   if (!isRecord(value) || typeof value.type !== 'string') throw invalid(`${at} must have a type.`)
   const part = value as AiSdkPart
@@ -107,7 +111,7 @@ function readPart(value: unknown, at: string): AiSdkPart {
   return part
 }
 
-/** What an answer says is checked where answers are, so that a malformed one is refused and not the whole request. */
+/** Answers are validated later, so that a malformed one is refused instead of the whole request. */
 function isApproval(value: unknown): boolean {
   if (!isRecord(value) || typeof value.id !== 'string') return false
   return ['requestReason', 'signature'].every(

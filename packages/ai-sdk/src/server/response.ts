@@ -19,16 +19,16 @@ import { readFrom } from './request.js'
 const HEADERS = { ...SSE_HEADERS, 'x-vercel-ai-ui-message-stream': 'v1' } as const
 
 export interface AiSdkResponseOptions extends Pick<ChatOptions, 'keepAlive'> {
-  /** The assistant's message that the answer goes on with: `continued` of the request. */
+  /** The assistant message that the response continues: `continued` of the request. */
   readonly continued?: AiSdkMessage | undefined
 }
 
 export type AiSdkChatOptions = Pick<ChatOptions, 'context' | 'keepAlive' | 'prepare'>
 
 /**
- * Answers a chat request of an AI SDK client (`useChat`, `DefaultChatTransport`) with its run as a UI message stream, for servers that
- * speak the Fetch API. `addToolApprovalResponse` with `sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses`
- * answers our requests; each answer is verified like any other. Such a client cannot edit arguments: a call whose input it changed
+ * Responds to a chat request of an AI SDK client (`useChat`, `DefaultChatTransport`) with its run as a UI message stream, for servers with
+ * the Fetch API. `addToolApprovalResponse` with `sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses`
+ * answers our requests; each answer is verified like any other. Such a client can't edit arguments: a call whose input it changed
  * is refused.
  *
  * @example export const POST = (request) => handleAiSdkChat(agent, request, { context: { subject: await userId(request) } })
@@ -55,7 +55,7 @@ export async function handleAiSdkChat(
   }
 }
 
-/** The same events; `release` is called once, when they end or their reader leaves. */
+/** The same events; calls `release` once, when they end or their reader leaves. */
 function whileHeld(
   events: AsyncIterableIterator<AGUIEvent>,
   release: () => void,
@@ -82,7 +82,7 @@ function whileHeld(
 }
 
 /**
- * A run as the response to an AI SDK client, for those who run the agent themselves. A client that goes away stops the run.
+ * Converts a run to the response for an AI SDK client, if you run the agent yourself. A client that disconnects stops the run.
  *
  * @example const { input, continued } = await readAiSdkRequest(request); return toAiSdkResponse(agent.run(input), { continued })
  */

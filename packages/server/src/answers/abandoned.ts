@@ -151,7 +151,7 @@ export async function closeCall(
   return { kind: 'result', site, outcome: rejection(answer), decided: decided(scope, question, answer) }
 }
 
-/** A call without an approval request. Client tools are left to the client; any other call has lost its result and may or may not have run. */
+/** Decides about a call without an approval request: a client tool is left to the client; any other may have run and lost its result. */
 async function decideUnasked(
   scope: RunScope,
   site: CallSite,

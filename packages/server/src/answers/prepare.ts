@@ -83,7 +83,7 @@ async function readStanding(scope: RunScope, { ref }: VerifiedVerdict): Promise<
   }
 }
 
-/** A server without the tool may just be outdated, so the answers stay valid. Once the user has moved on, a call without its tool is closed. */
+/** A server without the tool may be outdated, so the answers stay valid. Once the user has moved on, a call without its tool is closed. */
 function checkTools({ toolkit, method }: RunScope, verdicts: readonly VerifiedVerdict[]): void {
   const ours = verdicts.filter(({ site }) => !site.superseded && !isProviderExecuted(site.call))
   const of = (decision: VerifiedVerdict['decision']) =>

@@ -144,7 +144,7 @@ async function interrupted(scope: RunScope, verdict: VerifiedVerdict): Promise<R
   return { kind: 'result', site: verdict.site, outcome: interruptedOutcome(), decided }
 }
 
-/** A repeated answer gets the first one's outcome. A client tool goes only to the page that had it first: another page's answer is too late. */
+/** A repeated answer gets the first one's outcome. A client tool goes only to the page that had it first; another page is too late. */
 async function repeated(scope: RunScope, verdict: VerifiedVerdict, from: Restored): Promise<Resolution> {
   const { site } = verdict
   const decided = await firstDecided(scope, verdict)

@@ -79,7 +79,7 @@ async function readSettled(
   return found
 }
 
-/** Whether the ledger can look up calls of this owner. Without a subject everybody is the same owner, and only approval ids tell users apart. */
+/** Whether the ledger can look up this owner's calls. Without a subject all are the same owner, and only approval ids tell users apart. */
 function knowsCalls({ settings, owner }: RunScope): boolean {
   return owner !== null && settings.approvals.ledger.settled !== undefined
 }
@@ -91,7 +91,7 @@ async function ofCalls(scope: RunScope, sites: readonly CallSite[]): Promise<rea
   return (await settings.approvals.ledger.settled?.(owner, threadId, [...ids])) ?? []
 }
 
-/** Looks up further approvals that calls name: ids of calls may repeat across turns, and the last approval with an id may be another call's. */
+/** Looks up other approvals that calls name: call ids may repeat across turns, and the last approval with an id may be another call's. */
 async function named(
   scope: RunScope,
   sites: readonly CallSite[],

@@ -82,8 +82,8 @@ function textReader(pieces: readonly TextPiece[]) {
 }
 
 /**
- * Divides a message's text into pieces, as `metadata.countersign.texts` says (`[{ length, provider? }]`). `undefined` if that is absent or does
- * not match the text.
+ * Divides a message's text into pieces, as `metadata.countersign.texts` says (`[{ length, provider? }]`). `undefined` if that is absent
+ * or does not match the text.
  */
 export function readTextPieces(
   text: string,

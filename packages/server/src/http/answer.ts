@@ -60,7 +60,7 @@ interface AnswerHead {
   readonly host: string | null | undefined
 }
 
-/** Delivers the answers in a request's body to the user's open run: 200 once the run has them, 409 if none, 429 if too many wait, 503 if unknown. */
+/** Delivers a request's answers to the user's open run: 200 once the run has them, 409 if it took none, 429 if too many wait, 503 if unknown. */
 export async function answerRequest(
   agent: Agent,
   head: AnswerHead,

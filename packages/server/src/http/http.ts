@@ -181,7 +181,7 @@ export function describeRejection(error: unknown): {
 
 /**
  * Responds to a chat request with its run as an event stream, for servers with the Fetch API. A client that disconnects stops the
- * model; a claimed call runs to its end. A rejected request gets 400, 405, 408, 413, 415 or 429 and
+ * model; a claimed call may finish (`approvals.wait`). A rejected request gets 400, 405, 408, 413, 415 or 429 and
  * `{ error: { code, message } }`. Authenticate before you call it: only then is the body read.
  */
 export async function handleChat(

@@ -45,7 +45,7 @@ export interface ApprovalRecord extends ApprovalRef {
   readonly shown?: ShownTerms | undefined
   /** Milliseconds since the epoch. */
   readonly issuedAt: number
-  /** Milliseconds since the epoch; from then on an approval is refused. */
+  /** Milliseconds since the epoch; from then on every answer is refused. */
   readonly expiresAt: number
   /** The token sent with the request. Sending the request again uses the same one. */
   readonly token: string

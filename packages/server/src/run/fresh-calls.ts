@@ -146,7 +146,7 @@ export async function runFresh(
   return { kind: 'outcome', outcome: outcomeOf(execution) }
 }
 
-/** The same for the same call of the same run, and different for any other call of any user: we don't choose ids of threads, runs and calls. */
+/** The same for the same call of the same run, different for any other call of any user: ids of threads, runs and calls are not ours. */
 async function freshKey({ owner, threadId, runId }: RunScope, toolCallId: string): Promise<string> {
   return `call_${await sha256(ledgerKey(owner, threadId, runId, toolCallId))}`
 }
@@ -165,7 +165,7 @@ function endOf(execution: Execution): AuditEntry['outcome'] {
   }
 }
 
-/** Requests approval for a call that was about to run: its grant or the policy's permission has ended, or the tool itself requires approval. */
+/** Requests approval for a call that was about to run: its grant or the policy's permission ended, or the tool itself requires approval. */
 async function askNow(
   scope: RunScope,
   call: ReadyCall,

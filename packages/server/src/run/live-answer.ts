@@ -22,7 +22,7 @@ export interface AskedCall {
   readonly waitSignal: AbortSignal
 }
 
-/** How an approval request ended for which the run waited. */
+/** How a run's wait for an approval request ended. */
 export type LiveEnding = { readonly refusal?: Refusal | undefined } & (
   | {
       readonly kind: 'result'

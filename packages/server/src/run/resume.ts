@@ -138,7 +138,7 @@ class Progress {
         return this.#settle(site, resolution.outcome, resolution.decided)
       case 'handed-out':
         if (site.result !== undefined) return
-        // The client runs only the tools of the current turn, so the conversation would wait forever.
+        // The client runs only the tools of the current turn: the conversation would wait for this one forever.
         if (site.superseded) {
           const outcome = resolution.isAgain ? handedOutOutcome() : failed('cancelled', MOVED_ON)
           return this.#settle(site, outcome, resolution.decided)
@@ -198,7 +198,7 @@ class Progress {
       case 'result':
         return this.#settle(fate.site, fate.outcome, fate.decided)
       case 'open':
-        // If the user has answered and then sent something else, the model is due, not the same approval request again.
+        // The user has answered and now waits for the model: approval is not requested again.
         if (refusal?.fate === 'open' && (refusal.code === 'call-running' || fate.site.superseded)) {
           this.#unsettled ??= new CountersignError(refusal.code, refusal.message)
           return

@@ -30,7 +30,7 @@ export type RunInput = Omit<RunAgentInput, 'tools' | 'context'> &
   Partial<Pick<RunAgentInput, 'tools' | 'context'>>
 
 export interface RunOptions {
-  /** Stops the run: the model, unstarted calls, and every running tool, which gets this signal. A claimed tool is awaited (`approvals.wait`). */
+  /** Stops the run: the model, unstarted calls, and running tools, which get this signal. A claimed tool is awaited (`approvals.wait`). */
   readonly signal?: AbortSignal | undefined
   /** The client has gone: like `signal`, but a claimed tool is not signalled while it is awaited. */
   readonly disconnected?: AbortSignal | undefined

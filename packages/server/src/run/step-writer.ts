@@ -205,7 +205,7 @@ export class StepWriter {
     })
   }
 
-  /** For one piece, its provider metadata; for several, each piece's length and metadata. Repeated in full with every end: the last counts. */
+  /** For one piece, its provider metadata; for several, the length and metadata of each. Repeated in full with every end: the last counts. */
   #textMetadata(): Record<string, unknown> {
     const [first, second] = this.#texts
     if (second === undefined) return { provider: this.#owned(first?.metadata) }

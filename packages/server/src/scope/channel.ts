@@ -2,7 +2,7 @@ import { CountersignError } from '@countersign/core'
 
 /** Bytes that may wait for the reader before writers wait too. Beyond that, each writer may add one value. */
 const MAX_WAITING = 64 * 1024
-/** Bytes of values from writers that can't wait, such as progress reports of tools. One value beyond that, the reader counts as gone. */
+/** Bytes of values from writers that can't wait, such as progress reports. If more wait when another arrives, the reader counts as gone. */
 const MAX_REPORTED = 1024 * 1024
 /** Milliseconds without a read while a writer waits, before the reader counts as gone; at most twice as long. */
 export const MAX_STALL = 60_000
