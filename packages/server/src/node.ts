@@ -33,11 +33,11 @@ export type { SqliteModule } from './ledger/file-ledger-sqlite.js'
 /** A request of node:http, or of Express and similar frameworks, which may have parsed the body already. */
 export type NodeRequest = IncomingMessage & { readonly body?: unknown }
 
-/** The application's knowledge of a request: `subject` from its own authentication, and services for its tools. */
+/** What the application knows about a request: `subject` from its own authentication, and services for its tools. */
 type ReadContext<Req> = ((request: Req) => RunContext | Promise<RunContext>) | undefined
 
 export interface NodeChatOptions<Req extends NodeRequest = NodeRequest> extends Omit<ChatOptions, 'context'> {
-  /** The application's knowledge of a request: `subject` from its own authentication, and services for its tools. */
+  /** What the application knows about a request: `subject` from its own authentication, and services for its tools. */
   readonly context?: ReadContext<Req>
 }
 

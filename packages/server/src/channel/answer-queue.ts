@@ -1,6 +1,6 @@
 import type { ResumeEntry } from '@countersign/core'
 
-/** The application's knowledge of the request that brought an answer. */
+/** What the application knows about the request that brought an answer. */
 export type AnswerContext = Readonly<Record<string, unknown>>
 
 /** What happened to an answer sent to an open run. */

@@ -17,7 +17,7 @@ import { bytesHeldBy, takeArriving } from './quota.js'
 import { invalid, parseBody, readParsedInput } from './run-input.js'
 
 export interface AnswerOptions extends OriginRule {
-  /** The application's knowledge of this request: the same `subject` as for the run. Passed to `approvals.confirm`. */
+  /** What the application knows about this request: the same `subject` as for the run. Passed to `approvals.confirm`. */
   readonly context?: RunContext | undefined
 }
 
@@ -60,7 +60,7 @@ interface AnswerHead {
   readonly host: string | null | undefined
 }
 
-/** Delivers a request's answers to the user's open run: 200 once the run has them, 409 if it took none, 429 if too many wait, 503 if unknown. */
+/** Delivers answers to the user's open run. 200 once the run has them, 409 if it took none, 429 if too many wait, 503 if unknown. */
 export async function answerRequest(
   agent: Agent,
   head: AnswerHead,

@@ -8,7 +8,7 @@ import { checkOrigin, type OriginRule } from './origin.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 
 export interface GrantsOptions extends OriginRule {
-  /** The application's knowledge of this request: the same `subject` as for the run. */
+  /** What the application knows about this request: the same `subject` as for the run. */
   readonly context?: RunContext | undefined
 }
 

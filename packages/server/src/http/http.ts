@@ -10,7 +10,7 @@ import { serveRun } from './serve-run.js'
 import { SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
 
 export interface ChatOptions {
-  /** The application's knowledge of this request: `subject` from its own authentication, and services for its tools. */
+  /** What the application knows about this request: `subject` from its own authentication, and services for its tools. */
   readonly context?: RunContext | undefined
   /** Milliseconds of silence after which a comment is sent. Default 15,000. */
   readonly keepAlive?: number | undefined
@@ -182,7 +182,7 @@ export function describeRejection(error: unknown): {
 /**
  * Responds to a chat request with its run as an event stream, for servers with the Fetch API. A client that disconnects stops the
  * model; a claimed call may finish (`approvals.wait`). A rejected request gets 400, 405, 408, 413, 415 or 429 and
- * `{ error: { code, message } }`. Authenticate before you call it: only then is the body read.
+ * `{ error: { code, message } }`. Authenticate before you call it: the body is read only here.
  */
 export async function handleChat(
   agent: Agent,

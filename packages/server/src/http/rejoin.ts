@@ -29,7 +29,7 @@ export function readRejoin(threadId: unknown, runId: unknown, lastEventId: unkno
   return { ...run, after }
 }
 
-/** The rest of a run, or undefined if this holder has none to rejoin. If the run is open in this process, its reader counts. */
+/** The rest of a run, or undefined if this holder has none to rejoin. A run that is open in this process continues meanwhile. */
 export async function openReplay(
   agent: Agent,
   holder: Holder | undefined,

@@ -30,7 +30,7 @@ export interface ServerSocket {
 
 export interface SocketOptions extends OriginRule {
   /**
-   * The application's knowledge of the sender: `subject`, and services for tools. Called once when the socket opens, without headers, so
+   * What the application knows about the sender: `subject`, and services for tools. Called once when the socket opens, without headers, so
    * that everything counts in the user's share from the start; then for every frame that requests something, with the headers that the
    * client sent in the frame. The application already has the request that opened the socket (with its cookies).
    */

@@ -33,7 +33,7 @@ export interface ApprovalRecord extends ApprovalRef {
   readonly toolName: string
   /** The MCP server of the tool, if it has one. */
   readonly toolServer?: string | undefined
-  /** The arguments as RFC 8785 text. After approval, they run as parsed from this text. */
+  /** The arguments as RFC 8785 text. An approved call runs with the arguments parsed from it. */
   readonly arguments: string
   readonly scopes: readonly ApprovalScope[]
   readonly edits: ApprovalEdits
@@ -45,7 +45,7 @@ export interface ApprovalRecord extends ApprovalRef {
   readonly shown?: ShownTerms | undefined
   /** Milliseconds since the epoch. */
   readonly issuedAt: number
-  /** Milliseconds since the epoch; from then on every answer is refused. */
+  /** Milliseconds since the epoch; from then on a new answer is refused. */
   readonly expiresAt: number
   /** The token sent with the request. Sending the request again uses the same one. */
   readonly token: string

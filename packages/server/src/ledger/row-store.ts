@@ -80,7 +80,7 @@ export interface RowStore {
   list(owner: Owner, list: string): Promise<ListedRows>
   /** For each tag, the row that was created last, without its `words`; in any order. */
   latest(owner: Owner, tags: readonly string[]): Promise<readonly StoredRow[]>
-  /** Adds a line to the log. A store that limits its lines keeps some of every `group`. */
+  /** Adds a line to the log. A store that keeps few lines keeps some of every `group`. */
   append(line: string, group: string): Promise<void>
   /** The log, oldest line first, as far as it is kept. */
   lines(): AsyncIterable<string>
