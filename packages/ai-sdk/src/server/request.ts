@@ -17,11 +17,7 @@ import { answersOf, historyOf } from './history.js'
 export interface AiSdkRequest {
   /** The same request for an agent. `threadId` is the SDK's chat id. */
   readonly input: RunAgentInput
-<<<<<<< HEAD
-  /** The assistant message that the reply continues: the one that the request names, or the last message if it is the assistant's. */
-=======
-  /** The assistant message that the response continues, if the last message is the assistant's. */
->>>>>>> s14-comments2
+  /** The assistant message that the response continues: the one that the request names, or the last message if it is the assistant's. */
   readonly continued: AiSdkMessage | undefined
 }
 

@@ -4,13 +4,22 @@ export function anySignal(signals: readonly (AbortSignal | undefined)[]): AbortS
   return typeof AbortSignal.any === 'function' ? AbortSignal.any(given) : follow(given)
 }
 
-/** Aborts `ms` after `signal`. Does not keep the process alive. */
-export function abortedLater(signal: AbortSignal, ms: number): AbortSignal {
+/** Aborts `ms` after `signal`, unless it is cancelled before: a timer holds everything that its signal leads to. */
+export function abortLater(signal: AbortSignal, ms: number): { signal: AbortSignal; cancel(): void } {
   const later = new AbortController()
-  const start = () => AbortSignal.timeout(ms).addEventListener('abort', () => later.abort())
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const start = () => {
+    timer = setTimeout(() => later.abort(), ms)
+  }
   if (signal.aborted) start()
   else signal.addEventListener('abort', start, { once: true })
-  return later.signal
+  return {
+    signal: later.signal,
+    cancel() {
+      signal.removeEventListener('abort', start)
+      clearTimeout(timer)
+    },
+  }
 }
 
 function follow(signals: readonly AbortSignal[]): AbortSignal {

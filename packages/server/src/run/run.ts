@@ -9,7 +9,7 @@ import {
   type ToolMessage,
 } from '@countersign/core'
 import type { AnswerSource } from '../channel/answer-queue.js'
-import { abortedLater, anySignal } from '../encoding/signals.js'
+import { abortLater, anySignal } from '../encoding/signals.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
 import { placeResults, readCalls } from '../history/history.js'
@@ -64,16 +64,20 @@ export async function driveRun(
   const { threadId, runId } = input
   const usage: TokenUsage[] = []
   const version = speaksModern(input) && { protocolVersion: PROTOCOL_VERSION }
+  const stop = anySignal([outlet.gone, options.signal, options.disconnected])
+  const leave = abortLater(stop, settings.approvals.waitMs)
   await emit({ type: 'RUN_STARTED', threadId, runId, ...version })
   try {
     if (origin.isTwice) throw runIsOpen({ owner: options.context?.subject ?? null, threadId, runId })
-    const scope = openScope(settings, input, options, origin, outlet)
+    const signals = { stop, leave: leave.signal, callerSignal: options.signal }
+    const scope = openScope(settings, input, options, origin, { ...outlet, ...signals })
     await emit(await runPipeline(scope, input, usage))
   } catch (error) {
     settings.onError(error)
     origin.onFailure?.(error)
     await emit({ ...runErrorEvent(error), ...(usage.length > 0 && { usage }) })
   } finally {
+    leave.cancel()
     options.answers?.close()
   }
 }
@@ -82,14 +86,15 @@ function speaksModern({ protocolVersion }: RunInput): boolean {
   return protocolVersion !== undefined
 }
 
+type RunSignals = Pick<RunScope, 'stop' | 'leave' | 'callerSignal'>
+
 function openScope(
   settings: AgentSettings,
   input: RunInput,
-  { signal, disconnected, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
+  { context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
-  { emit, report, gone }: Outlet<AGUIEvent>,
+  { emit, report, stop, leave, callerSignal }: Omit<Outlet<AGUIEvent>, 'gone'> & RunSignals,
 ): RunScope {
-  const stop = anySignal([gone, signal, disconnected])
   return {
     settings: { ...settings, maxSteps },
     threadId: input.threadId,
@@ -99,8 +104,8 @@ function openScope(
     toolkit: withClientTools(settings.toolkit, input.tools ?? [], settings.warn),
     isV1Peer: speaksModern(input),
     stop,
-    leave: abortedLater(stop, settings.approvals.waitMs),
-    callerSignal: signal,
+    leave,
+    callerSignal,
     limit: createLimiter(settings.concurrency),
     method,
     answers,
