@@ -1,3 +1,4 @@
+import { abortLater } from '../encoding/signals.js'
 import { grantSession } from '../gate/grants.js'
 import type { ToolOutcome } from '../outcome.js'
 import { askPerson } from '../scope/ask-person.js'
@@ -87,11 +88,12 @@ function execute(
   tool: Extract<AgentTool, { location: 'server' }>,
 ) {
   const { id: toolCallId, name: toolName } = call
+  const leave = abortLater(scope.stop, scope.settings.approvals.waitMs)
   return executeTool({
     tool,
     input: call.input,
     signal: scope.callerSignal,
-    leave: tool.timeout === undefined ? scope.leave : undefined,
+    leave: tool.timeout === undefined ? leave.signal : undefined,
     maxSize: scope.settings.limits.resultSize,
     context: {
       toolCallId,
@@ -105,7 +107,7 @@ function execute(
     stream: (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
     report: (data) => scope.report(progressEvent(toolCallId, toolName, data)),
     ask: (question, over) => askPerson(scope, call, question, over),
-  })
+  }).finally(leave.cancel)
 }
 
 async function conclude(scope: RunScope, claimed: ClaimedCall, execution: Execution): Promise<Resolution> {

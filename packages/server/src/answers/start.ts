@@ -23,9 +23,9 @@ export async function reasonNotToStart(
   const { decision, reason } = await askPolicy(call, gate, { policy: approvals.policy, warn })
   if (decision === 'block') return { type: 'denied', reason: reason?.slice(0, MAX_REASON_LENGTH) }
   if (!(await holdsLease(scope, claim))) return { type: 'interrupted' }
-  const isStopped = scope.callerSignal?.aborted || scope.leave.aborted
   // A call that somebody else runs is only handed over here, and can be handed over again.
-  if (isStopped && call.tool.location === 'server') return { type: 'cancelled', reason: NOT_STARTED }
+  if (scope.callerSignal?.aborted && call.tool.location === 'server')
+    return { type: 'cancelled', reason: NOT_STARTED }
   return now() < verdict.claims.expiresAt ? undefined : { type: 'cancelled', code: 'approval-expired' }
 }
 

@@ -4,7 +4,7 @@ export function anySignal(signals: readonly (AbortSignal | undefined)[]): AbortS
   return typeof AbortSignal.any === 'function' ? AbortSignal.any(given) : follow(given)
 }
 
-/** Aborts `ms` after `signal`, unless it is cancelled before: a timer holds everything that its signal leads to. */
+/** Aborts `ms` after `signal`, unless it is cancelled before. */
 export function abortLater(signal: AbortSignal, ms: number): { signal: AbortSignal; cancel(): void } {
   const later = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined

@@ -9,7 +9,7 @@ import {
   type ToolMessage,
 } from '@countersign/core'
 import type { AnswerSource } from '../channel/answer-queue.js'
-import { abortLater, anySignal } from '../encoding/signals.js'
+import { anySignal } from '../encoding/signals.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
 import { placeResults, readCalls } from '../history/history.js'
@@ -64,20 +64,16 @@ export async function driveRun(
   const { threadId, runId } = input
   const usage: TokenUsage[] = []
   const version = speaksModern(input) && { protocolVersion: PROTOCOL_VERSION }
-  const stop = anySignal([outlet.gone, options.signal, options.disconnected])
-  const leave = abortLater(stop, settings.approvals.waitMs)
   await emit({ type: 'RUN_STARTED', threadId, runId, ...version })
   try {
     if (origin.isTwice) throw runIsOpen({ owner: options.context?.subject ?? null, threadId, runId })
-    const signals = { stop, leave: leave.signal, callerSignal: options.signal }
-    const scope = openScope(settings, input, options, origin, { ...outlet, ...signals })
+    const scope = openScope(settings, input, options, origin, outlet)
     await emit(await runPipeline(scope, input, usage))
   } catch (error) {
     settings.onError(error)
     origin.onFailure?.(error)
     await emit({ ...runErrorEvent(error), ...(usage.length > 0 && { usage }) })
   } finally {
-    leave.cancel()
     options.answers?.close()
   }
 }
@@ -86,14 +82,12 @@ function speaksModern({ protocolVersion }: RunInput): boolean {
   return protocolVersion !== undefined
 }
 
-type RunSignals = Pick<RunScope, 'stop' | 'leave' | 'callerSignal'>
-
 function openScope(
   settings: AgentSettings,
   input: RunInput,
-  { context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
+  { signal, disconnected, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
-  { emit, report, stop, leave, callerSignal }: Omit<Outlet<AGUIEvent>, 'gone'> & RunSignals,
+  { emit, report, gone }: Outlet<AGUIEvent>,
 ): RunScope {
   return {
     settings: { ...settings, maxSteps },
@@ -103,9 +97,8 @@ function openScope(
     context,
     toolkit: withClientTools(settings.toolkit, input.tools ?? [], settings.warn),
     isV1Peer: speaksModern(input),
-    stop,
-    leave,
-    callerSignal,
+    stop: anySignal([gone, signal, disconnected]),
+    callerSignal: signal,
     limit: createLimiter(settings.concurrency),
     method,
     answers,

@@ -20,9 +20,7 @@ export interface RunScope {
   readonly isV1Peer: boolean
   /** Stops the model and unstarted calls: the caller's signal, or the reader has gone. */
   readonly stop: AbortSignal
-  /** `approvals.wait` after `stop`: claimed calls without a timeout of their own are abandoned, too. */
-  readonly leave: AbortSignal
-  /** Only the caller's own signal: the one signal that a claimed tool gets before `leave`. */
+  /** Only the caller's own signal: the one signal that a claimed tool gets at once. */
   readonly callerSignal: AbortSignal | undefined
   readonly limit: Limiter
   /** The method that the application called, for errors. */
