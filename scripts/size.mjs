@@ -22,7 +22,7 @@ export const budgets = [
     name: 'ai-sdk: aiSdk, on top of the client',
     imports: { ...client, 'ai-sdk': '{ aiSdk }' },
     onTop: true,
-    first: 7.7,
+    first: 7.75,
   },
   {
     name: 'langgraph: langGraph, on top of the client',

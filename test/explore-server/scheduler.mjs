@@ -148,7 +148,7 @@ let inFlight = 0
 /** Puts timers of actors, and the cost of cryptography, into the scheduler's hands. The function that comes back undoes it. */
 export function takeOver() {
   const { setTimeout, clearTimeout, setInterval, clearInterval } = globalThis
-  const timeout = AbortSignal.timeout
+  const { timeout, any } = AbortSignal
   const handle = (id) => ({ explored: id, unref() {}, ref() {} })
   const set =
     (real, every) =>
@@ -174,10 +174,12 @@ export function takeOver() {
     actor.scheduler.setTimer('deadline', () => controller.abort(), ms)
     return controller.signal
   }
+  // Node keeps a combined signal while it has listeners, and with it every world that was cut short. The server has its own for runtimes without.
+  AbortSignal.any = undefined
   const restoreSubtle = rememberSubtle()
   return () => {
     Object.assign(globalThis, { setTimeout, clearTimeout, setInterval, clearInterval })
-    AbortSignal.timeout = timeout
+    Object.assign(AbortSignal, { timeout, any })
     restoreSubtle()
   }
 }

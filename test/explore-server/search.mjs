@@ -1,4 +1,5 @@
 // Plays timelines of a model: all of them, or random ones.
+import { createHash } from 'node:crypto'
 import { quiet, takeOver } from './scheduler.mjs'
 import { World } from './world.mjs'
 
@@ -49,7 +50,7 @@ export async function exhaust(server, model, { most = Number.POSITIVE_INFINITY }
           decisions.push(prefix[step])
           return prefix[step]
         }
-        const state = await here.state()
+        const state = digest(await here.state())
         if (seen.has(state)) return undefined
         seen.add(state)
         for (let other = count - 1; other > 0; other--) open.push([...decisions, other])
@@ -76,10 +77,10 @@ export async function wander(server, model, { seed, timelines }) {
     for (let played = 0; played < timelines; played++) {
       const random = randomFrom(seed + played)
       const { world, taken } = await play(server, model, async (count, here) => {
-        seen.add(await here.state())
+        seen.add(digest(await here.state()))
         return Math.floor(random() * count)
       })
-      distinct.add(taken.join('\n'))
+      distinct.add(digest(taken.join('\n')))
       if (world.violations.length > 0) {
         const failure = `${failureOf(model, world, taken)}\n  seed ${seed + played}`
         return result(model, { played: played + 1, ended: distinct.size, seen, failure })
@@ -89,6 +90,11 @@ export async function wander(server, model, { seed, timelines }) {
   } finally {
     restore()
   }
+}
+
+/** A state is kilobytes long, and a model has tens of thousands. */
+function digest(text) {
+  return createHash('sha256').update(text).digest('base64')
 }
 
 function result({ name }, { played, ended, seen, failure, isWhole = true }) {

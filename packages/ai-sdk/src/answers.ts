@@ -1,7 +1,7 @@
-import type { AGUIEvent, UIMessage } from '@countersign/core'
+import { type AGUIEvent, isTerminal, type UIMessage } from '@countersign/core'
 import { type AiSdkMessage, type AiSdkPart, isToolPart } from './message.js'
 import type { AiSdkReader } from './reader.js'
-import { unfinished } from './tool-part.js'
+import { resultMetadata, unfinished, writeToolPart } from './tool-part.js'
 
 /**
  * The indices in `sent` of messages with approvals that were not sent before the user's next message. A
@@ -35,25 +35,31 @@ function approvalIdOf(part: AiSdkPart): string {
 }
 
 /**
- * Results for calls that the history describes as ended, because the user has sent another message since: denied ones, and approved ones
- * whose answer may have arrived. The server will send none.
+ * Results for calls that the history describes as ended although they have none: denied ones, and those that may have run. The server
+ * will send none.
  */
 export function passedResults(messages: readonly UIMessage[], runId: string): AGUIEvent[] {
   const lastSpoken = messages.findLastIndex(({ role }) => role === 'user')
-  const calls = messages.slice(0, Math.max(lastSpoken, 0)).flatMap(({ parts }) => parts)
-  return calls.flatMap((call) => {
-    if (call.type !== 'tool-call' || call.state !== 'approval-responded' || call.providerExecuted) return []
-    const { approved, reason, delivery } = call.approval ?? {}
-    if (approved && delivery !== 'unknown') return []
-    const countersign = approved ? { outcome: 'error', code: 'interrupted' } : { outcome: 'denied' }
-    return {
-      type: 'TOOL_CALL_RESULT' as const,
-      messageId: `${runId}/${call.id}`,
-      toolCallId: call.id,
-      content: JSON.stringify({ reason: approved ? unfinished : reason }),
-      metadata: { countersign },
-    }
-  })
+  return messages.flatMap(({ parts }, index) =>
+    parts.flatMap((call) => {
+      if (call.type !== 'tool-call' || isTerminal(call.state)) return []
+      const { state, errorText, approval } = writeToolPart(call, undefined, index < lastSpoken) ?? {}
+      const failed = state === 'output-error'
+      if (!failed && state !== 'output-denied') return []
+      return {
+        type: 'TOOL_CALL_RESULT' as const,
+        messageId: `${runId}/${call.id}`,
+        toolCallId: call.id,
+        content: JSON.stringify({ reason: errorText ?? approval?.reason }),
+        ...resultMetadata(failed ? 'error' : 'denied', {}, failed ? 'interrupted' : undefined),
+      }
+    }),
+  )
+}
+
+/** Whether the server can't continue yet: an SDK route refuses a history that ends with an unanswered approval request. */
+export function needsAnswer(message: AiSdkMessage | undefined): boolean | undefined {
+  return message?.parts.some((part) => 'state' in part && part.state === 'approval-requested')
 }
 
 /** The conversation after the answers in message `at` were delivered. A call without a result may have run nevertheless. */

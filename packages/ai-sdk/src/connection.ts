@@ -7,7 +7,7 @@ import {
   readServerSentEvents,
   type UIMessage,
 } from '@countersign/core'
-import { lateAnswers, passedResults, withOutcomes } from './answers.js'
+import { lateAnswers, needsAnswer, passedResults, withOutcomes } from './answers.js'
 import type { AiSdkMessage } from './message.js'
 import { type AiSdkReader, createAiSdkReader } from './reader.js'
 import { toAiSdkMessages } from './to-messages.js'
@@ -129,9 +129,9 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
       const { threadId, runId } = input
       let isStarted = false
       const start = (reader: AiSdkReader) => {
-        const events = isStarted ? [] : reader.start()
+        if (isStarted) return []
         isStarted = true
-        return events
+        return reader.start()
       }
       for (const at of lateAnswers(connect.messages, messages)) {
         const told = deliver(messages.slice(0, at + 1), input, connect)
@@ -149,9 +149,11 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
         runId,
         continued: last?.role === 'assistant' ? last : undefined,
       })
+      const opening = [...start(reader), ...passedResults(connect.messages, runId)]
+      if (needsAnswer(last)) return yield [...opening, { type: 'RUN_FINISHED', threadId, runId }]
       const response = await post(messages, input, connect)
       runs.set(threadId, { runId, reader })
-      yield [...start(reader), ...passedResults(connect.messages, runId)]
+      yield opening
       yield* eventsOf(response, connect, reader)
     },
   }
