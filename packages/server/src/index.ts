@@ -49,11 +49,13 @@ export {
 } from './history/history.js'
 export { assertReconciled } from './history/reconcile.js'
 export { type AnswerOptions, answerResponse } from './http/answer.js'
+export { type ChatOptions, handleChat } from './http/chat.js'
 export { type GrantsOptions, grantsResponse } from './http/grants.js'
-export { type ChatOptions, handleChat, readRunInput } from './http/http.js'
+export { readRunInput } from './http/http.js'
 export type { OriginRule } from './http/origin.js'
 export { rejoinResponse } from './http/rejoin.js'
 export { type ServerSocket, type SocketOptions, serveSocket } from './http/socket.js'
+export { type ThreadOptions, threadResponse } from './http/thread.js'
 export {
   ApprovalCache,
   type ApprovalCacheEntry,
@@ -163,7 +165,9 @@ export type {
   AgentOptions,
   ApprovalOptions,
 } from './scope/settings.js'
+export { type LoadedThread, loadThread } from './threads/load-thread.js'
 export { type MemoryThreadsOptions, memoryThreads } from './threads/memory-threads.js'
+export type { OpenThread } from './threads/open-thread.js'
 export type {
   AppendResult,
   HoldResult,

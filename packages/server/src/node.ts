@@ -2,14 +2,13 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isRecord, type ServerFrame } from '@countersign/core'
 import { type AnswerOptions, answerRequest } from './http/answer.js'
+import { type ChatOptions, chatFrames } from './http/chat.js'
 import { grantsRequest } from './http/grants.js'
 import { subjectOf } from './http/holder.js'
 import {
   type Arrival,
   type BodySource,
   bodyTooLarge,
-  type ChatOptions,
-  chatFrames,
   checkRequest,
   decode,
   type Rejection,

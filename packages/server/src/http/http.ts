@@ -1,38 +1,7 @@
 import { isCountersignError, type RunAgentInput } from '@countersign/core'
 import { DEFAULT_LIMITS, type FullLimits, MAX_BODY_BYTES } from '../limits.js'
-import type { Agent } from '../run/agent.js'
-import type { LoggedEvent } from '../run-log/run-log.js'
-import type { RunContext } from '../scope/run-context.js'
-import { ownerOf, subjectOf } from './holder.js'
-import { type QuotaOwner, takeArriving, takeRun } from './quota.js'
+import { type QuotaOwner, takeArriving } from './quota.js'
 import { invalid, parseRunInput, tooLarge, tooMany } from './run-input.js'
-import { serveRun } from './serve-run.js'
-import { SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
-
-export interface ChatOptions {
-  /** What the application knows about this request: `subject` from its own authentication, and services for its tools. */
-  readonly context?: RunContext | undefined
-  /** Milliseconds of silence after which a comment is sent. Default 15,000. */
-  readonly keepAlive?: number | undefined
-  /**
-   * Changes the validated input before it runs: replaces the history by that of the application's own store, or reads answers in the
-   * application's own format. If it throws, the request is rejected.
-   */
-  readonly prepare?: ((input: RunAgentInput) => RunAgentInput | Promise<RunAgentInput>) | undefined
-  /**
-   * A live channel: the run stays open while the user decides, and takes the answers that `answerResponse` delivers. Only for clients that
-   * send answers there (`postAnswers`): any other would wait for the end of the run, and the run for the answer. Needs `context.subject`.
-   * Default `false`.
-   */
-  readonly live?: boolean | undefined
-  /**
-   * Milliseconds that a run continues after its last reader in this process has gone, so that it can be rejoined (`rejoinResponse`).
-   * Over HTTP, a user who presses stop looks the same. Needs `context.subject`. Default 0: the model is stopped at once.
-   */
-  readonly goOnFor?: number | undefined
-}
-
-export const KEEP_ALIVE_MS = 15_000
 
 /**
  * Reads the AG-UI input of a chat request: POST, `application/json` only (so that forms on other sites can't send it), within limits.
@@ -46,7 +15,7 @@ export async function readRunInput(request: Request): Promise<RunAgentInput> {
   return readRequest(request, unknownCaller)
 }
 
-async function readRequest(request: Request, arrival: Arrival): Promise<RunAgentInput> {
+export async function readRequest(request: Request, arrival: Arrival): Promise<RunAgentInput> {
   checkRequest(request.method, request.headers.get('content-type'), request.headers.get('content-length'))
   return parseRunInput(await readText(request.body?.getReader(), arrival))
 }
@@ -156,7 +125,7 @@ export interface Rejection {
 
 export function rejectionOf(
   status: number,
-  error: { readonly code: string; readonly message: string },
+  error: { readonly code: string; readonly message: string; readonly runId?: string },
   allow = 'POST',
 ): Rejection {
   const headers = {
@@ -172,63 +141,12 @@ export function describeRejection(error: unknown): {
   readonly status: number
   readonly code: string
   readonly message: string
+  /** The open run, if that is why. */
+  readonly runId?: string
 } {
   if (!isCountersignError(error) || typeof error.data.status !== 'number')
     return { status: 500, code: 'internal', message: 'Something went wrong on the server.' }
   const { code, message, data } = error
-  return { status: Number(data.status), code, message }
-}
-
-/**
- * Responds to a chat request with its run as an event stream, for servers with the Fetch API. A client that disconnects stops the
- * model; a claimed call may finish (`approvals.wait`). A rejected request gets 400, 405, 408, 413, 415 or 429 and
- * `{ error: { code, message } }`. Authenticate before you call it: the body is read only here.
- */
-export async function handleChat(
-  agent: Agent,
-  request: Request,
-  options: ChatOptions = {},
-): Promise<Response> {
-  let frames: SseFrames
-  try {
-    const arrival = { owner: subjectOf(options.context)?.id, limits: agent.limits }
-    const input = await readRequest(request, arrival)
-    frames = await chatFrames(agent, input, options, request.signal)
-  } catch (error) {
-    const { body, ...init } = rejection(error)
-    return new Response(body, init)
-  }
-  return new Response(sseBody(frames), { headers: SSE_HEADERS })
-}
-
-/**
- * The run of a request as frames; `gone` aborts when its reader has gone.
- *
- * @throws CountersignError `invalid-option` if `context.subject` is invalid, `too-many-runs`.
- */
-export async function chatFrames(
-  agent: Agent,
-  given: RunAgentInput,
-  { context, prepare, live = false, goOnFor = 0, keepAlive = KEEP_ALIVE_MS }: ChatOptions,
-  gone: AbortSignal,
-): Promise<SseFrames> {
-  const holder = subjectOf(context)
-  let held = takeRun(ownerOf(holder), agent.limits, given)
-  let input = given
-  let events: AsyncIterableIterator<LoggedEvent>
-  try {
-    input = (await prepare?.(given)) ?? given
-    if (input !== given) {
-      held.release()
-      held = takeRun(ownerOf(holder), agent.limits, input)
-    }
-    events = serveRun(agent, input, { context, holder, live, goOnFor, held }).events
-  } catch (error) {
-    held.release()
-    throw error
-  }
-  const frames = sseFrames(events, input.runId, keepAlive)
-  if (gone.aborted) frames.cancel()
-  else gone.addEventListener('abort', frames.cancel, { once: true })
-  return frames
+  const { runId } = data
+  return { status: Number(data.status), code, message, ...(typeof runId === 'string' && { runId }) }
 }

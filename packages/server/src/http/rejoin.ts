@@ -2,11 +2,19 @@ import type { Agent } from '../run/agent.js'
 import { eventNumber, type LoggedEvent } from '../run-log/run-log.js'
 import type { RunContext } from '../scope/run-context.js'
 import { type Holder, ownerOf, runKey, subjectOf } from './holder.js'
-import { type ChatOptions, KEEP_ALIVE_MS, rejection } from './http.js'
+import { rejection } from './http.js'
 import { takeRun } from './quota.js'
 import { readersOf } from './readers.js'
 import { checkId, invalid, queryOf } from './run-input.js'
-import { SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
+import { KEEP_ALIVE_MS, SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
+
+/** What a request that only reads a run may bring. */
+interface ReaderOptions {
+  /** `subject`: whose run it is. */
+  readonly context?: RunContext | undefined
+  /** Milliseconds of silence after which a comment is sent. Default 15,000. */
+  readonly keepAlive?: number | undefined
+}
 
 /** A run to rejoin, and the last of its events that the client has. */
 interface RejoinRequest {
@@ -93,7 +101,7 @@ export async function restFrames(
 export async function rejoinResponse(
   agent: Agent,
   request: Request,
-  options: Pick<ChatOptions, 'context' | 'keepAlive'> = {},
+  options: ReaderOptions = {},
 ): Promise<Response> {
   try {
     if (request.method !== 'GET') throw invalid('Send a GET request.', 405)

@@ -4,6 +4,7 @@ import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
 import type { RunContext } from '../scope/run-context.js'
+import type { OpenThread } from '../threads/open-thread.js'
 import { atOnce } from './at-once.js'
 import { type Holder, ownerOf, runKey } from './holder.js'
 import { type Held, takeEarlyAnswer } from './quota.js'
@@ -22,6 +23,8 @@ interface ServeOptions {
   readonly goOnFor: number
   /** The run's share of the quota; released by its end, or by a reader that leaves before the start. */
   readonly held: Held
+  /** The run's thread, if the agent has threads. */
+  readonly thread: OpenThread | undefined
 }
 
 /** A run as transports send it. */
@@ -38,7 +41,7 @@ interface ServedRun {
  * @throws CountersignError `invalid-option` if `context.subject` is invalid.
  */
 export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptions): ServedRun {
-  const { context, holder, goOnFor, held } = options
+  const { context, holder, goOnFor, held, thread } = options
   const key = holder && runKey(holder, input.threadId, input.runId)
   const reserve = (size: number) => takeEarlyAnswer(ownerOf(holder), size, agent.limits)?.release
   const isOpen = options.live && key !== undefined
@@ -47,7 +50,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const kept = holder?.kind === 'subject'
   const stopping = new AbortController()
   const stop = () => stopping.abort()
-  const known = { context, disconnected: stopping.signal }
+  const known = { context, disconnected: stopping.signal, thread }
   const run = agent.run(input, { ...known, answers })
   let began = false
   const write = async ({ emit, gone }: Outlet<LoggedEvent>) => {
@@ -78,7 +81,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const served: AsyncIterableIterator<LoggedEvent> = {
     next: () => events.next(),
     async return() {
-      if (!began) held.release()
+      if (!began) await Promise.allSettled([thread?.close(), held.release()])
       await events.return?.()
       return { done: true, value: undefined }
     },

@@ -275,7 +275,9 @@ class Peer {
     const holder = this.#holder(context)
     const held = takeRun(ownerOf(holder), this.#agent.limits, frame)
     try {
-      const { events, stop } = serveRun(this.#agent, input, { context, holder, live: true, goOnFor, held })
+      const thread = await this.#agent.openThread(input, context)
+      const options = { context, holder, live: true, goOnFor, held, thread }
+      const { events, stop } = serveRun(this.#agent, input, options)
       run.stop = stop
       run.gone.signal.addEventListener('abort', () => void events.return?.(), { once: true })
       await this.#write(run, events)

@@ -8,6 +8,9 @@ export const SSE_HEADERS = {
   'x-accel-buffering': 'no',
 } as const
 
+/** Milliseconds of silence after which a comment is sent, by default. */
+export const KEEP_ALIVE_MS = 15_000
+
 /** The text of an event stream, frame by frame, as fast as it is read. */
 export interface SseFrames {
   /** The next frame; a comment after a silence, so that proxies keep the connection. Undefined at the end. */

@@ -13,12 +13,16 @@ import type { FullLimits } from '../limits.js'
 import type { RunLog } from '../run-log/run-log.js'
 import { createChannel, type Outlet } from '../scope/channel.js'
 import { eventSize } from '../scope/event-size.js'
+import type { RunContext } from '../scope/run-context.js'
 import { type AgentOptions, readSettings } from '../scope/settings.js'
+import { type OpenThread, openThread } from '../threads/open-thread.js'
+import type { ThreadStore } from '../threads/thread-store.js'
 import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
+import { recoverThreads } from './recover.js'
 import { driveRun, type RunInput, type RunOptions, type RunOrigin } from './run.js'
 import { runErrorEvent } from './run-error.js'
 
-/** A model, its tools, and the approvals between them. Keeps no conversation. */
+/** A model, its tools, and the approvals between them. It keeps conversations where it was given `threads`. */
 export interface Agent {
   /**
    * One run, as AG-UI events. It starts when it is first read; a reader that stops early stops the run. A run is identified by subject,
@@ -36,6 +40,21 @@ export interface Agent {
    * until then, `data.usage` what the model has used, `cause` the error itself.
    */
   generate(input: RunInput, options?: RunOptions): Promise<GenerateResult>
+  /**
+   * Takes the thread of a run before the run starts, so that a transport can refuse the request: pass it to `run` as `thread`, or close
+   * it. `undefined`: the agent has no threads.
+   *
+   * @throws CountersignError `thread-busy` (`data.status` 409) if another run is open on this thread, with its id in `data.runId`;
+   * `thread-full` (413), `ledger-unavailable`
+   */
+  openThread(input: RunInput, context?: RunContext): Promise<OpenThread | undefined>
+  /**
+   * Ends runs whose process has died, for all threads: keeps what had arrived, closes calls that may have run as interrupted, and releases
+   * the thread. Any process may call it at any time, for example at its start. Returns how many runs it has ended.
+   */
+  recover(options?: { readonly limit?: number | undefined }): Promise<number>
+  /** The conversations, where the agent was given a store. */
+  readonly threads: ThreadStore | undefined
   /** The live session grants, for the application's own server code; `grantsResponse` is their route. */
   readonly grants: SessionGrants
   /** The events of its runs, if a transport stores them. */
@@ -82,22 +101,30 @@ export function createAgent(options: AgentOptions): Agent {
     }
     return opened.read(createChannel(write, { sizeOf: eventSize, lastWords: runErrorEvent }))
   }
-  const { runLog, answerChannel, limits } = settings
-  return {
+  const { threads, runLog, answerChannel, limits } = settings
+  const agent: Agent = {
     run: (input, runOptions) => start({ method: 'stream' }, input, runOptions),
-    generate: (input, runOptions) => {
+    async generate(input, runOptions = {}) {
       let failure: unknown
       const onFailure = (error: unknown) => {
         failure = error
       }
-      const run = start({ method: 'generate', onFailure }, input, runOptions)
-      return generate(input, run, () => failure)
+      const thread = runOptions.thread ?? (await agent.openThread(input, runOptions.context))
+      const run = start({ method: 'generate', onFailure }, input, { ...runOptions, thread })
+      return generate({ ...input, messages: thread?.messages ?? input.messages }, run, () => failure)
     },
+    async openThread(input, context) {
+      checkSubject(context?.subject)
+      return threads && openThread(threads, settings, input, context)
+    },
+    recover: ({ limit = 100 } = {}) => recoverThreads(agent, limit),
+    threads,
     grants: sessionGrants(settings),
     runLog,
     answerChannel,
     limits,
   }
+  return agent
 }
 
 /** Everything is keyed by the subject, so nothing that merely resembles one is accepted. */

@@ -24,6 +24,8 @@ const PUBLIC: ReadonlySet<ErrorCode> = new Set([
   'call-running',
   'reader-too-slow',
   'run-open',
+  'thread-busy',
+  'thread-full',
   'tool-failed',
   'tool-not-found',
   'toolkit-required',

@@ -17,6 +17,7 @@ import type { Outlet } from '../scope/channel.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { RunScope } from '../scope/scope.js'
 import type { AgentSettings } from '../scope/settings.js'
+import { type OpenThread, openThread } from '../threads/open-thread.js'
 import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
@@ -40,6 +41,8 @@ export interface RunOptions {
    * channel at its end. Default: none, and a run that requested approval ends.
    */
   readonly answers?: AnswerSource | undefined
+  /** The run's thread, taken by `agent.openThread`: the run closes it. Default: the run takes it itself, where the agent has threads. */
+  readonly thread?: OpenThread | undefined
   /** How often this run may call the model, at most. 0: it only carries out answers. Default: the agent's. */
   readonly maxSteps?: number | undefined
 }
@@ -65,16 +68,40 @@ export async function driveRun(
   const usage: TokenUsage[] = []
   const version = speaksModern(input) && { protocolVersion: PROTOCOL_VERSION }
   await emit({ type: 'RUN_STARTED', threadId, runId, ...version })
+  let { thread } = options
+  const close = async (last: AGUIEvent): Promise<AGUIEvent> => {
+    await thread?.take(last)
+    await thread?.close()
+    return last
+  }
   try {
     if (origin.isTwice) throw runIsOpen({ owner: options.context?.subject ?? null, threadId, runId })
-    const scope = openScope(settings, input, options, origin, outlet)
-    await emit(await runPipeline(scope, input, usage))
+    const { threads } = settings
+    thread ??= threads && (await openThread(threads, settings, input, options.context))
+    const messages = thread?.messages ?? input.messages
+    const scope = openScope(settings, input, options, origin, recorded(outlet, thread), thread?.lost)
+    // The thread is released before the client learns of the end: its next request must find it free.
+    await emit(await close(await runPipeline(scope, { ...input, messages }, usage)))
   } catch (error) {
     settings.onError(error)
     origin.onFailure?.(error)
-    await emit({ ...runErrorEvent(error), ...(usage.length > 0 && { usage }) })
+    const last = { ...runErrorEvent(error), ...(usage.length > 0 && { usage }) }
+    await close(last).catch((cause: unknown) => cause === error || settings.onError(cause))
+    await emit(last)
   } finally {
     options.answers?.close()
+  }
+}
+
+/** The thread takes each event before the client gets it. */
+function recorded(outlet: Outlet<AGUIEvent>, thread: OpenThread | undefined): Outlet<AGUIEvent> {
+  if (thread === undefined) return outlet
+  return {
+    ...outlet,
+    async emit(event) {
+      await thread.take(event)
+      await outlet.emit(event)
+    },
   }
 }
 
@@ -88,6 +115,7 @@ function openScope(
   { signal, disconnected, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
   { emit, report, gone }: Outlet<AGUIEvent>,
+  lost: AbortSignal | undefined,
 ): RunScope {
   return {
     settings: { ...settings, maxSteps },
@@ -97,7 +125,7 @@ function openScope(
     context,
     toolkit: withClientTools(settings.toolkit, input.tools ?? [], settings.warn),
     isV1Peer: speaksModern(input),
-    stop: anySignal([gone, signal, disconnected]),
+    stop: anySignal([gone, signal, disconnected, lost]),
     callerSignal: signal,
     limit: createLimiter(settings.concurrency),
     method,

@@ -11,6 +11,7 @@ import type { Model } from '../model/model.js'
 import { failSafeRunLog } from '../run-log/fail-safe-run-log.js'
 import { defaultRunLog } from '../run-log/memory-run-log.js'
 import type { RunLog } from '../run-log/run-log.js'
+import type { ThreadStore } from '../threads/thread-store.js'
 import { createKeyring, type Keyring, type Secret, secretFromEnvironment } from '../tokens/keys.js'
 import { type AgentTool, createToolkit, type Toolkit } from '../tools/toolkit.js'
 import type { Confirm } from './confirm.js'
@@ -81,6 +82,11 @@ export interface AgentOptions {
   readonly approvals?: ApprovalOptions | undefined
   /** Stores the events of runs, so that a client can rejoin one whose stream broke. Default: one `memoryRunLog()` for the whole process. */
   readonly runLog?: RunLog | undefined
+  /**
+   * Stores the conversations. With it, the server owns them: of the history in a request, only new user messages and results of client
+   * tools count. Default: none, and each request brings its whole history.
+   */
+  readonly threads?: ThreadStore | undefined
   /** Delivers answers to open runs. Default: one for the whole process; runs on several machines need a shared one. */
   readonly answerChannel?: AnswerChannel | undefined
   /** How much callers can make it hold in memory. Each limit has a default. */
@@ -108,6 +114,7 @@ export interface AgentSettings {
   readonly concurrency: number
   readonly runTools: boolean
   readonly runLog: RunLog
+  readonly threads: ThreadStore | undefined
   readonly answerChannel: AnswerChannel
   readonly limits: FullLimits
   readonly keeps: (message: Message) => boolean
@@ -152,6 +159,7 @@ export function readSettings(options: AgentOptions): AgentSettings {
       concurrency === 'unbounded' ? Number.POSITIVE_INFINITY : positive('concurrency', concurrency),
     runTools: options.runTools ?? true,
     runLog: failSafeRunLog(options.runLog ?? defaultRunLog(), warn),
+    threads: options.threads,
     answerChannel: failSafeAnswerChannel(options.answerChannel ?? defaultAnswerChannel(), warn),
     limits: readLimits(options.limits),
     keeps: options.trustSystemMessages ? () => true : ({ role }) => role !== 'system' && role !== 'developer',

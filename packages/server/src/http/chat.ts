@@ -1,0 +1,114 @@
+import { isCountersignError, type RunAgentInput } from '@countersign/core'
+import type { Agent } from '../run/agent.js'
+import type { LoggedEvent } from '../run-log/run-log.js'
+import type { RunContext } from '../scope/run-context.js'
+import type { OpenThread } from '../threads/open-thread.js'
+import { ownerOf, subjectOf } from './holder.js'
+import { readRequest, rejection } from './http.js'
+import { takeRun } from './quota.js'
+import { restFrames } from './rejoin.js'
+import { serveRun } from './serve-run.js'
+import { KEEP_ALIVE_MS, SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
+
+export interface ChatOptions {
+  /** What the application knows about this request: `subject` from its own authentication, and services for its tools. */
+  readonly context?: RunContext | undefined
+  /** Milliseconds of silence after which a comment is sent. Default 15,000. */
+  readonly keepAlive?: number | undefined
+  /**
+   * Changes the validated input before it runs: replaces the history by that of the application's own store, or reads answers in the
+   * application's own format. If it throws, the request is rejected.
+   */
+  readonly prepare?: ((input: RunAgentInput) => RunAgentInput | Promise<RunAgentInput>) | undefined
+  /**
+   * A live channel: the run stays open while the user decides, and takes the answers that `answerResponse` delivers. Only for clients that
+   * send answers there (`postAnswers`): any other would wait for the end of the run, and the run for the answer. Needs `context.subject`.
+   * Default `false`.
+   */
+  readonly live?: boolean | undefined
+  /**
+   * Milliseconds that a run continues after its last reader in this process has gone, so that it can be rejoined (`rejoinResponse`).
+   * Over HTTP, a user who presses stop looks the same. Needs `context.subject`. Default 0: the model is stopped at once.
+   */
+  readonly goOnFor?: number | undefined
+}
+
+/**
+ * Responds to a chat request with its run as an event stream, for servers with the Fetch API. A client that disconnects stops the
+ * model; a claimed call may finish (`approvals.wait`). A rejected request gets 400, 405, 408, 413, 415 or 429 and
+ * `{ error: { code, message } }`. Authenticate before you call it: the body is read only here.
+ */
+export async function handleChat(
+  agent: Agent,
+  request: Request,
+  options: ChatOptions = {},
+): Promise<Response> {
+  let frames: SseFrames
+  try {
+    const arrival = { owner: subjectOf(options.context)?.id, limits: agent.limits }
+    const input = await readRequest(request, arrival)
+    frames = await chatFrames(agent, input, options, request.signal)
+  } catch (error) {
+    const { body, ...init } = rejection(error)
+    return new Response(body, init)
+  }
+  return new Response(sseBody(frames), { headers: SSE_HEADERS })
+}
+
+/**
+ * The run of a request as frames; `gone` aborts when its reader has gone. Where the agent has threads, a run that was posted before is
+ * joined from its first event instead of started again.
+ *
+ * @throws CountersignError `invalid-option` if `context.subject` is invalid, `too-many-runs`, `thread-busy`, `thread-full`.
+ */
+export async function chatFrames(
+  agent: Agent,
+  given: RunAgentInput,
+  { context, prepare, live = false, goOnFor = 0, keepAlive = KEEP_ALIVE_MS }: ChatOptions,
+  gone: AbortSignal,
+): Promise<SseFrames> {
+  const holder = subjectOf(context)
+  const { threadId, runId } = given
+  const join = () => restFrames(agent, context, { threadId, runId, after: 0 }, gone, keepAlive)
+  const joined = agent.threads && (await join())
+  if (joined !== undefined) return joined
+  let held = takeRun(ownerOf(holder), agent.limits, given)
+  let input = given
+  let thread: OpenThread | undefined
+  let events: AsyncIterableIterator<LoggedEvent>
+  try {
+    input = (await prepare?.(given)) ?? given
+    if (input !== given) {
+      held.release()
+      held = takeRun(ownerOf(holder), agent.limits, input)
+    }
+    thread = await agent.openThread(input, context)
+    events = serveRun(agent, input, { context, holder, live, goOnFor, held, thread }).events
+  } catch (error) {
+    held.release()
+    await thread?.close().catch(() => {})
+    const begun = isOpenAlready(error, runId) ? await soon(join, gone) : undefined
+    if (begun !== undefined) return begun
+    throw error
+  }
+  const frames = sseFrames(events, input.runId, keepAlive)
+  if (gone.aborted) frames.cancel()
+  else gone.addEventListener('abort', frames.cancel, { once: true })
+  return frames
+}
+
+function isOpenAlready(error: unknown, runId: string): boolean {
+  return isCountersignError(error) && error.code === 'thread-busy' && error.data.runId === runId
+}
+
+/** Milliseconds to wait for a run that has taken its thread but not begun its record. */
+const SOON_MS = 2000
+
+async function soon<T>(find: () => Promise<T | undefined>, gone: AbortSignal): Promise<T | undefined> {
+  for (const until = Date.now() + SOON_MS; !gone.aborted && Date.now() < until; ) {
+    const found = await find()
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  return undefined
+}

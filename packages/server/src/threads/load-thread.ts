@@ -1,0 +1,55 @@
+import { CountersignError, type Message, type UIMessage } from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
+import type { Agent } from '../run/agent.js'
+import { branchOf } from './branch.js'
+import type { ThreadKey, ThreadRun, ThreadStore } from './thread-store.js'
+
+/** A stored conversation, as a page shows it. */
+export interface LoadedThread {
+  readonly threadId: string
+  /** Rises by 1 with each change of the messages. */
+  readonly version: number
+  readonly title?: string | undefined
+  /** For `initialMessages`. Open approval requests are in them. */
+  readonly messages: readonly UIMessage[]
+  /** The run that is open now. */
+  readonly run?: ThreadRun | undefined
+}
+
+/**
+ * Loads a conversation on the server, for example for the `initialMessages` of a page that is rendered there. `undefined`: this user has
+ * no such thread.
+ *
+ * @throws CountersignError `invalid-option` if the agent has no threads; `ledger-unavailable`
+ */
+export async function loadThread(
+  agent: Pick<Agent, 'threads'>,
+  { subject, threadId }: { readonly subject?: string | undefined; readonly threadId: string },
+): Promise<LoadedThread | undefined> {
+  const thread = await readThread(threadsOf(agent), { owner: subject ?? null, threadId })
+  return thread && { ...thread, messages: fromAGUIMessages(thread.messages) }
+}
+
+/** The same with AG-UI messages. */
+export async function readThread(
+  threads: ThreadStore,
+  key: ThreadKey,
+): Promise<(Omit<LoadedThread, 'messages'> & { readonly messages: readonly Message[] }) | undefined> {
+  const stored = await threads.load(key)
+  if (stored === undefined) return undefined
+  const { threadId, version, title, run } = stored
+  const messages = branchOf(stored).map(({ message }): Message => JSON.parse(message))
+  return { threadId, version, title, messages, run }
+}
+
+/** @throws CountersignError `invalid-option` */
+export function threadsOf({ threads }: Pick<Agent, 'threads'>): ThreadStore {
+  if (threads !== undefined) return threads
+  throw new CountersignError(
+    'invalid-option',
+    'This agent keeps no conversations: give createAgent `threads`.',
+    {
+      option: 'threads',
+    },
+  )
+}

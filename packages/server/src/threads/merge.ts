@@ -1,0 +1,39 @@
+import type { Message } from '@countersign/core'
+import { APPROVAL_TOOL } from '../gate/approval-tool.js'
+import { readCalls } from '../history/history.js'
+import type { Toolkit } from '../tools/toolkit.js'
+
+/**
+ * The stored conversation with what a request may add to it: new messages of the user, and results of calls that the client runs.
+ * Everything else that the request claims is ignored. A result with an id that the conversation has already gets a new one.
+ */
+export function mergeHistory(
+  stored: readonly Message[],
+  given: readonly Message[],
+  toolkit: Toolkit,
+  newId: () => string,
+): Message[] {
+  const ids = new Set(stored.map(({ id }) => id))
+  const waiting = new Set(
+    readCalls(stored).flatMap(({ call, result }) =>
+      result === undefined && isClients(call.function.name, toolkit) ? [call.id] : [],
+    ),
+  )
+  const added = given.flatMap((message): Message[] => {
+    if (message.role === 'user') {
+      if (ids.has(message.id)) return []
+      ids.add(message.id)
+      return [message]
+    }
+    if (message.role !== 'tool' || !waiting.delete(message.toolCallId)) return []
+    const id = ids.has(message.id) ? newId() : message.id
+    ids.add(id)
+    return [{ ...message, id }]
+  })
+  return [...stored, ...added]
+}
+
+/** Whether the client has the result of such calls. */
+function isClients(name: string, toolkit: Toolkit): boolean {
+  return name === APPROVAL_TOOL || toolkit.get(name)?.location === 'client'
+}
