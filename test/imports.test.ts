@@ -61,11 +61,14 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
     channel: [],
     'run-log': [],
     threads: ['ledger', 'encoding'],
-    scope: ['run-log', 'channel', 'tokens', 'ledger', 'tools', 'model', 'limits', 'encoding'],
+    scope: ['run-log', 'threads', 'channel', 'tokens', 'ledger', 'tools', 'model', 'limits', 'encoding'],
     plan: ['scope', 'channel', 'history', 'prompt', 'tools', 'encoding'],
     gate: ['scope', 'tokens', 'ledger', 'tools', 'encoding'],
     answers: ['gate', 'plan', 'scope', 'history', 'prompt', 'tokens', 'ledger', 'tools', 'encoding'],
+    conversation: ['threads', 'gate', 'scope', 'history', 'tools', 'encoding'],
     run: [
+      'conversation',
+      'threads',
       'answers',
       'gate',
       'plan',
@@ -80,7 +83,7 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
       'limits',
       'encoding',
     ],
-    http: ['run', 'scope', 'channel', 'run-log', 'history', 'ledger', 'limits', 'encoding'],
+    http: ['run', 'conversation', 'scope', 'channel', 'run-log', 'history', 'ledger', 'limits', 'encoding'],
   },
 }
 /** The vocabulary of a package, open to all of its folders. */

@@ -140,7 +140,7 @@ test('defaults that the pages name are those of the sources', () => {
     options.match(/How many requests may follow.*/)?.[0] ?? '',
   )?.[1]
   expect(proseOf('docs/chained-approvals.md')).toContain(`\`maxContinuations\` (${continuations})`)
-  const keepAlive = /KEEP_ALIVE_MS = ([\d_]+)/.exec(readPage('packages/server/src/http/http.ts'))?.[1]
+  const keepAlive = /KEEP_ALIVE_MS = ([\d_]+)/.exec(readPage('packages/server/src/http/sse.ts'))?.[1]
   const seconds = Number(keepAlive?.replaceAll('_', '')) / 1000
   expect(proseOf('docs/machines.md')).toContain(`idle timeout above ${seconds} seconds`)
 })

@@ -6,7 +6,7 @@
  * Client: `invalid-option`, `invalid-argument`, `disposed`, `too-many-continuations`, `tool-failed`, `pending-approvals`.
  * Persistence: `persistence-corrupt`, `persistence-full`, `persistence-unavailable`. Server: `invalid-request`, `request-too-large`,
  * `too-many-requests`, `too-many-runs`, `invalid-tool`, `tool-not-found`, `toolkit-required`, `approval-required`, `model-failed`,
- * `run-open`, `thread-busy`, `thread-full`, `unreconciled-history`, `reader-too-slow`. Approvals: the codes of {@link ApprovalErrorCode}.
+ * `run-open`, `thread-busy`, `thread-full`, `thread-unknown`, `unreconciled-history`, `reader-too-slow`. Approvals: the codes of {@link ApprovalErrorCode}.
  */
 export type ErrorCode =
   | 'http-status'
@@ -40,6 +40,7 @@ export type ErrorCode =
   | 'run-open'
   | 'thread-busy'
   | 'thread-full'
+  | 'thread-unknown'
   | 'unreconciled-history'
   | 'reader-too-slow'
   | ApprovalErrorCode

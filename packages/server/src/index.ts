@@ -17,6 +17,8 @@ export {
   type DeliveryCode,
   type Take,
 } from './channel/answer-queue.js'
+export { type LoadedThread, loadThread } from './conversation/load-thread.js'
+export type { OpenThread } from './conversation/open-thread.js'
 export {
   jsonDepthExceeds,
   parseStrictJson,
@@ -165,9 +167,7 @@ export type {
   AgentOptions,
   ApprovalOptions,
 } from './scope/settings.js'
-export { type LoadedThread, loadThread } from './threads/load-thread.js'
 export { type MemoryThreadsOptions, memoryThreads } from './threads/memory-threads.js'
-export type { OpenThread } from './threads/open-thread.js'
 export type {
   AppendResult,
   HoldResult,

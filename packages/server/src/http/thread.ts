@@ -1,7 +1,7 @@
+import { readThread, threadsOf } from '../conversation/load-thread.js'
 import { sha256 } from '../encoding/digest.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/run-context.js'
-import { readThread, threadsOf } from '../threads/load-thread.js'
 import { rejection, rejectionOf } from './http.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 

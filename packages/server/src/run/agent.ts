@@ -8,6 +8,7 @@ import {
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
 import type { AnswerChannel } from '../channel/answer-channel.js'
+import { type OpenThread, openThread } from '../conversation/open-thread.js'
 import { type SessionGrants, sessionGrants } from '../gate/session-grants.js'
 import type { FullLimits } from '../limits.js'
 import type { RunLog } from '../run-log/run-log.js'
@@ -15,7 +16,6 @@ import { createChannel, type Outlet } from '../scope/channel.js'
 import { eventSize } from '../scope/event-size.js'
 import type { RunContext } from '../scope/run-context.js'
 import { type AgentOptions, readSettings } from '../scope/settings.js'
-import { type OpenThread, openThread } from '../threads/open-thread.js'
 import type { ThreadStore } from '../threads/thread-store.js'
 import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
 import { recoverThreads } from './recover.js'
@@ -117,7 +117,14 @@ export function createAgent(options: AgentOptions): Agent {
       checkSubject(context?.subject)
       return threads && openThread(threads, settings, input, context)
     },
-    recover: ({ limit = 100 } = {}) => recoverThreads(agent, limit),
+    async recover({ limit = 100 } = {}) {
+      if (threads === undefined) return 0
+      return recoverThreads(threads, limit, async (input, context) => {
+        const thread = await agent.openThread(input, context)
+        // Without the model: the run only closes calls.
+        for await (const _ of agent.run(input, { context, thread, maxSteps: 0 }));
+      })
+    },
     threads,
     grants: sessionGrants(settings),
     runLog,

@@ -2,17 +2,23 @@ import {
   type AGUIEvent,
   CountersignError,
   type Message,
+  type RunAgentInput,
   StreamProcessor,
   type TokenUsage,
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
-import type { RunInput } from '../run/run.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { AgentSettings } from '../scope/settings.js'
+import type {
+  HoldResult,
+  StoredMessage,
+  ThreadChange,
+  ThreadKey,
+  ThreadStore,
+} from '../threads/thread-store.js'
 import { withClientTools } from '../tools/toolkit.js'
 import { BranchDiff, branchOf } from './branch.js'
 import { mergeHistory } from './merge.js'
-import type { HoldResult, StoredMessage, ThreadChange, ThreadKey, ThreadStore } from './thread-store.js'
 
 /** A stored conversation that one run holds. No other run can change it until it is closed, or its lease ends. */
 export interface OpenThread {
@@ -30,6 +36,10 @@ export interface OpenThread {
   close(): Promise<void>
 }
 
+/** What a run's input says about its thread. */
+type ThreadRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
+  Partial<Pick<RunAgentInput, 'tools'>>
+
 /** Milliseconds between two saves of text that is still arriving. */
 const SAVE_EVERY = 1000
 
@@ -42,7 +52,7 @@ const SAVE_EVERY = 1000
 export async function openThread(
   threads: ThreadStore,
   settings: AgentSettings,
-  { threadId, runId, messages: given, tools = [] }: RunInput,
+  { threadId, runId, messages: given, tools = [] }: ThreadRequest,
   context: RunContext = {},
 ): Promise<OpenThread> {
   const key: ThreadKey = { owner: context.subject ?? null, threadId }

@@ -1,8 +1,12 @@
 import { CountersignError, type Message, type UIMessage } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
-import type { Agent } from '../run/agent.js'
+import type { ThreadKey, ThreadRun, ThreadStore } from '../threads/thread-store.js'
 import { branchOf } from './branch.js'
-import type { ThreadKey, ThreadRun, ThreadStore } from './thread-store.js'
+
+/** An agent. */
+interface ThreadKeeper {
+  readonly threads?: ThreadStore | undefined
+}
 
 /** A stored conversation, as a page shows it. */
 export interface LoadedThread {
@@ -23,7 +27,7 @@ export interface LoadedThread {
  * @throws CountersignError `invalid-option` if the agent has no threads; `ledger-unavailable`
  */
 export async function loadThread(
-  agent: Pick<Agent, 'threads'>,
+  agent: ThreadKeeper,
   { subject, threadId }: { readonly subject?: string | undefined; readonly threadId: string },
 ): Promise<LoadedThread | undefined> {
   const thread = await readThread(threadsOf(agent), { owner: subject ?? null, threadId })
@@ -43,7 +47,7 @@ export async function readThread(
 }
 
 /** @throws CountersignError `invalid-option` */
-export function threadsOf({ threads }: Pick<Agent, 'threads'>): ThreadStore {
+export function threadsOf({ threads }: ThreadKeeper): ThreadStore {
   if (threads !== undefined) return threads
   throw new CountersignError(
     'invalid-option',

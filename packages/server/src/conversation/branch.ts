@@ -1,5 +1,5 @@
 import { toAGUIMessages, type UIMessage } from '@countersign/core'
-import type { StoredMessage, StoredThread } from './thread-store.js'
+import type { StoredMessage, StoredThread } from '../threads/thread-store.js'
 
 /** The messages of the branch that is shown, from its first to `head`. A broken or circular chain ends where it breaks. */
 export function branchOf({
