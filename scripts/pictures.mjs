@@ -94,7 +94,7 @@ async function converse(page) {
   await pause(1700)
   const audit = question(page, 'logs/import-debug.log')
   await audit.getByRole('button', { name: 'Deny…' }).click()
-  await audit.getByLabel('Why not?').pressSequentially('Mara needs it for the audit', { delay: 45 })
+  await audit.getByLabel('Reason').pressSequentially('Mara needs it for the audit', { delay: 45 })
   await pause(500)
   await audit.getByRole('button', { name: 'Deny', exact: true }).click()
   await pause(1200)

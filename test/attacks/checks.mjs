@@ -203,7 +203,7 @@ export const checks = {
   },
   'client tools that ask are not handed out': {
     file: abandoned,
-    find: "return gate.kind === 'run' ? { kind: 'client', site } : closed('nobody was asked', 'approval-not-found')",
+    find: "return gate.kind === 'run' ? { kind: 'client', site } : closed('not requested', 'approval-not-found')",
     put: "return gate === undefined ? closed('') : { kind: 'client', site }",
   },
   'asked again as signed': {

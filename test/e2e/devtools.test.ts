@@ -40,7 +40,7 @@ const approve = (card: Locator) => card.getByRole('button', { name: 'Approve onc
 /** Files are deleted after a yes, and the mail that follows is approved while the stream that asks for it is open. */
 async function chained(on: ChatPage & { wire: Wire }): Promise<void> {
   await on.send('Tidy up the logs, then mail the team a summary')
-  await on.page.getByText('3 requests wait for you').waitFor()
+  await on.page.getByText('3 requests are waiting for you').waitFor()
   await on.settled()
   on.wire.holdAfter('approval-requested')
   for (const path of ['logs/app.2.log', 'logs/import-debug.log', 'logs/app.3.log'])

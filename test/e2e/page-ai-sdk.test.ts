@@ -40,7 +40,7 @@ test('the example page works on an AI SDK route by one changed line: asked, appr
   await said(chat, 'Hello, Ada.')
 
   await chat.send(prompts.two)
-  await chat.page.getByText('2 requests wait for you').waitFor()
+  await chat.page.getByText('2 requests are waiting for you').waitFor()
   // the AI SDK has no place for edited arguments, so none is offered
   expect(await chat.page.getByRole('button', { name: 'Edit…' }).count()).toBe(0)
   await deny(chat.request('bob'), 'Bob is away')

@@ -261,7 +261,7 @@ test.each(pages)(
       if (isYes) await page.keyboard.press('Enter')
       await page.evaluate(pressWhatApproves)
     }
-    await page.getByText('One request waits for you').waitFor()
+    await page.getByText('One request is waiting for you').waitFor()
     expect(chat.requests()).toBe(sent)
     await page.context().close()
   },

@@ -134,12 +134,12 @@ test('words: an answer whose arrival is unknown is not shown as sent', () => {
     approved: true,
     delivery: 'unknown',
   } as const
-  expect(standingOf(part({ state: 'approval-responded', approval })).label).toBe('Approved, arrival unclear')
+  expect(standingOf(part({ state: 'approval-responded', approval })).label).toBe('Approved, delivery unknown')
 })
 
 test('words: the bar counts what waits, and what of it was set aside', () => {
-  expect(pendingWords(1, 0)).toBe('One request waits for you')
-  expect(pendingWords(3, 2)).toBe('3 requests wait for you, 2 set aside')
+  expect(pendingWords(1, 0)).toBe('One request is waiting for you')
+  expect(pendingWords(3, 2)).toBe('3 requests are waiting for you, 2 set aside')
 })
 
 test('phase: every state of a call has its place in the card', () => {

@@ -115,7 +115,7 @@ test.each(pages)(
     const send = question.getByRole('button', { name: 'Send answer' })
     await chat.send('Tidy up')
     await question.getByText('Where shall the old logs go?').waitFor()
-    expect(await question.locator('.asked-by').textContent()).toBe('Asked by the subagent Planner')
+    expect(await question.locator('.asked-by').textContent()).toBe('Requested by the subagent Planner')
     expect(await question.getByText('⟨U+202E⟩').count()).toBe(1)
     expect(await question.locator('img').count()).toBe(0)
 
@@ -161,7 +161,7 @@ test.each(pages)(
     }
     expect(answers[1]).toEqual([{ interruptId: 'q1', status: 'resolved', payload }])
     expect(await question.count()).toBe(0)
-    const asker = 'Asked by the subagent Mailer, for Planner'
+    const asker = 'Requested by the subagent Mailer, for Planner'
     expect(await card.locator('.asked-by').textContent()).toBe(asker)
     await chat.screenshot(`${name}-asked-by`)
     await page.getByRole('button', { name: 'One by one…' }).click()

@@ -27,7 +27,7 @@ test('the example page works on a TanStack chat() route by one changed line: ask
   await said(chat, 'Hello, Ada.')
 
   await chat.send(prompts.two)
-  await chat.page.getByText('2 requests wait for you').waitFor()
+  await chat.page.getByText('2 requests are waiting for you').waitFor()
   await deny(chat.request('bob'), 'Bob is away')
   expect(route.sent).toEqual([])
   await approve(chat.request('ada'))

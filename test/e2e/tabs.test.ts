@@ -146,7 +146,7 @@ test('E.8 a reload with one request pending and one answered but unsent: both ar
     await chat.page.reload()
     await chat.request('todo.md').waitFor()
     await chat.cards().filter({ hasText: 'Approved, not sent yet' }).waitFor()
-    await chat.page.getByText('One request waits for you').waitFor()
+    await chat.page.getByText('One request is waiting for you').waitFor()
     if (round === 0) await chat.screenshot('reload-pending')
     expect(chat.requests()).toBe(1)
     expect([has('notes.txt'), has('todo.md')]).toEqual([true, true])

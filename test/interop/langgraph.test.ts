@@ -107,7 +107,7 @@ test('a message of the person closes the question that it passes by, and LangGra
   expect(await kept(server)).toEqual([
     'human: mail ada',
     'ai: ',
-    'tool: The person went on without an answer.',
+    'tool: The user continued without answering.',
     'human: hello',
     'ai: Hello, Ada.',
   ])

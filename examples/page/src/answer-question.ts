@@ -33,7 +33,7 @@ export function showFirst({ pendingApprovals: [request], interrupts: [question] 
 export async function answerQuestion(response: InterruptResponse): Promise<string | undefined> {
   focusNext(response.id)
   const result = await client.respondToInterrupt(response)
-  if (result.status === 'refused') return result.reason ?? 'The answer was not taken.'
+  if (result.status === 'refused') return result.reason ?? 'The answer was not accepted.'
   if (result.status === 'expired') return 'The time to answer is over. You can still decline.'
   return lateOf(result)
 }

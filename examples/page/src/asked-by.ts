@@ -15,5 +15,5 @@ export function askedBy(
 ): readonly { readonly before: string; readonly name: DisplayText }[] {
   return askers
     .toReversed()
-    .map((name, index) => ({ before: index === 0 ? 'Asked by the subagent' : ', for', name }))
+    .map((name, index) => ({ before: index === 0 ? 'Requested by the subagent' : ', for', name }))
 }

@@ -3,7 +3,7 @@ import type { GrantsProblem } from './standing-grants.js'
 
 /** The heading: how many session approvals there are. */
 export function grantsTitle(count: number): string {
-  return count === 1 ? '1 standing approval' : `${count} standing approvals`
+  return count === 1 ? '1 session approval' : `${count} session approvals`
 }
 
 /** The tool, and the scope key its approval is limited to. */
@@ -22,9 +22,9 @@ export function grantedSince({ grantedAt }: SessionGrant, today = new Date()): s
 export function grantsProblem(problem: GrantsProblem): string {
   switch (problem) {
     case 'unread':
-      return 'The standing approvals of this chat could not be read.'
+      return 'Could not load the session approvals of this chat.'
     case 'unrevoked':
-      return 'The server did not confirm that the approval has ended. It may still stand.'
+      return 'The server did not confirm the revocation. The approval may still be in effect.'
     default:
       return problem satisfies never
   }

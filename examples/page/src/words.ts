@@ -13,7 +13,7 @@ export function standingOf({ state, approval }: ToolCallPart): Standing {
   switch (state) {
     case 'awaiting-input':
     case 'input-streaming':
-      return { label: 'Being written', tone: 'busy' }
+      return { label: 'Being prepared', tone: 'busy' }
     case 'input-complete':
       return { label: 'Running', tone: 'busy' }
     case 'approval-requested':
@@ -49,7 +49,7 @@ function answered(approval: ToolCallPart['approval']): Standing {
     case 'waiting':
       return { label: `${verdict}, not sent yet`, tone: 'quiet' }
     case 'unknown':
-      return { label: `${verdict}, arrival unclear`, tone: 'bad' }
+      return { label: `${verdict}, delivery unknown`, tone: 'bad' }
     case 'sent':
     case 'settled':
     case undefined:
@@ -96,12 +96,12 @@ export function errorTitle(code: string | undefined): string {
     case 'http-status':
       return 'The server refused the request'
     case 'truncated-stream':
-      return 'The answer was cut off'
+      return 'The reply was cut off'
     case 'run-error':
     case 'model-failed':
-      return 'The server could not finish the answer'
+      return 'The server could not finish the reply'
     case 'too-many-continuations':
-      return 'Stopped: the server kept going without you'
+      return 'Stopped: too many runs without your input'
     default:
       return 'Something went wrong'
   }
@@ -117,13 +117,13 @@ export function unsentWords(kind: Exclude<UnsentKind, 'none'>): {
     case 'waiting':
       return {
         title: 'Your answer has not been sent',
-        text: 'It is kept here, and nothing runs until you send it.',
+        text: 'It is saved here. Nothing runs until you send it.',
         action: 'Send it',
       }
     case 'unknown':
       return {
         title: 'Your answer may not have arrived',
-        text: 'The connection ended before the server confirmed it. Sending it again runs nothing twice.',
+        text: 'The connection ended before the server confirmed it. You can safely send it again: nothing runs twice.',
         action: 'Send it again',
       }
     default:
@@ -133,7 +133,7 @@ export function unsentWords(kind: Exclude<UnsentKind, 'none'>): {
 
 /** How many requests are waiting, and how many of them are set aside. */
 export function pendingWords(waiting: number, setAside: number): string {
-  const words = waiting === 1 ? 'One request waits for you' : `${waiting} requests wait for you`
+  const words = waiting === 1 ? 'One request is waiting for you' : `${waiting} requests are waiting for you`
   return setAside === 0 ? words : `${words}, ${setAside} set aside`
 }
 
@@ -145,8 +145,8 @@ export function hintOf(
   const open = [...countOf(pendingApprovals.length, 'request'), ...countOf(interrupts.length, 'question')]
   if (isWriting && open.length > 0) return `Sending a message withdraws the open ${open.join(' and ')}.`
   return isWriting && isLoading
-    ? 'This waits until the present answer is complete.'
-    : 'Enter sends, Shift+Enter makes a new line.'
+    ? 'Your message will be sent after the current reply.'
+    : 'Enter sends, Shift+Enter adds a new line.'
 }
 
 function countOf(count: number, thing: string): string[] {

@@ -7,10 +7,10 @@ const words = (metadata: unknown) =>
 test('who asks comes first, then those that it works for; the agent itself is not named', () => {
   const planner = { id: 's1', name: 'Planner' }
   expect(words({ subagent: { id: 's2', name: 'Mailer', parents: [planner] } })).toEqual([
-    'Asked by the subagent Mailer',
+    'Requested by the subagent Mailer',
     ', for Planner',
   ])
-  expect(words({ subagent: { id: 's2' } })).toEqual(['Asked by the subagent s2'])
+  expect(words({ subagent: { id: 's2' } })).toEqual(['Requested by the subagent s2'])
   expect(words(undefined)).toEqual([])
 })
 

@@ -27,7 +27,7 @@ export function App() {
         <div className="chat-footer-inner">
           {!isAtBottom && (
             <button type="button" className="button to-bottom" onClick={toBottom}>
-              To the end
+              Scroll to end
             </button>
           )}
           <ErrorNotice />
@@ -58,7 +58,7 @@ function Header({ isEmpty }: { isEmpty: boolean }) {
   return (
     <header className="chat-header">
       <h1 className="wordmark">Countersign</h1>
-      <p className="chat-subject">Nothing is changed without your yes.</p>
+      <p className="chat-subject">Nothing changes without your approval.</p>
       <button type="button" className="button new-chat" disabled={isEmpty} onClick={startAnew}>
         New chat
       </button>

@@ -22,7 +22,7 @@ export function DenyForm({ reason, onChange, onDeny, onBack }: DenyFormProps) {
       }}
     >
       <label className="field-label" htmlFor={id}>
-        Why not? <span className="field-hint">Optional. The assistant is told.</span>
+        Reason <span className="field-hint">Optional. The assistant sees it.</span>
       </label>
       <input
         id={id}
@@ -30,7 +30,7 @@ export function DenyForm({ reason, onChange, onDeny, onBack }: DenyFormProps) {
         value={reason}
         onChange={(event) => onChange(event.target.value)}
         autoComplete="off"
-        // biome-ignore lint/a11y/noAutofocus: the person has just asked for this field
+        // biome-ignore lint/a11y/noAutofocus: the user just opened this form
         autoFocus
       />
       <div className="approval-choices">

@@ -91,7 +91,7 @@ function EditField({ field, value, error, autoFocus, onChange }: EditFieldProps)
         aria-invalid={error !== undefined}
         aria-describedby={error === undefined ? undefined : `${id}-error`}
         spellCheck={field.kind === 'text'}
-        // biome-ignore lint/a11y/noAutofocus: the person has just asked for these fields
+        // biome-ignore lint/a11y/noAutofocus: the user just opened this form
         autoFocus={autoFocus}
         onChange={(event) => onChange(event.target.value)}
       />

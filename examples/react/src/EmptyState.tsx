@@ -9,8 +9,8 @@ export function EmptyState() {
     <section className="empty">
       <h2 className="empty-title">Ask. Read. Sign.</h2>
       <p className="empty-text">
-        The assistant works on real files in a folder of its own. Looking is free; before anything is written,
-        moved, deleted or mailed, you see exactly what would happen and decide.
+        The assistant works on real files in a folder of its own. It can read them freely. Before it writes,
+        moves, deletes or mails anything, you see exactly what will happen, and approve or deny it.
       </p>
       <ul className="examples" aria-label="Examples">
         {examples.map((example) => (
@@ -29,7 +29,7 @@ export function EmptyState() {
         ))}
       </ul>
       <p className="empty-note">
-        Answers come from a small planner that knows a fixed set of requests. It is not a language model.
+        Replies come from a small planner with a fixed set of requests, not from a language model.
       </p>
     </section>
   )

@@ -49,7 +49,7 @@ export function Question({ question }: { question: Interrupt }) {
       {question.message && <ServerWords message={displayText(question.message)} />}
       {problem !== undefined && (
         <p className="tool-failure" role="alert">
-          Your last answer was not taken: <SafeText text={problem} />
+          Your last answer was not accepted: <SafeText text={problem} />
         </p>
       )}
       <form className="approval-form" noValidate onSubmit={submit}>

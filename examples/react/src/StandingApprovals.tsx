@@ -9,7 +9,7 @@ export function StandingApprovals() {
   const { grants: standing, problem } = useSyncExternalStore(grants.subscribe, grants.getSnapshot)
   if (standing.length === 0 && !problem) return null
   return (
-    <section className="grants" aria-label="Standing approvals">
+    <section className="grants" aria-label="Session approvals">
       {standing.length > 0 && (
         <details
           className="grants-details"
@@ -36,7 +36,7 @@ export function StandingApprovals() {
         <p className="grants-problem" role="status">
           {grantsProblem(problem)}{' '}
           <button type="button" className="button link" onClick={() => void grants.load()}>
-            Look again
+            Reload the list
           </button>
         </p>
       )}

@@ -35,7 +35,7 @@ function Part({ part, role }: { part: MessagePart<DemoTools>; role: ShownTurn['r
     case 'reasoning':
       return (
         <details className="reasoning">
-          <summary>Thoughts</summary>
+          <summary>Reasoning</summary>
           <Prose text={part.text} />
         </details>
       )
@@ -61,7 +61,7 @@ function TurnActions({ turn }: { turn: ShownTurn<DemoTools> }) {
   return (
     <p className="turn-actions">
       <button type="button" className="button link" onClick={() => void regenerate({ messageId: turn.id })}>
-        Answer again
+        Regenerate
       </button>
     </p>
   )

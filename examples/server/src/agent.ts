@@ -22,8 +22,8 @@ export interface DemoOptions {
 
 /** What a language model has to know. The planner ignores it. */
 const system = `You work on the files of one folder, by the tools you have. Paths are relative to that folder.
-Whatever changes a file or sends a mail is asked about before it runs: call the tool, and do not ask for permission in words.
-Where a person denies a call, do not make it again; say what was not done. Answer briefly, in plain text or simple Markdown.`
+Tools that change a file or send a mail wait for the user's approval: call them, and do not ask for permission in words.
+If the user denies a call, do not make it again; say what was not done. Answer briefly, in plain text or simple Markdown.`
 
 /** The demo's agent. Requests, answers and session approvals survive a restart: ledger and secret are files. */
 export async function demoAgent({ workspace, state, model, tools = [], delay }: DemoOptions): Promise<Agent> {

@@ -55,7 +55,7 @@ function planFor(request: Request, history: () => FinishedCall[]): Plan {
     case 'write-index':
       return writingIndex(request.path)
     case 'move':
-      return gated('Renaming needs your yes.', {
+      return gated('Renaming needs your approval.', {
         name: 'move_file',
         input: { from: request.from, to: request.to },
       })
@@ -77,7 +77,7 @@ function planFor(request: Request, history: () => FinishedCall[]): Plan {
         input: { path: request.path, line: request.line },
       })
     case 'clear':
-      return gated('Clearing a folder needs your yes.', {
+      return gated('Clearing a folder needs your approval.', {
         name: 'mcp__files__clear_folder',
         input: { folder: request.folder },
       })
@@ -149,8 +149,8 @@ function* deleting(patterns: readonly string[]): Plan {
   if (paths.length === 0) return yield* say(`No file matches ${patterns.join(', ')}.`)
   yield* say(
     paths.length === 1
-      ? 'Deleting needs your yes.'
-      : `Deleting these ${paths.length} files needs your yes, one by one.`,
+      ? 'Deleting needs your approval.'
+      : `Deleting these ${paths.length} files needs your approval, one by one.`,
   )
   yield* say(sentences(yield* callAll(paths.map((path) => ({ name: 'delete_file', input: { path } })))))
 }
@@ -182,14 +182,14 @@ function nameFits(name: string, pattern: string): boolean {
 }
 
 function* tidyingLogs(): Plan {
-  yield* say('I look at the logs first.')
+  yield* say('Let me look at the logs first.')
   const listed = yield* call('list_files', { folder: 'logs' })
   if (listed.outcome.kind !== 'done') return yield* say(report(listed))
   const logs = filesOf(listed.outcome).filter((file) => file.path.endsWith('.log'))
   const old = logs.filter((file) => file.daysOld >= OLD_AFTER_DAYS)
   if (old.length === 0) return yield* say('Nothing to tidy up: no log is older than two weeks.')
   yield* say(
-    `Of ${logs.length} logs, ${old.length} are older than two weeks:\n\n${fileLines(old)}\n\nI ask for each before I delete it.`,
+    `Of ${logs.length} logs, ${old.length} are older than two weeks:\n\n${fileLines(old)}\n\nI ask for your approval before I delete each one.`,
   )
   const deleted = yield* callAll(old.map(({ path }) => ({ name: 'delete_file', input: { path } })))
   yield* say(sentences(deleted))
@@ -198,7 +198,7 @@ function* tidyingLogs(): Plan {
 function* mailing(to: string, about: MailSubject, history: () => FinishedCall[]): Plan {
   const letter = yield* letterAbout(about, history)
   if (typeof letter === 'string') return yield* say(letter)
-  yield* say('The mail is ready. Read it, change it if you like, and decide.')
+  yield* say('The mail is ready. Read it, edit it if you like, then approve or deny it.')
   yield* say(report(yield* call('send_email', { to, ...letter })))
 }
 
@@ -248,7 +248,7 @@ const fileLines = (files: Files): string =>
 
 const examples = exampleRequests.map((request) => `- ${request}`).join('\n')
 
-const helpText = `I am the demo planner of Countersign: a small program that knows a few requests, not a language model. Whatever changes a file or sends a mail, I ask you first. Try one of these:\n\n${examples}\n\nJoin requests with “then” to have them done one after the other.`
+const helpText = `I am the demo planner of Countersign: a small program that knows a few requests, not a language model. I ask for your approval before I change a file or send a mail. Try one of these:\n\n${examples}\n\nJoin requests with “then” to have them done one after the other.`
 
 const notUnderstood = (text: string): string =>
   `${text === '' ? 'That was empty.' : `I do not know how to do “${text}”.`} I am a small planner with a fixed list of requests, not a language model. These I know:\n\n${examples}`

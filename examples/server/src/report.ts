@@ -40,8 +40,8 @@ export function report(call: FinishedCall): string {
 }
 
 function whyCancelled(code: string | undefined): string {
-  if (code === undefined) return 'the request was withdrawn before anybody answered'
-  if (code === 'approval-expired') return 'the time to answer was over'
+  if (code === undefined) return 'the request was withdrawn'
+  if (code === 'approval-expired') return 'the request expired'
   return `the answer could not be accepted (${code})`
 }
 

@@ -69,7 +69,7 @@ test('after the deletions the mail tells what was deleted, what was kept and why
 
 test('what was said before the last calls is not said again', () => {
   const { actions } = play('Tidy up the logs', [[logs], [done({ bytes: 1 }), done({ bytes: 1 })]])
-  expect(actions[1]?.text).not.toContain('I look at the logs first')
+  expect(actions[1]?.text).not.toContain('Let me look at the logs first')
   expect(actions[2]?.text).not.toContain('older than two weeks')
 })
 
@@ -99,7 +99,7 @@ test('a failed tool is told with its error', () => {
 test('requests that were withdrawn are told at the beginning of the next turn', () => {
   const { turn } = play('delete notes.txt', [[{ kind: 'cancelled' }]])
   expect(planNext([turn, { request: 'help', steps: [], isAnswered: false }]).text).toMatch(
-    /^Kept notes\.txt: the request was withdrawn before anybody answered\./,
+    /^Kept notes\.txt: the request was withdrawn\./,
   )
 })
 
@@ -116,7 +116,7 @@ test('a refused answer is not called a withdrawn request', () => {
   const refused = play('delete notes.txt', [[{ kind: 'cancelled', code: 'approval-stale' }]])
   expect(lastOf(refused).text).toBe('Kept notes.txt: the answer could not be accepted (approval-stale).')
   const expired = play('delete notes.txt', [[{ kind: 'cancelled', code: 'approval-expired' }]])
-  expect(lastOf(expired).text).toBe('Kept notes.txt: the time to answer was over.')
+  expect(lastOf(expired).text).toBe('Kept notes.txt: the request expired.')
 })
 
 test('a pattern is matched against the files there are', () => {

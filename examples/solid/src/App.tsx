@@ -31,7 +31,7 @@ export function App() {
         <div class="chat-footer-inner">
           <Show when={!isAtBottom()}>
             <button type="button" class="button to-bottom" onClick={toBottom}>
-              To the end
+              Scroll to end
             </button>
           </Show>
           <ErrorNotice />

@@ -4,7 +4,7 @@ export function ChatHeader(props: { isEmpty: boolean }) {
   return (
     <header class="chat-header">
       <h1 class="wordmark">Countersign</h1>
-      <p class="chat-subject">Nothing is changed without your yes.</p>
+      <p class="chat-subject">Nothing changes without your approval.</p>
       <button type="button" class="button new-chat" disabled={props.isEmpty} onClick={startAnew}>
         New chat
       </button>

@@ -23,7 +23,7 @@ export function DenyForm(props: DenyFormProps) {
       }}
     >
       <label class="field-label" for={id}>
-        Why not? <span class="field-hint">Optional. The assistant is told.</span>
+        Reason <span class="field-hint">Optional. The assistant sees it.</span>
       </label>
       <input
         id={id}

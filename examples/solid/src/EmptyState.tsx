@@ -14,8 +14,8 @@ export function EmptyState() {
     <section class="empty">
       <h2 class="empty-title">Ask. Read. Sign.</h2>
       <p class="empty-text">
-        The assistant works on real files in a folder of its own. Looking is free; before anything is written,
-        moved, deleted or mailed, you see exactly what would happen and decide.
+        The assistant works on real files in a folder of its own. It can read them freely. Before it writes,
+        moves, deletes or mails anything, you see exactly what will happen, and approve or deny it.
       </p>
       <ul class="examples" aria-label="Examples">
         <For each={examples}>
@@ -29,7 +29,7 @@ export function EmptyState() {
         </For>
       </ul>
       <p class="empty-note">
-        Answers come from a small planner that knows a fixed set of requests. It is not a language model.
+        Replies come from a small planner with a fixed set of requests, not from a language model.
       </p>
     </section>
   )

@@ -50,7 +50,7 @@ export function Question(props: { question: Interrupt }) {
       <Show when={problemOf(props.question)}>
         {(problem) => (
           <p class="tool-failure" role="alert">
-            Your last answer was not taken: <SafeText text={problem()} />
+            Your last answer was not accepted: <SafeText text={problem()} />
           </p>
         )}
       </Show>

@@ -14,7 +14,7 @@ export function StandingApprovals() {
   }
   return (
     <Show when={standing().length > 0 || snapshot().problem}>
-      <section class="grants" aria-label="Standing approvals">
+      <section class="grants" aria-label="Session approvals">
         <Show when={standing().length > 0}>
           <details class="grants-details" onToggle={loadWhenOpened}>
             <summary class="grants-title" id={GRANTS_TITLE_ID}>
@@ -35,7 +35,7 @@ export function StandingApprovals() {
             <p class="grants-problem" role="status">
               {grantsProblem(problem())}{' '}
               <button type="button" class="button link" onClick={() => void grants.load()}>
-                Look again
+                Reload the list
               </button>
             </p>
           )}

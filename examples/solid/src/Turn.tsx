@@ -37,7 +37,7 @@ function Part(props: { part: MessagePart<DemoTools>; role: ShownTurn['role'] }) 
       <Match when={props.part.type === 'reasoning' && props.part}>
         {(part) => (
           <details class="reasoning">
-            <summary>Thoughts</summary>
+            <summary>Reasoning</summary>
             <Prose text={part().text} />
           </details>
         )}

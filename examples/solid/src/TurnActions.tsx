@@ -16,7 +16,7 @@ export function TurnActions(props: { turn: Turn<DemoTools> }) {
           class="button link"
           onClick={() => void client().regenerate({ messageId: props.turn.id })}
         >
-          Answer again
+          Regenerate
         </button>
       </p>
     </Show>

@@ -11,12 +11,12 @@ export function renderAnswerResult(result: AnswerResult): string | undefined {
     case 'failed':
       return undefined
     case 'already-answered':
-      return 'This was answered before. That answer stands, yours was not used.'
+      return 'This was already answered. The first answer counts; yours was not used.'
     case 'not-found':
     case 'closed':
       return 'This request is closed. Your answer was not used.'
     case 'expired':
-      return 'The time to answer was over. Your answer was not used; ask again.'
+      return 'The request has expired. Your answer was not used; ask again.'
     case 'refused':
       return `The answer was refused (${result.code})${result.reason ? `: ${safe(result.reason)}` : ''}`
     default:

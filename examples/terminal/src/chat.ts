@@ -57,7 +57,7 @@ async function talk(
     if (interrupted || said.kind === 'quit') break
     const turn = await takeTurn(client, () => say(client, said), decide, write)
     if (interrupt.taken()) write('Stopped.\n')
-    if (turn.failed) write('/retry tries again.\n')
+    if (turn.failed) write('Type /retry to try again.\n')
   }
   interrupt.dispose()
   return { interrupted, failed: false, deniedUnasked: 0 }

@@ -4,7 +4,7 @@ import type { ApprovalResponse, ApprovalView, DisplayLimits } from '@countersign
 export interface Decision {
   readonly response: ApprovalResponse
   readonly line: string
-  /** Denied because nobody could be asked. */
+  /** Denied because there was no terminal to ask in. */
   readonly deniedUnasked: boolean
 }
 
@@ -37,13 +37,13 @@ export function deny(id: string, because?: string): Decision {
   return { response: { id, approved: false }, line, deniedUnasked: false }
 }
 
-/** If nobody can be asked: denies, except for the tools named with `--yes-to`. Approves only this one call. */
+/** Without a terminal: denies, except for the tools named with `--yes-to`. Approves only this one call. */
 export function decideUnasked({ view, toolName }: Request, yesTo: ReadonlySet<string>): Decision {
   const { id } = view
   const once = view.choices.some(({ option, disabled }) => option === 'once' && !disabled)
   if (once && yesTo.has(toolName))
     return { ...approve(id, 'once', undefined), line: 'Approved once: --yes-to.' }
-  const because = 'nobody can be asked here. Run this in a terminal, or name the tool with --yes-to'
-  const response = { id, approved: false, reason: 'Nobody could be asked.' }
+  const because = 'there is no terminal to ask in. Run this in a terminal, or name the tool with --yes-to'
+  const response = { id, approved: false, reason: 'No user was there to approve it.' }
   return { ...deny(id, because), response, deniedUnasked: true }
 }

@@ -4,11 +4,11 @@ export interface Ending {
   readonly interrupted: boolean
   /** A run failed. */
   readonly failed: boolean
-  /** How many requests were denied because nobody could be asked. */
+  /** How many requests were denied because there was no terminal to ask in. */
   readonly deniedUnasked: number
 }
 
-/** 0: done. 1: a run failed. 3: something was denied because nobody could be asked. 130: interrupted. */
+/** 0: done. 1: a run failed. 3: something was denied because there was no terminal to ask in. 130: interrupted. */
 export function exitCodeOf({ interrupted, failed, deniedUnasked }: Ending): number {
   if (interrupted) return 130
   if (failed) return 1

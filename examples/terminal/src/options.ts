@@ -11,7 +11,7 @@ export interface Settings {
   readonly agent: AgentPlace
   /** One message instead of a conversation. */
   readonly once: string | undefined
-  /** The tools whose calls are approved once each if nobody can be asked. */
+  /** The tools whose calls are approved once each without a terminal. */
   readonly yesTo: ReadonlySet<string>
 }
 
@@ -46,12 +46,12 @@ function readValues(
   yesTo: readonly string[],
 ): Command {
   if (url !== undefined && folder !== undefined)
-    return invalid('--folder is for the agent in this process, --url for one on a server: give one of them.')
+    return invalid('Use either --folder, for the agent in this process, or --url, for an agent on a server.')
   if (url !== undefined && !isWebAddress(url))
-    return invalid(`--url has to be the http address of a chat endpoint, such as ${EXAMPLE_URL}.`)
-  if (folder === '') return invalid('--folder has to name a folder.')
-  if (once?.trim() === '') return invalid('--once has to be a message.')
-  if (yesTo.some((tool) => tool.trim() === '')) return invalid('--yes-to has to name a tool.')
+    return invalid(`--url must be the HTTP address of a chat endpoint, such as ${EXAMPLE_URL}.`)
+  if (folder === '') return invalid('--folder must name a folder.')
+  if (once?.trim() === '') return invalid('--once must be a message.')
+  if (yesTo.some((tool) => tool.trim() === '')) return invalid('--yes-to must name a tool.')
   const agent: AgentPlace = url === undefined ? { kind: 'here', folder } : { kind: 'server', url }
   return { kind: 'chat', settings: { agent, once, yesTo: new Set(yesTo) } }
 }
@@ -64,17 +64,17 @@ function isWebAddress(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 }
 
-export const helpText = `The chat in a terminal. Whatever needs approval is asked here.
+export const helpText = `The chat in a terminal. You approve or deny tool calls here.
 
   --url <address>    the chat endpoint of a running server, such as ${EXAMPLE_URL}
   --folder <path>    without --url: the folder that the demo's tools work on
-  --once <message>   send this one message and end
-  --yes-to <tool>    where nobody can be asked: let this tool run (may be repeated)
-  --help             show this
+  --once <message>   send this one message and exit
+  --yes-to <tool>    without a terminal: approve calls of this tool (repeatable)
+  --help             show this help
 
-Where the input or the output is no terminal, nobody can be asked: each line of the input is a message, never an answer,
-and every request is denied but those of --yes-to. In a terminal --yes-to changes nothing: you are asked.
+If the input or the output is not a terminal, each input line is a message, never an answer, and every approval
+request is denied, except for tools named with --yes-to. In a terminal, --yes-to has no effect.
 
-Ends with 0 when all is done, 1 when a run failed, 2 when called wrongly, 3 when something was denied because
-nobody could be asked, 130 when interrupted.
+Exit codes: 0 success, 1 a run failed, 2 invalid arguments, 3 a call was denied because there was no terminal to
+ask in, 130 interrupted.
 `

@@ -24,7 +24,7 @@ export function renderRequest(view: ApprovalView, notes: RequestNotes, columns: 
   const after = more > 0 ? ` (${more} more after this)` : ''
   const args = view.arguments ? quoteShown(view.arguments.text, columns) : '   | none\n'
   return [
-    `\n!! Your approval is needed${after}: nothing runs unless you say yes.\n`,
+    `\n!! Your approval is needed${after}: nothing runs without it.\n`,
     `   Tool\n${quoteShown(view.title, columns)}`,
     `   Arguments${edited ? ', with your changes' : ''}\n${args}`,
     messageOf(view, edited, columns),
@@ -34,7 +34,7 @@ export function renderRequest(view: ApprovalView, notes: RequestNotes, columns: 
 
 function messageOf({ message }: ApprovalView, edited: boolean, columns: number): string {
   if (!message) return ''
-  return `   Message of the server${edited ? ', before your changes' : ''}\n${quoteShown(message, columns)}`
+  return `   Message from the server${edited ? ', before your changes' : ''}\n${quoteShown(message, columns)}`
 }
 
 function quoteShown({ text, hidden }: DisplayText, columns: number): string {
@@ -45,18 +45,18 @@ function warningsOf(view: ApprovalView): string[] {
   const warnings: string[] = []
   if (view.suspicious)
     warnings.push(
-      'It contains characters that hide or resemble others. Hidden ones are written out: ⟨U+202E⟩.',
+      'It contains characters that are invisible or look like others. Invisible ones are written out: ⟨U+202E⟩.',
     )
   const masked = view.arguments?.masked ?? []
   if (masked.length > 0) {
     const names = masked.slice(0, MOST_NAMES).map((pointer) => (pointer === '' ? 'all' : nameOf(pointer)))
     const rest = masked.length - names.length
     const where = `${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
-    warnings.push(`The server shows some arguments otherwise than the tool gets them: ${where}`)
+    warnings.push(`The server masks some arguments; the tool gets the real values: ${where}`)
   }
   if (view.hidden > 0)
     warnings.push(
-      `${view.hidden.toLocaleString('en')} characters are not shown. Read all of it with m: before that it cannot be approved.`,
+      `${view.hidden.toLocaleString('en')} characters are not shown. Type m to read everything before you can approve.`,
     )
   return warnings
 }

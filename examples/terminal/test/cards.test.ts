@@ -31,14 +31,14 @@ const controls = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066\u2
 
 test('S3.102 a request shows a warning, the tool, the arguments and the message', () => {
   expect(card(call({ path: 'a.log' }, { message: 'This deletes a.log.' }))).toBe(`
-!! Your approval is needed: nothing runs unless you say yes.
+!! Your approval is needed: nothing runs without it.
    Tool
    | delete_file
    Arguments
    | {
    |   "path": "a.log"
    | }
-   Message of the server
+   Message from the server
    | This deletes a.log.
 `)
 })
@@ -47,7 +47,7 @@ test('edited arguments are said to be, and a call without any has none', () => {
   const part = call({}, { message: 'This deletes a.log.' })
   const shown = card(part, 100, { more: 0, edited: true })
   expect(shown).toContain(
-    '   Arguments, with your changes\n   | none\n   Message of the server, before your changes\n',
+    '   Arguments, with your changes\n   | none\n   Message from the server, before your changes\n',
   )
 })
 
@@ -60,7 +60,7 @@ test('S3.108 control sequences in name, arguments and message are written out', 
   const shown = card(call({ [evil]: evil }, { message: evil }, `x${evil}`))
   expect(shown).not.toMatch(controls)
   expect(shown.match(/⟨U\+001B⟩/g)?.length).toBeGreaterThanOrEqual(6)
-  expect(shown).toContain('!! It contains characters that hide or resemble others.')
+  expect(shown).toContain('!! It contains characters that are invisible or look like others.')
 })
 
 test('S3.108 control sequences in the outcome of a call are written out', () => {
@@ -77,7 +77,7 @@ test('S3.108 no line of an argument or a message begins in the first column, how
   const rows = card(call({ forged }, { message: forged }, 'n\n!! no'), 40)
     .trim()
     .split('\n')
-  const ours = /^(!! (Your approval|It contains)| {3}(Tool|Arguments|Message of the server)$)/
+  const ours = /^(!! (Your approval|It contains)| {3}(Tool|Arguments|Message from the server)$)/
   expect(rows.filter((row) => !ours.test(row) && !row.startsWith('   | '))).toEqual([])
   const width = (row: string) => [...row].reduce((sum, char) => sum + (char > '~' ? 2 : 1), 0)
   expect(rows.filter((row) => row.startsWith('   |') && width(row) > 40)).toEqual([])
@@ -94,7 +94,7 @@ test('right-to-left letters stay isolated in every row of a broken line', () => 
 test('arguments that the server masks are named', () => {
   const shown = card(call({ user: 'a', password: 'b' }, { display: { user: 'a', password: '***' } }))
   expect(shown).toContain('"password": "***"')
-  expect(shown).toContain('otherwise than the tool gets them: /password')
+  expect(shown).toContain('the tool gets the real values: /password')
 })
 
 test('a call has a card once it is over, and says what became of it', () => {

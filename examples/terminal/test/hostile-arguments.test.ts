@@ -67,7 +67,7 @@ for (const entry of hostileArguments) {
       expect(whole.offer).toEqual(free)
       expect(linesOf(whole.card)).toContain(payload)
       expect(whole.card).not.toMatch(controls)
-      if (entry.warned === true) expect(whole.card).toContain('!! It contains characters that hide')
+      if (entry.warned === true) expect(whole.card).toContain('!! It contains characters that are invisible')
     }
   })
 }

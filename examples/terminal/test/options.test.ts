@@ -78,7 +78,7 @@ test('S3.106 where nobody can be asked a request is denied, but for a tool that 
   }
   const denied = decideUnasked(request, new Set(['delete', 'DELETE_FILE', '*']))
   expect(denied).toMatchObject({ response: { approved: false }, deniedUnasked: true })
-  expect(denied.line).toContain('nobody can be asked here')
+  expect(denied.line).toContain('there is no terminal to ask in')
   const approved = decideUnasked(request, new Set(['delete_file']))
   expect(approved).toMatchObject({ response: { approved: true, scope: 'once' }, deniedUnasked: false })
 })

@@ -22,7 +22,7 @@ async function piped(args: readonly string[], input: string | undefined) {
 test('E.14 S3.106 piped input: a request is denied with a clear line, and the program ends with 3', async () => {
   const { code, output, exists } = await piped([], `${DELETE}\n`)
   expect(output).toContain('delete_file')
-  expect(output).toContain('Denied: nobody can be asked here.')
+  expect(output).toContain('Denied: there is no terminal to ask in.')
   expect(output).toContain('Kept reports/budget.csv')
   expect([code, exists('reports/budget.csv')]).toEqual([3, true])
 })
@@ -78,5 +78,5 @@ test('what goes wrong has its exit code: 1 for a run that failed, 2 for a wrong 
   const failed = await program.pipe(['--url', 'http://127.0.0.1:1/chat', '--once', 'hello'], undefined)
   expect(failed).toMatchObject({ code: 1, output: expect.stringContaining('could not be reached') })
   const wrong = await program.pipe(['--url', 'ftp://a'], undefined)
-  expect(wrong).toMatchObject({ code: 2, errors: expect.stringContaining('--url has to be') })
+  expect(wrong).toMatchObject({ code: 2, errors: expect.stringContaining('--url must be') })
 })

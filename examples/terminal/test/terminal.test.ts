@@ -193,7 +193,7 @@ test('Ctrl-C stops what the agent says, and at the prompt it ends the program wi
   expect(await terminal.ended).toBe(130)
 })
 
-test('S3.106 in a terminal --yes-to changes nothing: the person is asked', async () => {
+test('S3.106 in a terminal --yes-to has no effect: the user is asked', async () => {
   const folder = await program.newFolder()
   const terminal = program.open(folder, ['--yes-to', 'delete_file', '--once', DELETE])
   await terminal.asked(TWO)

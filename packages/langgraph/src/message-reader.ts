@@ -17,7 +17,7 @@ interface OpenMessage {
 }
 
 const dropped =
-  'The server dropped this call without running it: it does not go on with the calls of a turn in which one was rejected.'
+  'The server dropped this call without running it: if one call of a turn is rejected, it runs none of the others.'
 
 /** Converts a graph's messages to AG-UI events: chunk by chunk while they stream, and the rest once they are complete. */
 export function createMessageReader(

@@ -193,7 +193,7 @@ export function answerTo(
   }
 }
 
-const leftOpen = 'The person went on without an answer.'
+const leftOpen = 'The user continued without answering.'
 
 function decisionOf({ call, allowed }: Action, entry: ResumeEntry | undefined, isSnake: boolean): Fields {
   const { approved, editedArgs, reason } = isRecord(entry?.payload) ? entry.payload : {}

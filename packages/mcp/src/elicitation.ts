@@ -36,11 +36,11 @@ export async function answerElicitation(
     const call = calls.asking()
     if (call !== undefined) return await askIn(call, question, signal, options)
     warn(
-      `A question of the MCP server ${server} was declined: calls of several runs are open, or none is, or a call of somebody else was left unfinished. Make a connection for each person.`,
+      `A question of the MCP server ${server} was declined: calls of several runs are open, or none is, or another user's call was left unfinished. Use one connection per user.`,
     )
     return { action: 'decline' }
   } catch (error) {
-    warn(`A question of the MCP server ${server} could not be put to the person; it was cancelled.`, error)
+    warn(`A question of the MCP server ${server} could not be shown to the user and was cancelled.`, error)
     return { action: 'cancel' }
   } finally {
     resume()

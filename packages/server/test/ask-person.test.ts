@@ -113,7 +113,7 @@ test('a person who says no declines', async () => {
   const run = live(paint)
   await run.answers.put({ interruptId: (await run.asked()).id, status: 'cancelled' })
   await run.done
-  expect(paint.replies).toEqual([{ action: 'decline', reason: 'The person said no.' }])
+  expect(paint.replies).toEqual([{ action: 'decline', reason: 'The user declined.' }])
 })
 
 test('without a live channel nobody is asked: declined at once, with the reason, and the application is warned', async () => {
@@ -126,7 +126,7 @@ test('without a live channel nobody is asked: declined at once, with the reason,
   const events = await collect(agent, input([user('go')]))
   expect(types(events)).not.toContain('CUSTOM interrupt-requested')
   expect(paint.replies).toMatchObject([
-    { action: 'decline', reason: expect.stringContaining('Nobody was asked') },
+    { action: 'decline', reason: expect.stringContaining('The user was not asked') },
   ])
   expect(warnings.at(-1)).toContain('takes no answers while it is open')
 })

@@ -297,7 +297,7 @@ test('a message that is no text is left out: the person is asked without it, and
     const { history, first } = await ask(agent)
     expect(first.approval, words).not.toHaveProperty('message')
     expect(warn.mock.calls).toEqual([
-      [`message of send must answer text, not ${words}; the person is asked without it.`],
+      [`message of send must return text, not ${words}; approval is requested without it.`],
     ])
     const events = await collect(agent, input(history, { resume: [answer(first, { approved: true })] }))
     expect(results(events)).toMatchObject([{ content: { done: 'send' } }])

@@ -94,7 +94,7 @@ export function createEventTranslator(options: TranslatorOptions): EventTranslat
   function asAsked(event: Fields): Fields {
     const { threadId, runId } = event
     if (threadId === asked.threadId && runId === asked.runId) return event
-    warn('The server gave the run other ids than the request; it is taken for the run that was asked for.')
+    warn('The server gave the run other ids than the request; it is treated as the requested run.')
     foreign = { threadId, runId }
     return { ...event, ...asked }
   }
@@ -136,7 +136,7 @@ export function createEventTranslator(options: TranslatorOptions): EventTranslat
     },
     end() {
       if (finished || !acceptUnfinished || !run || failed) return release()
-      warn('The stream ended without RUN_FINISHED. It is taken for complete, as the option says.')
+      warn('The stream ended without RUN_FINISHED. It is treated as complete, as the option says.')
       return [{ type: 'RUN_FINISHED', ...run }]
     },
   }

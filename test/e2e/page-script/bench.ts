@@ -84,6 +84,6 @@ export const approve = (card: Locator) => card.getByRole('button', { name: 'Appr
 
 export async function deny(card: Locator, reason: string): Promise<void> {
   await card.getByRole('button', { name: 'Deny…' }).click()
-  await card.getByLabel('Why not?').fill(reason)
+  await card.getByLabel('Reason').fill(reason)
   await card.getByRole('button', { name: 'Deny', exact: true }).click()
 }

@@ -56,7 +56,7 @@ export function conversing({ spec, open }: Bench): void {
       ])
       expect(await turns.last().locator('.tool, .prose').count()).toBeGreaterThan(1)
       await demo.screenshot('turn')
-      await page.getByRole('button', { name: 'Answer again' }).click()
+      await page.getByRole('button', { name: 'Regenerate' }).click()
       await request('notes.txt').waitFor()
       await settled()
       expect([await turns.count(), requests()]).toEqual([2, 3])
@@ -163,7 +163,7 @@ export function conversing({ spec, open }: Bench): void {
     const { page, send, request, settled, ...demo } = await open({
       viewport: { width: 1100, height: 600 },
     })
-    const toEnd = page.getByRole('button', { name: 'To the end' })
+    const toEnd = page.getByRole('button', { name: 'Scroll to end' })
     const scroller = page.locator('.chat-scroll')
     await send('help')
     await settled()
@@ -218,7 +218,7 @@ export function conversing({ spec, open }: Bench): void {
       return element.scrollTop
     })
     expect(to).toBe(10)
-    await page.getByRole('button', { name: 'To the end' }).waitFor()
+    await page.getByRole('button', { name: 'Scroll to end' }).waitFor()
     expect(demo.complaints).toEqual([])
   })
 

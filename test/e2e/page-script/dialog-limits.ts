@@ -11,7 +11,7 @@ export function keepingOneByOne({ spec, open }: Bench): void {
     await button('Approve Once').click()
     await shows('todo.md')
     await demo.page.reload()
-    await demo.page.getByText('One request waits for you').waitFor()
+    await demo.page.getByText('One request is waiting for you').waitFor()
     expect(await dialog.count()).toBe(0)
     await demo.screenshot('reload-pending')
     await reopen()

@@ -3,7 +3,7 @@ import type { Bench, Demo } from './bench.js'
 
 /** The list of what was approved for the rest of the chat, as a person sees it. */
 function standingOf({ page }: Demo) {
-  const section = page.getByRole('region', { name: 'Standing approvals' })
+  const section = page.getByRole('region', { name: 'Session approvals' })
   const title = section.locator('summary')
   return {
     section,
@@ -40,7 +40,7 @@ export function revoking({ spec, open }: Bench): void {
       const demo = await open()
       const { section, title, rows, button, count, gone, ...standing } = standingOf(demo)
       await answered(demo, 'rename notes.txt to a.txt', always, 'a.txt')
-      await count('1 standing approval')
+      await count('1 session approval')
       await standing.open()
       expect(await rows.allInnerTexts()).toEqual([expect.stringMatching(/^move_file\s+since \d/)])
       const since = Date.parse((await rows.locator('time').getAttribute('datetime')) ?? '')
@@ -48,7 +48,7 @@ export function revoking({ spec, open }: Bench): void {
       await demo.screenshot('standing')
 
       await demo.page.reload()
-      await count('1 standing approval')
+      await count('1 session approval')
       await demo.send('rename a.txt to b.txt')
       await ran(demo, 'b.txt')
       expect(await demo.cards().filter({ hasText: 'b.txt' }).getByText('You approved').count()).toBe(0)
@@ -73,10 +73,10 @@ export function revoking({ spec, open }: Bench): void {
       await answered(demo, 'write "one" to a.txt', always, 'a.txt')
       await answered(demo, 'write "two" to b.txt', always, 'b.txt')
       await answered(demo, 'rename notes.txt to c.txt', always, 'c.txt')
-      await count('3 standing approvals')
+      await count('3 session approvals')
       await standing.open()
       await button('Revoke write_file: a.txt').click()
-      await count('2 standing approvals')
+      await count('2 session approvals')
       expect(await rows.allInnerTexts()).toEqual([
         expect.stringMatching(/^write_file: b.txt/),
         expect.stringMatching(/^move_file/),
@@ -93,7 +93,7 @@ export function revoking({ spec, open }: Bench): void {
       await gone()
       await demo.send('write "five" to b.txt')
       await demo.request('b.txt').getByRole('button', { name: always }).click()
-      await count('1 standing approval')
+      await count('1 session approval')
       await demo.settled()
       await demo.page.getByRole('button', { name: 'New chat' }).click()
       await gone()
@@ -114,22 +114,22 @@ export function revoking({ spec, open }: Bench): void {
       )
     const mend = () => demo.page.unroute('**/api/grants?*')
     await answered(demo, 'rename notes.txt to a.txt', always, 'a.txt')
-    await count('1 standing approval')
+    await count('1 session approval')
     await cut('GET')
     await demo.page.reload()
     // A conversation that is restored late has the list read once more.
     await demo.cards('move_file').waitFor()
     await demo.page.waitForLoadState('networkidle')
-    await section.getByText('The standing approvals of this chat could not be read.').waitFor()
+    await section.getByText('Could not load the session approvals of this chat.').waitFor()
     expect(await title.count()).toBe(0)
     await mend()
-    await button('Look again').click()
-    await count('1 standing approval')
+    await button('Reload the list').click()
+    await count('1 session approval')
 
     await standing.open()
     await cut('DELETE')
     await button('Revoke move_file').click()
-    await section.getByText('The server did not confirm that the approval has ended.').waitFor()
+    await section.getByText('The server did not confirm the revocation.').waitFor()
     expect(await rows.count()).toBe(1)
     await mend()
     await button('Revoke move_file').click()

@@ -187,7 +187,7 @@ async function decideUnasked(
       gate.kind === 'run' || (scope.owner !== null && termsOf(tool).scopes.includes('session'))
     return mayHaveRun ? { kind: 'result', site, outcome: interruptedOutcome() } : closed(why)
   }
-  return gate.kind === 'run' ? { kind: 'client', site } : closed('nobody was asked', 'approval-not-found')
+  return gate.kind === 'run' ? { kind: 'client', site } : closed('not requested', 'approval-not-found')
 }
 
 /** The ledger's outcome, if the history has lost it. */

@@ -36,7 +36,7 @@ export function readProjected(
 function readPayload({ call, result }: CallSite, about: CallSite | undefined, warn: Warn): unknown {
   const said = typeof result?.content === 'string' ? parseObject(result.content) : undefined
   if (said?.decision !== 'approve' && said?.decision !== 'deny') {
-    warn(`The result of ${APPROVAL_TOOL} ${call.id} is no decision; the question stays open.`)
+    warn(`The result of ${APPROVAL_TOOL} ${call.id} is no decision; the request stays open.`)
     return undefined
   }
   const { decision, scope, reason, editedArgs, toolName } = said

@@ -94,7 +94,7 @@ function auditAnswer({ answer, verdict }: Exclude<Settlement, { kind: 'refuse' }
 }
 
 const STILL_RUNNING =
-  'An approved call is still running, and the conversation goes on once it has ended. Try again later.'
+  'An approved call is still running, and the conversation continues once it has ended. Try again later.'
 
 type Claim = ClaimResult | { readonly status: 'unavailable' }
 

@@ -47,7 +47,7 @@ export function interruptedOutcome(reason?: string): ToolOutcome {
 /** The outcome of a call that was handed to a page whose result never arrived. */
 export function handedOutOutcome(): ToolOutcome {
   return interruptedOutcome(
-    'It was handed to a page, which has not told its result here; it may or may not have run.',
+    'It was handed to a page, which has not sent its result; it may or may not have run.',
   )
 }
 

@@ -71,7 +71,7 @@ async function verifyAnswer(scope: RunScope, answer: Answer, issued: IssuedRecor
   const refuse = (code: ApprovalErrorCode, message: string, fate?: Refusal['fate']) =>
     refused(answer, site, code, message, fate)
   const read = readArguments(site.call.function.arguments)
-  if (!read.ok) return refuse('approval-tampered', 'The arguments are not those the person was asked about.')
+  if (!read.ok) return refuse('approval-tampered', 'The arguments are not those the user was shown.')
   const { approvalId, via } = answer
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
   const verified = await verifyCallToken(scope, token, ref, site, read.canonical)
@@ -144,7 +144,7 @@ async function locate(scope: RunScope, answer: Answer, issued: IssuedRecords): P
 
 const MALFORMED =
   'The answer must say approved: true or false; reason must be text and scope "once" or "session".'
-export const NO_SUCH_QUESTION = `This server asked no such question, or has forgotten it. ${CHECK_FIRST}`
+export const NO_SUCH_QUESTION = `This server did not issue this request or no longer has it. ${CHECK_FIRST}`
 export const LEDGER_UNAVAILABLE = 'Approvals cannot be checked at the moment; send the answer again.'
 
 /** Whether the ledger's record is needed to find the call, or for its token. */
@@ -195,19 +195,19 @@ const FORGOTTEN: TokenVerdict = {
   ok: false,
   code: 'approval-not-found',
   check: 'aud',
-  message: `This server has forgotten the question, as it does when it is restarted. ${CHECK_FIRST}`,
+  message: `This server lost the approval request, as in a restart. ${CHECK_FIRST}`,
 }
 
 const BEFORE_EPOCH: TokenVerdict = {
   ok: false,
   code: 'approval-not-found',
   check: 'iat',
-  message: `This server takes no answers to what it asked before it was set up anew. ${CHECK_FIRST}`,
+  message: `The approval request was issued before approvals.epoch. ${CHECK_FIRST}`,
 }
 
 const OTHER_APPROVAL: TokenVerdict = {
   ok: false,
   code: 'approval-tampered',
   check: 'ap',
-  message: 'The call names another approval of its provider than the person was asked about.',
+  message: 'The call names another provider approval than the user was shown.',
 }

@@ -179,9 +179,9 @@ const NOT_WAITED_FOR = refusal(
 )
 const NOT_ASKED = refusal(
   'not-asked',
-  'The run has not asked this question. Send the answer again once it has, or with the next request.',
+  'The run has no such request yet. Send the answer again once it has, or with the next request.',
 )
-const TOO_MANY = refusal('too-many-answers', 'Too many answers wait for questions that were not asked.')
+const TOO_MANY = refusal('too-many-answers', 'Too many answers wait for requests that were not made.')
 
 function refusal(code: DeliveryCode, message: string): Delivery {
   return { status: 'refused', code, message }

@@ -68,7 +68,7 @@ export async function requestApproval(
   } catch (error) {
     warn(`No approval could be requested for ${call.name}.`, error)
   }
-  const reason = `${call.name} needs a person's approval, and that could not be requested.`
+  const reason = `${call.name} needs approval, but it could not be requested.`
   return { ok: false, failure: failed('execution_error', reason, 'ledger-unavailable') }
 }
 
@@ -210,7 +210,9 @@ function messageOf({ settings }: RunScope, { tool, name, input }: ReadyCall): st
   const said: unknown = message(copyOf(input) as never)
   if (said === undefined || typeof said === 'string') return said
   ignoreRejection(said)
-  settings.warn(`message of ${name} must answer text, not ${inWords(said)}; the person is asked without it.`)
+  settings.warn(
+    `message of ${name} must return text, not ${inWords(said)}; approval is requested without it.`,
+  )
   return undefined
 }
 
@@ -254,7 +256,7 @@ export function interruptOf(
 function responseSchema({ approval }: ApprovalRequest): Record<string, unknown> {
   const properties: Record<string, JsonSchema> = {
     approved: { type: 'boolean', description: 'Whether the call may run.' },
-    reason: { type: 'string', description: 'Why, in the words of the person.' },
+    reason: { type: 'string', description: 'The reason that the user gave.' },
   }
   if (approval.options.includes('session')) {
     properties.scope = { type: 'string', description: 'once, or session for further calls of this tool.' }

@@ -69,9 +69,9 @@ export async function askPolicy(
     if (said === undefined) return { decision: undefined }
     const { decision, reason } = typeof said === 'string' ? { decision: said, reason: undefined } : said
     if (decision === 'allow' || decision === 'ask' || decision === 'block') return { decision, reason }
-    warn(`The policy answered ${JSON.stringify(said)} for ${call.name}; the person is asked.`)
+    warn(`The policy returned ${JSON.stringify(said)} for ${call.name}; approval is requested.`)
   } catch (error) {
-    warn(`The policy failed for ${call.name}; the person is asked.`, error)
+    warn(`The policy failed for ${call.name}; approval is requested.`, error)
   }
   return { decision: 'ask' }
 }
@@ -89,7 +89,7 @@ async function needsApproval(
     const needed: unknown = await rule(copyOf(input) as never, context)
     return needed !== false
   } catch (error) {
-    warn(`needsApproval of ${tool.name} failed; the person is asked.`, error)
+    warn(`needsApproval of ${tool.name} failed; approval is requested.`, error)
     return true
   }
 }

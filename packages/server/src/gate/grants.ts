@@ -22,7 +22,7 @@ export async function hasGrant(scope: RunScope, call: ReadyCall, purpose: 'look'
     const grant = await ledger.findGrant(grantKey(scope, scope.owner, call), purpose)
     return grant?.approved === true && grant.grantedAt >= epoch && revocationsOf(ledger) === before
   } catch (error) {
-    scope.settings.warn(`Session grants could not be read for ${call.name}; the person is asked.`, error)
+    scope.settings.warn(`Session grants could not be read for ${call.name}; approval is requested.`, error)
     return false
   }
 }
@@ -90,7 +90,7 @@ function keyText(tool: string, key: unknown): string {
   ignoreRejection(key)
   throw new CountersignError(
     'invalid-tool',
-    `scopeKey of the tool ${tool} must answer text, a number or a boolean, not ${inWords(key)}: its calls are asked about one by one.`,
+    `scopeKey of the tool ${tool} must return text, a number or a boolean, not ${inWords(key)}: each call needs approval.`,
     { tool },
   )
 }

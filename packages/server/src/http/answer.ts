@@ -72,7 +72,7 @@ export async function answerRequest(
     checkRequest(head.method, head.type, head.length)
     const holder = subjectOf(options.context)
     if (holder === undefined)
-      throw invalid('A live answer needs a person, and the server names none (context.subject).', 403)
+      throw invalid('A live answer needs a user, but context.subject is not set.', 403)
     const answers = readLiveAnswers(await readBody({ owner: holder.id, limits: agent.limits }))
     const held = takeArriving(holder.id, bytesHeldBy(answers), agent.limits)
     if (held === undefined) throw tooManyBodies()

@@ -24,7 +24,7 @@ export function checkOrigin(
   const own = hostOf(origin)
   if (own && own === host?.toLowerCase()) return
   throw invalid(
-    'Pages of this origin may not speak to this endpoint; the option `origins` names those that may.',
+    'Pages of this origin may not use this endpoint; the option `origins` lists those that may.',
     403,
   )
 }

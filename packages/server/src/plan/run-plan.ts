@@ -145,7 +145,7 @@ class PlanRun {
       },
       stream: (data) => outlet.emit(reported(data)),
       report: (data) => outlet.report(reported(data)),
-      ask: async () => ({ action: 'decline', reason: 'Nobody was asked: there is no run here.' }),
+      ask: async () => ({ action: 'decline', reason: 'The user was not asked: there is no run.' }),
     })
     if (execution.kind === 'threw')
       logThrown(options.warn ?? console.warn, execution.error, toolName, toolCallId)

@@ -131,7 +131,7 @@ class PromptReader {
     }
     const place = this.#unasked.get(toolCallId)?.pop()
     if (place === undefined) {
-      this.#warn(`The request ${approvalId} asks about no call.`)
+      this.#warn(`The request ${approvalId} is for no call.`)
       return
     }
     this.#asked.set(approvalId, place)

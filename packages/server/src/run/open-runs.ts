@@ -70,6 +70,6 @@ export function openingOf(ledger: Ledger, name: RunName): Opening {
 /** The error of starting a run that is already open. */
 export function runIsOpen({ runId }: RunName): CountersignError {
   const message =
-    'A run with this id is open already, and was not started a second time. Take it up (rejoin), or send the request with a runId of its own.'
+    'A run with this id is open already, and was not started a second time. Rejoin it, or send the request with another runId.'
   return new CountersignError('run-open', message, { status: 409, runId })
 }

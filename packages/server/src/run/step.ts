@@ -174,7 +174,7 @@ class Step {
         if (stop.aborted) return undefined
         if (this.#isOneTooMany(event)) {
           settings.warn(
-            `The model made more than ${MAX_CALLS} calls in one turn. What came after them is left out; it goes on with their results.`,
+            `The model made more than ${MAX_CALLS} calls in one turn. The rest is dropped; the run continues with their results.`,
           )
           this.#finish = 'tool_calls'
           break
@@ -244,7 +244,7 @@ class Step {
   async #settleProviders({ toolCallId, outcome, metadata: provider }: ProvidersResult): Promise<void> {
     const id = this.#calls.idOf(toolCallId)
     if (this.#work.results.has(id))
-      return this.#scope.settings.warn(`The provider told a second result of ${id}; it is left out.`)
+      return this.#scope.settings.warn(`The provider sent a second result of ${id}; it is dropped.`)
     const [call, allowed] = [...this.#forwarded].findLast(([{ id: one }]) => one === id) ?? []
     if (call !== undefined) await this.#claims.end(call, toStored(outcome))
     return this.#work.settle(id, outcome, { provider, decided: allowed?.decided })

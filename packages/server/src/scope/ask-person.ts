@@ -35,8 +35,8 @@ export async function askPerson(
   const { answers, settings, emit } = scope
   const responseSchema = responseSchemaOf(call, question)
   if (answers === undefined) {
-    settings.warn(`${call.name} asked the person something, and ${NO_CHANNEL}`)
-    return { action: 'decline', reason: `Nobody was asked: ${NO_CHANNEL}` }
+    settings.warn(`${call.name} asked the user, but ${NO_CHANNEL}`)
+    return { action: 'decline', reason: `The user was not asked: ${NO_CHANNEL}` }
   }
   const stops = [scope.stop, over, question.signal].filter((signal) => signal !== undefined)
   const waitSignal = anySignal(stops)
@@ -107,7 +107,7 @@ type Reading =
   | { readonly ok: false; readonly problem: string }
 
 async function readReply({ status, payload }: ResumeEntry, { answer }: ToolQuestion): Promise<Reading> {
-  if (status === 'cancelled') return { ok: true, reply: { action: 'decline', reason: 'The person said no.' } }
+  if (status === 'cancelled') return { ok: true, reply: { action: 'decline', reason: 'The user declined.' } }
   const checked = await validate(answer, payload)
   return checked.ok
     ? { ok: true, reply: { action: 'accept', content: checked.value } }

@@ -182,7 +182,7 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
   if (keyring.durable && !ledger.durable) {
     warnOnce(
       warn,
-      'countersign: the secret outlives this process but the ledger does not: approvals asked before a restart, or by another process, are refused. Give approvals.ledger a durable one.',
+      'countersign: the secret outlives this process but the ledger does not: approvals requested before a restart, or by another process, are refused. Give approvals.ledger a durable one.',
     )
   }
   const expiresIn = options.expiresIn ?? DAY_IN_SECONDS

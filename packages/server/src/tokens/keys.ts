@@ -63,8 +63,8 @@ export function secretFromEnvironment(): string | undefined {
 }
 
 const RANDOM_SECRET_WARNING =
-  'countersign: no approvals.secret (or COUNTERSIGN_SECRET) was given, so a random one is used. Approvals asked before a restart ' +
-  'or by another process will be refused and have to be asked again. Give a secret of at least 32 random bytes.'
+  'countersign: no approvals.secret (or COUNTERSIGN_SECRET) was given, so a random one is used. Approvals requested before a restart ' +
+  'or by another process will be refused and must be requested again. Give a secret of at least 32 random bytes.'
 
 /** Derives the keys of one secret: HKDF-SHA-256 with salt `countersign` and one info string per purpose. */
 async function deriveKeys(secret: Uint8Array): Promise<DerivedKeys> {

@@ -235,7 +235,7 @@ const REFUSALS = {
   oh: ['approval-not-yours', 'The approval was issued to someone else.'],
   tc: ['approval-tampered', 'The approval was issued for another tool call.'],
   tn: ['approval-tampered', 'The approval was issued for another tool.'],
-  ah: ['approval-tampered', 'The arguments differ from those the person was asked about.'],
+  ah: ['approval-tampered', 'The arguments differ from those the user was shown.'],
   iat: ['approval-malformed', 'The approval was issued in the future; check the clocks of the servers.'],
   exp: ['approval-expired', 'The time to answer has passed; ask again.'],
 } as const satisfies Record<TokenCheck, readonly [ApprovalErrorCode, string]>

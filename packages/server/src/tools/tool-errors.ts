@@ -87,7 +87,7 @@ export class ToolkitRequiredError extends CountersignError {
     const names = pendingApprovals.join(', ') || 'some tools'
     super(
       'toolkit-required',
-      `Answers for ${names} are waiting, but this agent has no tools: give createAgent the tools it was asked about, or send another message to go on without them.`,
+      `Answers for ${names} are waiting, but this agent has no tools: give createAgent these tools, or send another message to continue without them.`,
       { pendingApprovals, ...(method !== undefined && { method }) },
     )
     this.pendingApprovals = pendingApprovals
@@ -126,7 +126,7 @@ export class ToolNotFoundError extends CountersignError {
   ) {
     super(
       'tool-not-found',
-      `The approved tool ${JSON.stringify(toolName)} does not exist any more: give createAgent that tool, or answer no, or send another message to go on without it.`,
+      `The approved tool ${JSON.stringify(toolName)} no longer exists: give createAgent that tool, or deny the call, or send another message to continue without it.`,
       { toolName, availableTools, ...(method !== undefined && { method }) },
     )
     this.toolName = toolName
