@@ -25,6 +25,7 @@ const sections = [
     text: 'Run it',
     items: [
       { text: 'Security', link: '/security' },
+      { text: 'Persistence', link: '/persistence' },
       { text: 'Several machines', link: '/machines' },
       { text: 'Server rendering', link: '/server-rendering' },
       { text: 'Recipes', link: '/recipes' },

@@ -1,12 +1,7 @@
 /**
- * Every code of a Countersign error. Codes are stable: an application may switch on them.
- *
- * Transport and protocol: `http-status`, `not-an-event-stream`, `connection-failed`, `malformed-event`, `event-too-large`,
- * `truncated-stream`, `protocol-violation`, `empty-response`, `not-loaded`. The server ended the run with RUN_ERROR: `run-error`.
- * Client: `invalid-option`, `invalid-argument`, `disposed`, `too-many-continuations`, `tool-failed`, `pending-approvals`.
- * Persistence: `persistence-corrupt`, `persistence-full`, `persistence-unavailable`. Server: `invalid-request`, `request-too-large`,
- * `too-many-requests`, `too-many-runs`, `invalid-tool`, `tool-not-found`, `toolkit-required`, `approval-required`, `model-failed`,
- * `run-open`, `thread-busy`, `thread-full`, `thread-unknown`, `unreconciled-history`, `reader-too-slow`. Approvals: the codes of {@link ApprovalErrorCode}.
+ * Every code of a Countersign error. Codes are stable: an application may switch on them. Transport and protocol: `http-status` to
+ * `not-loaded`. The server ended the run with RUN_ERROR: `run-error`. Client: `invalid-option` to `pending-approvals`. Persistence:
+ * `persistence-*`. Server: `invalid-request` to `reader-too-slow`. Approvals: the codes of {@link ApprovalErrorCode}.
  */
 export type ErrorCode =
   | 'http-status'

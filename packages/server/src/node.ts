@@ -17,9 +17,10 @@ import {
 } from './http/http.js'
 import type { OriginRule } from './http/origin.js'
 import { readRejoin, restFrames } from './http/rejoin.js'
-import { parseBody, queryOf, readParsedInput } from './http/run-input.js'
+import { checkId, parseBody, queryOf, readParsedInput } from './http/run-input.js'
 import { openSocket, type ServerSocket, type SocketOptions } from './http/socket.js'
 import { SSE_HEADERS, type SseFrames } from './http/sse.js'
+import { threadRequest } from './http/thread.js'
 import { MAX_BODY_BYTES } from './limits.js'
 import type { Agent } from './run/agent.js'
 import { MAX_STALL, readerTooSlow } from './scope/channel.js'
@@ -57,7 +58,7 @@ export interface NodeSocketOptions extends Omit<SocketOptions, 'context'> {
 
 /**
  * A handler for node:http and Express that responds to a chat request with its run as an event stream, like `handleChat`. A body
- * that is already parsed (`express.json()`) is taken as it is. A GET with `threadId` and `runId` is handled like `rejoinResponse`.
+ * that is already parsed (`express.json()`) is taken as it is. A GET with `threadId` and `runId` is handled like `rejoinResponse`, one with `threadId` alone like `threadResponse`.
  */
 export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
@@ -71,6 +72,8 @@ export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
     if (response.destroyed) gone.abort()
     let frames: SseFrames | undefined
     try {
+      if (request.method === 'GET' && isThread(request))
+        return await sendThread(agent, request, response, options)
       frames =
         request.method === 'GET' && isRejoin(request)
           ? await rejoin(agent, request, options, gone)
@@ -106,6 +109,23 @@ async function rejoin<Req extends NodeRequest>(
   const query = queryOf(request.url ?? '')
   const asked = readRejoin(query.get('threadId'), query.get('runId'), request.headers['last-event-id'])
   return restFrames(agent, await options.context?.(request), asked, gone.signal, options.keepAlive)
+}
+
+async function sendThread<Req extends NodeRequest>(
+  agent: Agent,
+  request: Req,
+  response: ServerResponse,
+  { context }: NodeChatOptions<Req>,
+): Promise<void> {
+  const threadId = checkId('threadId', queryOf(request.url ?? '').get('threadId'))
+  const known = request.headers['if-none-match'] ?? null
+  const { status, headers, body } = await threadRequest(agent, threadId, await context?.(request), known)
+  response.writeHead(status, headers).end(body ?? undefined)
+}
+
+function isThread({ url = '' }: NodeRequest): boolean {
+  const query = queryOf(url)
+  return query.has('threadId') && !query.has('runId')
 }
 
 function isRejoin({ url = '' }: NodeRequest): boolean {

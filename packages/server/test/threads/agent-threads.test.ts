@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AGUIEvent, Message, RunAgentInput } from '@countersign/core'
 import {
@@ -15,7 +18,8 @@ import {
   tool,
   toolDefinition,
 } from '@countersign/server'
-import { expect, test } from 'vitest'
+import { toNodeHandler } from '@countersign/server/node'
+import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 
 // createAgent({ threads }): the server owns the conversation.
@@ -261,6 +265,21 @@ function post(agent: Agent, body: RunAgentInput, subject = 'ann') {
   })
   return handleChat(agent, request, { context: { subject } })
 }
+
+test('T10: toNodeHandler returns a thread for a GET with its id', async () => {
+  const { agent } = setUp()
+  await all(agent.run(input([user('u1', 'Hi')]), { context }))
+  const server = createServer(toNodeHandler(agent, { context: () => context }))
+  onTestFinished(() => void server.close())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const response = await fetch(`${url}?threadId=t`)
+  expect(await response.json()).toMatchObject({ threadId: 't', version: 2, messages: { length: 2 } })
+  const headers = { 'if-none-match': response.headers.get('etag') ?? '' }
+  expect((await fetch(`${url}?threadId=t`, { headers })).status).toBe(304)
+  expect((await fetch(`${url}?threadId=other`)).status).toBe(404)
+  expect((await fetch(`${url}?threadId=`)).status).toBe(400)
+})
 
 test('T19, T20: a run posted again is joined, a second run of the thread gets 409 with the id of the open one', async () => {
   const gate = deferred()
