@@ -300,7 +300,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 }
 
 const noMessage =
-  'sendMessage takes a text that is not blank, or `{ text, files, metadata }`. A file is `{ type: "file", media, source }`, no File.'
+  'sendMessage needs text, or `{ text, files, metadata }`. A file is `{ type: "file", media, source }`.'
 
 /** An invalid value becomes an empty record, in which the command finds nothing to act on, and reports that. */
 function record<T>(value: T): T & Record<string, unknown> {

@@ -115,7 +115,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       if (draft.liveIn !== undefined && !connection.answer)
         return {
           status: 'closed',
-          reason: 'The run that asks is open, and this connection has no way into it.',
+          reason: 'This connection cannot answer while the run is open.',
         }
       const { id: interruptId } = response
       if ('cancel' in response)
@@ -166,7 +166,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       const last = messageId === undefined ? order.length - 1 : (messages.get(messageId)?.position ?? -1)
       const spoken = order.slice(0, last + 1).findLast((draft) => draft.role === 'user')
       if (!spoken) {
-        const message = 'There is no message of the person before it to answer again.'
+        const message = 'There is no earlier user message.'
         return { status: 'refused', error: new CountersignError('invalid-argument', message, { messageId }) }
       }
       const run = session.store.batch(() => {

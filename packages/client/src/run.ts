@@ -190,9 +190,10 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     } catch (cause) {
       return this.#breakOff(toError(cause))
     }
-    // RUN_ERROR: the stream ended well, but the run did not.
+    // RUN_ERROR, or stopped by the server: the stream ended well, but the run did not.
     const { run } = this.#session.state
-    const error = run.phase === 'idle' ? undefined : run.failure
+    if (run.phase === 'idle') return { type: 'success' }
+    const error = run.failure ?? (run.finish?.outcome === 'cancelled' && stoppedThere())
     return error ? { type: 'failed', error } : { type: 'success' }
   }
 
@@ -224,6 +225,11 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     }
     return { type: 'failed', error, resumable: true }
   }
+}
+
+/** A user's own stop ends the run here first, so the server had another reason: nobody was reading, or a shutdown. */
+function stoppedThere(): CountersignError {
+  return new CountersignError('truncated-stream', 'The server stopped the run. Try again.')
 }
 
 function emptyResponse(): CountersignError {

@@ -32,12 +32,15 @@ function isRefused(end: RunEnd): boolean {
 
 const notStored = {
   error: {
-    message: 'It was not run, because it could not be stored first that it runs.',
+    message: 'It was not run, because that could not be stored.',
     code: 'not-stored',
   },
 }
 
 export type Runner = ReturnType<typeof createRunner>
+
+/** Errors after which there is nothing to rejoin: no such run, or the server has stopped it. */
+const gone: ReadonlySet<string> = new Set(['empty-response', 'truncated-stream'])
 
 /**
  * What runs and what comes next. Holds one stream open at most; decides in one place, after a command of the person and after the end of
@@ -80,7 +83,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     if (!(hasUnsentAnswer(state) && areAllToolsComplete(state))) return false
     const limit = session.options.maxContinuations ?? 100
     if (automatic >= limit) {
-      const message = `The agent asked ${limit} times in a row before the person did anything; the chat was stopped. Send a message to go on.`
+      const message = `The chat was stopped after ${limit} requests in a row without the user. Send a message to continue.`
       const error = new CountersignError('too-many-continuations', message, { limit })
       dispatch({ type: 'failed', error })
       session.failed(error)
@@ -126,8 +129,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     if (broken) {
       const before = generation
       const end = await open('rejoin', undefined, broken).done
-      const nothingThere = end.type === 'failed' && end.error.code === 'empty-response'
-      if (!nothingThere || run || before !== generation) return
+      const isGone = end.type === 'failed' && !end.resumable && gone.has(end.error.code)
+      if (!isGone || run || before !== generation) return
     }
     await open('retry').done
   }

@@ -235,6 +235,9 @@ export function joinTabs(
     },
     leave() {
       tell()
+      // Whether another tab carries them out can't be known here any more.
+      if (role.as === 'follower')
+        for (const id of [...forwarded.keys()]) finish(id, { status: 'failed', error: leftError() })
       role = { as: 'gone' }
       leaving.abort()
       channel.close()
@@ -247,6 +250,11 @@ export function joinTabs(
 
 function closedError(): CountersignError {
   const message = 'The tab that ran this conversation was closed. Try again to go on.'
+  return new CountersignError('connection-failed', message)
+}
+
+function leftError(): CountersignError {
+  const message = 'This page left before another tab had told the outcome; look there.'
   return new CountersignError('connection-failed', message)
 }
 
