@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ChatClient, fetchServerSentEvents } from '@countersign/client'
+import type { RunAgentInput } from '@countersign/core'
 import { createAgent, handleChat, memoryLedger, memoryRunLog, rejoinResponse } from '@countersign/server'
 import { expect, onTestFinished, test } from 'vitest'
 
@@ -80,24 +81,29 @@ test.each([
   },
 )
 
-test('a run that the server stopped by itself ends in an error with which retry() repeats it', async () => {
-  let isStopped = true
+test('an answer goes out although a call was left open by a run that the server cancelled', async () => {
+  const resumes: unknown[] = []
   const connection = {
-    async *connect(input: { threadId: string; runId: string }) {
-      const { threadId, runId } = input
+    async *connect({ threadId, runId, resume }: RunAgentInput) {
+      resumes.push(resume?.map(({ interruptId }) => interruptId))
       yield { type: 'RUN_STARTED', threadId, runId }
-      yield { type: 'TEXT_MESSAGE_START', messageId: runId, role: 'assistant' }
-      yield { type: 'TEXT_MESSAGE_CONTENT', messageId: runId, delta: isStopped ? 'Half' : 'Whole.' }
-      yield { type: 'TEXT_MESSAGE_END', messageId: runId }
-      yield { type: 'RUN_FINISHED', threadId, runId, outcome: { type: isStopped ? 'cancelled' : 'success' } }
+      if (resumes.length === 1) {
+        yield { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'look' }
+        yield { type: 'TOOL_CALL_END', toolCallId: 'c1' }
+        yield { type: 'TOOL_CALL_START', toolCallId: 'c2', toolCallName: 'remove' }
+        yield { type: 'TOOL_CALL_END', toolCallId: 'c2' }
+        const approval = { id: 'a1', needsApproval: true, options: ['deny', 'once'] }
+        const value = { toolCallId: 'c2', toolName: 'remove', input: {}, approval }
+        yield { type: 'CUSTOM', name: 'approval-requested', value }
+      }
+      const type = resumes.length === 1 ? 'cancelled' : 'success'
+      yield { type: 'RUN_FINISHED', threadId, runId, outcome: { type } }
     },
   }
   const client = new ChatClient({ connection, threadId: 't' })
   onTestFinished(() => client.dispose())
   await client.sendMessage('go')
-  expect(client.getSnapshot()).toMatchObject({ status: 'error', error: { code: 'truncated-stream' } })
-  isStopped = false
-  await client.retry()
-  expect(client.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
-  expect(JSON.stringify(client.getSnapshot().messages)).toContain('Whole.')
+  expect(client.getSnapshot()).toMatchObject({ status: 'awaiting-approval', error: undefined })
+  expect(await client.addToolApprovalResponse({ id: 'a1', approved: true })).toEqual({ status: 'sent' })
+  expect(resumes).toEqual([undefined, ['a1']])
 })

@@ -190,10 +190,10 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     } catch (cause) {
       return this.#breakOff(toError(cause))
     }
-    // RUN_ERROR, or stopped by the server: the stream ended well, but the run did not.
+    // RUN_ERROR: the stream ended well, but the run did not.
     const { run } = this.#session.state
     if (run.phase === 'idle') return { type: 'success' }
-    const error = run.failure ?? (run.finish?.outcome === 'cancelled' && stoppedThere())
+    const error = run.failure ?? (this.#rejoin && run.finish?.outcome === 'cancelled' && stoppedThere())
     return error ? { type: 'failed', error } : { type: 'success' }
   }
 
@@ -227,9 +227,9 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   }
 }
 
-/** A user's own stop ends the run here first, so the server had another reason: nobody was reading, or a shutdown. */
+/** The server stopped the run while nobody was reading it. */
 function stoppedThere(): CountersignError {
-  return new CountersignError('truncated-stream', 'The server stopped the run. Try again.')
+  return new CountersignError('truncated-stream', 'The server stopped the run.')
 }
 
 function emptyResponse(): CountersignError {

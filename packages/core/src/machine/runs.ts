@@ -78,7 +78,7 @@ export const runSteps = {
     const brokenOff = end.type === 'failed' && end.resumable === true
     if (!brokenOff) closeLiveInterrupts(state)
     const carried = run.carried.filter((item) => isAttached(state, item))
-    if (!brokenOff) settleCalls(state, end.type !== 'success')
+    if (!brokenOff) settleCalls(state, end.type !== 'success' || run.finish?.outcome === 'cancelled')
     if (end.type === 'success') {
       setRun(state, omitUndefined({ phase: 'idle' as const, last: run.finish }))
       for (const item of carried) {

@@ -1,6 +1,7 @@
 import {
   type AGUIEvent,
   CountersignError,
+  isRecord,
   type Message,
   type RunAgentInput,
   StreamProcessor,
@@ -38,7 +39,7 @@ export interface OpenThread {
 
 /** What a run's input says about its thread. */
 type ThreadRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
-  Partial<Pick<RunAgentInput, 'tools'>>
+  Partial<Pick<RunAgentInput, 'tools' | 'forwardedProps'>>
 
 /** Milliseconds between two saves of text that is still arriving. */
 const SAVE_EVERY = 1000
@@ -47,12 +48,13 @@ const SAVE_EVERY = 1000
  * Takes the thread of a run, adds what the request brings, and stores it.
  *
  * @throws CountersignError `thread-busy` (409) if another run is open on this thread: `data.runId` names it; `thread-full` (413);
+ * `thread-unknown` (404) if the request continues a message that the thread does not have;
  * `ledger-unavailable` if the store can't be reached.
  */
 export async function openThread(
   threads: ThreadStore,
   settings: AgentSettings,
-  { threadId, runId, messages: given, tools = [] }: ThreadRequest,
+  { threadId, runId, messages: given, tools = [], forwardedProps }: ThreadRequest,
   context: RunContext = {},
 ): Promise<OpenThread> {
   const key: ThreadKey = { owner: context.subject ?? null, threadId }
@@ -63,6 +65,7 @@ export async function openThread(
     const thread = await threads.load(key)
     const stored = thread === undefined ? [] : branchOf(thread)
     const history: readonly Message[] = stored.map(({ message }) => JSON.parse(message))
+    checkKnown(forwardedProps, history)
     const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
     const messages = mergeHistory(history, given, toolkit, settings.generateId)
     const added = chain(messages.slice(history.length), stored.at(-1)?.id ?? null)
@@ -213,6 +216,22 @@ class Recorder {
 
 function isTakenOver(error: unknown): boolean {
   return error instanceof CountersignError && error.code === 'thread-busy'
+}
+
+/**
+ * A client that leaves its history to the server names the last user message that was replied to (`serverHistory` of the client).
+ *
+ * @throws CountersignError `thread-unknown`
+ */
+function checkKnown(forwardedProps: unknown, history: readonly Message[]): void {
+  const own = isRecord(forwardedProps) ? forwardedProps.countersign : undefined
+  const after = isRecord(own) ? own.after : undefined
+  if (typeof after !== 'string' || history.some(({ id }) => id === after)) return
+  throw new CountersignError(
+    'thread-unknown',
+    'The server does not have the conversation that this request continues. Nothing was stored.',
+    { status: 404 },
+  )
 }
 
 /** @throws CountersignError `thread-busy`, `thread-full` */

@@ -26,6 +26,7 @@ const PUBLIC: ReadonlySet<ErrorCode> = new Set([
   'run-open',
   'thread-busy',
   'thread-full',
+  'thread-unknown',
   'tool-failed',
   'tool-not-found',
   'toolkit-required',
