@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ChatClient, fetchServerSentEvents } from '@countersign/client'
+import { persistent } from '@countersign/client/persistence'
 import type { RunAgentInput } from '@countersign/core'
 import { createAgent, handleChat, memoryLedger, memoryRunLog, rejoinResponse } from '@countersign/server'
+import { gated, hold, scriptedConnection, text } from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'
+import { memoryPersistence } from './fake-browser.js'
 
 // What a stranger found in the fifteenth session: a run that the server stopped because nobody read it looked complete after a rejoin.
 
@@ -106,4 +109,24 @@ test('an answer goes out although a call was left open by a run that the server 
   expect(client.getSnapshot()).toMatchObject({ status: 'awaiting-approval', error: undefined })
   expect(await client.addToolApprovalResponse({ id: 'a1', approved: true })).toEqual({ status: 'sent' })
   expect(resumes).toEqual([undefined, ['a1']])
+})
+
+test('a page closed before the reply to a message that cancelled a request is restored with an error, and retry() gets the reply', async () => {
+  const stored = memoryPersistence()
+  const connection = scriptedConnection([gated(1), [hold()], [text('Here.')]])
+  const first = new ChatClient({
+    connection,
+    threadId: 't',
+    persistence: persistent(stored, { saveEvery: 0 }),
+  })
+  await first.sendMessage('go')
+  void first.sendMessage('something else')
+  await connection.held()
+  const page = new ChatClient({ connection, threadId: 't', persistence: persistent(stored) })
+  onTestFinished(() => [first, page].forEach((client) => void client.dispose()))
+  await page.restore()
+  expect(page.getSnapshot()).toMatchObject({ status: 'error', error: { code: 'truncated-stream' } })
+  await page.retry()
+  expect(page.getSnapshot().status).toBe('ready')
+  expect(JSON.stringify(page.getSnapshot().messages)).toContain('Here.')
 })

@@ -233,7 +233,7 @@ function stoppedThere(): CountersignError {
 }
 
 function emptyResponse(): CountersignError {
-  return new CountersignError('empty-response', 'The server answered without a single event. Try again.')
+  return new CountersignError('empty-response', 'The server sent no event. Try again.')
 }
 
 function toError(cause: unknown): CountersignError {

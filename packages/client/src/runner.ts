@@ -39,9 +39,6 @@ const notStored = {
 
 export type Runner = ReturnType<typeof createRunner>
 
-/** Errors after which there is nothing to rejoin: no such run, or the server has stopped it. */
-const gone: ReadonlySet<string> = new Set(['empty-response', 'truncated-stream'])
-
 /**
  * What runs and what comes next. Holds one stream open at most; decides in one place, after a command of the person and after the end of
  * a stream; forgets what was under way when something voids it.
@@ -129,7 +126,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     if (broken) {
       const before = generation
       const end = await open('rejoin', undefined, broken).done
-      const isGone = end.type === 'failed' && !end.resumable && gone.has(end.error.code)
+      // There is no such run, or the server has stopped it.
+      const isGone = end.type === 'failed' && !end.resumable && /^(empty|truncated)-/.test(end.error.code)
       if (!isGone || run || before !== generation) return
     }
     await open('retry').done

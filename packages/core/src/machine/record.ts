@@ -35,7 +35,7 @@ function unfinished(state: ChatState): Pick<ThreadRecord, 'from' | 'error'> {
   const { run, error, unsent } = state
   if (run.phase !== 'idle') return isUnanswered(state) ? { from: run.from } : {}
   // With answers that go out again, the page says so instead.
-  if (!run.from || !error || unsent.size > 0) return {}
+  if (!run.from || !error || someGoAgain(unsent)) return {}
   return { from: run.from, error: { code: error.code, message: error.message } }
 }
 
@@ -46,15 +46,17 @@ function unfinished(state: ChatState): Pick<ThreadRecord, 'from' | 'error'> {
 function isUnanswered(state: ChatState): boolean {
   const { run, order, asked, unsent, executing, interrupts, turn } = state
   if (run.phase === 'idle') return false
-  if (run.phase === 'submitted') return run.carried.length === 0
+  if (run.phase === 'submitted') return !someGoAgain(run.carried)
   if (order.at(-1)?.streaming === true) return true
   const isAsked = interrupts.size > 0 || asked.some(({ owner }) => owner.turn === turn)
-  return !isAsked && unsent.size === 0 && executing.size === 0 && !run.carried.some(goesAgain)
+  return !isAsked && executing.size === 0 && !someGoAgain(unsent) && !someGoAgain(run.carried)
 }
 
-/** Whether what a run took along is offered again where the run broke. */
-function goesAgain(item: CallDraft | InterruptDraft): boolean {
-  return item.kind === 'interrupt' || item.outputSent !== undefined || !isTerminal(item.state)
+/** Whether anything of it is offered again where the run broke. That a request was cancelled goes along unseen. */
+function someGoAgain(items: Iterable<CallDraft | InterruptDraft>): boolean {
+  return [...items].some(
+    (item) => item.kind === 'interrupt' || item.outputSent !== undefined || !isTerminal(item.state),
+  )
 }
 
 /** Whether a stored value has the form of a record. What a message holds is as trustworthy as where it was stored. */

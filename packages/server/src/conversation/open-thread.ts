@@ -12,6 +12,7 @@ import type { RunContext } from '../scope/run-context.js'
 import type { AgentSettings } from '../scope/settings.js'
 import type {
   HoldResult,
+  RunHold,
   StoredMessage,
   ThreadChange,
   ThreadKey,
@@ -60,7 +61,7 @@ export async function openThread(
   const key: ThreadKey = { owner: context.subject ?? null, threadId }
   const run = { runId, holder: globalThis.crypto.randomUUID() }
   const { leaseMs } = settings.approvals
-  checkHeld(await threads.hold(key, run, leaseMs))
+  await takeThread(threads, key, run, leaseMs)
   try {
     const thread = await threads.load(key)
     const stored = thread === undefined ? [] : branchOf(thread)
@@ -84,6 +85,22 @@ export async function openThread(
   }
 }
 
+/** Milliseconds to wait for a run that is ending: a client that has just stopped may send its next message at once. */
+const WAIT_MS = 1000
+
+async function takeThread(
+  threads: ThreadStore,
+  key: ThreadKey,
+  run: RunHold,
+  leaseMs: number,
+): Promise<void> {
+  for (const until = Date.now() + WAIT_MS; ; ) {
+    const held = await threads.hold(key, run, leaseMs)
+    if (held.status !== 'busy' || held.runId === run.runId || Date.now() >= until) return checkHeld(held)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
 function chain(messages: readonly Message[], last: string | null): readonly StoredMessage[] {
   return messages.map((message, index) => ({
     id: message.id,
@@ -96,10 +113,10 @@ function chain(messages: readonly Message[], last: string | null): readonly Stor
 class ThreadWriter {
   readonly #threads: ThreadStore
   readonly #key: ThreadKey
-  readonly #run: { readonly runId: string; readonly holder: string }
+  readonly #run: RunHold
   #version: number
 
-  constructor(threads: ThreadStore, key: ThreadKey, run: ThreadWriter['run'], version: number) {
+  constructor(threads: ThreadStore, key: ThreadKey, run: RunHold, version: number) {
     this.#threads = threads
     this.#key = key
     this.#run = run

@@ -399,6 +399,25 @@ test('a store that fails stops the run before the call is carried out', async ()
   expect(ran).toEqual([])
 })
 
+test('a message that is sent at once after a stop waits for the stopped run to release its thread', async () => {
+  const { agent, seen } = setUp({
+    say: async function* (_: unknown, call: number) {
+      yield { type: 'text-delta', delta: 'Hello' }
+      if (call === 1) await sleep(100)
+    } as never,
+  })
+  const stop = new AbortController()
+  const first = agent.run(input([user('u1', 'Hi')]), { context, signal: stop.signal })
+  await first.next()
+  await first.next()
+  const rest = all(first)
+  stop.abort()
+  const next = await post(agent, input([user('u2', 'Something else')]))
+  expect(next.status).toBe(200)
+  await Promise.all([rest, next.text()])
+  expect(seen).toHaveLength(2)
+})
+
 test('a full thread is refused before the run starts, with 413', async () => {
   const { agent } = setUp({ threads: memoryThreads({ maxMessages: 2 }) })
   await all(agent.run(input([user('u1', 'Hi')]), { context }))
