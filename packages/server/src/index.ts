@@ -17,7 +17,7 @@ export {
   type DeliveryCode,
   type Take,
 } from './channel/answer-queue.js'
-export { type LoadedThread, loadThread } from './conversation/load-thread.js'
+export { type LoadedThread, loadThread, type OpenRun } from './conversation/load-thread.js'
 export type { OpenThread } from './conversation/open-thread.js'
 export {
   jsonDepthExceeds,

@@ -1,11 +1,20 @@
 import { CountersignError, type Message, type UIMessage } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
-import type { ThreadKey, ThreadRun, ThreadStore } from '../threads/thread-store.js'
+import type { StoredThread, ThreadKey, ThreadStore } from '../threads/thread-store.js'
 import { branchOf } from './branch.js'
 
 /** An agent. */
 interface ThreadKeeper {
   readonly threads?: ThreadStore | undefined
+}
+
+/** The run that is open on a thread. */
+export interface OpenRun {
+  readonly runId: string
+  /** Its process has probably died: it has not renewed its hold in time. */
+  readonly lapsed: boolean
+  /** Which of the stored messages (AG-UI) are its own. A reader who rejoins the run from its first event leaves them out. */
+  readonly messageIds: readonly string[]
 }
 
 /** A stored conversation, as a page shows it. */
@@ -17,7 +26,7 @@ export interface LoadedThread {
   /** For `initialMessages`. Open approval requests are in them. */
   readonly messages: readonly UIMessage[]
   /** The run that is open now. */
-  readonly run?: ThreadRun | undefined
+  readonly run?: OpenRun | undefined
 }
 
 /**
@@ -41,9 +50,17 @@ export async function readThread(
 ): Promise<(Omit<LoadedThread, 'messages'> & { readonly messages: readonly Message[] }) | undefined> {
   const stored = await threads.load(key)
   if (stored === undefined) return undefined
-  const { threadId, version, title, run } = stored
+  const { threadId, version, title } = stored
   const messages = branchOf(stored).map(({ message }): Message => JSON.parse(message))
-  return { threadId, version, title, messages, run }
+  return { threadId, version, title, messages, run: openRunOf(stored) }
+}
+
+/** Messages are listed in the order in which they were added, so those of the open run come last. */
+function openRunOf({ run, messages }: StoredThread): OpenRun | undefined {
+  if (run === undefined) return undefined
+  const { runId, lapsed, cursor: last } = run
+  const own = last === undefined ? [] : messages.slice(messages.findIndex(({ id }) => id === last) + 1)
+  return { runId, lapsed, messageIds: own.map(({ id }) => id) }
 }
 
 /** @throws CountersignError `invalid-option` */

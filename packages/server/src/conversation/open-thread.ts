@@ -4,23 +4,15 @@ import {
   isRecord,
   type Message,
   type RunAgentInput,
-  StreamProcessor,
-  type TokenUsage,
 } from '@countersign/core'
-import { fullSteps } from '@countersign/core/ag-ui'
 import type { RunContext } from '../scope/run-context.js'
 import type { AgentSettings } from '../scope/settings.js'
-import type {
-  HoldResult,
-  RunHold,
-  StoredMessage,
-  ThreadChange,
-  ThreadKey,
-  ThreadStore,
-} from '../threads/thread-store.js'
+import type { StoredMessage, ThreadKey, ThreadStore } from '../threads/thread-store.js'
 import { withClientTools } from '../tools/toolkit.js'
-import { BranchDiff, branchOf } from './branch.js'
+import { branchOf } from './branch.js'
 import { mergeHistory } from './merge.js'
+import { Recorder } from './recorder.js'
+import { ThreadWriter, takeThread } from './thread-writer.js'
 
 /** A stored conversation that one run holds. No other run can change it until it is closed, or its lease ends. */
 export interface OpenThread {
@@ -41,9 +33,6 @@ export interface OpenThread {
 /** What a run's input says about its thread. */
 type ThreadRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
   Partial<Pick<RunAgentInput, 'tools' | 'forwardedProps'>>
-
-/** Milliseconds between two saves of text that is still arriving. */
-const SAVE_EVERY = 1000
 
 /**
  * Takes the thread of a run, adds what the request brings, and stores it.
@@ -70,8 +59,9 @@ export async function openThread(
     const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
     const messages = mergeHistory(history, given, toolkit, settings.generateId)
     const added = chain(messages.slice(history.length), stored.at(-1)?.id ?? null)
-    const writer = new ThreadWriter(threads, key, run, thread?.version ?? 0)
-    if (added.length > 0) await writer.append({ messages: added, head: added.at(-1)?.id ?? null })
+    const last = added.at(-1) ?? stored.at(-1)
+    const writer = new ThreadWriter(threads, key, run, thread?.version ?? 0, last?.id ?? '')
+    if (added.length > 0) await writer.append({ messages: added, head: last?.id ?? null })
     const recorder = new Recorder(settings, writer, leaseMs, [...stored, ...added], messages)
     return {
       messages,
@@ -85,154 +75,12 @@ export async function openThread(
   }
 }
 
-/** Milliseconds to wait for a run that is ending: a client that has just stopped may send its next message at once. */
-const WAIT_MS = 1000
-
-async function takeThread(
-  threads: ThreadStore,
-  key: ThreadKey,
-  run: RunHold,
-  leaseMs: number,
-): Promise<void> {
-  for (const until = Date.now() + WAIT_MS; ; ) {
-    const held = await threads.hold(key, run, leaseMs)
-    if (held.status !== 'busy' || held.runId === run.runId || Date.now() >= until) return checkHeld(held)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}
-
 function chain(messages: readonly Message[], last: string | null): readonly StoredMessage[] {
   return messages.map((message, index) => ({
     id: message.id,
     parent: messages[index - 1]?.id ?? last,
     message: JSON.stringify(message),
   }))
-}
-
-/** Changes one thread under one hold. */
-class ThreadWriter {
-  readonly #threads: ThreadStore
-  readonly #key: ThreadKey
-  readonly #run: RunHold
-  #version: number
-
-  constructor(threads: ThreadStore, key: ThreadKey, run: RunHold, version: number) {
-    this.#threads = threads
-    this.#key = key
-    this.#run = run
-    this.#version = version
-  }
-
-  get run() {
-    return this.#run
-  }
-
-  async append(change: Omit<ThreadChange, 'version' | 'run'>): Promise<void> {
-    const result = await this.#threads.append(this.#key, {
-      ...change,
-      version: this.#version,
-      run: this.#run,
-    })
-    if (result.status === 'full') throw threadFull(result.limit)
-    if (result.status !== 'appended') throw takenOver()
-    this.#version = result.version
-  }
-
-  async renew(leaseMs: number): Promise<void> {
-    checkHeld(await this.#threads.hold(this.#key, this.#run, leaseMs))
-  }
-
-  release(): Promise<void> {
-    return this.#threads.release(this.#key, this.#run)
-  }
-}
-
-/** Keeps the conversation of an open run, and stores it. */
-class Recorder {
-  readonly #settings: AgentSettings
-  readonly #writer: ThreadWriter
-  readonly #processor = new StreamProcessor({ moreSteps: fullSteps })
-  readonly #diff: BranchDiff
-  readonly #lost = new AbortController()
-  readonly #renewal: ReturnType<typeof setInterval>
-  #saving: Promise<void> = Promise.resolve()
-  #usage: readonly TokenUsage[] | undefined
-  #timer: ReturnType<typeof setTimeout> | undefined
-  #closed: Promise<void> | undefined
-
-  constructor(
-    settings: AgentSettings,
-    writer: ThreadWriter,
-    leaseMs: number,
-    stored: readonly StoredMessage[],
-    messages: readonly Message[],
-  ) {
-    this.#settings = settings
-    this.#writer = writer
-    this.#processor.dispatch({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
-    this.#diff = new BranchDiff(stored, this.#processor.getSnapshot().messages)
-    this.#renewal = setInterval(() => this.#renew(leaseMs), leaseMs / 3)
-  }
-
-  get lost(): AbortSignal {
-    return this.#lost.signal
-  }
-
-  async take(event: AGUIEvent): Promise<void> {
-    if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#usage = event.usage
-    this.#processor.dispatch(event)
-    if (event.type === 'TOOL_CALL_END' || event.type === 'TOOL_CALL_RESULT') return this.#save()
-    this.#timer ??= setTimeout(() => void this.#save(), SAVE_EVERY)
-  }
-
-  close(): Promise<void> {
-    this.#closed ??= this.#end()
-    return this.#closed
-  }
-
-  async #end(): Promise<void> {
-    await this.#save(true)
-    clearInterval(this.#renewal)
-    clearTimeout(this.#timer)
-    if (!this.lost.aborted) return
-    await this.#writer
-      .release()
-      .catch((error: unknown) => this.#settings.warn('A thread was not released.', error))
-    throw this.lost.reason
-  }
-
-  /** Saves one after the other. A failure stops the run: nothing may happen that is not stored. */
-  #save(release = false): Promise<void> {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    this.#saving = this.#saving
-      .then(() => this.#store(release))
-      .catch((error: unknown) => this.#lost.abort(error))
-    return this.#saving
-  }
-
-  async #store(release: boolean): Promise<void> {
-    if (this.lost.aborted) return
-    const change = this.#diff.next(this.#processor.getSnapshot().messages)
-    if (change === undefined && !release) return
-    const { messages, head } = change ?? {}
-    const usage = this.#usage && { runId: this.#writer.run.runId, usage: this.#usage }
-    if (change === undefined && usage === undefined) return this.#writer.release()
-    await this.#writer.append({ messages, head, usage, release })
-    change?.commit()
-  }
-
-  #renew(leaseMs: number): void {
-    this.#writer.renew(leaseMs).catch((error: unknown) => {
-      // A store that can't be reached now may be back before the lease ends.
-      if (isTakenOver(error)) this.#lost.abort(error)
-      else this.#settings.warn('The lease of a thread could not be renewed.', error)
-    })
-  }
-}
-
-function isTakenOver(error: unknown): boolean {
-  return error instanceof CountersignError && error.code === 'thread-busy'
 }
 
 /**
@@ -249,32 +97,4 @@ function checkKnown(forwardedProps: unknown, history: readonly Message[]): void 
     'The server does not have the conversation that this request continues. Nothing was stored.',
     { status: 404 },
   )
-}
-
-/** @throws CountersignError `thread-busy`, `thread-full` */
-function checkHeld(result: HoldResult): void {
-  if (result.status === 'full') throw threadFull(result.limit)
-  if (result.status === 'busy')
-    throw new CountersignError(
-      'thread-busy',
-      'Another run is open on this thread. Wait for its end, or rejoin it.',
-      { status: 409, runId: result.runId },
-    )
-}
-
-function takenOver(): CountersignError {
-  return new CountersignError(
-    'thread-busy',
-    'Another run has taken this thread over. Load the thread again.',
-    {
-      status: 409,
-    },
-  )
-}
-
-function threadFull(limit: string): CountersignError {
-  return new CountersignError('thread-full', `The thread has no room (${limit}): start a new one.`, {
-    status: 413,
-    limit,
-  })
 }

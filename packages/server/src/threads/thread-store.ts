@@ -46,7 +46,7 @@ export interface ThreadChange {
   readonly usage?: RunUsage | undefined
   /** At most 1,024 characters. Absent: unchanged. */
   readonly title?: string | undefined
-  /** How far the stored messages have got in the events of `run`, in the run's own format. A reader of the thread continues from there. */
+  /** What a reader of the thread needs to follow `run`, in the format of its engine. Ours: the id of the last message before the run's own. */
   readonly cursor?: string | undefined
   /** Also releases the thread, in the same step: the last change of `run`. */
   readonly release?: boolean | undefined
