@@ -1,0 +1,97 @@
+import { CountersignError, isCountersignError } from '@countersign/core'
+import type { HoldResult, RunHold, ThreadChange, ThreadKey, ThreadStore } from '../threads/thread-store.js'
+
+/** Milliseconds to wait for a run that is ending: a client that has just stopped may send its next message at once. */
+const WAIT_MS = 1000
+
+/**
+ * Takes a thread for one run.
+ *
+ * @throws CountersignError `thread-busy`, `thread-full`
+ */
+export async function takeThread(
+  threads: ThreadStore,
+  key: ThreadKey,
+  run: RunHold,
+  leaseMs: number,
+): Promise<void> {
+  for (const until = Date.now() + WAIT_MS; ; ) {
+    const held = await threads.hold(key, run, leaseMs)
+    if (held.status !== 'busy' || held.runId === run.runId || Date.now() >= until) return checkHeld(held)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+/** Changes one thread under one hold. `after` is the last message before the run's own, or empty: with it, a reader of the thread tells them apart. */
+export class ThreadWriter {
+  readonly #threads: ThreadStore
+  readonly #key: ThreadKey
+  readonly #run: RunHold
+  readonly #after: string
+  #version: number
+
+  constructor(threads: ThreadStore, key: ThreadKey, run: RunHold, version: number, after: string) {
+    this.#threads = threads
+    this.#key = key
+    this.#run = run
+    this.#version = version
+    this.#after = after
+  }
+
+  get run() {
+    return this.#run
+  }
+
+  async append(change: Omit<ThreadChange, 'version' | 'run'>): Promise<void> {
+    const result = await this.#threads.append(this.#key, {
+      ...change,
+      version: this.#version,
+      run: this.#run,
+      cursor: this.#after,
+    })
+    if (result.status === 'full') throw threadFull(result.limit)
+    if (result.status !== 'appended') throw takenOver()
+    this.#version = result.version
+  }
+
+  async renew(leaseMs: number): Promise<void> {
+    checkHeld(await this.#threads.hold(this.#key, this.#run, leaseMs))
+  }
+
+  release(): Promise<void> {
+    return this.#threads.release(this.#key, this.#run)
+  }
+}
+
+/** Whether another run has the thread. */
+export function isTakenOver(error: unknown): boolean {
+  return isCountersignError(error) && error.code === 'thread-busy'
+}
+
+/** @throws CountersignError `thread-busy`, `thread-full` */
+function checkHeld(result: HoldResult): void {
+  if (result.status === 'full') throw threadFull(result.limit)
+  if (result.status === 'busy')
+    throw new CountersignError(
+      'thread-busy',
+      'Another run is open on this thread. Wait for its end, or rejoin it.',
+      { status: 409, runId: result.runId },
+    )
+}
+
+function takenOver(): CountersignError {
+  return new CountersignError(
+    'thread-busy',
+    'Another run has taken this thread over. Load the thread again.',
+    {
+      status: 409,
+    },
+  )
+}
+
+function threadFull(limit: string): CountersignError {
+  return new CountersignError('thread-full', `The thread has no room (${limit}): start a new one.`, {
+    status: 413,
+    limit,
+  })
+}
