@@ -21,6 +21,7 @@ function withoutKnown(input: RunAgentInput): RunAgentInput {
   const after = all.slice(0, last + 1).findLast(({ role }) => role === 'user')?.id
   if (after === undefined) return { ...input, messages }
   const own = isRecord(forwardedProps) ? forwardedProps : {}
-  const countersign = { ...(isRecord(own.countersign) && own.countersign), after }
+  // A server that has more than this had its reply lost on the way, and sends the conversation again.
+  const countersign = { ...(isRecord(own.countersign) && own.countersign), after, last: all[last]?.id }
   return { ...input, messages, forwardedProps: { ...own, countersign } }
 }

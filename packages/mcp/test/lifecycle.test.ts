@@ -58,7 +58,8 @@ test('a stream that could be taken up again, on a server that is gone, is an hon
   const calling = outcome(mcp.tools, 'hang')
   await vi.waitFor(async () => expect(await readFile(log, 'utf8')).toBe('hang\n'))
   await server.kill()
-  expect(await calling).toMatchObject(failure('went away while hang ran'))
+  // Whether the response had begun when the server was gone decides how it is told; the effect is unknown in both cases.
+  expect(await calling).toMatchObject(failure('It may or may not have had an effect, and was not run again.'))
   expect(await outcome(mcp.tools, 'hang')).toMatchObject(failure('could not be reached, and nothing ran'))
 })
 

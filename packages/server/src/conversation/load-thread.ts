@@ -23,6 +23,8 @@ export interface LoadedThread {
   /** Rises by 1 with each change of the messages. */
   readonly version: number
   readonly title?: string | undefined
+  /** When it began, in milliseconds since the epoch. */
+  readonly createdAt: number
   /** For `initialMessages`. Open approval requests are in them. */
   readonly messages: readonly UIMessage[]
   /** The run that is open now. */
@@ -50,9 +52,9 @@ export async function readThread(
 ): Promise<(Omit<LoadedThread, 'messages'> & { readonly messages: readonly Message[] }) | undefined> {
   const stored = await threads.load(key)
   if (stored === undefined) return undefined
-  const { threadId, version, title } = stored
+  const { threadId, version, title, createdAt } = stored
   const messages = branchOf(stored).map(({ message }): Message => JSON.parse(message))
-  return { threadId, version, title, messages, run: openRunOf(stored) }
+  return { threadId, version, title, createdAt, messages, run: openRunOf(stored) }
 }
 
 /** Messages are listed in the order in which they were added, so those of the open run come last. */

@@ -10,6 +10,7 @@ import type { AgentSettings } from '../scope/settings.js'
 import type { StoredMessage, ThreadKey, ThreadStore } from '../threads/thread-store.js'
 import { withClientTools } from '../tools/toolkit.js'
 import { branchOf } from './branch.js'
+import { gapOf } from './gap.js'
 import { mergeHistory } from './merge.js'
 import { Recorder } from './recorder.js'
 import { ThreadWriter, takeThread } from './thread-writer.js'
@@ -18,6 +19,8 @@ import { ThreadWriter, takeThread } from './thread-writer.js'
 export interface OpenThread {
   /** The stored conversation with what the request adds to it. */
   readonly messages: Message[]
+  /** Whether the page lacks some of them, as after a lost reply: the run begins with all of them (MESSAGES_SNAPSHOT). */
+  readonly isPageBehind: boolean
   /** Aborted when the run must stop: another run has taken over, or the store failed. `reason` is the error. */
   readonly lost: AbortSignal
   /** Takes each event of the run before it is sent. Resolves once what must not be lost is stored: calls before they run, and results. */
@@ -55,16 +58,23 @@ export async function openThread(
     const thread = await threads.load(key)
     const stored = thread === undefined ? [] : branchOf(thread)
     const history: readonly Message[] = stored.map(({ message }) => JSON.parse(message))
-    checkKnown(forwardedProps, history)
+    const page = readPage(forwardedProps)
+    checkKnown(page.after, history)
     const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
-    const messages = mergeHistory(history, given, toolkit, settings.generateId)
-    const added = chain(messages.slice(history.length), stored.at(-1)?.id ?? null)
-    const last = added.at(-1) ?? stored.at(-1)
-    const writer = new ThreadWriter(threads, key, run, thread?.version ?? 0, last?.id ?? '')
-    if (added.length > 0) await writer.append({ messages: added, head: last?.id ?? null })
-    const recorder = new Recorder(settings, writer, leaseMs, [...stored, ...added], messages)
+    const merged = mergeHistory(history, given, toolkit, settings.generateId)
+    const gap = gapOf(history, given, page.last)
+    // The answer is asked for anew; the other one stays stored, on a branch of its own.
+    const left = merged.length > history.length ? 0 : gap.unseen
+    const messages = left > 0 ? merged.slice(0, -left) : merged
+    const kept = stored.slice(0, stored.length - left)
+    const added = chain(messages.slice(kept.length), kept.at(-1)?.id ?? null)
+    const head = (added.at(-1) ?? kept.at(-1))?.id ?? null
+    const writer = new ThreadWriter(threads, key, run, thread?.version ?? 0, head ?? '')
+    if (added.length > 0 || left > 0) await writer.append({ messages: added, head })
+    const recorder = new Recorder(settings, writer, leaseMs, [...kept, ...added], messages)
     return {
       messages,
+      isPageBehind: gap.isBehind || left < gap.unseen,
       lost: recorder.lost,
       take: (event) => recorder.take(event),
       close: () => recorder.close(),
@@ -83,15 +93,27 @@ function chain(messages: readonly Message[], last: string | null): readonly Stor
   }))
 }
 
-/**
- * A client that leaves its history to the server names the last user message that was replied to (`serverHistory` of the client).
- *
- * @throws CountersignError `thread-unknown`
- */
-function checkKnown(forwardedProps: unknown, history: readonly Message[]): void {
-  const own = isRecord(forwardedProps) ? forwardedProps.countersign : undefined
-  const after = isRecord(own) ? own.after : undefined
-  if (typeof after !== 'string' || history.some(({ id }) => id === after)) return
+/** What a page that leaves its history to the server says about it (`serverHistory` of the client). */
+interface PageHistory {
+  /** The last user message that was replied to. */
+  readonly after?: string | undefined
+  /** The last message that the page has and did not send. */
+  readonly last?: string | undefined
+}
+
+function readPage(forwardedProps: unknown): PageHistory {
+  const own = isRecord(forwardedProps) && forwardedProps.countersign
+  if (!isRecord(own)) return {}
+  const { after, last } = own
+  return {
+    ...(typeof after === 'string' && { after }),
+    ...(typeof last === 'string' && { last }),
+  }
+}
+
+/** @throws CountersignError `thread-unknown` */
+function checkKnown(after: string | undefined, history: readonly Message[]): void {
+  if (after === undefined || history.some(({ id }) => id === after)) return
   throw new CountersignError(
     'thread-unknown',
     'The server does not have the conversation that this request continues. Nothing was stored.',

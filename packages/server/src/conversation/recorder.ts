@@ -42,7 +42,10 @@ export class Recorder {
   async take(event: AGUIEvent): Promise<void> {
     if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#usage = event.usage
     this.#processor.dispatch(event)
-    if (event.type === 'TOOL_CALL_END' || event.type === 'TOOL_CALL_RESULT') return this.#save()
+    if (event.type === 'TOOL_CALL_END' || event.type === 'TOOL_CALL_RESULT') {
+      await this.#save()
+      return this.lost.throwIfAborted()
+    }
     this.#timer ??= setTimeout(() => void this.#save(), SAVE_EVERY)
   }
 

@@ -1,4 +1,4 @@
-import { readThread, threadsOf } from '../conversation/load-thread.js'
+import { type LoadedThread, type OpenRun, readThread, threadsOf } from '../conversation/load-thread.js'
 import { sha256 } from '../encoding/digest.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/run-context.js'
@@ -11,7 +11,7 @@ export interface ThreadOptions {
 }
 
 /**
- * Responds to a GET with `threadId` in the query with `{ threadId, version, title, messages, run }`: the conversation as AG-UI messages,
+ * Responds to a GET with `threadId` in the query with `{ threadId, version, title, createdAt, messages, run }`: the conversation as AG-UI messages,
  * with its open approval requests, and the run that is open now. The `ETag` changes with each of them; with it in `If-None-Match`, an
  * unchanged thread gets 304 and is not read. 404 if this user has no such thread.
  *
@@ -66,14 +66,11 @@ export async function threadRequest(
   return { status: 200, headers, body: JSON.stringify(thread) }
 }
 
-async function tagOf({
-  version,
-  title,
-  run,
-}: {
-  version: number
-  title?: string | undefined
-  run?: object | undefined
-}) {
-  return `"${await sha256(JSON.stringify([version, title, run]))}"`
+type Tagged = Pick<LoadedThread, 'version' | 'title' | 'createdAt'> & {
+  readonly run?: Pick<OpenRun, 'runId' | 'lapsed'> | undefined
+}
+
+/** A thread that was removed and begun again has another time of creation. */
+async function tagOf({ version, title, run, createdAt }: Tagged): Promise<string> {
+  return `"${await sha256(JSON.stringify([version, title, run?.runId, run?.lapsed, createdAt]))}"`
 }

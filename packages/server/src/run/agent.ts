@@ -110,8 +110,13 @@ export function createAgent(options: AgentOptions): Agent {
         failure = error
       }
       const thread = runOptions.thread ?? (await agent.openThread(input, runOptions.context))
-      const run = start({ method: 'generate', onFailure }, input, { ...runOptions, thread })
-      return generate({ ...input, messages: thread?.messages ?? input.messages }, run, () => failure)
+      try {
+        const run = start({ method: 'generate', onFailure }, input, { ...runOptions, thread })
+        return await generate({ ...input, messages: thread?.messages ?? input.messages }, run, () => failure)
+      } finally {
+        // The run has done so, unless it did not start.
+        await thread?.close().catch(() => {})
+      }
     },
     async openThread(input, context) {
       checkSubject(context?.subject)

@@ -79,6 +79,7 @@ export async function driveRun(
     const { threads } = settings
     thread ??= threads && (await openThread(threads, settings, input, options.context))
     const messages = thread?.messages ?? input.messages
+    if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
     const scope = openScope(settings, input, options, origin, recorded(outlet, thread), thread?.lost)
     // The thread is released before the client learns of the end: its next request must find it free.
     await emit(await close(await runPipeline(scope, { ...input, messages }, usage)))

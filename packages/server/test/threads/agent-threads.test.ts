@@ -234,7 +234,7 @@ test('T10: GET returns messages, version and the open run, and 304 without a bod
   expect(during).toMatchObject({
     version: 1,
     messages: [{ id: 'u1' }],
-    run: { runId: 'open', lapsed: false },
+    run: { runId: 'open', lapsed: false, messageIds: [] },
   })
   gate.resolve()
   await reading
@@ -401,6 +401,74 @@ test('a store that fails stops the run before the call is carried out', async ()
   const events = await all(agent.run(input([user('u1', 'Go')]), { context }))
   expect(events.at(-1)?.type).toBe('RUN_ERROR')
   expect(ran).toEqual([])
+})
+
+test('a store that fails while an approved call runs: its result is not sent, and the next approved call does not start', async () => {
+  const inner = memoryThreads()
+  let isDown = false
+  const threads: ThreadStore = {
+    ...inner,
+    id: 'failing',
+    append: (key, change) => (isDown ? Promise.reject(new Error('down')) : inner.append(key, change)),
+  }
+  const ran: number[] = []
+  const pay = tool({
+    name: 'pay',
+    description: 'Pays.',
+    input: z.object({ n: z.number() }),
+    needsApproval: true,
+    execute: ({ n }) => {
+      isDown = ran.push(n) === 1
+    },
+  })
+  const model: Model = {
+    id: 'm',
+    async *stream() {
+      for (const n of [1, 2]) yield { type: 'tool-call', id: `c${n}`, name: 'pay', arguments: `{"n":${n}}` }
+      yield { type: 'finish', reason: 'tool_calls' }
+    },
+  }
+  const approvals = { secret, ledger: memoryLedger() }
+  const agent = createAgent({ model, tools: [pay], threads, approvals, concurrency: 1, warn: () => {} })
+  const asked = await all(agent.run(input([user('u1', 'Go')]), { context }))
+  const end = asked.at(-1)
+  const interrupts =
+    end?.type === 'RUN_FINISHED' && end.outcome?.type === 'interrupt' ? end.outcome.interrupts : []
+  expect(interrupts).toHaveLength(2)
+  const resume = interrupts.map(({ id }) => ({
+    interruptId: id,
+    status: 'resolved' as const,
+    payload: { approved: true },
+  }))
+  const events = await all(agent.run(input([], { resume }), { context }))
+  expect(events.map(({ type }) => type)).not.toContain('TOOL_CALL_RESULT')
+  expect(events.at(-1)?.type).toBe('RUN_ERROR')
+  expect(ran).toEqual([1])
+  isDown = false
+  const again = await all(agent.run(input([], { resume }), { context }))
+  expect(again.filter(({ type }) => type === 'TOOL_CALL_RESULT')).toHaveLength(2)
+  expect(ran).toEqual([1, 2])
+})
+
+test('generate() that is refused leaves its thread free', async () => {
+  const { agent } = setUp()
+  await expect(agent.generate(input([user('u1', 'Hi')]), { context, maxSteps: -1 })).rejects.toMatchObject({
+    code: 'invalid-option',
+  })
+  expect((await agent.generate(input([user('u2', 'And?')]), { context })).text).toBe('Hello.')
+})
+
+test('T10: a thread that was removed and begun again is another one: the old tag gets it whole', async () => {
+  const { agent } = setUp()
+  const request = (etag = '') =>
+    new Request('http://x/?threadId=t', { headers: etag ? { 'if-none-match': etag } : {} })
+  await all(agent.run(input([user('u1', 'Hi')]), { context }))
+  const etag = (await threadResponse(agent, request(), { context })).headers.get('etag') ?? ''
+  await agent.threads?.remove({ owner: 'ann', threadId: 't' })
+  await sleep(5)
+  await all(agent.run(input([user('u2', 'Hi again')]), { context }))
+  const response = await threadResponse(agent, request(etag), { context })
+  expect([response.status, (await response.json()).messages[0].id]).toEqual([200, 'u2'])
 })
 
 test('a message that is sent at once after a stop waits for the stopped run to release its thread', async () => {
