@@ -157,7 +157,7 @@ test('E.11 an approved client tool runs at most once over a reload at any time',
     await sleep(120)
     expect(ran, 'nothing runs because it was loaded').toBe(before)
     if (await page.evaluate(() => chat.getSnapshot().pendingApprovals.length === 1)) await answerIt(page)
-    else await page.evaluate(() => chat.resume())
+    else await page.evaluate(() => chat.retry())
     await isSettled(page)
     ends.push(`${await callIn(page)} (${ran})`)
     expect(ran, `reloaded after ${delay} ms`).toBeLessThanOrEqual(1)
@@ -178,7 +178,7 @@ test('E.11 an approved client tool runs at most once when its tab closes and ano
     await sleep(120)
     await second.evaluate(async () => {
       await chat.retry()
-      await chat.resume()
+      await chat.retry()
     })
     await isSettled(second)
     expect(ran, `closed after ${delay} ms`).toBeLessThanOrEqual(1)

@@ -258,7 +258,7 @@ describe('an answer', () => {
   )
 
   test.each(names(({ live }) => live))(
-    'that was on its way as the person stopped waits, and resume() sends it: %s',
+    'that was on its way as the person stopped waits, and retry() sends it: %s',
     async (name) => {
       const opened = await open(name)
       await asked(opened, name)
@@ -266,7 +266,7 @@ describe('an answer', () => {
       opened.chat.stop()
       expect(await told).toBe('waiting')
       expect(delivery(opened)).toEqual(['unknown'])
-      await settledBy(opened, opened.chat.resume)
+      await settledBy(opened, opened.chat.retry)
     },
   )
 })

@@ -573,7 +573,7 @@ describe('a reload in the middle of an answer', () => {
       [[resolve()]],
     )
     expect(answered.client.getSnapshot().error).toBeUndefined()
-    await answered.client.resume()
+    await answered.client.retry()
     expect(answered.connection.requests[0]?.resume).toMatchObject([
       { interruptId: 'a1', payload: { approved: true } },
     ])

@@ -78,7 +78,7 @@ test('stop while resume starts client tools starts no other one, and nothing is 
   ])
   await person.sendMessage('go')
   client.setOptions({ tools: [pick], onToolCall: () => person.stop() })
-  await person.resume()
+  await person.retry()
   await settle()
   expect([ran, server.requests.length]).toEqual([[], 1])
   expect(callOf(client, 'c2').error).toMatchObject({ code: 'interrupted' })

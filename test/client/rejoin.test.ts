@@ -149,6 +149,6 @@ test('the answer to a question that a run took along is settled when that run wa
   await chat.respondToInterrupt({ id: 'q1', payload: 1 })
   await chat.retry()
   expect(chat.getSnapshot().status).toBe('ready')
-  await chat.resume()
+  await chat.retry()
   expect(resumes).toEqual([undefined, ['q1']])
 })

@@ -79,7 +79,7 @@ describe.each(wires)('%s', (wire) => {
     const { client, person, server, settle } = await openPage(wire, [[resolve(), text('Done.')]], before)
     expect(client.getSnapshot().pendingApprovals.map(({ id }) => id)).toEqual(['c2'])
     expect(callOf(client, 'c1').approval).toMatchObject({ approved: true, delivery: 'waiting' })
-    await person.resume()
+    await person.retry()
     await settle()
     expect(server.requests, 'a sibling is unanswered').toHaveLength(0)
     expect(await person.addToolApprovalResponse({ id: 'a1', approved: false })).toEqual({
@@ -108,8 +108,8 @@ describe.each(wires)('%s', (wire) => {
       approval: { delivery: 'unknown' },
     })
     expect(client.getSnapshot()).toMatchObject({ isLoading: false, status: 'ready' })
-    await Promise.all([person.resume(), person.resume(), person.resume()])
-    await person.resume()
+    await Promise.all([person.retry(), person.retry(), person.retry()])
+    await person.retry()
     expect(server.requests[0]?.resume).toEqual(before.server.requests[1]?.resume)
     expect(server.requests).toHaveLength(1)
     expect(stateOf(client, 'c1')).toBe('complete')
@@ -123,7 +123,7 @@ describe.each(wires)('%s', (wire) => {
     const { person, server } = await openPage(wire, [[resolve(), text('Done.')]], before)
     expect(await person.sendMessage('and?')).toEqual({ status: 'sent' })
     expect(answersOf(server)).toEqual([['a1 yes']])
-    await person.resume()
+    await person.retry()
     expect(server.requests).toHaveLength(1)
   })
 
@@ -164,7 +164,7 @@ describe.each(wires)('%s', (wire) => {
     expect(saidBy(client, 'user')).toBe('go later')
   })
 
-  test('the answer to an interrupt whose request a reload cut off is sent by resume', async () => {
+  test('the answer to an interrupt whose request a reload cut off is sent by retry', async () => {
     const asks = finish({ interrupts: [{ id: 'i1', reason: 'ask' }] })
     const before = await openPage(wire, [[asks], [started(), hold()]], first)
     await before.person.sendMessage('go')
@@ -172,7 +172,7 @@ describe.each(wires)('%s', (wire) => {
     await before.server.held()
     await before.settle()
     const { client, person, server } = await openPage(wire, [[text('Fine.')]], before)
-    await person.resume()
+    await person.retry()
     expect(server.requests[0]?.resume).toMatchObject([{ interruptId: 'i1', payload: 'one' }])
     expect(saidBy(client)).toBe('Fine.')
   })
@@ -186,7 +186,7 @@ describe.each(wires)('%s', (wire) => {
     await before.settle()
     const { client, person, server } = await openPage(wire, [[resolve(), text('Done.')]], before)
     expect(stateOf(client, 'c9')).toBe('input-complete')
-    await person.resume()
+    await person.retry()
     expect(answersOf(server)).toEqual([['a1 yes']])
   })
 
@@ -200,7 +200,7 @@ describe.each(wires)('%s', (wire) => {
     await before.person.addToolApprovalResponse(approve('a1'))
     expect(callOf(before.client, 'c1')).toMatchObject({ state: 'error', error: { message: 'Disk full.' } })
     await before.person.retry()
-    await before.person.resume()
+    await before.person.retry()
     expect(before.server.requests).toHaveLength(2)
     await before.person.sendMessage('try again')
     await before.settle()
@@ -223,7 +223,7 @@ describe.each(wires)('%s', (wire) => {
     await before.settle()
     const { client, person, server, settle } = await openPage(wire, [], before)
     expect(client.getSnapshot()).toMatchObject({ status: 'ready', pendingApprovals: [] })
-    await person.resume()
+    await person.retry()
     await settle()
     expect(server.requests).toHaveLength(0)
     expect(answersOf(before.server)).toEqual([[], [], []])
@@ -281,8 +281,8 @@ test('E.11 a client tool runs at most once, wherever in its life the page is loa
     // Nothing was asked yet: the person says it again.
     if (stateOf(page, 'c1') === undefined || !callOf(page, 'c1').approval) continue
     if (page.getSnapshot().pendingApprovals.length > 0) await page.addToolApprovalResponse(approve('a1'))
-    await page.resume()
-    await page.resume()
+    await page.retry()
+    await page.retry()
     await until(page, ({ isLoading }) => !isLoading && saidBy(page).endsWith('Done.'))
     // The page went away at some time before the next save: by then the tool may have run as often as that save has seen.
     const before = moments[index + 1]?.ranSoFar ?? 1

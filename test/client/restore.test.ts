@@ -63,7 +63,7 @@ describe.each(wires)('%s', (wire) => {
     expect(answersOf(server)).toEqual([['a1 yes', 'a2 yes']])
   })
 
-  test('an answer that was given but not sent before the reload is sent by resume, and by nothing else of itself', async () => {
+  test('an answer that was given but not sent before the reload is sent by retry, and by nothing else of itself', async () => {
     const first = await openChat('in-process', [gated(1), [cut()]])
     await first.person.sendMessage('go')
     await first.person.addToolApprovalResponse(approve('a1'))
@@ -78,14 +78,14 @@ describe.each(wires)('%s', (wire) => {
       state: 'approval-responded',
       approval: { approved: true, delivery: 'waiting' },
     })
-    await person.resume()
+    await person.retry()
     expect(answersOf(server)).toEqual([['a1 yes']])
     expect(stateOf(client, 'c1')).toBe('complete')
-    await person.resume()
+    await person.retry()
     expect(server.requests).toHaveLength(1)
   })
 
-  test('an answer of unknown delivery is sent again by resume, unchanged', async () => {
+  test('an answer of unknown delivery is sent again by retry, unchanged', async () => {
     const first = await openChat('in-process', [gated(1), [textStart(), textDelta('I am'), cut()]])
     await first.person.sendMessage('go')
     await first.person.addToolApprovalResponse({ ...approve('a1'), reason: 'yes' })
@@ -93,7 +93,7 @@ describe.each(wires)('%s', (wire) => {
     const { person, server } = await openChat(wire, [[resolve(), text('Done.')]], {
       initialMessages: kept(first.client),
     })
-    await person.resume()
+    await person.retry()
     const [sent] = first.server.requests[1]?.resume ?? []
     // These messages may be a copy on another device: the answer is the same, and given by this page.
     const metadata = { countersign: { token: 'token-a1', sentIn: server.requests[0]?.runId } }
@@ -108,7 +108,7 @@ describe.each(wires)('%s', (wire) => {
     expect(await person.addToolApprovalResponse({ id: 'a1', approved: false })).toEqual({
       status: 'already-answered',
     })
-    await person.resume()
+    await person.retry()
     await settle()
     expect(server.requests).toHaveLength(0)
   })
@@ -172,7 +172,7 @@ test('restored messages with a finished conversation send nothing and are ready'
     messages: first.client.getSnapshot().messages,
   })
   await client.retry()
-  await client.resume()
+  await client.retry()
   expect(connect).not.toHaveBeenCalled()
 })
 

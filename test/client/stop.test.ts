@@ -202,7 +202,7 @@ describe.each(wires)('%s', (wire) => {
     expect(await person.sendMessage('more')).toMatchObject({ status: 'refused', error: { code: 'disposed' } })
     expect(await person.regenerate()).toMatchObject({ status: 'refused', error: { code: 'disposed' } })
     await person.retry()
-    await person.resume()
+    await person.retry()
     await settle()
     expect(server.requests).toHaveLength(1)
   })

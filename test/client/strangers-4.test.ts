@@ -122,7 +122,7 @@ test('a copy of an answer that is under way counts as an answer of its own: its 
   await one.addToolApprovalResponse({ id: pendingId(one), approved: true })
   const copy = structuredClone(one.getSnapshot().messages)
   const other = open('other', { threadId: one.threadId, initialMessages: copy })
-  await other.resume()
+  await other.retry()
   await one.retry()
   await expect.poll(() => callIn(one)?.state).toBe('complete')
   expect(ran).toEqual(['one'])

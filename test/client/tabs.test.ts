@@ -486,7 +486,7 @@ test('an approved client tool runs once, in the tab that leads; closed meanwhile
   other.first.close()
   await until(other.second.client, () => stateOf(other.second.client, 'c1') === 'error')
   expect(callOf(other.second.client, 'c1').error).toMatchObject({ code: 'interrupted' })
-  await other.second.client.resume()
+  await other.second.client.retry()
   await quiet()
   expect(forever).toHaveBeenCalledTimes(1)
   expect(other.server.requests).toHaveLength(3)

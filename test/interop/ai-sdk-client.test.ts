@@ -186,7 +186,7 @@ test('an answer that was given before a reload is kept, and goes out with its si
   expect(route.requests()).toBe(2)
 })
 
-test('an answer that may have arrived before a reload goes out with retry(), and not with resume()', async () => {
+test('an answer that may have arrived before a reload goes out with retry(), and only then', async () => {
   let isDown = true
   const route = await openRoute({ secret })
   const api = await serveFetch(async (request) =>
@@ -203,7 +203,7 @@ test('an answer that may have arrived before a reload goes out with retry(), and
   client.dispose()
   isDown = false
   const again = open(route, { connection, initialMessages: JSON.parse(JSON.stringify(messages)) })
-  await again.resume()
+  await again.restore()
   expect(route.sent).toEqual([])
   await again.retry()
   expect(route.sent).toEqual(['ada'])
@@ -330,7 +330,7 @@ test('edited arguments out of a store are refused before anything is sent', asyn
     ),
   }))
   const again = open(route, { initialMessages: messages })
-  await again.resume()
+  await again.retry()
   expect(again.getSnapshot().error).toMatchObject({
     code: 'invalid-argument',
     message: expect.stringContaining('no place'),

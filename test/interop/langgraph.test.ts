@@ -180,7 +180,7 @@ test('after a reload a run that broke off is shown from the server, and nothing 
   await sleep(300)
   client.dispose()
   const again = create(JSON.parse(JSON.stringify(client.getSnapshot().messages)))
-  await again.resume()
+  await again.retry()
   await again.retry()
   expect(server.sent).toEqual(['ada'])
   expect(calls(again)).toMatchObject([{ state: 'complete', output: { to: 'ada' } }])

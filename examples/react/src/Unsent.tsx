@@ -6,7 +6,7 @@ import { useChatClient, useChatSelector } from '@countersign/react'
 /** Answers that were not sent because of a reload or a stop. They are sent only when the user asks for it. */
 export function Unsent() {
   const unsent = useChatSelector(unsentIn)
-  const { resume } = useChatClient()
+  const { retry } = useChatClient()
   if (unsent === 'none') return null
   const { title, text, action } = unsentWords(unsent)
   return (
@@ -20,7 +20,7 @@ export function Unsent() {
         className="button"
         onClick={() => {
           focusComposer()
-          void resume()
+          void retry()
         }}
       >
         {action}

@@ -12,9 +12,9 @@ export function Unsent() {
     const kind = unsent()
     return kind === 'none' ? undefined : unsentWords(kind)
   }
-  const resume = () => {
+  const send = () => {
     focusComposer()
-    void client().resume()
+    void client().retry()
   }
   return (
     <Show when={words()}>
@@ -24,7 +24,7 @@ export function Unsent() {
             <p class="unsent-title">{shown().title}</p>
             <p>{shown().text}</p>
           </div>
-          <button type="button" class="button" onClick={resume}>
+          <button type="button" class="button" onClick={send}>
             {shown().action}
           </button>
         </div>

@@ -54,7 +54,6 @@ export const actionNames = [
   'respondToInterrupt',
   'stop',
   'retry',
-  'resume',
   'regenerate',
   'clear',
   'setMessages',
@@ -164,14 +163,11 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   /** Ends the open run and holds the queue. Unsent answers are kept for the next request. */
   stop = (): void => void this.#command('stop', undefined)
 
-  /** Repeats the last failed request from the current state, and answers that may be lost. Does nothing if nothing failed. */
-  retry = (): Promise<void> => this.#command('retry', undefined)
-
   /**
-   * Continues what a reload interrupted: runs client tools that had not started, and sends unsent answers. An answer that may have arrived is
-   * only sent again if the server recognizes repeats ({@link Connection.repeatsAnswers}); otherwise `retry()` sends it.
+   * Continues what a failure, a stop or a reload interrupted: rejoins or repeats the last failed request, sends unsent answers, also
+   * those that may be lost, and runs client tools that had not started. Does nothing while a run is open, or if there is nothing to do.
    */
-  resume = (): Promise<void> => this.#command('resume', undefined)
+  retry = (): Promise<void> => this.#command('retry', undefined)
 
   /**
    * Drops the last reply and requests it again. `messageId` is that of any message of a reply, and so also

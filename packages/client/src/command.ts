@@ -34,7 +34,6 @@ export interface CommandValues {
   readonly expire: readonly string[]
   readonly stop: undefined
   readonly retry: undefined
-  readonly resume: undefined
   /** The id of a message of the reply to regenerate, or of its user message. Default: the last. */
   readonly regenerate: string | undefined
   readonly setMessages: readonly UIMessage[]

@@ -5,7 +5,6 @@ import {
   findAnswerable,
   findClientCall,
   hasDeferredAnswer,
-  hasUnsentAnswer,
   isRecord,
   type LocalEvent,
   type QueuedMessage,
@@ -37,10 +36,6 @@ import type { Session } from './session.js'
 function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: Runner) {
   const { state, dispatch } = session
   const isQueued = (id: string) => state.queue.some((item) => item.id === id)
-
-  async function repeat(): Promise<void> {
-    if (!runner.run && !runner.disposed) await runner.retryLastRun()
-  }
 
   /** The person gave something that the server has to have. */
   function give(answered: Answered, event: LocalEvent): Promise<AnswerResult> {
@@ -148,17 +143,11 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     },
 
     async retry(): Promise<void> {
-      if (state.error || hasDeferredAnswer(state)) await repeat()
-    },
-
-    async resume(): Promise<void> {
       if (runner.run || runner.disposed) return
+      if (state.error || hasDeferredAnswer(state)) return runner.retryLastRun()
       runner.resetContinuationLimit()
-      if (!runner.startTools()) return
-      if (state.unsent.size === 0 || !areAllToolsComplete(state)) return
-      // Where the server would execute an answer twice, only `retry` repeats one that may have arrived.
-      if (!session.options.connection.repeatsAnswers) await repeat()
-      else if (hasUnsentAnswer(state)) await runner.open('continuation').done
+      if (runner.startTools() && state.unsent.size > 0 && areAllToolsComplete(state))
+        await runner.retryLastRun()
     },
 
     async regenerate(messageId: string | undefined): Promise<SendResult> {

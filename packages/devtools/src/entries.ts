@@ -39,7 +39,6 @@ const methods = {
   expire: 'expire',
   stop: 'stop',
   retry: 'retry',
-  resume: 'resume',
   regenerate: 'regenerate',
   setMessages: 'setMessages',
 } as const satisfies Record<Extract<Observation, { readonly type: 'command' }>['name'], string>

@@ -161,7 +161,6 @@ const acts: Readonly<Record<string, (client: ChatClient, value: never) => unknow
   expire: (client) => client.attach(),
   stop: (client) => client.stop(),
   retry: (client) => client.retry(),
-  resume: (client) => client.resume(),
   regenerate: (client, messageId: string | undefined) =>
     client.regenerate(messageId === undefined ? {} : { messageId }),
   setMessages: (client, messages: readonly UIMessage[]) => client.setMessages(messages),

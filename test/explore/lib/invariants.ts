@@ -2,7 +2,7 @@
 export const invariants = {
   single: '1. At most one stream is open per client.',
   delivered:
-    '2. Every accepted answer reaches the server in exactly one `resume`, repeated only by retry or resume, unchanged.',
+    '2. Every accepted answer reaches the server in exactly one `resume`, repeated only by retry, unchanged.',
   something: '3. No automatic request without something new.',
   sibling: '4. No continuation while an approval of that turn is unanswered.',
   consistent: '5. What was sent equals what the view shows and never changes afterwards.',

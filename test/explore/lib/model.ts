@@ -13,23 +13,14 @@ export interface ClientModule {
 export type CallKind = 'gated' | 'client' | 'gated-client' | 'snapshot'
 
 /** What a person may do beside answering what is shown once nothing moves any more. */
-export type ActName =
-  | 'approve'
-  | 'deny'
-  | 'repeat'
-  | 'contradict'
-  | 'by-call'
-  | 'stop'
-  | 'send'
-  | 'retry'
-  | 'resume'
+export type ActName = 'approve' | 'deny' | 'repeat' | 'contradict' | 'by-call' | 'stop' | 'send' | 'retry'
 
 /** How a stream may break: RUN_ERROR, a broken connection, an end without RUN_FINISHED. Before its first event it fails outright. */
 export type FaultName = 'error' | 'cut' | 'end'
 
 /**
  * What is explored: a server, and the bounds of what goes otherwise than planned. By the plan the server streams to its end and the person
- * says yes to whatever is shown once nothing moves, retries what failed and resumes what was stopped; so every timeline comes to its end
+ * says yes to whatever is shown once nothing moves, retries what failed or was stopped; so every timeline comes to its end
  * and every answer has to be delivered by then.
  */
 export interface Model {

@@ -7,7 +7,7 @@ import type { Moment } from './observed.js'
 export type Act =
   | { readonly act: 'approve' | 'deny' | 'repeat' | 'contradict' | 'by-call'; readonly id: string }
   | { readonly act: 'send'; readonly text: string }
-  | { readonly act: 'stop' | 'retry' | 'resume' }
+  | { readonly act: 'stop' | 'retry' }
 
 function printAct(act: Act): string {
   if ('id' in act) return `${act.act} ${act.id}`
@@ -41,7 +41,6 @@ function actsOf(
     case 'stop':
       return facts.held ? [] : [{ act: name }]
     case 'retry':
-    case 'resume':
       return [{ act: name }]
     default:
       return name satisfies never
@@ -97,27 +96,15 @@ function doIt(facts: Facts, model: Model, act: Act): Promise<Told> {
     case 'stop':
       return stop(facts)
     case 'retry':
-      return again(facts, client.retry, hasToRetry(client))
-    case 'resume':
-      return again(facts, client.resume, true)
+      return again(facts, client.retry)
     default:
       return act satisfies never
   }
 }
 
-/** Whether something failed, or an answer may be lost. */
-function hasToRetry(client: ChatClient): boolean {
-  const { error, messages } = client.getSnapshot()
-  const isLost = (part: ToolCallPart) => part.approval?.delivery === 'unknown'
-  return (
-    error !== undefined ||
-    messages.some(({ parts }) => parts.some((part) => part.type === 'tool-call' && isLost(part)))
-  )
-}
-
-/** Neither does anything while a run is open. */
-async function again(facts: Facts, action: () => Promise<void>, isAct: boolean): Promise<Told> {
-  if (isAct && !facts.client.getSnapshot().isLoading) release(facts)
+/** Does nothing while a run is open. */
+async function again(facts: Facts, action: () => Promise<void>): Promise<Told> {
+  if (!facts.client.getSnapshot().isLoading) release(facts)
   await action()
   return { status: 'done', problem: undefined }
 }

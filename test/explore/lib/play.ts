@@ -134,14 +134,14 @@ class Player {
     })
   }
 
-  /** What the person does where nothing moves any more: answer, retry, resume, say something that takes the queue along. */
+  /** What the person does where nothing moves any more: answer, retry, say something that takes the queue along. */
   #plannedAct(): Act | undefined {
     const { pendingApprovals, error, queue } = this.facts.client.getSnapshot()
     const [first] = pendingApprovals
     if (first?.approval) return { act: 'approve', id: first.approval.id }
     if (error) return { act: 'retry' }
     checkIdle(this.facts)
-    if (this.#resumed < this.facts.runs.length) return { act: 'resume' }
+    if (this.#resumed < this.facts.runs.length) return { act: 'retry' }
     if (queue.length > 0) return { act: 'send', text: `u${this.facts.said.length + 1}` }
     return undefined
   }
@@ -222,7 +222,7 @@ class Player {
 
   #do(act: Act, moment: Moment): void {
     const open = this.facts.runs.find(isOpen)
-    if (act.act === 'resume' && !open) this.#resumed = this.facts.runs.length
+    if (act.act === 'retry' && !open) this.#resumed = this.facts.runs.length
     if (act.act === 'stop') this.#resumed = 0
     this.#told.push(perform(this.facts, this.#model, act, moment))
     this.#world.checkView()

@@ -31,7 +31,7 @@ function newsOf(facts: Facts, { number, input, cause }: ServedRun) {
     answers: fresh.filter(({ status }) => status === 'resolved').length,
     cancelled: fresh.filter(({ status }) => status === 'cancelled').length,
     outputs: toolResults(input).filter((id) => facts.toolRuns.has(id) && !results.has(id)).length,
-    again: cause === 'retry' || cause === 'resume',
+    again: cause === 'retry',
   }
 }
 
@@ -96,7 +96,7 @@ function checkEntry(facts: Facts, run: ServedRun, entry: ResumeEntry): void {
     violate(facts, 'delivered', `The answer to ${id} changed from ${answer.entry} to ${text}.`)
   answer.entry = text
   const before = answer.carried.filter((other) => other.acknowledged)
-  const again = run.cause === 'retry' || run.cause === 'resume'
+  const again = run.cause === 'retry'
   if (before.some(({ end }) => end === 'finished') || (before.length > 0 && !again))
     violate(facts, 'delivered', `The answer to ${id} reaches the server again with request ${run.number}.`)
   answer.carried.push(run)

@@ -53,7 +53,7 @@ function isRetelling({ acting, runs }: Facts): boolean {
 }
 
 function asksAgain(act: string | undefined): boolean {
-  return act === 'retry' || act === 'resume'
+  return act === 'retry'
 }
 
 /** What a retry takes back of the run that failed: never a call that may have run. */

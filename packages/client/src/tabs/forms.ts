@@ -30,7 +30,6 @@ const commands: Readonly<Record<string, Check>> = {
   expire: list(text),
   stop: nothing,
   retry: nothing,
-  resume: nothing,
   regenerate: either(nothing, text),
   setMessages: messages,
 }

@@ -20,9 +20,10 @@ function isDue(state: ChatState, item: CallDraft | InterruptDraft): boolean {
 
 /** Whether there is an answer that `retry` can send again: refused only for now, or lost on the way. */
 export function hasDeferredAnswer(state: ChatState): boolean {
-  return [...state.unsent].some(
-    (item) =>
-      item.kind === 'call' && (item.approval?.delivery === 'unknown' || isForNow(item.approval?.problem)),
+  return [...state.unsent].some((item) =>
+    item.kind === 'call'
+      ? item.approval?.delivery === 'unknown' || isForNow(item.approval?.problem)
+      : item.sent,
   )
 }
 

@@ -86,7 +86,6 @@ const names = [
   'respondToInterrupt',
   'stop',
   'retry',
-  'resume',
   'regenerate',
   'clear',
   'setMessages',
