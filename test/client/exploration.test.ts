@@ -264,7 +264,7 @@ function say(world: World): void {
 }
 
 function retry(world: World): void {
-  if (world.client.getSnapshot().error) begin(world)
+  if (!world.client.getSnapshot().isLoading) begin(world)
   const before = world.client.inspect().openRun
   world.retrying = true
   void world.person.retry()

@@ -1,132 +1,205 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { ChatClient, fetchServerSentEvents } from '@countersign/client'
-import { persistent } from '@countersign/client/persistence'
-import type { RunAgentInput } from '@countersign/core'
-import { createAgent, handleChat, memoryLedger, memoryRunLog, rejoinResponse } from '@countersign/server'
-import { gated, hold, scriptedConnection, text } from '@countersign/testing'
+import { ChatClient, type Connection, fetchServerSentEvents } from '@countersign/client'
+import { createAgent, handleChat, memoryLedger, scriptedModel, tool } from '@countersign/server'
+import {
+  ask,
+  call,
+  callArgs,
+  callStart,
+  custom,
+  cut,
+  event,
+  gated,
+  resolve,
+  scriptedConnection,
+  started,
+  text,
+} from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'
-import { memoryPersistence } from './fake-browser.js'
+import { z } from 'zod'
+import { callOf } from './open-chat.js'
 
-// What a stranger found in the fifteenth session: a run that the server stopped because nobody read it looked complete after a rejoin.
+// What a stranger found in the seventeenth session: requests about calls of an earlier turn, and second requests for one call.
 
-const words = 'one two three four five six seven eight'.split(' ')
-
-/** A chat over a network that breaks once, after the word "three". */
-function open(rejoin: boolean, goOnFor: number) {
-  let calls = 0
-  const model = {
-    id: 'test/model',
-    async *stream(_: unknown, { signal }: { signal: AbortSignal }) {
-      calls++
-      for (const word of words) {
-        await sleep(2, undefined, { signal })
-        yield { type: 'text-delta' as const, delta: `${word} ` }
-      }
-      yield { type: 'finish' as const, reason: 'stop' as const }
-    },
-  }
-  const approvals = { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() }
-  const agent = createAgent({ model, approvals, runLog: memoryRunLog(), warn: () => {} })
-  const methods: string[] = []
-  let isFirst = true
-  const options = { context: { subject: 'ann' } }
-  const fetch: typeof globalThis.fetch = async (url, init) => {
-    const network = new AbortController()
-    const request = new Request(String(url), { ...init, signal: network.signal })
-    methods.push(request.method)
-    if (request.method === 'GET') return rejoinResponse(agent, request, options)
-    const response = await handleChat(agent, request, { ...options, goOnFor })
-    if (!isFirst) return response
-    isFirst = false
-    const reader = response.body?.getReader()
-    const body = new ReadableStream<Uint8Array>({
-      async pull(controller) {
-        const { value } = (await reader?.read()) ?? {}
-        controller.enqueue(value ?? new Uint8Array())
-        if (!new TextDecoder().decode(value).includes('three')) return
-        await sleep(1)
-        network.abort()
-        controller.error(new TypeError('The network is gone.'))
-      },
-    })
-    return new Response(body, { headers: response.headers })
-  }
-  const connection = fetchServerSentEvents('http://localhost/chat', { fetch, rejoin })
-  const client = new ChatClient({ connection, threadId: 't' })
+function open(connection: Connection, generateId?: () => string) {
+  const client = new ChatClient({ connection, threadId: 't', onError: () => {}, generateId })
   onTestFinished(() => client.dispose())
-  const text = () =>
-    client
-      .getSnapshot()
-      .messages.flatMap(({ role, parts }) => (role === 'assistant' ? parts : []))
-      .map((part) => (part.type === 'text' ? part.text.trim() : ''))
-      .join('|')
-  return { client, text, methods, calls: () => calls }
+  return client
 }
 
-test.each([
-  [true, 0, ['POST', 'GET', 'POST'], 2],
-  [true, 5000, ['POST', 'GET'], 1],
-  [false, 0, ['POST', 'POST'], 2],
-] as const)(
-  'after a cut in mid-text, one retry() leads to the whole text (rejoin: %s, goOnFor: %i)',
-  async (rejoin, goOnFor, requests, calls) => {
-    const opened = open(rejoin, goOnFor)
-    await opened.client.sendMessage('go')
-    expect(opened.client.getSnapshot()).toMatchObject({
-      status: 'error',
-      error: { code: 'connection-failed' },
-    })
-    await sleep(50)
-    await opened.client.retry()
-    expect(opened.client.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
-    expect(opened.text()).toBe(words.join(' '))
-    expect([opened.methods, opened.calls()]).toEqual([requests, calls])
-  },
-)
+const answersIn = (requests: readonly { readonly resume?: readonly { interruptId: string }[] }[]) =>
+  requests.map(({ resume = [] }) => resume.map(({ interruptId }) => interruptId))
 
-test('an answer goes out although a call was left open by a run that the server cancelled', async () => {
-  const resumes: unknown[] = []
-  const connection = {
-    async *connect({ threadId, runId, resume }: RunAgentInput) {
-      resumes.push(resume?.map(({ interruptId }) => interruptId))
-      yield { type: 'RUN_STARTED', threadId, runId }
-      if (resumes.length === 1) {
-        yield { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'look' }
-        yield { type: 'TOOL_CALL_END', toolCallId: 'c1' }
-        yield { type: 'TOOL_CALL_START', toolCallId: 'c2', toolCallName: 'remove' }
-        yield { type: 'TOOL_CALL_END', toolCallId: 'c2' }
-        const approval = { id: 'a1', needsApproval: true, options: ['deny', 'once'] }
-        const value = { toolCallId: 'c2', toolName: 'remove', input: {}, approval }
-        yield { type: 'CUSTOM', name: 'approval-requested', value }
-      }
-      const type = resumes.length === 1 ? 'cancelled' : 'success'
-      yield { type: 'RUN_FINISHED', threadId, runId, outcome: { type } }
+/** A server whose first reply asks for two calls, and whose later ones are texts. */
+function twoCalls(confirm?: (context: { otp?: boolean }) => boolean) {
+  const ran: unknown[] = []
+  const context: { subject: string; otp?: boolean } = { subject: 'ada' }
+  const send = tool({
+    name: 'send',
+    description: 'Sends.',
+    input: z.object({ to: z.string(), n: z.number().optional() }),
+    needsApproval: true,
+    allowEdits: ['n'],
+    execute: (input) => {
+      ran.push(input)
+      return 'sent'
     },
-  }
-  const client = new ChatClient({ connection, threadId: 't' })
-  onTestFinished(() => client.dispose())
+  })
+  const calls = ['c1', 'c2'].map((id) => ({
+    type: 'tool-call' as const,
+    id,
+    name: 'send',
+    arguments: JSON.stringify({ to: id }),
+  }))
+  let asked = 0
+  const model = scriptedModel(() =>
+    asked++ === 0
+      ? [...calls, { type: 'finish', reason: 'tool_calls' }]
+      : [
+          { type: 'text-delta', delta: 'Well.' },
+          { type: 'finish', reason: 'stop' },
+        ],
+  )
+  const agent = createAgent({
+    model,
+    tools: [send],
+    approvals: {
+      ledger: memoryLedger(),
+      secret: 'a secret of more than thirty-two characters',
+      ...(confirm && { confirm: ({ decision }) => decision !== 'approve' || confirm(context) }),
+    },
+    warn: () => {},
+  })
+  const handle: typeof fetch = (input, init) => handleChat(agent, new Request(input, init), { context })
+  return { ran, context, client: open(fetchServerSentEvents('http://server.test/chat', { fetch: handle })) }
+}
+
+const idOf = (client: ChatClient, callId: string) => callOf(client, callId).approval?.id ?? ''
+
+test('an edit that was refused after the user had gone on can be corrected, and the correction is sent at once', async () => {
+  const { ran, client } = twoCalls()
   await client.sendMessage('go')
-  expect(client.getSnapshot()).toMatchObject({ status: 'awaiting-approval', error: undefined })
-  expect(await client.addToolApprovalResponse({ id: 'a1', approved: true })).toEqual({ status: 'sent' })
-  expect(resumes).toEqual([undefined, ['a1']])
+  const first = client.addToolApprovalResponse({
+    id: idOf(client, 'c1'),
+    approved: true,
+    input: { to: 'c1', n: 'seven' },
+  })
+  await client.sendMessage('and hurry')
+  await first
+  expect(callOf(client, 'c1')).toMatchObject({
+    state: 'approval-requested',
+    error: { code: 'approval-edit-invalid' },
+  })
+  const corrected = { id: idOf(client, 'c1'), approved: true, input: { to: 'c1', n: 7 } }
+  expect(await client.addToolApprovalResponse(corrected)).toEqual({ status: 'sent' })
+  expect(ran).toEqual([{ to: 'c1', n: 7 }])
+  expect(callOf(client, 'c1').state).toBe('complete')
 })
 
-test('a page closed before the reply to a message that cancelled a request is restored with an error, and retry() gets the reply', async () => {
-  const stored = memoryPersistence()
-  const connection = scriptedConnection([gated(1), [hold()], [text('Here.')]])
-  const first = new ChatClient({
-    connection,
-    threadId: 't',
-    persistence: persistent(stored, { saveEvery: 0 }),
+test('an answer that `confirm` refused after the user had gone on leaves its request open', async () => {
+  const { ran, client, context } = twoCalls(({ otp }) => otp === true)
+  await client.sendMessage('go')
+  const first = client.addToolApprovalResponse({ id: idOf(client, 'c1'), approved: true })
+  await client.sendMessage('and hurry')
+  await first
+  expect(callOf(client, 'c1')).toMatchObject({
+    state: 'approval-requested',
+    error: { code: 'approval-not-yours' },
   })
-  await first.sendMessage('go')
-  void first.sendMessage('something else')
-  await connection.held()
-  const page = new ChatClient({ connection, threadId: 't', persistence: persistent(stored) })
-  onTestFinished(() => [first, page].forEach((client) => void client.dispose()))
-  await page.restore()
-  expect(page.getSnapshot()).toMatchObject({ status: 'error', error: { code: 'truncated-stream' } })
-  await page.retry()
-  expect(page.getSnapshot().status).toBe('ready')
-  expect(JSON.stringify(page.getSnapshot().messages)).toContain('Here.')
+  context.otp = true
+  const again = { id: idOf(client, 'c1'), approved: true }
+  expect(await client.addToolApprovalResponse(again)).toEqual({ status: 'sent' })
+  expect(ran).toEqual([{ to: 'c1' }])
+})
+
+test('the answer to a request for a call of an earlier turn is sent at once', async () => {
+  const server = scriptedConnection([
+    [call('c1', 'send', {}), cut()],
+    [text('Wait.'), ask('a1', 'c1')],
+    [resolve(), text('Done.')],
+  ])
+  const client = open(server)
+  await client.sendMessage('go')
+  await client.sendMessage('are you there?')
+  expect(client.getSnapshot().status).toBe('awaiting-approval')
+  expect(await client.addToolApprovalResponse({ id: 'a1', approved: true })).toEqual({ status: 'sent' })
+  expect(answersIn(server.requests)).toEqual([[], [], ['a1']])
+})
+
+test('a second request for a call whose first answer the server has is a request of its own', async () => {
+  const server = scriptedConnection([
+    gated(1),
+    [text('One more signature.'), ask('b1', 'c1', { message: 'May I?' })],
+    [resolve(), text('Done.')],
+  ])
+  const client = open(server)
+  await client.sendMessage('go')
+  await client.addToolApprovalResponse({ id: 'a1', approved: true })
+  const { pendingApprovals, status } = client.getSnapshot()
+  expect([status, pendingApprovals.map(({ approval }) => approval)]).toMatchObject([
+    'awaiting-approval',
+    [{ id: 'b1', message: 'May I?' }],
+  ])
+  expect(callOf(client, 'c1').approval?.approved).toBeUndefined()
+  // The first request is over, and an answer to it is none to the second.
+  expect(await client.addToolApprovalResponse({ id: 'a1', approved: true })).toEqual({
+    status: 'already-answered',
+  })
+  expect(await client.addToolApprovalResponse({ id: 'b1', approved: false })).toEqual({ status: 'sent' })
+  expect(server.requests.at(-1)?.resume).toMatchObject([{ interruptId: 'b1', payload: { approved: false } }])
+})
+
+test('a first answer waits for the other requests of its turn', async () => {
+  const server = scriptedConnection([
+    [gated(1), gated(2)],
+    [resolve(), text('Done.')],
+  ])
+  const client = open(server)
+  await client.sendMessage('go')
+  expect(await client.addToolApprovalResponse({ id: 'a1', approved: true })).toEqual({ status: 'waiting' })
+  expect(callOf(client, 'c1').approval).toMatchObject({ id: 'a1', approved: true, delivery: 'waiting' })
+})
+
+test('a call that broke off inside its arguments can be approved once a snapshot brings the rest', async () => {
+  const messages = [
+    { id: 'x1', role: 'user', content: 'go' },
+    {
+      id: 'm1',
+      role: 'assistant',
+      content: '',
+      toolCalls: [{ id: 'c1', type: 'function', function: { name: 'send', arguments: '{"to":"ada"}' } }],
+    },
+    { id: 'x3', role: 'user', content: 'are you there?' },
+  ]
+  const approval = { id: 'a1', needsApproval: true, options: ['deny', 'once'] }
+  const requested = custom('approval-requested', { toolCallId: 'c1', approval })
+  const server = scriptedConnection([
+    [started(), callStart('c1', 'send'), callArgs('c1', '{"to":'), cut()],
+    [started(), event({ type: 'MESSAGES_SNAPSHOT', messages }), requested],
+    [resolve(), text('Done.')],
+  ])
+  let ids = 0
+  const client = open(server, () => `x${++ids}`)
+  await client.sendMessage('go')
+  expect(client.getMessageIds()).toEqual(['x1', 'm1'])
+  expect(callOf(client, 'c1').state).toBe('cancelled')
+  await client.sendMessage('are you there?')
+  expect(client.getSnapshot().pendingApprovals).toMatchObject([{ input: { to: 'ada' } }])
+  expect(await client.addToolApprovalResponse({ id: 'a1', approved: true })).toEqual({ status: 'sent' })
+})
+
+test('a message that a stop left in the queue goes out with retry()', async () => {
+  const server = scriptedConnection(
+    [[started(), event({ type: 'CUSTOM', name: 'x', value: 1 })], [text('Hi.')]],
+    {
+      otherwise: 'by hand',
+    },
+  )
+  const client = open(server)
+  const first = client.sendMessage('one')
+  const { status } = await client.sendMessage('two')
+  client.stop()
+  await first
+  await client.retry()
+  expect(status).toBe('queued')
+  expect(client.getSnapshot().queue).toEqual([])
 })

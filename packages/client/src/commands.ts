@@ -148,6 +148,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       runner.resetContinuationLimit()
       if (runner.startTools() && state.unsent.size > 0 && areAllToolsComplete(state))
         await runner.retryLastRun()
+      else runner.sendQueued()
     },
 
     async regenerate(messageId: string | undefined): Promise<SendResult> {

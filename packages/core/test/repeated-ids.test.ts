@@ -269,7 +269,8 @@ test(`F26 whatever is done with repeated ids, every question is pending, answere
           const holders = shown.filter(
             (part) => part.type === 'tool-call' && part.approval?.id === approvalId,
           )
-          expect(holders.length).toBeGreaterThan(0)
+          // The answer to it was followed by a second request for the same call.
+          if (holders.length === 0) expect(found.status).toBe('already-answered')
           // What can be answered is what was asked about.
           if (found.status !== 'open') continue
           expect(chat.pending).toContainEqual(expect.objectContaining({ approval: found.approval }))

@@ -1,6 +1,6 @@
 import type { ToolCallApproval } from '../messages.js'
 import { changed, omitUndefined } from '../value.js'
-import { moveCall, setApproval } from './calls.js'
+import { callAskedBy, moveCall, setApproval } from './calls.js'
 import type { CallDraft } from './data.js'
 import { setResponse } from './interrupts.js'
 import type { ChatState, StepTable } from './state.js'
@@ -35,12 +35,12 @@ export const approvalSteps = {
     const closed = new Set<CallDraft>()
     // Backwards, because removing from the front of a long list is slow.
     for (let at = ids.length - 1; at >= 0; at--) {
-      const call = state.approvals.get(ids[at] ?? '')
+      const call = callAskedBy(state, ids[at] ?? '')
       if (call?.state === 'approval-requested' && moveCall(state, call, 'cancelled')) closed.add(call)
     }
     for (const id of ids) {
       setResponse(state, state.interrupts.get(id), { cancel: true })
-      const call = state.approvals.get(id)
+      const call = callAskedBy(state, id)
       if (!call || !closed.has(call)) continue
       setApproval(state, call, omitUndefined({ delivery: 'waiting' as const, problem }))
       state.unsent.add(call)
@@ -57,7 +57,7 @@ export const approvalSteps = {
 
 /** A live answer belongs to the open run: if that breaks, it is unknown whether the answer arrived, as for those the request carried. */
 function moveAnswer(state: ChatState, approvalId: string, sent: boolean): undefined {
-  const item = state.approvals.get(approvalId) ?? state.interrupts.get(approvalId)
+  const item = callAskedBy(state, approvalId) ?? state.interrupts.get(approvalId)
   const isAnswered =
     item?.kind === 'interrupt'
       ? item.response
@@ -97,6 +97,7 @@ export function findAnswerable(state: ChatState, approvalId: string): Answerable
   const call = state.approvals.get(approvalId)
   const approval = call?.approval
   if (!approval) return { status: 'not-found' }
+  if (approval.id !== approvalId) return { status: 'already-answered' }
   // The server failed before using any answer, so the user may still deny the call.
   const isUnused = call.state === 'approval-responded' && state.error?.data.code === 'tool-not-found'
   if (isUnused) return { status: 'open', call, approval }

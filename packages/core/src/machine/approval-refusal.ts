@@ -1,7 +1,7 @@
 import { type ApprovalErrorCode, refusalCodes } from '../errors.js'
 import { asString, isRecord, oneOf } from '../value.js'
 import { reopen } from './approval-answer.js'
-import { moveCall, setApproval } from './calls.js'
+import { callAskedBy, moveCall, setApproval } from './calls.js'
 import type { Outcome } from './effects.js'
 import type { ChatState } from './state.js'
 
@@ -30,7 +30,7 @@ export function isForNow(code: string | undefined): boolean {
 /** `CUSTOM approval-refused`: the server did not accept an answer. */
 export function refuseApproval(state: ChatState, value: unknown): Outcome {
   const refused = isRecord(value) ? value : {}
-  const call = state.approvals.get(asString(refused.approvalId) ?? '')
+  const call = callAskedBy(state, asString(refused.approvalId) ?? '')
   if (!call) return 'unknown-id'
   const problem = readRefusal(refused.code) ?? 'approval-malformed'
   const error = { message: asString(refused.message) ?? 'The answer was refused.', code: problem }

@@ -17,7 +17,10 @@ export function askApproval(
   if (!call) return 'unknown-id'
   const holder = state.approvals.get(approval.id)
   if (holder !== call && !isReleased(holder, call)) return 'illegal-step'
-  if (call.approval) return isRepeated(call, call.approval, asked) ? undefined : markChanged(state, call)
+  // The request that it had before this one.
+  if (holder === call && call.approval?.id !== approval.id) return undefined
+  if (call.approval && !isAskedAnew(state, call, approval))
+    return isRepeated(call, call.approval, asked) ? undefined : markChanged(state, call)
   if (!moveCall(state, call, 'approval-requested')) return 'illegal-step'
   // The server has sent something new about a call whose run broke.
   call.interrupted = false
@@ -42,6 +45,11 @@ export function askApproval(
       approval: call.approval,
     },
   ]
+}
+
+/** The server has the answer to the first request, and asks for another: a second person, or a second step. */
+function isAskedAnew({ unsent }: ChatState, call: CallDraft, { id }: ToolCallApproval): boolean {
+  return call.state === 'approval-responded' && call.approval?.id !== id && !unsent.has(call) && !call.ready
 }
 
 /**

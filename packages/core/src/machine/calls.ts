@@ -58,6 +58,12 @@ export function dropCall(state: ChatState, call: CallDraft): void {
   if (call.approval) dropFrom(state.approvals, call.approval.id, call)
 }
 
+/** The call whose present request has that id. An earlier request for a call is over. */
+export function callAskedBy(state: ChatState, approvalId: string): CallDraft | undefined {
+  const call = state.approvals.get(approvalId)
+  return call?.approval?.id === approvalId ? call : undefined
+}
+
 /** Removes an item from an index, unless the id now belongs to another. */
 export function dropFrom<T>(index: Map<string, T>, id: string, part: T): void {
   if (index.get(id) === part) index.delete(id)

@@ -7,13 +7,11 @@ import type { ChatState } from './state.js'
 
 /** Whether an approval answer, a client tool's output or a response to an interrupt is unsent and may be sent automatically. */
 export function hasUnsentAnswer(state: ChatState): boolean {
-  for (const item of state.unsent) if (isDue(state, item)) return true
-  return false
+  return [...state.unsent].some(isDue)
 }
 
-function isDue(state: ChatState, item: CallDraft | InterruptDraft): boolean {
+function isDue(item: CallDraft | InterruptDraft): boolean {
   if (item.kind === 'interrupt') return !item.sent
-  if (item.owner.turn !== state.turn) return false
   const { approved, delivery, problem } = item.approval ?? {}
   return item.outputSent === false || (approved !== undefined && delivery === 'waiting' && !problem)
 }

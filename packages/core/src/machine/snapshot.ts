@@ -180,8 +180,13 @@ function fillMessage(
       addDone(state, draft, part)
       return undefined
     }
-    const known = calls.get(part.id)?.shift() ?? detached.get(part.id)?.shift()
+    let known = calls.get(part.id)?.shift() ?? detached.get(part.id)?.shift()
     const result = isTerminal(part.state) ? results.get(part.id) : undefined
+    // The rest of its arguments did not arrive here, but the server has them.
+    if (known?.error?.code === 'incomplete-arguments') {
+      dropPart(state, known)
+      known = undefined
+    }
     return known
       ? mergeCall(state, draft, part, known, result)
       : addSnapshotCall(state, draft, part, result !== undefined)

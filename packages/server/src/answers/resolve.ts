@@ -54,7 +54,7 @@ async function settle(
     return { kind: 'refused', site, refusal: settlement.refusal }
   if (scope.stop.aborted && settlement.kind !== 'refuse') return stopped(verdict)
   if (settlement.kind !== 'repeat' && !(await isConfirmed(scope, settlement)))
-    return refused(verdict, 'approval-not-yours', 'The answer was not confirmed.', 'as-found')
+    return refused(verdict, 'approval-not-yours', 'The answer was not confirmed.', 'open')
   if (settlement.kind === 'refuse') return { kind: 'refused', site, refusal: settlement.refusal }
   if (scope.stop.aborted) return stopped(verdict)
   const holder = randomId('holder_')
