@@ -100,6 +100,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
       // `Tabs` has checked that the name is that of a command.
       perform: async (name, value) => this.#perform(name as CommandName, value),
       takeOver: (error) => this.#runner.takeOver(error),
+      rejoin: (runId, isForeign) => this.#runner.rejoin(runId, isForeign),
     })
     this.#runner = createRunner(session, this.#kept)
     this.#perform = createPerformer(session, this.#runner)

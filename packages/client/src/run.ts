@@ -16,13 +16,16 @@ import { isDevelopment, type Session, unsafeCast } from './session.js'
 /** `message`: a user message. `continuation`: answers or results. `retry`: the user's retry. `rejoin`: a retry that rejoins a run. */
 export type RunKind = 'message' | 'continuation' | 'retry' | 'rejoin'
 
-/** A run that broke off: how far it was read, and the reader with its state. */
+/** A run to rejoin: how far it was read, and the reader with its state. */
 export interface BrokenRun {
   /** The connection that opened it; another one, even if configured alike, may not know it. */
-  readonly connection: Connection
+  readonly connection?: Connection
   readonly cursor: RunCursor
-  readonly reader: StreamReader
-  readonly unsure: ReadonlySet<Answered>
+  /** Absent for a run that is read from its first event: one that this client did not open, or opened before a reload. */
+  readonly reader?: StreamReader
+  readonly unsure?: ReadonlySet<Answered>
+  /** Another client opened it, which also runs its client tools. */
+  readonly isForeign?: boolean | undefined
 }
 
 /** One open stream. It ends once: on its own, with an error, or because the user stopped it. */
@@ -39,6 +42,7 @@ export interface Run {
   readonly done: Promise<RunEnd>
   /** Set if its stream broke off after it had begun, and the connection can rejoin it. */
   readonly broken: BrokenRun | undefined
+  readonly isForeign: boolean | undefined
   /** Sends the request. Called once, when the run has become the open one. */
   start(): void
   /** Ends it now and closes its stream. Later calls do nothing, and later events are ignored. */
@@ -56,6 +60,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   readonly connection: Connection
   readonly done: Promise<RunEnd>
   broken: BrokenRun | undefined = undefined
+  readonly isForeign: boolean | undefined
   readonly #session: Session<Tools>
   readonly #input: RunAgentInput
   readonly #messages: readonly UIMessage[]
@@ -68,6 +73,8 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   readonly #onEnd: (run: Run, end: RunEnd) => void
   #resolve: (end: RunEnd) => void = () => {}
   #lastEventId: string | undefined
+  /** Part of the stream was read after it had been lost. */
+  #isRejoined: boolean
   #ended = false
   #grace: ReturnType<typeof setTimeout> | undefined
 
@@ -92,9 +99,11 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     this.#messages = session.store.getSnapshot().messages
     this.#headers = session.headers
     this.#rejoin = rejoin
+    this.isForeign = rejoin?.isForeign
     this.#onStart = onStart
     this.#onEnd = onEnd
     this.#lastEventId = rejoin?.cursor.lastEventId
+    this.#isRejoined = rejoin !== undefined
     this.#reader =
       rejoin?.reader ??
       new StreamReader({
@@ -140,6 +149,10 @@ export class StreamRun<Tools extends ToolMap> implements Run {
       onEventId: (id) => {
         this.#lastEventId = id
       },
+      onLost: (isLost) => {
+        this.#isRejoined = true
+        if (!this.#ended) this.#session.dispatch({ type: 'connection-changed', isLost })
+      },
     }
     const rejoin = this.#rejoin
     return (
@@ -176,6 +189,8 @@ export class StreamRun<Tools extends ToolMap> implements Run {
         if (run.phase !== 'idle' && (run.finish || run.failure))
           this.#grace = setTimeout(() => this.end(this.#conclude()), GRACE_MS)
       }
+      // A run that was open a moment ago, and has ended.
+      if (empty && this.#rejoin && !this.#rejoin.reader) return { type: 'aborted' }
       if (empty) throw emptyResponse()
       return this.#conclude()
     } catch (cause) {
@@ -193,7 +208,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     // RUN_ERROR: the stream ended well, but the run did not.
     const { run } = this.#session.state
     if (run.phase === 'idle') return { type: 'success' }
-    const error = run.failure ?? (this.#rejoin && run.finish?.outcome === 'cancelled' && stoppedThere())
+    const error = run.failure ?? (this.#isRejoined && run.finish?.outcome === 'cancelled' && stoppedThere())
     return error ? { type: 'failed', error } : { type: 'success' }
   }
 
@@ -221,6 +236,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
       connection: this.connection,
       reader: this.#reader,
       unsure: this.unsure,
+      isForeign: this.isForeign,
       cursor: { threadId, runId, ...(lastEventId !== undefined && { lastEventId }) },
     }
     return { type: 'failed', error, resumable: true }

@@ -182,7 +182,10 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
         const result = resultOf(answered, end)
         if (!isKept || result.status !== 'sent') waiting.tell(answered, result)
       }
-      return { info, jobs: end.type === 'success' && before === generation ? claimTools() : [] }
+      return {
+        info,
+        jobs: end.type === 'success' && before === generation && !over.isForeign ? claimTools() : [],
+      }
     })
     // Whoever voided it decides what follows.
     if (end.type !== 'aborted') {
@@ -288,6 +291,15 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     resetContinuationLimit,
     say,
     sendQueued,
+
+    /** Reads a run that is open on the server from its first event. Resolves with whether there is such a run. */
+    async rejoin(runId: string, isForeign: boolean): Promise<boolean> {
+      if (run || disposed) return true
+      const before = generation
+      const cursor = { threadId: session.threadId, runId }
+      const end = await open('rejoin', undefined, { cursor, isForeign }).done
+      return end.type !== 'aborted' || before !== generation
+    },
 
     pause(): void {
       paused = true

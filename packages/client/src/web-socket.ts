@@ -1,4 +1,4 @@
-import { type ClientFrame, CountersignError } from '@countersign/core'
+import { type ClientFrame, CountersignError, isCountersignError } from '@countersign/core'
 import type { Connection, ConnectOptions } from './connections/connection.js'
 import {
   closedHere,
@@ -90,7 +90,8 @@ export function webSocket(url: WebSocketUrl, options: WebSocketOptions = {}): We
     const run = createSocketRun(runId, JSON.stringify(frame), maxUnreadBytes)
     const own = usableLink()
     own.start(run)
-    const leave = () => own.leave(run)
+    // Aborted with an error: the socket is dead without having said so.
+    const leave = () => (isCountersignError(signal.reason) ? own.close(signal.reason) : own.leave(run))
     signal.addEventListener('abort', leave)
     try {
       yield* run.read(onEventId)

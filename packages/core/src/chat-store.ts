@@ -21,7 +21,8 @@ export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
   readonly state: unknown
   /**
    * `submitted`: a request was sent and no event has arrived yet, or a client tool is running. `awaiting-approval`:
-   * nothing is running and at least one call waits for the user. `error`: the last run failed.
+   * nothing is running and at least one call waits for the user. `reconnecting`: the stream of the open run was lost, and
+   * the connection tries to rejoin it (`reconnecting` of `@countersign/client/reconnect`). `error`: the last run failed.
    */
   readonly status: ChatStatus
   /** Whether there is something to stop: an open run or a running client tool. */
@@ -37,7 +38,7 @@ export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
   readonly threadId: string
 }
 
-export type ChatStatus = 'ready' | 'submitted' | 'streaming' | 'awaiting-approval' | 'error'
+export type ChatStatus = 'ready' | 'submitted' | 'streaming' | 'reconnecting' | 'awaiting-approval' | 'error'
 
 export interface ChatStoreOptions extends ChatStateOptions {
   /** Read for every snapshot, so a getter may return `''` until the thread has an id. Default `''`. */
@@ -238,12 +239,12 @@ class Listeners {
 
 function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
   const pendingApprovals = readPendingApprovals(state)
-  const { phase } = state.run
-  const isLoading = phase !== 'idle' || executingCalls(state).length > 0
+  const { run } = state
+  const isLoading = run.phase !== 'idle' || executingCalls(state).length > 0
   return {
     messages: readMessages(state),
     state: state.shared,
-    status: phase === 'idle' ? readStatus(state, isLoading, pendingApprovals.length > 0) : phase,
+    status: readStatus(state, isLoading, pendingApprovals.length > 0),
     isLoading,
     error: state.error,
     pendingApprovals,
@@ -253,8 +254,8 @@ function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
   }
 }
 
-/** The status while no run is open. */
-function readStatus({ error }: ChatState, isLoading: boolean, isPending: boolean): ChatStatus {
+function readStatus({ run, error }: ChatState, isLoading: boolean, isPending: boolean): ChatStatus {
+  if (run.phase !== 'idle') return run.isLost ? 'reconnecting' : run.phase
   if (isLoading) return 'submitted'
   if (error) return 'error'
   return isPending ? 'awaiting-approval' : 'ready'

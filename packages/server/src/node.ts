@@ -17,7 +17,7 @@ import {
 } from './http/http.js'
 import type { OriginRule } from './http/origin.js'
 import { readRejoin, restFrames } from './http/rejoin.js'
-import { checkId, parseBody, queryOf, readParsedInput } from './http/run-input.js'
+import { parseBody, queryOf, readParsedInput } from './http/run-input.js'
 import { openSocket, type ServerSocket, type SocketOptions } from './http/socket.js'
 import { SSE_HEADERS, type SseFrames } from './http/sse.js'
 import { threadRequest } from './http/thread.js'
@@ -58,7 +58,8 @@ export interface NodeSocketOptions extends Omit<SocketOptions, 'context'> {
 
 /**
  * A handler for node:http and Express that responds to a chat request with its run as an event stream, like `handleChat`. A body
- * that is already parsed (`express.json()`) is taken as it is. A GET with `threadId` and `runId` is handled like `rejoinResponse`, one with `threadId` alone like `threadResponse`.
+ * that is already parsed (`express.json()`) is taken as it is. A GET or
+ * DELETE with `threadId` in the query is handled like `threadResponse`.
  */
 export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
@@ -72,8 +73,7 @@ export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
     if (response.destroyed) gone.abort()
     let frames: SseFrames | undefined
     try {
-      if (request.method === 'GET' && isThread(request))
-        return await sendThread(agent, request, response, options)
+      if (isThread(request)) return await sendThread(agent, request, response, options)
       frames =
         request.method === 'GET' && isRejoin(request)
           ? await rejoin(agent, request, options, gone)
@@ -117,15 +117,15 @@ async function sendThread<Req extends NodeRequest>(
   response: ServerResponse,
   { context }: NodeChatOptions<Req>,
 ): Promise<void> {
-  const threadId = checkId('threadId', queryOf(request.url ?? '').get('threadId'))
-  const known = request.headers['if-none-match'] ?? null
-  const { status, headers, body } = await threadRequest(agent, threadId, await context?.(request), known)
+  const { method, headers: given, url = '' } = request
+  const read = { method, query: queryOf(url), known: given['if-none-match'] ?? null }
+  const { status, headers, body } = await threadRequest(agent, read, await context?.(request))
   response.writeHead(status, headers).end(body ?? undefined)
 }
 
-function isThread({ url = '' }: NodeRequest): boolean {
+function isThread({ method, url = '' }: NodeRequest): boolean {
   const query = queryOf(url)
-  return query.has('threadId') && !query.has('runId')
+  return query.has('threadId') && (query.has('runId') ? method === 'DELETE' : method === 'GET')
 }
 
 function isRejoin({ url = '' }: NodeRequest): boolean {

@@ -10,9 +10,11 @@ export interface ConnectOptions {
   readonly headers: Readonly<Record<string, string>>
   /** For connections that can `rejoin`: call it with the id of the last event of a batch once the batch was consumed. */
   readonly onEventId?: ((id: string) => void) | undefined
+  /** For connections that rejoin a lost stream by themselves: call it with `true` when the stream is lost, and with `false` once it is rejoined. */
+  readonly onLost?: ((isLost: boolean) => void) | undefined
 }
 
-/** Events as they arrive. An array holds events that arrived together, so that a burst is processed at once. */
+/** Events as they arrive. An array holds events that arrived together, so that a burst is processed at once; an empty one is a sign of life. */
 export type EventSource = AsyncIterable<AGUIEvent | readonly AGUIEvent[]>
 
 /**

@@ -1,6 +1,12 @@
-import { CountersignError, isCountersignError, isThreadRecord, readRecord } from '@countersign/core'
+import {
+  CountersignError,
+  isCountersignError,
+  isThreadRecord,
+  readRecord,
+  type ThreadRecord,
+} from '@countersign/core'
 import { noRecord, tooSlow } from './failures.js'
-import type { KeptSession, Limits, Persistence } from './persistence.js'
+import type { KeptSession, Limits, ThreadStorage } from './persistence.js'
 
 /** The longest delay (ms) a timer supports. */
 const longest = 2 ** 31 - 1
@@ -18,7 +24,7 @@ export class Keeper {
   #unreadable = false
   #subscribed = false
   readonly #session: KeptSession
-  readonly #persistence: Persistence
+  readonly #persistence: ThreadStorage
   readonly #limits: Limits
   #loading: Promise<void> | undefined
   #saving: Promise<boolean> | undefined
@@ -28,7 +34,7 @@ export class Keeper {
   #saved = 0
   #failing = false
 
-  constructor(session: KeptSession, persistence: Persistence, limits: Limits) {
+  constructor(session: KeptSession, persistence: ThreadStorage, limits: Limits) {
     this.#limits = limits
     this.#session = session
     this.#persistence = persistence
@@ -54,7 +60,7 @@ export class Keeper {
       const damage = record && !isThreadRecord(record) ? noRecord(threadId, record) : undefined
       this.#unreadable = damage !== undefined
       if (damage) this.#session.failed(damage)
-      else if (record && !this.ready) this.#session.dispatch({ type: 'restore', record })
+      else if (record && !this.ready) this.#restore(record)
     } catch (cause) {
       const error = toError(cause, 'The stored conversation could not be read; it was left as it is.')
       // The stored data may be intact, so it is not overwritten. Corrupt data was moved aside.
@@ -62,6 +68,21 @@ export class Keeper {
       this.#session.failed(error)
     }
     this.#begin()
+  }
+
+  #restore(record: ThreadRecord): void {
+    this.#session.dispatch({ type: 'restore', record })
+    this.#persistence.restored?.()
+  }
+
+  /** Loads again what has changed elsewhere, unless something changes here meanwhile. A failure changes nothing. */
+  async reload(): Promise<void> {
+    if (!this.ready || !(await this.keep())) return
+    const changes = this.#changes
+    const record = await this.#inTime(this.#persistence.load(this.#session.threadId)).catch(() => undefined)
+    if (!isThreadRecord(record) || !this.ready || changes !== this.#changes) return
+    this.#unreadable = false
+    this.#restore(record)
   }
 
   /** From now on, changes are saved. */

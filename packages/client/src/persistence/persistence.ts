@@ -21,6 +21,12 @@ export interface Persistence {
   remove(threadId: string): Promise<void>
 }
 
+/** A storage inside the client. */
+export interface ThreadStorage extends Omit<Persistence, 'remove'> {
+  /** Called when the record that was loaded last has been taken over. */
+  restored?(): void
+}
+
 /** How often a client saves, and how long it waits, in milliseconds. */
 export interface Limits {
   readonly saveEvery: number
@@ -75,6 +81,7 @@ export interface KeptSession {
   /** Applies steps that were taken in another tab. */
   follow(steps: readonly Step[]): void
   failed(error: CountersignError): void
+  readonly headers: Readonly<Record<string, string>>
 }
 
 /** What a stored thread needs from its client. */
@@ -85,4 +92,9 @@ export interface ThreadHost {
   perform(name: string, value: unknown): Promise<unknown>
   /** The tab that ran the streams is gone: its run is broken, and its running tools may or may not have finished. */
   takeOver(error: CountersignError): void
+  /**
+   * Reads a run that is open on the server from its first event, unless a run is open here. `isForeign`: another client opened it, and runs
+   * its client tools. Resolves with whether there was such a run.
+   */
+  rejoin(runId: string, isForeign: boolean): Promise<boolean>
 }

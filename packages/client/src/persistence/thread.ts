@@ -1,7 +1,7 @@
 import { readMirror } from '@countersign/core'
 import type { TabHost, TabLink } from '../tabs/link.js'
 import { Keeper } from './keeper.js'
-import type { KeptSession, KeptThread, Limits, Persistence, ThreadHost } from './persistence.js'
+import type { KeptSession, KeptThread, Limits, ThreadHost, ThreadStorage } from './persistence.js'
 
 /** One client's conversation, stored in a {@link Persistence} and shared with other tabs, if there are any. */
 export class Thread implements KeptThread {
@@ -17,7 +17,7 @@ export class Thread implements KeptThread {
   /** The platform cannot share it between tabs. */
   #isAlone = false
 
-  constructor(session: KeptSession, host: ThreadHost, persistence: Persistence, limits: Limits) {
+  constructor(session: KeptSession, host: ThreadHost, persistence: ThreadStorage, limits: Limits) {
     this.#session = session
     this.#host = host
     this.#keeper = new Keeper(session, persistence, limits)
@@ -40,6 +40,11 @@ export class Thread implements KeptThread {
 
   keep(): Promise<boolean> {
     return this.#keeper.keep()
+  }
+
+  /** Loads again what has changed elsewhere. */
+  reload(): Promise<void> {
+    return this.#keeper.reload()
   }
 
   replace(): void {

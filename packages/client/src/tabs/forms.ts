@@ -65,6 +65,7 @@ const steps: Readonly<Record<string, Check>> = {
   }),
   'run-opened': shape({ runId: text }),
   'run-rejoined': shape({ runId: text }),
+  'connection-changed': shape({ isLost: flag }),
   'run-closed': shape({ end: ended, uncertain: optional(flag) }),
   'set-messages': shape({ messages }),
   'answer-sent': shape({ approvalId: text }),

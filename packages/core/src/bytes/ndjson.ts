@@ -1,6 +1,6 @@
 import { type ByteSource, defaultLimit, parseEvent, readLines, truncatedStream } from './text.js'
 
-/** The values of the lines that one read of the body completed. A large read is split into several batches. Never empty. */
+/** The values of the lines that one read of the body completed. None if it brought only empty lines. A large read is split into several batches. */
 export type JsonLinesBatch = readonly unknown[]
 
 /** Options of {@link readJsonLines}. */

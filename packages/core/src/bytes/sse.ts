@@ -10,7 +10,7 @@ export interface SseEvent {
   event?: string
 }
 
-/** The events that one read of the body completed. A large read is split into several batches. Never empty. */
+/** The events that one read of the body completed; none if it brought only comments. A large read is split into several batches. */
 export type SseBatch = readonly SseEvent[]
 
 /** Options of {@link readServerSentEvents}. */

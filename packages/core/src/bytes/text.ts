@@ -22,7 +22,7 @@ export interface LineFormat<T> {
 }
 
 /**
- * Reads a body line by line. Each read yields one batch, or several if it is large. Events completed before a
+ * Reads a body line by line. Each read that completes a line yields one batch, or several if it is large. Events completed before a
  * fault are yielded before the error is thrown.
  */
 export async function* readLines<T>(
@@ -61,7 +61,7 @@ export async function* readLines<T>(
       } catch (error) {
         fault = { error }
       }
-      if (batch.length > 0) yield batch
+      yield batch
       if (fault) throw fault.error
       if (over) return
     }

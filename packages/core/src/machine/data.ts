@@ -40,6 +40,8 @@ export type RunState =
       readonly from: End
       readonly finish?: FinishedRun
       readonly failure?: CountersignError
+      /** Its stream was lost, and the connection tries to rejoin it. */
+      readonly isLost?: boolean
     }
 
 /** The content of RUN_FINISHED. */

@@ -21,6 +21,8 @@ export type LocalEvent =
   | { readonly type: 'drop-unfinished' }
   | { readonly type: 'run-opened'; readonly runId: string }
   | { readonly type: 'run-rejoined'; readonly runId: string }
+  /** The stream of the open run was lost and the connection tries to rejoin it (`isLost`), or it has rejoined it. */
+  | { readonly type: 'connection-changed'; readonly isLost: boolean }
   /** `uncertain`: the server may have begun although nothing came of it yet, and would carry the same answer out twice. */
   | { readonly type: 'run-closed'; readonly end: RunEnd; readonly uncertain?: boolean | undefined }
   | { readonly type: 'set-messages'; readonly messages: readonly UIMessage[] }
@@ -73,6 +75,8 @@ export interface ThreadRecord {
   readonly from?: End
   /** Why that run failed. Absent where it was open. */
   readonly error?: Pick<CountersignError, 'code' | 'message'>
+  /** The run that was open when the record was stored. */
+  readonly openRun?: string
   /** The AG-UI shared state. */
   readonly state?: unknown
 }

@@ -24,7 +24,9 @@ export function readRecord(state: ChatState): ThreadRecord {
       .filter(({ liveIn }) => liveIn === undefined)
       .map(({ kind: _, ...draft }) => draft),
     queue: state.queue,
-    ...(state.run.phase === 'idle' && state.run.last && { run: state.run.last }),
+    ...(state.run.phase === 'idle'
+      ? state.run.last && { run: state.run.last }
+      : { openRun: state.run.runId }),
     ...unfinished(state),
     ...(state.shared !== undefined && { state: state.shared }),
   }
@@ -62,7 +64,8 @@ function someGoAgain(items: Iterable<CallDraft | InterruptDraft>): boolean {
 /** Whether a stored value has the form of a record. What a message holds is as trustworthy as where it was stored. */
 export function isThreadRecord(value: unknown): value is ThreadRecord {
   if (!isRecord(value) || value.version !== 1) return false
-  const { messages, unsentOutputs, ready, interrupts, queue, run, from, error } = value
+  const { messages, unsentOutputs, ready, interrupts, queue, run, from, error, openRun = '' } = value
+  if (typeof openRun !== 'string') return false
   if (from !== undefined && !(Array.isArray(from) && from.every(Number.isInteger))) return false
   if (error !== undefined && !(isRecord(error) && areIds([error.code, error.message]))) return false
   if (!Array.isArray(ready) || !ready.every((item) => isRecord(item) && typeof item.id === 'string'))
@@ -89,7 +92,7 @@ export const restoreSteps = {
     state.unsent.clear()
     const { run, from, error = cutOff } = record
     if (state.run.phase === 'idle') state.run = omitUndefined({ phase: 'idle' as const, last: run, from })
-    if (from) state.error = new CountersignError(error.code, error.message)
+    state.error = from && new CountersignError(error.code, error.message)
     loadMessages(state, record.messages)
     const outputs = [...record.unsentOutputs]
     const ready = [...record.ready]

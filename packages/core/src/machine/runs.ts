@@ -39,6 +39,10 @@ export const runSteps = {
     for (const item of carried) state.unsent.delete(item)
     return undefined
   },
+  'connection-changed'(state, { isLost }) {
+    if (state.run.phase !== 'idle') setRun(state, changed(state.run, { isLost }))
+    return undefined
+  },
   RUN_STARTED(state, { runId }) {
     const carried = state.run.phase === 'idle' ? [] : state.run.carried
     setRun(state, { phase: 'streaming', runId, carried, from: endOf(state) })

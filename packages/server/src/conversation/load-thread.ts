@@ -45,15 +45,17 @@ export async function loadThread(
   return thread && { ...thread, messages: fromAGUIMessages(thread.messages) }
 }
 
-/** The same with AG-UI messages. */
+/** The same with AG-UI messages. `since`: only those, of any branch, that were added or replaced after that version. */
 export async function readThread(
   threads: ThreadStore,
   key: ThreadKey,
+  since?: number,
 ): Promise<(Omit<LoadedThread, 'messages'> & { readonly messages: readonly Message[] }) | undefined> {
-  const stored = await threads.load(key)
+  const stored = await threads.load(key, since)
   if (stored === undefined) return undefined
   const { threadId, version, title, createdAt } = stored
-  const messages = branchOf(stored).map(({ message }): Message => JSON.parse(message))
+  const shown = since === undefined ? branchOf(stored) : stored.messages
+  const messages = shown.map(({ message }): Message => JSON.parse(message))
   return { threadId, version, title, createdAt, messages, run: openRunOf(stored) }
 }
 

@@ -88,7 +88,17 @@ export async function restFrames(
   if (gone.aborted) stop()
   else gone.addEventListener('abort', stop, { once: true })
   // A waiting generator does not react to return(); the signal ends it.
-  return { ...sseFrames(events, request.runId, keepAlive ?? KEEP_ALIVE_MS), cancel: stop }
+  const { next } = sseFrames(events, request.runId, keepAlive ?? KEEP_ALIVE_MS)
+  // The reader learns at once that it has rejoined: a run in the middle of a long call may say nothing for a while.
+  let first: string | undefined = ': rejoined\n\n'
+  return {
+    async next() {
+      const frame = first
+      first = undefined
+      return frame ?? next()
+    },
+    cancel: stop,
+  }
 }
 
 /**

@@ -14,6 +14,7 @@ import { readersOf } from './readers.js'
 import { openReplay, readRejoin } from './rejoin.js'
 import { checkId, invalid, parseBody, readParsedInput, tooLarge, tooMany } from './run-input.js'
 import { serveRun } from './serve-run.js'
+import { KEEP_ALIVE_MS } from './sse.js'
 
 /** The parts of `WebSocket` that are used. Sockets of the platforms and of the package `ws` fit. */
 export interface ServerSocket {
@@ -39,6 +40,8 @@ export interface SocketOptions extends OriginRule {
     | undefined
   /** Milliseconds that a run continues, to be rejoined, after its last socket in this process broke. Needs a subject. Default 0. */
   readonly goOnFor?: number | undefined
+  /** Milliseconds between two signs of life to a reader: frames without events. Default 15,000. */
+  readonly keepAlive?: number | undefined
   /** How many runs may be open on one socket. Default 16. */
   readonly maxRuns?: number | undefined
 }
@@ -293,6 +296,8 @@ class Peer {
     begun()
     const events = await openReplay(this.#agent, holder, request, run.gone.signal)
     if (events === undefined) return
+    // A run in the middle of a long call may say nothing for a while.
+    this.#send({ type: 'events', runId: run.id, events: [] })
     run.stop = () => readersOf.get(runKey(holder, request.threadId, run.id))?.stop()
     await this.#write(run, events)
   }
@@ -329,11 +334,17 @@ class Peer {
 
   async #write({ id, gone }: OpenRun, events: AsyncIterable<LoggedEvent>): Promise<void> {
     const runId = JSON.stringify(id)
-    for await (const { n, data } of events) {
-      if (gone.signal.aborted) return
-      const last = JSON.stringify(`${id}:${n}`)
-      this.#socket.send(`{"type":"events","runId":${runId},"events":[${data}],"id":${last}}`)
-      await this.#untilSent(gone.signal)
+    const beat = () => this.#send({ type: 'events', runId: id, events: [] })
+    const timer = setInterval(beat, this.#options.keepAlive ?? KEEP_ALIVE_MS)
+    try {
+      for await (const { n, data } of events) {
+        if (gone.signal.aborted) return
+        const last = JSON.stringify(`${id}:${n}`)
+        this.#socket.send(`{"type":"events","runId":${runId},"events":[${data}],"id":${last}}`)
+        await this.#untilSent(gone.signal)
+      }
+    } finally {
+      clearInterval(timer)
     }
   }
 

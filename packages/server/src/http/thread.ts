@@ -2,36 +2,53 @@ import { type LoadedThread, type OpenRun, readThread, threadsOf } from '../conve
 import { sha256 } from '../encoding/digest.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/run-context.js'
+import { runKey, subjectOf } from './holder.js'
 import { rejection, rejectionOf } from './http.js'
+import { readersOf } from './readers.js'
+import { rejoinResponse } from './rejoin.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 
 export interface ThreadOptions {
   /** `subject`: whose thread it is. */
   readonly context?: RunContext | undefined
+  /** Milliseconds of silence after which a comment is sent to who rejoins a run. Default 15,000. */
+  readonly keepAlive?: number | undefined
 }
 
 /**
  * Responds to a GET with `threadId` in the query with `{ threadId, version, title, createdAt, messages, run }`: the conversation as AG-UI messages,
  * with its open approval requests, and the run that is open now. The `ETag` changes with each of them; with it in `If-None-Match`, an
- * unchanged thread gets 304 and is not read. 404 if this user has no such thread.
+ * unchanged thread gets 304 and is not read. With `since`, `messages` are only those of later versions, of any branch. 404 if this user has
+ * no such thread.
  *
- * @example if (request.method === 'GET') return threadResponse(agent, request, { context: { subject: await userId(request) } })
+ * With `runId` as well, a GET is handled like {@link rejoinResponse}, and a DELETE stops that run if it is open in this process: 204 in any case.
+ *
+ * @example
+ * const handle = async (request) => threadResponse(agent, request, { context: { subject: await userId(request) } })
+ * export { handle as GET, handle as DELETE }
  */
 export async function threadResponse(
   agent: Agent,
   request: Request,
-  { context }: ThreadOptions = {},
+  options: ThreadOptions = {},
 ): Promise<Response> {
+  const query = queryOf(request.url)
+  if (request.method === 'GET' && query.has('runId')) return rejoinResponse(agent, request, options)
   try {
-    if (request.method !== 'GET') throw invalid('Send a GET request.', 405)
-    const threadId = checkId('threadId', queryOf(request.url).get('threadId'))
-    const known = request.headers.get('if-none-match')
-    const { status, headers, body } = await threadRequest(agent, threadId, context, known)
+    const read = { method: request.method, query, known: request.headers.get('if-none-match') }
+    const { status, headers, body } = await threadRequest(agent, read, options.context)
     return new Response(body, { status, headers })
   } catch (error) {
-    const { body, ...init } = rejection(error, 'GET')
+    const { body, ...init } = rejection(error, 'GET, DELETE')
     return new Response(body, init)
   }
+}
+
+/** A request for a thread. `known`: the tag of what the client has. */
+interface ThreadRequest {
+  readonly method: string | undefined
+  readonly query: URLSearchParams
+  readonly known: string | null
 }
 
 interface ThreadReply {
@@ -40,13 +57,18 @@ interface ThreadReply {
   readonly body: string | null
 }
 
-/** The reply to a request for a thread; `known` is the tag of what the client has. */
+/** The reply to a request for a thread, or to stop a run. */
 export async function threadRequest(
   agent: Agent,
-  threadId: string,
+  { method, query, known }: ThreadRequest,
   context: RunContext | undefined,
-  known: string | null,
 ): Promise<ThreadReply> {
+  const threadId = checkId('threadId', query.get('threadId'))
+  if (method === 'DELETE') {
+    stopRun(threadId, checkId('runId', query.get('runId')), context)
+    return { status: 204, headers: { 'cache-control': 'no-store' }, body: null }
+  }
+  if (method !== 'GET') throw invalid('Send a GET or a DELETE request.', 405)
   const threads = threadsOf(agent)
   const key = { owner: context?.subject ?? null, threadId }
   if (known !== null) {
@@ -55,7 +77,7 @@ export async function threadRequest(
     if (now !== undefined && known === (await tagOf(now)))
       return { status: 304, headers: { etag: known, 'cache-control': 'private, no-cache' }, body: null }
   }
-  const thread = await readThread(threads, key)
+  const thread = await readThread(threads, key, readSince(query.get('since')))
   if (thread === undefined)
     return rejectionOf(404, { code: 'thread-unknown', message: 'There is no such thread.' })
   const headers = {
@@ -64,6 +86,18 @@ export async function threadRequest(
     etag: await tagOf(thread),
   }
   return { status: 200, headers, body: JSON.stringify(thread) }
+}
+
+function readSince(text: string | null): number | undefined {
+  if (text === null) return undefined
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw invalid('`since` must be a version.')
+}
+
+/** Another user's run, or one of another process, is not found, and goes on. */
+function stopRun(threadId: string, runId: string, context: RunContext | undefined): void {
+  const holder = subjectOf(context)
+  if (holder) readersOf.get(runKey(holder, threadId, runId))?.stop()
 }
 
 type Tagged = Pick<LoadedThread, 'version' | 'title' | 'createdAt'> & {

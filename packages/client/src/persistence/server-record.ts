@@ -1,0 +1,82 @@
+import {
+  type CountersignError,
+  isTerminal,
+  type MessagePart,
+  type ThreadRecord,
+  type ToolCallPart,
+  type UIMessage,
+} from '@countersign/core'
+
+/** A conversation as its server has it. */
+export interface ServerThread {
+  readonly messages: readonly UIMessage[]
+  /** How many of them were there before the run that is open, or that broke off there. */
+  readonly before: number
+  /** Whether that run broke off: its process has probably died. */
+  readonly isCut: boolean
+}
+
+/** What only the page has: what its server was not sent, or has not confirmed. A record of that alone. */
+export function unsentOf(record: ThreadRecord): ThreadRecord {
+  const outputs = new Set(record.unsentOutputs)
+  const isUnsent = (part: MessagePart) =>
+    part.type === 'tool-call' &&
+    (outputs.has(part.id) || part.state === 'approval-responded' || part.state === 'executing')
+  const lastReply = record.messages.findLastIndex(({ role }) => role === 'assistant')
+  const messages = record.messages.flatMap((message, at) => {
+    if (message.role === 'user') return at > lastReply ? [message] : []
+    const parts = message.parts.filter(isUnsent)
+    return parts.length > 0 ? [{ ...message, parts }] : []
+  })
+  return { ...record, messages }
+}
+
+/** Whether such a record has nothing that a later page needs. */
+export function isEmpty({ messages, queue, interrupts, ready, openRun }: ThreadRecord): boolean {
+  return messages.length + queue.length + interrupts.length + ready.length === 0 && openRun === undefined
+}
+
+/** The conversation of the server, with what the page has not sent. What the server has got further with counts. */
+export function withUnsent(thread: ServerThread, unsent: ThreadRecord | undefined): ThreadRecord {
+  const calls = new Map(unsent?.messages.flatMap(({ parts }) => parts.map((part) => [idOf(part), part])))
+  const used = new Set<string>()
+  const merge = (part: MessagePart): MessagePart => {
+    const own = part.type === 'tool-call' ? calls.get(part.id) : undefined
+    if (part.type !== 'tool-call' || own?.type !== 'tool-call' || !isFurther(own, part)) return part
+    used.add(part.id)
+    return own
+  }
+  const messages = thread.messages.map((message) =>
+    message.parts.some((part) => calls.has(idOf(part)))
+      ? { ...message, parts: message.parts.map(merge) }
+      : message,
+  )
+  const known = new Set(messages.map(({ id }) => id))
+  const unknown = unsent?.messages.filter(({ id, role }) => role === 'user' && !known.has(id)) ?? []
+  const last = thread.messages[thread.before - 1]
+  const failure: Pick<CountersignError, 'code' | 'message'> | undefined = unsent?.error
+  return {
+    version: 1,
+    messages: [...messages, ...unknown],
+    unsentOutputs: unsent?.unsentOutputs.filter((id) => used.has(id)) ?? [],
+    ready: unsent?.ready ?? [],
+    interrupts: unsent?.interrupts ?? [],
+    queue: unsent?.queue ?? [],
+    // Calls of client tools are left to whoever shows the conversation.
+    run: { runId: '', reason: undefined, outcome: 'success', pendingToolCallIds: undefined },
+    ...(unknown.length > 0 && {
+      from: [messages.length + unknown.length, 1],
+      ...(failure && { error: failure }),
+    }),
+    ...(thread.isCut && { from: [thread.before, last?.parts.length ?? 0] }),
+    ...(unsent?.state !== undefined && { state: unsent.state }),
+  }
+}
+
+function idOf(part: MessagePart): string {
+  return part.type === 'tool-call' ? part.id : ''
+}
+
+function isFurther(own: ToolCallPart, part: ToolCallPart): boolean {
+  return !isTerminal(part.state) && part.state !== own.state
+}

@@ -1,0 +1,221 @@
+import {
+  CountersignError,
+  isCountersignError,
+  isRecord,
+  type Message,
+  type ThreadRecord,
+} from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
+import { type FetchOptions, fetchResponse } from '../connections/fetch.js'
+import type { KeptSession, KeptThread, Persistence, ThreadHost } from './persistence.js'
+import { isEmpty, unsentOf, withUnsent } from './server-record.js'
+import { Thread } from './thread.js'
+
+/** The response of `threadResponse`, as far as it is used. */
+export interface LoadedThread {
+  readonly version: number
+  readonly createdAt: number
+  readonly messages: readonly Message[]
+  readonly run?:
+    | { readonly runId: string; readonly lapsed: boolean; readonly messageIds: readonly string[] }
+    | undefined
+}
+
+export interface ServerThreadLimits {
+  /** Milliseconds between two requests for what has changed elsewhere. */
+  readonly pollEvery: number
+  readonly timeout: number
+}
+
+/** Events of the page after which something may have changed elsewhere. */
+const returns = ['focus', 'online', 'visibilitychange']
+
+/** One client's conversation, kept by its server. What the server was not sent is kept in `local`. */
+export class ServerThread implements KeptThread {
+  readonly #session: KeptSession
+  readonly #host: ThreadHost
+  readonly #thread: Thread
+  readonly #url: string
+  readonly #options: FetchOptions
+  readonly #pollEvery: number
+  readonly #local: Persistence
+  /** What was loaded last; undefined for a conversation that the server does not have. */
+  #loaded: LoadedThread | undefined
+  /** The run that was open here last: not rejoined unless its stream was lost. A conversation has one run at a time. */
+  #lastRun: string | undefined
+  /** The last run that this page opened, perhaps before a reload. */
+  #ownRun: string | undefined
+  /** Whether something of this conversation is in `local`. */
+  #isStored = false
+  #stopPolling: (() => void) | undefined
+  #polling = false
+
+  constructor(
+    session: KeptSession,
+    host: ThreadHost,
+    url: string,
+    options: FetchOptions,
+    local: Persistence,
+    { pollEvery, timeout }: ServerThreadLimits,
+  ) {
+    this.#session = session
+    this.#host = host
+    this.#url = `${url}${url.includes('?') ? '&' : '?'}`
+    this.#options = options
+    this.#local = local
+    this.#pollEvery = pollEvery
+    const storage = {
+      load: () => this.#load(),
+      save: (_: string, record: ThreadRecord) => this.#save(record),
+      restored: () => void this.#rejoin(),
+    }
+    // Only what was not sent is saved, so a save costs little.
+    this.#thread = new Thread(session, host, storage, { saveEvery: 250, timeout })
+  }
+
+  perform(name: string, value: unknown, here: () => unknown): unknown {
+    return this.#thread.perform(name, value, here)
+  }
+
+  enter(): Promise<unknown> {
+    if (!this.#stopPolling) {
+      this.#stopPolling = this.#poll()
+      if (this.#loaded) void this.#look()
+    }
+    return this.#thread.enter()
+  }
+
+  keep(): Promise<boolean> {
+    const { run } = this.#session.state
+    if (run.phase !== 'idle' && run.runId !== this.#lastRun) this.#lastRun = this.#ownRun = run.runId
+    return this.#thread.keep()
+  }
+
+  replace(): void {
+    this.#thread.replace()
+  }
+
+  leaveIfUnused(): void {
+    if (!this.#host.isUnused(0)) return
+    this.#stopPolling?.()
+    this.#stopPolling = undefined
+    this.#thread.leaveIfUnused()
+  }
+
+  async #load(): Promise<ThreadRecord | undefined> {
+    const { threadId } = this.#session
+    const unsent = await this.#local.load(threadId).catch((error: CountersignError) => {
+      this.#session.failed(error)
+      return undefined
+    })
+    this.#isStored = unsent !== undefined
+    this.#ownRun ??= unsent?.openRun
+    const loaded = await this.#fetch()
+    this.#loaded = loaded
+    if (!loaded && !unsent) return undefined
+    const { messages = [], run } = loaded ?? {}
+    const own = new Set(run?.messageIds)
+    const before = fromAGUIMessages(messages.filter(({ id }) => !own.has(id)))
+    const isRejoined = this.#openRun !== undefined
+    const shown = isRejoined || own.size === 0 ? before : fromAGUIMessages(messages)
+    return withUnsent({ messages: shown, before: before.length, isCut: run?.lapsed === true }, unsent)
+  }
+
+  async #save(record: ThreadRecord): Promise<void> {
+    const { threadId } = this.#session
+    const unsent = unsentOf(record)
+    // Another tab's may be there: what was not stored here is not removed here.
+    if (!isEmpty(unsent)) await this.#local.save(threadId, unsent)
+    else if (this.#isStored) await this.#local.remove(threadId)
+    this.#isStored = !isEmpty(unsent)
+  }
+
+  /** The run that is open on the server and can be rejoined here. */
+  get #openRun(): string | undefined {
+    const { run } = this.#loaded ?? {}
+    return run && !run.lapsed && this.#isToRejoin(run.runId) ? run.runId : undefined
+  }
+
+  async #rejoin(): Promise<void> {
+    const runId = this.#openRun
+    if (runId === undefined) return
+    this.#lastRun = runId
+    // It has ended meanwhile: the server has all of it.
+    if (!(await this.#host.rejoin(runId, runId !== this.#ownRun))) await this.#thread.reload()
+  }
+
+  /** `undefined`: the server has no such conversation. With `since`, only the messages of later versions. */
+  async #fetch(since?: number): Promise<LoadedThread | undefined> {
+    const { threadId, headers } = this.#session
+    const query = new URLSearchParams({ threadId, ...(since !== undefined && { since: `${since}` }) })
+    try {
+      const asked = { method: 'GET', headers: { ...headers, accept: 'application/json' } }
+      const response = await fetchResponse(this.#url + query, this.#options, asked)
+      const loaded: unknown = await response.json().catch(() => undefined)
+      if (isLoadedThread(loaded)) return loaded
+      const message = `The response to "${this.#url + query}" is not a conversation. Check that the route handles GET with \`threadResponse\`.`
+      throw new CountersignError('persistence-unavailable', message)
+    } catch (error) {
+      if (isUnknown(error)) return undefined
+      throw error
+    }
+  }
+
+  /** Looks regularly, and when the user returns, whether something has changed elsewhere. Returns a function that ends it. */
+  #poll(): () => void {
+    const look = () => void this.#look()
+    const timer: ReturnType<typeof setInterval> & { unref?(): void } = setInterval(look, this.#pollEvery)
+    // A page that waits must not keep a process running.
+    timer.unref?.()
+    for (const type of returns) globalThis.addEventListener?.(type, look)
+    return () => {
+      clearInterval(timer)
+      for (const type of returns) globalThis.removeEventListener?.(type, look)
+    }
+  }
+
+  async #look(): Promise<void> {
+    if (this.#polling || this.#isBusy || globalThis.document?.visibilityState === 'hidden') return
+    this.#polling = true
+    try {
+      const before = this.#loaded
+      const now = await this.#fetch(before?.version ?? 0)
+      if (this.#isBusy || !now) return
+      const isSame = before?.createdAt === now.createdAt && now.messages.every(({ id }) => this.#has(id))
+      const { run } = now
+      if (!before || !isSame || (run && this.#isToRejoin(run.runId))) await this.#thread.reload()
+      else this.#loaded = { ...before, version: now.version, run }
+    } catch {
+      // The next look may succeed; a command shows what is wrong.
+    } finally {
+      this.#polling = false
+    }
+  }
+
+  #isToRejoin(runId: string): boolean {
+    const { run } = this.#session.state
+    return runId !== this.#lastRun || (run.phase === 'idle' && run.brokenOff === true)
+  }
+
+  get #isBusy(): boolean {
+    const { run, executing } = this.#session.state
+    return run.phase !== 'idle' || executing.size > 0
+  }
+
+  #has(id: string): boolean {
+    const { messages, results, reasoning } = this.#session.state
+    return messages.has(id) || results.has(id) || reasoning.has(id)
+  }
+}
+
+function isLoadedThread(value: unknown): value is LoadedThread {
+  return isRecord(value) && typeof value.version === 'number' && Array.isArray(value.messages)
+}
+
+function isUnknown(error: unknown): boolean {
+  return (
+    isCountersignError(error) &&
+    error.data.status === 404 &&
+    `${error.data.body}`.includes('"thread-unknown"')
+  )
+}

@@ -1,0 +1,152 @@
+import { isCountersignError, type RunAgentInput, restoreSteps } from '@countersign/core'
+import { fullSteps } from '@countersign/core/ag-ui'
+import type { Connection, ConnectOptions } from './connections/connection.js'
+import { type FetchOptions, fetchResponse, fetchServerSentEvents } from './connections/fetch.js'
+import { invalid } from './persistence/failures.js'
+import type { Persistence, Persistent } from './persistence/persistence.js'
+import { ServerThread } from './persistence/server-thread.js'
+import { type ReconnectOptions, reconnecting } from './reconnect.js'
+import { serverHistory } from './server-history.js'
+import { webStorage } from './web-storage.js'
+
+export type { ReconnectOptions } from './reconnect.js'
+
+export interface ServerThreadsOptions extends FetchOptions, ReconnectOptions {
+  /** Milliseconds between two requests for what has changed elsewhere, while a page shows the conversation and nothing runs. Default 5,000. */
+  pollEvery?: number | undefined
+  /** Milliseconds that a message or an answer waits for a run that another page has open on the same conversation. Default 120,000. */
+  busyFor?: number | undefined
+  /** Milliseconds to wait for the server to load a conversation. Default 10,000. */
+  timeout?: number | undefined
+  /**
+   * Where answers, outputs and messages are kept until the server has them, so that a reload does not lose them. Use a separate prefix
+   * for each signed-in user. Default: `webStorage({ prefix: 'countersign-unsent:' })`; `false`: only in memory.
+   */
+  local?: Persistence | false | undefined
+}
+
+/** Options of a `ChatClient` for conversations that the server keeps. */
+export interface ServerThreads {
+  readonly connection: Connection
+  readonly persistence: Persistent
+}
+
+/**
+ * For a server that keeps the conversations (`createAgent({ threads, runLog })`), with its route at `url`: POST, and GET and DELETE as
+ * `threadResponse` handles them. A client with these options loads its conversation, also while a run streams, which it then rejoins; it
+ * sends only what the server does not have, reconnects when its stream breaks, shows what happens in other browsers, and stops a run
+ * for all of them.
+ *
+ * Throws `invalid-option` if an option is not a positive number.
+ *
+ * @example new ChatClient({ ...serverThreads('/api/chat'), threadId })
+ */
+export function serverThreads(url: string | URL, options: ServerThreadsOptions = {}): ServerThreads {
+  const { pollEvery = 5000, busyFor = 120_000, timeout = 10_000, local } = options
+  for (const [name, value] of Object.entries({ pollEvery, busyFor, timeout }))
+    if (typeof value !== 'number' || !(value > 0)) throw invalid(name, 'a positive number of milliseconds')
+  const place = String(url)
+  const events = reconnecting(fetchServerSentEvents(place, { ...options, rejoin: true }), options)
+  const unsent = local === undefined ? localStorageIfAny() : local || inMemory
+  return {
+    connection: waitWhileBusy(stopOnServer(serverHistory(events), place, options), busyFor),
+    persistence: {
+      load: (threadId) => unsent.load(threadId),
+      save: (threadId, record) => unsent.save(threadId, record),
+      remove: (threadId) => unsent.remove(threadId),
+      steps: { ...fullSteps, ...restoreSteps },
+      open: (session, host) => {
+        if (session.options.tabs)
+          throw invalid('tabs', 'left out: with serverThreads, tabs share the conversation on the server')
+        return new ServerThread(session, host, place, options, unsent, { pollEvery, timeout })
+      },
+    },
+  }
+}
+
+/** A run that the user stops is stopped on the server as well, which could otherwise not tell it from a broken connection. */
+function stopOnServer(connection: Connection, url: string, options: FetchOptions): Connection {
+  const stopping = ({ threadId, runId }: { threadId: string; runId: string }, connect: ConnectOptions) => {
+    const { signal, headers } = connect
+    const query = `${url.includes('?') ? '&' : '?'}${new URLSearchParams({ threadId, runId })}`
+    const stop = () => {
+      const asked = { method: 'DELETE', headers, keepalive: true }
+      // It then ends by itself, as without a reader.
+      fetchResponse(url + query, options, asked).catch(() => {})
+    }
+    signal.addEventListener('abort', stop)
+    return () => signal.removeEventListener('abort', stop)
+  }
+  const { rejoin } = connection
+  return {
+    ...connection,
+    async *connect(input, connect) {
+      const ended = stopping(input, connect)
+      try {
+        yield* connection.connect(input, connect)
+      } finally {
+        ended()
+      }
+    },
+    ...(rejoin && {
+      async *rejoin(cursor, connect) {
+        const ended = stopping(cursor, connect)
+        try {
+          yield* rejoin(cursor, connect)
+        } finally {
+          ended()
+        }
+      },
+    }),
+  }
+}
+
+/** Milliseconds between two attempts to begin a run. */
+const BUSY_MS = 1000
+
+/** One run at a time holds a conversation. What was to be sent meanwhile waits for its end. */
+function waitWhileBusy(connection: Connection, busyFor: number): Connection {
+  return {
+    ...connection,
+    async *connect(input: RunAgentInput, connect: ConnectOptions) {
+      for (const until = Date.now() + busyFor; ; ) {
+        try {
+          yield* connection.connect(input, connect)
+          return
+        } catch (error) {
+          if (!isBusy(error) || Date.now() >= until) throw error
+        }
+        await pause(connect.signal)
+        if (connect.signal.aborted) return
+      }
+    },
+  }
+}
+
+const inMemory: Persistence = { load: async () => undefined, save: async () => {}, remove: async () => {} }
+
+/** A server that renders the page, and a browser that blocks storage, have none. */
+function localStorageIfAny(): Persistence {
+  try {
+    if (globalThis.localStorage) return webStorage({ prefix: 'countersign-unsent:' })
+  } catch {}
+  return inMemory
+}
+
+function isBusy(error: unknown): boolean {
+  return (
+    isCountersignError(error) && error.data.status === 409 && `${error.data.body}`.includes('"thread-busy"')
+  )
+}
+
+async function pause(signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const end = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, BUSY_MS)
+    signal.addEventListener('abort', end)
+  })
+}

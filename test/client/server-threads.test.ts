@@ -1,0 +1,463 @@
+import { ChatClient, type ChatClientOptions, type ToolCallPart } from '@countersign/client'
+import { type ServerThreadsOptions, serverThreads } from '@countersign/client/server-threads'
+import {
+  createAgent,
+  handleChat,
+  type ModelEvent,
+  memoryLedger,
+  memoryRunLog,
+  memoryThreads,
+  scriptedModel,
+  threadResponse,
+  tool,
+  toolDefinition,
+} from '@countersign/server'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { z } from 'zod'
+import { type MemoryPersistence, memoryPersistence } from './fake-browser.js'
+
+function gate() {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { open, opened }
+}
+
+const words = (text: string): ModelEvent => ({ type: 'text-delta', delta: text })
+const stop: ModelEvent = { type: 'finish', reason: 'stop' }
+const calls = (name: string, input: unknown): ModelEvent[] => [
+  { type: 'tool-call', id: 'c1', name, arguments: JSON.stringify(input) },
+  { type: 'finish', reason: 'tool_calls' },
+]
+
+const here = toolDefinition({
+  name: 'here',
+  description: 'Runs in the page.',
+  input: z.object({ x: z.number() }),
+})
+
+type Reply = () => AsyncIterable<ModelEvent> | readonly ModelEvent[]
+
+/** A server that keeps the conversations of one user. Each reply of its model is one of `replies`. */
+function startServer(...replies: Reply[]) {
+  const executed: string[] = []
+  const clock = { now: Date.now }
+  const send = tool({
+    name: 'send',
+    description: 'Sends.',
+    input: z.object({ to: z.string() }),
+    needsApproval: true,
+    execute: ({ to }) => {
+      executed.push(to)
+      return 'sent'
+    },
+  })
+  const model = scriptedModel(async function* () {
+    const reply = replies.shift()?.() ?? [words('Well.'), stop]
+    yield* reply
+  })
+  const secret = 'a secret of more than thirty-two characters'
+  const agent = createAgent({
+    model,
+    tools: [send, here.client(() => 0)],
+    threads: memoryThreads(),
+    runLog: memoryRunLog(),
+    approvals: { ledger: memoryLedger(), secret, expiresIn: 60_000 },
+    now: () => clock.now(),
+    warn: () => {},
+  })
+  const handle = (request: Request) => {
+    const options = { context: { subject: 'ada' } }
+    return request.method === 'POST'
+      ? handleChat(agent, request, { ...options, goOnFor: 60_000 })
+      : threadResponse(agent, request, options)
+  }
+  return { agent, executed, clock, handle }
+}
+
+/** One page of a browser. `leave` is what closing or reloading it does: nothing arrives any more, and nothing is called. */
+function openPage(
+  server: ReturnType<typeof startServer>,
+  options: ServerThreadsOptions = {},
+  more: Partial<ChatClientOptions> = {},
+) {
+  const requests: { method: string; url: string; body?: unknown }[] = []
+  const network = { isUp: true, isGone: false }
+  const never = new Promise<Response>(() => {})
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const left = new AbortController()
+    init?.signal?.addEventListener('abort', () => left.abort())
+    if (network.isGone) return never
+    const request = new Request(input, { ...init, signal: left.signal })
+    const body = init?.body ? JSON.parse(String(init.body)) : undefined
+    requests.push({ method: request.method, url: request.url, body })
+    if (!network.isUp) throw new TypeError('fetch failed')
+    const response = await server.handle(request)
+    if (!response.body) return response
+    const reader = response.body.getReader()
+    const stream = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const { value, done } = await reader.read()
+        if (network.isGone) return reader.cancel()
+        if (!network.isUp) controller.error(new TypeError('network error'))
+        else if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: () => reader.cancel(),
+    })
+    return new Response(stream, response)
+  }
+  const { local = memoryPersistence() } = options
+  const errors: string[] = []
+  const client = new ChatClient({
+    ...serverThreads('http://server.test/chat', {
+      fetch,
+      pollEvery: 10,
+      delay: 1,
+      attempts: 3,
+      ...options,
+      local,
+    }),
+    threadId: 't',
+    notify: 'sync',
+    onError: ({ code }) => errors.push(code),
+    ...more,
+  })
+  const detach = client.attach()
+  onTestFinished(() => {
+    detach()
+    client.dispose()
+  })
+  const leave = () => {
+    network.isGone = true
+    detach()
+  }
+  return { client, requests, network, errors, leave, local: local as MemoryPersistence }
+}
+
+const shown = ({ client }: Pick<ReturnType<typeof openPage>, 'client'>) =>
+  client
+    .getSnapshot()
+    .messages.map(({ role, parts }) => [
+      role,
+      ...parts.map((part) =>
+        part.type === 'text' ? part.text : part.type === 'tool-call' ? part.state : part.type,
+      ),
+    ])
+
+const cardOf = ({ client }: ReturnType<typeof openPage>) =>
+  client.getSnapshot().pendingApprovals[0]?.approval.id ?? ''
+
+const callIn = ({ client }: ReturnType<typeof openPage>) =>
+  client
+    .getSnapshot()
+    .messages.flatMap(({ parts }) => parts)
+    .find((part): part is ToolCallPart => part.type === 'tool-call')
+
+const statusOf = ({ client }: ReturnType<typeof openPage>) => client.getSnapshot().status
+
+test('a page loads the conversation that its server keeps, and sends only what is new', async () => {
+  const server = startServer()
+  const first = openPage(server)
+  await first.client.sendMessage('Hello')
+  first.leave()
+  const second = openPage(server)
+  await vi.waitUntil(() => second.client.getSnapshot().messages.length > 0)
+  expect(shown(second)).toEqual([
+    ['user', 'Hello'],
+    ['assistant', 'Well.'],
+  ])
+  await second.client.sendMessage('And now?')
+  const post = second.requests.find(({ method }) => method === 'POST')
+  expect(post?.body).toMatchObject({ messages: [{ content: 'And now?' }] })
+  expect(shown(second)).toHaveLength(4)
+  expect([first.errors, second.errors]).toEqual([[], []])
+})
+
+test('T12 a reload in the middle of a reply: the text is complete, nothing is repeated', async () => {
+  const more = gate()
+  const server = startServer(async function* () {
+    yield words('One, ')
+    yield words('two, ')
+    await more.opened
+    yield words('three.')
+    yield stop
+  })
+  const first = openPage(server)
+  void first.client.sendMessage('Count')
+  await vi.waitUntil(() => shown(first)[1]?.[1] === 'One, two, ')
+  first.leave()
+  const second = openPage(server, { local: first.local })
+  await vi.waitUntil(() => shown(second)[1]?.[1] === 'One, two, ')
+  expect(statusOf(second)).toBe('streaming')
+  more.open()
+  await vi.waitUntil(() => statusOf(second) === 'ready')
+  expect(shown(second)).toEqual([
+    ['user', 'Count'],
+    ['assistant', 'One, two, three.'],
+  ])
+  expect(second.requests.filter(({ method }) => method === 'POST')).toEqual([])
+})
+
+test('T12 stop() after a reload stops the run on the server, and it does not come back', async () => {
+  const more = gate()
+  const server = startServer(async function* () {
+    yield words('One, ')
+    await more.opened
+    yield words('two.')
+    yield stop
+  })
+  const first = openPage(server)
+  void first.client.sendMessage('Count')
+  await vi.waitUntil(() => shown(first)[1]?.[1] === 'One, ')
+  first.leave()
+  const second = openPage(server, { local: first.local })
+  await vi.waitUntil(() => statusOf(second) === 'streaming')
+  second.client.stop()
+  await vi.waitUntil(() => second.requests.some(({ method }) => method === 'DELETE'))
+  more.open()
+  await vi.waitUntil(async () => {
+    const thread = await server.agent.threads?.load({ owner: 'ada', threadId: 't' })
+    return thread?.run === undefined
+  })
+  const before = second.requests.length
+  await vi.waitUntil(() => second.requests.length > before + 2)
+  expect(statusOf(second)).toBe('ready')
+  expect(shown(second)).toEqual([
+    ['user', 'Count'],
+    ['assistant', 'One, '],
+  ])
+  expect(await second.client.sendMessage('Again')).toEqual({ status: 'sent' })
+})
+
+test('T13 a reload with an approval pending: the card is there, and its answer counts', async () => {
+  const server = startServer(() => calls('send', { to: 'ada' }))
+  const first = openPage(server)
+  await first.client.sendMessage('Send it')
+  first.leave()
+  const second = openPage(server, { local: first.local })
+  await vi.waitUntil(() => cardOf(second) !== '')
+  expect(await second.client.addToolApprovalResponse({ id: cardOf(second), approved: true })).toEqual({
+    status: 'sent',
+  })
+  expect([server.executed, callIn(second)?.state]).toEqual([['ada'], 'complete'])
+})
+
+test('T13 a reload with an answer that was not sent: it is there, and retry() sends it', async () => {
+  const server = startServer(() => calls('send', { to: 'ada' }))
+  const first = openPage(server)
+  await first.client.sendMessage('Send it')
+  first.network.isUp = false
+  const answer = { id: cardOf(first), approved: true }
+  expect(await first.client.addToolApprovalResponse(answer)).toMatchObject({ status: 'failed' })
+  first.leave()
+  const second = openPage(server, { local: first.local })
+  await vi.waitUntil(() => callIn(second)?.state === 'approval-responded')
+  expect([server.executed, second.client.getSnapshot().pendingApprovals]).toEqual([[], []])
+  await second.client.retry()
+  expect([server.executed, callIn(second)?.state]).toEqual([['ada'], 'complete'])
+})
+
+test('T13 a reload with an answer whose reply was lost: its outcome appears', async () => {
+  const more = gate()
+  const server = startServer(
+    () => calls('send', { to: 'ada' }),
+    async function* () {
+      yield words('Sent ')
+      await more.opened
+      yield words('it.')
+      yield stop
+    },
+  )
+  const first = openPage(server)
+  await first.client.sendMessage('Send it')
+  void first.client.addToolApprovalResponse({ id: cardOf(first), approved: true })
+  await vi.waitUntil(() => shown(first).some(([, text]) => text === 'Sent '))
+  first.leave()
+  const second = openPage(server, { local: first.local })
+  await vi.waitUntil(() => statusOf(second) === 'streaming')
+  more.open()
+  await vi.waitUntil(() => statusOf(second) === 'ready')
+  expect(server.executed).toEqual(['ada'])
+  expect(shown(second)).toEqual([
+    ['user', 'Send it'],
+    ['assistant', 'complete', 'tool-result'],
+    ['assistant', 'Sent it.'],
+  ])
+})
+
+test('T13 a reload during a client tool: the call counts as interrupted, and does not run again', async () => {
+  const server = startServer(() => calls('here', { x: 1 }))
+  const ran: number[] = []
+  const working = gate()
+  const tools = [
+    here.client(async ({ x }) => {
+      ran.push(x)
+      await working.opened
+      return x
+    }),
+  ]
+  const first = openPage(server, {}, { tools })
+  await first.client.sendMessage('Go')
+  await vi.waitUntil(() => callIn(first)?.state === 'executing')
+  first.leave()
+  const second = openPage(server, { local: first.local }, { tools })
+  await vi.waitUntil(() => callIn(second)?.state === 'error')
+  expect(callIn(second)?.error?.code).toBe('interrupted')
+  await second.client.retry()
+  expect(ran).toEqual([1])
+  expect(shown(second).at(-1)).toEqual(['assistant', 'Well.'])
+})
+
+test('a reload with a message that never reached the server: it is there, and retry() sends it', async () => {
+  const server = startServer()
+  const first = openPage(server)
+  await first.client.sendMessage('Hello')
+  first.network.isUp = false
+  expect(await first.client.sendMessage('Anybody?')).toMatchObject({ status: 'failed' })
+  first.leave()
+  const second = openPage(server, { local: first.local })
+  await vi.waitUntil(() => shown(second).length === 3)
+  expect(second.client.getSnapshot()).toMatchObject({ status: 'error', error: { code: 'connection-failed' } })
+  await second.client.retry()
+  expect(shown(second)).toEqual([
+    ['user', 'Hello'],
+    ['assistant', 'Well.'],
+    ['user', 'Anybody?'],
+    ['assistant', 'Well.'],
+  ])
+  const stored = await server.agent.threads?.load({ owner: 'ada', threadId: 't' })
+  expect(stored?.messages).toHaveLength(4)
+})
+
+test('T14 a second browser sees the run live and answers, and both show the outcome', async () => {
+  const more = gate()
+  const server = startServer(
+    async function* () {
+      yield words('I will ')
+      await more.opened
+      yield* calls('send', { to: 'ada' })
+    },
+    () => [words('Sent.'), stop],
+  )
+  const one = openPage(server)
+  const two = openPage(server)
+  void one.client.sendMessage('Send it')
+  await vi.waitUntil(() => shown(two)[1]?.[1] === 'I will ')
+  expect(statusOf(two)).toBe('streaming')
+  more.open()
+  await vi.waitUntil(() => cardOf(two) !== '' && statusOf(two) === 'awaiting-approval')
+  expect(await two.client.addToolApprovalResponse({ id: cardOf(two), approved: true })).toEqual({
+    status: 'sent',
+  })
+  const whole = [
+    ['user', 'Send it'],
+    ['assistant', 'I will ', 'complete', 'tool-result'],
+    ['assistant', 'Sent.'],
+  ]
+  expect(shown(two)).toEqual(whole)
+  await vi.waitUntil(() => shown(one).length === 3 && statusOf(one) === 'ready')
+  expect(shown(one)).toEqual(whole)
+  expect(server.executed).toEqual(['ada'])
+  expect([one.errors, two.errors]).toEqual([[], []])
+})
+
+test('T14 a client tool runs in the browser that sent the message, and not in the one that watches', async () => {
+  const server = startServer(() => calls('here', { x: 1 }))
+  const ran: string[] = []
+  const toolsOf = (page: string) => [here.client(() => void ran.push(page))]
+  const two = openPage(server, {}, { tools: toolsOf('two') })
+  const one = openPage(server, {}, { tools: toolsOf('one') })
+  await one.client.sendMessage('Go')
+  await vi.waitUntil(() => shown(two).at(-1)?.[1] === 'Well.' && shown(one).at(-1)?.[1] === 'Well.')
+  expect(ran).toEqual(['one'])
+})
+
+test('T15 a page on the next day shows that the request has expired', async () => {
+  const server = startServer(() => calls('send', { to: 'ada' }))
+  const first = openPage(server)
+  await first.client.sendMessage('Send it')
+  first.leave()
+  const tomorrow = () => Date.now() + 24 * 60 * 60 * 1000
+  server.clock.now = tomorrow
+  const second = openPage(server, { local: first.local }, { now: tomorrow })
+  await vi.waitUntil(() => callIn(second)?.approval?.problem === 'approval-expired')
+  expect(server.executed).toEqual([])
+})
+
+test('T20 a message to a conversation whose run another page has open waits for it, and then goes out', async () => {
+  const more = gate()
+  const server = startServer(async function* () {
+    yield words('Wait. ')
+    await more.opened
+    yield words('Now.')
+    yield stop
+  })
+  const one = openPage(server, { pollEvery: 60_000 })
+  const two = openPage(server, { pollEvery: 60_000 })
+  await two.client.restore()
+  void one.client.sendMessage('First')
+  await vi.waitUntil(() => shown(one)[1]?.[1] === 'Wait. ')
+  const second = two.client.sendMessage('Second')
+  await vi.waitUntil(() => two.requests.some(({ method }) => method === 'POST'))
+  more.open()
+  expect(await second).toEqual({ status: 'sent' })
+  expect(two.errors).toEqual([])
+  const thread = await server.agent.threads?.load({ owner: 'ada', threadId: 't' })
+  const texts = thread?.messages.map(({ message }) => JSON.parse(message).content)
+  expect(texts).toEqual(['First', 'Wait. Now.', 'Second', 'Well.'])
+})
+
+test('a run that broke for longer than the tries to reconnect lasted is rejoined once the server can be reached', async () => {
+  const more = gate()
+  const server = startServer(async function* () {
+    yield words('One, ')
+    await more.opened
+    yield words('two.')
+    yield stop
+  })
+  const page = openPage(server)
+  const sent = page.client.sendMessage('Count')
+  await vi.waitUntil(() => shown(page)[1]?.[1] === 'One, ')
+  page.network.isUp = false
+  more.open()
+  expect(await sent).toMatchObject({ status: 'failed' })
+  page.network.isUp = true
+  await vi.waitUntil(() => statusOf(page) === 'ready')
+  expect(shown(page)).toEqual([
+    ['user', 'Count'],
+    ['assistant', 'One, two.'],
+  ])
+})
+
+test('a conversation that cannot be loaded is reported, and loads once the server can be reached', async () => {
+  const server = startServer()
+  const first = openPage(server)
+  await first.client.sendMessage('Hello')
+  first.leave()
+  const second = openPage(server)
+  second.network.isUp = false
+  await vi.waitUntil(() => second.errors.length > 0)
+  expect(second.errors).toEqual(['connection-failed'])
+  second.network.isUp = true
+  await vi.waitUntil(() => shown(second).length === 2)
+})
+
+test('what the server has is not kept in the browser', async () => {
+  const server = startServer(() => calls('send', { to: 'ada' }))
+  const page = openPage(server)
+  await page.client.sendMessage('Send it')
+  await vi.waitUntil(() => page.local.texts.size === 0)
+  await page.client.addToolApprovalResponse({ id: cardOf(page), approved: true })
+  await vi.waitUntil(() => page.local.texts.size === 0)
+})
+
+test('options that cannot work are refused by name', async () => {
+  for (const name of ['pollEvery', 'busyFor', 'timeout', 'delay', 'attempts', 'heartbeat'])
+    expect(() => serverThreads('/chat', { [name]: 0 })).toThrow(`\`${name}\` must be a positive number`)
+  const { tabs } = await import('@countersign/client/tabs')
+  expect(() => new ChatClient({ ...serverThreads('/chat'), threadId: 't', tabs: tabs() })).toThrow(
+    '`tabs` must be left out',
+  )
+})
