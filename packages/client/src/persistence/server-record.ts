@@ -12,8 +12,8 @@ export interface ServerThread {
   readonly messages: readonly UIMessage[]
   /** How many of them were there before the run that is open, or that broke off there. */
   readonly before: number
-  /** Whether that run broke off: its process has probably died. */
-  readonly isCut: boolean
+  /** `open`: it is rejoined, and `messages` are those before it. `cut`: its process has probably died. */
+  readonly run: 'none' | 'open' | 'cut'
 }
 
 /** What only the page has: what its server was not sent, or has not confirmed. A record of that alone. */
@@ -36,6 +36,20 @@ export function isEmpty({ messages, queue, interrupts, ready, openRun }: ThreadR
   return messages.length + queue.length + interrupts.length + ready.length === 0 && openRun === undefined
 }
 
+/** Both, of which the second is newer. */
+export function together(before: ThreadRecord, after: ThreadRecord): ThreadRecord {
+  const messages = new Set(after.messages.map(({ id }) => id))
+  const queued = new Set(after.queue.map(({ id }) => id))
+  return {
+    ...after,
+    messages: [...before.messages.filter(({ id }) => !messages.has(id)), ...after.messages],
+    unsentOutputs: [...new Set([...before.unsentOutputs, ...after.unsentOutputs])],
+    ready: [...before.ready, ...after.ready],
+    interrupts: [...before.interrupts, ...after.interrupts],
+    queue: [...before.queue.filter(({ id }) => !queued.has(id)), ...after.queue],
+  }
+}
+
 /** The conversation of the server, with what the page has not sent. What the server has got further with counts. */
 export function withUnsent(thread: ServerThread, unsent: ThreadRecord | undefined): ThreadRecord {
   const calls = new Map(unsent?.messages.flatMap(({ parts }) => parts.map((part) => [idOf(part), part])))
@@ -53,22 +67,26 @@ export function withUnsent(thread: ServerThread, unsent: ThreadRecord | undefine
   )
   const known = new Set(messages.map(({ id }) => id))
   const unknown = unsent?.messages.filter(({ id, role }) => role === 'user' && !known.has(id)) ?? []
+  // The reply of the open run comes before what was said later.
+  const failed = thread.run === 'open' ? [] : unknown
+  const later = thread.run === 'open' ? unknown : []
+  const waiting = later.map((message) => ({ id: message.id, message, visible: [] }))
   const last = thread.messages[thread.before - 1]
   const failure: Pick<CountersignError, 'code' | 'message'> | undefined = unsent?.error
   return {
     version: 1,
-    messages: [...messages, ...unknown],
+    messages: [...messages, ...failed],
     unsentOutputs: unsent?.unsentOutputs.filter((id) => used.has(id)) ?? [],
     ready: unsent?.ready ?? [],
     interrupts: unsent?.interrupts ?? [],
-    queue: unsent?.queue ?? [],
+    queue: [...waiting, ...(unsent?.queue.filter(({ id }) => !known.has(id)) ?? [])],
     // Calls of client tools are left to whoever shows the conversation.
     run: { runId: '', reason: undefined, outcome: 'success', pendingToolCallIds: undefined },
-    ...(unknown.length > 0 && {
-      from: [messages.length + unknown.length, 1],
+    ...(failed.length > 0 && {
+      from: [messages.length + failed.length, 1],
       ...(failure && { error: failure }),
     }),
-    ...(thread.isCut && { from: [thread.before, last?.parts.length ?? 0] }),
+    ...(thread.run === 'cut' && { from: [thread.before, last?.parts.length ?? 0] }),
     ...(unsent?.state !== undefined && { state: unsent.state }),
   }
 }

@@ -8,7 +8,7 @@ import {
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { type FetchOptions, fetchResponse } from '../connections/fetch.js'
 import type { KeptSession, KeptThread, Persistence, ThreadHost } from './persistence.js'
-import { isEmpty, unsentOf, withUnsent } from './server-record.js'
+import { isEmpty, together, unsentOf, withUnsent } from './server-record.js'
 import { Thread } from './thread.js'
 
 /** The response of `threadResponse`, as far as it is used. */
@@ -41,12 +41,19 @@ export class ServerThread implements KeptThread {
   readonly #local: Persistence
   /** What was loaded last; undefined for a conversation that the server does not have. */
   #loaded: LoadedThread | undefined
+  /** What is shown of that: something may have happened here while it was loading. */
+  #shown: LoadedThread | undefined
   /** The run that was open here last: not rejoined unless its stream was lost. A conversation has one run at a time. */
   #lastRun: string | undefined
+  /** The server may have more of the shown messages: a stream broke off, or an open run was not rejoined. */
+  #isBehind = false
   /** The last run that this page opened, perhaps before a reload. */
   #ownRun: string | undefined
   /** Whether something of this conversation is in `local`. */
   #isStored = false
+  /** Whether the conversation was tried to load, and what is in `local` of it if that failed. */
+  #isTried = false
+  #unmerged: ThreadRecord | undefined
   #stopPolling: (() => void) | undefined
   #polling = false
 
@@ -67,7 +74,12 @@ export class ServerThread implements KeptThread {
     const storage = {
       load: () => this.#load(),
       save: (_: string, record: ThreadRecord) => this.#save(record),
-      restored: () => void this.#rejoin(),
+      restored: () => {
+        this.#shown = this.#loaded
+        const { run } = this.#loaded ?? {}
+        this.#isBehind = run !== undefined && !run.lapsed && this.#openRun === undefined
+        void this.#rejoin()
+      },
     }
     // Only what was not sent is saved, so a save costs little.
     this.#thread = new Thread(session, host, storage, { saveEvery: 250, timeout })
@@ -80,7 +92,7 @@ export class ServerThread implements KeptThread {
   enter(): Promise<unknown> {
     if (!this.#stopPolling) {
       this.#stopPolling = this.#poll()
-      if (this.#loaded) void this.#look()
+      if (this.#shown) void this.#look()
     }
     return this.#thread.enter()
   }
@@ -88,6 +100,7 @@ export class ServerThread implements KeptThread {
   keep(): Promise<boolean> {
     const { run } = this.#session.state
     if (run.phase !== 'idle' && run.runId !== this.#lastRun) this.#lastRun = this.#ownRun = run.runId
+    if (run.phase === 'idle' && run.brokenOff === true) this.#isBehind = true
     return this.#thread.keep()
   }
 
@@ -110,20 +123,31 @@ export class ServerThread implements KeptThread {
     })
     this.#isStored = unsent !== undefined
     this.#ownRun ??= unsent?.openRun
-    const loaded = await this.#fetch()
+    const loaded = await this.#fetch().catch((error: CountersignError) => {
+      if (this.#isTried) throw error
+      // What is given until it can be loaded is kept, with what was kept before.
+      this.#session.failed(error)
+      this.#unmerged = unsent
+      return 'failed' as const
+    })
+    this.#isTried = true
+    if (loaded === 'failed') return undefined
     this.#loaded = loaded
+    this.#unmerged = undefined
     if (!loaded && !unsent) return undefined
     const { messages = [], run } = loaded ?? {}
     const own = new Set(run?.messageIds)
     const before = fromAGUIMessages(messages.filter(({ id }) => !own.has(id)))
     const isRejoined = this.#openRun !== undefined
     const shown = isRejoined || own.size === 0 ? before : fromAGUIMessages(messages)
-    return withUnsent({ messages: shown, before: before.length, isCut: run?.lapsed === true }, unsent)
+    const state = isRejoined ? 'open' : run?.lapsed ? 'cut' : 'none'
+    return withUnsent({ messages: shown, before: before.length, run: state }, unsent)
   }
 
   async #save(record: ThreadRecord): Promise<void> {
     const { threadId } = this.#session
-    const unsent = unsentOf(record)
+    const shown = unsentOf(record)
+    const unsent = this.#unmerged ? together(this.#unmerged, shown) : shown
     // Another tab's may be there: what was not stored here is not removed here.
     if (!isEmpty(unsent)) await this.#local.save(threadId, unsent)
     else if (this.#isStored) await this.#local.remove(threadId)
@@ -138,7 +162,8 @@ export class ServerThread implements KeptThread {
 
   async #rejoin(): Promise<void> {
     const runId = this.#openRun
-    if (runId === undefined) return
+    // What was queued while a run was open need not wait any longer.
+    if (runId === undefined) return this.#host.sendQueued()
     this.#lastRun = runId
     // It has ended meanwhile: the server has all of it.
     if (!(await this.#host.rejoin(runId, runId !== this.#ownRun))) await this.#thread.reload()
@@ -178,13 +203,13 @@ export class ServerThread implements KeptThread {
     if (this.#polling || this.#isBusy || globalThis.document?.visibilityState === 'hidden') return
     this.#polling = true
     try {
-      const before = this.#loaded
+      const before = this.#shown
       const now = await this.#fetch(before?.version ?? 0)
       if (this.#isBusy || !now) return
-      const isSame = before?.createdAt === now.createdAt && now.messages.every(({ id }) => this.#has(id))
+      const isSame = !this.#isBehind && before?.createdAt === now.createdAt && this.#shows(now.messages)
       const { run } = now
       if (!before || !isSame || (run && this.#isToRejoin(run.runId))) await this.#thread.reload()
-      else this.#loaded = { ...before, version: now.version, run }
+      else this.#shown = { ...before, version: now.version, run }
     } catch {
       // The next look may succeed; a command shows what is wrong.
     } finally {
@@ -202,9 +227,17 @@ export class ServerThread implements KeptThread {
     return run.phase !== 'idle' || executing.size > 0
   }
 
-  #has(id: string): boolean {
+  /** Whether all of them are shown, and in this order: a message that was sent late belongs behind what was said meanwhile. */
+  #shows(all: readonly Message[]): boolean {
     const { messages, results, reasoning } = this.#session.state
-    return messages.has(id) || results.has(id) || reasoning.has(id)
+    let last = -1
+    return all.every(({ id }) => {
+      const { position } = messages.get(id) ?? {}
+      if (position === undefined) return results.has(id) || reasoning.has(id)
+      const isBehind = position > last
+      last = position
+      return isBehind
+    })
   }
 }
 

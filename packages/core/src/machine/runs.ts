@@ -16,7 +16,7 @@ import { subagentMetadata } from './subagents.js'
 
 export const incomplete = {
   message:
-    'The stream ended before its arguments did. If it needs approval it has not run; otherwise it may have.',
+    'The stream ended before its arguments did. If nobody approved it, and it needs approval, it has not run; otherwise it may have.',
   code: 'incomplete-arguments',
 }
 
