@@ -1,5 +1,6 @@
 import { CountersignError, isCountersignError, isRecord } from '@countersign/core'
 import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
+import { wait } from './connections/wait.js'
 
 /** Options of {@link reconnecting}. */
 export interface ReconnectOptions {
@@ -150,18 +151,9 @@ function isBusy(cause: unknown): boolean {
 }
 
 /** Waits before the next try; not longer than until the browser is online again. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
+function pause(ms: number, signal: AbortSignal): Promise<void> {
   const isOffline = globalThis.navigator?.onLine === false
-  const wait = isOffline ? MAX_OFFLINE : Math.min(ms, MAX_DELAY) * (1 - Math.random() / 2)
-  const done = new AbortController()
-  await new Promise<void>((resolve) => {
-    const end = () => resolve()
-    const timer = setTimeout(end, wait)
-    signal.addEventListener('abort', end, { signal: done.signal })
-    globalThis.addEventListener?.('online', end, { signal: done.signal })
-    done.signal.addEventListener('abort', () => clearTimeout(timer))
-  })
-  done.abort()
+  return wait(isOffline ? MAX_OFFLINE : Math.min(ms, MAX_DELAY) * (1 - Math.random() / 2), signal, 'online')
 }
 
 function cut(): CountersignError {

@@ -1,10 +1,11 @@
-import { isCountersignError, type RunAgentInput, restoreSteps } from '@countersign/core'
+import { type RunAgentInput, restoreSteps } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
-import type { Connection, ConnectOptions } from './connections/connection.js'
+import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
 import { type FetchOptions, fetchResponse, fetchServerSentEvents } from './connections/fetch.js'
+import { wait } from './connections/wait.js'
 import { invalid } from './persistence/failures.js'
 import type { Persistence, Persistent } from './persistence/persistence.js'
-import { ServerThread } from './persistence/server-thread.js'
+import { isResponse, ServerThread } from './persistence/server-thread.js'
 import { type ReconnectOptions, reconnecting } from './reconnect.js'
 import { serverHistory } from './server-history.js'
 import { webStorage } from './web-storage.js'
@@ -66,38 +67,28 @@ export function serverThreads(url: string | URL, options: ServerThreadsOptions =
 
 /** A run that the user stops is stopped on the server as well, which could otherwise not tell it from a broken connection. */
 function stopOnServer(connection: Connection, url: string, options: FetchOptions): Connection {
-  const stopping = ({ threadId, runId }: { threadId: string; runId: string }, connect: ConnectOptions) => {
-    const { signal, headers } = connect
+  async function* stoppable(
+    run: RunCursor,
+    { signal, headers }: ConnectOptions,
+    stream: AsyncIterable<unknown>,
+  ) {
+    const { threadId, runId } = run
     const query = `${url.includes('?') ? '&' : '?'}${new URLSearchParams({ threadId, runId })}`
-    const stop = () => {
-      const asked = { method: 'DELETE', headers, keepalive: true }
-      // It then ends by itself, as without a reader.
-      fetchResponse(url + query, options, asked).catch(() => {})
-    }
+    const asked = { method: 'DELETE', headers, keepalive: true }
+    // If that fails, the run ends by itself, as without a reader.
+    const stop = () => void fetchResponse(url + query, options, asked).catch(() => {})
     signal.addEventListener('abort', stop)
-    return () => signal.removeEventListener('abort', stop)
+    try {
+      yield* stream
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
   }
   const { rejoin } = connection
   return {
     ...connection,
-    async *connect(input, connect) {
-      const ended = stopping(input, connect)
-      try {
-        yield* connection.connect(input, connect)
-      } finally {
-        ended()
-      }
-    },
-    ...(rejoin && {
-      async *rejoin(cursor, connect) {
-        const ended = stopping(cursor, connect)
-        try {
-          yield* rejoin(cursor, connect)
-        } finally {
-          ended()
-        }
-      },
-    }),
+    connect: (input, connect) => stoppable(input, connect, connection.connect(input, connect)),
+    ...(rejoin && { rejoin: (run, connect) => stoppable(run, connect, rejoin(run, connect)) }),
   }
 }
 
@@ -114,9 +105,9 @@ function waitWhileBusy(connection: Connection, busyFor: number): Connection {
           yield* connection.connect(input, connect)
           return
         } catch (error) {
-          if (!isBusy(error) || Date.now() >= until) throw error
+          if (!isResponse(error, 409, 'thread-busy') || Date.now() >= until) throw error
         }
-        await pause(connect.signal)
+        await wait(BUSY_MS, connect.signal)
         if (connect.signal.aborted) return
       }
     },
@@ -131,22 +122,4 @@ function localStorageIfAny(): Persistence {
     if (globalThis.localStorage) return webStorage({ prefix: 'countersign-unsent:' })
   } catch {}
   return inMemory
-}
-
-function isBusy(error: unknown): boolean {
-  return (
-    isCountersignError(error) && error.data.status === 409 && `${error.data.body}`.includes('"thread-busy"')
-  )
-}
-
-async function pause(signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const end = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, BUSY_MS)
-    signal.addEventListener('abort', end)
-  })
 }

@@ -38,16 +38,19 @@ export function isEmpty({ messages, queue, interrupts, ready, openRun }: ThreadR
 
 /** Both, of which the second is newer. */
 export function together(before: ThreadRecord, after: ThreadRecord): ThreadRecord {
-  const messages = new Set(after.messages.map(({ id }) => id))
-  const queued = new Set(after.queue.map(({ id }) => id))
   return {
     ...after,
-    messages: [...before.messages.filter(({ id }) => !messages.has(id)), ...after.messages],
+    messages: joined(before.messages, after.messages),
     unsentOutputs: [...new Set([...before.unsentOutputs, ...after.unsentOutputs])],
     ready: [...before.ready, ...after.ready],
     interrupts: [...before.interrupts, ...after.interrupts],
-    queue: [...before.queue.filter(({ id }) => !queued.has(id)), ...after.queue],
+    queue: joined(before.queue, after.queue),
   }
+}
+
+function joined<T extends { readonly id: string }>(before: readonly T[], after: readonly T[]): T[] {
+  const newer = new Set(after.map(({ id }) => id))
+  return [...before.filter(({ id }) => !newer.has(id)), ...after]
 }
 
 /** The conversation of the server, with what the page has not sent. What the server has got further with counts. */

@@ -181,7 +181,7 @@ export class ServerThread implements KeptThread {
       const message = `The response to "${this.#url + query}" is not a conversation. Check that the route handles GET with \`threadResponse\`.`
       throw new CountersignError('persistence-unavailable', message)
     } catch (error) {
-      if (isUnknown(error)) return undefined
+      if (isResponse(error, 404, 'thread-unknown')) return undefined
       throw error
     }
   }
@@ -245,10 +245,9 @@ function isLoadedThread(value: unknown): value is LoadedThread {
   return isRecord(value) && typeof value.version === 'number' && Array.isArray(value.messages)
 }
 
-function isUnknown(error: unknown): boolean {
+/** Whether it is a response of the server's route for conversations, with that status and code. */
+export function isResponse(error: unknown, status: number, code: string): boolean {
   return (
-    isCountersignError(error) &&
-    error.data.status === 404 &&
-    `${error.data.body}`.includes('"thread-unknown"')
+    isCountersignError(error) && error.data.status === status && `${error.data.body}`.includes(`"${code}"`)
   )
 }

@@ -15,8 +15,7 @@ import type { ChatState, StepTable } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
 export const incomplete = {
-  message:
-    'The stream ended before its arguments did. If nobody approved it, and it needs approval, it has not run; otherwise it may have.',
+  message: 'The stream ended before its arguments did. It may have run, unless it still needed an approval.',
   code: 'incomplete-arguments',
 }
 
