@@ -102,15 +102,16 @@ export function openPage(
   }
   const { local = memoryPersistence() } = options
   const errors: string[] = []
+  const threads = serverThreads('http://server.test/chat', {
+    fetch,
+    pollEvery: 10,
+    delay: 1,
+    attempts: 3,
+    ...options,
+    local,
+  })
   const client = new ChatClient({
-    ...serverThreads('http://server.test/chat', {
-      fetch,
-      pollEvery: 10,
-      delay: 1,
-      attempts: 3,
-      ...options,
-      local,
-    }),
+    ...threads,
     threadId: 't',
     notify: 'sync',
     onError: ({ code }) => errors.push(code),
@@ -125,5 +126,5 @@ export function openPage(
     network.isGone = true
     detach()
   }
-  return { client, requests, network, errors, leave, local: local as MemoryPersistence }
+  return { client, threads, requests, network, errors, leave, local: local as MemoryPersistence }
 }

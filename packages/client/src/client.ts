@@ -33,6 +33,8 @@ export type SendInput =
       readonly text?: string
       readonly files?: readonly FilePart[]
       readonly metadata?: Readonly<Record<string, unknown>>
+      /** An earlier user message, which this one replaces: it is dropped, with everything after it. */
+      readonly messageId?: string | undefined
     }
 
 /** Internals for tests and devtools. */
@@ -66,7 +68,7 @@ export type ChatActions<Tools extends ToolMap = ToolMap> = Pick<
 >
 
 /** The options that cannot change. */
-type FixedOption = 'threadId' | 'initialMessages' | 'statePatch' | 'persistence' | 'tabs'
+type FixedOption = 'threadId' | 'initialMessages' | 'initialThread' | 'statePatch' | 'persistence' | 'tabs'
 
 /**
  * One conversation: its state, its runs, and everything a user can do in it. It needs no framework; the bindings only
@@ -139,7 +141,9 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     if (message instanceof CountersignError) return { status: 'refused', error: message }
     // Captured now, because a conversation that is still loading is not visible to the user yet.
     const visible = visibleRequests(this.#session.state)
-    return this.#command('send', { id: message.id, message, visible })
+    const { messageId } = record(input)
+    const replaces = messageId === undefined ? {} : { replaces: `${messageId}` }
+    return this.#command('send', { id: message.id, message, visible, ...replaces })
   }
 
   /** Removes a queued message; returns whether it was still queued. */

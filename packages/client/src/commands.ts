@@ -54,9 +54,27 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     })
   }
 
+  /** Drops what follows a user message, and asks for it anew; or drops it as well, and sends another in its place. */
+  function restart(messageId: string, message?: UIMessage): Promise<SendResult> {
+    const run = session.store.batch(() => {
+      runner.void()
+      runner.resetContinuationLimit()
+      return runner.open('message', () => {
+        dispatch({ type: 'truncate', messageId, inclusive: message && true })
+        if (message) dispatch({ type: 'user-message', message })
+      })
+    })
+    return sendResult(run)
+  }
+
   return {
     async send(item: QueuedMessage): Promise<SendResult> {
-      const { id, message } = item
+      const { id, message, replaces } = item
+      if (replaces !== undefined) {
+        if (state.messages.get(replaces)?.role === 'user') return restart(replaces, message)
+        const error = new CountersignError('invalid-argument', 'There is no such user message.', { replaces })
+        return { status: 'refused', error }
+      }
       // Another tab may hand over again what a tab that is gone had taken already.
       if (state.messages.has(id)) return { status: 'sent' }
       if (isQueued(id)) return { status: 'queued', id }
@@ -159,12 +177,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
         const message = 'There is no earlier user message.'
         return { status: 'refused', error: new CountersignError('invalid-argument', message, { messageId }) }
       }
-      const run = session.store.batch(() => {
-        runner.void()
-        runner.resetContinuationLimit()
-        return runner.open('message', () => dispatch({ type: 'truncate', messageId: spoken.id }))
-      })
-      return sendResult(run)
+      return restart(spoken.id)
     },
 
     setMessages(messages: readonly UIMessage[]): void {

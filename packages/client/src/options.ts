@@ -15,7 +15,7 @@ import {
 } from '@countersign/core'
 import type { Compat, Connection } from './connections/connection.js'
 import type { HeadersGiven } from './connections/fetch.js'
-import type { Persistent } from './persistence/persistence.js'
+import type { InitialThread, Persistent } from './persistence/persistence.js'
 import type { Notify } from './schedule.js'
 import type { Tabs } from './tabs/link.js'
 
@@ -45,14 +45,16 @@ export interface FinishedInfo<Tools extends ToolMap = ToolMap> {
 /** Returns the reason why `payload` is refused, or `undefined` to accept it. */
 export type CheckResponse = (payload: unknown, interrupt: Interrupt) => string | undefined
 
-/** Options of a {@link ChatClient}. Fixed once set: `threadId`, `initialMessages`, `statePatch`, `persistence`, `tabs`. */
+/** Options of a {@link ChatClient}. Fixed once set: `threadId`, `initialMessages`, `initialThread`, `statePatch`, `persistence`, `tabs`. */
 export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   /** How to reach the agent: `fetchServerSentEvents(url)`, `fetchHttpStream(url)`, `stream(fn)` or your own. */
   connection: Connection
   /** Default: a random id, created by the first request or the first read, so that rendering on a server generates nothing random. */
   threadId?: string | undefined
-  /** Validated: each needs an `id`, a `role` and `parts`. */
+  /** Validated: each needs an `id`, a `role` and `parts`. Default: those of `initialThread`. */
   initialMessages?: readonly UIMessage<Tools>[] | readonly UIMessage[] | undefined
+  /** What `loadThread` of `@countersign/server` returned for this page: with `serverThreads`, the page need not load it again. */
+  initialThread?: InitialThread | undefined
   /** Tools that run here, with different names. Omit tools that the application answers itself (`addToolResult`). */
   tools?: readonly AnyClientTool[] | undefined
   /** Applies AG-UI state and activity deltas: `statePatch` of `@countersign/client/state-patch`. */
@@ -121,6 +123,7 @@ const kinds: { readonly [Name in keyof ChatClientOptions]-?: string } = {
   forwardedProps: '',
   threadId: 'string',
   initialMessages: 'array',
+  initialThread: 'object',
   tools: 'array',
   statePatch: callback,
   compat: callback,

@@ -1,11 +1,19 @@
-import { type RunAgentInput, restoreSteps } from '@countersign/core'
+import {
+  CountersignError,
+  getCountersignMetadata,
+  isRecord,
+  omitUndefined,
+  type RunAgentInput,
+  restoreSteps,
+  type UIMessage,
+} from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
 import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
 import { type FetchOptions, fetchResponse, fetchServerSentEvents } from './connections/fetch.js'
 import { wait } from './connections/wait.js'
 import { invalid } from './persistence/failures.js'
 import type { Persistence, Persistent } from './persistence/persistence.js'
-import { isResponse, ServerThread } from './persistence/server-thread.js'
+import { isResponse, ServerThread, type ServerThreadsShared } from './persistence/server-thread.js'
 import { type ReconnectOptions, reconnecting } from './reconnect.js'
 import { serverHistory } from './server-history.js'
 import { webStorage } from './web-storage.js'
@@ -29,7 +37,23 @@ export interface ServerThreadsOptions extends FetchOptions, ReconnectOptions {
 /** Options of a `ChatClient` for conversations that the server keeps. */
 export interface ServerThreads {
   readonly connection: Connection
-  readonly persistence: Persistent
+  readonly persistence: Persistent & {
+    /**
+     * Shows another version of a conversation that a page shows now: the branch that this message is on, one of {@link versionsOf}. All
+     * pages show it from then on, and approval requests that were open are cancelled. Rejects with `invalid-argument` if no client with
+     * this `threadId` is attached, with `thread-busy` while a run is open, else as a request does.
+     */
+    showVersion(threadId: string, messageId: string): Promise<void>
+  }
+}
+
+/**
+ * The ids of all versions of a message, oldest first, its own included: an edited message has several, and so has a reply that was generated
+ * again. Empty if there is only one.
+ */
+export function versionsOf({ metadata }: Pick<UIMessage, 'metadata'>): readonly string[] {
+  const { versions } = getCountersignMetadata(metadata)
+  return Array.isArray(versions) ? versions : []
 }
 
 /**
@@ -49,8 +73,10 @@ export function serverThreads(url: string | URL, options: ServerThreadsOptions =
   const place = String(url)
   const events = reconnecting(fetchServerSentEvents(place, { ...options, rejoin: true }), options)
   const unsent = local === undefined ? localStorageIfAny() : local || inMemory
+  const shared: ServerThreadsShared = { replaced: new Map(), shown: new Set() }
+  const sending = withReplaced(serverHistory(events), shared)
   return {
-    connection: waitWhileBusy(stopOnServer(serverHistory(events), place, options), busyFor),
+    connection: waitWhileBusy(stopOnServer(sending, place, options), busyFor),
     persistence: {
       load: (threadId) => unsent.load(threadId),
       save: (threadId, record) => unsent.save(threadId, record),
@@ -59,8 +85,30 @@ export function serverThreads(url: string | URL, options: ServerThreadsOptions =
       open: (session, host) => {
         if (session.options.tabs)
           throw invalid('tabs', 'left out: with serverThreads, tabs share the conversation on the server')
-        return new ServerThread(session, host, place, options, unsent, { pollEvery, timeout })
+        return new ServerThread(session, host, place, options, unsent, shared, { pollEvery, timeout })
       },
+      async showVersion(threadId, messageId) {
+        const thread = [...shared.shown].find((one) => one.threadId === threadId)
+        if (thread) return thread.showVersion(messageId)
+        throw new CountersignError('invalid-argument', 'No client with this `threadId` is attached.')
+      },
+    },
+  }
+}
+
+/** Names what a request replaces, so that the server keeps it as another version. */
+function withReplaced(connection: Connection, { replaced }: ServerThreadsShared): Connection {
+  return {
+    ...connection,
+    connect(input, connect) {
+      const { runId, forwardedProps, resume } = input
+      const by = replaced.get(runId)
+      if (!by) return connection.connect(input, connect)
+      const own = isRecord(forwardedProps) ? forwardedProps : {}
+      // The server cancels what was open there.
+      const answers = resume?.filter(({ status }) => status !== 'cancelled')
+      const named = { ...input, forwardedProps: { ...own, countersign: by }, resume: answers }
+      return connection.connect(omitUndefined(named), connect)
     },
   }
 }

@@ -28,7 +28,7 @@ export class Session<Tools extends ToolMap> {
 
   constructor(options: ChatClientOptions<Tools>) {
     if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production') checkOptions(options)
-    const { initialMessages, ...kept } = options
+    const { initialMessages = options.initialThread?.messages, ...kept } = options
     this.options = kept
     const storeOptions: ChatStoreOptions & { threadId: string } = {
       threadId: options.threadId ?? '',

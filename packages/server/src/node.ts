@@ -58,7 +58,7 @@ export interface NodeSocketOptions extends Omit<SocketOptions, 'context'> {
 
 /**
  * A handler for node:http and Express that responds to a chat request with its run as an event stream, like `handleChat`. A body
- * that is already parsed (`express.json()`) is taken as it is. A GET or
+ * that is already parsed (`express.json()`) is taken as it is. A GET, PATCH or
  * DELETE with `threadId` in the query is handled like `threadResponse`.
  */
 export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
@@ -125,7 +125,10 @@ async function sendThread<Req extends NodeRequest>(
 
 function isThread({ method, url = '' }: NodeRequest): boolean {
   const query = queryOf(url)
-  return query.has('threadId') && (query.has('runId') ? method === 'DELETE' : method === 'GET')
+  return (
+    query.has('threadId') &&
+    (query.has('runId') ? method === 'DELETE' : method === 'GET' || method === 'PATCH')
+  )
 }
 
 function isRejoin({ url = '' }: NodeRequest): boolean {

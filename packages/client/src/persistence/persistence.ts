@@ -6,6 +6,7 @@ import type {
   LocalEvent,
   MoreSteps,
   ThreadRecord,
+  UIMessage,
 } from '@countersign/core'
 import type { Tabs } from '../tabs/link.js'
 
@@ -53,6 +54,23 @@ export interface Persistent extends Persistence {
   open(session: KeptSession, host: ThreadHost): KeptThread
 }
 
+/** A conversation that was loaded on the server, as `loadThread` of `@countersign/server` returns it. */
+export interface InitialThread {
+  readonly version: number
+  readonly createdAt: number
+  readonly head: string | null
+  readonly messages: readonly UIMessage[]
+  readonly run?: LoadedRun | undefined
+}
+
+/** The run that was open on a conversation when it was loaded. */
+export interface LoadedRun {
+  readonly runId: string
+  readonly lapsed: boolean
+  readonly messageIds: readonly string[]
+  readonly isVersion?: boolean | undefined
+}
+
 /** One client's stored conversation: whether it is loaded, and which tab may change it. */
 export interface KeptThread {
   /** Performs a command: at once, after the conversation is loaded, or in the leading tab. */
@@ -67,14 +85,14 @@ export interface KeptThread {
   leaveIfUnused(): void
 }
 
-type Step = AGUIEvent | LocalEvent
+export type Step = AGUIEvent | LocalEvent
 
 /** The conversation that is stored. */
 export interface KeptSession {
   readonly threadId: string
   readonly state: ChatState
   readonly store: Pick<ChatStore, 'subscribe'>
-  readonly options: { readonly tabs?: Tabs | undefined }
+  readonly options: { readonly tabs?: Tabs | undefined; readonly initialThread?: InitialThread | undefined }
   readonly dispatch: (event: LocalEvent) => void
   /** Called for every step taken here, before it is applied. */
   onStep: ((step: Step) => void) | undefined

@@ -4,21 +4,28 @@ import {
   isRecord,
   type Message,
   type ThreadRecord,
+  toAGUIMessages,
 } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { type FetchOptions, fetchResponse } from '../connections/fetch.js'
-import type { KeptSession, KeptThread, Persistence, ThreadHost } from './persistence.js'
+import type { InitialThread, KeptSession, KeptThread, Persistence, Step, ThreadHost } from './persistence.js'
 import { isEmpty, together, unsentOf, withUnsent } from './server-record.js'
 import { Thread } from './thread.js'
 
 /** The response of `threadResponse`, as far as it is used. */
-export interface LoadedThread {
-  readonly version: number
-  readonly createdAt: number
+interface LoadedThread extends Omit<InitialThread, 'messages'> {
   readonly messages: readonly Message[]
-  readonly run?:
-    | { readonly runId: string; readonly lapsed: boolean; readonly messageIds: readonly string[] }
-    | undefined
+}
+
+/** What a request replaces: a user message, or what followed one. */
+export type Replaced = { readonly edit: string } | { readonly regenerate: string }
+
+/** What the conversations of one `serverThreads` share. */
+export interface ServerThreadsShared {
+  /** What an open run's request replaces. */
+  readonly replaced: Map<string, Replaced>
+  /** The conversations that a page shows. */
+  readonly shown: Set<ServerThread>
 }
 
 export interface ServerThreadLimits {
@@ -39,6 +46,7 @@ export class ServerThread implements KeptThread {
   readonly #options: FetchOptions
   readonly #pollEvery: number
   readonly #local: Persistence
+  readonly #shared: ServerThreadsShared
   /** What was loaded last; undefined for a conversation that the server does not have. */
   #loaded: LoadedThread | undefined
   /** What is shown of that: something may have happened here while it was loading. */
@@ -54,6 +62,10 @@ export class ServerThread implements KeptThread {
   /** Whether the conversation was tried to load, and what is in `local` of it if that failed. */
   #isTried = false
   #unmerged: ThreadRecord | undefined
+  /** What the server does not know to be replaced yet, where it was, and the last run whose request named it. */
+  #replaced: { readonly by: Replaced; readonly position: number; runId?: string } | undefined
+  /** The open run makes a new version of a message. */
+  #isNewVersion = false
   #stopPolling: (() => void) | undefined
   #polling = false
 
@@ -63,6 +75,7 @@ export class ServerThread implements KeptThread {
     url: string,
     options: FetchOptions,
     local: Persistence,
+    shared: ServerThreadsShared,
     { pollEvery, timeout }: ServerThreadLimits,
   ) {
     this.#session = session
@@ -70,6 +83,8 @@ export class ServerThread implements KeptThread {
     this.#url = `${url}${url.includes('?') ? '&' : '?'}`
     this.#options = options
     this.#local = local
+    this.#shared = shared
+    session.onStep = (step) => this.#stepped(step)
     this.#pollEvery = pollEvery
     const storage = {
       load: () => this.#load(),
@@ -77,6 +92,7 @@ export class ServerThread implements KeptThread {
       restored: () => {
         this.#shown = this.#loaded
         const { run } = this.#loaded ?? {}
+        this.#isNewVersion ||= run?.isVersion === true
         this.#isBehind = run !== undefined && !run.lapsed && this.#openRun === undefined
         void this.#rejoin()
       },
@@ -90,6 +106,7 @@ export class ServerThread implements KeptThread {
   }
 
   enter(): Promise<unknown> {
+    this.#shared.shown.add(this)
     if (!this.#stopPolling) {
       this.#stopPolling = this.#poll()
       if (this.#shown) void this.#look()
@@ -101,6 +118,12 @@ export class ServerThread implements KeptThread {
     const { run } = this.#session.state
     if (run.phase !== 'idle' && run.runId !== this.#lastRun) this.#lastRun = this.#ownRun = run.runId
     if (run.phase === 'idle' && run.brokenOff === true) this.#isBehind = true
+    if (run.phase === 'idle' && this.#isNewVersion) {
+      // The page does not know all versions that there are now.
+      this.#isNewVersion = false
+      this.#isBehind = true
+      void this.#look()
+    }
     return this.#thread.keep()
   }
 
@@ -110,6 +133,7 @@ export class ServerThread implements KeptThread {
 
   leaveIfUnused(): void {
     if (!this.#host.isUnused(0)) return
+    this.#shared.shown.delete(this)
     this.#stopPolling?.()
     this.#stopPolling = undefined
     this.#thread.leaveIfUnused()
@@ -123,7 +147,10 @@ export class ServerThread implements KeptThread {
     })
     this.#isStored = unsent !== undefined
     this.#ownRun ??= unsent?.openRun
-    const loaded = await this.#fetch().catch((error: CountersignError) => {
+    const { initialThread } = this.#session.options
+    const given = this.#isTried ? undefined : initialThread
+    const loading = given ? withAGUIMessages(given) : this.#fetch()
+    const loaded = await loading.catch((error: CountersignError) => {
       if (this.#isTried) throw error
       // What is given until it can be loaded is kept, with what was kept before.
       this.#session.failed(error)
@@ -206,15 +233,51 @@ export class ServerThread implements KeptThread {
       const before = this.#shown
       const now = await this.#fetch(before?.version ?? 0)
       if (this.#isBusy || !now) return
-      const isSame = !this.#isBehind && before?.createdAt === now.createdAt && this.#shows(now.messages)
+      // Where the head has moved to an older message, another version is shown.
+      const isBranch = before?.head === now.head || now.messages.some(({ id }) => id === now.head)
+      const isSame =
+        !this.#isBehind && isBranch && before?.createdAt === now.createdAt && this.#shows(now.messages)
       const { run } = now
       if (!before || !isSame || (run && this.#isToRejoin(run.runId))) await this.#thread.reload()
-      else this.#shown = { ...before, version: now.version, run }
+      else this.#shown = { ...before, version: now.version, head: now.head, run }
     } catch {
       // The next look may succeed; a command shows what is wrong.
     } finally {
       this.#polling = false
     }
+  }
+
+  /** Remembers what is replaced here, until a request that names it has begun a run. */
+  #stepped(step: Step): void {
+    const { messages } = this.#session.state
+    if (step.type === 'truncate') {
+      const { messageId, inclusive } = step
+      const position = (messages.get(messageId)?.position ?? 0) * 2 + (inclusive ? 0 : 1)
+      // What replaces a message that the server has may be replaced in turn before the server has it.
+      if (this.#replaced && this.#replaced.position <= position) return
+      this.#replaced = { by: inclusive ? { edit: messageId } : { regenerate: messageId }, position }
+    } else if (step.type === 'run-opened' && this.#replaced) {
+      this.#shared.replaced.delete(this.#replaced.runId ?? '')
+      this.#replaced.runId = step.runId
+      this.#shared.replaced.set(step.runId, this.#replaced.by)
+    } else if (step.type === 'RUN_STARTED' && this.#shared.replaced.delete(step.runId)) {
+      this.#replaced = undefined
+      this.#isNewVersion = true
+    } else if (step.type === 'set-messages') this.#replaced = undefined
+  }
+
+  /** Shows the version that this message belongs to. */
+  async showVersion(messageId: string): Promise<void> {
+    if (this.#isBusy)
+      throw new CountersignError('thread-busy', 'Wait for the end of the run, or stop it first.')
+    const { threadId, headers } = this.#session
+    const query = new URLSearchParams({ threadId, messageId })
+    await fetchResponse(this.#url + query, this.#options, { method: 'PATCH', headers })
+    await this.#thread.reload()
+  }
+
+  get threadId(): string {
+    return this.#session.threadId
   }
 
   #isToRejoin(runId: string): boolean {
@@ -239,6 +302,10 @@ export class ServerThread implements KeptThread {
       return isBehind
     })
   }
+}
+
+async function withAGUIMessages(thread: InitialThread): Promise<LoadedThread> {
+  return { ...thread, messages: toAGUIMessages(thread.messages) }
 }
 
 function isLoadedThread(value: unknown): value is LoadedThread {

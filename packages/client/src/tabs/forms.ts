@@ -22,7 +22,8 @@ const answered = { approved: flag, reason: optional(text), scope: optional(one('
 
 /** The argument of each command. */
 const commands: Readonly<Record<string, Check>> = {
-  send: (value) => queued(value) && shape({ message: shape({ role: one('user') }) })(value),
+  send: (value) =>
+    queued(value) && shape({ message: shape({ role: one('user') }), replaces: optional(text) })(value),
   cancelQueued: text,
   answer: shape({ id: text, ...answered }),
   giveResult: either(shape({ toolCallId: text, error: text }), shape({ toolCallId: text, error: nothing })),
@@ -71,7 +72,7 @@ const steps: Readonly<Record<string, Check>> = {
   'answer-sent': shape({ approvalId: text }),
   'answer-returned': shape({ approvalId: text }),
   failed: shape({ error }),
-  truncate: shape({ messageId: text }),
+  truncate: shape({ messageId: text, inclusive: optional(flag) }),
 }
 
 export function isStep(value: unknown): boolean {

@@ -47,16 +47,17 @@ export const conversationSteps = {
     state.pendingNotification = 'change'
     return undefined
   },
-  truncate(state, { messageId }) {
-    const last = state.messages.get(messageId)
-    if (!last) return 'unknown-id'
+  truncate(state, { messageId, inclusive }) {
+    const from = state.messages.get(messageId)
+    if (!from) return 'unknown-id'
+    const last = inclusive ? from.position - 1 : from.position
     // AG-UI requires every interrupt to be answered or cancelled, so the approval requests of the dropped part are withdrawn.
     for (const call of new Set([...state.unsent, ...state.open])) {
-      if (call.kind !== 'call' || call.owner.position <= last.position || !call.approval) continue
+      if (call.kind !== 'call' || call.owner.position <= last || !call.approval) continue
       const isOver = isTerminal(call.state) && call.state !== 'cancelled'
       if (!isOver && call.approval.delivery !== 'settled') withdraw(state, call.approval)
     }
-    retainMessages(state, (draft) => draft.position <= last.position)
+    retainMessages(state, (draft) => draft.position <= last)
     for (const draft of state.interrupts.values()) setResponse(state, draft, { cancel: true })
     return undefined
   },

@@ -53,10 +53,14 @@ export interface FinishedRun {
   readonly pendingToolCallIds: readonly string[] | undefined
 }
 
-/** A message queued until the open run has ended. `visible` lists the requests that the user could see when they wrote it. */
+/**
+ * A message queued until the open run has ended. `visible` lists the requests that the user could see when they wrote it. One that
+ * `replaces` an earlier message of the user is never queued.
+ */
 export interface QueuedMessage {
   readonly id: string
   readonly message: UIMessage
+  readonly replaces?: string | undefined
   readonly visible: readonly string[]
 }
 

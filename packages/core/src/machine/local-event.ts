@@ -33,8 +33,8 @@ export type LocalEvent =
   | { readonly type: 'answer-returned'; readonly approvalId: string }
   /** Something went wrong outside of a run. */
   | { readonly type: 'failed'; readonly error: CountersignError }
-  /** Drops every message after this one. */
-  | { readonly type: 'truncate'; readonly messageId: string }
+  /** Drops every message after this one; with `inclusive`, this one as well. */
+  | { readonly type: 'truncate'; readonly messageId: string; readonly inclusive?: boolean | undefined }
 
 /** A person's answer to a request. `input` are the arguments as edited. */
 export interface Answer {

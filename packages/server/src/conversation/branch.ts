@@ -1,4 +1,4 @@
-import { toAGUIMessages, type UIMessage } from '@countersign/core'
+import { type Message, toAGUIMessages, type UIMessage } from '@countersign/core'
 import type { StoredMessage, StoredThread } from '../threads/thread-store.js'
 
 /** The messages of the branch that is shown, from its first to `head`. A broken or circular chain ends where it breaks. */
@@ -16,6 +16,15 @@ export function branchOf({
     id = message.parent
   }
   return branch.reverse()
+}
+
+/** Messages as they are stored behind the message `last`. */
+export function chain(messages: readonly Message[], last: string | null): readonly StoredMessage[] {
+  return messages.map((message, index) => ({
+    id: message.id,
+    parent: messages[index - 1]?.id ?? last,
+    message: JSON.stringify(message),
+  }))
 }
 
 /** What must be stored so that the branch becomes `current`. */

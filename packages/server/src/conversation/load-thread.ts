@@ -1,7 +1,7 @@
 import { CountersignError, type Message, type UIMessage } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import type { StoredThread, ThreadKey, ThreadStore } from '../threads/thread-store.js'
-import { branchOf } from './branch.js'
+import { shownMessages } from './versions.js'
 
 /** An agent. */
 interface ThreadKeeper {
@@ -15,6 +15,8 @@ export interface OpenRun {
   readonly lapsed: boolean
   /** Which of the stored messages (AG-UI) are its own. A reader who rejoins the run from its first event leaves them out. */
   readonly messageIds: readonly string[]
+  /** It makes a new version of a reply that the conversation has already. */
+  readonly isVersion: boolean
 }
 
 /** A stored conversation, as a page shows it. */
@@ -25,7 +27,12 @@ export interface LoadedThread {
   readonly title?: string | undefined
   /** When it began, in milliseconds since the epoch. */
   readonly createdAt: number
-  /** For `initialMessages`. Open approval requests are in them. */
+  /** The id of the last of the stored messages (AG-UI). */
+  readonly head: string | null
+  /**
+   * For `initialMessages`. Open approval requests are in them. Where an edit or a regeneration made several versions of a message,
+   * `metadata.countersign.versions` has the ids of all of them, oldest first.
+   */
   readonly messages: readonly UIMessage[]
   /** The run that is open now. */
   readonly run?: OpenRun | undefined
@@ -53,18 +60,22 @@ export async function readThread(
 ): Promise<(Omit<LoadedThread, 'messages'> & { readonly messages: readonly Message[] }) | undefined> {
   const stored = await threads.load(key, since)
   if (stored === undefined) return undefined
-  const { threadId, version, title, createdAt } = stored
-  const shown = since === undefined ? branchOf(stored) : stored.messages
-  const messages = shown.map(({ message }): Message => JSON.parse(message))
-  return { threadId, version, title, createdAt, messages, run: openRunOf(stored) }
+  const { threadId, version, title, createdAt, head } = stored
+  const messages =
+    since === undefined
+      ? shownMessages(stored)
+      : stored.messages.map(({ message }): Message => JSON.parse(message))
+  return { threadId, version, title, createdAt, head, messages, run: openRunOf(stored, messages) }
 }
 
-/** Messages are listed in the order in which they were added, so those of the open run come last. */
-function openRunOf({ run, messages }: StoredThread): OpenRun | undefined {
+/** The run's own messages come last. */
+function openRunOf({ run, messages: all }: StoredThread, messages: readonly Message[]): OpenRun | undefined {
   if (run === undefined) return undefined
   const { runId, lapsed, cursor: last } = run
   const own = last === undefined ? [] : messages.slice(messages.findIndex(({ id }) => id === last) + 1)
-  return { runId, lapsed, messageIds: own.map(({ id }) => id) }
+  const shown = new Set(messages.map(({ id }) => id))
+  const isVersion = all.some(({ id, parent }) => parent === last && !shown.has(id))
+  return { runId, lapsed, messageIds: own.map(({ id }) => id), isVersion }
 }
 
 /** @throws CountersignError `invalid-option` */

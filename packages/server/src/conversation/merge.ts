@@ -5,15 +5,17 @@ import type { Toolkit } from '../tools/toolkit.js'
 
 /**
  * The stored conversation with what a request may add to it: new messages of the user, and results of calls that the client runs.
- * Everything else that the request claims is ignored. A result with an id that the conversation has already gets a new one.
+ * Everything else that the request claims is ignored. A result with an id that the conversation has already gets a new one. `known` are
+ * the ids of messages on all branches: a user message of another one is not new.
  */
 export function mergeHistory(
   stored: readonly Message[],
   given: readonly Message[],
   toolkit: Toolkit,
+  known: ReadonlySet<string>,
   newId: () => string,
 ): Message[] {
-  const ids = new Set(stored.map(({ id }) => id))
+  const ids = new Set(known)
   const waiting = new Set(
     readCalls(stored).flatMap(({ call, result }) =>
       result === undefined && isClients(call.function.name, toolkit) ? [call.id] : [],

@@ -5,15 +5,18 @@ import {
   type Message,
   type RunAgentInput,
 } from '@countersign/core'
+import { asString } from '../history/metadata.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { AgentSettings } from '../scope/settings.js'
-import type { StoredMessage, ThreadKey, ThreadStore } from '../threads/thread-store.js'
+import type { StoredMessage, StoredThread, ThreadKey, ThreadStore } from '../threads/thread-store.js'
 import { withClientTools } from '../tools/toolkit.js'
-import { branchOf } from './branch.js'
+import { branchOf, chain } from './branch.js'
 import { gapOf } from './gap.js'
+import { type CloseCalls, leaveBranch } from './leave-branch.js'
 import { mergeHistory } from './merge.js'
 import { Recorder } from './recorder.js'
 import { ThreadWriter, takeThread } from './thread-writer.js'
+import { headOf } from './versions.js'
 
 /** A stored conversation that one run holds. No other run can change it until it is closed, or its lease ends. */
 export interface OpenThread {
@@ -48,7 +51,8 @@ export async function openThread(
   threads: ThreadStore,
   settings: AgentSettings,
   { threadId, runId, messages: given, tools = [], forwardedProps }: ThreadRequest,
-  context: RunContext = {},
+  context: RunContext,
+  closeCalls: CloseCalls,
 ): Promise<OpenThread> {
   const key: ThreadKey = { owner: context.subject ?? null, threadId }
   const run = { runId, holder: globalThis.crypto.randomUUID() }
@@ -56,21 +60,25 @@ export async function openThread(
   await takeThread(threads, key, run, leaseMs)
   try {
     const thread = await threads.load(key)
-    const stored = thread === undefined ? [] : branchOf(thread)
-    const history: readonly Message[] = stored.map(({ message }) => JSON.parse(message))
+    const shown = thread === undefined ? [] : branchOf(thread)
     const page = readPage(forwardedProps)
-    checkKnown(page.after, history)
+    checkKnown(page.after, thread)
+    const known = new Set(thread?.messages.map(({ id }) => id))
+    const stored = thread === undefined ? [] : continuedBranch(thread, shown, page, given)
+    const history: readonly Message[] = stored.map(({ message }) => JSON.parse(message))
     const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
-    const merged = mergeHistory(history, given, toolkit, settings.generateId)
+    const merged = mergeHistory(history, given, toolkit, known, settings.generateId)
     const gap = gapOf(history, given, page.last)
     // The answer is asked for anew; the other one stays stored, on a branch of its own.
     const left = merged.length > history.length ? 0 : gap.unseen
     const messages = left > 0 ? merged.slice(0, -left) : merged
     const kept = stored.slice(0, stored.length - left)
+    const closed = await leaveBranch(shown, kept, closeCalls)
     const added = chain(messages.slice(kept.length), kept.at(-1)?.id ?? null)
     const head = (added.at(-1) ?? kept.at(-1))?.id ?? null
     const writer = new ThreadWriter(threads, key, run, thread?.version ?? 0, head ?? '')
-    if (added.length > 0 || left > 0) await writer.append({ messages: added, head })
+    if (added.length > 0 || head !== (thread?.head ?? null))
+      await writer.append({ messages: [...closed, ...added], head })
     const recorder = new Recorder(settings, writer, leaseMs, [...kept, ...added], messages)
     return {
       messages,
@@ -85,35 +93,54 @@ export async function openThread(
   }
 }
 
-function chain(messages: readonly Message[], last: string | null): readonly StoredMessage[] {
-  return messages.map((message, index) => ({
-    id: message.id,
-    parent: messages[index - 1]?.id ?? last,
-    message: JSON.stringify(message),
-  }))
-}
-
-/** What a page that leaves its history to the server says about it (`serverHistory` of the client). */
+/** What a page says about its history. */
 interface PageHistory {
-  /** The last user message that was replied to. */
+  /** The last user message that was replied to (`serverHistory` of the client). */
   readonly after?: string | undefined
   /** The last message that the page has and did not send. */
   readonly last?: string | undefined
+  /** The user message that is to be replied to anew. */
+  readonly regenerate?: string | undefined
+  /** The user message that the new one replaces. */
+  readonly edit?: string | undefined
 }
 
 function readPage(forwardedProps: unknown): PageHistory {
   const own = isRecord(forwardedProps) && forwardedProps.countersign
   if (!isRecord(own)) return {}
-  const { after, last } = own
+  const { after, last, regenerate, edit } = own
   return {
-    ...(typeof after === 'string' && { after }),
-    ...(typeof last === 'string' && { last }),
+    after: asString(after),
+    last: asString(last),
+    regenerate: asString(regenerate),
+    edit: asString(edit),
   }
 }
 
+/**
+ * The branch that the request continues: another than the one that is shown if it replaces a message, or if its user wrote it below
+ * another version, which was shown then. A message that the thread does not have replaces none.
+ */
+function continuedBranch(
+  { messages }: StoredThread,
+  shown: readonly StoredMessage[],
+  { after, regenerate, edit }: PageHistory,
+  given: readonly Message[],
+): readonly StoredMessage[] {
+  const find = (id: string | undefined) => messages.find((message) => message.id === id)
+  const to = (head: string | null | undefined) => branchOf({ head: head ?? null, messages })
+  const again = find(regenerate)
+  if (again !== undefined) return to(again.id)
+  const replaced = find(edit)
+  if (replaced !== undefined) return to(replaced.parent)
+  if (after === undefined || shown.some(({ id }) => id === after)) return shown
+  const isNew = given.some(({ id, role }) => role === 'user' && find(id) === undefined)
+  return isNew ? to(headOf({ messages }, after)) : shown
+}
+
 /** @throws CountersignError `thread-unknown` */
-function checkKnown(after: string | undefined, history: readonly Message[]): void {
-  if (after === undefined || history.some(({ id }) => id === after)) return
+function checkKnown(after: string | undefined, thread: StoredThread | undefined): void {
+  if (after === undefined || thread?.messages.some(({ id }) => id === after)) return
   throw new CountersignError(
     'thread-unknown',
     'The server does not have the conversation that this request continues. Nothing was stored.',

@@ -21,11 +21,13 @@ export interface ThreadOptions {
  * unchanged thread gets 304 and is not read. With `since`, `messages` are only those of later versions, of any branch. 404 if this user has
  * no such thread.
  *
+ * A PATCH with `messageId` shows the version of the conversation that this message is on (`agent.showVersion`), and gets the same response.
+ *
  * With `runId` as well, a GET is handled like {@link rejoinResponse}, and a DELETE stops that run if it is open in this process: 204 in any case.
  *
  * @example
  * const handle = async (request) => threadResponse(agent, request, { context: { subject: await userId(request) } })
- * export { handle as GET, handle as DELETE }
+ * export { handle as GET, handle as PATCH, handle as DELETE }
  */
 export async function threadResponse(
   agent: Agent,
@@ -39,7 +41,7 @@ export async function threadResponse(
     const { status, headers, body } = await threadRequest(agent, read, options.context)
     return new Response(body, { status, headers })
   } catch (error) {
-    const { body, ...init } = rejection(error, 'GET, DELETE')
+    const { body, ...init } = rejection(error, 'GET, PATCH, DELETE')
     return new Response(body, init)
   }
 }
@@ -57,7 +59,7 @@ interface ThreadReply {
   readonly body: string | null
 }
 
-/** The reply to a request for a thread, or to stop a run. */
+/** The reply to a request for a thread, to show another version of it, or to stop a run. */
 export async function threadRequest(
   agent: Agent,
   { method, query, known }: ThreadRequest,
@@ -68,10 +70,12 @@ export async function threadRequest(
     stopRun(threadId, checkId('runId', query.get('runId')), context)
     return { status: 204, headers: { 'cache-control': 'no-store' }, body: null }
   }
-  if (method !== 'GET') throw invalid('Send a GET or a DELETE request.', 405)
+  if (method === 'PATCH')
+    await agent.showVersion({ threadId, messageId: checkId('messageId', query.get('messageId')) }, context)
+  else if (method !== 'GET') throw invalid('Send a GET, PATCH or DELETE request.', 405)
   const threads = threadsOf(agent)
   const key = { owner: context?.subject ?? null, threadId }
-  if (known !== null) {
+  if (known !== null && method === 'GET') {
     // The header of the thread alone, without messages.
     const now = await threads.load(key, Number.MAX_SAFE_INTEGER)
     if (now !== undefined && known === (await tagOf(now)))

@@ -8,7 +8,9 @@ import {
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
 import type { AnswerChannel } from '../channel/answer-channel.js'
+import { threadsOf } from '../conversation/load-thread.js'
 import { type OpenThread, openThread } from '../conversation/open-thread.js'
+import { showVersion } from '../conversation/show-version.js'
 import { type SessionGrants, sessionGrants } from '../gate/session-grants.js'
 import type { FullLimits } from '../limits.js'
 import type { RunLog } from '../run-log/run-log.js'
@@ -19,7 +21,7 @@ import { type AgentOptions, readSettings } from '../scope/settings.js'
 import type { ThreadStore } from '../threads/thread-store.js'
 import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
 import { recoverThreads } from './recover.js'
-import { driveRun, type RunInput, type RunOptions, type RunOrigin } from './run.js'
+import { closing, driveRun, type RunInput, type RunOptions, type RunOrigin } from './run.js'
 import { runErrorEvent } from './run-error.js'
 
 /** A model, its tools, and the approvals between them. It keeps conversations where it was given `threads`. */
@@ -48,6 +50,17 @@ export interface Agent {
    * `thread-full` (413), `ledger-unavailable`
    */
   openThread(input: RunInput, context?: RunContext): Promise<OpenThread | undefined>
+  /**
+   * Shows another version of a conversation, to all pages, from now on: the branch that this message is on. `versions` of a loaded message
+   * are the ids to choose from. Approval requests that are open on the branch shown before are cancelled.
+   *
+   * @throws CountersignError `thread-unknown` (`data.status` 404), `thread-busy` (409) while a run is open, `invalid-option` without
+   * `threads`, `ledger-unavailable`
+   */
+  showVersion(
+    version: { readonly threadId: string; readonly messageId: string },
+    context?: RunContext,
+  ): Promise<void>
   /**
    * Ends runs whose process has died, for all threads: keeps what had arrived, closes calls that may have run as interrupted, and releases
    * the thread. Any process may call it at any time, for example at its start. Returns how many runs it has ended.
@@ -120,7 +133,13 @@ export function createAgent(options: AgentOptions): Agent {
     },
     async openThread(input, context) {
       checkSubject(context?.subject)
-      return threads && openThread(threads, settings, input, context)
+      return threads && openThread(threads, settings, input, context ?? {}, closing(settings, input, context))
+    },
+    async showVersion({ threadId, messageId }, context) {
+      checkSubject(context?.subject)
+      const key = { owner: context?.subject ?? null, threadId }
+      const close = closing(settings, { threadId, runId: '' }, context)
+      await showVersion(threadsOf({ threads }), key, messageId, settings.approvals.leaseMs, close)
     },
     async recover({ limit = 100 } = {}) {
       if (threads === undefined) return 0

@@ -9,6 +9,7 @@ import {
   type ToolMessage,
 } from '@countersign/core'
 import type { AnswerSource } from '../channel/answer-queue.js'
+import type { CloseCalls } from '../conversation/leave-branch.js'
 import { type OpenThread, openThread } from '../conversation/open-thread.js'
 import { anySignal } from '../encoding/signals.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
@@ -21,6 +22,7 @@ import type { AgentSettings } from '../scope/settings.js'
 import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
+import { closeBranch } from './close-branch.js'
 import { runIsOpen } from './open-runs.js'
 import { resumeConversation } from './resume.js'
 import { runErrorEvent } from './run-error.js'
@@ -77,7 +79,15 @@ export async function driveRun(
   try {
     if (origin.isTwice) throw runIsOpen({ owner: options.context?.subject ?? null, threadId, runId })
     const { threads } = settings
-    thread ??= threads && (await openThread(threads, settings, input, options.context))
+    thread ??=
+      threads &&
+      (await openThread(
+        threads,
+        settings,
+        input,
+        options.context ?? {},
+        closing(settings, input, options.context),
+      ))
     const messages = thread?.messages ?? input.messages
     if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
     const scope = openScope(settings, input, options, origin, recorded(outlet, thread), thread?.lost)
@@ -92,6 +102,29 @@ export async function driveRun(
   } finally {
     options.answers?.close()
   }
+}
+
+/** Closes calls outside of a run: nobody reads events of that. */
+export function closing(
+  settings: AgentSettings,
+  input: Pick<RunInput, 'threadId' | 'runId'>,
+  context: RunContext | undefined,
+): CloseCalls {
+  const scope = openScope(
+    settings,
+    { ...input, messages: [] },
+    { context },
+    { method: 'stream' },
+    unread,
+    undefined,
+  )
+  return (messages, ids) => closeBranch(scope, messages, ids)
+}
+
+const unread: Outlet<AGUIEvent> = {
+  emit: async () => {},
+  report: () => {},
+  gone: new AbortController().signal,
 }
 
 /** The thread takes each event before the client gets it. */

@@ -104,6 +104,29 @@ export function appending(spec: ThreadSpec, expect: Expect): void {
     },
   )
 
+  spec(
+    'T9 two messages may have one parent: the head says which branch is shown, and moves without changing either',
+    async ({ store, another, idsAfter }) => {
+      const first = [text('u1'), text('a1', 'u1'), text('u2', 'a1'), text('a2', 'u2')]
+      await store.append(key, { version: 0, messages: first, head: 'a2' })
+      const edited = [text('u2b', 'a1'), text('a2b', 'u2b')]
+      // The results of calls that were open on the branch that is left are stored with the move.
+      const closed = text('r2', 'a2')
+      await another.append(key, { version: 1, messages: [closed, ...edited], head: 'a2b' })
+      const all = [...first, closed, ...edited]
+      const stored = async () => {
+        const { version, head, messages } = (await store.load(key)) ?? {}
+        return { version, head, messages }
+      }
+      expect(await stored()).toEqual({ version: 2, head: 'a2b', messages: all })
+      await store.append(key, { version: 2, head: 'r2' })
+      expect(await stored()).toEqual({ version: 3, head: 'r2', messages: all })
+      expect(await idsAfter(2)).toEqual([])
+      await another.append(key, { version: 3, head: null })
+      expect(await stored()).toEqual({ version: 4, head: null, messages: all })
+    },
+  )
+
   spec('what a change does not name stays as it is', async ({ store, another }) => {
     await store.append(key, { version: 0, messages: [text('a')], head: 'a', title: 'Title' })
     await store.append(key, { version: 1 })

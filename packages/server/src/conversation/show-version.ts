@@ -1,0 +1,41 @@
+import { CountersignError } from '@countersign/core'
+import { randomId } from '../encoding/ids.js'
+import type { ThreadKey, ThreadStore } from '../threads/thread-store.js'
+import { branchOf } from './branch.js'
+import { type CloseCalls, leaveBranch } from './leave-branch.js'
+import { ThreadWriter, takeThread } from './thread-writer.js'
+import { headOf } from './versions.js'
+
+/**
+ * Shows the branch that a message is on, from now on, and closes what is open on the branch that was shown.
+ *
+ * @throws CountersignError `thread-unknown` (404), `thread-busy` (409), `thread-full` (413), `ledger-unavailable`
+ */
+export async function showVersion(
+  threads: ThreadStore,
+  key: ThreadKey,
+  messageId: string,
+  leaseMs: number,
+  closeCalls: CloseCalls,
+): Promise<void> {
+  const run = { runId: randomId('version_'), holder: randomId('holder_') }
+  await takeThread(threads, key, run, leaseMs)
+  try {
+    const thread = await threads.load(key)
+    const head = thread && headOf(thread, messageId)
+    if (thread === undefined || head === undefined) throw unknownMessage()
+    const shown = branchOf(thread)
+    if (shown.some(({ id }) => id === messageId)) return
+    const closed = await leaveBranch(shown, branchOf({ ...thread, head }), closeCalls)
+    await new ThreadWriter(threads, key, run, thread.version, head).append({ messages: closed, head })
+  } finally {
+    // If that fails, the lease ends by itself.
+    await threads.release(key, run).catch(() => {})
+  }
+}
+
+function unknownMessage(): CountersignError {
+  return new CountersignError('thread-unknown', 'There is no such thread, or no such message in it.', {
+    status: 404,
+  })
+}

@@ -1,0 +1,78 @@
+import type { Message } from '@countersign/core'
+import { readOwn } from '../history/metadata.js'
+import type { StoredMessage, StoredThread } from '../threads/thread-store.js'
+import { branchOf } from './branch.js'
+
+type Tree = Pick<StoredThread, 'head' | 'messages'>
+
+/**
+ * The messages of the branch that is shown. Where an edit or a regeneration made several versions of one, its `metadata.countersign.versions`
+ * lists the ids of all of them, its own included, in the order in which they were made.
+ */
+export function shownMessages(tree: Tree): readonly Message[] {
+  const branch = branchOf(tree)
+  const versions = branch.length < tree.messages.length ? versionsOf(tree, branch) : new Map()
+  return branch.map(({ id, message }) => {
+    const shown: Message = JSON.parse(message)
+    const ids: readonly string[] | undefined = versions.get(id)
+    if (ids === undefined) return shown
+    const countersign = { ...readOwn(shown.metadata), versions: ids }
+    return { ...shown, metadata: { ...shown.metadata, countersign } }
+  })
+}
+
+/** The head of the branch that a message is on, or `undefined` for an unknown message. If there are several, the newest. */
+export function headOf({ messages }: Pick<Tree, 'messages'>, id: string): string | undefined {
+  const children = childrenOf(messages)
+  const below = new Set([id])
+  for (const at of below) for (const child of children.get(at) ?? []) below.add(child.id)
+  return messages.findLast((message) => below.has(message.id) && !children.has(message.id))?.id
+}
+
+/** How many of the first messages two branches share. */
+export function sharedBy(one: readonly StoredMessage[], other: readonly StoredMessage[]): number {
+  const differs = one.findIndex(({ id }, at) => id !== other[at]?.id)
+  return differs < 0 ? one.length : differs
+}
+
+function versionsOf(
+  { messages }: Tree,
+  branch: readonly StoredMessage[],
+): ReadonlyMap<string, readonly string[]> {
+  const children = childrenOf(messages)
+  const shown = new Set(branch)
+  /** What a page shows of a version: thoughts and results belong to a message of the user or the assistant. */
+  const spoken = (message: StoredMessage): StoredMessage | undefined => {
+    let at: StoredMessage | undefined = message
+    for (let left = messages.length; at !== undefined && !isSpoken(at) && left > 0; left--) {
+      const next: readonly StoredMessage[] = children.get(at.id) ?? []
+      at = next.find((child) => shown.has(child)) ?? next.at(-1)
+    }
+    return at
+  }
+  const versions = new Map<string, readonly string[]>()
+  for (const message of branch) {
+    const all = children.get(message.parent) ?? []
+    const own = all.length > 1 ? spoken(message) : undefined
+    if (own === undefined) continue
+    versions.set(own.id, [...new Set(all.map((child) => spoken(child)?.id ?? child.id))])
+  }
+  return versions
+}
+
+type Children = ReadonlyMap<string | null, readonly StoredMessage[]>
+
+function childrenOf(messages: readonly StoredMessage[]): Children {
+  const children = new Map<string | null, StoredMessage[]>()
+  for (const message of messages) {
+    const same = children.get(message.parent)
+    if (same === undefined) children.set(message.parent, [message])
+    else same.push(message)
+  }
+  return children
+}
+
+function isSpoken({ message }: StoredMessage): boolean {
+  const { role }: Message = JSON.parse(message)
+  return role === 'user' || role === 'assistant'
+}

@@ -1,0 +1,24 @@
+import type { Message, ToolMessage } from '@countersign/core'
+import { resultOfOpenCall } from '../answers/abandoned.js'
+import { readHistory } from '../answers/issued.js'
+import { resultMessage } from '../history/history.js'
+import type { RunScope } from '../scope/scope.js'
+
+/** Closes open calls as if the user had moved on: their approval requests are settled in the ledger, so nobody can answer them any more. */
+export async function closeBranch(
+  scope: RunScope,
+  messages: readonly Message[],
+  ids: ReadonlySet<string>,
+): Promise<readonly ToolMessage[]> {
+  const movedOn: Message = { id: '', role: 'user', content: '' }
+  const read = await readHistory(scope, [...messages, movedOn])
+  const results: ToolMessage[] = []
+  for (const site of read.sites) {
+    if (site.result !== undefined || !ids.has(site.message.id)) continue
+    const closed = await resultOfOpenCall(scope, site, read.issued, undefined, read.messages)
+    if (closed.kind !== 'result') continue
+    const { outcome, decided } = closed
+    results.push(resultMessage(scope.settings.generateId(), site.call.id, outcome, { decided }))
+  }
+  return results
+}

@@ -1,0 +1,131 @@
+import type { UIMessage } from '@countersign/client'
+import { versionsOf } from '@countersign/client/server-threads'
+import { expect, test, vi } from 'vitest'
+import { calls, openPage, startServer, stop, words } from './threads-server.js'
+
+// Edited messages and regenerated replies in a page whose server keeps the conversation.
+
+type Page = ReturnType<typeof openPage>
+
+const messagesIn = ({ client }: Page): readonly UIMessage[] => client.getSnapshot().messages
+const textsIn = (page: Page) =>
+  messagesIn(page).map(({ parts }) =>
+    parts
+      .map((part) => (part.type === 'text' ? part.text : part.type === 'tool-call' ? part.state : ''))
+      .join(),
+  )
+/** The message as a page shows it: "2 of 3". */
+const counter = (message: UIMessage | undefined) => {
+  const ids = message ? versionsOf(message) : []
+  return `${ids.indexOf(message?.id ?? '') + 1} of ${ids.length}`
+}
+const posts = ({ requests }: Page) =>
+  requests.filter(({ method }) => method === 'POST').map(({ body }) => body)
+
+const said = (text: string) => () => [words(text), stop]
+
+test('T9 a page regenerates a reply, shows "2 of 2", and shows the first one again; another page follows', async () => {
+  const server = startServer(said('First.'), said('Second.'), said('More.'))
+  const page = openPage(server)
+  const other = openPage(server)
+  await page.client.sendMessage('Hello')
+  expect(await page.client.regenerate()).toEqual({ status: 'sent' })
+  await vi.waitUntil(() => counter(messagesIn(page)[1]) === '2 of 2')
+  await vi.waitUntil(() => counter(messagesIn(other)[1]) === '2 of 2')
+  const [first = ''] = versionsOf(messagesIn(page)[1] ?? { metadata: {} })
+  await page.threads.persistence.showVersion('t', first)
+  expect([textsIn(page), counter(messagesIn(page)[1])]).toEqual([['Hello', 'First.'], '1 of 2'])
+  await vi.waitUntil(() => textsIn(other)[1] === 'First.')
+  expect(await other.client.sendMessage('Go on')).toEqual({ status: 'sent' })
+  await vi.waitUntil(() => textsIn(page).length === 4)
+  expect(textsIn(page)).toEqual(['Hello', 'First.', 'Go on', 'More.'])
+  expect([...page.errors, ...other.errors]).toEqual([])
+})
+
+test('T9 a page edits an earlier message: the request names it, and brings only the new one', async () => {
+  const server = startServer(said('One.'), said('Two.'), said('Three.'), said('Four.'))
+  const page = openPage(server)
+  await page.client.sendMessage('First')
+  await page.client.sendMessage('Second')
+  const [first, , second] = messagesIn(page)
+  const edit = { text: 'Second, edited', messageId: second?.id }
+  expect(await page.client.sendMessage(edit)).toEqual({ status: 'sent' })
+  expect(posts(page)[2]).toMatchObject({
+    messages: [{ content: 'Second, edited' }],
+    forwardedProps: { countersign: { edit: second?.id, after: first?.id } },
+  })
+  expect(textsIn(page)).toEqual(['First', 'One.', 'Second, edited', 'Three.'])
+  await vi.waitUntil(() => counter(messagesIn(page)[2]) === '2 of 2')
+  await page.client.sendMessage({ text: 'First, edited', messageId: first?.id })
+  await vi.waitUntil(() => counter(messagesIn(page)[0]) === '2 of 2')
+  expect(textsIn(page)).toEqual(['First, edited', 'Four.'])
+  await page.threads.persistence.showVersion('t', first?.id ?? '')
+  expect(textsIn(page)).toEqual(['First', 'One.', 'Second, edited', 'Three.'])
+})
+
+test('T9 an edit that did not reach the server is one when it is sent again, and may be edited in turn', async () => {
+  const server = startServer(said('One.'), said('Two.'))
+  const page = openPage(server)
+  await page.client.sendMessage('First')
+  const [first] = messagesIn(page)
+  page.network.isUp = false
+  await page.client.sendMessage({ text: 'Edited', messageId: first?.id })
+  const [edited] = messagesIn(page)
+  await page.client.sendMessage({ text: 'Edited twice', messageId: edited?.id })
+  page.network.isUp = true
+  await page.client.retry()
+  await vi.waitUntil(() => counter(messagesIn(page)[0]) === '2 of 2')
+  expect(textsIn(page)).toEqual(['Edited twice', 'Two.'])
+})
+
+test('T9 an edit cancels the requests that were open below it: the old card comes back as cancelled', async () => {
+  const server = startServer(() => calls('send', { to: 'ada' }), said('Well.'))
+  const page = openPage(server)
+  const other = openPage(server)
+  await page.client.sendMessage('Send it')
+  await vi.waitUntil(() => other.client.getSnapshot().pendingApprovals.length > 0)
+  const [card] = other.client.getSnapshot().pendingApprovals
+  const [first] = messagesIn(page)
+  await page.client.sendMessage({ text: 'Leave it', messageId: first?.id })
+  expect(textsIn(page)).toEqual(['Leave it', 'Well.'])
+  await vi.waitUntil(() => other.client.getSnapshot().pendingApprovals.length === 0)
+  expect(await other.client.addToolApprovalResponse({ id: card?.approval.id ?? '', approved: true })).toEqual(
+    {
+      status: 'not-found',
+    },
+  )
+  await page.threads.persistence.showVersion('t', first?.id ?? '')
+  expect([textsIn(page)[1], page.client.getSnapshot().pendingApprovals]).toEqual(['cancelled,', []])
+  expect(server.executed).toEqual([])
+})
+
+test('T9 a page that is not there, or in the middle of a run, cannot show another version', async () => {
+  let go = () => {}
+  const going = new Promise<void>((resolve) => {
+    go = resolve
+  })
+  const server = startServer(async function* () {
+    yield words('Slow')
+    await going
+    yield stop
+  })
+  const page = openPage(server)
+  const { showVersion } = page.threads.persistence
+  await expect(showVersion('another', 'm')).rejects.toMatchObject({ code: 'invalid-argument' })
+  const sending = page.client.sendMessage('Hello')
+  await vi.waitUntil(() => page.client.getSnapshot().status === 'streaming')
+  await expect(showVersion('t', 'm')).rejects.toMatchObject({ code: 'thread-busy' })
+  go()
+  await sending
+})
+
+test("a message that replaces one that is not there, or is not the user's, is refused and changes nothing", async () => {
+  const page = openPage(startServer())
+  await page.client.sendMessage('Hello')
+  for (const messageId of ['unknown', messagesIn(page)[1]?.id ?? '', ''])
+    expect(await page.client.sendMessage({ text: 'Edited', messageId })).toMatchObject({
+      status: 'refused',
+      error: { code: 'invalid-argument' },
+    })
+  expect(textsIn(page)).toEqual(['Hello', 'Well.'])
+})
