@@ -73,7 +73,7 @@ export type {
   FinishedInfo,
   PendingMessageMode,
 } from './options.js'
-export type { Persistence, Persistent } from './persistence/persistence.js'
+export type { InitialThread, Persistence, Persistent } from './persistence/persistence.js'
 export type { AnswerResult, SendResult } from './results.js'
 export type { Notify } from './schedule.js'
 export { createSelection } from './selection.js'
