@@ -1,6 +1,7 @@
 import { ChatClient, type ChatClientOptions } from '@countersign/client'
 import { type ServerThreadsOptions, serverThreads } from '@countersign/client/server-threads'
 import {
+  type AgentOptions,
   createAgent,
   handleChat,
   type ModelEvent,
@@ -32,7 +33,9 @@ export const here = toolDefinition({
 export type Reply = () => AsyncIterable<ModelEvent> | readonly ModelEvent[]
 
 /** A server that keeps the conversations of one user. Each reply of its model is one of `replies`. */
-export function startServer(...replies: Reply[]) {
+export const startServer = (...replies: Reply[]) => startServerWith({}, ...replies)
+
+export function startServerWith(options: Partial<AgentOptions>, ...replies: Reply[]) {
   const executed: string[] = []
   const clock = { now: Date.now }
   const send = tool({
@@ -58,6 +61,7 @@ export function startServer(...replies: Reply[]) {
     approvals: { ledger: memoryLedger(), secret, expiresIn: 60_000 },
     now: () => clock.now(),
     warn: () => {},
+    ...options,
   })
   const handle = (request: Request) => {
     const options = { context: { subject: 'ada' } }

@@ -1,11 +1,5 @@
 import { CountersignError } from '@countersign/core'
 
-/** Tool calls in one message. Requests with more in a message are refused, so a model's turn is cut off there. */
-export const MAX_CALLS = 256
-
-/** Bytes of a request's body, and of one message on a socket. */
-export const MAX_BODY_BYTES = 4 * 1024 * 1024
-
 /** How much of one resource the callers of this process may hold at once. */
 export interface Share {
   /** What one user (`context.subject`) may hold. */
@@ -15,10 +9,30 @@ export interface Share {
 }
 
 /**
- * What callers may hold in the memory of this process. Anything beyond it is refused, and nothing already accepted is dropped.
- * Everything served by one process is counted together, whichever agent serves it.
+ * How large a request may be, and what callers may hold in the memory of this process. Anything beyond it is refused, and nothing already
+ * accepted is dropped. Everything served by one process is counted together, whichever agent serves it.
  */
 export interface Limits {
+  /** Bytes of a request's body, and of one message on a socket. Default 4 MiB. Beyond that: 413 `request-too-large`. */
+  readonly bodyBytes?: number | undefined
+  /** Messages of one request. Default 20,000. Beyond that: 413 `request-too-large`. */
+  readonly messages?: number | undefined
+  /** Tool calls in one message. Default 256. Beyond that: 413 `request-too-large`; a model's turn is cut off there. */
+  readonly callsPerMessage?: number | undefined
+  /**
+   * Answers in one request, for each way they arrive: entries of `resume`, decisions in the history, results of the approval tool.
+   * Default 256. Beyond that: 413 `request-too-large`.
+   */
+  readonly answers?: number | undefined
+  /**
+   * Calls without a result in one request's history. Each is looked up and closed, sent for approval again or left to the client.
+   * Default 1,024. Beyond that: 413 `request-too-large`.
+   */
+  readonly openCalls?: number | undefined
+  /** Levels of the JSON in a request. Default 64, at most 1,000. Beyond that: 400 `invalid-request`. */
+  readonly depth?: number | undefined
+  /** UTF-16 units of an id in a request. Default 256, and at least that. Beyond that: 400 `invalid-request`. */
+  readonly idLength?: number | undefined
   /** Open runs, and readers that rejoin runs. Default 64 per user, 2,000 in total. Beyond that: 429 `too-many-runs`. */
   readonly runs?: Share | undefined
   /**
@@ -47,6 +61,18 @@ export interface Limits {
   readonly earlyAnswers?: Share | undefined
   /** Characters of those answers. Default 4 Mi per user, 32 Mi in total. Beyond that: `too-many-answers`. */
   readonly earlyAnswerSize?: Share | undefined
+  /**
+   * Bytes of a run's events that wait for their reader (two per UTF-16 unit, and 256 for each event). Beyond that, the run waits. Default
+   * 65,536.
+   */
+  readonly unreadBytes?: number | undefined
+  /** The same for reports of `progress()`, which do not wait. Default 1 MiB. Beyond that, the run ends with `reader-too-slow`. */
+  readonly reportedBytes?: number | undefined
+  /**
+   * Milliseconds that a run waits for a reader that reads nothing, at most twice as long. Default 60,000. Beyond that, the reader counts as
+   * gone: `reader-too-slow`.
+   */
+  readonly stallTime?: number | undefined
 }
 
 /** A {@link Share}, complete. */
@@ -56,16 +82,21 @@ export interface FullShare {
 }
 
 /** {@link Limits}, validated and complete. */
-export type FullLimits = Readonly<Record<ShareName, FullShare>> & {
-  readonly arrivalTime: number
-  readonly resultSize: number
-}
+export type FullLimits = Readonly<Record<ShareName, FullShare> & Record<NumberName, number>>
 
-type ShareName = Exclude<keyof Limits, 'arrivalTime' | 'resultSize'>
+type ShareName = 'runs' | 'runBytes' | 'arrivingBytes' | 'earlyAnswers' | 'earlyAnswerSize'
+type NumberName = Exclude<keyof Limits, ShareName>
 
 const MIB = 1024 * 1024
 
 export const DEFAULT_LIMITS: FullLimits = {
+  bodyBytes: 4 * MIB,
+  messages: 20_000,
+  callsPerMessage: 256,
+  answers: 256,
+  openCalls: 1024,
+  depth: 64,
+  idLength: 256,
   runs: { perOwner: 64, total: 2000 },
   runBytes: { perOwner: 64 * MIB, total: 256 * MIB },
   arrivingBytes: { perOwner: 32 * MIB, total: 128 * MIB },
@@ -73,9 +104,15 @@ export const DEFAULT_LIMITS: FullLimits = {
   resultSize: 2 * MIB,
   earlyAnswers: { perOwner: 256, total: 4096 },
   earlyAnswerSize: { perOwner: 4 * MIB, total: 32 * MIB },
+  unreadBytes: 64 * 1024,
+  reportedBytes: MIB,
+  stallTime: 60_000,
 }
 
-/** @throws CountersignError `invalid-option` if a limit is not a positive number. */
+/** The longest delay of a timer. */
+const MAX_DELAY = 2 ** 31 - 1
+
+/** @throws CountersignError `invalid-option` if a limit is not a positive number, or not in its range. */
 export function readLimits(given: Limits = {}): FullLimits {
   const share = (name: ShareName): FullShare => {
     const { perOwner, total } = DEFAULT_LIMITS[name]
@@ -84,31 +121,54 @@ export function readLimits(given: Limits = {}): FullLimits {
       total: positive(`limits.${name}.total`, given[name]?.total ?? total),
     }
   }
+  const number = (name: NumberName, least = 0, most = Number.POSITIVE_INFINITY): number => {
+    const value = positive(`limits.${name}`, given[name] ?? DEFAULT_LIMITS[name])
+    if (value >= least && value <= most) return value
+    throw outOfRange(`limits.${name}`, least > 0 ? `at least ${least}` : `at most ${most}`, value)
+  }
   return {
+    bodyBytes: number('bodyBytes'),
+    messages: number('messages'),
+    callsPerMessage: number('callsPerMessage'),
+    answers: number('answers'),
+    openCalls: number('openCalls'),
+    depth: number('depth', 0, 1000),
+    // Servers make ids of that length themselves.
+    idLength: number('idLength', DEFAULT_LIMITS.idLength),
     runs: share('runs'),
     runBytes: share('runBytes'),
     arrivingBytes: share('arrivingBytes'),
-    // The longest delay of a timer.
-    arrivalTime: Math.min(
-      positive('limits.arrivalTime', given.arrivalTime ?? DEFAULT_LIMITS.arrivalTime),
-      2 ** 31 - 1,
-    ),
-    resultSize: positive('limits.resultSize', given.resultSize ?? DEFAULT_LIMITS.resultSize),
+    arrivalTime: Math.min(number('arrivalTime'), MAX_DELAY),
+    resultSize: number('resultSize'),
     earlyAnswers: share('earlyAnswers'),
     earlyAnswerSize: share('earlyAnswerSize'),
+    unreadBytes: number('unreadBytes'),
+    reportedBytes: number('reportedBytes'),
+    stallTime: Math.min(number('stallTime'), MAX_DELAY),
   }
 }
 
 function positive(option: string, value: number): number {
   if (typeof value === 'number' && value > 0) return value
-  throw new CountersignError('invalid-option', `${option} must be a positive number, not ${value}.`, {
+  throw outOfRange(option, 'a positive number', value)
+}
+
+function outOfRange(option: string, expected: string, value: number): CountersignError {
+  return new CountersignError('invalid-option', `${option} must be ${expected}, not ${value}.`, {
     option,
     value,
   })
 }
 
-/** Answers in one request, for each way they arrive: entries of `resume`, decisions in the history, results of the approval tool. */
-export const MAX_ANSWERS = 256
-
-/** Calls without a result in one request's history. Each is looked up and closed, sent for approval again or left to the client. */
-export const MAX_OPEN_CALLS = 1024
+/** The error of a request that exceeds a limit: it names the limit, its value, and the option. `what`: what there is too much of, and in what. */
+export function exceeds(
+  name: NumberName,
+  limits: FullLimits,
+  [whole, what]: readonly [string, string],
+  hint = 'Send less',
+): CountersignError {
+  const max = limits[name]
+  const limit = `limits.${name}`
+  const message = `${whole} has at most ${max} ${what} (the option \`${limit}\` of createAgent). ${hint}.`
+  return new CountersignError('request-too-large', message, { status: 413, limit, max })
+}

@@ -21,9 +21,9 @@ import { parseBody, queryOf, readParsedInput } from './http/run-input.js'
 import { openSocket, type ServerSocket, type SocketOptions } from './http/socket.js'
 import { SSE_HEADERS, type SseFrames } from './http/sse.js'
 import { threadRequest } from './http/thread.js'
-import { MAX_BODY_BYTES } from './limits.js'
+import { DEFAULT_LIMITS, type FullLimits } from './limits.js'
 import type { Agent } from './run/agent.js'
-import { MAX_STALL, readerTooSlow } from './scope/channel.js'
+import { readerTooSlow } from './scope/channel.js'
 import type { RunContext } from './scope/run-context.js'
 
 export type { ServerSocket } from './http/socket.js'
@@ -82,7 +82,7 @@ export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
       return reject(response, rejection(error))
     }
     if (frames === undefined) response.writeHead(204, { 'cache-control': 'no-store' }).end()
-    else await pipe(frames, response, gone.signal)
+    else await pipe(frames, response, gone.signal, agent.limits)
   }
 }
 
@@ -92,11 +92,12 @@ async function chat<Req extends NodeRequest>(
   { context, ...options }: NodeChatOptions<Req>,
   gone: AbortController,
 ): Promise<SseFrames> {
-  checkRequest(request.method, request.headers['content-type'], request.headers['content-length'])
+  const { method, headers } = request
+  checkRequest(method, headers['content-type'], headers['content-length'], agent.limits)
   // Identify the user first: an unknown caller must not fill memory with a body.
   const known = await context?.(request)
   const arrival = { owner: subjectOf(known)?.id, limits: agent.limits }
-  const input = readParsedInput(await readBody(request, arrival))
+  const input = readParsedInput(await readBody(request, arrival), agent.limits)
   return chatFrames(agent, input, { ...options, context: known }, gone.signal)
 }
 
@@ -107,7 +108,7 @@ async function rejoin<Req extends NodeRequest>(
   gone: AbortController,
 ): Promise<SseFrames | undefined> {
   const query = queryOf(request.url ?? '')
-  const asked = readRejoin(query.get('threadId'), query.get('runId'), request.headers['last-event-id'])
+  const asked = readRejoin(agent, query.get('threadId'), query.get('runId'), request.headers['last-event-id'])
   return restFrames(agent, await options.context?.(request), asked, gone.signal, options.keepAlive)
 }
 
@@ -185,10 +186,10 @@ export function toNodeGrantsHandler<Req extends NodeRequest = NodeRequest>(
 
 /**
  * Options for a `WebSocketServer` of the package `ws`: it buffers whole messages, by default up to 100 MiB.
- * In bytes, fragments of a message, and chunks of a connection.
+ * In bytes, fragments of a message, and chunks of a connection. For an agent with `limits.bodyBytes`, set `maxPayload` to that.
  */
 export const socketServerLimits = {
-  maxPayload: MAX_BODY_BYTES,
+  maxPayload: DEFAULT_LIMITS.bodyBytes,
   maxFragments: 1024,
   maxBufferedChunks: 8192,
 } as const
@@ -207,9 +208,10 @@ export function toSocketHandler(
   { context, ...options }: NodeSocketOptions = {},
 ): (socket: ServerSocket, request: IncomingMessage) => void {
   return function (this: unknown, socket, request) {
-    if (takesTooMuch(this)) {
+    const { bodyBytes } = agent.limits
+    if (takesTooMuch(this, bodyBytes)) {
       socket.addEventListener('error', () => {})
-      const message = `The WebSocketServer takes messages of more than ${MAX_BODY_BYTES} bytes: give it ...socketServerLimits.`
+      const message = `The WebSocketServer takes messages of more than ${bodyBytes} bytes: give it ...socketServerLimits.`
       socket.send(JSON.stringify({ type: 'error', code: 'invalid-option', message } satisfies ServerFrame))
       socket.close(1011, 'invalid-option')
       return
@@ -224,10 +226,10 @@ export function toSocketHandler(
 }
 
 /** An emitter calls its listeners as its own methods, so a server of `ws` is `this`. 0 means no limit. */
-function takesTooMuch(server: unknown): boolean {
+function takesTooMuch(server: unknown, bodyBytes: number): boolean {
   if (!isRecord(server) || !isRecord(server.options)) return false
   const { maxPayload } = server.options
-  return typeof maxPayload === 'number' && (maxPayload < 1 || maxPayload > MAX_BODY_BYTES)
+  return typeof maxPayload === 'number' && (maxPayload < 1 || maxPayload > bodyBytes)
 }
 
 /** HTTP/2 has its own header for the host. */
@@ -238,10 +240,11 @@ function hostOf({ headers }: IncomingMessage): string | undefined {
 
 async function readBody(request: NodeRequest, arrival: Arrival): Promise<unknown> {
   const { body } = request
-  if (typeof body === 'string') return parseBody(body)
+  const { limits } = arrival
+  if (typeof body === 'string') return parseBody(body, limits)
   if (body instanceof Uint8Array) {
-    if (body.byteLength > MAX_BODY_BYTES) throw bodyTooLarge()
-    return parseBody(decode(body))
+    if (body.byteLength > limits.bodyBytes) throw bodyTooLarge(limits)
+    return parseBody(decode(body), limits)
   }
   if (body !== undefined) return body
   // Stopping to read a body that is too large must not close the socket before the response.
@@ -250,7 +253,7 @@ async function readBody(request: NodeRequest, arrival: Arrival): Promise<unknown
     read: () => chunks.next(),
     cancel: async () => chunks.return?.(),
   }
-  return parseBody(await readText(source, arrival))
+  return parseBody(await readText(source, arrival), limits)
 }
 
 /** The unread rest of a body would be taken for the next request, so the connection is closed after the response. */
@@ -259,10 +262,11 @@ function reject(response: ServerResponse, { status, headers, body }: Rejection):
 }
 
 /** Waits until the response can be written to. */
-async function drained(response: ServerResponse, gone: AbortSignal): Promise<void> {
+async function drained(response: ServerResponse, gone: AbortSignal, stallTime: number): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const stalled = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(readerTooSlow('its connection took nothing for a minute')), MAX_STALL)
+    const why = `its connection took nothing for ${stallTime} ms`
+    timer = setTimeout(() => reject(readerTooSlow(why)), stallTime)
   })
   try {
     await Promise.race([once(response, 'drain', { signal: gone }), stalled])
@@ -271,8 +275,13 @@ async function drained(response: ServerResponse, gone: AbortSignal): Promise<voi
   }
 }
 
-/** Disconnects a reader that reads nothing for a minute: it can rejoin the run. */
-async function pipe(frames: SseFrames, response: ServerResponse, gone: AbortSignal): Promise<void> {
+/** Disconnects a reader that reads nothing for too long: it can rejoin the run. */
+async function pipe(
+  frames: SseFrames,
+  response: ServerResponse,
+  gone: AbortSignal,
+  { stallTime }: FullLimits,
+): Promise<void> {
   response.writeHead(200, SSE_HEADERS)
   response.flushHeaders()
   gone.addEventListener('abort', () => frames.cancel(), { once: true })
@@ -280,7 +289,7 @@ async function pipe(frames: SseFrames, response: ServerResponse, gone: AbortSign
     for (;;) {
       const frame = gone.aborted ? undefined : await frames.next()
       if (frame === undefined) break
-      if (!response.write(frame)) await drained(response, gone)
+      if (!response.write(frame)) await drained(response, gone, stallTime)
     }
   } catch (error) {
     if (!gone.aborted) response.destroy(error instanceof Error ? error : undefined)

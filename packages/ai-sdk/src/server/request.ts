@@ -34,8 +34,10 @@ export async function readAiSdkRequest(request: Request): Promise<AiSdkRequest> 
 }
 
 export async function readFrom(request: Request, arrival: Arrival): Promise<AiSdkRequest> {
-  checkRequest(request.method, request.headers.get('content-type'), request.headers.get('content-length'))
-  return readAiSdkBody(parseBody(await readText(request.body?.getReader(), arrival)))
+  const { headers, method } = request
+  checkRequest(method, headers.get('content-type'), headers.get('content-length'), arrival.limits)
+  const text = await readText(request.body?.getReader(), arrival)
+  return readBody(parseBody(text, arrival.limits), arrival.limits)
 }
 
 /**
@@ -44,33 +46,45 @@ export async function readFrom(request: Request, arrival: Arrival): Promise<AiSd
  * @throws CountersignError `invalid-request`, `request-too-large`
  */
 export function readAiSdkBody(body: unknown): AiSdkRequest {
+  return readBody(body, unknownCaller.limits)
+}
+
+function readBody(body: unknown, limits: Arrival['limits']): AiSdkRequest {
   if (!isRecord(body) || !Array.isArray(body.messages))
     throw invalid('The body must be an AI SDK chat request: { id, messages }.')
-  const messages = body.messages.map(readMessage)
+  const messages = body.messages.map((message, at) => readMessage(message, at, limits))
   const resume = answersOf(messages)
   const last = messages.at(-1)
-  const input = readParsedInput({
-    threadId: checkId('id', body.id),
-    runId: randomId('run_'),
-    protocolVersion: PROTOCOL_VERSION,
-    messages: historyOf(messages),
-    tools: [],
-    context: [],
-    ...(resume.length > 0 && { resume }),
-  })
+  const input = readParsedInput(
+    {
+      threadId: checkId('id', body.id, limits),
+      runId: randomId('run_'),
+      protocolVersion: PROTOCOL_VERSION,
+      messages: historyOf(messages),
+      tools: [],
+      context: [],
+      ...(resume.length > 0 && { resume }),
+    },
+    limits,
+  )
   // An answer to an earlier message names that message. The SDK would replace the last one with what is sent under another id.
   const continued = messages.find(({ id }) => id === body.messageId) ?? last
   return { input, continued: continued?.role === 'assistant' ? continued : undefined }
 }
 
-function readMessage(value: unknown, index: number): AiSdkMessage {
+function readMessage(value: unknown, index: number, limits: Arrival['limits']): AiSdkMessage {
   const at = `messages[${index}]`
   if (!isRecord(value) || !Array.isArray(value.parts)) throw invalid(`${at} must have parts.`)
   const { role, metadata } = value
   if (role !== 'system' && role !== 'user' && role !== 'assistant')
     throw invalid(`${at}.role must be system, user or assistant.`)
   const parts = value.parts.map((part, i) => readPart(part, `${at}.parts[${i}]`))
-  return { id: checkId(`${at}.id`, value.id), role, parts, ...(metadata !== undefined && { metadata }) }
+  return {
+    id: checkId(`${at}.id`, value.id, limits),
+    role,
+    parts,
+    ...(metadata !== undefined && { metadata }),
+  }
 }
 
 const states = new Set([

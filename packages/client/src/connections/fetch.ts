@@ -1,7 +1,9 @@
 import {
   type ByteSource,
   CountersignError,
+  isRecord,
   omitUndefined,
+  parseJson,
   type RunAgentInput,
   readJsonLines,
   readServerSentEvents,
@@ -143,7 +145,12 @@ export function checkType(url: string | URL, { headers }: Response, accept: stri
 async function statusError(place: string, response: Response): Promise<CountersignError> {
   const { status, statusText } = response
   const body = (await beginning(response).catch(() => '')).slice(0, 1000)
-  return new CountersignError('http-status', `${place}: ${status} ${statusText}`.trim(), { status, body })
+  const said: unknown = parseJson(body)
+  const reason = isRecord(said) && isRecord(said.error) ? `. ${said.error.message}` : ''
+  return new CountersignError('http-status', `${place}: ${status} ${statusText}`.trim() + reason, {
+    status,
+    body,
+  })
 }
 
 /** Reads only as much of a body as is reported, and for at most a second: it may never end. */

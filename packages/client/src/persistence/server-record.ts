@@ -1,5 +1,4 @@
 import {
-  type CountersignError,
   isTerminal,
   type MessagePart,
   type ThreadRecord,
@@ -75,7 +74,7 @@ export function withUnsent(thread: ServerThread, unsent: ThreadRecord | undefine
   const later = thread.run === 'open' ? unknown : []
   const waiting = later.map((message) => ({ id: message.id, message, visible: [] }))
   const last = thread.messages[thread.before - 1]
-  const failure: Pick<CountersignError, 'code' | 'message'> | undefined = unsent?.error
+  const failure = unsent?.error
   return {
     version: 1,
     messages: [...messages, ...failed],

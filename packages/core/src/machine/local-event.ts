@@ -74,7 +74,7 @@ export interface ThreadRecord {
   /** Where the messages of the last run begin, where it failed or was still open when the record was stored. */
   readonly from?: End
   /** Why that run failed. Absent where it was open. */
-  readonly error?: Pick<CountersignError, 'code' | 'message'>
+  readonly error?: Pick<CountersignError, 'code' | 'message'> & Partial<Pick<CountersignError, 'data'>>
   /** The run that was open when the record was stored. */
   readonly openRun?: string
   /** The AG-UI shared state. */

@@ -4,9 +4,18 @@ import { asString, getCountersignMetadata, isRecord, omitUndefined } from '../va
 import { grow, touch, touchMessage } from './changes.js'
 import { checkMessages } from './check-messages.js'
 import type { MessageDraft, ReasoningDraft } from './data.js'
-import { addDone, addFixed, addMessage, addReasoning, addText, renameMessage } from './drafts.js'
+import {
+  addDone,
+  addFixed,
+  addMessage,
+  addReasoning,
+  addText,
+  renameMessage,
+  retainMessages,
+} from './drafts.js'
 import type { Outcome } from './effects.js'
 import { merge, mergeMetadata } from './owned.js'
+import { isRefusedWhole } from './runs.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
 
@@ -20,6 +29,10 @@ export const messageSteps = {
   'user-message'(state, { message }) {
     checkMessages([message])
     if (state.messages.has(message.id)) return 'illegal-step'
+    // With the message that was refused, this one would be refused as well.
+    const last = state.order.at(-1)
+    if (last?.role === 'user' && state.error && isRefusedWhole(state.error))
+      retainMessages(state, (other) => other !== last)
     const draft = addMessage(state, message)
     for (const part of message.parts) addDone(state, draft, { ...part })
     return undefined

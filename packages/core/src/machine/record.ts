@@ -38,7 +38,10 @@ function unfinished(state: ChatState): Pick<ThreadRecord, 'from' | 'error'> {
   if (run.phase !== 'idle') return isUnanswered(state) ? { from: run.from } : {}
   // With answers that go out again, the page says so instead.
   if (!run.from || !error || someGoAgain(unsent)) return {}
-  return { from: run.from, error: { code: error.code, message: error.message } }
+  const { code, message, data } = error
+  // What tells a request that was refused from one that may be repeated.
+  const kept = omitUndefined({ status: data.status, code: data.code })
+  return { from: run.from, error: { code, message, ...(Object.keys(kept).length > 0 && { data: kept }) } }
 }
 
 /**
@@ -68,6 +71,7 @@ export function isThreadRecord(value: unknown): value is ThreadRecord {
   if (typeof openRun !== 'string') return false
   if (from !== undefined && !(Array.isArray(from) && from.every(Number.isInteger))) return false
   if (error !== undefined && !(isRecord(error) && areIds([error.code, error.message]))) return false
+  if (error?.data !== undefined && !isRecord(error.data)) return false
   if (!Array.isArray(ready) || !ready.every((item) => isRecord(item) && typeof item.id === 'string'))
     return false
   if (!Array.isArray(interrupts) || !interrupts.every(isKeptInterrupt)) return false
@@ -92,7 +96,7 @@ export const restoreSteps = {
     state.unsent.clear()
     const { run, from, error = cutOff } = record
     if (state.run.phase === 'idle') state.run = omitUndefined({ phase: 'idle' as const, last: run, from })
-    state.error = from && new CountersignError(error.code, error.message)
+    state.error = from && new CountersignError(error.code, error.message, error.data)
     loadMessages(state, record.messages)
     const outputs = [...record.unsentOutputs]
     const ready = [...record.ready]
@@ -122,8 +126,8 @@ export const restoreSteps = {
   },
 } satisfies MoreSteps
 
-const cutOff = {
-  code: 'truncated-stream' as const,
+const cutOff: NonNullable<ThreadRecord['error']> = {
+  code: 'truncated-stream',
   message: 'The page was closed before the answer was complete. Retry.',
 }
 

@@ -174,7 +174,7 @@ function returnUnsettled(
  * Whether a server or proxy refused a request for its form or size before using any of it: the same request
  * would be refused again. Over a socket, a run that never began reports this with an error code of its own.
  */
-function isRefusedWhole({ code, data }: CountersignError): boolean {
+export function isRefusedWhole({ code, data }: CountersignError): boolean {
   if (code === 'run-error') return data.code === 'invalid-request' || data.code === 'request-too-large'
   return code === 'http-status' && [400, 413, 422].includes(Number(data.status))
 }

@@ -1,5 +1,12 @@
 import { CountersignError, isCountersignError } from '@countersign/core'
-import type { HoldResult, RunHold, ThreadChange, ThreadKey, ThreadStore } from '../threads/thread-store.js'
+import type {
+  HoldResult,
+  RunHold,
+  ThreadChange,
+  ThreadFull,
+  ThreadKey,
+  ThreadStore,
+} from '../threads/thread-store.js'
 
 /** Milliseconds to wait for a run that is ending: a client that has just stopped may send its next message at once. */
 const WAIT_MS = 1000
@@ -49,7 +56,7 @@ export class ThreadWriter {
       run: this.#run,
       cursor: this.#after,
     })
-    if (result.status === 'full') throw threadFull(result.limit)
+    if (result.status === 'full') throw threadFull(result)
     if (result.status !== 'appended') throw takenOver()
     this.#version = result.version
   }
@@ -70,7 +77,7 @@ export function isTakenOver(error: unknown): boolean {
 
 /** @throws CountersignError `thread-busy`, `thread-full` */
 function checkHeld(result: HoldResult): void {
-  if (result.status === 'full') throw threadFull(result.limit)
+  if (result.status === 'full') throw threadFull(result)
   if (result.status === 'busy')
     throw new CountersignError(
       'thread-busy',
@@ -89,9 +96,8 @@ function takenOver(): CountersignError {
   )
 }
 
-function threadFull(limit: string): CountersignError {
-  return new CountersignError('thread-full', `The thread has no room (${limit}): start a new one.`, {
-    status: 413,
-    limit,
-  })
+function threadFull({ limit, max }: ThreadFull): CountersignError {
+  const what = max === undefined ? 'The store of threads has no room' : `It would exceed ${limit} (${max})`
+  const message = `${what}: start a new thread, or raise the limit, an option of the store. Nothing was stored.`
+  return new CountersignError('thread-full', message, { status: 413, limit, max })
 }

@@ -1,5 +1,6 @@
 import { isRecord, type ResumeEntry } from '@countersign/core'
 import type { Delivery } from '../channel/answer-queue.js'
+import type { FullLimits } from '../limits.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/run-context.js'
 import { type Holder, runKey, subjectOf } from './holder.js'
@@ -33,10 +34,11 @@ interface LiveAnswers {
  *
  * @throws CountersignError `invalid-request`, `request-too-large`; `data.status` is the HTTP status.
  */
-export function readLiveAnswers(body: unknown): LiveAnswers {
+export function readLiveAnswers(body: unknown, limits: FullLimits): LiveAnswers {
   if (!isRecord(body)) throw invalid('The body must be an object: { threadId, runId, resume }.')
   const { threadId, runId, resume } = body
-  const input = readParsedInput({ threadId, runId, resume, messages: [], tools: [], context: [] })
+  const given = { threadId, runId, resume, messages: [], tools: [], context: [] }
+  const input = readParsedInput(given, limits)
   if (input.resume === undefined || input.resume.length === 0) throw invalid('resume must hold an answer.')
   return { threadId: input.threadId, runId: input.runId, resume: input.resume }
 }
@@ -69,12 +71,13 @@ export async function answerRequest(
 ): Promise<Rejection> {
   try {
     checkOrigin(head.origin, head.host, options)
-    checkRequest(head.method, head.type, head.length)
+    const { limits } = agent
+    checkRequest(head.method, head.type, head.length, limits)
     const holder = subjectOf(options.context)
     if (holder === undefined)
       throw invalid('A live answer needs a user, but context.subject is not set.', 403)
-    const answers = readLiveAnswers(await readBody({ owner: holder.id, limits: agent.limits }))
-    const held = takeArriving(holder.id, bytesHeldBy(answers), agent.limits)
+    const answers = readLiveAnswers(await readBody({ owner: holder.id, limits }), limits)
+    const held = takeArriving(holder.id, bytesHeldBy(answers), limits)
     if (held === undefined) throw tooManyBodies()
     const delivery = await deliverAnswers(agent, holder, answers, options.context).finally(held.release)
     if (delivery.status === 'refused')
@@ -108,7 +111,8 @@ export async function answerResponse(
     origin: headers.get('origin'),
     host: headers.get('host') ?? new URL(request.url).host,
   }
-  const readBody = async (arrival: Arrival) => parseBody(await readText(request.body?.getReader(), arrival))
+  const readBody = async (arrival: Arrival) =>
+    parseBody(await readText(request.body?.getReader(), arrival), arrival.limits)
   const { body, ...init } = await answerRequest(agent, head, readBody, options)
   return new Response(body, init)
 }

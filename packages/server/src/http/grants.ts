@@ -30,7 +30,7 @@ export async function grantsRequest(
   try {
     checkOrigin(origin, host, options)
     const query = queryOf(url)
-    const threadId = checkId('threadId', query.get('threadId'))
+    const threadId = checkId('threadId', query.get('threadId'), agent.limits)
     const holder = subjectOf(options.context)
     // Without a user, nobody can have approved anything for a session.
     const subject = holder?.id
@@ -40,7 +40,9 @@ export async function grantsRequest(
         return told({ grants: grants.map(toSessionGrant) })
       }
       case 'DELETE': {
-        const which = query.has('id') ? { threadId, id: checkId('id', query.get('id')) } : { threadId }
+        const which = query.has('id')
+          ? { threadId, id: checkId('id', query.get('id'), agent.limits) }
+          : { threadId }
         return told({ revoked: subject === undefined ? 0 : await agent.grants.revoke(subject, which) })
       }
       default:

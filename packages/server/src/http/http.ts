@@ -1,23 +1,24 @@
 import { isCountersignError, type RunAgentInput } from '@countersign/core'
-import { DEFAULT_LIMITS, type FullLimits, MAX_BODY_BYTES } from '../limits.js'
+import { DEFAULT_LIMITS, exceeds, type FullLimits, type Limits, readLimits } from '../limits.js'
 import { type QuotaOwner, takeArriving } from './quota.js'
-import { invalid, parseRunInput, tooLarge, tooMany } from './run-input.js'
+import { invalid, parseRunInput, tooMany } from './run-input.js'
 
 /**
  * Reads the AG-UI input of a chat request: POST, `application/json` only (so that forms on other sites can't send it), within limits.
  *
- * Authenticate before you call it: the sender of the body is not known here.
+ * Authenticate before you call it: the sender of the body is not known here. `limits`: as for `createAgent`.
  *
  * @throws CountersignError `invalid-request`, `request-too-large`, `too-many-requests`; `data.status` is the HTTP status: 400, 405, 408,
  * 413, 415 or 429.
  */
-export async function readRunInput(request: Request): Promise<RunAgentInput> {
-  return readRequest(request, unknownCaller)
+export async function readRunInput(request: Request, limits?: Limits): Promise<RunAgentInput> {
+  return readRequest(request, { owner: undefined, limits: readLimits(limits) })
 }
 
 export async function readRequest(request: Request, arrival: Arrival): Promise<RunAgentInput> {
-  checkRequest(request.method, request.headers.get('content-type'), request.headers.get('content-length'))
-  return parseRunInput(await readText(request.body?.getReader(), arrival))
+  const { headers, method } = request
+  checkRequest(method, headers.get('content-type'), headers.get('content-length'), arrival.limits)
+  return parseRunInput(await readText(request.body?.getReader(), arrival), arrival.limits)
 }
 
 /** Checks the method, type and announced size of a request. */
@@ -25,11 +26,12 @@ export function checkRequest(
   method: string | undefined,
   type: string | null | undefined,
   length: string | null | undefined,
+  limits: FullLimits = DEFAULT_LIMITS,
 ) {
   if (method !== 'POST') throw invalid('Send a POST request.', 405)
   if (type?.split(';')[0]?.trim().toLowerCase() !== 'application/json')
     throw invalid('Send application/json.', 415)
-  if (Number(length ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge()
+  if (Number(length ?? 0) > limits.bodyBytes) throw bodyTooLarge(limits)
 }
 
 /** The sender of a body, and the limits for reading it. */
@@ -68,7 +70,7 @@ export async function readText(body: BodySource | undefined, { owner, limits }: 
       const { done, value } = await Promise.race([body.read(), late])
       if (done || value === undefined) break
       size += value.byteLength
-      if (size > MAX_BODY_BYTES) throw bodyTooLarge()
+      if (size > limits.bodyBytes) throw bodyTooLarge(limits)
       if (!held.grow(Math.max(value.byteLength, CHUNK_BYTES))) throw tooManyBodies()
       chunks.push(value)
     }
@@ -106,14 +108,14 @@ export function tooManyBodies() {
   return tooMany('too-many-requests', 'Too many requests are being read. Send it again later.')
 }
 
-export function bodyTooLarge() {
-  return tooLarge(`The body has more than ${MAX_BODY_BYTES} bytes.`)
+export function bodyTooLarge(limits: FullLimits) {
+  return exceeds('bodyBytes', limits, ['A request', 'bytes'])
 }
 
 /** The response to a request that was rejected before any stream. Never contains internals. */
 export function rejection(error: unknown, allow = 'POST'): Rejection {
-  const { status, ...told } = describeRejection(error)
-  return rejectionOf(status, told, allow)
+  const { status, ...reason } = describeRejection(error)
+  return rejectionOf(status, reason, allow)
 }
 
 /** A rejected request's response. */
@@ -125,7 +127,7 @@ export interface Rejection {
 
 export function rejectionOf(
   status: number,
-  error: { readonly code: string; readonly message: string; readonly runId?: string },
+  error: Omit<RejectedBecause, 'status'>,
   allow = 'POST',
 ): Rejection {
   const headers = {
@@ -137,16 +139,26 @@ export function rejectionOf(
 }
 
 /** What a client may know of an error that prevented its request from being served. */
-export function describeRejection(error: unknown): {
+interface RejectedBecause {
   readonly status: number
   readonly code: string
   readonly message: string
   /** The open run, if that is why. */
   readonly runId?: string
-} {
+  /** The option whose value the request exceeds, if that is why. */
+  readonly limit?: string
+  readonly max?: number
+}
+
+export function describeRejection(error: unknown): RejectedBecause {
   if (!isCountersignError(error) || typeof error.data.status !== 'number')
     return { status: 500, code: 'internal', message: 'Something went wrong on the server.' }
   const { code, message, data } = error
-  const { runId } = data
-  return { status: Number(data.status), code, message, ...(typeof runId === 'string' && { runId }) }
+  const { runId, limit, max } = data
+  return {
+    ...{ status: Number(data.status), code, message },
+    ...(typeof runId === 'string' && { runId }),
+    ...(typeof limit === 'string' && { limit }),
+    ...(typeof max === 'number' && { max }),
+  }
 }

@@ -29,8 +29,13 @@ interface RejoinRequest {
  *
  * @throws CountersignError `invalid-request`
  */
-export function readRejoin(threadId: unknown, runId: unknown, lastEventId: unknown): RejoinRequest {
-  const run = { threadId: checkId('threadId', threadId), runId: checkId('runId', runId) }
+export function readRejoin(
+  { limits }: Agent,
+  threadId: unknown,
+  runId: unknown,
+  lastEventId: unknown,
+): RejoinRequest {
+  const run = { threadId: checkId('threadId', threadId, limits), runId: checkId('runId', runId, limits) }
   if (lastEventId === undefined || lastEventId === null) return { ...run, after: 0 }
   const after = typeof lastEventId === 'string' ? eventNumber(run.runId, lastEventId) : undefined
   if (after === undefined) throw invalid('The last event id is not one of that run.')
@@ -116,7 +121,12 @@ export async function rejoinResponse(
   try {
     if (request.method !== 'GET') throw invalid('Send a GET request.', 405)
     const query = queryOf(request.url)
-    const rejoin = readRejoin(query.get('threadId'), query.get('runId'), request.headers.get('last-event-id'))
+    const rejoin = readRejoin(
+      agent,
+      query.get('threadId'),
+      query.get('runId'),
+      request.headers.get('last-event-id'),
+    )
     const frames = await restFrames(agent, options.context, rejoin, request.signal, options.keepAlive)
     if (frames === undefined)
       return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })

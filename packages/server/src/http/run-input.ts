@@ -9,18 +9,15 @@ import { createEventReader } from '@countersign/core/ag-ui'
 import { isId } from '../encoding/ids.js'
 import { jsonDepthExceeds } from '../encoding/strict-json.js'
 import { isDecided, readCalls } from '../history/history.js'
-import { MAX_ANSWERS, MAX_CALLS, MAX_OPEN_CALLS } from '../limits.js'
-
-const MAX_DEPTH = 64
-const MAX_MESSAGES = 20_000
+import { DEFAULT_LIMITS, exceeds, type FullLimits } from '../limits.js'
 
 /**
  * Parses the body of a chat request, after limiting its depth.
  *
  * @throws CountersignError `invalid-request`, `request-too-large`; `data.status` is the HTTP status.
  */
-export function parseRunInput(text: string): RunAgentInput {
-  return readParsedInput(parseBody(text))
+export function parseRunInput(text: string, limits: FullLimits): RunAgentInput {
+  return readParsedInput(parseBody(text, limits), limits)
 }
 
 /**
@@ -28,8 +25,8 @@ export function parseRunInput(text: string): RunAgentInput {
  *
  * @throws CountersignError `invalid-request`
  */
-export function parseBody(text: string): unknown {
-  if (jsonDepthExceeds(text, MAX_DEPTH)) throw invalid(`The body nests deeper than ${MAX_DEPTH} levels.`)
+export function parseBody(text: string, { depth } = DEFAULT_LIMITS): unknown {
+  if (jsonDepthExceeds(text, depth)) throw tooDeep(depth)
   try {
     return JSON.parse(text)
   } catch {
@@ -42,9 +39,10 @@ export function parseBody(text: string): unknown {
  *
  * @throws CountersignError `invalid-request`
  */
-export function checkId(name: string, id: unknown): string {
-  if (typeof id === 'string' && isId(id)) return id
-  throw invalid(`${name} must be text of 1 to 256 characters without control characters.`)
+export function checkId(name: string, id: unknown, { idLength } = DEFAULT_LIMITS): string {
+  if (typeof id === 'string' && isId(id, idLength)) return id
+  const most = `${idLength} characters (the option \`limits.idLength\` of createAgent)`
+  throw invalid(`${name} must be text of 1 to ${most} without control characters.`)
 }
 
 /** The query of a URL or a path, whatever the rest is: `new URL` throws for input that any caller can send (`//`). */
@@ -58,13 +56,11 @@ export function queryOf(url: string): URLSearchParams {
  *
  * @throws CountersignError `invalid-request`, `request-too-large`; `data.status` is the HTTP status.
  */
-export function readParsedInput(body: unknown): RunAgentInput {
-  checkValue(body)
+export function readParsedInput(body: unknown, limits: FullLimits = DEFAULT_LIMITS): RunAgentInput {
+  checkValue(body, limits)
   const input = readShape(body)
-  checkCounts(input)
-  for (const id of idsOf(input)) {
-    if (!isId(id)) throw invalid('An id is empty, longer than 256 characters, or holds control characters.')
-  }
+  checkCounts(input, limits)
+  for (const id of idsOf(input)) checkId('An id', id, limits)
   return input
 }
 
@@ -92,31 +88,31 @@ function readShape(body: unknown): RunAgentInput {
   return input
 }
 
-function checkCounts({ messages, resume = [] }: RunAgentInput): void {
-  if (messages.length > MAX_MESSAGES) throw tooLarge(`A request has at most ${MAX_MESSAGES} messages.`)
-  if (resume.length > MAX_ANSWERS) throw tooLarge(`A request has at most ${MAX_ANSWERS} resume entries.`)
+function checkCounts({ messages, resume = [] }: RunAgentInput, limits: FullLimits): void {
+  if (messages.length > limits.messages)
+    throw exceeds('messages', limits, ['A request', 'messages'], 'Start a new conversation')
+  if (resume.length > limits.answers) throw exceeds('answers', limits, ['A request', 'resume entries'], SPLIT)
   for (const message of messages) {
-    if (message.role === 'assistant' && (message.toolCalls?.length ?? 0) > MAX_CALLS) {
-      throw tooLarge(`A message has at most ${MAX_CALLS} tool calls.`)
-    }
+    if (message.role === 'assistant' && (message.toolCalls?.length ?? 0) > limits.callsPerMessage)
+      throw exceeds('callsPerMessage', limits, ['A message', 'tool calls'])
   }
-  checkOpenCalls(messages)
+  checkOpenCalls(messages, limits)
 }
 
+const SPLIT = 'Send them in several requests'
+
 /** Each call without a result costs a ledger lookup, and each decision on one a signature check. */
-function checkOpenCalls(messages: readonly Message[]): void {
+function checkOpenCalls(messages: readonly Message[], limits: FullLimits): void {
   const open = readCalls(messages).filter(({ result }) => result === undefined)
-  if (open.length > MAX_OPEN_CALLS) {
-    throw tooLarge(
-      `A history has at most ${MAX_OPEN_CALLS} tool calls without a result, this one has ${open.length}. Close old ones with cancelAllPending() of @countersign/server.`,
-    )
+  if (open.length > limits.openCalls) {
+    const what = `tool calls without a result, this one has ${open.length}`
+    const hint = 'Close old ones with cancelAllPending() of @countersign/server'
+    throw exceeds('openCalls', limits, ['A history', what], hint)
   }
   const decisions = open.filter(({ call }) => isDecided(call)).length
-  if (decisions > MAX_ANSWERS) {
-    throw tooLarge(
-      `A history has at most ${MAX_ANSWERS} decisions on calls without a result, this one has ${decisions}. Send them in several requests.`,
-    )
-  }
+  if (decisions <= limits.answers) return
+  const what = `decisions on calls without a result, this one has ${decisions}`
+  throw exceeds('answers', limits, ['A history', what], SPLIT)
 }
 
 function* idsOf({ threadId, runId, messages, resume = [] }: RunAgentInput): Iterable<string> {
@@ -131,7 +127,7 @@ function* idsOf({ threadId, runId, messages, resume = [] }: RunAgentInput): Iter
 }
 
 /** Checks depth, keys and numbers of a parsed value. Iterative, because input may be deeply nested. */
-function checkValue(body: unknown): void {
+function checkValue(body: unknown, limits: FullLimits): void {
   const open: [value: unknown, depth: number][] = [[body, 1]]
   for (let item = open.pop(); item !== undefined; item = open.pop()) {
     const [value, depth] = item
@@ -139,7 +135,7 @@ function checkValue(body: unknown): void {
     if (typeof value === 'number' && !Number.isFinite(value))
       throw invalid('A number is beyond the range of a double.')
     if (typeof value !== 'object' || value === null) continue
-    if (depth > MAX_DEPTH) throw invalid(`The body nests deeper than ${MAX_DEPTH} levels.`)
+    if (depth > limits.depth) throw tooDeep(limits.depth)
     if (Object.hasOwn(value, '__proto__')) throw invalid('The key "__proto__" is refused.')
     for (const member of Object.values(value)) open.push([member, depth + 1])
   }
@@ -153,6 +149,6 @@ export function tooMany(code: 'too-many-runs' | 'too-many-requests', message: st
   return new CountersignError(code, message, { status: 429 })
 }
 
-export function tooLarge(message: string): CountersignError {
-  return new CountersignError('request-too-large', message, { status: 413 })
+function tooDeep(depth: number): CountersignError {
+  return invalid(`The body nests deeper than ${depth} levels (the option \`limits.depth\` of createAgent).`)
 }

@@ -77,7 +77,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
       if (close) await close()
     }
   }
-  const events = createChannel(write, { sizeOf: ({ data }) => jsonSize(data) })
+  const events = createChannel(write, { sizeOf: ({ data }) => jsonSize(data), limits: agent.limits })
   const served: AsyncIterableIterator<LoggedEvent> = {
     next: () => events.next(),
     async return() {

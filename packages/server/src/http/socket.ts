@@ -1,8 +1,8 @@
 import { isRecord, type ServerFrame } from '@countersign/core'
-import { MAX_BODY_BYTES } from '../limits.js'
+import { exceeds, type FullLimits } from '../limits.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
-import { MAX_STALL, readerTooSlow } from '../scope/channel.js'
+import { readerTooSlow } from '../scope/channel.js'
 import type { RunContext } from '../scope/run-context.js'
 import { deliverAnswers, readLiveAnswers } from './answer.js'
 import { Arriving, type Wire } from './arriving.js'
@@ -12,7 +12,7 @@ import { checkOrigin, type OriginRule } from './origin.js'
 import { bytesHeldBy, takeRun } from './quota.js'
 import { readersOf } from './readers.js'
 import { openReplay, readRejoin } from './rejoin.js'
-import { checkId, invalid, parseBody, readParsedInput, tooLarge, tooMany } from './run-input.js'
+import { checkId, invalid, parseBody, readParsedInput, tooMany } from './run-input.js'
 import { serveRun } from './serve-run.js'
 import { KEEP_ALIVE_MS } from './sse.js'
 
@@ -173,7 +173,7 @@ class Peer {
     if (this.#closed) return
     let done: (() => void) | undefined
     try {
-      const frame = readFrame(data)
+      const frame = readFrame(data, this.#agent.limits)
       done = this.#arriving.work(bytesHeldBy(frame))
       if (done === undefined) return
       switch (frame.type) {
@@ -247,7 +247,11 @@ class Peer {
   async #open(frame: Untrusted, begun: () => void): Promise<void> {
     const { input } = frame
     // Replies repeat it, so it must have the length of an id.
-    const id = checkId('runId', frame.type === 'run' && isRecord(input) ? input.runId : frame.runId)
+    const id = checkId(
+      'runId',
+      frame.type === 'run' && isRecord(input) ? input.runId : frame.runId,
+      this.#agent.limits,
+    )
     if (this.#runs.has(id)) throw invalid('A run needs an id that no other has.')
     const { maxRuns = 16 } = this.#options
     if (this.#runs.size >= maxRuns) {
@@ -270,7 +274,7 @@ class Peer {
   }
 
   async #run(run: OpenRun, frame: Untrusted, begun: () => void): Promise<void> {
-    const input = readParsedInput(frame.input)
+    const input = readParsedInput(frame.input, this.#agent.limits)
     const context = await this.#context(frame)
     begun()
     if (run.gone.signal.aborted) return
@@ -291,7 +295,7 @@ class Peer {
   }
 
   async #rejoin(run: OpenRun, frame: Untrusted, begun: () => void): Promise<void> {
-    const request = readRejoin(frame.threadId, run.id, frame.lastEventId)
+    const request = readRejoin(this.#agent, frame.threadId, run.id, frame.lastEventId)
     const holder = this.#holder(await this.#context(frame))
     begun()
     const events = await openReplay(this.#agent, holder, request, run.gone.signal)
@@ -303,14 +307,14 @@ class Peer {
   }
 
   #stop(id: unknown): void {
-    const run = this.#runs.get(checkId('runId', id))
+    const run = this.#runs.get(checkId('runId', id, this.#agent.limits))
     if (run === undefined) return
     run.stop()
     this.#leave(run)
   }
 
   async #answer(frame: Untrusted): Promise<void> {
-    const id = checkId('The id of an answer', frame.id)
+    const id = checkId('The id of an answer', frame.id, this.#agent.limits)
     const { runId } = frame
     const reply = this.#deliver(id, frame)
     const replies = typeof runId === 'string' ? this.#runs.get(runId)?.replies : undefined
@@ -321,7 +325,7 @@ class Peer {
 
   async #deliver(id: string, frame: Untrusted): Promise<void> {
     try {
-      const answers = readLiveAnswers(frame)
+      const answers = readLiveAnswers(frame, this.#agent.limits)
       const context = await this.#context(frame)
       const delivery = await deliverAnswers(this.#agent, this.#holder(context), answers, context)
       if (delivery.status === 'taken') return this.#send({ type: 'answered', id })
@@ -348,17 +352,18 @@ class Peer {
     }
   }
 
-  /** Waits while too much is in the socket. If the peer reads nothing for a minute, its socket is closed, and it leaves all of its runs. */
+  /** Waits while too much is in the socket. If the peer reads nothing for too long, its socket is closed, and it leaves all of its runs. */
   async #untilSent(gone: AbortSignal): Promise<void> {
+    const { stallTime } = this.#agent.limits
     let least = Number.POSITIVE_INFINITY
     for (let waited = 0; !gone.aborted; waited += POLL_MS) {
       const amount = this.#socket.bufferedAmount ?? 0
       if (amount <= HIGH_WATER) return
       if (amount < least) waited = 0
-      if (waited > MAX_STALL) {
+      if (waited > stallTime) {
         this.#socket.close(POLICY_VIOLATION, 'reader-too-slow')
         this.gone()
-        throw readerTooSlow('its socket took nothing for a minute')
+        throw readerTooSlow(`its socket took nothing for ${stallTime} ms`)
       }
       least = Math.min(least, amount)
       await soon()
@@ -400,10 +405,10 @@ interface Untrusted {
 }
 
 /** @throws CountersignError `invalid-request`, `request-too-large` */
-function readFrame(data: unknown): Untrusted {
+function readFrame(data: unknown, limits: FullLimits): Untrusted {
   if (typeof data !== 'string') throw invalid('A message must be text.')
-  if (data.length > MAX_BODY_BYTES) throw tooLarge(`A message has more than ${MAX_BODY_BYTES} characters.`)
-  const frame = parseBody(data)
+  if (data.length > limits.bodyBytes) throw exceeds('bodyBytes', limits, ['A message', 'characters'])
+  const frame = parseBody(data, limits)
   if (!isRecord(frame) || typeof frame.type !== 'string')
     throw invalid('A message must be a frame with a type.')
   // Drops everything else, so that it is not held as long as a run is open.

@@ -65,13 +65,17 @@ export async function threadRequest(
   { method, query, known }: ThreadRequest,
   context: RunContext | undefined,
 ): Promise<ThreadReply> {
-  const threadId = checkId('threadId', query.get('threadId'))
+  const { limits } = agent
+  const threadId = checkId('threadId', query.get('threadId'), limits)
   if (method === 'DELETE') {
-    stopRun(threadId, checkId('runId', query.get('runId')), context)
+    stopRun(threadId, checkId('runId', query.get('runId'), limits), context)
     return { status: 204, headers: { 'cache-control': 'no-store' }, body: null }
   }
   if (method === 'PATCH')
-    await agent.showVersion({ threadId, messageId: checkId('messageId', query.get('messageId')) }, context)
+    await agent.showVersion(
+      { threadId, messageId: checkId('messageId', query.get('messageId'), limits) },
+      context,
+    )
   else if (method !== 'GET') throw invalid('Send a GET, PATCH or DELETE request.', 405)
   const threads = threadsOf(agent)
   const key = { owner: context?.subject ?? null, threadId }

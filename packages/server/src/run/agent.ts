@@ -112,7 +112,7 @@ export function createAgent(options: AgentOptions): Agent {
       const isTwice = !opened.start()
       return driveRun(settings, input, runOptions, { ...origin, isTwice }, outlet).finally(opened.end)
     }
-    return opened.read(createChannel(write, { sizeOf: eventSize, lastWords: runErrorEvent }))
+    return opened.read(createChannel(write, { sizeOf: eventSize, lastWords: runErrorEvent, limits }))
   }
   const { threads, runLog, answerChannel, limits } = settings
   const agent: Agent = {

@@ -27,7 +27,7 @@ import {
   providerApprovalOf,
   resultMessage,
 } from '../history/history.js'
-import { MAX_ANSWERS } from '../limits.js'
+import { exceeds } from '../limits.js'
 import { failed, type ToolOutcome } from '../outcome.js'
 import { planApprovals } from '../plan/plan.js'
 import type { RunScope } from '../scope/scope.js'
@@ -60,7 +60,9 @@ export async function resumeConversation(
 ): Promise<Resumed> {
   const read = await correctResults(scope, await readHistory(scope, history))
   const projected = scope.settings.approvals.askAsTool ? readProjected(read.sites, scope) : []
-  if (projected.length > MAX_ANSWERS) throw tooManyResults(projected.length)
+  const { limits } = scope.settings
+  if (projected.length > limits.answers)
+    throw exceeds('answers', limits, ['A request', `results of ${APPROVAL_TOOL} for open calls`])
   const answers = [...readAnswers(resume, read.sites, scope.context), ...projected]
   const { verdicts, refusals } = await verifyAnswers(scope, answers, read.issued)
   const progress = new Progress(scope, read)
@@ -72,14 +74,6 @@ export async function resumeConversation(
   await progress.closeAbandoned()
   await progress.answered()
   return { ...progress.resumed(), hadNoEffect: answers.length > 0 && !progress.hasNews }
-}
-
-function tooManyResults(count: number): CountersignError {
-  return new CountersignError(
-    'request-too-large',
-    `A request has at most ${MAX_ANSWERS} results of ${APPROVAL_TOOL} for calls that are open, this one has ${count}. Send them in several requests.`,
-    { count },
-  )
 }
 
 /** Sorts verified verdicts into the order of their calls. Calls without a verdict are decided afterwards. */

@@ -14,7 +14,6 @@ import type { Forwarded, ForwardedCalls, ForwardedHistory } from '../history/for
 import { callAskedAbout, placeResults, prepareMessagesForModel, resultMessage } from '../history/history.js'
 import { toModelMessages } from '../history/model-messages.js'
 import { assertReconciled } from '../history/reconcile.js'
-import { MAX_CALLS } from '../limits.js'
 import {
   type FinishReason,
   type ModelEvent,
@@ -174,7 +173,7 @@ class Step {
         if (stop.aborted) return undefined
         if (this.#isOneTooMany(event)) {
           settings.warn(
-            `The model made more than ${MAX_CALLS} calls in one turn. The rest is dropped; the run continues with their results.`,
+            `The model made more than ${settings.limits.callsPerMessage} calls in one turn (\`limits.callsPerMessage\`). The rest is dropped; the run continues with their results.`,
           )
           this.#finish = 'tool_calls'
           break
@@ -189,7 +188,10 @@ class Step {
   }
 
   #isOneTooMany({ type }: ModelEvent): boolean {
-    return (type === 'tool-call-start' || type === 'tool-call') && this.#calls.count >= MAX_CALLS
+    return (
+      (type === 'tool-call-start' || type === 'tool-call') &&
+      this.#calls.count >= this.#scope.settings.limits.callsPerMessage
+    )
   }
 
   async #take(event: ModelEvent): Promise<void> {

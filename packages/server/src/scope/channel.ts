@@ -1,11 +1,5 @@
 import { CountersignError } from '@countersign/core'
-
-/** Bytes that may wait for the reader before writers wait too. Beyond that, each writer may add one value. */
-const MAX_WAITING = 64 * 1024
-/** Bytes of values from writers that can't wait, such as progress reports. If more wait when another arrives, the reader counts as gone. */
-const MAX_REPORTED = 1024 * 1024
-/** Milliseconds without a read while a writer waits, before the reader counts as gone; at most twice as long. */
-export const MAX_STALL = 60_000
+import { DEFAULT_LIMITS, type FullLimits } from '../limits.js'
 
 /** Adds a value. Resolves when there is room for more, at once after the reader has gone. Never rejects; throws what `sizeOf` throws. */
 export type Emit<T> = (value: T) => Promise<void>
@@ -24,6 +18,10 @@ export interface ChannelOptions<T> {
   readonly sizeOf?: ((value: T) => number) | undefined
   /** The last value for a reader that was too slow. Default: its next read rejects with `reader-too-slow`. */
   readonly lastWords?: ((error: CountersignError) => T) | undefined
+  /**
+   * `unreadBytes` may wait for the reader before writers wait too; beyond that, each writer may add one value. Default: those of an agent.
+   */
+  readonly limits?: Pick<FullLimits, 'unreadBytes' | 'reportedBytes' | 'stallTime'> | undefined
 }
 
 interface Waiting<T> {
@@ -47,7 +45,7 @@ interface Reader<T> {
  */
 export function createChannel<T>(
   write: (outlet: Outlet<T>) => Promise<void>,
-  { sizeOf = () => MAX_WAITING, lastWords }: ChannelOptions<T> = {},
+  { limits = DEFAULT_LIMITS, sizeOf = () => limits.unreadBytes, lastWords }: ChannelOptions<T> = {},
 ): AsyncIterableIterator<T> {
   const gone = new AbortController()
   let values: Waiting<T>[] = []
@@ -67,19 +65,19 @@ export function createChannel<T>(
       reader.resolve({ done: false, value })
       return true
     }
-    if (!waits && reported > MAX_REPORTED) {
+    if (!waits && reported > limits.reportedBytes) {
       lose('tools reported more than it took')
       return true
     }
     values.push({ value, size, reported: waits ? 0 : size })
     waiting += size
     if (!waits) reported += size
-    return waiting <= MAX_WAITING
+    return waiting <= limits.unreadBytes
   }
 
   const emit: Emit<T> = (value) => {
     if (add(value, true)) return Promise.resolve()
-    timer ??= setTimeout(look, MAX_STALL, reads)
+    timer ??= setTimeout(look, limits.stallTime, reads)
     return new Promise((resolve) => writers.push(resolve))
   }
 
@@ -90,7 +88,7 @@ export function createChannel<T>(
     reads++
     waiting -= next.size
     reported -= next.reported
-    if (waiting <= MAX_WAITING) releaseWriters()
+    if (waiting <= limits.unreadBytes) releaseWriters()
     return next
   }
 
@@ -104,8 +102,8 @@ export function createChannel<T>(
   function look(before: number): void {
     timer = undefined
     if (writers.length === 0) return
-    if (reads === before) lose('it took nothing for a minute')
-    else timer = setTimeout(look, MAX_STALL, reads)
+    if (reads === before) lose(`it took nothing for ${limits.stallTime} ms`)
+    else timer = setTimeout(look, limits.stallTime, reads)
   }
 
   /** Nobody reads any more, and nobody waits. */

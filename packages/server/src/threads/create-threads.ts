@@ -48,8 +48,9 @@ export function createThreads(backend: ThreadBackend, options: ThreadLimits = {}
   ): Promise<FoundThread> {
     const header = look.header && headerOf(look.header)
     const exists = header !== undefined && header.version > 0
-    const mayBegin = exists || (await rows.count(owner)) < limits.maxThreadsPerOwner
-    return { key, header, now: look.now, mayBegin }
+    const { maxThreadsPerOwner } = limits
+    const mayBegin = exists || (await rows.count(owner)) < maxThreadsPerOwner
+    return { key, header, now: look.now, mayBegin, maxThreadsPerOwner }
   }
 
   return {

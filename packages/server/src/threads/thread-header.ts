@@ -52,6 +52,7 @@ export interface FoundThread {
   readonly now: number
   /** Whether the owner may have one more thread. */
   readonly mayBegin: boolean
+  readonly maxThreadsPerOwner: number
 }
 
 /** What an append adds to the thread, as counted by the store's limits. */
@@ -76,9 +77,9 @@ function newHeader({ owner, threadId }: ThreadKey, now: number): ThreadHeader {
 }
 
 export function holdThread(found: FoundThread, hold: RunHold, leaseMs: number): Decision<HoldResult> {
-  const { key, now, header = newHeader(key, now), mayBegin } = found
+  const { key, now, header = newHeader(key, now), mayBegin, maxThreadsPerOwner } = found
   const { runId, holder } = hold
-  if (found.header === undefined && !mayBegin) return full('maxThreadsPerOwner')
+  if (found.header === undefined && !mayBegin) return full('maxThreadsPerOwner', maxThreadsPerOwner)
   const { run, version } = header
   const isMine = run !== undefined && isHeldBy(run, hold)
   if (run !== undefined && !isMine && run.until > now) return { result: { status: 'busy', runId: run.runId } }
@@ -105,7 +106,7 @@ export function appendToThread(
   growth: Growth,
   limits: FullThreadLimits,
 ): Decision<AppendResult> {
-  const { key, now, header = newHeader(key, now), mayBegin } = found
+  const { key, now, header = newHeader(key, now), mayBegin, maxThreadsPerOwner } = found
   const version = change.version + 1
   if (header.version === version && header.change === digest)
     return { result: { status: 'appended', version } }
@@ -113,12 +114,12 @@ export function appendToThread(
   if (run !== undefined && (header.run === undefined || !isHeldBy(header.run, run)))
     return { result: { status: 'lost' } }
   if (header.version !== change.version) return { result: { status: 'stale', version: header.version } }
-  if (header.version === 0 && !mayBegin) return full('maxThreadsPerOwner')
+  if (header.version === 0 && !mayBegin) return full('maxThreadsPerOwner', maxThreadsPerOwner)
   const messages = header.messages + growth.messages
   const bytes = header.bytes + growth.bytes
-  if (growth.largest > limits.maxMessageBytes) return full('maxMessageBytes')
-  if (growth.messages > 0 && messages > limits.maxMessages) return full('maxMessages')
-  if (growth.bytes > 0 && bytes > limits.maxThreadBytes) return full('maxThreadBytes')
+  if (growth.largest > limits.maxMessageBytes) return full('maxMessageBytes', limits.maxMessageBytes)
+  if (growth.messages > 0 && messages > limits.maxMessages) return full('maxMessages', limits.maxMessages)
+  if (growth.bytes > 0 && bytes > limits.maxThreadBytes) return full('maxThreadBytes', limits.maxThreadBytes)
   const { head = header.head, title = header.title, cursor } = change
   const next: ThreadHeader = {
     ...header,
@@ -152,8 +153,9 @@ function interruptedRun({ runId, cursor }: HeldRun): InterruptedRun {
   return cursor === undefined ? { runId } : { runId, cursor }
 }
 
-function full(limit: ThreadLimit): {
-  readonly result: { readonly status: 'full'; readonly limit: ThreadLimit }
-} {
-  return { result: { status: 'full', limit } }
+function full(
+  limit: keyof ThreadLimits,
+  max: number,
+): { readonly result: { readonly status: 'full'; readonly limit: ThreadLimit; readonly max: number } } {
+  return { result: { status: 'full', limit, max } }
 }

@@ -99,6 +99,8 @@ export type ThreadLimit =
 export interface ThreadFull {
   readonly status: 'full'
   readonly limit: ThreadLimit
+  /** The value of that option. Absent for `store`. */
+  readonly max?: number | undefined
 }
 
 export type AppendResult =

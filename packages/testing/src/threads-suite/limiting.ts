@@ -1,7 +1,7 @@
 import type { Expect } from '../ledger-suite/bench.js'
 import { attempt, key, LEASE, type ThreadSpec, text } from './bench.js'
 
-const full = (limit: string) => ({ status: 'full', limit })
+const full = (limit: string, max: number) => ({ status: 'full', limit, max })
 
 export function limiting(spec: ThreadSpec, expect: Expect): void {
   spec(
@@ -11,7 +11,7 @@ export function limiting(spec: ThreadSpec, expect: Expect): void {
       await say('m2')
       const tooMany = [text('m1', null, 'new'), text('m3'), text('m4')]
       expect(await store.append(key, { version: 2, messages: tooMany, title: 'New' })).toEqual(
-        full('maxMessages'),
+        full('maxMessages', 3),
       )
       expect([(await store.load(key))?.title, await idsAfter(2)]).toEqual([undefined, []])
       const fitting = [text('m1', null, 'new'), text('m3')]
@@ -28,7 +28,7 @@ export function limiting(spec: ThreadSpec, expect: Expect): void {
     async ({ store }) => {
       const append = async (content: string) =>
         store.append(key, { version: 0, messages: [text('m', null, content)] })
-      expect(await append('\u{1F600}'.repeat(250))).toEqual(full('maxMessageBytes'))
+      expect(await append('\u{1F600}'.repeat(250))).toEqual(full('maxMessageBytes', 1000))
       expect((await append('\u{1F600}'.repeat(200))).status).toEqual('appended')
     },
     { maxMessageBytes: 1000 },
@@ -42,10 +42,10 @@ export function limiting(spec: ThreadSpec, expect: Expect): void {
         (await store.append(key, { version: 0, messages: [long('a', 400), long('b', 300)] })).status,
       ).toEqual('appended')
       expect(await store.append(key, { version: 1, messages: [long('b', 600)] })).toEqual(
-        full('maxThreadBytes'),
+        full('maxThreadBytes', 1000),
       )
       const usage = { runId: 'r'.repeat(300), usage: [] }
-      expect(await store.append(key, { version: 1, usage })).toEqual(full('maxThreadBytes'))
+      expect(await store.append(key, { version: 1, usage })).toEqual(full('maxThreadBytes', 1000))
       expect(
         (await store.append(key, { version: 1, messages: [long('a', 10), long('b', 600)] })).status,
       ).toEqual('appended')
@@ -60,8 +60,8 @@ export function limiting(spec: ThreadSpec, expect: Expect): void {
       const of = (threadId: string, owner = 'alice') => ({ owner, threadId })
       await say('m1', of('a'))
       await say('m1', of('b'))
-      expect(await another.append(of('c'), { version: 0 })).toEqual(full('maxThreadsPerOwner'))
-      expect(await another.hold(of('c'), attempt('r1'), LEASE)).toEqual(full('maxThreadsPerOwner'))
+      expect(await another.append(of('c'), { version: 0 })).toEqual(full('maxThreadsPerOwner', 2))
+      expect(await another.hold(of('c'), attempt('r1'), LEASE)).toEqual(full('maxThreadsPerOwner', 2))
       expect((await another.append(of('a'), { version: 1 })).status).toEqual('appended')
       expect((await another.hold(of('a'), attempt('r1'), LEASE)).status).toEqual('held')
       expect((await another.append(of('c', 'bob'), { version: 0 })).status).toEqual('appended')
