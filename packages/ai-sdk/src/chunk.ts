@@ -86,3 +86,6 @@ export function finishReason(value: unknown): string {
   const reason = (asString(value) ?? 'stop').replaceAll('_', '-')
   return reasons.has(reason) ? reason : 'other'
 }
+
+/** The response header of our route that names its run: with it, our client can ask for the rest of that run. */
+export const RUN_ID_HEADER = 'x-countersign-run-id'

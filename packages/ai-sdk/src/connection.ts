@@ -8,6 +8,7 @@ import {
   type UIMessage,
 } from '@countersign/core'
 import { lateAnswers, needsAnswer, passedResults, withOutcomes } from './answers.js'
+import { RUN_ID_HEADER } from './chunk.js'
 import type { AiSdkMessage } from './message.js'
 import { type AiSdkReader, createAiSdkReader } from './reader.js'
 import { toAiSdkMessages } from './to-messages.js'
@@ -22,7 +23,8 @@ export interface AiSdkOptions extends FetchOptions {
     | undefined
   /**
    * Whether a run whose stream broke off can be rejoined, by a GET of `{api}/{threadId}/stream`: `replay` if the route sends
-   * the stream from the beginning, as the SDK's own do, `rest` if it continues with what was not read yet. Default: no.
+   * the stream from the beginning, as the SDK's own do, `rest` if it continues with what was not read yet, as `resumeAiSdkChat` does.
+   * Default: no.
    */
   resume?: 'replay' | 'rest' | undefined
 }
@@ -42,7 +44,10 @@ export interface AiSdkOptions extends FetchOptions {
 export function aiSdk(options: AiSdkOptions = {}): Connection {
   const { api = '/api/chat', resume } = options
   /** The last run of each conversation, in case it breaks off. */
-  const runs = new Map<string, { readonly runId: string; readonly reader: AiSdkReader }>()
+  const runs = new Map<
+    string,
+    { readonly runId: string; readonly reader: AiSdkReader; readonly serverRun: string | null }
+  >()
   /** The last user message of each conversation whose request the server has accepted. */
   const answered = new Map<string, string>()
 
@@ -152,7 +157,7 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
       const opening = [...start(reader), ...passedResults(connect.messages, runId)]
       if (needsAnswer(last)) return yield [...opening, { type: 'RUN_FINISHED', threadId, runId }]
       const response = await post(messages, input, connect)
-      runs.set(threadId, { runId, reader })
+      runs.set(threadId, { runId, reader, serverRun: response.headers.get(RUN_ID_HEADER) })
       yield opening
       yield* eventsOf(response, connect, reader)
     },
@@ -165,9 +170,14 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
       if (broken?.runId !== runId) return
       const { headers, signal } = connect
       const asked = { method: 'GET', headers: { ...headers, accept: eventStream }, signal }
-      const response = await fetchResponse(streamUrl(api, threadId), options, asked)
+      const { reader, serverRun } = broken
+      const rest =
+        resume === 'rest' && serverRun !== null
+          ? new URLSearchParams({ runId: serverRun, after: `${reader.count}` })
+          : undefined
+      const response = await fetchResponse(streamUrl(api, threadId, rest), options, asked)
       if (response.status === 204) return
-      yield* eventsOf(response, connect, broken.reader, resume === 'replay' ? broken.reader.count : 0)
+      yield* eventsOf(response, connect, reader, resume === 'replay' ? reader.count : 0)
     },
   }
 }
@@ -176,10 +186,11 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function streamUrl(api: string | URL, threadId: string): string {
+function streamUrl(api: string | URL, threadId: string, rest?: URLSearchParams): string {
   const url = String(api)
   const end = /[?#]|$/.exec(url)?.index ?? url.length
-  return `${url.slice(0, end).replace(/\/$/, '')}/${encodeURIComponent(threadId)}/stream${url.slice(end)}`
+  const base = `${url.slice(0, end).replace(/\/$/, '')}/${encodeURIComponent(threadId)}/stream${url.slice(end)}`
+  return rest ? `${base}${base.includes('?') ? '&' : '?'}${rest}` : base
 }
 
 /** Dropping the edits would approve something else. */

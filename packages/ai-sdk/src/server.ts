@@ -3,5 +3,7 @@ export {
   type AiSdkChatOptions,
   type AiSdkResponseOptions,
   handleAiSdkChat,
+  resumeAiSdkChat,
   toAiSdkResponse,
 } from './server/response.js'
+export { loadAiSdkChat } from './server/thread.js'

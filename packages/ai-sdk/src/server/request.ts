@@ -1,4 +1,5 @@
-import { isRecord, PROTOCOL_VERSION, type RunAgentInput } from '@countersign/core'
+import { isRecord, type Message, PROTOCOL_VERSION, type RunAgentInput } from '@countersign/core'
+import type { Agent, ChatOptions } from '@countersign/server'
 import {
   type Arrival,
   checkId,
@@ -8,6 +9,7 @@ import {
   randomId,
   readParsedInput,
   readText,
+  readThread,
   unknownCaller,
 } from '@countersign/server/http-kit'
 import { type AiSdkMessage, type AiSdkPart, isToolPart } from '../message.js'
@@ -19,6 +21,8 @@ export interface AiSdkRequest {
   readonly input: RunAgentInput
   /** The assistant message that the response continues: the one that the request names, or the last message if it is the assistant's. */
   readonly continued: AiSdkMessage | undefined
+  /** What the request replaces: the last user message (`edit`), or the reply to it (`regenerate`). */
+  readonly replaces?: 'edit' | 'regenerate' | undefined
 }
 
 /**
@@ -69,7 +73,40 @@ function readBody(body: unknown, limits: Arrival['limits']): AiSdkRequest {
   )
   // An answer to an earlier message names that message. The SDK would replace the last one with what is sent under another id.
   const continued = messages.find(({ id }) => id === body.messageId) ?? last
-  return { input, continued: continued?.role === 'assistant' ? continued : undefined }
+  return {
+    input,
+    continued: continued?.role === 'assistant' ? continued : undefined,
+    ...(last?.role === 'user' && replacing(body, last)),
+  }
+}
+
+function replacing({ trigger, messageId }: Readonly<Record<string, unknown>>, last: AiSdkMessage) {
+  if (trigger === 'regenerate-message') return { replaces: 'regenerate' as const }
+  return messageId === last.id ? { replaces: 'edit' as const } : {}
+}
+
+/**
+ * The request for an agent with threads: only what its stored conversation may lack. The SDK keeps the id of an edited message, so the
+ * messages of the user are matched by their number; a new version gets an id of its own.
+ */
+export async function inputFor(
+  { threads }: Agent,
+  { input, replaces }: AiSdkRequest,
+  context: ChatOptions['context'],
+): Promise<RunAgentInput> {
+  if (threads === undefined) return input
+  const { messages, threadId } = input
+  const spoken = messages.findLastIndex(({ role }) => role === 'assistant')
+  const added = messages.filter(({ role }, at) => role === 'tool' || (role === 'user' && at > spoken))
+  if (replaces === undefined) return { ...input, messages: added }
+  const stored = await readThread(threads, { owner: context?.subject ?? null, threadId })
+  const users = (all: readonly Message[]) => all.filter(({ role }) => role === 'user')
+  const id = users(stored?.messages ?? [])[users(messages).length - 1]?.id
+  if (id === undefined) return { ...input, messages: added }
+  const own = added.filter(({ role }) => role !== 'user')
+  const last = messages.at(-1)
+  const edited = replaces === 'edit' && last ? [...own, { ...last, id: randomId('msg_') }] : own
+  return { ...input, messages: edited, forwardedProps: { countersign: { [replaces]: id } } }
 }
 
 function readMessage(value: unknown, index: number, limits: Arrival['limits']): AiSdkMessage {

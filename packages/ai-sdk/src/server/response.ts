@@ -1,19 +1,28 @@
-import type { AGUIEvent } from '@countersign/core'
+import type { AGUIEvent, Message } from '@countersign/core'
 import type { Agent, ChatOptions } from '@countersign/server'
 import {
+  checkId,
   framesOf,
+  invalid,
   KEEP_ALIVE_MS,
+  type LoggedEvent,
+  openReplay,
+  queryOf,
   randomId,
+  readThread,
   rejection,
   SSE_HEADERS,
   type SseFrames,
   sseBody,
+  startRun,
   subjectOf,
-  takeRun,
 } from '@countersign/server/http-kit'
-import type { AiSdkMessage } from '../message.js'
+import { type AiSdkChunk, RUN_ID_HEADER } from '../chunk.js'
+import type { AiSdkMessage, AiSdkTool } from '../message.js'
 import { createAiSdkWriter } from '../writer.js'
-import { readFrom } from './request.js'
+import { inputFor, readFrom } from './request.js'
+import { eventsOf as storedEvents } from './stored-events.js'
+import { replyId } from './thread.js'
 
 /** Headers of a UI message stream, as the AI SDK sends them. */
 const HEADERS = { ...SSE_HEADERS, 'x-vercel-ai-ui-message-stream': 'v1' } as const
@@ -23,7 +32,7 @@ export interface AiSdkResponseOptions extends Pick<ChatOptions, 'keepAlive'> {
   readonly continued?: AiSdkMessage | undefined
 }
 
-export type AiSdkChatOptions = Pick<ChatOptions, 'context' | 'keepAlive' | 'prepare'>
+export type AiSdkChatOptions = Pick<ChatOptions, 'context' | 'keepAlive' | 'prepare' | 'goOnFor'>
 
 /**
  * Responds to a chat request of an AI SDK client (`useChat`, `DefaultChatTransport`) with its run as a UI message stream, for servers with
@@ -31,54 +40,109 @@ export type AiSdkChatOptions = Pick<ChatOptions, 'context' | 'keepAlive' | 'prep
  * answers our requests; each answer is verified like any other. Such a client can't edit arguments: a call whose input it changed
  * is refused.
  *
+ * If the agent has `threads`, the server keeps the conversation under the chat's id, takes from the request only what is new, and keeps edited
+ * messages and regenerated replies as versions. With `goOnFor`, a client that reloads can resume its run: {@link resumeAiSdkChat}.
+ *
  * @example export const POST = (request) => handleAiSdkChat(agent, request, { context: { subject: await userId(request) } })
  */
 export async function handleAiSdkChat(
   agent: Agent,
   request: Request,
-  { context, keepAlive, prepare }: AiSdkChatOptions = {},
+  { keepAlive, ...options }: AiSdkChatOptions = {},
 ): Promise<Response> {
   try {
-    const owner = subjectOf(context)?.id
-    const { input, continued } = await readFrom(request, { owner, limits: agent.limits })
-    const held = takeRun(owner, agent.limits, input)
-    try {
-      const run = agent.run((await prepare?.(input)) ?? input, { context })
-      return toAiSdkResponse(whileHeld(run, held.release), { continued, keepAlive }, request.signal)
-    } catch (error) {
-      held.release()
-      throw error
-    }
+    const { context } = options
+    const given = await readFrom(request, { owner: subjectOf(context)?.id, limits: agent.limits })
+    const { continued } = given
+    const { events, messages, input } = await startRun(agent, await inputFor(agent, given, context), options)
+    const messageId = agent.threads ? replyId(messages) : undefined
+    const { runId } = input
+    return toResponse(eventsOf(events), { continued, keepAlive, messageId, runId }, request.signal)
   } catch (error) {
     const { body, ...init } = rejection(error)
     return new Response(body, init)
   }
 }
 
-/** The same events; calls `release` once, when they end or their reader leaves. */
-function whileHeld(
-  events: AsyncIterableIterator<AGUIEvent>,
-  release: () => void,
-): AsyncIterableIterator<AGUIEvent> {
-  const held: AsyncIterableIterator<AGUIEvent> = {
+/** The logged events of a run. */
+function eventsOf(events: AsyncIterator<LoggedEvent>): AsyncIterable<AGUIEvent> {
+  // Not a generator: a waiting one does not react to `return`.
+  const iterator: AsyncIterableIterator<AGUIEvent> = {
     async next() {
-      try {
-        const result = await events.next()
-        if (result.done) release()
-        return result
-      } catch (error) {
-        release()
-        throw error
-      }
+      const { done, value } = await events.next()
+      return done ? { done, value: undefined } : { value: JSON.parse(value.data) }
     },
     async return() {
-      release()
       await events.return?.()
       return { done: true, value: undefined }
     },
-    [Symbol.asyncIterator]: () => held,
+    [Symbol.asyncIterator]: () => iterator,
   }
-  return held
+  return iterator
+}
+
+/**
+ * Responds to the GET by which an AI SDK client (`useChat({ id, resume: true })`, `resumeStream()`) resumes the open run of its chat, from a
+ * URL that ends in `/<chat id>/stream`: with the reply from its beginning, as such clients expect it. 204 if nothing runs. Needs an agent
+ * with `threads`, and `context.subject`.
+ *
+ * With `runId` and `after` in the query, as our `aiSdk({ resume: 'rest' })` sends them, it responds with the rest of that run.
+ *
+ * @example export const GET = (request) => resumeAiSdkChat(agent, request, { context: { subject: await userId(request) } })
+ */
+export async function resumeAiSdkChat(
+  agent: Agent,
+  request: Request,
+  { context, keepAlive }: Pick<AiSdkChatOptions, 'context' | 'keepAlive'> = {},
+): Promise<Response> {
+  try {
+    if (request.method !== 'GET') throw invalid('Send a GET request.', 405)
+    const query = queryOf(request.url)
+    const threadId = chatIdIn(request.url, agent)
+    const after = /^\d{1,9}$/.exec(query.get('after') ?? '')?.[0]
+    const key = { owner: context?.subject ?? null, threadId }
+    const thread = agent.threads && (await readThread(agent.threads, key))
+    const { messages = [], run } = thread ?? {}
+    const runId = query.get('runId') ?? (run?.lapsed ? undefined : run?.runId)
+    const wanted =
+      runId === undefined ? undefined : { threadId, runId: checkId('runId', runId, agent.limits), after: 0 }
+    const rest = wanted && (await openReplay(agent, subjectOf(context), wanted, request.signal))
+    if (rest === undefined || runId === undefined)
+      return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
+    const own = new Set(run?.messageIds)
+    const reply = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
+    const messageId = replyId(messages)
+    const options =
+      after === undefined
+        ? { keepAlive, messageId, runId, before: reply.filter(({ id }) => !own.has(id)) }
+        : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip: Number(after) }
+    return toResponse(eventsOf(rest), options, request.signal)
+  } catch (error) {
+    const { body, ...init } = rejection(error, 'GET')
+    return new Response(body, init)
+  }
+}
+
+/** The message of a client that has these calls: their results are for it. */
+function withCallsOf(messages: readonly Message[], id: string): AiSdkMessage {
+  const calls = messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []))
+  const parts = calls.map(
+    (call): AiSdkTool => ({
+      type: `tool-${call.function.name}`,
+      toolCallId: call.id,
+      state: 'input-available',
+    }),
+  )
+  return { id, role: 'assistant', parts }
+}
+
+function chatIdIn(url: string, { limits }: Agent): string {
+  const [, encoded] = /\/([^/?#]+)\/stream\/?(?:[?#]|$)/.exec(url) ?? []
+  let chatId: unknown
+  try {
+    chatId = encoded && decodeURIComponent(encoded)
+  } catch {}
+  return checkId('The chat id in the URL (/<chat id>/stream)', chatId, limits)
 }
 
 /**
@@ -91,21 +155,51 @@ export function toAiSdkResponse(
   { continued, keepAlive = KEEP_ALIVE_MS }: AiSdkResponseOptions = {},
   gone?: AbortSignal,
 ): Response {
-  const frames = chunkFrames(events, continued, keepAlive)
+  return toResponse(events, { continued, keepAlive }, gone)
+}
+
+interface StreamOptions extends AiSdkResponseOptions {
+  /** The id of the message that the stream builds, if it continues none. Default: a random one. */
+  readonly messageId?: string | undefined
+  /** Named in a header, so that our own client can ask for the rest of the run. */
+  readonly runId?: string | undefined
+  /** What the reply had before the run. */
+  readonly before?: readonly Message[] | undefined
+  /** How many chunks of the run are left out: the client has them. */
+  readonly skip?: number | undefined
+}
+
+function toResponse(events: AsyncIterable<AGUIEvent>, options: StreamOptions, gone?: AbortSignal): Response {
+  const frames = chunkFrames(events[Symbol.asyncIterator](), options)
   if (gone?.aborted) frames.cancel()
   else gone?.addEventListener('abort', frames.cancel, { once: true })
-  return new Response(sseBody(frames), { headers: HEADERS })
+  const { runId } = options
+  const headers = { ...HEADERS, ...(runId !== undefined && { [RUN_ID_HEADER]: runId }) }
+  return new Response(sseBody(frames), { headers })
 }
 
 function chunkFrames(
-  events: AsyncIterable<AGUIEvent>,
-  continued: AiSdkMessage | undefined,
-  keepAlive: number,
+  events: AsyncIterator<AGUIEvent>,
+  {
+    continued,
+    keepAlive = KEEP_ALIVE_MS,
+    messageId = randomId('msg_'),
+    before = [],
+    skip = 0,
+  }: StreamOptions,
 ): SseFrames {
-  const write = createAiSdkWriter({ messageId: randomId('msg_'), continued })
-  const frame = (event: AGUIEvent) =>
-    write(event)
-      .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
-      .join('')
-  return framesOf(events[Symbol.asyncIterator](), frame, keepAlive, 'data: [DONE]\n\n')
+  const write = createAiSdkWriter({ messageId, continued })
+  const frameOf = (chunks: readonly AiSdkChunk[]) =>
+    chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('')
+  const start: AGUIEvent = { type: 'RUN_STARTED', threadId: '', runId: '' }
+  let first = before.length > 0 ? frameOf([start, ...storedEvents(before)].flatMap(write)) : ''
+  let left = skip
+  const frame = (event: AGUIEvent) => {
+    const chunks = write(event)
+    const text = first + frameOf(chunks.slice(left))
+    left = Math.max(0, left - chunks.length)
+    first = ''
+    return text
+  }
+  return framesOf(events, frame, keepAlive, 'data: [DONE]\n\n')
 }

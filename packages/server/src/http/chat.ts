@@ -1,4 +1,4 @@
-import { isCountersignError, type RunAgentInput } from '@countersign/core'
+import { isCountersignError, type Message, type RunAgentInput } from '@countersign/core'
 import type { OpenThread } from '../conversation/open-thread.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
@@ -64,37 +64,59 @@ export async function handleChat(
 export async function chatFrames(
   agent: Agent,
   given: RunAgentInput,
-  { context, prepare, live = false, goOnFor = 0, keepAlive = KEEP_ALIVE_MS }: ChatOptions,
+  options: ChatOptions,
   gone: AbortSignal,
 ): Promise<SseFrames> {
-  const holder = subjectOf(context)
+  const { context, keepAlive = KEEP_ALIVE_MS } = options
   const { threadId, runId } = given
   const join = () => restFrames(agent, context, { threadId, runId, after: 0 }, gone, keepAlive)
   const joined = agent.threads && (await join())
   if (joined !== undefined) return joined
-  let held = takeRun(ownerOf(holder), agent.limits, given)
-  let input = given
-  let thread: OpenThread | undefined
-  let events: AsyncIterableIterator<LoggedEvent>
+  let run: StartedRun
   try {
-    input = (await prepare?.(given)) ?? given
+    run = await startRun(agent, given, options)
+  } catch (error) {
+    const begun = isOpenAlready(error, runId) ? await soon(join, gone) : undefined
+    if (begun !== undefined) return begun
+    throw error
+  }
+  const frames = sseFrames(run.events, run.input.runId, keepAlive)
+  if (gone.aborted) frames.cancel()
+  else gone.addEventListener('abort', frames.cancel, { once: true })
+  return frames
+}
+
+/** A run that has taken its thread, and starts when its events are first read. */
+export interface StartedRun {
+  readonly input: RunAgentInput
+  /** The stored conversation with what the request added, where the agent has threads. */
+  readonly messages: readonly Message[]
+  readonly events: AsyncIterableIterator<LoggedEvent>
+}
+
+/** Starts the run of a request, whatever its response is. Throws as `chatFrames`. */
+export async function startRun(
+  agent: Agent,
+  given: RunAgentInput,
+  { context, prepare, live = false, goOnFor = 0 }: ChatOptions,
+): Promise<StartedRun> {
+  const holder = subjectOf(context)
+  let held = takeRun(ownerOf(holder), agent.limits, given)
+  let thread: OpenThread | undefined
+  try {
+    const input = (await prepare?.(given)) ?? given
     if (input !== given) {
       held.release()
       held = takeRun(ownerOf(holder), agent.limits, input)
     }
     thread = await agent.openThread(input, context)
-    events = serveRun(agent, input, { context, holder, live, goOnFor, held, thread }).events
+    const { events } = serveRun(agent, input, { context, holder, live, goOnFor, held, thread })
+    return { input, messages: thread?.messages ?? input.messages, events }
   } catch (error) {
     held.release()
     await thread?.close().catch(() => {})
-    const begun = isOpenAlready(error, runId) ? await soon(join, gone) : undefined
-    if (begun !== undefined) return begun
     throw error
   }
-  const frames = sseFrames(events, input.runId, keepAlive)
-  if (gone.aborted) frames.cancel()
-  else gone.addEventListener('abort', frames.cancel, { once: true })
-  return frames
 }
 
 function isOpenAlready(error: unknown, runId: string): boolean {

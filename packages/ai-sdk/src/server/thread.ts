@@ -1,0 +1,70 @@
+import { type Message, type MessagePart, omitUndefined, type UIMessage } from '@countersign/core'
+import { type Agent, loadThread } from '@countersign/server'
+import { aiSdkOf } from '../mark.js'
+import { type AiSdkMessage, type AiSdkPart, isToolPart } from '../message.js'
+import { toAiSdkMessages } from '../to-messages.js'
+
+/**
+ * Loads a conversation that the server keeps, as the `messages` of an AI SDK chat with that id. A chat with `resume: true` then follows the
+ * run that is open ({@link resumeAiSdkChat}). Empty if this user has no such conversation.
+ *
+ * @throws CountersignError `invalid-option` if the agent has no threads; `ledger-unavailable`
+ */
+export async function loadAiSdkChat(
+  agent: Agent,
+  { subject, chatId }: { readonly subject?: string | undefined; readonly chatId: string },
+): Promise<AiSdkMessage[]> {
+  const thread = await loadThread(agent, { subject, threadId: chatId })
+  const messages = thread?.messages ?? []
+  const waiting = new Set(callsLeftToClient(messages))
+  return toAiSdkMessages(joined(messages)).map((message) => ({
+    ...message,
+    parts: message.parts.map((part) =>
+      isToolPart(part) && waiting.has(part.toolCallId) ? openAgain(part) : part,
+    ),
+  }))
+}
+
+/** The id of the assistant message with the reply to the last user message: the same for every run that adds to it. */
+export function replyId(messages: readonly Pick<Message, 'id' | 'role'>[]): string {
+  return `reply_${messages.findLast(({ role }) => role === 'user')?.id ?? ''}`
+}
+
+/** The AI SDK has one message for a whole reply: its messages become the steps of one. */
+function joined(messages: readonly UIMessage[]): UIMessage[] {
+  let user = 0
+  return messages.map((message, at) => {
+    if (message.role === 'user') user = at
+    if (message.role !== 'assistant') return message
+    const mark = { ...aiSdkOf(message.metadata), id: replyId(messages.slice(0, user + 1)), step: at - user }
+    return { ...message, parts: message.parts.map(signed), metadata: { ...message.metadata, aiSdk: mark } }
+  })
+}
+
+/** The token is the `signature` of such a request. */
+function signed(part: MessagePart): MessagePart {
+  if (part.type !== 'tool-call' || part.approval === undefined) return part
+  const { token: signature, message: reason } = part.approval
+  return {
+    ...part,
+    approval: { ...part.approval, token: JSON.stringify(omitUndefined({ signature, reason })) },
+  }
+}
+
+function callsLeftToClient(messages: readonly UIMessage[]): string[] {
+  const last = messages.findLastIndex(({ role }) => role === 'user')
+  return messages
+    .slice(last + 1)
+    .flatMap(({ parts }) =>
+      parts.flatMap((part) =>
+        part.type === 'tool-call' && part.state === 'input-complete' ? [part.id] : [],
+      ),
+    )
+}
+
+/** Otherwise it would count as failed: a route of the AI SDK accepts no call without a result. */
+function openAgain(part: AiSdkPart): AiSdkPart {
+  if (!isToolPart(part)) return part
+  const { errorText: _, ...call } = part
+  return { ...call, state: 'input-available' }
+}
