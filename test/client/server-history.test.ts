@@ -15,7 +15,7 @@ import { z } from 'zod'
 
 const secret = 'only for this test, 32 bytes long!'
 
-function open() {
+function open(options: { readonly acceptUploads?: boolean } = {}) {
   const ran: string[] = []
   const remove = tool({
     name: 'remove',
@@ -39,7 +39,14 @@ function open() {
   let threads = memoryThreads()
   const ledger = memoryLedger()
   const agent = () =>
-    createAgent({ model, tools: [remove], threads, approvals: { secret, ledger }, warn: () => {} })
+    createAgent({
+      model,
+      tools: [remove],
+      threads,
+      approvals: { secret, ledger },
+      warn: () => {},
+      ...options,
+    })
   const bodies: (RunAgentInput & { readonly size: number })[] = []
   const fetch: typeof globalThis.fetch = (url, init) => {
     bodies.push({ ...JSON.parse(String(init?.body)), size: String(init?.body).length })
@@ -84,9 +91,46 @@ test('T8: a server that does not have the conversation refuses it with thread-un
   await client.sendMessage('two')
   expect(client.getSnapshot()).toMatchObject({
     status: 'error',
-    error: { code: 'http-status', data: { status: 404 } },
+    error: {
+      code: 'http-status',
+      message: expect.stringContaining('does not have the conversation'),
+      data: { status: 404, body: expect.stringContaining('thread-unknown') },
+    },
   })
   expect(client.getSnapshot().messages).toHaveLength(3)
   expect(seen).toEqual([1])
   expect(await loadThread(agent(), { subject: 'ann', threadId: 't' })).toBeUndefined()
+})
+
+test('T8: where the server accepts uploads, the page brings its copy, and the conversation goes on', async () => {
+  const { client, seen, bodies, forget, agent } = open({ acceptUploads: true })
+  await client.sendMessage('one')
+  forget()
+  expect(await client.sendMessage('two')).toEqual({ status: 'sent' })
+  expect(seen).toEqual([1, 3])
+  expect(bodies.map(({ messages }) => messages.length)).toEqual([1, 1, 3])
+  expect(client.getSnapshot()).toMatchObject({ status: 'ready', messages: { length: 4 } })
+  const stored = await loadThread(agent(), { subject: 'ann', threadId: 't' })
+  expect(stored?.messages.map(({ id }) => id)).toEqual(client.getMessageIds())
+  await client.sendMessage('three')
+  expect(bodies.at(-1)?.messages).toHaveLength(1)
+})
+
+test('T8: no approval is taken over with an uploaded copy: its answer runs nothing, and the model asks anew', async () => {
+  const { client, ran, forget, agent } = open({ acceptUploads: true })
+  await client.sendMessage('remove it')
+  const [call] = client.getSnapshot().pendingApprovals
+  forget()
+  await client.addToolApprovalResponse({ id: call?.approval.id ?? '', approved: true })
+  expect(ran).toEqual([])
+  // The model was asked again, and made a call of its own.
+  const [again] = client.getSnapshot().pendingApprovals
+  expect(client.getSnapshot().pendingApprovals).toHaveLength(1)
+  expect(again?.approval.id).not.toBe(call?.approval.id)
+  const stored = await loadThread(agent(), { subject: 'ann', threadId: 't' })
+  expect(
+    stored?.messages.flatMap(({ parts }) =>
+      parts.flatMap((part) => ('approval' in part ? part.approval?.id : [])),
+    ),
+  ).toEqual([again?.approval.id])
 })

@@ -157,6 +157,7 @@ const combined: readonly Asked[] = [
             countersign: {
               texts: times(bytes / 16, () => ({ length: 1 })),
               order: times(bytes / 16, () => 1),
+              versions: times(bytes / 64, (index) => `m${index}`),
             },
           },
         },

@@ -1,7 +1,6 @@
 import {
   CountersignError,
   getCountersignMetadata,
-  isRecord,
   omitUndefined,
   type RunAgentInput,
   restoreSteps,
@@ -15,7 +14,7 @@ import { invalid } from './persistence/failures.js'
 import type { Persistence, Persistent } from './persistence/persistence.js'
 import { isResponse, ServerThread, type ServerThreadsShared } from './persistence/server-thread.js'
 import { type ReconnectOptions, reconnecting } from './reconnect.js'
-import { serverHistory } from './server-history.js'
+import { serverHistory, withOwn } from './server-history.js'
 import { webStorage } from './web-storage.js'
 
 export type { ReconnectOptions } from './reconnect.js'
@@ -101,14 +100,11 @@ function withReplaced(connection: Connection, { replaced }: ServerThreadsShared)
   return {
     ...connection,
     connect(input, connect) {
-      const { runId, forwardedProps, resume } = input
-      const by = replaced.get(runId)
+      const by = replaced.get(input.runId)
       if (!by) return connection.connect(input, connect)
-      const own = isRecord(forwardedProps) ? forwardedProps : {}
       // The server cancels what was open there.
-      const answers = resume?.filter(({ status }) => status !== 'cancelled')
-      const named = { ...input, forwardedProps: { ...own, countersign: by }, resume: answers }
-      return connection.connect(omitUndefined(named), connect)
+      const resume = input.resume?.filter(({ status }) => status !== 'cancelled')
+      return connection.connect(withOwn(omitUndefined({ ...input, resume }), by), connect)
     },
   }
 }

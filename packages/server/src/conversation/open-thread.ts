@@ -16,6 +16,7 @@ import { type CloseCalls, leaveBranch } from './leave-branch.js'
 import { mergeHistory } from './merge.js'
 import { Recorder } from './recorder.js'
 import { ThreadWriter, takeThread } from './thread-writer.js'
+import { uploadedHistory } from './upload.js'
 import { headOf } from './versions.js'
 
 /** A stored conversation that one run holds. No other run can change it until it is closed, or its lease ends. */
@@ -62,12 +63,15 @@ export async function openThread(
     const thread = await threads.load(key)
     const shown = thread === undefined ? [] : branchOf(thread)
     const page = readPage(forwardedProps)
-    checkKnown(page.after, thread)
+    const isUpload = page.isUpload && thread === undefined && settings.acceptUploads
+    if (!isUpload) checkKnown(page.after, thread, settings.acceptUploads)
     const known = new Set(thread?.messages.map(({ id }) => id))
     const stored = thread === undefined ? [] : continuedBranch(thread, shown, page, given)
     const history: readonly Message[] = stored.map(({ message }) => JSON.parse(message))
     const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
-    const merged = mergeHistory(history, given, toolkit, known, settings.generateId)
+    const merged = isUpload
+      ? uploadedHistory(given)
+      : mergeHistory(history, given, toolkit, known, settings.generateId)
     const gap = gapOf(history, given, page.last)
     // The answer is asked for anew; the other one stays stored, on a branch of its own.
     const left = merged.length > history.length ? 0 : gap.unseen
@@ -82,7 +86,8 @@ export async function openThread(
     const recorder = new Recorder(settings, writer, leaseMs, [...kept, ...added], messages)
     return {
       messages,
-      isPageBehind: gap.isBehind || left < gap.unseen,
+      // What was left out of an upload must go from the page as well.
+      isPageBehind: isUpload || gap.isBehind || left < gap.unseen,
       lost: recorder.lost,
       take: (event) => recorder.take(event),
       close: () => recorder.close(),
@@ -103,17 +108,20 @@ interface PageHistory {
   readonly regenerate?: string | undefined
   /** The user message that the new one replaces. */
   readonly edit?: string | undefined
+  /** The messages are the page's copy of the whole conversation. */
+  readonly isUpload: boolean
 }
 
 function readPage(forwardedProps: unknown): PageHistory {
   const own = isRecord(forwardedProps) && forwardedProps.countersign
-  if (!isRecord(own)) return {}
-  const { after, last, regenerate, edit } = own
+  if (!isRecord(own)) return { isUpload: false }
+  const { after, last, regenerate, edit, upload } = own
   return {
     after: asString(after),
     last: asString(last),
     regenerate: asString(regenerate),
     edit: asString(edit),
+    isUpload: upload === true,
   }
 }
 
@@ -139,11 +147,15 @@ function continuedBranch(
 }
 
 /** @throws CountersignError `thread-unknown` */
-function checkKnown(after: string | undefined, thread: StoredThread | undefined): void {
+function checkKnown(
+  after: string | undefined,
+  thread: StoredThread | undefined,
+  acceptUploads: boolean,
+): void {
   if (after === undefined || thread?.messages.some(({ id }) => id === after)) return
   throw new CountersignError(
     'thread-unknown',
     'The server does not have the conversation that this request continues. Nothing was stored.',
-    { status: 404 },
+    { status: 404, ...(acceptUploads && thread === undefined && { upload: true }) },
   )
 }

@@ -148,17 +148,20 @@ interface RejectedBecause {
   /** The option whose value the request exceeds, if that is why. */
   readonly limit?: string
   readonly max?: number
+  /** The client may send its copy of the conversation. */
+  readonly upload?: true
 }
 
 export function describeRejection(error: unknown): RejectedBecause {
   if (!isCountersignError(error) || typeof error.data.status !== 'number')
     return { status: 500, code: 'internal', message: 'Something went wrong on the server.' }
   const { code, message, data } = error
-  const { runId, limit, max } = data
+  const { runId, limit, max, upload } = data
   return {
     ...{ status: Number(data.status), code, message },
     ...(typeof runId === 'string' && { runId }),
     ...(typeof limit === 'string' && { limit }),
     ...(typeof max === 'number' && { max }),
+    ...(upload === true && { upload }),
   }
 }

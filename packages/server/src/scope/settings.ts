@@ -87,6 +87,12 @@ export interface AgentOptions {
    * tools count. Default: none, and each request brings its whole history.
    */
   readonly threads?: ThreadStore | undefined
+  /**
+   * Whether a page may bring its copy of a conversation that the store does not have, for example after the store was lost. The copy is as
+   * untrusted as any history from a client: the model reads it, nothing of it runs, and no approval in it counts. Default `false`: such a
+   * request is refused with `thread-unknown`.
+   */
+  readonly acceptUploads?: boolean | undefined
   /** Delivers answers to open runs. Default: one for the whole process; runs on several machines need a shared one. */
   readonly answerChannel?: AnswerChannel | undefined
   /** How much callers can make it hold in memory. Each limit has a default. */
@@ -115,6 +121,7 @@ export interface AgentSettings {
   readonly runTools: boolean
   readonly runLog: RunLog
   readonly threads: ThreadStore | undefined
+  readonly acceptUploads: boolean
   readonly answerChannel: AnswerChannel
   readonly limits: FullLimits
   readonly keeps: (message: Message) => boolean
@@ -160,6 +167,7 @@ export function readSettings(options: AgentOptions): AgentSettings {
     runTools: options.runTools ?? true,
     runLog: failSafeRunLog(options.runLog ?? defaultRunLog(), warn),
     threads: options.threads,
+    acceptUploads: options.acceptUploads ?? false,
     answerChannel: failSafeAnswerChannel(options.answerChannel ?? defaultAnswerChannel(), warn),
     limits: readLimits(options.limits),
     keeps: options.trustSystemMessages ? () => true : ({ role }) => role !== 'system' && role !== 'developer',
