@@ -167,9 +167,9 @@ const numbers: readonly (readonly [page: string, told: RegExp, source: string, s
   ],
   [
     'docs/security.md',
-    /at most (\d+) MiB/,
+    /of a message on a socket \| (\d+) MiB/,
     'packages/server/src/limits.ts',
-    /MAX_BODY_BYTES = (\d+) \* 1024 \* 1024/,
+    /bodyBytes: (\d+) \* MIB/,
   ],
   [
     'docs/security.md',

@@ -1,5 +1,6 @@
-import { isCountersignError, isRecord, type RunAgentInput } from '@countersign/core'
+import { isCountersignError, type RunAgentInput } from '@countersign/core'
 import type { Connection } from './connections/connection.js'
+import { withOwn } from './connections/own-props.js'
 
 /**
  * For a server that keeps the conversations (`createAgent({ threads })`): each request brings only the messages that the server does not
@@ -28,14 +29,6 @@ function mayUpload(error: unknown): boolean {
   return (
     isCountersignError(error) && error.data.status === 404 && `${error.data.body}`.includes('"upload":true')
   )
-}
-
-/** A request whose `forwardedProps.countersign` has these members as well. */
-export function withOwn(input: RunAgentInput, members: Readonly<Record<string, unknown>>): RunAgentInput {
-  const { forwardedProps } = input
-  const props = isRecord(forwardedProps) ? forwardedProps : {}
-  const own = isRecord(props.countersign) ? props.countersign : {}
-  return { ...input, forwardedProps: { ...props, countersign: { ...own, ...members } } }
 }
 
 function withoutKnown(input: RunAgentInput): RunAgentInput {

@@ -64,7 +64,7 @@ export interface InitialThread {
 }
 
 /** The run that was open on a conversation when it was loaded. */
-export interface LoadedRun {
+interface LoadedRun {
   readonly runId: string
   readonly lapsed: boolean
   readonly messageIds: readonly string[]
