@@ -72,7 +72,10 @@ export function startServerWith(options: Partial<AgentOptions>, ...replies: Repl
   return { agent, executed, clock, handle }
 }
 
-/** One page of a browser. `leave` is what closing or reloading it does: nothing arrives any more, and nothing is called. */
+/**
+ * One page of a browser. `leave` is what closing or reloading it does: its requests are aborted, nothing arrives any more, and nothing is
+ * called or stored.
+ */
 export function openPage(
   server: ReturnType<typeof startServer>,
   options: ServerThreadsOptions = {},
@@ -80,31 +83,48 @@ export function openPage(
 ) {
   const requests: { method: string; url: string; body?: unknown }[] = []
   const network = { isUp: true, isGone: false }
-  const never = new Promise<Response>(() => {})
+  /** What leaving the page ends: requests that are under way, and responses that are read. */
+  const open = new Set<() => void>()
+  const never = new Promise<never>(() => {})
   const fetch: typeof globalThis.fetch = async (input, init) => {
     const left = new AbortController()
-    init?.signal?.addEventListener('abort', () => left.abort())
     if (network.isGone) return never
+    const abort = () => left.abort()
+    init?.signal?.addEventListener('abort', abort)
+    open.add(abort)
     const request = new Request(input, { ...init, signal: left.signal })
     const body = init?.body ? JSON.parse(String(init.body)) : undefined
     requests.push({ method: request.method, url: request.url, body })
     if (!network.isUp) throw new TypeError('fetch failed')
     const response = await server.handle(request)
+    if (network.isGone) {
+      await response.body?.cancel()
+      return never
+    }
     if (!response.body) return response
     const reader = response.body.getReader()
+    open.delete(abort)
+    const close = () => void reader.cancel()
+    open.add(close)
     const stream = new ReadableStream<Uint8Array>({
       async pull(controller) {
         const { value, done } = await reader.read()
-        if (network.isGone) return reader.cancel()
+        if (network.isGone) return never
         if (!network.isUp) controller.error(new TypeError('network error'))
-        else if (done) controller.close()
-        else controller.enqueue(value)
+        else if (done) {
+          open.delete(close)
+          controller.close()
+        } else controller.enqueue(value)
       },
       cancel: () => reader.cancel(),
     })
     return new Response(stream, response)
   }
   const { local = memoryPersistence() } = options
+  const whileOpen = async <T>(act: () => Promise<T>): Promise<T> => {
+    const result = network.isGone ? never : await act()
+    return network.isGone ? never : result
+  }
   const errors: string[] = []
   const threads = serverThreads('http://server.test/chat', {
     fetch,
@@ -112,7 +132,11 @@ export function openPage(
     delay: 1,
     attempts: 3,
     ...options,
-    local,
+    local: local && {
+      load: (threadId) => whileOpen(() => local.load(threadId)),
+      save: (threadId, record) => whileOpen(() => local.save(threadId, record)),
+      remove: (threadId) => whileOpen(() => local.remove(threadId)),
+    },
   })
   const client = new ChatClient({
     ...threads,
@@ -128,6 +152,7 @@ export function openPage(
   })
   const leave = () => {
     network.isGone = true
+    for (const end of open) end()
     detach()
   }
   return { client, threads, requests, network, errors, leave, local: local as MemoryPersistence }

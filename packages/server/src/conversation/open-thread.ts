@@ -81,7 +81,8 @@ export async function openThread(
     const added = chain(messages.slice(kept.length), kept.at(-1)?.id ?? null)
     const head = (added.at(-1) ?? kept.at(-1))?.id ?? null
     const writer = new ThreadWriter(threads, key, run, thread?.version ?? 0, head ?? '')
-    if (added.length > 0 || head !== (thread?.head ?? null))
+    // An answer that is asked for anew stays on the branch that is shown until something has come in its place.
+    if (added.length > 0 || (left === 0 && head !== (thread?.head ?? null)))
       await writer.append({ messages: [...closed, ...added], head })
     const recorder = new Recorder(settings, writer, leaseMs, [...kept, ...added], messages)
     return {

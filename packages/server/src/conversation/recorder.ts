@@ -40,6 +40,7 @@ export class Recorder {
   }
 
   async take(event: AGUIEvent): Promise<void> {
+    if (this.#closed) return
     if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#usage = event.usage
     this.#processor.dispatch(event)
     if (event.type === 'TOOL_CALL_END' || event.type === 'TOOL_CALL_RESULT') {

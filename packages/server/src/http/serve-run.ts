@@ -81,8 +81,10 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const served: AsyncIterableIterator<LoggedEvent> = {
     next: () => events.next(),
     async return() {
+      // First, so that a read which comes meanwhile does not start the run.
+      const left = events.return?.()
       if (!began) await Promise.allSettled([thread?.close(), held.release()])
-      await events.return?.()
+      await left
       return { done: true, value: undefined }
     },
     [Symbol.asyncIterator]: () => served,
