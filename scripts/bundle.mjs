@@ -44,3 +44,18 @@ export async function bundleForNode(entry, folder) {
   })
   return { file, remove: () => rm(own, { recursive: true }) }
 }
+
+/** Bundles a TypeScript script for a page of a test, from the sources. Resolves to its text. */
+export async function bundleForPage(entry) {
+  const { outputFiles } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    format: 'iife',
+    write: false,
+    target: 'es2022',
+    define: { 'process.env.NODE_ENV': '"production"' },
+    logLevel: 'error',
+    plugins: [fromSources],
+  })
+  return outputFiles[0].text
+}

@@ -27,13 +27,14 @@ export interface ServerConfig {
 
 export interface Machine {
   readonly url: string
+  readonly pid: number | undefined
   readonly ended: Promise<unknown>
   /** Ends it where it stands. Resolves when it is gone. */
   kill(): Promise<unknown>
 }
 
-/** Starts `server.process.ts`, built to the file `script`. */
-export async function startMachine(script: string, config: ServerConfig): Promise<Machine> {
+/** Starts a server, built to the file `script`, which reads its configuration as JSON and prints its URL. */
+export async function startMachine<Config = ServerConfig>(script: string, config: Config): Promise<Machine> {
   const child = spawn(process.execPath, [script, JSON.stringify(config)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -46,7 +47,7 @@ export async function startMachine(script: string, config: ServerConfig): Promis
     child.kill('SIGKILL')
     return ended
   }
-  return { url: String(line).trim(), ended, kill }
+  return { url: String(line).trim(), pid: child.pid, ended, kill }
 }
 
 /** What a tool wrote down of itself. */

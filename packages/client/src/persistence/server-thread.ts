@@ -3,6 +3,7 @@ import {
   isCountersignError,
   isRecord,
   type Message,
+  readMessages,
   type ThreadRecord,
   toAGUIMessages,
 } from '@countersign/core'
@@ -15,6 +16,7 @@ import { Thread } from './thread.js'
 /** The response of `threadResponse`, as far as it is used. */
 interface LoadedThread extends Omit<InitialThread, 'messages'> {
   readonly messages: readonly Message[]
+  readonly parents?: readonly (string | null)[] | undefined
 }
 
 /** What a request replaces: a user message, or what followed one. */
@@ -235,8 +237,7 @@ export class ServerThread implements KeptThread {
       if (this.#isBusy || !now) return
       // Where the head has moved to an older message, another version is shown.
       const isBranch = before?.head === now.head || now.messages.some(({ id }) => id === now.head)
-      const isSame =
-        !this.#isBehind && isBranch && before?.createdAt === now.createdAt && this.#shows(now.messages)
+      const isSame = !this.#isBehind && isBranch && before?.createdAt === now.createdAt && this.#shows(now)
       const { run } = now
       if (!before || !isSame || (run && this.#isToRejoin(run.runId))) await this.#thread.reload()
       else this.#shown = { ...before, version: now.version, head: now.head, run }
@@ -290,17 +291,16 @@ export class ServerThread implements KeptThread {
     return run.phase !== 'idle' || executing.size > 0
   }
 
-  /** Whether all of them are shown, and in this order: a message that was sent late belongs behind what was said meanwhile. */
-  #shows(all: readonly Message[]): boolean {
-    const { messages, results, reasoning } = this.#session.state
-    let last = -1
-    return all.every(({ id }) => {
-      const { position } = messages.get(id) ?? {}
-      if (position === undefined) return results.has(id) || reasoning.has(id)
-      const isBehind = position > last
-      last = position
-      return isBehind
-    })
+  /** Whether each of them is shown behind the same message as on the server. Otherwise the page shows what is not there any more. */
+  #shows({ messages, parents = [] }: LoadedThread): boolean {
+    if (messages.length === 0) return true
+    const before = new Map<string, string | null>()
+    let last: string | null = null
+    for (const { id } of toAGUIMessages(readMessages(this.#session.state))) {
+      before.set(id, last)
+      last = id
+    }
+    return messages.every(({ id }, at) => before.get(id) === parents[at])
   }
 }
 

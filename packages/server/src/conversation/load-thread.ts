@@ -52,20 +52,28 @@ export async function loadThread(
   return thread && { ...thread, messages: fromAGUIMessages(thread.messages) }
 }
 
+interface ReadThread extends Omit<LoadedThread, 'messages'> {
+  readonly messages: readonly Message[]
+  /** With `since`: the id of the message before each of them. */
+  readonly parents?: readonly (string | null)[] | undefined
+}
+
 /** The same with AG-UI messages. `since`: only those, of any branch, that were added or replaced after that version. */
 export async function readThread(
   threads: ThreadStore,
   key: ThreadKey,
   since?: number,
-): Promise<(Omit<LoadedThread, 'messages'> & { readonly messages: readonly Message[] }) | undefined> {
+): Promise<ReadThread | undefined> {
   const stored = await threads.load(key, since)
   if (stored === undefined) return undefined
   const { threadId, version, title, createdAt, head } = stored
-  const messages =
-    since === undefined
-      ? shownMessages(stored)
-      : stored.messages.map(({ message }): Message => JSON.parse(message))
-  return { threadId, version, title, createdAt, head, messages, run: openRunOf(stored, messages) }
+  if (since === undefined) {
+    const messages = shownMessages(stored)
+    return { threadId, version, title, createdAt, head, messages, run: openRunOf(stored, messages) }
+  }
+  const messages = stored.messages.map(({ message }): Message => JSON.parse(message))
+  const parents = stored.messages.map(({ parent }) => parent)
+  return { threadId, version, title, createdAt, head, messages, parents, run: openRunOf(stored, messages) }
 }
 
 /** The run's own messages come last. */
