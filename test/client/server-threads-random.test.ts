@@ -92,8 +92,10 @@ async function play(seed: number) {
     const thread = await server.agent.threads?.load({ owner: 'ada', threadId: 't' })
     if (!thread) return said.size === 0
     const ids = JSON.stringify(branchOf(thread))
+    const [one, other] = pages.map(({ client }) => JSON.stringify(contentOf(client.getSnapshot())))
     return (
       thread.run === undefined &&
+      one === other &&
       pages.every(({ client }) => {
         const { status, queue, messages } = client.getSnapshot()
         return (
@@ -102,15 +104,18 @@ async function play(seed: number) {
       })
     )
   }
-  for (let turn = 0; turn < 400 && !(await isCalm()); turn++) {
+  // Decided once: what a page that is gone has sent may take the conversation later.
+  let calm = await isCalm()
+  for (let turn = 0; turn < 400 && !calm; turn++) {
     for (const [at, { client }] of pages.entries()) {
       const { isLoading, status } = client.getSnapshot()
       answer(at, true)
       if (!isLoading && (status === 'error' || hasUnsent(client))) void client.retry()
     }
     await pass(10)
+    calm = await isCalm()
   }
-  return { server, pages, said, answered, isCalm: await isCalm() }
+  return { server, pages, said, answered, isCalm: calm }
 }
 
 type Stored = NonNullable<
@@ -131,13 +136,16 @@ async function stored({ agent }: ReturnType<typeof startServer>) {
   return [thread?.version, thread?.run, thread && branchOf(thread)]
 }
 
-/** What both pages must show alike. Only the page that gave an answer knows how far it got. */
+/**
+ * What both pages must show alike. Only the page that gave an answer knows how far it got. A call's state says what became of it, also where
+ * the page closed it before the server's result arrived.
+ */
 function contentOf(snapshot: ReturnType<ReturnType<typeof openPage>['client']['getSnapshot']> | undefined) {
   return snapshot?.messages.map(({ id, parts }) => [
     id,
-    ...parts.map((part) => {
-      if (part.type === 'text') return part.text
-      return part.type === 'tool-call' ? [part.id, part.state] : part.type
+    ...parts.flatMap((part) => {
+      if (part.type === 'text') return [part.text]
+      return part.type === 'tool-call' ? [[part.id, part.state]] : []
     }),
   ])
 }

@@ -291,17 +291,21 @@ export class ServerThread implements KeptThread {
     return run.phase !== 'idle' || executing.size > 0
   }
 
-  /** Whether each of them is shown behind the same message as on the server. Otherwise the page shows what is not there any more. */
+  /** Whether each of them is shown as it is on the server, behind the same message. Otherwise the page shows what is not there any more. */
   #shows({ messages, parents = [] }: LoadedThread): boolean {
     if (messages.length === 0) return true
-    const before = new Map<string, string | null>()
+    const shown = new Map<string, string>()
     let last: string | null = null
-    for (const { id } of toAGUIMessages(readMessages(this.#session.state))) {
-      before.set(id, last)
-      last = id
+    for (const message of toAGUIMessages(readMessages(this.#session.state))) {
+      shown.set(message.id, place(message, last))
+      last = message.id
     }
-    return messages.every(({ id }, at) => before.get(id) === parents[at])
+    return messages.every((message, at) => shown.get(message.id) === place(message, parents[at] ?? null))
   }
+}
+
+function place({ content }: Message, parent: string | null): string {
+  return JSON.stringify([parent, content])
 }
 
 async function withAGUIMessages(thread: InitialThread): Promise<LoadedThread> {
