@@ -144,8 +144,8 @@ function contentOf(snapshot: ReturnType<ReturnType<typeof openPage>['client']['g
   return snapshot?.messages.map(({ id, parts }) => [
     id,
     ...parts.flatMap((part) => {
-      if (part.type === 'text') return [part.text]
-      return part.type === 'tool-call' ? [[part.id, part.state]] : []
+      if (part.type === 'text') return part.text
+      return part.type === 'tool-call' ? `${part.id}: ${part.state}` : []
     }),
   ])
 }

@@ -1,4 +1,4 @@
-// The page of `rounds.ts`: one conversation that its server keeps, as `globalThis.chat`. The address names the conversation.
+// The page of `rounds.ts`: one conversation that its server keeps, as `globalThis.roundsPage`. The address names the conversation.
 import { ChatClient } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
 
@@ -23,14 +23,14 @@ interface RoundsPage {
 }
 
 declare global {
-  var chat: RoundsPage
+  var roundsPage: RoundsPage
 }
 
 const threadId = new URLSearchParams(location.search).get('thread') ?? 'thread'
 const threads = serverThreads('/chat', { pollEvery: 200, delay: 50, heartbeat: 1000, attempts: 6 })
 const client = new ChatClient({ ...threads, threadId, onError: () => {}, onWarning: () => {} })
 
-globalThis.chat = {
+globalThis.roundsPage = {
   shown() {
     const { status, error, queue, pendingApprovals, messages } = client.getSnapshot()
     const calls: Record<string, string> = {}
@@ -54,6 +54,6 @@ globalThis.chat = {
 }
 client.subscribe(() => {
   const pre = document.querySelector('pre')
-  if (pre) pre.textContent = JSON.stringify(globalThis.chat.shown(), null, 1)
+  if (pre) pre.textContent = JSON.stringify(globalThis.roundsPage.shown(), null, 1)
 })
 client.attach()

@@ -76,22 +76,24 @@ export async function playRounds(options: RoundsOptions): Promise<RoundsReport> 
     const [first, second] = await Promise.all(windows.map((window) => window.newPage()))
     if (!first || !second) throw new Error('Two pages were to be opened.')
     await first.goto(url)
-    await first.evaluate((text) => chat.send(text), `ask ${job}`)
+    await first.evaluate((text) => roundsPage.send(text), `ask ${job}`)
     await words(first, `ask ${job}`, reloadAt)
     await first.reload()
     await Promise.all([first, second.goto(url).then(() => second)].map(isAsked))
-    await second.evaluate((approved) => chat.answer(approved), isApproved)
+    await second.evaluate((approved) => roundsPage.answer(approved), isApproved)
     // Below zero: before the reply begins, so perhaps while the tool runs.
     if (killAt > 0) await words(second, `ask ${job} after`, killAt)
     await killStreaming()
     await goOn([first, second])
-    await first.evaluate(() => chat.send('more'))
+    await first.evaluate(() => roundsPage.send('more'))
     await goOn([first, second])
     const fresh = await windows[0]?.newPage()
     if (!fresh) throw new Error('A third page was to be opened.')
     await fresh.goto(url)
     await goOn([fresh])
-    const shown = await Promise.all([first, second, fresh].map((one) => one.evaluate(() => chat.shown())))
+    const shown = await Promise.all(
+      [first, second, fresh].map((one) => one.evaluate(() => roundsPage.shown())),
+    )
     judge(round, job, isApproved, shown)
     await Promise.all([first.close(), second.close(), fresh.close()])
   }
@@ -99,7 +101,7 @@ export async function playRounds(options: RoundsOptions): Promise<RoundsReport> 
   /** Tries again, as a user would, until every page shows the end of the conversation. */
   async function goOn(pages: readonly Page[]): Promise<void> {
     for (const until = Date.now() + PATIENCE; ; ) {
-      const shown = await Promise.all(pages.map((one) => one.evaluate(() => chat.shown())))
+      const shown = await Promise.all(pages.map((one) => one.evaluate(() => roundsPage.shown())))
       const isSame = new Set(shown.map(({ texts }) => JSON.stringify(texts))).size === 1
       const isOver = shown.every(({ status, queued, pending, calls, texts }) => {
         const isAnswered = texts.at(-1)?.startsWith('assistant: ')
@@ -115,7 +117,7 @@ export async function playRounds(options: RoundsOptions): Promise<RoundsReport> 
         )
           continue
         report.retries++
-        await pages[at]?.evaluate(() => chat.retry())
+        await pages[at]?.evaluate(() => roundsPage.retry())
       }
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
@@ -177,13 +179,13 @@ async function lines(log: string): Promise<string[]> {
 /** Resolves once the page shows the first `count` words of a reply, or more. */
 async function words(page: Page, reply: string, count: number): Promise<void> {
   const last = wordsOf(reply, count).at(-1) ?? ''
-  await page.waitForFunction((word) => chat.shown().texts.join('').includes(word), last, {
+  await page.waitForFunction((word) => roundsPage.shown().texts.join('').includes(word), last, {
     timeout: PATIENCE,
   })
 }
 
 async function isAsked(page: Page | Promise<Page>): Promise<void> {
-  await (await page).waitForFunction(() => chat.shown().pending.length === 1, undefined, {
+  await (await page).waitForFunction(() => roundsPage.shown().pending.length === 1, undefined, {
     timeout: PATIENCE,
   })
 }
