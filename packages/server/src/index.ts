@@ -1,11 +1,4 @@
 export { sanitizeArgs, tool, toolDefinition } from '@countersign/core'
-export {
-  type CollectedApproval,
-  type CollectOptions,
-  collectToolApprovals,
-  createDenialResults,
-} from './answers/collect.js'
-export { resumeFromMap } from './answers/resume-from-map.js'
 export { type AnswerChannel, memoryAnswerChannel, type Receive } from './channel/answer-channel.js'
 export {
   type AnswerContext,
@@ -125,6 +118,12 @@ export {
 } from './outcome.js'
 export { type PlannedCall, plannedCalls } from './plan/calls.js'
 export {
+  type CollectedApproval,
+  type CollectOptions,
+  collectToolApprovals,
+  createDenialResults,
+} from './plan/collect.js'
+export {
   type ApprovalRequestedEvent,
   drainOutputs,
   isApprovalRequested,
@@ -135,6 +134,7 @@ export {
   type ToolOutputEvent,
   type ToolProgressEvent,
 } from './plan/events.js'
+export { executeApprovedToolCalls } from './plan/execute-approved.js'
 export {
   type ApprovalPlan,
   type ApprovedCall,
@@ -152,11 +152,11 @@ export {
   planFromQueue,
 } from './plan/plan-from-queue.js'
 export { verdictOf } from './plan/read-decision.js'
+export { resumeFromMap } from './plan/resume-from-map.js'
 export { type RunnablePlan, type RunPlanOptions, runPlan } from './plan/run-plan.js'
 export { appendTurn } from './plan/turn.js'
 export { planFromMap, readVerdictMap, type VerdictEntry, type VerdictMap } from './plan/verdict-map.js'
 export { type Agent, createAgent, type GenerateResult } from './run/agent.js'
-export { executeApprovedToolCalls } from './run/execute-approved.js'
 export type { RunInput, RunOptions } from './run/run.js'
 export { type MemoryRunLogOptions, memoryRunLog } from './run-log/memory-run-log.js'
 export type { LoggedEvent, RunLog, RunWriter } from './run-log/run-log.js'

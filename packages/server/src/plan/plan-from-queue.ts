@@ -1,3 +1,4 @@
+import { readDecision } from '../answers/answers.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import { newApprovalId } from '../encoding/ids.js'
 import { failed } from '../outcome.js'
@@ -5,7 +6,6 @@ import { createChannel, type Outlet } from '../scope/channel.js'
 import type { PlannedCall } from './calls.js'
 import type { ApprovalRequestedEvent } from './events.js'
 import { type ApprovedCall, planApprovals, type RejectedCall, type Verdict } from './plan.js'
-import { readDecision } from './read-decision.js'
 
 /** A call that waits for approval. */
 export type AskedCall<Call extends PlannedCall = PlannedCall> = Call & { readonly approvalId: string }

@@ -1,5 +1,5 @@
 import type { AnyServerTool, CountersignError, GateContext, Message } from '@countersign/core'
-import { toStored } from '../answers/stored-outcome.js'
+import { toStored } from '../answers/outcome.js'
 import { sha256 } from '../encoding/digest.js'
 import { type ApprovalRequiredError, isApprovalRequired, isMaskOf } from '../gate/approval-required.js'
 import { type ApprovalRequest, requestApproval } from '../gate/ask.js'

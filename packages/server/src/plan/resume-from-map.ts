@@ -1,8 +1,8 @@
 import type { Message, ResumeEntry } from '@countersign/core'
+import { approvalIdOf } from '../answers/answers.js'
 import { findUnansweredCalls } from '../history/history.js'
-import { type PlannableCall, planApprovals, type Verdict } from '../plan/plan.js'
-import { type VerdictMap, verdictsOf } from '../plan/verdict-map.js'
-import { approvalIdOf } from './answers.js'
+import { type PlannableCall, planApprovals, type Verdict } from './plan.js'
+import { type VerdictMap, verdictsOf } from './verdict-map.js'
 
 /**
  * Converts a request's verdicts to the `resume` of the run that carries them out: for servers that receive a map of verdicts
