@@ -25,13 +25,6 @@ export {
   type RequiredApproval,
 } from './gate/approval-required.js'
 export { isApprovalNeeded } from './gate/gate.js'
-export {
-  type DescribedTool,
-  generateApprovalMessage,
-  type HeuristicOptions,
-  heuristicApproval,
-  shouldRequireApproval,
-} from './gate/heuristics.js'
 export type { SessionGrants } from './gate/session-grants.js'
 export {
   type CallSite,
@@ -116,46 +109,6 @@ export {
   toProviderText,
   toResultContent,
 } from './outcome.js'
-export { type PlannedCall, plannedCalls } from './plan/calls.js'
-export {
-  type CollectedApproval,
-  type CollectOptions,
-  collectToolApprovals,
-  createDenialResults,
-} from './plan/collect.js'
-export {
-  type ApprovalRequestedEvent,
-  drainOutputs,
-  isApprovalRequested,
-  isToolOutput,
-  isToolProgress,
-  matchPlanEvent,
-  type PlanEvent,
-  type ToolOutputEvent,
-  type ToolProgressEvent,
-} from './plan/events.js'
-export { executeApprovedToolCalls } from './plan/execute-approved.js'
-export {
-  type ApprovalPlan,
-  type ApprovedCall,
-  type PlannableCall,
-  type PlanPolicy,
-  planApprovals,
-  type RejectedCall,
-  type Verdict,
-} from './plan/plan.js'
-export {
-  type AskedCall,
-  type DecidedCall,
-  type LivePlan,
-  type LivePlanOptions,
-  planFromQueue,
-} from './plan/plan-from-queue.js'
-export { verdictOf } from './plan/read-decision.js'
-export { resumeFromMap } from './plan/resume-from-map.js'
-export { type RunnablePlan, type RunPlanOptions, runPlan } from './plan/run-plan.js'
-export { appendTurn } from './plan/turn.js'
-export { planFromMap, readVerdictMap, type VerdictEntry, type VerdictMap } from './plan/verdict-map.js'
 export { type Agent, createAgent, type GenerateResult } from './run/agent.js'
 export type { RunInput, RunOptions } from './run/run.js'
 export { type MemoryRunLogOptions, memoryRunLog } from './run-log/memory-run-log.js'
