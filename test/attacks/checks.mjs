@@ -130,8 +130,8 @@ export const checks = {
   issued: [
     {
       file: ledger,
-      find: 'if (row === undefined) return { result: NOT_ISSUED }\n        const entry = entryOf(row)\n        const { result, state } = claimRow(',
-      put: "if (row === undefined) return { result: { status: 'claimed', revision: 0 } }\n        const entry = entryOf(row)\n        const { result, state } = claimRow(",
+      find: 'step<ClaimResult>(ref, NOT_ISSUED, decide, undoClaim)',
+      put: "step<ClaimResult>(ref, { status: 'claimed', revision: 0 }, decide, undoClaim)",
     },
     never(start, '!(await holdsLease(scope, claim))'),
   ],
@@ -171,8 +171,8 @@ export const checks = {
   'only the model is signed for': [
     {
       file: abandoned,
-      find: "import { decideGate } from '../gate/gate.js'",
-      put: "import { decideGate } from '../gate/gate.js'\nimport { requestApproval } from '../gate/ask.js'",
+      find: "import { decideGate, termsOf } from '../gate/gate.js'",
+      put: "import { decideGate, termsOf } from '../gate/gate.js'\nimport { requestApproval } from '../gate/ask.js'",
     },
     {
       file: abandoned,
@@ -384,7 +384,11 @@ export const checks = {
     find: 'verified.claims.issuedAt < approvals.epoch ? BEFORE_EPOCH : verified',
     put: 'verified',
   },
-  'epoch of grants': gone(server('gate/grants.ts'), ' && grant.grantedAt >= epoch'),
+  'epoch of grants': {
+    file: server('gate/grants.ts'),
+    find: 'grant?.approved === true && grant.grantedAt >= epoch',
+    put: 'grant?.approved === true',
+  },
   'results of settled calls': {
     file: server('answers/records.ts'),
     find: 'const settled = await readSettled(scope, before)',

@@ -25,7 +25,7 @@ export {
   type RequiredApproval,
 } from './gate/approval-required.js'
 export { isApprovalNeeded } from './gate/gate.js'
-export type { SessionGrants } from './gate/session-grants.js'
+export type { SessionGrants } from './gate/grants.js'
 export {
   type CallSite,
   cancelAllPending,

@@ -31,7 +31,8 @@ interface RunSettlement {
 }
 
 /**
- * Checks every verified verdict before anything runs: tools, scope, edits, schema, what the call was bound to, and policy.
+ * Checks every verified verdict before anything runs: tools, scope, schema, what the call was bound to, edits, and policy. The comments
+ * below name the steps of the table in docs/security.md.
  *
  * @throws ToolkitRequiredError, ToolNotFoundError
  */
@@ -64,7 +65,7 @@ function isFresh(entry: LedgerEntry | undefined): boolean {
   return entry.state.phase === 'interrupted' && entry.record.idempotent
 }
 
-/** A server without the tool may be outdated, so the answers stay valid. Once the user has moved on, a call without its tool is closed. */
+/** Tool: a server without it may be outdated, so the answers stay valid. Once the user has moved on, a call without its tool is closed. */
 function checkTools({ toolkit, method }: RunScope, verdicts: readonly VerifiedVerdict[]): void {
   const ours = verdicts.filter(({ site }) => !site.superseded && !isProviderExecuted(site.call))
   const of = (decision: VerifiedVerdict['decision']) =>
@@ -84,22 +85,24 @@ async function prepareVerdict(
   messages: readonly Message[],
 ): Promise<Settlement> {
   const { decision, claims, site, canonical } = verdict
-  // Without a subject nobody owns a session, so `session` counts as `once` and need not be offered.
+  // Answer: without a subject nobody owns a session, so `session` counts as `once` and need not be offered.
   const isOffered = verdict.scope === 'once' || scope.owner === null || claims.scopes.includes(verdict.scope)
   if (decision === 'approve' && !isOffered)
     return refuse(verdict, 'approval-malformed', 'The answer has a scope that was not offered.')
   if (decision !== 'approve') return { kind: 'reject', verdict, answer: answerOf(scope, verdict) }
   const gate = gateContext(scope, site.call.id, messages)
+  // Unchanged: the arguments still fit the tool, and what was bound is the same.
   const asked = await readCall(scope.toolkit, proposedCall(site, canonical))
   if (!asked.ok) return refuse(verdict, 'approval-stale', asked.failure.reason ?? UNFIT)
   if (!(await isStillBound(scope, verdict, asked.call, gate)))
     return refuse(verdict, 'approval-stale', 'What the approval was given for has changed; ask again.')
   const edited = await readEdits(scope, verdict)
-  // The user's mistake: nothing has run, so the request stays open and can be answered again.
+  // Edits: the user's mistake. Nothing has run, so the request stays open and can be answered again.
   if (!edited.ok && edited.unfit) return refuse(verdict, 'approval-edit-invalid', edited.reason, 'open')
   if (!edited.ok) return refuse(verdict, 'approval-malformed', edited.reason)
   const call = edited.call ?? asked.call
   const { approvals, warn } = scope.settings
+  // Policy: for the call as edited.
   const policy = await askPolicy(call, gate, { policy: approvals.policy, warn })
   if (policy.decision === 'block') {
     const answer = stampAnswer(scope, { decision: 'deny', reason: policy.reason }, 'policy')

@@ -100,6 +100,7 @@ async function reasonNotToStart(
   { verdict, asked, call, messages }: ClaimedCall,
 ): Promise<Unstarted | undefined> {
   const { approvals, now, warn } = scope.settings
+  // At the start, in the order of the table in docs/security.md: what was bound, the policy, the lease, the time.
   const gate = gateContext(scope, call.id, messages)
   if (!(await isStillBound(scope, verdict, asked, gate)))
     return { type: 'cancelled', reason: STALE, code: 'approval-stale' }

@@ -53,7 +53,10 @@ function isOfRequest(via: Answer['via']): boolean {
   return via === 'resume' || via === 'live'
 }
 
-/** Verifies one answer. What it may do (its scope, its edits, the policy) is checked by `prepareVerdicts`. */
+/**
+ * Verifies one answer, guard after guard; the comments name the steps of the table in docs/security.md. What the answer may do (its
+ * scope, its edits, the policy) is checked by `prepareVerdicts`.
+ */
 async function verifyAnswer(
   scope: RunScope,
   answer: Answer,
@@ -66,12 +69,12 @@ async function verifyAnswer(
   const refuse = (code: Refusal['code'], message: string, effect: Refusal['effect'] = 'as-found') =>
     ({ kind: 'refused', approvalId, site, code, message, effect }) as const
 
-  // The token comes with the answer, else with its call. `null` is a token that is present, and wrong: nothing replaces it.
+  // Call: the token comes with the answer, else with its call. `null` is a token that is present, and wrong: nothing replaces it.
   const tokenOf = ({ call }: CallSite) =>
     answer.token === undefined ? readOwn(call.metadata).token : answer.token
   let token = site && tokenOf(site)
 
-  // Some deployed clients return no token. For answers of this request only, the ledger's record finds the call, and has the token.
+  // Call: some deployed clients return no token. For answers of this request only, the ledger's record finds the call, and has the token.
   if (isOfRequest(via) && (site === undefined || (token === undefined && !requireToken))) {
     const entry = await lookUp(scope, ref)
     if (entry === 'unavailable') return refuse('ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
@@ -82,15 +85,15 @@ async function verifyAnswer(
   if (site === undefined) return refuse('approval-not-found', NO_CALL)
   if (token === undefined) return refuse('approval-not-found', NO_SUCH_REQUEST)
 
-  // What runs is the parse of the canonical text, and that text is what was signed.
+  // What: the parse of the canonical text runs, and that text was signed.
   const read = readArguments(site.call.function.arguments)
   if (!read.ok) return refuse('approval-tampered', 'The arguments are not those the user was shown.')
 
-  // Length, form, signature, approval, ledger, thread, owner, call, tool, arguments, time of issue, expiry.
+  // Form, secret, signature, owner, what, when.
   const verified = await verifyCallToken(scope, token, ref, site, read.canonical)
   if (!verified.ok && verified.check !== 'exp') return refuse(verified.code, verified.message)
   if (!verified.ok) {
-    // An answer that came in time counts: sent again later, it gets its outcome.
+    // When: an answer that came in time counts; sent again later, it gets its outcome.
     const entry = await lookUp(scope, ref)
     if (entry === 'unavailable') return refuse('ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
     const decision =
@@ -98,7 +101,7 @@ async function verifyAnswer(
     if (decision !== 'approve' && decision !== 'deny') return refuse(verified.code, verified.message)
   }
 
-  // Only `approved: true` approves.
+  // Answer: only `approved: true` approves.
   const decision = readDecision(answer)
   if (decision === undefined) return refuse('approval-malformed', MALFORMED)
   const said = { ...decision, via, payload, context, sentIn }

@@ -9,7 +9,7 @@ import {
 import { fullSteps } from '@countersign/core/ag-ui'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { type OpenThread, openThread } from '../conversation/open-thread.js'
-import { type SessionGrants, sessionGrants } from '../gate/session-grants.js'
+import { type SessionGrants, sessionGrants } from '../gate/grants.js'
 import type { FullLimits } from '../limits.js'
 import type { RunLog } from '../run-log/run-log.js'
 import { createChannel, type Outlet } from '../scope/channel.js'
