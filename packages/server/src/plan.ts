@@ -33,7 +33,6 @@ export {
   planApprovals,
   type RejectedCall,
   type Verdict,
-  verdictOf,
 } from './plan/plan.js'
 export {
   planFromMap,

@@ -1,8 +1,5 @@
-import type { ResumeEntry } from '@countersign/core'
-import { readDecision } from '../answers/answers.js'
 import { copyOf } from '../encoding/copy.js'
 import { failed, type ToolFailure } from '../outcome.js'
-import type { ToolApprovalResponsePart } from '../prompt/parts.js'
 
 /** A decision about one call, identified by the approval's id or, if that is not known, by the call's. */
 export interface Verdict {
@@ -14,21 +11,6 @@ export interface Verdict {
   readonly reason?: string | undefined
   /** What an approval covers. Default `once`. */
   readonly scope?: 'once' | 'session' | undefined
-}
-
-/**
- * Converts an answer to a verdict for a planner: an entry of `resume` or of a live queue, or the response part of a prompt. Undefined if
- * it is malformed. Edited arguments are dropped; only an agent's run can check those.
- */
-export function verdictOf(answer: ResumeEntry | ToolApprovalResponsePart): Verdict | undefined {
-  if (!('interruptId' in answer)) {
-    const { approvalId: interruptId, ...payload } = answer
-    return verdictOf({ interruptId, status: 'resolved', payload })
-  }
-  const read = readDecision(answer)
-  if (read === undefined) return undefined
-  const { edits: _, ...verdict } = read
-  return { ...verdict, approvalId: answer.interruptId }
 }
 
 /** A call to plan. */
