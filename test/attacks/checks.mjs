@@ -2,11 +2,11 @@
 
 const server = (path) => `server/src/${path}`
 const token = server('tokens/token.ts')
-const verdicts = server('answers/verdicts.ts')
+const verify = server('answers/verify.ts')
 const ledger = server('ledger/create-ledger.ts')
 const prepare = server('answers/prepare.ts')
-const start = server('answers/start.ts')
-const abandoned = server('answers/abandoned.ts')
+const start = server('answers/run-claimed.ts')
+const abandoned = server('answers/open-call.ts')
 const input = server('http/run-input.ts')
 const strict = 'server/src/encoding/strict-json.ts'
 
@@ -47,57 +47,45 @@ export const checks = {
 
   // the answer
   verified: {
-    file: verdicts,
-    find: "if (verified.check !== 'exp' || standing === 'no') return refuse(verified.code, verified.message)",
-    put: "Object.assign(verified, { claims: { kid: '', approvalId, scopes: ['once', 'session'], edits: true, expiresAt: Infinity } })",
+    file: verify,
+    find: "if (!verified.ok && verified.check !== 'exp') return refuse(verified.code, verified.message)\n  if (!verified.ok) {",
+    put: "if (!verified.ok) Object.assign(verified, { claims: { kid: '', approvalId, scopes: ['once', 'session'], edits: true, expiresAt: Infinity } })\n  if (false) {",
   },
-  'some token': {
-    file: verdicts,
-    find: 'return token === undefined\n',
-    put: 'return false\n',
-  },
+  'some token': never(verify, 'token === undefined'),
   'no fallback for a wrong token': {
-    file: verdicts,
-    find: 'const sent = answer.token === undefined ? readOwn(site.call.metadata).token : answer.token',
-    put: 'const sent = readOwn(site.call.metadata).token',
+    file: verify,
+    find: 'answer.token === undefined ? readOwn(call.metadata).token : answer.token',
+    put: 'readOwn(call.metadata).token',
   },
   'fallback for answers of this request only': {
-    file: verdicts,
+    file: verify,
     find: "return via === 'resume' || via === 'live'",
     put: 'return true',
   },
-  'a call to answer for': {
-    file: verdicts,
-    find: 'const site = answer.site ?? (entry && issued.siteOf(entry))\n  if (site === undefined)',
-    put: 'const site = answer.site ?? (entry && issued.siteOf(entry))\n  if (false)',
-  },
+  'a call to answer for': never(verify, 'site === undefined'),
   requireToken: {
     file: server('scope/settings.ts'),
     find: 'requireToken: options.requireToken ?? false',
     put: 'requireToken: false',
   },
-  'first verdict': gone(verdicts, 'if (verdicts.has(answer.approvalId)) continue'),
+  'first verdict': gone(verify, 'if (verdicts.has(answer.approvalId)) continue'),
   'what was sent counts': gone(
-    verdicts,
+    verify,
     'if (sent.has(answer.approvalId) && !isOfRequest(answer.via)) continue',
   ),
-  'scope was offered': {
-    file: prepare,
-    find: "return decision !== 'approve' || reach === 'once' || scope.owner === null || claims.scopes.includes(reach)",
-    put: 'return true',
-  },
+  'scope was offered': never(prepare, "decision === 'approve' && !isOffered"),
   confirm: {
     file: server('answers/confirm.ts'),
     find: '(await approvals.confirm(answered, { context, request })) === true',
     put: '(await approvals.confirm(answered, { context, request })) !== undefined',
   },
   'approved is a boolean': {
-    file: server('plan/read-decision.ts'),
+    file: server('answers/answers.ts'),
     find: "if (!isRecord(payload) || typeof payload.approved !== 'boolean') return undefined",
     put: 'if (!isRecord(payload)) return undefined',
   },
   'scope has a known value': {
-    file: server('plan/read-decision.ts'),
+    file: server('answers/answers.ts'),
     find: "if (scope !== undefined && scope !== null && scope !== 'once' && scope !== 'session') return undefined",
     put: '',
   },
@@ -136,19 +124,19 @@ export const checks = {
   ],
   'taken up before': {
     file: prepare,
-    find: "return isFresh ? { kind: 'fresh', shown: record?.shown } : { kind: 'taken-up' }",
-    put: "return { kind: 'fresh', shown: record?.shown }",
+    find: 'if (isFresh(entry))',
+    put: 'if (true)',
   },
   issued: [
     {
       file: ledger,
-      find: 'if (row === undefined) return { result: NOT_ISSUED }\n        const entry = entryOf(row)\n        const { result, state } = claimRow(',
-      put: "if (row === undefined) return { result: { status: 'claimed', revision: 0 } }\n        const entry = entryOf(row)\n        const { result, state } = claimRow(",
+      find: 'step<ClaimResult>(ref, NOT_ISSUED, decide, undoClaim)',
+      put: "step<ClaimResult>(ref, { status: 'claimed', revision: 0 }, decide, undoClaim)",
     },
     never(start, '!(await holdsLease(scope, claim))'),
   ],
   "the provider's own approval": never(
-    verdicts,
+    verify,
     'isProviders && providerApprovalOf(site.call) !== ref.approvalId',
   ),
   'one record for one id': {
@@ -183,22 +171,22 @@ export const checks = {
   'only the model is signed for': [
     {
       file: abandoned,
-      find: "import { decideGate } from '../gate/gate.js'",
-      put: "import { decideGate } from '../gate/gate.js'\nimport { requestApproval } from '../gate/ask.js'",
+      find: "import { decideGate, termsOf } from '../gate/gate.js'",
+      put: "import { decideGate, termsOf } from '../gate/gate.js'\nimport { requestApproval } from '../gate/ask.js'",
     },
     {
       file: abandoned,
       find: 'if (!ready.ok) return closed(why)',
       put: `if (!ready.ok) return closed('the call was not completed')
   if (ready.call.tool.location === 'server') {
-    const asking = await requestApproval(scope, ready.call, gateContext(scope, id, messages))
-    return asking.ok ? { kind: 'open', site, request: asking.request } : closed('nothing')
+    const asking = await requestApproval(scope, ready.call, gateContext(scope, site.call.id, messages))
+    return asking.ok ? { kind: 'open', site, request: asking.request, isAnothers: false } : closed('nothing')
   }`,
     },
   ],
   'the same page': {
-    file: server('answers/resolve.ts'),
-    find: 'if (first === verdict.sentIn)',
+    file: server('answers/settle.ts'),
+    find: 'if (sentIn === verdict.sentIn)',
     put: 'if (true)',
   },
   'client tools that ask are not handed out': {
@@ -211,10 +199,10 @@ export const checks = {
     find: 'return close(refusal?.code ?? verified.code, undefined, isKnown)',
     put: "if (!verified.ok) Object.assign(verified, { claims: { kid: '', approvalId, scopes: ['once'], edits: false, expiresAt: Date.now() + 60_000 } })",
   },
-  'asked once': never(server('run/resume.ts'), 'this.#asked.has(fate.request.approval.id)'),
+  'asked once': never(server('run/resume.ts'), 'this.#asked.has(request.approval.id)'),
   'results of open calls': gone(
-    server('answers/issued.ts'),
-    'if (!wasTold(entry, site.result)) claimed.add(site.result)',
+    server('answers/records.ts'),
+    'if (!wasReported(entry, site.result)) claimed.add(site.result)',
   ),
   'system messages': {
     file: server('scope/settings.ts'),
@@ -258,17 +246,17 @@ export const checks = {
     put: 'readProjected(read.sites, scope)',
   },
   'only the approval tool': {
-    file: server('answers/projected.ts'),
+    file: server('answers/answers.ts'),
     find: 'if (!isApproval(site) || site.result === undefined) return []',
     put: 'if (site.result === undefined) return []',
   },
   'the token in the arguments': {
-    file: server('answers/projected.ts'),
+    file: server('answers/answers.ts'),
     find: "const token = typeof asked?.token === 'string' ? asked.token : ''",
     put: 'const token = asked?.token',
   },
   'the tool it is about': never(
-    server('answers/projected.ts'),
+    server('answers/answers.ts'),
     'toolName !== undefined && about !== undefined && toolName !== about.call.function.name',
   ),
 
@@ -381,9 +369,9 @@ export const checks = {
   },
   'lease at the start': never(start, '!(await holdsLease(scope, claim))'),
   'null for a token': {
-    file: verdicts,
-    find: 'answer.token === undefined ? readOwn(site.call.metadata).token : answer.token',
-    put: 'answer.token ?? readOwn(site.call.metadata).token',
+    file: verify,
+    find: 'answer.token === undefined ? readOwn(call.metadata).token : answer.token',
+    put: 'answer.token ?? readOwn(call.metadata).token',
   },
   "nobody's question": {
     file: abandoned,
@@ -392,15 +380,19 @@ export const checks = {
   },
   'edits of what has no keys': never(prepare, 'allowed !== true && !isRecord(asked)'),
   'epoch of questions': {
-    file: verdicts,
+    file: verify,
     find: 'verified.claims.issuedAt < approvals.epoch ? BEFORE_EPOCH : verified',
     put: 'verified',
   },
-  'epoch of grants': gone(server('gate/grants.ts'), ' && grant.grantedAt >= epoch'),
+  'epoch of grants': {
+    file: server('gate/grants.ts'),
+    find: 'grant?.approved === true && grant.grantedAt >= epoch',
+    put: 'grant?.approved === true',
+  },
   'results of settled calls': {
-    file: server('answers/settled.ts'),
-    find: 'if (settled.size === 0)',
-    put: 'if (settled.size >= 0)',
+    file: server('answers/records.ts'),
+    find: 'const settled = await readSettled(scope, before)',
+    put: 'const settled: ReadonlyMap<CallSite, LedgerEntry> = new Map()',
   },
   'a turn that is due': never(server('run/run.ts'), 'resumed.hadNoEffect && isAtRest(resumed.messages)'),
 

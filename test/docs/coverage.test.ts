@@ -25,8 +25,8 @@ test('U.17 the glossary maps the terms of other systems to ours, and names only 
   expect(cell(page, 'call id')).toContain('toolCallId')
   expect(cell(page, 'session')).toMatch(/Always.*cached/)
   expect(cell(page, 'pending')).toContain('missing')
-  const indexes = ['core', 'client', 'server']
-    .map((name) => namesOf(`packages/${name}/src/index.ts`))
+  const indexes = ['core/src/index', 'client/src/index', 'server/src/index', 'server/src/plan']
+    .map((name) => namesOf(`packages/${name}.ts`))
     .join('\n')
   const options = namesOf('packages/client/src/options.ts') + namesOf('packages/client/src/client.ts')
   const [, list = ''] = proseOf(page).split('exist under the name that they have elsewhere:')

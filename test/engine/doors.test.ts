@@ -1,6 +1,7 @@
 import type { Connection } from '@countersign/client'
 import type { Message, RunAgentInput } from '@countersign/core'
-import { type Agent, resumeFromMap } from '@countersign/server'
+import type { Agent } from '@countersign/server'
+import { resumeFromMap } from '@countersign/server/plan'
 import { expect, test } from 'vitest'
 import { through, toolDialect } from './dialects.js'
 import { type Ending, playStory } from './story.js'

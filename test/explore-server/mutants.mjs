@@ -3,7 +3,7 @@
  * stands exactly once in its file.
  */
 const server = (path) => `server/src/${path}`
-const start = server('answers/start.ts')
+const start = server('answers/run-claimed.ts')
 const fresh = server('run/fresh-calls.ts')
 const swap = (file, find, put) => ({ file, find, put })
 
@@ -18,9 +18,7 @@ export const mutants = [
   {
     name: 'confirm is not asked',
     by: 'one edits, one does not, and only one has a second factor',
-    edits: [
-      swap(server('answers/resolve.ts'), "settlement.kind !== 'repeat' && !(await", 'false && !(await'),
-    ],
+    edits: [swap(server('answers/settle.ts'), "kind !== 'repeat' && !(await", 'false && !(await')],
   },
   {
     name: 'confirm sees the arguments that were asked about, not those that run',
@@ -135,15 +133,11 @@ export const mutants = [
     by: 'two tabs say yes, and the one that has it stands still',
     edits: [
       swap(
-        server('answers/resolve.ts'),
+        server('answers/settle.ts'),
         "if (claim.status === 'claimed') {",
-        "if (claim.status === 'claimed' || (claim.status === 'repeat' && settlement.kind === 'run')) {",
+        "if (claim.status === 'claimed' || (claim.status === 'repeat' && kind === 'run')) {",
       ),
-      swap(
-        server('answers/resolve.ts'),
-        'holder, revision: claim.revision, messages, told',
-        'holder, revision: 0, messages, told',
-      ),
+      swap(server('answers/settle.ts'), 'const { revision } = claim', 'const revision = 0'),
       swap(start, '!(await holdsLease(scope, claim))', 'false'),
     ],
   },
@@ -167,7 +161,7 @@ export const mutants = [
         "if (current.phase !== 'interrupted' || !record.idempotent)",
         "if (current.phase !== 'interrupted')",
       ),
-      swap(server('answers/resolve.ts'), 'settlement.call.tool.idempotent ?', 'true ?'),
+      swap(server('answers/settle.ts'), 'call.tool.idempotent ?', 'true ?'),
     ],
   },
   {

@@ -1,18 +1,15 @@
 import { type AssistantMessage, type Message, toAGUIMessages } from '@countersign/core'
+import { type AgentTool, type AnswerQueue, createAgent, type Model } from '@countersign/server'
 import {
-  type AgentTool,
-  type AnswerQueue,
   appendTurn,
-  createAgent,
   isToolOutput,
-  type Model,
   type PlanEvent,
   type PlannedCall,
   planFromQueue,
   plannedCalls,
   runPlan,
   type ToolOutputEvent,
-} from '@countersign/server'
+} from '@countersign/server/plan'
 import { inputOf } from './script.js'
 
 interface LiveOptions {

@@ -1,4 +1,5 @@
-import { type Agent, handleChat, readVerdictMap, resumeFromMap } from '@countersign/server'
+import { type Agent, handleChat } from '@countersign/server'
+import { readVerdictMap, resumeFromMap } from '@countersign/server/plan'
 
 /**
  * A route for a client that knows nothing of `resume`. Its first request ends with the approval requests. The next one carries

@@ -1,13 +1,6 @@
 import type { Message } from '@countersign/core'
-import {
-  type AnswerQueue,
-  answerQueue,
-  isToolOutput,
-  type PlanEvent,
-  type ScriptedModel,
-  scriptedModel,
-  tool,
-} from '@countersign/server'
+import { type AnswerQueue, answerQueue, type ScriptedModel, scriptedModel, tool } from '@countersign/server'
+import { isToolOutput, type PlanEvent } from '@countersign/server/plan'
 import { expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import { liveConversation, type TurnEvent } from '../src/live-verdicts.js'

@@ -1,11 +1,4 @@
 export { sanitizeArgs, tool, toolDefinition } from '@countersign/core'
-export {
-  type CollectedApproval,
-  type CollectOptions,
-  collectToolApprovals,
-  createDenialResults,
-} from './answers/collect.js'
-export { resumeFromMap } from './answers/resume-from-map.js'
 export { type AnswerChannel, memoryAnswerChannel, type Receive } from './channel/answer-channel.js'
 export {
   type AnswerContext,
@@ -32,14 +25,7 @@ export {
   type RequiredApproval,
 } from './gate/approval-required.js'
 export { isApprovalNeeded } from './gate/gate.js'
-export {
-  type DescribedTool,
-  generateApprovalMessage,
-  type HeuristicOptions,
-  heuristicApproval,
-  shouldRequireApproval,
-} from './gate/heuristics.js'
-export type { SessionGrants } from './gate/session-grants.js'
+export type { SessionGrants } from './gate/grants.js'
 export {
   type CallSite,
   cancelAllPending,
@@ -123,40 +109,7 @@ export {
   toProviderText,
   toResultContent,
 } from './outcome.js'
-export { type PlannedCall, plannedCalls } from './plan/calls.js'
-export {
-  type ApprovalRequestedEvent,
-  drainOutputs,
-  isApprovalRequested,
-  isToolOutput,
-  isToolProgress,
-  matchPlanEvent,
-  type PlanEvent,
-  type ToolOutputEvent,
-  type ToolProgressEvent,
-} from './plan/events.js'
-export {
-  type ApprovalPlan,
-  type ApprovedCall,
-  type PlannableCall,
-  type PlanPolicy,
-  planApprovals,
-  type RejectedCall,
-  type Verdict,
-} from './plan/plan.js'
-export {
-  type AskedCall,
-  type DecidedCall,
-  type LivePlan,
-  type LivePlanOptions,
-  planFromQueue,
-} from './plan/plan-from-queue.js'
-export { verdictOf } from './plan/read-decision.js'
-export { type RunnablePlan, type RunPlanOptions, runPlan } from './plan/run-plan.js'
-export { appendTurn } from './plan/turn.js'
-export { planFromMap, readVerdictMap, type VerdictEntry, type VerdictMap } from './plan/verdict-map.js'
 export { type Agent, createAgent, type GenerateResult } from './run/agent.js'
-export { executeApprovedToolCalls } from './run/execute-approved.js'
 export type { RunInput, RunOptions } from './run/run.js'
 export { type MemoryRunLogOptions, memoryRunLog } from './run-log/memory-run-log.js'
 export type { LoggedEvent, RunLog, RunWriter } from './run-log/run-log.js'

@@ -5,12 +5,14 @@ import {
   ApprovalRequiredError,
   answerQueue,
   createAgent,
+  scriptedModel,
+} from '@countersign/server'
+import {
   executeApprovedToolCalls,
   type PlannedCall,
   planFromMap,
   planFromQueue,
-  scriptedModel,
-} from '@countersign/server'
+} from '@countersign/server/plan'
 import { expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import {

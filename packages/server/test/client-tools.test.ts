@@ -116,3 +116,19 @@ for (const [lost, told] of [
     expect(types(await again())).toContain('CUSTOM client-tool-ready')
   })
 }
+
+test('a hand-out that the ledger does not confirm is refused by the name of its call, and told to no model, also once the user has moved on', async () => {
+  const ledger = memoryLedger()
+  const silent: Ledger = { ...ledger, complete: () => Promise.reject(new Error('no reply')) }
+  const { agent, model } = testAgent([call(['c1', 'locate', {}]), say('there')], {
+    tools: [locate],
+    approvals: { ledger: silent },
+  })
+  const { history, first } = await ask(agent)
+  const resume = [answer(first, { approved: true })]
+  const events = await collect(agent, input([...history, user('and now?')], { resume }))
+  expect(refusals(events)).toMatchObject([{ code: 'ledger-unavailable', toolCallId: 'c1' }])
+  expect(results(events)).toEqual([])
+  expect(last(events)).toMatchObject({ type: 'RUN_ERROR', code: 'ledger-unavailable' })
+  expect(model.requests.length).toBe(1)
+})

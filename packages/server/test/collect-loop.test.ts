@@ -1,9 +1,5 @@
-import {
-  type Agent,
-  collectToolApprovals,
-  executeApprovedToolCalls,
-  prepareMessagesForModel,
-} from '@countersign/server'
+import { type Agent, prepareMessagesForModel } from '@countersign/server'
+import { collectToolApprovals, executeApprovedToolCalls } from '@countersign/server/plan'
 import {
   createPartReader,
   fromResponseParts,

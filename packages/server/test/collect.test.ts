@@ -1,5 +1,5 @@
 import type { ToolCall } from '@countersign/core'
-import { collectToolApprovals, createDenialResults } from '@countersign/server'
+import { collectToolApprovals, createDenialResults } from '@countersign/server/plan'
 import {
   type PromptMessage,
   promptToAGUI,

@@ -1,4 +1,4 @@
-import { drainOutputs, type PlannedCall, planFromMap, runPlan } from '@countersign/server'
+import { drainOutputs, type PlannedCall, planFromMap, runPlan } from '@countersign/server/plan'
 import { expect, test } from 'vitest'
 import { answered } from './answered.js'
 import { ask, call, collect, counted, input, results, say, testAgent, user } from './support.js'

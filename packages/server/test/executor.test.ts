@@ -1,3 +1,4 @@
+import { tool } from '@countersign/server'
 import {
   type ApprovalRequestedEvent,
   drainOutputs,
@@ -11,8 +12,7 @@ import {
   runPlan,
   type ToolOutputEvent,
   type ToolProgressEvent,
-  tool,
-} from '@countersign/server'
+} from '@countersign/server/plan'
 import { expect, expectTypeOf, test, vi } from 'vitest'
 import * as z from 'zod'
 import { counted } from './support.js'

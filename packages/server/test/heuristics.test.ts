@@ -1,11 +1,11 @@
 import { clientTool } from '@countersign/core'
+import { tool } from '@countersign/server'
 import {
   type DescribedTool,
   generateApprovalMessage,
   heuristicApproval,
   shouldRequireApproval,
-  tool,
-} from '@countersign/server'
+} from '@countersign/server/plan'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { call, collect, input, requests, results, say, testAgent, user } from './support.js'

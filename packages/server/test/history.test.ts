@@ -3,10 +3,10 @@ import {
   cancelAllPending,
   findUnansweredCalls,
   isReconciled,
-  planApprovals,
   prepareMessagesForModel,
   withResults,
 } from '@countersign/server'
+import { planApprovals } from '@countersign/server/plan'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { collect, input, last, say, testAgent } from './support.js'

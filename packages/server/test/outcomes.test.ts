@@ -1,14 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import {
-  drainOutputs,
-  failed,
-  planFromMap,
-  runPlan,
-  type scriptedModel,
-  ToolError,
-  toProviderText,
-  toResultContent,
-} from '@countersign/server'
+import { failed, type scriptedModel, ToolError, toProviderText, toResultContent } from '@countersign/server'
+import { drainOutputs, planFromMap, runPlan } from '@countersign/server/plan'
 import { expect, test } from 'vitest'
 import { answer, ask, call, collect, counted, input, results, say, testAgent, user } from './support.js'
 

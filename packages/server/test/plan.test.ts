@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isCountersignError, type Message } from '@countersign/core'
+import { withResults } from '@countersign/server'
 import {
   appendTurn,
   drainOutputs,
@@ -10,8 +11,7 @@ import {
   readVerdictMap,
   runPlan,
   type VerdictEntry,
-  withResults,
-} from '@countersign/server'
+} from '@countersign/server/plan'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { counted, fold, user } from './support.js'
@@ -162,14 +162,9 @@ test('S2.20 the verdicts of a request body: absent ones are none, malformed ones
   }
 })
 
-test("planApprovals is the one decision: the map's, the queue's and the engine's own", () => {
+test("planApprovals is the one decision of the planners: the map's and the queue's", () => {
   const source = (file: string) => readFileSync(new URL(`../src/${file}`, import.meta.url), 'utf8')
-  for (const file of [
-    'plan/verdict-map.ts',
-    'plan/plan-from-queue.ts',
-    'answers/resume-from-map.ts',
-    'run/resume.ts',
-  ])
+  for (const file of ['plan/plan-from-map.ts', 'plan/plan-from-queue.ts'])
     expect(source(file)).toContain('planApprovals(')
   const calls = [
     { toolCallId: 'a' },

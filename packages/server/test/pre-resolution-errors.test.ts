@@ -13,11 +13,11 @@ import { fullSteps } from '@countersign/core/ag-ui'
 import {
   type Agent,
   type AgentOptions,
-  executeApprovedToolCalls,
   memoryLedger,
   ToolkitRequiredError,
   ToolNotFoundError,
 } from '@countersign/server'
+import { executeApprovedToolCalls } from '@countersign/server/plan'
 import { expect, expectTypeOf, test } from 'vitest'
 import { weather } from './answered.js'
 import { answer, ask, call, collect, counted, input, last, results, say, testAgent } from './support.js'

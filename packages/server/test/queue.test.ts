@@ -1,15 +1,14 @@
 import { getEventListeners } from 'node:events'
 import type { ResumeEntry } from '@countersign/core'
+import { type AnswerQueue, answerQueue } from '@countersign/server'
 import {
-  type AnswerQueue,
-  answerQueue,
   type DecidedCall,
   drainOutputs,
   type PlanEvent,
   type PlannedCall,
   planFromQueue,
   runPlan,
-} from '@countersign/server'
+} from '@countersign/server/plan'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { counted } from './support.js'

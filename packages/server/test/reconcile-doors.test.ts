@@ -7,7 +7,8 @@ import {
   toAGUIMessages,
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
-import { answerQueue, resumeFromMap } from '@countersign/server'
+import { answerQueue } from '@countersign/server'
+import { resumeFromMap } from '@countersign/server/plan'
 import { promptToAGUI, toolApprovalResponse, toolMessage, toPromptMessages } from '@countersign/server/prompt'
 import { expect, test } from 'vitest'
 import { weather } from './answered.js'

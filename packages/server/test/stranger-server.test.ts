@@ -9,12 +9,11 @@ import {
   type Model,
   type ModelEvent,
   memoryLedger,
-  planFromMap,
-  runPlan,
   scriptedModel,
   ToolError,
 } from '@countersign/server'
 import { fileLedger } from '@countersign/server/node'
+import { planFromMap, runPlan } from '@countersign/server/plan'
 import { afterAll, expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import {

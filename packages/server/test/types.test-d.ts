@@ -4,10 +4,10 @@ import {
   type AgentTool,
   ApprovalRequiredError,
   type ApprovalRequiredException,
-  heuristicApproval,
   type PolicyCall,
   tool,
 } from '@countersign/server'
+import { heuristicApproval } from '@countersign/server/plan'
 import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
 

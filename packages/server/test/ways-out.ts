@@ -2,17 +2,9 @@ import { createServer } from 'node:http'
 import { Duplex } from 'node:stream'
 import { handleAiSdkChat } from '@countersign/ai-sdk/server'
 import { type AnyServerTool, isRecord, type RunAgentInput } from '@countersign/core'
-import {
-  type Agent,
-  handleChat,
-  type PlannedCall,
-  planFromMap,
-  rejoinResponse,
-  runPlan,
-  type ServerSocket,
-  serveSocket,
-} from '@countersign/server'
+import { type Agent, handleChat, rejoinResponse, type ServerSocket, serveSocket } from '@countersign/server'
 import { toNodeHandler } from '@countersign/server/node'
+import { type PlannedCall, planFromMap, runPlan } from '@countersign/server/plan'
 
 /** A value that a writer of a run has said: its writer, its number from 0, and something to make it large. */
 export interface Said {

@@ -1,6 +1,6 @@
 import type { ToolCall } from '@countersign/core'
-import type { ApprovalRef, ToolOutcome } from '../ledger/ledger.js'
-import { audit } from '../scope/audit.js'
+import type { ApprovalRef, LedgerAnswer, ToolOutcome } from '../ledger/ledger.js'
+import { type AuditStep, audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
 
 /** An approval that this run holds in the ledger, and its call. */
@@ -84,7 +84,19 @@ async function hasOutcome({ settings }: RunScope, { ref }: Claim, outcome: ToolO
   return state?.phase === 'done' && !state.late && state.outcome.type === outcome.type
 }
 
-/** The audit trail's names for a claim. */
-export function auditNames({ ref: { approvalId }, call }: Claim) {
+/** The audit trail's names for an approval and its call. */
+export function auditNames({ ref: { approvalId }, call }: Pick<Claim, 'ref' | 'call'>) {
   return { approvalId, toolCallId: call.id, toolName: call.function.name }
+}
+
+/** Records in the audit trail an answer that runs nothing. */
+export async function auditSettled(
+  scope: RunScope,
+  step: Omit<AuditStep, 'event'> & ReturnType<typeof auditNames>,
+  { decision }: LedgerAnswer,
+): Promise<void> {
+  const { approvalId, toolCallId, toolName } = step
+  const outcome = decision === 'deny' ? 'denied' : 'cancelled'
+  await audit(scope, { event: 'claimed', ...step })
+  await audit(scope, { event: 'completed', approvalId, toolCallId, toolName, outcome })
 }

@@ -1,26 +1,21 @@
 import { copyOf } from '../encoding/copy.js'
 import { type ApprovalRequest, describeRequest, requestOf } from '../gate/ask.js'
-import { isProviderExecuted } from '../history/history.js'
-import type { ShownTerms } from '../ledger/ledger.js'
+import { proposedCall } from '../history/history.js'
 import type { RunScope } from '../scope/scope.js'
 import { readCall } from '../tools/call.js'
 import type { Settlement } from './prepare.js'
-import type { VerifiedVerdict } from './verdicts.js'
 
 /**
  * Whether the application's `confirm` accepts an answer. Called once, right before the answer is claimed in the ledger, with the context
  * of whoever answers. Anything but `true` refuses the answer.
  */
-export async function isConfirmed(
-  scope: RunScope,
-  settlement: Exclude<Settlement, { kind: 'repeat' }>,
-): Promise<boolean> {
+export async function isConfirmed(scope: RunScope, settlement: Settlement): Promise<boolean> {
   const { approvals, warn } = scope.settings
-  const { verdict } = settlement
   if (approvals.confirm === undefined) return true
+  const { verdict } = settlement
   const { approvalId, site, decision, reason, payload, token, via, context } = verdict
   const { id: toolCallId, function: called } = site.call
-  const request = await describe(scope, verdict, settlement.shown)
+  const request = await describe(scope, settlement)
   const answered = {
     ...{ approvalId, toolCallId, toolName: called.name, decision, scope: verdict.scope },
     ...(reason !== undefined && { reason }),
@@ -36,20 +31,11 @@ export async function isConfirmed(
 }
 
 /** The request as the user received it, without what the tool can no longer describe. */
-async function describe(
-  scope: RunScope,
-  { site, canonical, claims, token }: VerifiedVerdict,
-  shown: ShownTerms | undefined,
-): Promise<ApprovalRequest> {
+async function describe(scope: RunScope, { verdict, shown }: Settlement): Promise<ApprovalRequest> {
+  const { site, canonical, claims, token } = verdict
   const { id, function: called } = site.call
   const terms = { ...claims, token, shown }
-  const providerExecuted = isProviderExecuted(site.call)
-  const read = await readCall(scope.toolkit, {
-    id,
-    name: called.name,
-    arguments: canonical,
-    providerExecuted,
-  })
+  const read = await readCall(scope.toolkit, proposedCall(site, canonical))
   try {
     if (read.ok) return describeRequest(scope, read.call, terms)
   } catch (error) {

@@ -3,11 +3,11 @@ import { randomId } from '../encoding/ids.js'
 import type { ForwardedCalls } from '../history/forwarded.js'
 import { providerApprovalOf } from '../history/history.js'
 import { claimAndWait } from '../ledger/claim-and-wait.js'
-import type { ApprovalRef, ToolOutcome as RanOutcome } from '../ledger/ledger.js'
+import type { ToolOutcome as RanOutcome } from '../ledger/ledger.js'
 import type { ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
 import { type Claim, complete, keepLease, record } from './claim.js'
-import { interruptedOutcome, restoreOutcome } from './stored-outcome.js'
+import { interruptedOutcome, restoreOutcome } from './outcome.js'
 
 /** The calls that a request to the model forwards, claimed so that no other request forwards them too. */
 export interface TakenForwards {
@@ -26,22 +26,23 @@ export async function takeForwards(scope: RunScope, forwarded: ForwardedCalls): 
   const claims = new ForwardClaims(scope)
   const results = new Map<ToolCall, ToolOutcome>()
   try {
-    for (const call of oneOfEach(forwarded)) {
-      const taken = await take(scope, call)
-      if (taken.kind === 'claimed') claims.add(taken.claim)
-      if (taken.kind === 'result') results.set(call, taken.outcome)
+    // The last call of each approval: a history may contain one twice.
+    const calls = new Map([...forwarded.keys()].map((call) => [providerApprovalOf(call), call]))
+    for (const [approvalId, call] of calls) {
+      const taken = await take(scope, call, approvalId)
+      if (taken === 'stopped') continue
+      if ('holder' in taken) claims.add(taken)
+      else results.set(call, taken)
     }
   } catch (error) {
     await claims.release()
-    throw new CountersignError(
-      'ledger-unavailable',
-      'The model was not called, since its provider may have been told of an approval already. Send the request again later.',
-      {},
-      error,
-    )
+    throw new CountersignError('ledger-unavailable', NOT_CALLED, {}, error)
   }
   return { claims, results }
 }
+
+const NOT_CALLED =
+  'The model was not called, since its provider may have been told of an approval already. Send the request again later.'
 
 /** A run's claims on calls being reported to the provider. Each ends once. */
 export class ForwardClaims {
@@ -87,51 +88,39 @@ function handedOut(call: ToolCall): RanOutcome {
   return { type: 'handed-out', arguments: call.function.arguments }
 }
 
-/** The last call of each approval: a history may contain one twice. */
-function oneOfEach(forwarded: ForwardedCalls): readonly ToolCall[] {
-  return [...new Map([...forwarded.keys()].map((call) => [providerApprovalOf(call), call])).values()]
-}
-
-type Taken =
-  | { readonly kind: 'claimed'; readonly claim: Claim }
-  | { readonly kind: 'result'; readonly outcome: ToolOutcome }
-  /** The run was stopped while it waited, and calls no model any more. */
-  | { readonly kind: 'stopped' }
-
 /** More than one is needed only if the request that held the call released it. */
 const ATTEMPTS = 3
 
-async function take(scope: RunScope, call: ToolCall): Promise<Taken> {
+/** The claim, or the outcome if another request has forwarded the call. `stopped`: the run was stopped while it waited, and calls no model any more. */
+async function take(
+  scope: RunScope,
+  call: ToolCall,
+  approvalId: string | undefined,
+): Promise<Claim | ToolOutcome | 'stopped'> {
+  if (approvalId === undefined) throw new Error(`The call ${call.id} names no approval.`)
   const { ledger, leaseMs, waitMs } = scope.settings.approvals
-  const ref = refOf(scope, call)
+  const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const claim = { ref, holder: randomId('holder_'), call }
     const again = await ledger.reclaim(ref, claim.holder, leaseMs)
-    if (again.status === 'claimed') return { kind: 'claimed', claim }
-    const answer = await givenAnswer(scope, ref)
-    const wait = { leaseMs, waitMs, signal: scope.stop }
-    const found = await claimAndWait(ledger, ref, answer, claim.holder, wait)
+    if (again.status === 'claimed') return claim
+    // Claiming with the answer in the ledger waits for its outcome.
+    const { state } = (await ledger.lookup(ref)) ?? {}
+    const answer =
+      state === undefined || state.phase === 'issued'
+        ? ({ decision: 'approve', scope: 'once' } as const)
+        : state.answer
+    const found = await claimAndWait(ledger, ref, answer, claim.holder, {
+      leaseMs,
+      waitMs,
+      signal: scope.stop,
+    })
     // Only with a ledger that keeps nothing.
-    if (found.status === 'claimed') return { kind: 'claimed', claim }
-    if (found.status === 'interrupted') return { kind: 'result', outcome: interruptedOutcome() }
-    if (scope.stop.aborted) return { kind: 'stopped' }
-    if (found.status !== 'repeat') throw new Error(`The approval ${ref.approvalId} is ${found.status}.`)
-    const from = restoreOutcome(found.outcome)
-    if (from.kind === 'outcome') return { kind: 'result', outcome: from.outcome }
+    if (found.status === 'claimed') return claim
+    if (found.status === 'interrupted') return interruptedOutcome()
+    if (scope.stop.aborted) return 'stopped'
+    if (found.status !== 'repeat') throw new Error(`The approval ${approvalId} is ${found.status}.`)
+    if (found.outcome.type !== 'handed-out') return restoreOutcome(found.outcome)
   }
-  throw new Error(`The approval ${ref.approvalId} could not be claimed for the provider.`)
-}
-
-function refOf({ owner, threadId }: RunScope, call: ToolCall): ApprovalRef {
-  const approvalId = providerApprovalOf(call)
-  if (approvalId === undefined) throw new Error(`The call ${call.id} names no approval.`)
-  return { owner, threadId, approvalId }
-}
-
-/** The answer in the ledger: claiming with the same one waits for its outcome. */
-async function givenAnswer({ settings }: RunScope, ref: ApprovalRef) {
-  const { state } = (await settings.approvals.ledger.lookup(ref)) ?? {}
-  return state === undefined || state.phase === 'issued'
-    ? ({ decision: 'approve', scope: 'once' } as const)
-    : state.answer
+  throw new Error(`The approval ${approvalId} could not be claimed for the provider.`)
 }

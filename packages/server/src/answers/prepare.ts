@@ -2,45 +2,37 @@ import { type GateContext, isRecord, type Message } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
 import { bindingOf } from '../gate/ask.js'
 import { askPolicy } from '../gate/gate.js'
-import { isProviderExecuted, MOVED_ON } from '../history/history.js'
-import type { LedgerAnswer, ShownTerms } from '../ledger/ledger.js'
+import { isProviderExecuted, MOVED_ON, proposedCall } from '../history/history.js'
+import type { LedgerAnswer, LedgerEntry, ShownTerms } from '../ledger/ledger.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { bindingMatches } from '../tokens/token.js'
 import { type ReadyCall, readCall } from '../tools/call.js'
 import { ToolkitRequiredError, ToolNotFoundError } from '../tools/tool-errors.js'
-import { given } from './decided.js'
-import type { Refusal } from './refusals.js'
-import { LEDGER_UNAVAILABLE, type VerifiedVerdict } from './verdicts.js'
+import { type Refusal, stampAnswer } from './outcome.js'
+import { lookUp } from './records.js'
+import { LEDGER_UNAVAILABLE, type VerifiedVerdict } from './verify.js'
 
 /** What to do about a verified verdict; nothing has happened yet. */
-export type Settlement =
+export type Settlement = { readonly verdict: VerifiedVerdict; readonly shown?: ShownTerms | undefined } & (
+  | RunSettlement
+  | { readonly kind: 'reject'; readonly answer: LedgerAnswer }
+  | { readonly kind: 'refuse'; readonly refusal: Refusal }
   /** Claimed before, by this or another run: the ledger knows the outcome, and nothing is decided again. */
-  | { readonly kind: 'repeat'; readonly verdict: VerifiedVerdict; readonly answer: LedgerAnswer }
-  | {
-      readonly kind: 'run'
-      readonly verdict: VerifiedVerdict
-      /** The call to run, with the arguments as the user left them. */
-      readonly call: ReadyCall
-      /** The call as it was shown for approval. */
-      readonly asked: ReadyCall
-      readonly answer: LedgerAnswer
-      readonly shown?: ShownTerms | undefined
-    }
-  | {
-      readonly kind: 'reject'
-      readonly verdict: VerifiedVerdict
-      readonly answer: LedgerAnswer
-      readonly shown?: ShownTerms | undefined
-    }
-  | {
-      readonly kind: 'refuse'
-      readonly verdict: VerifiedVerdict
-      readonly refusal: Refusal
-      readonly shown?: ShownTerms | undefined
-    }
+  | { readonly kind: 'repeat'; readonly answer: LedgerAnswer }
+)
+
+interface RunSettlement {
+  readonly kind: 'run'
+  /** The call to run, with the arguments as the user left them. */
+  readonly call: ReadyCall
+  /** The call as it was shown for approval. */
+  readonly asked: ReadyCall
+  readonly answer: LedgerAnswer
+}
 
 /**
- * Checks every verified verdict before anything runs: tools, edits, schema, what the call was bound to, and policy.
+ * Checks every verified verdict before anything runs: tools, scope, schema, what the call was bound to, edits, and policy. The comments
+ * below name the steps of the table in docs/security.md.
  *
  * @throws ToolkitRequiredError, ToolNotFoundError
  */
@@ -49,41 +41,31 @@ export async function prepareVerdicts(
   verdicts: readonly VerifiedVerdict[],
   messages: readonly Message[],
 ): Promise<readonly Settlement[]> {
-  const known = await Promise.all(verdicts.map((verdict) => readStanding(scope, verdict)))
-  const fresh = verdicts.filter((_, index) => known[index]?.kind === 'fresh')
-  checkTools(scope, fresh)
+  const known = await Promise.all(
+    verdicts.map(async (verdict) => ({ verdict, entry: await lookUp(scope, verdict.ref) })),
+  )
+  const fresh = known.filter(({ entry }) => entry !== 'unavailable' && isFresh(entry))
+  checkTools(
+    scope,
+    fresh.map(({ verdict }) => verdict),
+  )
   return Promise.all(
-    verdicts.map(async (verdict, index): Promise<Settlement> => {
-      const standing = known[index]
-      switch (standing?.kind) {
-        case 'taken-up':
-          return { kind: 'repeat', verdict, answer: answerOf(scope, verdict, editedText(verdict)) }
-        case 'fresh':
-          return { ...(await prepareVerdict(scope, verdict, messages)), shown: standing.shown }
-        default:
-          return refuse(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
-      }
+    known.map(async ({ verdict, entry }): Promise<Settlement> => {
+      if (entry === 'unavailable') return refuse(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
+      if (isFresh(entry))
+        return { ...(await prepareVerdict(scope, verdict, messages)), shown: entry?.record.shown }
+      return { kind: 'repeat', verdict, answer: answerOf(scope, verdict, editedText(verdict)) }
     }),
   )
 }
 
-type Standing =
-  | { readonly kind: 'fresh'; readonly shown?: ShownTerms | undefined }
-  | { readonly kind: 'taken-up' | 'unavailable' }
-
-async function readStanding(scope: RunScope, { ref }: VerifiedVerdict): Promise<Standing> {
-  try {
-    const { record, state } = (await scope.settings.approvals.ledger.lookup(ref)) ?? {}
-    const again = state?.phase === 'interrupted' && record?.idempotent
-    const isFresh = state === undefined || state.phase === 'issued' || again
-    return isFresh ? { kind: 'fresh', shown: record?.shown } : { kind: 'taken-up' }
-  } catch (error) {
-    scope.settings.warn('The ledger could not be read.', error)
-    return { kind: 'unavailable' }
-  }
+/** Whether the answer is the first, or may run its call again. */
+function isFresh(entry: LedgerEntry | undefined): boolean {
+  if (entry === undefined || entry.state.phase === 'issued') return true
+  return entry.state.phase === 'interrupted' && entry.record.idempotent
 }
 
-/** A server without the tool may be outdated, so the answers stay valid. Once the user has moved on, a call without its tool is closed. */
+/** Tool: a server without it may be outdated, so the answers stay valid. Once the user has moved on, a call without its tool is closed. */
 function checkTools({ toolkit, method }: RunScope, verdicts: readonly VerifiedVerdict[]): void {
   const ours = verdicts.filter(({ site }) => !site.superseded && !isProviderExecuted(site.call))
   const of = (decision: VerifiedVerdict['decision']) =>
@@ -101,60 +83,57 @@ async function prepareVerdict(
   scope: RunScope,
   verdict: VerifiedVerdict,
   messages: readonly Message[],
-): Promise<Exclude<Settlement, { kind: 'repeat' }>> {
-  if (!isOffered(scope, verdict)) {
+): Promise<Settlement> {
+  const { decision, claims, site, canonical } = verdict
+  // Answer: without a subject nobody owns a session, so `session` counts as `once` and need not be offered.
+  const isOffered = verdict.scope === 'once' || scope.owner === null || claims.scopes.includes(verdict.scope)
+  if (decision === 'approve' && !isOffered)
     return refuse(verdict, 'approval-malformed', 'The answer has a scope that was not offered.')
-  }
-  if (verdict.decision !== 'approve') return { kind: 'reject', verdict, answer: answerOf(scope, verdict) }
-  const gate = gateContext(scope, verdict.site.call.id, messages)
-  const asked = await readCall(scope.toolkit, proposed(verdict, verdict.canonical))
+  if (decision !== 'approve') return { kind: 'reject', verdict, answer: answerOf(scope, verdict) }
+  const gate = gateContext(scope, site.call.id, messages)
+  // Unchanged: the arguments still fit the tool, and what was bound is the same.
+  const asked = await readCall(scope.toolkit, proposedCall(site, canonical))
   if (!asked.ok) return refuse(verdict, 'approval-stale', asked.failure.reason ?? UNFIT)
-  if (!(await isStillBound(scope, verdict, asked.call, gate))) {
+  if (!(await isStillBound(scope, verdict, asked.call, gate)))
     return refuse(verdict, 'approval-stale', 'What the approval was given for has changed; ask again.')
-  }
   const edited = await readEdits(scope, verdict)
-  // The user's mistake: nothing has run, so the request stays open and can be answered again.
+  // Edits: the user's mistake. Nothing has run, so the request stays open and can be answered again.
   if (!edited.ok && edited.unfit) return refuse(verdict, 'approval-edit-invalid', edited.reason, 'open')
   if (!edited.ok) return refuse(verdict, 'approval-malformed', edited.reason)
   const call = edited.call ?? asked.call
   const { approvals, warn } = scope.settings
+  // Policy: for the call as edited.
   const policy = await askPolicy(call, gate, { policy: approvals.policy, warn })
-  if (policy.decision === 'block')
-    return {
-      kind: 'reject',
-      verdict,
-      answer: given(scope, { decision: 'deny', reason: policy.reason }, 'policy'),
-    }
-  return {
-    kind: 'run',
-    verdict,
-    call,
-    asked: asked.call,
-    answer: answerOf(scope, verdict, edited.call?.canonical),
+  if (policy.decision === 'block') {
+    const answer = stampAnswer(scope, { decision: 'deny', reason: policy.reason }, 'policy')
+    return { kind: 'reject', verdict, answer }
   }
+  const answer = answerOf(scope, verdict, edited.call?.canonical)
+  return { kind: 'run', verdict, call, asked: asked.call, answer }
 }
 
 const UNFIT = 'The arguments no longer fit the tool; ask again.'
 
-function answerOf(scope: RunScope, verdict: VerifiedVerdict, edited?: string): LedgerAnswer {
-  return given(scope, readAnswer(scope, verdict, edited), 'person')
-}
-
-function readAnswer(scope: RunScope, verdict: VerifiedVerdict, edited: string | undefined): LedgerAnswer {
-  const { decision, reason } = verdict
+/** A verified verdict as the ledger stores it; `edited` are the arguments, if the user edited them. */
+function answerOf(scope: RunScope, verdict: VerifiedVerdict, edited?: string | undefined): LedgerAnswer {
+  const { decision, reason, sentIn, site } = verdict
   switch (decision) {
-    case 'approve':
-      return {
-        decision,
-        scope: scope.owner === null ? 'once' : verdict.scope,
-        reason,
-        ...(verdict.sentIn !== undefined && { sentIn: verdict.sentIn }),
+    case 'approve': {
+      const reach = scope.owner === null ? 'once' : verdict.scope
+      const more = {
+        ...(sentIn !== undefined && { sentIn }),
         ...(edited !== undefined && { arguments: edited }),
       }
+      return stampAnswer(scope, { decision, scope: reach, reason, ...more }, 'person')
+    }
     case 'deny':
-      return { decision, reason }
+      return stampAnswer(scope, { decision, reason }, 'person')
     case 'cancel':
-      return { decision, reason: reason ?? (verdict.site.superseded ? MOVED_ON : undefined) }
+      return stampAnswer(
+        scope,
+        { decision, reason: reason ?? (site.superseded ? MOVED_ON : undefined) },
+        'person',
+      )
     default:
       return decision satisfies never
   }
@@ -164,26 +143,24 @@ function refuse(
   verdict: VerifiedVerdict,
   code: Refusal['code'],
   message: string,
-  fate: Refusal['fate'] = 'close',
-): Extract<Settlement, { kind: 'refuse' }> {
-  const { approvalId, site } = verdict
-  return { kind: 'refuse', verdict, refusal: { approvalId, site, code, message, fate } }
+  effect: Refusal['effect'] = 'close',
+): Settlement {
+  return { kind: 'refuse', verdict, refusal: refusalOf(verdict, code, message, effect) }
 }
 
-/** Without a subject nobody owns a session, so `session` counts as `once` and need not be offered. */
-function isOffered(scope: RunScope, { decision, scope: reach, claims }: VerifiedVerdict): boolean {
-  return decision !== 'approve' || reach === 'once' || scope.owner === null || claims.scopes.includes(reach)
+export function refusalOf(
+  { approvalId, site }: VerifiedVerdict,
+  code: Refusal['code'],
+  message: string,
+  effect: Refusal['effect'],
+): Refusal {
+  return { kind: 'refused', approvalId, site, code, message, effect }
 }
 
 /** The edited arguments as the ledger compares them; undefined if there are none, or they can't be read. */
 function editedText({ edits }: VerifiedVerdict): string | undefined {
   const read = edits === undefined ? undefined : readArguments(JSON.stringify(edits.value))
   return read?.ok ? read.canonical : undefined
-}
-
-function proposed({ site }: VerifiedVerdict, text: string) {
-  const { id, function: called } = site.call
-  return { id, name: called.name, arguments: text, providerExecuted: isProviderExecuted(site.call) }
 }
 
 /** Whether what a request was bound to, besides its arguments, is unchanged. */
@@ -207,9 +184,11 @@ type Edits =
   | { readonly ok: false; readonly reason: string; readonly unfit?: boolean }
 
 /** Checks edited arguments: permitted by the token, strict JSON, other keys unchanged, and valid for the schema. */
-async function readEdits(scope: RunScope, verdict: VerifiedVerdict): Promise<Edits> {
-  const { edits, canonical } = verdict
-  const { edits: allowed } = verdict.claims
+async function readEdits(
+  scope: RunScope,
+  { edits, canonical, claims, site }: VerifiedVerdict,
+): Promise<Edits> {
+  const allowed = claims.edits
   if (edits === undefined) return { ok: true }
   if (!isRecord(edits.value)) return { ok: false, reason: 'The edited arguments must be an object.' }
   const read = readArguments(JSON.stringify(edits.value))
@@ -227,7 +206,7 @@ async function readEdits(scope: RunScope, verdict: VerifiedVerdict): Promise<Edi
   )
   if (forbidden.length > 0)
     return { ok: false, reason: `These arguments may not be edited: ${forbidden.join(', ')}.` }
-  const checked = await readCall(scope.toolkit, proposed(verdict, read.canonical))
+  const checked = await readCall(scope.toolkit, proposedCall(site, read.canonical))
   return checked.ok
     ? checked
     : { ok: false, reason: checked.failure.reason ?? 'The edited arguments do not fit.', unfit: true }

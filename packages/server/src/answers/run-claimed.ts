@@ -1,23 +1,41 @@
+import type { Message } from '@countersign/core'
 import { abortLater } from '../encoding/signals.js'
+import { askPolicy } from '../gate/gate.js'
 import { grantSession } from '../gate/grants.js'
-import type { ToolOutcome } from '../outcome.js'
+import { type LedgerAnswer, MAX_REASON_LENGTH } from '../ledger/ledger.js'
 import { askPerson } from '../scope/ask-person.js'
-import { audit } from '../scope/audit.js'
-import type { RunScope } from '../scope/scope.js'
-import { type Execution, executeTool } from '../tools/execute.js'
+import { type AuditStep, audit } from '../scope/audit.js'
+import { gateContext, type RunScope } from '../scope/scope.js'
+import type { ReadyCall } from '../tools/call.js'
+import { type Execution, executeTool, NOT_STARTED } from '../tools/execute.js'
 import { progressEvent } from '../tools/progress.js'
 import { logThrown, toolFailed } from '../tools/tool-errors.js'
 import type { AgentTool } from '../tools/toolkit.js'
-import { auditNames, type Claim, complete, keepLease, record } from './claim.js'
-import type { ClaimedCall } from './claimed-call.js'
-import { decidedFor } from './decided.js'
-import type { Refusal } from './refusals.js'
-import type { Resolution } from './resolution.js'
-import { reasonNotToStart } from './start.js'
-import { interruptedOutcome, toStored, type Unstarted, unstartedOutcome } from './stored-outcome.js'
+import { auditNames, type Claim, complete, holdsLease, keepLease, record } from './claim.js'
+import {
+  type CallOutcome,
+  decidedBy,
+  type Refusal,
+  restoreOutcome,
+  toStored,
+  type Unstarted,
+} from './outcome.js'
+import { isStillBound } from './prepare.js'
+import type { VerifiedVerdict } from './verify.js'
 
-function claimOf({ verdict: { ref, site }, holder }: ClaimedCall): Claim {
-  return { ref, holder, call: site.call }
+/** An approved call that this run has claimed. */
+export interface ClaimedCall {
+  readonly verdict: VerifiedVerdict
+  readonly call: ReadyCall
+  /** The call as it was shown for approval. */
+  readonly asked: ReadyCall
+  readonly answer: LedgerAnswer
+  readonly holder: string
+  /** The ledger's revision from the claim, for the grant that may follow. */
+  readonly revision: number
+  readonly messages: readonly Message[]
+  /** What the audit trail records of the claim. Absent if it is recorded already. */
+  readonly step?: Omit<AuditStep, 'event'> | undefined
 }
 
 /**
@@ -25,18 +43,23 @@ function claimOf({ verdict: { ref, site }, holder }: ClaimedCall): Claim {
  * `timeout`, or `approvals.wait` if it has none; then it is abandoned, so that it does not block its thread. The lease is kept from here
  * on. A call that must not start after all ends with the reason.
  */
-export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise<Resolution> {
-  const { call, told } = claimed
+export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise<CallOutcome | Refusal> {
+  const { verdict, holder, answer, step, call } = claimed
+  const { site, claims } = verdict
   const { tool } = call
-  const claim = claimOf(claimed)
+  const claim: Claim = { ref: verdict.ref, holder, call: site.call }
+  const decided = decidedBy(scope, answer, claims.scopes)
   const stopRenewing = keepLease(scope, claim)
   let execution: Execution
   try {
-    if (told !== undefined) await audit(scope, { event: 'claimed', ...told })
+    if (step !== undefined) await audit(scope, { event: 'claimed', ...step })
     if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })
     const reason = await reasonNotToStart(scope, claim, claimed)
-    if (reason !== undefined) return unstarted(scope, claimed, reason)
-    if (tool.location !== 'server') return handOut(scope, claimed)
+    if (reason !== undefined) {
+      await complete(scope, claim, reason)
+      return { kind: 'result', site, outcome: restoreOutcome(reason), decided }
+    }
+    if (tool.location !== 'server') return handOut(scope, claim, claimed)
     // Only once the call may start, and before the tool can change the input, from which the grant's key is read.
     const granting = grantSession(scope, claimed)
     execution = await execute(scope, claimed, tool)
@@ -44,30 +67,67 @@ export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise
   } finally {
     stopRenewing()
   }
-  return conclude(scope, claimed, execution)
+  switch (execution.kind) {
+    case 'finished':
+      await complete(scope, claim, toStored(execution.outcome))
+      return { kind: 'result', site, outcome: execution.outcome, decided }
+    case 'interrupted': {
+      const stored = { type: 'interrupted', message: execution.reason } as const
+      await complete(scope, claim, stored)
+      return { kind: 'result', site, outcome: restoreOutcome(stored), decided }
+    }
+    case 'threw':
+      if (tool.failureMode !== 'throw') {
+        logThrown(scope.settings.warn, execution.error, call.name, site.call.id)
+        await complete(scope, claim, toStored(execution.failure))
+        return { kind: 'result', site, outcome: execution.failure, decided }
+      }
+      // An idempotent tool may run again for the same answer, so its failure is not final.
+      await complete(scope, claim, tool.idempotent ? { type: 'interrupted' } : toStored(execution.failure))
+      return { kind: 'threw', site, error: toolFailed(call.name, execution.error) }
+    default:
+      return execution satisfies never
+  }
 }
 
-/** Ends a claim whose call must not start. */
-async function unstarted(scope: RunScope, claimed: ClaimedCall, reason: Unstarted): Promise<Resolution> {
-  const { verdict, answer } = claimed
-  await complete(scope, claimOf(claimed), reason)
-  const outcome = unstartedOutcome(reason)
-  return { kind: 'result', site: verdict.site, outcome, decided: decidedFor(scope, verdict, answer) }
+/**
+ * Why a claimed call must not start now, as an outcome for the ledger; undefined if it may start. The caller must then start it without
+ * awaiting anything else: everything that may have changed since the answer was checked is checked here, the ledger last, then the clock.
+ */
+async function reasonNotToStart(
+  scope: RunScope,
+  claim: Claim,
+  { verdict, asked, call, messages }: ClaimedCall,
+): Promise<Unstarted | undefined> {
+  const { approvals, now, warn } = scope.settings
+  // At the start, in the order of the table in docs/security.md: what was bound, the policy, the lease, the time.
+  const gate = gateContext(scope, call.id, messages)
+  if (!(await isStillBound(scope, verdict, asked, gate)))
+    return { type: 'cancelled', reason: STALE, code: 'approval-stale' }
+  const { decision, reason } = await askPolicy(call, gate, { policy: approvals.policy, warn })
+  if (decision === 'block') return { type: 'denied', reason: reason?.slice(0, MAX_REASON_LENGTH) }
+  if (!(await holdsLease(scope, claim))) return { type: 'interrupted' }
+  // A call that somebody else runs is only handed over here, and can be handed over again.
+  if (scope.callerSignal?.aborted && call.tool.location === 'server')
+    return { type: 'cancelled', reason: NOT_STARTED }
+  return now() < verdict.claims.expiresAt ? undefined : { type: 'cancelled', code: 'approval-expired' }
 }
+
+const STALE = 'What the approval was given for has changed; ask again.'
 
 /** Leaves a call to its client or provider, which starts it: only if the ledger recorded that while the claim was held. */
-async function handOut(scope: RunScope, claimed: ClaimedCall): Promise<Resolution> {
+async function handOut(scope: RunScope, claim: Claim, claimed: ClaimedCall): Promise<CallOutcome | Refusal> {
   const { call, verdict, answer } = claimed
-  const { site } = verdict
-  const decided = decidedFor(scope, verdict, answer)
-  const claim = claimOf(claimed)
+  const { site, approvalId, claims } = verdict
+  const decided = decidedBy(scope, answer, claims.scopes)
   const recorded = await record(scope, claim, { type: 'handed-out', arguments: call.canonical })
   // If the client learns that the call was interrupted, it must never get it later. Repeating the answer returns what the ledger has then.
-  if (recorded === 'unknown') return { kind: 'refused', site, refusal: unknownHandOut(claim) }
+  if (recorded === 'unknown')
+    return { kind: 'refused', site, approvalId, code: 'ledger-unavailable', message: UNKNOWN, effect: 'open' }
   const end = { event: 'completed', ...auditNames(claim) } as const
   if (recorded !== 'held') {
     await audit(scope, { ...end, outcome: 'interrupted' })
-    return { kind: 'result', site, outcome: interruptedOutcome(), decided }
+    return { kind: 'result', site, outcome: restoreOutcome({ type: 'interrupted' }), decided }
   }
   await grantSession(scope, claimed)
   // The request that reports the approval to the provider claims the call again, and records its outcome.
@@ -76,17 +136,13 @@ async function handOut(scope: RunScope, claimed: ClaimedCall): Promise<Resolutio
   return { kind: 'handed-out', site, input: call.args, decided }
 }
 
-function unknownHandOut({ ref: { approvalId } }: Claim): Refusal {
-  const message =
-    'The ledger did not say in time whether the call is handed out; send the answer again later.'
-  return { approvalId, code: 'ledger-unavailable', message, fate: 'open' }
-}
+const UNKNOWN = 'The ledger did not say in time whether the call is handed out; send the answer again later.'
 
 function execute(
   scope: RunScope,
   { verdict, call, messages }: ClaimedCall,
   tool: Extract<AgentTool, { location: 'server' }>,
-) {
+): Promise<Execution> {
   const { id: toolCallId, name: toolName } = call
   const leave = abortLater(scope.stop, scope.settings.approvals.waitMs)
   return executeTool({
@@ -108,32 +164,4 @@ function execute(
     report: (data) => scope.report(progressEvent(toolCallId, toolName, data)),
     ask: (question, over) => askPerson(scope, call, question, over),
   }).finally(leave.cancel)
-}
-
-async function conclude(scope: RunScope, claimed: ClaimedCall, execution: Execution): Promise<Resolution> {
-  const { site } = claimed.verdict
-  const claim = claimOf(claimed)
-  const decided = decidedFor(scope, claimed.verdict, claimed.answer)
-  const result = (outcome: ToolOutcome): Resolution => ({ kind: 'result', site, outcome, decided })
-  switch (execution.kind) {
-    case 'finished':
-      await complete(scope, claim, toStored(execution.outcome))
-      return result(execution.outcome)
-    case 'interrupted':
-      await complete(scope, claim, { type: 'interrupted', message: execution.reason })
-      return result(interruptedOutcome(execution.reason))
-    case 'threw': {
-      const { name, tool } = claimed.call
-      if (tool.failureMode !== 'throw') {
-        logThrown(scope.settings.warn, execution.error, name, claim.call.id)
-        await complete(scope, claim, toStored(execution.failure))
-        return result(execution.failure)
-      }
-      // An idempotent tool may run again for the same answer, so its failure is not final.
-      await complete(scope, claim, tool.idempotent ? { type: 'interrupted' } : toStored(execution.failure))
-      return { kind: 'threw', site, error: toolFailed(name, execution.error) }
-    }
-    default:
-      return execution satisfies never
-  }
 }

@@ -18,7 +18,7 @@ import { signToken } from '../tokens/token.js'
 import type { ReadyCall } from '../tools/call.js'
 import { boundName } from '../tools/provider-tool.js'
 import type { AgentTool } from '../tools/toolkit.js'
-import { termsOf } from './terms.js'
+import { termsOf } from './gate.js'
 
 export type { ApprovalRequest } from '../scope/confirm.js'
 

@@ -1,4 +1,4 @@
-import type { GateContext } from '@countersign/core'
+import type { ApprovalScope, GateContext } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import type { Policy } from '../scope/policy.js'
@@ -6,7 +6,6 @@ import type { Warn } from '../scope/settings.js'
 import type { ReadyCall } from '../tools/call.js'
 import { validate } from '../tools/schema.js'
 import type { AgentTool } from '../tools/toolkit.js'
-import { termsOf } from './terms.js'
 
 export type GateDecision =
   /** `approved`: the application's policy allowed it, so the tool's own rule was not evaluated. */
@@ -109,4 +108,21 @@ export async function isApprovalNeeded(
   if (!checked.ok) return false
   const { messages = [], context: services = {}, warn = () => {} } = context
   return needsApproval(tool, checked.value, { toolCallId: call.id, messages, context: services }, warn)
+}
+
+/** A tool's approval terms, from whichever of its options set them. */
+interface ApprovalTerms {
+  readonly needed: boolean | ((input: never, context: GateContext) => boolean | Promise<boolean>)
+  readonly message: string | ((input: never) => string) | undefined
+  readonly scopes: readonly ApprovalScope[]
+}
+
+/** A tool's own options override its `approval`, which overrides the defaults: no approval needed, and approvals for one call. */
+export function termsOf({ needsApproval, message, scopes, approval }: ReadyCall['tool']): ApprovalTerms {
+  const offered = approval?.options?.filter((option) => option !== 'deny') ?? []
+  return {
+    needed: needsApproval ?? approval?.required ?? false,
+    message: message ?? approval?.message,
+    scopes: scopes ?? (offered.length > 0 ? offered : ['once']),
+  }
 }

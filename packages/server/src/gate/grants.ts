@@ -1,11 +1,13 @@
 import { CountersignError } from '@countersign/core'
 import { copyOf } from '../encoding/copy.js'
 import { ignoreRejection, inWords } from '../encoding/in-words.js'
-import { type GrantRequest, isScopeKey, scopeKeyText } from '../ledger/grant.js'
+import { type Grant, type GrantRequest, isScopeKey, scopeKeyText } from '../ledger/grant.js'
 import type { Ledger, LedgerAnswer } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
+import type { AgentSettings } from '../scope/settings.js'
 import type { ReadyCall } from '../tools/call.js'
+import { invalidTool } from '../tools/tool-errors.js'
 
 /**
  * Whether a session grant allows a call. `use` consumes one use of it and is the last step before the start: a revocation that reaches
@@ -38,11 +40,6 @@ const revocations = new WeakMap<Ledger, number>()
 /** How many revocations of a ledger's session grants this process has made. */
 function revocationsOf(ledger: Ledger): number {
   return revocations.get(ledger) ?? 0
-}
-
-/** Counts a revocation that the ledger has confirmed. */
-export function countRevocation(ledger: Ledger): void {
-  revocations.set(ledger, revocationsOf(ledger) + 1)
 }
 
 /** A claimed answer and the call that it allowed. */
@@ -88,9 +85,50 @@ function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: 
 function keyText(tool: string, key: unknown): string {
   if (isScopeKey(key)) return scopeKeyText(key)
   ignoreRejection(key)
-  throw new CountersignError(
-    'invalid-tool',
+  throw invalidTool(
     `scopeKey of the tool ${tool} must return text, a number or a boolean, not ${inWords(key)}: each call needs approval.`,
     { tool },
   )
+}
+
+/**
+ * The session grants, by user: what a settings page lists and revokes. Rejects with `ledger-unavailable` if the ledger can't be
+ * reached.
+ */
+export interface SessionGrants {
+  /** The grants that allow calls, in one thread or in all, oldest first. */
+  list(subject: string, threadId?: string): Promise<readonly Grant[]>
+  /**
+   * Revokes one grant, all of a thread, or all. Once it resolves, no call that has not started starts by them, not even one that the gate has
+   * let through already: it needs approval again. The one exception is a use that another process took before. Resolves with the number
+   * revoked.
+   */
+  revoke(subject: string, which?: { readonly threadId?: string; readonly id?: string }): Promise<number>
+}
+
+export function sessionGrants(settings: AgentSettings): SessionGrants {
+  const { epoch, ledger } = settings.approvals
+  const reached = <Result>(work: Promise<Result>): Promise<Result> =>
+    work.catch((error: unknown) => {
+      settings.warn('The ledger could not be reached for session approvals.', error)
+      const message = 'Session approvals can be neither read nor ended at the moment; try again.'
+      throw new CountersignError('ledger-unavailable', message, { status: 503 }, error)
+    })
+  const list: SessionGrants['list'] = async (subject, threadId) => {
+    const grants = await reached(ledger.list(subject, threadId))
+    return grants.filter((grant) => grant.approved && grant.grantedAt >= epoch)
+  }
+  return {
+    list,
+    async revoke(subject, { threadId, id } = {}) {
+      const ended = (await list(subject, threadId)).filter((grant) => id === undefined || grant.id === id)
+      await reached(ledger.revoke({ owner: subject, threadId, id }))
+      revocations.set(ledger, revocationsOf(ledger) + 1)
+      for (const grant of ended) {
+        const scope = { settings, owner: subject, threadId: grant.threadId }
+        await audit(scope, { event: 'revoked', toolName: grant.toolName })
+      }
+      return ended.length
+    },
+  }
 }

@@ -1,5 +1,6 @@
 import { isRecord, type Message, type ToolCall, type ToolMessage } from '@countersign/core'
 import { failed, type ToolOutcome, toResultContent } from '../outcome.js'
+import type { ProposedCall } from '../tools/call.js'
 import { isReserved } from '../tools/toolkit.js'
 import { asString, type OwnMetadata, ownMetadata, readOwn, withOwn } from './metadata.js'
 import { orderWithout } from './order.js'
@@ -136,6 +137,12 @@ export function isDecided(call: ToolCall): boolean {
 /** Whether the model's provider runs a call itself. */
 export function isProviderExecuted(call: ToolCall): boolean {
   return readOwn(call.metadata).providerExecuted === true
+}
+
+/** A call of a history, to be read like one that the model has just made; `text` replaces its arguments. */
+export function proposedCall({ call }: CallSite, text = call.function.arguments): ProposedCall {
+  const { id, function: called } = call
+  return { id, name: called.name, arguments: text, providerExecuted: isProviderExecuted(call) }
 }
 
 /** The id of the approval request that the model's provider made for a call of its own. */

@@ -63,16 +63,13 @@ export class ApprovalCache {
    */
   async set(threadId: string, tool: CachedTool, approved: boolean): Promise<void> {
     const key = this.#key(threadId, tool)
-    if (key === undefined) {
-      throw new CountersignError('invalid-argument', 'ApprovalCache.set needs a thread id and a tool name.')
-    }
-    const result = await this.#ledger().grant({ ...key, approved, ttl: this.#ttl })
-    if (result.status !== 'granted') {
-      throw new CountersignError(
-        'invalid-argument',
-        'This ledger keeps no session approvals; use another one.',
-      )
-    }
+    const granted = key && (await this.#ledger().grant({ ...key, approved, ttl: this.#ttl }))
+    if (granted?.status === 'granted') return
+    const message =
+      key === undefined
+        ? 'ApprovalCache.set needs a thread id and a tool name.'
+        : 'This ledger keeps no session approvals; use another one.'
+    throw new CountersignError('invalid-argument', message)
   }
 
   /** `true`, `false`, or `undefined` if there is no entry. */
@@ -108,15 +105,10 @@ export class ApprovalCache {
 
   /** Removes the entries of one tool in one thread: for every MCP server and scope key, unless given. */
   async revoke(threadId: string, tool: CachedTool): Promise<void> {
-    const named = toolParts(tool)
-    if (threadId === '' || named.name === '') return
-    await this.#ledger().revoke({
-      owner: this.#subject,
-      threadId,
-      toolName: named.name,
-      toolServer: named.server,
-      scopeKey: named.scopeKey === undefined ? undefined : scopeKeyText(named.scopeKey),
-    })
+    const key = this.#key(threadId, tool)
+    if (key === undefined) return
+    const isAnyScope = toolParts(tool).scopeKey === undefined
+    await this.#ledger().revoke({ ...key, ...(isAnyScope && { scopeKey: undefined }) })
   }
 
   /** Removes all entries of one thread; call this when a thread ends or is deleted. */

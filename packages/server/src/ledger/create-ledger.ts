@@ -11,6 +11,7 @@ import {
   type LedgerEntry,
   ledgerKey,
   type Owner,
+  type ReclaimResult,
 } from './ledger.js'
 import {
   claimRow,
@@ -52,25 +53,20 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     bytes: positive('maxOpenBytesPerThread', limits.maxOpenBytesPerThread ?? 4 * 1024 * 1024),
   }
 
-  /** Reads and changes one approval in one atomic step. */
+  /** Reads and changes one approval in one atomic step; `more` adds to the change. */
   function step<Result>(
     ref: ApprovalRef,
     unknown: Result,
     decide: (entry: LedgerEntry, now: number) => RowStep<Result>,
-    shortState?: (state: ApprovalState) => ApprovalState | undefined,
+    more?: (entry: LedgerEntry, state: ApprovalState) => Pick<Change<Result>, 'row' | 'undo'>,
   ): Promise<Result> {
     return store.update(ref.owner, [approvalKey(ref)], ([row], now) => {
       if (row === undefined) return { result: unknown }
       const entry = entryOf(row)
       const { result, state } = decide(entry, now)
-      return { result, row: state && approvalRow(entry.record, state, shortState?.(state)) }
+      if (state === undefined) return { result }
+      return { result, row: approvalRow(entry.record, state), ...more?.(entry, state) }
     })
-  }
-
-  async function find<Result>(owner: Owner, key: string, read: (row: StoredRow, now: number) => Result) {
-    return store.update<Result | undefined>(owner, [key], ([row], now) => ({
-      result: row && read(row, now),
-    }))
   }
 
   /** The current revision of an owner's grants; see {@link REVISION}. */
@@ -109,7 +105,9 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     },
 
     async lookup(ref) {
-      return find(ref.owner, approvalKey(ref), (row, now) => entryAt(entryOf(row), now))
+      return store.update(ref.owner, [approvalKey(ref)], ([row], now) => ({
+        result: row && entryAt(entryOf(row), now),
+      }))
     },
 
     async unsettled(owner, threadId) {
@@ -130,12 +128,9 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       const leadsToGrant = answer.decision === 'approve' && answer.scope === 'session'
       // Read before the claim, so that any later revocation changes it.
       const revision = leadsToGrant ? await revisionOf(ref.owner) : 0
-      return store.update<ClaimResult>(ref.owner, [approvalKey(ref)], ([row], now) => {
-        if (row === undefined) return { result: NOT_ISSUED }
-        const entry = entryOf(row)
-        const { result, state } = claimRow(entry, answer, holder, { now, leaseMs, revision })
-        return { result, ...claimedRow(entry, state) }
-      })
+      const decide = (entry: LedgerEntry, now: number) =>
+        claimRow(entry, answer, holder, { now, leaseMs, revision })
+      return step<ClaimResult>(ref, NOT_ISSUED, decide, undoClaim)
     },
 
     async renew(ref, holder, leaseMs) {
@@ -151,17 +146,16 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
         ref,
         NOT_ISSUED,
         ({ state }, now) => completeRow(state, holder, bounded, now),
-        (state) => (trace && state.phase === 'done' ? { ...state, outcome: trace } : undefined),
+        ({ record }, state) =>
+          trace && state.phase === 'done'
+            ? { row: approvalRow(record, state, { ...state, outcome: trace }) }
+            : {},
       )
     },
 
     async reclaim(ref, holder, leaseMs) {
-      return store.update(ref.owner, [approvalKey(ref)], ([row], now) => {
-        if (row === undefined) return { result: NOT_ISSUED }
-        const entry = entryOf(row)
-        const { result, state } = reclaimRow(entry, holder, { now, leaseMs })
-        return { result, ...claimedRow(entry, state) }
-      })
+      const decide = (entry: LedgerEntry, now: number) => reclaimRow(entry, holder, { now, leaseMs })
+      return step<ReclaimResult>(ref, NOT_ISSUED, decide, undoClaim)
     },
 
     changed:
@@ -275,15 +269,12 @@ export function approvalRow(record: ApprovalRecord, state: ApprovalState, short?
 }
 
 /** If the holder was told that its claim failed, the claim is undone: it must not block the request until its lease ends. */
-function claimedRow(
+function undoClaim(
   { record, state: before }: LedgerEntry,
-  state: ApprovalState | undefined,
-): Pick<Change<never>, 'row' | 'undo'> {
-  return {
-    row: state && approvalRow(record, state),
-    undo:
-      state?.phase === 'claimed' ? { row: approvalRow(record, before), until: state.leaseUntil } : undefined,
-  }
+  state: ApprovalState,
+): Pick<Change<never>, 'undo'> {
+  if (state.phase !== 'claimed') return {}
+  return { undo: { row: approvalRow(record, before), until: state.leaseUntil } }
 }
 
 /** Parsed rows that are still in memory: a run reads all open rows of its thread. */

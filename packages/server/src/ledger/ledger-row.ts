@@ -97,7 +97,7 @@ export function claimRow(
         return { result: { status: 'expired' }, state: settle({ decision: 'expire' }, EXPIRED) }
       }
       const { revision } = lease
-      const settled = settlement(answer)
+      const settled = settledOutcome(answer)
       return {
         result: { status: 'claimed', revision },
         state:
@@ -196,10 +196,11 @@ function recordText(record: ApprovalRecord): string {
   return JSON.stringify(members.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-const EXPIRED: StoredOutcome = { type: 'cancelled', code: 'approval-expired' }
+const EXPIRED: StoredSettlement = { type: 'cancelled', code: 'approval-expired' }
 
-/** The outcome of an answer that runs nothing. An approval has no outcome before its call has run. */
-function settlement(answer: LedgerAnswer): StoredOutcome | undefined {
+/** The outcome of an answer that runs nothing, as a row stores it. An approval has no outcome before its call has run. */
+export function settledOutcome(given: LedgerAnswer): StoredSettlement | undefined {
+  const answer = withShortReason(given)
   switch (answer.decision) {
     case 'approve':
       return undefined
@@ -213,6 +214,8 @@ function settlement(answer: LedgerAnswer): StoredOutcome | undefined {
       return answer satisfies never
   }
 }
+
+type StoredSettlement = Extract<StoredOutcome, { type: 'denied' | 'cancelled' }>
 
 function withShortReason(answer: LedgerAnswer): LedgerAnswer {
   if (!('reason' in answer) || answer.reason === undefined) return answer

@@ -36,10 +36,12 @@ interface List {
   bytes: number
 }
 
-/** What the rows of one owner, or of all, take up. */
+/** What the rows of one owner, or of all, take up, and may at most. */
 interface Use {
   rows: number
   size: number
+  readonly maxRows: number
+  readonly maxSize: number
   /** Rows that can be dropped or shortened, oldest first. */
   readonly yielding: Set<string>
 }
@@ -58,7 +60,7 @@ export class MemoryRows implements RowStore {
   readonly #lists = new Map<string, List>()
   /** The row that was created last, by tag. */
   readonly #tags = new Map<string, string>()
-  readonly #all: Use = { rows: 0, size: 0, yielding: new Set() }
+  readonly #all: Use
   readonly #owners = new Map<Owner, Use>()
   readonly #log: MemoryLog
   readonly #waiting: Waiting = waitingForRows()
@@ -74,6 +76,7 @@ export class MemoryRows implements RowStore {
     id: string | undefined,
   ) {
     this.#id = id
+    this.#all = useOf(limits.maxRecords, limits.maxSize)
     this.#log = memoryLog(limits.maxLogLines)
   }
 
@@ -126,7 +129,7 @@ export class MemoryRows implements RowStore {
   /** Returns whether there was room. */
   #write(name: string, owner: Owner, row: Row, change: Change<unknown>, now: number): boolean {
     const before = this.#rows.get(name)
-    if (before === undefined) this.#sweepIfDue(now)
+    if (before === undefined && this.#rows.size >= this.#sweepAt) this.#sweep(now)
     if (change.room !== undefined && !this.#fitsList(owner, row, change.room)) return false
     // A row never makes room for itself.
     if (before !== undefined) this.#stopYielding(name, before)
@@ -163,31 +166,25 @@ export class MemoryRows implements RowStore {
 
   #makeRoom(owner: Owner, name: string, rows: number, size: number, now: number): boolean {
     if (rows <= 0 && size <= 0) return true
-    const own = this.#owners.get(owner) ?? { rows: 0, size: 0, yielding: new Set<string>() }
-    const fits = () => this.#fits(this.#all, this.limits.maxRecords, this.limits.maxSize, rows, size)
-    const share = this.#share(owner)
-    const fitsOwn = () => this.#fits(own, share.rows, share.size, rows, size)
-    if (!fits() || !fitsOwn()) this.#sweep(now, name)
-    for (const one of own.yielding) {
-      if (fitsOwn()) break
-      this.#yield(one)
+    const own = this.#ownUse(owner)
+    const fits = (use: Use) => use.rows + rows <= use.maxRows && (size <= 0 || use.size + size <= use.maxSize)
+    if (!fits(this.#all) || !fits(own)) this.#sweep(now, name)
+    for (const use of [own, this.#all]) {
+      for (const one of use.yielding) {
+        if (fits(use)) break
+        this.#yield(one)
+      }
     }
-    for (const one of this.#all.yielding) {
-      if (fits()) break
-      this.#yield(one)
-    }
-    return fits() && fitsOwn()
+    return fits(this.#all) && fits(own)
   }
 
-  #fits(use: Use, maxRows: number, maxSize: number, rows: number, size: number): boolean {
-    return use.rows + rows <= maxRows && (size <= 0 || use.size + size <= maxSize)
-  }
-
-  /** What one owner may use. All requests without an owner share one half, which leaves room for everybody else. */
-  #share(owner: Owner): { readonly rows: number; readonly size: number } {
+  /** What one owner uses. All requests without an owner share one half, which leaves room for everybody else. */
+  #ownUse(owner: Owner): Use {
     const { maxRecords, maxSize, maxRecordsPerOwner, maxSizePerOwner } = this.limits
-    if (owner === null) return { rows: Math.ceil(maxRecords / 2), size: Math.ceil(maxSize / 2) }
-    return { rows: maxRecordsPerOwner, size: maxSizePerOwner }
+    const known = this.#owners.get(owner)
+    if (known !== undefined) return known
+    if (owner === null) return useOf(Math.ceil(maxRecords / 2), Math.ceil(maxSize / 2))
+    return useOf(maxRecordsPerOwner, maxSizePerOwner)
   }
 
   #fitsList(owner: Owner, { list, record }: Row, room: Room): boolean {
@@ -240,7 +237,7 @@ export class MemoryRows implements RowStore {
 
   /** Counts what an owner uses or frees. Owners without rows are removed. */
   #count(owner: Owner, rows: number, size: number): void {
-    const own = this.#owners.get(owner) ?? { rows: 0, size: 0, yielding: new Set() }
+    const own = this.#ownUse(owner)
     for (const use of [own, this.#all]) {
       use.rows += rows
       use.size += size
@@ -272,11 +269,6 @@ export class MemoryRows implements RowStore {
     }
   }
 
-  #sweepIfDue(now: number): void {
-    if (this.#rows.size < this.#sweepAt) return
-    this.#sweep(now)
-  }
-
   /** Removes expired rows, except the row being written. */
   #sweep(now: number, written?: string): void {
     if (now < this.#sweepFrom) return
@@ -287,6 +279,10 @@ export class MemoryRows implements RowStore {
     }
     this.#sweepAt = Math.max(1024, 2 * this.#rows.size)
   }
+}
+
+function useOf(maxRows: number, maxSize: number): Use {
+  return { rows: 0, size: 0, maxRows, maxSize, yielding: new Set() }
 }
 
 function sizeOf({ record, state, words }: Row): number {

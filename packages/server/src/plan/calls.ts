@@ -1,6 +1,7 @@
-import type { Message, ToolCall } from '@countersign/core'
+import type { AssistantMessage, Message, ToolCall } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
-import { isProviderExecuted } from '../history/history.js'
+import { isProviderExecuted, resultMessage, withResults } from '../history/history.js'
+import type { ToolOutputEvent } from './events.js'
 import type { PlannableCall } from './plan.js'
 
 /** A tool call for planners and their predicates. */
@@ -21,4 +22,16 @@ export function plannedCalls(turn: Message | undefined): readonly PlannedCall[] 
 function plannedCall({ id, function: { name, arguments: text } }: ToolCall): PlannedCall {
   const read = readArguments(text)
   return { toolCallId: id, toolName: name, arguments: text, input: read.ok ? read.value : undefined }
+}
+
+/** Appends one more turn of the model: the turn, followed by the results of its calls, in their order. */
+export function appendTurn(
+  history: readonly Message[],
+  turn: AssistantMessage,
+  outputs: readonly ToolOutputEvent[],
+): readonly Message[] {
+  const results = outputs.map(({ toolCallId, outcome }) =>
+    resultMessage(`result_${turn.id}_${toolCallId}`, toolCallId, outcome),
+  )
+  return [...history, ...withResults([turn], results)]
 }

@@ -1,11 +1,12 @@
+import { readDecision } from '../answers/answers.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import { newApprovalId } from '../encoding/ids.js'
+import { anySignal } from '../encoding/signals.js'
 import { failed } from '../outcome.js'
 import { createChannel, type Outlet } from '../scope/channel.js'
 import type { PlannedCall } from './calls.js'
 import type { ApprovalRequestedEvent } from './events.js'
 import { type ApprovedCall, planApprovals, type RejectedCall, type Verdict } from './plan.js'
-import { readDecision } from './read-decision.js'
 
 /** A call that waits for approval. */
 export type AskedCall<Call extends PlannedCall = PlannedCall> = Call & { readonly approvalId: string }
@@ -77,15 +78,10 @@ async function decideAll<Call extends PlannedCall>(
   { signal, reason }: LivePlanOptions,
   { emit, gone }: Outlet<DecidedCall<Call>>,
 ): Promise<void> {
-  const stop = new AbortController()
-  const stops = [gone, signal].filter((one) => one !== undefined)
-  const onStop = () => stop.abort()
-  for (const one of stops) one.addEventListener('abort', onStop)
-  if (stops.some((one) => one.aborted)) onStop()
+  const stop = anySignal([gone, signal])
   const decide = async (call: AskedCall<Call>) =>
-    emit(decidedCall(call, await verdictFor(call, answers, stop.signal), reason))
+    emit(decidedCall(call, await verdictFor(call, answers, stop), reason))
   await Promise.all(calls.map(decide))
-  for (const one of stops) one.removeEventListener('abort', onStop)
 }
 
 /** Waits for an answer under either id of a call. An invalid answer is ignored. */

@@ -4,7 +4,7 @@ import { failed, type ToolOutcome } from '../outcome.js'
 import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
 import { readCall } from '../tools/call.js'
 import { executeTool, outcomeOf } from '../tools/execute.js'
-import { createLimiter, type Limiter } from '../tools/limiter.js'
+import { createLimiter } from '../tools/limiter.js'
 import { reportedData } from '../tools/progress.js'
 import { logThrown } from '../tools/tool-errors.js'
 import { createToolkit, type Toolkit } from '../tools/toolkit.js'
@@ -45,8 +45,16 @@ export function runPlan(plan: RunnablePlan, options: RunPlanOptions): AsyncItera
   const limit = createLimiter(mostAtOnce(options.concurrency ?? 'unbounded'))
   const write = async (outlet: Outlet<PlanEvent>) => {
     const stop = anySignal([outlet.gone, options.signal])
-    const run = new PlanRun({ toolkit, limit, stop, outlet, options })
-    await Promise.all('decisions' in plan ? run.live(plan) : run.decided(plan))
+    const end = ({ toolCallId, toolName }: PlannedCall, outcome: ToolOutcome) =>
+      outlet.emit({ type: 'output', toolCallId, toolName, outcome })
+    const carryOut = (one: ApprovedCall<PlannedCall> | RejectedCall<PlannedCall>) =>
+      'failure' in one
+        ? end(one.call, one.failure)
+        : limit(async () => end(one.call, await execute({ toolkit, stop, outlet, options }, one)))
+    const work = plan.approved.map(carryOut)
+    if ('rejected' in plan) work.push(...plan.rejected.map(carryOut))
+    else work.push(passOn(plan, outlet), follow(plan, stop, carryOut))
+    await Promise.all(work)
   }
   return createChannel(write, { sizeOf })
 }
@@ -66,93 +74,63 @@ function mostAtOnce(concurrency: number | 'unbounded'): number {
   )
 }
 
+async function passOn({ approvalRequests }: LivePlan, outlet: Outlet<PlanEvent>): Promise<void> {
+  for await (const request of approvalRequests) await outlet.emit(request)
+}
+
+/** Carries out each decision as it is made, and cancels the calls that have none at the end. */
+async function follow(
+  { pending, decisions }: LivePlan,
+  stop: AbortSignal,
+  carryOut: (one: ApprovedCall<PlannedCall> | RejectedCall<PlannedCall>) => Promise<void>,
+): Promise<void> {
+  const left = new Map(pending.map((call) => [call.approvalId, call]))
+  const leave = () => void decisions.return?.()
+  stop.addEventListener('abort', leave)
+  if (stop.aborted) leave()
+  const running: Promise<void>[] = []
+  for await (const decision of decisions) {
+    left.delete(decision.call.approvalId)
+    running.push(carryOut(decision))
+  }
+  stop.removeEventListener('abort', leave)
+  for (const call of left.values()) running.push(carryOut({ call, failure: failed('cancelled') }))
+  await Promise.all(running)
+}
+
 interface PlanScope {
   readonly toolkit: Toolkit
-  readonly limit: Limiter
   readonly stop: AbortSignal
   readonly outlet: Outlet<PlanEvent>
   readonly options: RunPlanOptions
 }
 
-class PlanRun {
-  readonly #scope: PlanScope
-
-  constructor(scope: PlanScope) {
-    this.#scope = scope
+async function execute(
+  { toolkit, stop, outlet, options }: PlanScope,
+  { call, verdict }: ApprovedCall<PlannedCall>,
+): Promise<ToolOutcome> {
+  const { toolCallId, toolName } = call
+  const read = await readCall(toolkit, { id: toolCallId, name: toolName, arguments: call.arguments })
+  if (!read.ok) return read.failure
+  const { tool, input } = read.call
+  if (tool.location !== 'server') return failed('execution_error', `${toolName} runs in the client only.`)
+  const { messages = [], context = {} } = options
+  const reported = (said: unknown): PlanEvent => {
+    const data = reportedData(toolName, said)
+    return { type: 'progress', toolCallId, toolName, data }
   }
-
-  decided({ approved, rejected }: Extract<RunnablePlan, { rejected: unknown }>): readonly Promise<void>[] {
-    return [...approved.map((one) => this.#run(one)), ...rejected.map((one) => this.#reject(one))]
-  }
-
-  live(plan: LivePlan<PlannedCall>): readonly Promise<void>[] {
-    return [...plan.approved.map((one) => this.#run(one)), this.#ask(plan), this.#follow(plan)]
-  }
-
-  async #ask({ approvalRequests }: LivePlan<PlannedCall>): Promise<void> {
-    for await (const request of approvalRequests) await this.#scope.outlet.emit(request)
-  }
-
-  async #follow({ pending, decisions }: LivePlan<PlannedCall>): Promise<void> {
-    const { stop } = this.#scope
-    const left = new Map(pending.map((call) => [call.approvalId, call]))
-    const leave = () => void decisions.return?.()
-    stop.addEventListener('abort', leave)
-    if (stop.aborted) leave()
-    const running: Promise<void>[] = []
-    for await (const decision of decisions) {
-      left.delete(decision.call.approvalId)
-      running.push(decision.kind === 'approved' ? this.#run(decision) : this.#reject(decision))
-    }
-    stop.removeEventListener('abort', leave)
-    for (const call of left.values()) running.push(this.#reject({ call, failure: failed('cancelled') }))
-    await Promise.all(running)
-  }
-
-  #reject({ call, failure }: RejectedCall<PlannedCall>): Promise<void> {
-    return this.#output(call, failure)
-  }
-
-  #run(approved: ApprovedCall<PlannedCall>): Promise<void> {
-    return this.#scope.limit(async () => this.#output(approved.call, await this.#execute(approved)))
-  }
-
-  async #execute({ call, verdict }: ApprovedCall<PlannedCall>): Promise<ToolOutcome> {
-    const { toolkit, stop, outlet, options } = this.#scope
-    const { toolCallId, toolName } = call
-    const read = await readCall(toolkit, { id: toolCallId, name: toolName, arguments: call.arguments })
-    if (!read.ok) return read.failure
-    const { tool, input } = read.call
-    if (tool.location !== 'server') return failed('execution_error', `${toolName} runs in the client only.`)
-    const { messages = [], context = {} } = options
-    const reported = (data: unknown): PlanEvent => ({
-      type: 'progress',
-      toolCallId,
-      toolName,
-      data: reportedData(toolName, data),
-    })
-    const execution = await executeTool({
-      tool,
-      input,
-      leave: stop,
-      maxSize: Number.POSITIVE_INFINITY,
-      context: {
-        toolCallId,
-        messages,
-        context,
-        approved: verdict !== undefined,
-        idempotencyKey: call.approvalId ?? toolCallId,
-      },
-      stream: (data) => outlet.emit(reported(data)),
-      report: (data) => outlet.report(reported(data)),
-      ask: async () => ({ action: 'decline', reason: 'The user was not asked: there is no run.' }),
-    })
-    if (execution.kind === 'threw')
-      logThrown(options.warn ?? console.warn, execution.error, toolName, toolCallId)
-    return outcomeOf(execution)
-  }
-
-  #output({ toolCallId, toolName }: PlannedCall, outcome: ToolOutcome): Promise<void> {
-    return this.#scope.outlet.emit({ type: 'output', toolCallId, toolName, outcome })
-  }
+  const idempotencyKey = call.approvalId ?? toolCallId
+  const execution = await executeTool({
+    tool,
+    input,
+    leave: stop,
+    maxSize: Number.POSITIVE_INFINITY,
+    context: { toolCallId, messages, context, approved: verdict !== undefined, idempotencyKey },
+    stream: (data) => outlet.emit(reported(data)),
+    report: (data) => outlet.report(reported(data)),
+    ask: async () => ({ action: 'decline', reason: 'The user was not asked: there is no run.' }),
+  })
+  if (execution.kind === 'threw')
+    logThrown(options.warn ?? console.warn, execution.error, toolName, toolCallId)
+  return outcomeOf(execution)
 }

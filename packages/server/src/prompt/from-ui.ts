@@ -5,8 +5,6 @@ import {
   type Message,
   type MessagePart,
   omitUndefined,
-  oneOf,
-  parseJson,
   readCallMetadata,
   readResult as readOutcome,
   sameJson,
@@ -21,11 +19,11 @@ import type {
   PlainPart,
   PromptMessage,
   PromptToolCall,
-  PromptToolResult,
   ToolApprovalRequestPart,
   ToolApprovalResponsePart,
   ToolMessagePart,
 } from './parts.js'
+import { resultPart } from './stream.js'
 
 /**
  * Converts UI messages to a prompt: a call with an `approval` becomes the call and its request in the assistant message and, once
@@ -73,7 +71,7 @@ function splitAssistant(message: UIMessage): PromptMessage[] {
   for (const part of message.parts) {
     if (part.type === 'tool-result') {
       const name = names.get(part.toolCallId)
-      if (name !== undefined) results.push(readResult(part, name))
+      if (name !== undefined) results.push(resultPart(name, { ...part, messageId: part.id }))
       continue
     }
     if (part.type === 'tool-call' && !isSendable(part)) continue
@@ -169,21 +167,4 @@ function readApproval(
 /** Whether these are the options of a request that names none. */
 function isDefault([first, second, ...more]: readonly string[]): boolean {
   return first === 'deny' && second === 'once' && more.length === 0
-}
-
-function readResult(part: ToolResultPart, name: string): PromptToolResult {
-  const { id: messageId, toolCallId, content, error, metadata } = part
-  const result = typeof content === 'string' ? parseJson(content, content) : content
-  const isSame = typeof content === 'string' && content === JSON.stringify(result)
-  return {
-    type: 'tool-result',
-    toolCallId,
-    name,
-    isFailure:
-      error !== undefined ||
-      oneOf(getCountersignMetadata(metadata).outcome, 'denied', 'cancelled', 'error') !== undefined,
-    result,
-    messageId,
-    ...omitUndefined({ content: isSame ? undefined : content, error, metadata }),
-  }
 }

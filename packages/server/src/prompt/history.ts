@@ -9,13 +9,10 @@ export function toResponseParts(parts: Iterable<StreamPart>): ResponsePart[] {
     if (part.type === 'finish') continue
     const last = whole.at(-1)
     const now = pieceOf(part)
-    if (part.type === 'text-delta') {
-      if (last?.type === 'text' && writing === now)
+    if ('delta' in part) {
+      if (writing === now && (last?.type === 'text' || last?.type === 'reasoning'))
         whole[whole.length - 1] = { ...last, text: last.text + part.delta }
-      else whole.push({ type: 'text', text: part.delta })
-    } else if (part.type === 'reasoning-delta') {
-      if (last?.type === 'reasoning' && writing === now)
-        whole[whole.length - 1] = { ...last, text: last.text + part.delta }
+      else if (part.type === 'text-delta') whole.push({ type: 'text', text: part.delta })
       else whole.push({ type: 'reasoning', id: part.id, text: part.delta })
     } else whole.push(part)
     writing = now

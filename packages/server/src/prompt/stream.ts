@@ -9,6 +9,7 @@ import {
   parseJson,
   readApprovalEvent,
   type SourcePart,
+  type ToolResultPart,
 } from '@countersign/core'
 import type {
   AssistantPart,
@@ -105,7 +106,7 @@ export function createPartReader({ history = [] }: PartReaderOptions = {}): Part
         ]
       }
       case 'TOOL_CALL_RESULT':
-        return [readResult(event, nameOf(event.toolCallId))]
+        return [resultPart(nameOf(event.toolCallId), event)]
       case 'CUSTOM':
         return readCustom(event)
       case 'RUN_FINISHED':
@@ -155,12 +156,17 @@ function readProgress(value: unknown): readonly PromptToolResult[] {
   return [{ ...part, result: data, preliminary: true }]
 }
 
-function readResult({ content, ...event }: EventOf<'TOOL_CALL_RESULT'>, name: string): PromptToolResult {
-  const { toolCallId, messageId, metadata } = event
+/** Creates the part for a result from its text; the text itself is kept only if its JSON is written differently. */
+export function resultPart(
+  name: string,
+  { toolCallId, content, messageId, error, metadata }: ResultText,
+): PromptToolResult {
   const result = typeof content === 'string' ? parseJson(content, content) : content
   const isSame = typeof content === 'string' && content === JSON.stringify(result)
-  const isFailure =
-    oneOf(getCountersignMetadata(metadata).outcome, 'denied', 'cancelled', 'error') !== undefined
-  const more = omitUndefined({ content: isSame ? undefined : content, metadata })
+  const outcome = oneOf(getCountersignMetadata(metadata).outcome, 'denied', 'cancelled', 'error')
+  const isFailure = error !== undefined || outcome !== undefined
+  const more = omitUndefined({ content: isSame ? undefined : content, error, metadata })
   return { type: 'tool-result', toolCallId, name, isFailure, result, messageId, ...more }
 }
+
+type ResultText = Omit<ToolResultPart, 'id' | 'type'> & { readonly messageId: string }

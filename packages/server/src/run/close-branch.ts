@@ -1,6 +1,6 @@
 import type { Message, ToolMessage } from '@countersign/core'
-import { resultOfOpenCall } from '../answers/abandoned.js'
-import { readHistory } from '../answers/issued.js'
+import { outcomeOfOpenCall } from '../answers/open-call.js'
+import { readHistory } from '../answers/records.js'
 import { resultMessage } from '../history/history.js'
 import type { RunScope } from '../scope/scope.js'
 
@@ -15,7 +15,7 @@ export async function closeBranch(
   const results: ToolMessage[] = []
   for (const site of read.sites) {
     if (site.result !== undefined || !ids.has(site.message.id)) continue
-    const closed = await resultOfOpenCall(scope, site, read.issued, undefined, read.messages)
+    const closed = await outcomeOfOpenCall(scope, site, read.issued, undefined, read.messages)
     if (closed.kind !== 'result') continue
     const { outcome, decided } = closed
     results.push(resultMessage(scope.settings.generateId(), site.call.id, outcome, { decided }))

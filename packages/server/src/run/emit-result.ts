@@ -1,5 +1,5 @@
 import type { AGUIEvent, ApprovalDecided, ToolMessage } from '@countersign/core'
-import { type Refusal, refusedEvent } from '../answers/refusals.js'
+import { type Refusal, refusedEvent } from '../answers/outcome.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
 

@@ -1,16 +1,15 @@
-import type { ApprovalDecided, CountersignError, Message } from '@countersign/core'
-import { closeCall, type OpenCallResult, resultOfOpenCall } from '../answers/abandoned.js'
+import type { Message } from '@countersign/core'
 import { answerOf } from '../answers/answers.js'
-import type { IssuedRecords } from '../answers/issued.js'
-import type { Refusal } from '../answers/refusals.js'
-import { resolveVerdicts } from '../answers/resolve.js'
-import { verifyAnswers } from '../answers/verdicts.js'
+import { closeRequest, outcomeOfOpenCall } from '../answers/open-call.js'
+import type { CallOutcome, Refusal } from '../answers/outcome.js'
+import type { IssuedRecords } from '../answers/records.js'
+import { settleVerdicts } from '../answers/settle.js'
+import { verifyAnswers } from '../answers/verify.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import { type Arrival, nextArrival } from '../channel/arrival.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import type { CallSite } from '../history/history.js'
 import type { LedgerAnswer } from '../ledger/ledger.js'
-import type { ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
 
 /** An approval request and its call. */
@@ -22,28 +21,6 @@ export interface AskedCall {
   readonly waitSignal: AbortSignal
 }
 
-/** How a run's wait for an approval request ended. */
-export type LiveEnding = { readonly refusal?: Refusal | undefined } & (
-  | {
-      readonly kind: 'result'
-      readonly outcome: ToolOutcome
-      readonly decided?: ApprovalDecided | undefined
-    }
-  /** An approved client tool: the client runs it after this run has finished. */
-  | {
-      readonly kind: 'handed-out'
-      readonly input: unknown
-      readonly decided?: ApprovalDecided | undefined
-    }
-  /** An approved call of the provider, which learns of it with the next step. */
-  | { readonly kind: 'forwarded'; readonly decided?: ApprovalDecided | undefined }
-  /** It was handed out before. */
-  | { readonly kind: 'client' }
-  /** The wait has ended undecided: a later request can bring the answer. */
-  | { readonly kind: 'open' }
-  | { readonly kind: 'threw'; readonly error: CountersignError }
-)
-
 /**
  * Waits for the answer to one approval request, and carries it out like an answer from a request. Without an answer, the request
  * expires, or is cancelled if the caller stopped the run or closed the channel. It stays open if only the reader
@@ -54,27 +31,33 @@ export async function awaitAnswer(
   answers: AnswerSource,
   asked: AskedCall,
   messages: readonly Message[],
-): Promise<LiveEnding> {
-  const { id, expiresAt } = asked.request.approval
+): Promise<CallOutcome> {
+  const { site, request, waitSignal } = asked
+  const { id, expiresAt, options } = request.approval
+  const close = (answer: LedgerAnswer) => {
+    const ref = { owner: scope.owner, threadId: scope.threadId, approvalId: id }
+    return closeRequest(scope, { site, ref, scopes: options.filter((option) => option !== 'deny') }, answer)
+  }
   const arrival = await nextArrival(answers, id, {
-    waitSignal: asked.waitSignal,
+    waitSignal,
     ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
     now: scope.settings.now,
   })
   switch (arrival.kind) {
     case 'answer': {
-      const ending = await carryOut(scope, asked, arrival, messages)
-      if (ending.kind === 'open') answers.refuse?.(id)
-      return ending
+      const outcome = await carryOut(scope, asked, arrival, messages)
+      // The run stops waiting for it: the next answer comes with a request of its own.
+      if (outcome.kind === 'open') answers.refuse?.(id)
+      return outcome
     }
     case 'expired':
-      return close(scope, asked, { decision: 'expire' })
+      return close({ decision: 'expire' })
     case 'closed':
-      return close(scope, asked, { decision: 'cancel', reason: 'the channel was closed' })
+      return close({ decision: 'cancel', reason: 'the channel was closed' })
     case 'stopped':
       return scope.callerSignal?.aborted
-        ? close(scope, asked, { decision: 'cancel', reason: 'the run was stopped' })
-        : { kind: 'open' }
+        ? close({ decision: 'cancel', reason: 'the run was stopped' })
+        : { kind: 'open', site, request, isAnothers: false }
     default:
       return arrival satisfies never
   }
@@ -83,53 +66,17 @@ export async function awaitAnswer(
 /** Processes the answer like any other: verify, claim, run. A refused answer has the same effect on the call as one from a request. */
 async function carryOut(
   scope: RunScope,
-  asked: AskedCall,
+  { site, issued, request }: AskedCall,
   { entry, context }: Extract<Arrival, { kind: 'answer' }>,
   messages: readonly Message[],
-): Promise<LiveEnding> {
-  const { site, issued } = asked
+): Promise<CallOutcome> {
   const answer = answerOf(entry, 'live', site, context)
   const { verdicts, refusals } = await verifyAnswers(scope, [answer], issued)
-  for await (const resolution of resolveVerdicts(scope, verdicts, messages)) {
-    if (resolution.kind !== 'refused') return resolution
-    return refused(scope, asked, resolution.refusal, messages)
+  let refusal: Refusal | undefined = refusals[0]
+  for await (const outcome of settleVerdicts(scope, verdicts, messages)) {
+    if (outcome.kind !== 'refused') return outcome
+    refusal = outcome
   }
-  const [refusal] = refusals
-  return refusal === undefined ? { kind: 'open' } : refused(scope, asked, refusal, messages)
-}
-
-/** If a refused answer leaves the request open, this run stops waiting for it: the next answer comes with a request of its own. */
-async function refused(
-  scope: RunScope,
-  { site, issued }: AskedCall,
-  refusal: Refusal,
-  messages: readonly Message[],
-): Promise<LiveEnding> {
-  return { ...endingOf(await resultOfOpenCall(scope, site, issued, refusal, messages)), refusal }
-}
-
-async function close(
-  scope: RunScope,
-  { site, request, issued }: AskedCall,
-  answer: LedgerAnswer,
-): Promise<LiveEnding> {
-  const { owner, threadId } = scope
-  const { id: approvalId, options } = request.approval
-  const ref = { owner, threadId, approvalId }
-  const scopes = options.filter((option) => option !== 'deny')
-  return endingOf(await closeCall(scope, { site, issued, ref, scopes }, answer))
-}
-
-function endingOf(fate: OpenCallResult): LiveEnding {
-  switch (fate.kind) {
-    case 'result':
-      return { kind: fate.kind, outcome: fate.outcome, decided: fate.decided }
-    case 'forwarded':
-      return { kind: fate.kind, decided: fate.decided }
-    case 'open':
-    case 'client':
-      return { kind: fate.kind }
-    default:
-      return fate satisfies never
-  }
+  const outcome = await outcomeOfOpenCall(scope, site, issued, refusal, messages)
+  return outcome.kind === 'open' ? { ...outcome, request, refusal } : { ...outcome, refusal }
 }

@@ -6,16 +6,12 @@ import {
   type ToolCall,
   type ToolMessage,
 } from '@countersign/core'
-import { type OpenCallResult, resultOfOpenCall } from '../answers/abandoned.js'
-import { readAnswers } from '../answers/answers.js'
-import { type ReadHistory, readHistory } from '../answers/issued.js'
-import { readProjected } from '../answers/projected.js'
-import type { Refusal } from '../answers/refusals.js'
-import type { Resolution } from '../answers/resolution.js'
-import { resolveVerdicts } from '../answers/resolve.js'
-import { correctResults } from '../answers/settled.js'
-import { handedOutOutcome } from '../answers/stored-outcome.js'
-import { type VerifiedVerdict, verifyAnswers } from '../answers/verdicts.js'
+import { readAnswers, readProjected } from '../answers/answers.js'
+import { outcomeOfOpenCall } from '../answers/open-call.js'
+import { type CallOutcome, handedOutOutcome, type Refusal } from '../answers/outcome.js'
+import { type ReadHistory, readHistory } from '../answers/records.js'
+import { settleVerdicts } from '../answers/settle.js'
+import { verifyAnswers } from '../answers/verify.js'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import { type Forwarded, type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
@@ -29,11 +25,10 @@ import {
 } from '../history/history.js'
 import { exceeds } from '../limits.js'
 import { failed, type ToolOutcome } from '../outcome.js'
-import { planApprovals } from '../plan/plan.js'
 import type { RunScope } from '../scope/scope.js'
 import { emitQuestion, emitRequest } from './emit-request.js'
-import { emitRefusal, emitResult, type ReadyTool, readyEvent } from './emit-result.js'
-import { awaitAnswer, type LiveEnding } from './live-answer.js'
+import { emitRefusal, emitResult, readyEvent } from './emit-result.js'
+import { awaitAnswer } from './live-answer.js'
 
 /** A conversation after the answers of a request were carried out; in `messages`, every result is in its place. */
 export interface Resumed extends ForwardedHistory {
@@ -58,7 +53,7 @@ export async function resumeConversation(
   history: readonly Message[],
   resume: readonly ResumeEntry[],
 ): Promise<Resumed> {
-  const read = await correctResults(scope, await readHistory(scope, history))
+  const read = await readHistory(scope, history)
   const projected = scope.settings.approvals.askAsTool ? readProjected(read.sites, scope) : []
   const { limits } = scope.settings
   if (projected.length > limits.answers)
@@ -67,29 +62,13 @@ export async function resumeConversation(
   const { verdicts, refusals } = await verifyAnswers(scope, answers, read.issued)
   const progress = new Progress(scope, read)
   for (const message of read.corrected) await emitResult(scope, message)
-  for (const refusal of refusals) await progress.refuse(refusal)
-  const ordered = inCallOrder(verdicts, read.sites)
-  for await (const resolution of resolveVerdicts(scope, ordered, read.messages))
-    await progress.take(resolution)
+  for (const refusal of refusals) await progress.take(refusal)
+  const bySite = new Map(verdicts.map((verdict) => [verdict.site, verdict]))
+  const inOrder = read.sites.flatMap((site) => bySite.get(site) ?? [])
+  for await (const outcome of settleVerdicts(scope, inOrder, read.messages)) await progress.take(outcome)
   await progress.closeAbandoned()
   await progress.answered()
   return { ...progress.resumed(), hadNoEffect: answers.length > 0 && !progress.hasNews }
-}
-
-/** Sorts verified verdicts into the order of their calls. Calls without a verdict are decided afterwards. */
-function inCallOrder(
-  verdicts: readonly VerifiedVerdict[],
-  sites: readonly CallSite[],
-): readonly VerifiedVerdict[] {
-  const bySite = new Map(verdicts.map((verdict) => [verdict.site, verdict]))
-  const calls = sites.flatMap((site) => {
-    const verdict = bySite.get(site)
-    return verdict === undefined ? [] : [{ toolCallId: site.call.id, approvalId: verdict.approvalId }]
-  })
-  const plan = planApprovals(calls, verdicts, { onMissingVerdict: 'pending' })
-  return [...plan.approved, ...plan.rejected].flatMap(({ verdict }) =>
-    verdict === undefined ? [] : [verdict],
-  )
 }
 
 /** Whether the provider runs the call without requesting approval. */
@@ -119,37 +98,36 @@ class Progress {
     this.#callIds = new Set(read.sites.map(({ call }) => call.id))
   }
 
-  async refuse(refusal: Refusal): Promise<void> {
-    if (refusal.site !== undefined) this.#refusals.set(refusal.site, refusal)
-    await emitRefusal(this.#scope, refusal)
-  }
-
-  async take(resolution: Resolution): Promise<void> {
-    const { site } = resolution
-    switch (resolution.kind) {
+  /** Reports what became of a call. A refused answer leaves its call to {@link closeAbandoned}. */
+  async take(outcome: CallOutcome | Refusal): Promise<void> {
+    const refusal = outcome.kind === 'refused' ? outcome : outcome.refusal
+    if (refusal !== undefined) {
+      if (refusal.site !== undefined) this.#refusals.set(refusal.site, refusal)
+      await emitRefusal(this.#scope, refusal)
+    }
+    switch (outcome.kind) {
       case 'result':
-        if (resolution.refusal !== undefined) await this.refuse(resolution.refusal)
-        return this.#settle(site, resolution.outcome, resolution.decided)
+        return this.#settle(outcome.site, outcome.outcome, outcome.decided)
       case 'handed-out':
-        if (site.result !== undefined) return
-        // The client runs only the tools of the current turn: the conversation would wait for this one forever.
-        if (site.superseded) {
-          const outcome = resolution.isAgain ? handedOutOutcome() : failed('cancelled', MOVED_ON)
-          return this.#settle(site, outcome, resolution.decided)
-        }
-        return this.#handOut(site, resolution)
+        return this.#handOut(outcome)
       case 'forwarded':
-        this.#settled.add(site)
-        if (site.result === undefined) this.#forwarded.set(site.call, resolution)
+        this.#settled.add(outcome.site)
+        if (outcome.site.result === undefined) this.#forwarded.set(outcome.site.call, outcome)
+        return
+      case 'client':
+        this.#clientCalls.push(outcome.site.call.id)
+        return
+      case 'open':
+        this.#open.push(outcome.request)
+        return
+      case 'threw':
+        this.#settled.add(outcome.site)
+        this.#error ??= outcome.error
         return
       case 'refused':
-        return this.refuse(resolution.refusal)
-      case 'threw':
-        this.#settled.add(site)
-        this.#error ??= resolution.error
         return
       default:
-        return resolution satisfies never
+        return outcome satisfies never
     }
   }
 
@@ -161,7 +139,8 @@ class Progress {
       // The call that represents an approval request stays open as long as the request.
       if (this.#scope.settings.approvals.askAsTool && site.call.function.name === APPROVAL_TOOL) continue
       const refusal = this.#refusals.get(site)
-      await this.#accept(await resultOfOpenCall(this.#scope, site, issued, refusal, messages), refusal)
+      const outcome = await outcomeOfOpenCall(this.#scope, site, issued, refusal, messages)
+      await (outcome.kind === 'open' ? this.#reopen(outcome, refusal) : this.take(outcome))
     }
   }
 
@@ -187,73 +166,40 @@ class Progress {
     }
   }
 
-  async #accept(fate: OpenCallResult, refusal: Refusal | undefined): Promise<void> {
-    switch (fate.kind) {
-      case 'result':
-        return this.#settle(fate.site, fate.outcome, fate.decided)
-      case 'open':
-        // The user has answered and now waits for the model: approval is not requested again.
-        if (refusal?.fate === 'open' && (refusal.code === 'call-running' || fate.site.superseded)) {
-          this.#unsettled ??= new CountersignError(refusal.code, refusal.message)
-          return
-        }
-        // If a history contains one approval request twice, one of them is forged.
-        if (this.#asked.has(fate.request.approval.id)) {
-          return this.#settle(
-            fate.site,
-            failed('cancelled', 'the approval is not valid', 'approval-tampered'),
-          )
-        }
-        return this.#ask(fate)
-      case 'client':
-        this.#clientCalls.push(fate.site.call.id)
-        return
-      case 'forwarded':
-        return this.take(fate)
-      default:
-        return fate satisfies never
-    }
-  }
-
-  /** With a live channel, the run waits for the user's own approval request; any other ends the run. */
-  async #ask({ site, request, isAnothers }: Extract<OpenCallResult, { kind: 'open' }>): Promise<void> {
+  async #reopen(open: Extract<CallOutcome, { kind: 'open' }>, refusal: Refusal | undefined): Promise<void> {
+    const { site, request, isAnothers } = open
     const { answers, stop } = this.#scope
+    // The user has answered and now waits for the model: approval is not requested again.
+    if (refusal?.effect === 'open' && (refusal.code === 'call-running' || site.superseded)) {
+      this.#unsettled ??= new CountersignError(refusal.code, refusal.message)
+      return
+    }
+    // If a history contains one approval request twice, one of them is forged.
+    if (this.#asked.has(request.approval.id))
+      return this.#settle(site, failed('cancelled', 'the approval is not valid', 'approval-tampered'))
     this.#asked.add(request.approval.id)
     if (this.#callIds.has(request.approval.id)) await emitQuestion(this.#scope, request)
     else await emitRequest(this.#scope, request, site.message.id)
-    if (answers === undefined || isAnothers) {
-      this.#open.push(request)
-      return
-    }
+    // With a live channel, the run waits for the user's own approval request; any other ends the run.
+    if (answers === undefined || isAnothers) return this.take(open)
     const { messages, issued } = this.#read
-    const ending = awaitAnswer(this.#scope, answers, { site, request, issued, waitSignal: stop }, messages)
-    const ended = ending.then((end) => this.#end(site, request, end))
+    const waiting = awaitAnswer(this.#scope, answers, { site, request, issued, waitSignal: stop }, messages)
+    const ended = waiting.then((outcome) => this.take(outcome))
     // Errors are thrown once all are awaited; without this they would be unhandled until then.
     ended.catch(() => {})
     this.#waiting.push(ended)
   }
 
-  async #end(site: CallSite, request: ApprovalRequest, ending: LiveEnding): Promise<void> {
-    if (ending.refusal !== undefined) await this.refuse(ending.refusal)
-    switch (ending.kind) {
-      case 'open':
-        this.#open.push(request)
-        return
-      case 'client':
-        this.#clientCalls.push(site.call.id)
-        return
-      case 'result':
-        return this.#settle(site, ending.outcome, ending.decided)
-      default:
-        return this.take({ ...ending, site })
-    }
-  }
-
-  async #handOut(site: CallSite, ready: Pick<ReadyTool, 'input' | 'decided'>): Promise<void> {
+  async #handOut(outcome: Extract<CallOutcome, { kind: 'handed-out' }>): Promise<void> {
+    const { site, input, decided, isAgain } = outcome
+    if (site.result !== undefined) return
+    // The client runs only the tools of the current turn: the conversation would wait for this one forever.
+    if (site.superseded)
+      return this.#settle(site, isAgain ? handedOutOutcome() : failed('cancelled', MOVED_ON), decided)
     const { id: toolCallId, function: called } = site.call
     this.#settled.add(site)
     this.#clientCalls.push(toolCallId)
-    await this.#scope.emit(readyEvent({ ...ready, toolCallId, toolName: called.name }))
+    await this.#scope.emit(readyEvent({ input, decided, toolCallId, toolName: called.name }))
   }
 
   /** Sends a result only if the client does not have it, or has a different one. */

@@ -1,5 +1,6 @@
 import type { ApprovalDecided, Message, ToolMessage } from '@countersign/core'
-import { recordsOf } from '../answers/issued.js'
+import type { CallOutcome } from '../answers/outcome.js'
+import { NO_RECORDS } from '../answers/records.js'
 import { anySignal } from '../encoding/signals.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import type { Forwarded } from '../history/forwarded.js'
@@ -10,7 +11,7 @@ import type { RunScope } from '../scope/scope.js'
 import { emitRequest } from './emit-request.js'
 import { emitRefusal, emitResult, readyEvent } from './emit-result.js'
 import { type FreshDecision, runFresh } from './fresh-calls.js'
-import { awaitAnswer, type LiveEnding } from './live-answer.js'
+import { awaitAnswer } from './live-answer.js'
 import type { StepWriter } from './step-writer.js'
 
 /** Processes a step's calls while the model still streams: permitted ones run in parallel, approval is requested for the others. */
@@ -114,31 +115,31 @@ export class StepWork {
     if (answers === undefined || written === undefined) return
     const message = { id: this.#writer.messageId, role: 'assistant' as const, toolCalls: [written] }
     const site = { call: written, message, index: this.#history.length, superseded: false }
-    const asked = { site, request, issued: recordsOf(this.#scope), waitSignal: this.#waitSignal }
-    await this.#end(request, await awaitAnswer(this.#scope, answers, asked, this.#history))
+    const asked = { site, request, issued: NO_RECORDS, waitSignal: this.#waitSignal }
+    await this.#take(request, await awaitAnswer(this.#scope, answers, asked, this.#history))
   }
 
-  async #end(request: ApprovalRequest, ending: LiveEnding): Promise<void> {
+  async #take(request: ApprovalRequest, outcome: CallOutcome): Promise<void> {
     const { toolCallId, toolName } = request
-    if (ending.refusal !== undefined) await emitRefusal(this.#scope, ending.refusal)
-    switch (ending.kind) {
+    if (outcome.refusal !== undefined) await emitRefusal(this.#scope, outcome.refusal)
+    switch (outcome.kind) {
       case 'result':
-        return this.settle(toolCallId, ending.outcome, ending)
+        return this.settle(toolCallId, outcome.outcome, outcome)
       case 'handed-out':
         this.leaveToClient(toolCallId)
-        return this.#scope.emit(readyEvent({ ...ending, toolCallId, toolName }))
+        return this.#scope.emit(readyEvent({ ...outcome, toolCallId, toolName }))
       case 'client':
         return this.leaveToClient(toolCallId)
       case 'forwarded':
-        this.forwarded.set(toolCallId, ending)
+        this.forwarded.set(toolCallId, outcome)
         return
       case 'open':
         this.asked.push(request)
         return
       case 'threw':
-        return this.fail(ending.error)
+        return this.fail(outcome.error)
       default:
-        return ending satisfies never
+        return outcome satisfies never
     }
   }
 }

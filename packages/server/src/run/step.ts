@@ -7,7 +7,7 @@ import {
   type ToolMessage,
 } from '@countersign/core'
 import { type ForwardClaims, type TakenForwards, takeForwards } from '../answers/forward.js'
-import { interruptedOutcome, toStored } from '../answers/stored-outcome.js'
+import { interruptedOutcome, toStored } from '../answers/outcome.js'
 import { isId } from '../encoding/ids.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import type { Forwarded, ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'

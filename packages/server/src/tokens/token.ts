@@ -45,42 +45,19 @@ export interface TokenClaims {
 }
 
 /** The check that refused a token, named after the payload member that it checks, if any. */
-type TokenCheck =
-  | 'length'
-  | 'segments'
-  | 'mac-length'
-  | 'kid'
-  | 'signature'
-  | 'payload'
-  | 'ap'
-  | 'aud'
-  | 'th'
-  | 'oh'
-  | 'tc'
-  | 'tn'
-  | 'ah'
-  | 'iat'
-  | 'exp'
+type TokenCheck = keyof typeof REFUSALS
 
 export type TokenVerdict =
   | { readonly ok: true; readonly claims: TokenClaims }
-  | {
-      readonly ok: false
-      readonly code: ApprovalErrorCode
-      readonly check: Exclude<TokenCheck, 'oh' | 'exp'>
-      readonly message: string
-    }
-  /**
-   * A genuine token of this thread. `oh`: another user's, and its call was not compared. `exp`: of exactly this call, but
-   * expired.
-   */
-  | {
-      readonly ok: false
-      readonly code: ApprovalErrorCode
-      readonly check: 'oh' | 'exp'
-      readonly message: string
-      readonly claims: TokenClaims
-    }
+  | (TokenRefusal & { readonly check: Exclude<TokenCheck, 'oh' | 'exp'> })
+  /** A genuine token of this thread. `oh`: another user's, and its call was not compared. `exp`: of exactly this call, but expired. */
+  | (TokenRefusal & { readonly check: 'oh' | 'exp'; readonly claims: TokenClaims })
+
+interface TokenRefusal {
+  readonly ok: false
+  readonly code: ApprovalErrorCode
+  readonly message: string
+}
 
 /** The payload as signed. Times in seconds; `ah`, `bd` and `oh` are keyed hashes. */
 interface Payload {
@@ -238,7 +215,7 @@ const REFUSALS = {
   ah: ['approval-tampered', 'The arguments differ from those the user was shown.'],
   iat: ['approval-malformed', 'The approval was issued in the future; check the clocks of the servers.'],
   exp: ['approval-expired', 'The time to answer has passed; ask again.'],
-} as const satisfies Record<TokenCheck, readonly [ApprovalErrorCode, string]>
+} as const satisfies Readonly<Record<string, readonly [ApprovalErrorCode, string]>>
 
 function refuse(check: Exclude<TokenCheck, 'oh' | 'exp'>): TokenVerdict {
   const [code, message] = REFUSALS[check]

@@ -1,6 +1,6 @@
-import { CountersignError, type JsonSchema } from '@countersign/core'
+import type { JsonSchema } from '@countersign/core'
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
-import { isToolError } from './tool-errors.js'
+import { invalidTool, isToolError } from './tool-errors.js'
 
 export type Validation =
   | { readonly ok: true; readonly value: unknown }
@@ -66,8 +66,7 @@ export function jsonSchemaOf(
   const { vendor } = schema['~standard']
   const converter = CONVERTERS.get(vendor) ?? `the JSON Schema converter of ${vendor}`
   if (!describesItself(schema)) {
-    throw new CountersignError(
-      'invalid-tool',
+    throw invalidTool(
       `The tool ${tool} needs \`${option}\`: its schema (${vendor}) does not produce JSON Schema by itself. Give ${option}: ${converter}.`,
       { tool, vendor },
     )
@@ -76,8 +75,7 @@ export function jsonSchemaOf(
     const { $schema: _, ...described } = schema['~standard'].jsonSchema.input({ target: 'draft-2020-12' })
     return described
   } catch (error) {
-    throw new CountersignError(
-      'invalid-tool',
+    throw invalidTool(
       `The schema (${vendor}) of the tool ${tool} cannot be written as JSON Schema: give \`${option}\` yourself.`,
       { tool, vendor },
       error,

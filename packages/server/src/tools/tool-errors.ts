@@ -59,6 +59,15 @@ export function toldOf(error: unknown, toolName: string, toolCallId: string): st
     : `The tool ${toolName} failed. The log of the server has the cause, under ${toolCallId}.`
 }
 
+/** The error for a tool that an agent can't use. */
+export function invalidTool(
+  message: string,
+  data: Readonly<Record<string, unknown>> = {},
+  cause?: unknown,
+): CountersignError {
+  return new CountersignError('invalid-tool', message, data, cause)
+}
+
 /** Logs what they don't learn. */
 export function logThrown(
   warn: (message: string, error?: unknown) => void,

@@ -1,7 +1,6 @@
 import {
   type AnyClientTool,
   type AnyServerTool,
-  CountersignError,
   isRecord,
   type JsonSchema,
   type Tool,
@@ -9,6 +8,7 @@ import {
 import { inWords } from '../encoding/in-words.js'
 import type { ModelTool } from '../model/model.js'
 import { anything, parametersOf } from './schema.js'
+import { invalidTool } from './tool-errors.js'
 
 /** A tool of an agent, with its place: the server or the client. */
 export type AgentTool = AnyServerTool | AnyClientTool
@@ -29,13 +29,9 @@ export function createToolkit(tools: readonly AgentTool[]): Toolkit {
   for (const tool of tools) {
     checkTool(tool)
     if (byName.has(tool.name)) {
-      throw new CountersignError(
-        'invalid-tool',
-        `There are two tools named ${JSON.stringify(tool.name)}: rename one.`,
-        {
-          tool: tool.name,
-        },
-      )
+      throw invalidTool(`There are two tools named ${JSON.stringify(tool.name)}: rename one.`, {
+        tool: tool.name,
+      })
     }
     byName.set(tool.name, tool)
   }
@@ -97,26 +93,21 @@ const MAX_TIMEOUT = 2 ** 32 - 1
 
 function checkTool(tool: AgentTool): void {
   if (typeof tool?.name !== 'string' || tool.name === '' || isReserved(tool.name)) {
-    throw new CountersignError(
-      'invalid-tool',
+    throw invalidTool(
       'A tool needs a name, and not one that begins with "client.": build it with tool() or toolDefinition().',
-      {
-        tool: tool?.name,
-      },
+      { tool: tool?.name },
     )
   }
   const { location }: { location: string | undefined } = tool
   if (location !== 'server' && location !== 'client') {
-    throw new CountersignError(
-      'invalid-tool',
+    throw invalidTool(
       `The tool ${tool.name} is not placed yet: give toolDefinition(...).server(execute) or .client(execute).`,
       { tool: tool.name },
     )
   }
   const { timeout } = tool
   if (timeout !== undefined && !(Number.isInteger(timeout) && timeout > 0 && timeout <= MAX_TIMEOUT)) {
-    throw new CountersignError(
-      'invalid-tool',
+    throw invalidTool(
       `timeout of the tool ${tool.name} must be a whole number of milliseconds from 1 to ${MAX_TIMEOUT}, not ${timeout}.`,
       { tool: tool.name },
     )
@@ -165,8 +156,7 @@ function checkOptions(tool: AgentTool): void {
   for (const [option, fits, expected] of OPTIONS) {
     const value: unknown = Reflect.get(tool, option)
     if (value === undefined || fits(value)) continue
-    throw new CountersignError(
-      'invalid-tool',
+    throw invalidTool(
       `${option} of the tool ${tool.name} must be ${expected}, or be left out; it is ${inWords(value)}.`,
       { tool: tool.name, option },
     )
@@ -174,5 +164,5 @@ function checkOptions(tool: AgentTool): void {
 }
 
 function notHere(): never {
-  throw new CountersignError('invalid-tool', 'A client tool does not run on the server.')
+  throw invalidTool('A client tool does not run on the server.')
 }

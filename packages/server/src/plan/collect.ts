@@ -1,34 +1,9 @@
-import { isRecord, type Message, type ToolCall } from '@countersign/core'
-import { type CallSite, isDecided, isProviderExecuted, readCalls } from '../history/history.js'
-import { asString, readOwn } from '../history/metadata.js'
+import type { Message, ToolCall } from '@countersign/core'
+import { type RecordedDecision, readDecisions } from '../answers/answers.js'
+import { isProviderExecuted, readCalls } from '../history/history.js'
+import { MAX_REASON_LENGTH } from '../ledger/ledger.js'
+import { failed } from '../outcome.js'
 import { type PromptToolResult, toolResult } from '../prompt/parts.js'
-import { rejection } from './stored-outcome.js'
-
-/** A decision recorded in a history, as written there: nothing about it is verified. */
-export interface RecordedDecision {
-  readonly site: CallSite
-  readonly approvalId: string
-  readonly approved: unknown
-  readonly reason: unknown
-  readonly scope: unknown
-  /** The arguments as edited by the user. */
-  readonly edits: unknown
-  readonly token: unknown
-  /** The run whose request first carried it. */
-  readonly sentIn: unknown
-}
-
-/** Every decision in a history, in the order of the calls. */
-export function readDecisions(sites: readonly CallSite[]): readonly RecordedDecision[] {
-  return sites.flatMap((site) => {
-    const { approval, token } = readOwn(site.call.metadata)
-    if (!isDecided(site.call) || !isRecord(approval)) return []
-    const approvalId = asString(approval.id)
-    if (approvalId === undefined) return []
-    const { approved, reason, scope, input: edits, sentIn } = approval
-    return [{ site, approvalId, approved, reason, scope, edits, token, sentIn }]
-  })
-}
 
 /** A user's answer according to a history, for reading only: a run verifies it before anything runs. */
 export interface CollectedApproval {
@@ -85,6 +60,6 @@ export function createDenialResults(denied: readonly CollectedApproval[]): reado
   return denied.flatMap(({ call, reason }) => {
     if (call === undefined) return []
     const { id, function: called } = call
-    return [toolResult({ id, name: called.name }, rejection({ decision: 'deny', reason }))]
+    return [toolResult({ id, name: called.name }, failed('denied', reason?.slice(0, MAX_REASON_LENGTH)))]
   })
 }

@@ -1,4 +1,6 @@
-import { CountersignError, isRecord } from '@countersign/core'
+import { CountersignError, isRecord, type Message, omitUndefined, type ResumeEntry } from '@countersign/core'
+import { approvalIdOf } from '../answers/answers.js'
+import { findUnansweredCalls } from '../history/history.js'
 import type { PlannedCall } from './calls.js'
 import { type ApprovalPlan, type PlannableCall, planApprovals, type Verdict } from './plan.js'
 
@@ -27,8 +29,35 @@ export function planFromMap<Call extends PlannableCall = PlannedCall>(
   }
 }
 
+/**
+ * Converts a request's verdicts to the `resume` of the run that carries them out: for servers that receive a map of verdicts
+ * besides the history. A call without a verdict is cancelled, or left open with `onMissingVerdict: 'pending'`. The run verifies
+ * every answer like any other.
+ */
+export function resumeFromMap(
+  history: readonly Message[],
+  verdicts: VerdictMap,
+  { onMissingVerdict = 'cancel' }: { readonly onMissingVerdict?: 'pending' | 'cancel' | undefined } = {},
+): ResumeEntry[] {
+  const asked = findUnansweredCalls(history).flatMap((site) => {
+    const approvalId = approvalIdOf(site)
+    return approvalId === undefined ? [] : [{ toolCallId: site.call.id, approvalId }]
+  })
+  const { approved, rejected } = planApprovals(asked, verdictsOf(verdicts), { onMissingVerdict })
+  return [...approved, ...rejected].map(({ call: { approvalId: interruptId }, verdict }): ResumeEntry => {
+    if (verdict === undefined) return { interruptId, status: 'cancelled' }
+    const { decision, ...said } = verdict
+    const payload = omitUndefined({
+      approved: decision === 'approve',
+      reason: said.reason,
+      scope: said.scope,
+    })
+    return { interruptId, status: 'resolved', payload }
+  })
+}
+
 /** The verdicts of a map. A key may be the id of an approval or a call, so each entry yields both. */
-export function verdictsOf(verdicts: VerdictMap): readonly Verdict[] {
+function verdictsOf(verdicts: VerdictMap): readonly Verdict[] {
   const entries = isMap(verdicts) ? [...verdicts] : Object.entries(verdicts)
   return entries.flatMap(([id, entry]) => [
     { ...entry, approvalId: id },

@@ -2,8 +2,8 @@ import { isCountersignError } from '@countersign/core'
 import { promptFromAGUI } from '../prompt/from-ui.js'
 import type { PromptToolResult } from '../prompt/parts.js'
 import { createPartReader } from '../prompt/stream.js'
-import type { Agent } from './agent.js'
-import type { RunInput, RunOptions } from './run.js'
+import type { Agent } from '../run/agent.js'
+import type { RunInput, RunOptions } from '../run/run.js'
 
 /**
  * Carries out the answers of a request and closes abandoned calls, without calling the model: the first half of a run, with the same

@@ -1,0 +1,173 @@
+import { isRecord, type Message } from '@countersign/core'
+import { readArguments } from '../encoding/canonical.js'
+import { randomId } from '../encoding/ids.js'
+import { describeRequest } from '../gate/ask.js'
+import { decideGate, termsOf } from '../gate/gate.js'
+import { type CallSite, isProviderExecuted, MOVED_ON, proposedCall } from '../history/history.js'
+import { asString, type OwnMetadata, readOwn } from '../history/metadata.js'
+import type { ApprovalRef, ApprovalScope, LedgerAnswer, ShownTerms } from '../ledger/ledger.js'
+import { failed, type ToolOutcome } from '../outcome.js'
+import { gateContext, type RunScope } from '../scope/scope.js'
+import { readCall } from '../tools/call.js'
+import { approvalIdOf } from './answers.js'
+import { auditNames, auditSettled } from './claim.js'
+import {
+  type CallOutcome,
+  decidedBy,
+  handedOutOutcome,
+  interruptedOutcome,
+  outcomeOfAnswer,
+  type Refusal,
+  restoreOutcome,
+  stampAnswer,
+} from './outcome.js'
+import { type IssuedRecords, lookUp } from './records.js'
+import { verifyCallToken } from './verify.js'
+
+/**
+ * Decides about a call that has no result and was not settled by an answer; `refusal` is that of its answer, if it had one. No call runs
+ * here, whatever a history claims: an approval request stays open or is settled, an ordinary call is closed as cancelled.
+ */
+export async function outcomeOfOpenCall(
+  scope: RunScope,
+  site: CallSite,
+  issued: IssuedRecords,
+  refusal: Refusal | undefined,
+  messages: readonly Message[],
+): Promise<CallOutcome> {
+  const own = readOwn(site.call.metadata)
+  const known = issued.entryOf(site)
+  // Without a subject everybody is the same owner: only the approval id shows whose approval request it is.
+  const entry = scope.owner === null && known?.record.approvalId !== approvalIdOf(site) ? undefined : known
+  const token = own.token === undefined ? entry?.record.token : own.token
+  const approvalId = entry?.record.approvalId ?? approvalIdOf(site)
+  if (token === undefined || approvalId === undefined) return decideUnasked(scope, site, refusal, messages)
+  const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
+  const asked: OpenRequest = { site, ref, scopes: entry?.record.scopes }
+  const close = async (code: Refusal['code'] | undefined, reason?: string, isKnown = true) => {
+    const answer: LedgerAnswer =
+      code === 'approval-expired' ? { decision: 'expire' } : { decision: 'cancel', code, reason }
+    return isKnown ? closeRequest(scope, asked, answer) : resultOf(site, outcomeOfAnswer(answer))
+  }
+
+  const read = readArguments(site.call.function.arguments)
+  if (!read.ok) return close('approval-tampered', undefined, entry !== undefined)
+  const verified = await verifyCallToken(scope, token, ref, site, read.canonical)
+  const isLeft = site.superseded || own.state === 'cancelled'
+  // Another user's request stays open for them wherever it is shown, until the conversation that shows it moves on.
+  if (!verified.ok && (isLeft || verified.check !== 'oh')) {
+    // Apart from its expiry, an expired token is genuine: the outcome of its request is reported, even much later.
+    const isKnown = entry !== undefined || verified.code === 'approval-expired'
+    return close(refusal?.code ?? verified.code, undefined, isKnown)
+  }
+  // The model is told what was wrong with the answer.
+  if (refusal?.effect === 'close') return close(refusal.code, refusal.message)
+  if (refusal === undefined && isLeft) return close(undefined, MOVED_ON)
+  if (refusal !== undefined && site.superseded && refusal.effect === 'as-found') return close(refusal.code)
+
+  const stored = await storedOutcome(scope, asked)
+  if (stored !== undefined) return stored
+  const ready = await readCall(scope.toolkit, proposedCall(site))
+  if (!ready.ok) return close('approval-stale', ready.failure.reason)
+  const shown = verified.ok ? entry?.record.shown : shownBefore(own)
+  try {
+    const request = describeRequest(scope, ready.call, { ...verified.claims, token: String(token), shown })
+    return { kind: 'open', site, request, isAnothers: !verified.ok }
+  } catch (error) {
+    scope.settings.warn(`The request for ${ready.call.name} cannot be described any more.`, error)
+    return close('approval-stale')
+  }
+}
+
+function resultOf(site: CallSite, outcome: ToolOutcome): CallOutcome {
+  return { kind: 'result', site, outcome }
+}
+
+/** What a history says was shown, for a request whose record belongs to another user: a different text would close the request for them. */
+function shownBefore({ approval }: OwnMetadata): ShownTerms | undefined {
+  return isRecord(approval) ? { message: asString(approval.message), display: approval.display } : undefined
+}
+
+/** Decides about a call without an approval request: a client tool is left to the client; any other may have run and lost its result. */
+async function decideUnasked(
+  scope: RunScope,
+  site: CallSite,
+  refusal: Refusal | undefined,
+  messages: readonly Message[],
+): Promise<CallOutcome> {
+  const closed = (reason: string, code?: string) => resultOf(site, failed('cancelled', reason, code))
+  if (refusal !== undefined) return closed('the approval is not valid', refusal.code)
+  const ready = await readCall(scope.toolkit, proposedCall(site))
+  const why = site.superseded ? MOVED_ON : 'the call was not completed'
+  if (!ready.ok) return closed(why)
+  const { tool } = ready.call
+  if (tool.location !== 'server' && site.superseded) return closed(why)
+  const { approvals, warn } = scope.settings
+  const context = gateContext(scope, site.call.id, messages)
+  const gate = await decideGate(ready.call, context, { policy: approvals.policy, warn })
+  if (tool.location === 'server') {
+    // Approval was not requested, so the call ran at once, or by a session grant that may have ended since.
+    const mayHaveRun =
+      gate.kind === 'run' || (scope.owner !== null && termsOf(tool).scopes.includes('session'))
+    return mayHaveRun ? resultOf(site, interruptedOutcome()) : closed(why)
+  }
+  return gate.kind === 'run' ? { kind: 'client', site } : closed('not requested', 'approval-not-found')
+}
+
+/** An approval request, its call, and the scopes that it offers, if known. */
+export interface OpenRequest {
+  readonly site: CallSite
+  readonly ref: ApprovalRef
+  readonly scopes: readonly ApprovalScope[] | undefined
+}
+
+/** Settles an approval request without the user. If somebody else settled it first, the call gets that outcome. */
+export async function closeRequest(
+  scope: RunScope,
+  asked: OpenRequest,
+  closing: LedgerAnswer,
+): Promise<CallOutcome> {
+  const { site, ref, scopes } = asked
+  const answer = stampAnswer(scope, closing, 'server')
+  const status = await closeInLedger(scope, ref, answer)
+  if (status === 'claimed') {
+    const code = answer.decision === 'cancel' ? answer.code : undefined
+    const step = { ...auditNames({ ref, call: site.call }), decision: answer.decision, code, via: 'server' }
+    await auditSettled(scope, step, answer)
+  }
+  if (status === 'repeat' || status === 'conflict' || status === 'expired') {
+    const stored = await storedOutcome(scope, asked)
+    if (stored !== undefined) return stored
+    if (status === 'conflict') return resultOf(site, interruptedOutcome())
+  }
+  return { kind: 'result', site, outcome: outcomeOfAnswer(answer), decided: decidedBy(scope, answer, scopes) }
+}
+
+/** Settles a request that can no longer be answered. A request that the ledger does not know needs no settling. */
+async function closeInLedger({ settings }: RunScope, ref: ApprovalRef, answer: LedgerAnswer) {
+  const { ledger, leaseMs } = settings.approvals
+  try {
+    return (await ledger.claim(ref, answer, randomId('holder_'), leaseMs)).status
+  } catch (error) {
+    settings.warn('A request could not be settled in the ledger.', error)
+    return undefined
+  }
+}
+
+/** The ledger's outcome, if the history has lost it. */
+async function storedOutcome(
+  scope: RunScope,
+  { site, ref, scopes }: OpenRequest,
+): Promise<CallOutcome | undefined> {
+  const entry = await lookUp(scope, ref)
+  if (entry === undefined || entry === 'unavailable') return undefined
+  const { state } = entry
+  if (state.phase !== 'done' && state.phase !== 'interrupted') return undefined
+  const decided = decidedBy(scope, state.answer, scopes)
+  const stored = state.phase === 'done' ? state.outcome : ({ type: 'interrupted' } as const)
+  if (stored.type !== 'handed-out') return { kind: 'result', site, outcome: restoreOutcome(stored), decided }
+  if (isProviderExecuted(site.call)) return { kind: 'forwarded', site, decided }
+  // A page has the call, and this history lacks its result: this may be another page.
+  const isLeft = site.superseded || readOwn(site.call.metadata).state === 'cancelled'
+  return isLeft ? { kind: 'result', site, outcome: handedOutOutcome(), decided } : { kind: 'client', site }
+}

@@ -1,0 +1,147 @@
+import type { AGUIEvent, ApprovalDecided, ApprovalErrorCode, CountersignError } from '@countersign/core'
+import { type ApprovalRequest, optionsOf } from '../gate/ask.js'
+import type { CallSite } from '../history/history.js'
+import type {
+  ApprovalScope,
+  LedgerAnswer,
+  ToolOutcome as RanOutcome,
+  StoredOutcome,
+} from '../ledger/ledger.js'
+import { settledOutcome } from '../ledger/ledger-row.js'
+import { failed, isSuccess, type ToolOutcome } from '../outcome.js'
+import type { RunScope } from '../scope/scope.js'
+
+/** What became of a call that had no result, and the answer that was refused for it, if any. */
+export type CallOutcome = { readonly site: CallSite; readonly refusal?: Refusal | undefined } & (
+  | {
+      readonly kind: 'result'
+      readonly outcome: ToolOutcome
+      /** The answer that led to it. */
+      readonly decided?: ApprovalDecided | undefined
+    }
+  /** An approved client tool: the client runs it now, with this input. `isAgain`: it was handed out before, and the client may have it. */
+  | {
+      readonly kind: 'handed-out'
+      readonly input: unknown
+      readonly decided?: ApprovalDecided | undefined
+      readonly isAgain?: boolean
+    }
+  /** An approved call of the model's provider: the model gets the approval, and the provider runs the call. */
+  | { readonly kind: 'forwarded'; readonly decided?: ApprovalDecided | undefined }
+  /** A call that the client has already, or that needs no approval. */
+  | { readonly kind: 'client' }
+  /** A valid approval request, with its own token. `isAnothers`: no user who sees it here can answer it. */
+  | { readonly kind: 'open'; readonly request: ApprovalRequest; readonly isAnothers: boolean }
+  /** The tool threw and its `failureMode` is `throw`: the run ends with this error, once the other outcomes are reported. */
+  | { readonly kind: 'threw'; readonly error: CountersignError }
+)
+
+/** A refused answer. */
+export interface Refusal {
+  readonly kind: 'refused'
+  readonly approvalId: string
+  readonly code: ApprovalErrorCode
+  readonly message: string
+  /** The call it was for, if found. */
+  readonly site?: CallSite | undefined
+  /**
+   * What happens to the call. `as-found`: the answer itself was not accepted, so the call stays open if its own token is valid, and is
+   * closed otherwise. `open`: the request can be answered again (the ledger was unreachable, the call is running, or the edits were
+   * invalid). `close`: it can't.
+   */
+  readonly effect: 'as-found' | 'open' | 'close'
+}
+
+/** The event that reports a refusal to the client; the run continues. */
+export function refusedEvent({ approvalId, code, message, site }: Refusal): AGUIEvent {
+  const toolCallId = site?.call.id
+  const value = { approvalId, ...(toolCallId !== undefined && { toolCallId }), code, message }
+  return { type: 'CUSTOM', name: 'approval-refused', value }
+}
+
+/** Adds who gave an answer and when, as the ledger stores it: a repeat reports the first answer, not itself. */
+export function stampAnswer(
+  { settings }: RunScope,
+  answer: LedgerAnswer,
+  by: NonNullable<LedgerAnswer['by']>,
+): LedgerAnswer {
+  return { ...answer, by, at: settings.now() }
+}
+
+/** The decision behind a result, as in `metadata.countersign.decided`. `scopes` are those that were offered, if known. */
+export function decidedBy(
+  scope: RunScope,
+  answer: LedgerAnswer,
+  scopes: readonly ApprovalScope[] | undefined,
+): ApprovalDecided {
+  const { decision, by = 'person', at } = answer
+  return {
+    decision,
+    ...(decision === 'approve' && { scope: answer.scope }),
+    ...(decision === 'approve' && answer.arguments !== undefined && { edited: true }),
+    ...(scopes !== undefined && { options: optionsOf(scope, scopes) }),
+    by,
+    ...(by === 'person' && scope.owner !== null && { subject: scope.owner }),
+    ...(at !== undefined && { at: new Date(at).toISOString() }),
+  }
+}
+
+/** How a call ended that is not left to its client or provider. */
+type EndedOutcome = Exclude<RanOutcome | StoredOutcome, { type: 'handed-out' }>
+
+/** Why an approved call was not started after all; `interrupted` if its claim was lost, and nothing more is known. */
+export type Unstarted = Extract<RanOutcome, { type: 'denied' | 'cancelled' | 'interrupted' }>
+
+/** Restores an outcome from the ledger: a repeated answer gets the same one as the first. */
+export function restoreOutcome(stored: EndedOutcome): ToolOutcome {
+  switch (stored.type) {
+    case 'result':
+      return { kind: 'ok', value: JSON.parse(stored.content) }
+    case 'error':
+      return failed('execution_error', stored.message, stored.code)
+    case 'denied':
+      return failed('denied', stored.reason)
+    case 'cancelled':
+      return failed('cancelled', stored.reason ?? reasonOf(stored.code), stored.code)
+    case 'interrupted':
+      return interruptedOutcome(stored.message)
+    case 'unavailable':
+      return failed('execution_error', UNAVAILABLE, 'result-unavailable')
+    default:
+      return stored satisfies never
+  }
+}
+
+const UNAVAILABLE = 'The call ran before; its result is no longer available.'
+
+/** Converts an outcome for the ledger. */
+export function toStored(outcome: ToolOutcome): Extract<StoredOutcome, { type: 'result' | 'error' }> {
+  if (isSuccess(outcome)) return { type: 'result', content: JSON.stringify(outcome.value ?? null) }
+  return { type: 'error', message: outcome.reason ?? 'The tool failed.', code: outcome.code }
+}
+
+/** The outcome of an answer that runs nothing. */
+export function outcomeOfAnswer(answer: LedgerAnswer): ToolOutcome {
+  const settled = settledOutcome(answer)
+  return settled === undefined ? interruptedOutcome() : restoreOutcome(settled)
+}
+
+/** The outcome of a call whose holder was lost. */
+export function interruptedOutcome(reason?: string): ToolOutcome {
+  return failed('execution_error', reason ?? 'It was interrupted; it may or may not have run.', 'interrupted')
+}
+
+/** The outcome of a call that was handed to a page whose result never arrived. */
+export function handedOutOutcome(): ToolOutcome {
+  return interruptedOutcome(
+    'It was handed to a page, which has not sent its result; it may or may not have run.',
+  )
+}
+
+/** Why the server closed a call, if only the code was kept. */
+function reasonOf(code: ApprovalErrorCode | undefined): string | undefined {
+  if (code === undefined) return undefined
+  // The model must not claim that nothing happened.
+  if (code === 'approval-not-found') return 'the approval is not known any more; the call may have run'
+  return code === 'approval-expired' ? 'expired' : 'the approval is not valid'
+}

@@ -1,0 +1,289 @@
+import type { Message, ToolCall, ToolMessage } from '@countersign/core'
+import { canonicalJson, readArguments } from '../encoding/canonical.js'
+import { type CallSite, isProviderExecuted, readCalls, resultMessage } from '../history/history.js'
+import { readOwn } from '../history/metadata.js'
+import { outcomeOf } from '../history/model-messages.js'
+import type { ApprovalRef, LedgerEntry, StoredOutcome } from '../ledger/ledger.js'
+import { withoutWords } from '../ledger/ledger-row.js'
+import { unavailable } from '../ledger/outcome.js'
+import { isSuccess, type ToolOutcome } from '../outcome.js'
+import type { RunScope } from '../scope/scope.js'
+import { approvalIdOf } from './answers.js'
+import { decidedBy, restoreOutcome, toStored } from './outcome.js'
+
+/** The ledger's records of a thread, matched with the calls of a history. */
+export interface IssuedRecords {
+  /** The record that a call belongs to. */
+  entryOf(site: CallSite): LedgerEntry | undefined
+  /** The call of a record, even if its text was altered. */
+  siteOf(entry: LedgerEntry): CallSite | undefined
+}
+
+/** For calls that carry their own token. */
+export const NO_RECORDS: IssuedRecords = { entryOf: () => undefined, siteOf: () => undefined }
+
+/** A client's history, corrected by the ledger. */
+export interface ReadHistory {
+  readonly messages: readonly Message[]
+  readonly sites: readonly CallSite[]
+  readonly issued: IssuedRecords
+  /** The results in which the client differed. */
+  readonly corrected: readonly ToolMessage[]
+}
+
+/** An approval in the ledger. */
+export async function lookUp(
+  { settings }: RunScope,
+  ref: ApprovalRef,
+): Promise<LedgerEntry | undefined | 'unavailable'> {
+  try {
+    return await settings.approvals.ledger.lookup(ref)
+  } catch (error) {
+    settings.warn('The ledger could not be read.', error)
+    return 'unavailable'
+  }
+}
+
+/**
+ * Corrects a client's history by the ledger. A result of a call whose approval is still open is removed (one deployed client appends the
+ * answer's payload before it resumes). For a call whose approval is settled, the ledger's record overrides the client's text, except for
+ * client tools, whose result only the client knows.
+ */
+export async function readHistory(scope: RunScope, given: readonly Message[]): Promise<ReadHistory> {
+  // Without calls there is nothing to match, and a ledger may have many open requests.
+  const hasCalls = given.some((message) => message.role === 'assistant' && message.toolCalls?.length)
+  const open = hasCalls ? await readOpen(scope) : []
+  const history = withProviderCalls(open, withoutClaims(given))
+  const siteOf = siteFinder(readCalls(history))
+  const claimed = new Set<Message>()
+  for (const entry of open) {
+    const site = siteOf(entry)
+    if (site?.result === undefined || !isAbout(entry, site)) continue
+    if (!wasReported(entry, site.result)) claimed.add(site.result)
+  }
+  const messages = claimed.size === 0 ? history : history.filter((message) => !claimed.has(message))
+  return correctResults(scope, messages, open)
+}
+
+async function correctResults(
+  scope: RunScope,
+  messages: readonly Message[],
+  open: readonly LedgerEntry[],
+): Promise<ReadHistory> {
+  const before = readCalls(messages)
+  const settled = await readSettled(scope, before)
+  const replaced = new Map<Message, ToolMessage>()
+  const corrected: ToolMessage[] = []
+  for (const [{ result }, entry] of settled) {
+    const right = result && (await rightResult(scope, result, entry))
+    if (result === undefined || right === undefined) continue
+    replaced.set(result, right)
+    if (right.content !== result.content) corrected.push(right)
+  }
+  const entries = new Map<CallSite, LedgerEntry>()
+  const sites = before.map((site) => {
+    const result = site.result && replaced.get(site.result)
+    const now = result === undefined ? site : { ...site, result }
+    const entry = settled.get(site)
+    if (entry !== undefined) entries.set(now, entry)
+    return now
+  })
+  const siteOf = siteFinder(sites)
+  for (const entry of open) {
+    const site = siteOf(entry)
+    if (site !== undefined) entries.set(site, entry)
+  }
+  return {
+    messages: replaced.size === 0 ? messages : messages.map((one) => replaced.get(one) ?? one),
+    sites,
+    issued: { entryOf: (site) => entries.get(site), siteOf },
+    corrected,
+  }
+}
+
+async function readOpen({ settings, owner, threadId }: RunScope): Promise<readonly LedgerEntry[]> {
+  try {
+    return await settings.approvals.ledger.unsettled(owner, threadId)
+  } catch (error) {
+    settings.warn('The ledger could not be read.', error)
+    return []
+  }
+}
+
+/**
+ * Removes such results once the approval is settled: the one appended by the client comes before our own, which reports the outcome of the
+ * decision, and would be taken for it. Ids may repeat across turns, so a result is compared only with later ones before the next such call.
+ */
+function withoutClaims(history: readonly Message[]): readonly Message[] {
+  const settled = new Set<string>()
+  const claims = new Set<Message>()
+  for (const message of history.toReversed()) {
+    if (message.role === 'assistant') for (const { id } of message.toolCalls ?? []) settled.delete(id)
+    if (message.role !== 'tool') continue
+    const { decided, outcome } = readOwn(message.metadata)
+    if (decided !== undefined || outcome !== undefined) settled.add(message.toolCallId)
+    else if (settled.has(message.toolCallId)) claims.add(message)
+  }
+  return claims.size === 0 ? history : history.filter((message) => !claims.has(message))
+}
+
+/** The ledger knows what the provider executes: a client that dropped the metadata must not turn such a call into one of ours. */
+function withProviderCalls(open: readonly LedgerEntry[], history: readonly Message[]): readonly Message[] {
+  const entries = open.filter(({ record }) => record.providerExecuted)
+  if (entries.length === 0) return history
+  const siteOf = siteFinder(readCalls(history))
+  const marked = new Map<ToolCall, ToolCall>()
+  for (const entry of entries) {
+    const call = siteOf(entry)?.call
+    if (call === undefined || isProviderExecuted(call)) continue
+    const provider = { providerExecuted: true, providerApproval: entry.record.approvalId }
+    const countersign = { ...readOwn(call.metadata), ...provider }
+    marked.set(call, { ...call, metadata: { ...call.metadata, countersign } })
+  }
+  const mark = (call: ToolCall) => marked.get(call) ?? call
+  return history.map((message) =>
+    message.role === 'assistant' && message.toolCalls?.some((call) => marked.has(call))
+      ? { ...message, toolCalls: message.toolCalls.map(mark) }
+      : message,
+  )
+}
+
+/**
+ * Whether the client was already sent the final result of a call that is open in the ledger: the call was interrupted, or the ledger
+ * failed while the approval request was stored, so that the client never got the request.
+ */
+function wasReported({ state }: LedgerEntry, { metadata }: ToolMessage): boolean {
+  const { outcome, code } = readOwn(metadata)
+  if (outcome !== 'error') return false
+  return state.phase === 'interrupted'
+    ? code === 'interrupted'
+    : state.phase === 'issued' && code === 'ledger-unavailable'
+}
+
+/** The calls of a history that share an id. If several match a record equally, the last one counts. */
+interface SameId {
+  readonly byApproval: ReadonlyMap<string, CallSite>
+  /** The calls that name no approval: by tool and arguments, and the last of all. */
+  readonly byWords: ReadonlyMap<string, CallSite>
+  readonly last: CallSite | undefined
+}
+
+/**
+ * Finds the call of a record: by the approval that the call names, else by the call's id: the one with the same arguments, or the last.
+ * Each call is read once, however many records there are: the client decides how many calls share an id.
+ */
+function siteFinder(sites: readonly CallSite[]): IssuedRecords['siteOf'] {
+  const byId = new Map<string, CallSite[]>()
+  for (const site of sites) {
+    const same = byId.get(site.call.id)
+    if (same === undefined) byId.set(site.call.id, [site])
+    else same.push(site)
+  }
+  const read = new Map<string, SameId>()
+  return ({ record }) => {
+    const { approvalId, toolCallId, toolName } = record
+    const known = read.get(toolCallId) ?? readSameId(byId.get(toolCallId) ?? [])
+    read.set(toolCallId, known)
+    return (
+      known.byApproval.get(approvalId) ?? known.byWords.get(wordsOf(toolName, record.arguments)) ?? known.last
+    )
+  }
+}
+
+function readSameId(sites: readonly CallSite[]): SameId {
+  const byApproval = new Map<string, CallSite>()
+  const byWords = new Map<string, CallSite>()
+  let last: CallSite | undefined
+  for (const site of sites) {
+    const approvalId = approvalIdOf(site)
+    if (approvalId !== undefined) {
+      byApproval.set(approvalId, site)
+      continue
+    }
+    const { name, arguments: text } = site.call.function
+    const read = readArguments(text)
+    if (read.ok) byWords.set(wordsOf(name, read.canonical), site)
+    last = site
+  }
+  return { byApproval, byWords, last }
+}
+
+/** A key of a tool's name and its canonical arguments; different pairs have different keys. */
+function wordsOf(toolName: string, canonical: string): string {
+  return `${toolName.length}:${toolName}${canonical}`
+}
+
+/** Whether a record is for this call: the same tool and the same arguments. */
+function isAbout({ record }: LedgerEntry, { call }: CallSite): boolean {
+  if (record.toolName !== call.function.name) return false
+  const read = readArguments(call.function.arguments)
+  return read.ok && read.canonical === record.arguments
+}
+
+/** Limits the single lookups, needed if the ledger can't look up calls: only the last calls are checked. */
+const MAX_LOOKUPS = 1000
+
+/** The settled approval of each call that has one. If the ledger can't be read, the history stays as it is. */
+async function readSettled(
+  { settings, owner, threadId }: RunScope,
+  sites: readonly CallSite[],
+): Promise<ReadonlyMap<CallSite, LedgerEntry>> {
+  const { ledger } = settings.approvals
+  const found = new Map<CallSite, LedgerEntry>()
+  try {
+    // Without a subject all are the same owner, and only approval ids tell users apart.
+    const knowsCalls = owner !== null && ledger.settled !== undefined
+    const ids = [...new Set(sites.map(({ call }) => call.id))]
+    const entries = knowsCalls && ids.length > 0 ? await ledger.settled(owner, threadId, ids) : []
+    const byCall = new Map(entries.map((entry) => [entry.record.toolCallId, entry]))
+    const byId = new Map(entries.map((entry) => [entry.record.approvalId, entry]))
+    // Call ids may repeat across turns, and the last approval with an id may be another call's.
+    const named = new Set<string>()
+    for (const site of sites) {
+      const approvalId = approvalIdOf(site)
+      if (approvalId === undefined || byId.has(approvalId)) continue
+      if (!knowsCalls || byCall.has(site.call.id)) named.add(approvalId)
+    }
+    const lookups = [...named].slice(-MAX_LOOKUPS).map(async (approvalId) => {
+      const entry = await ledger.lookup({ owner, threadId, approvalId })
+      // There may be many entries, and nobody reads the long texts here.
+      if (entry?.state.phase === 'done') byId.set(approvalId, { ...entry, state: withoutWords(entry.state) })
+    })
+    await Promise.all(lookups)
+    for (const site of sites) {
+      const entry = byId.get(approvalIdOf(site) ?? '') ?? byCall.get(site.call.id)
+      if (entry?.record.toolCallId === site.call.id && isAbout(entry, site)) found.set(site, entry)
+    }
+  } catch (error) {
+    settings.warn('The ledger could not be read.', error)
+  }
+  return found
+}
+
+/** The ledger's result, if the client's differs. */
+async function rightResult(
+  scope: RunScope,
+  result: ToolMessage,
+  { record, state }: LedgerEntry,
+): Promise<ToolMessage | undefined> {
+  if (state.phase !== 'done' || state.outcome.type === 'handed-out') return undefined
+  const kept = restoreOutcome(state.outcome)
+  if (await isSame(outcomeOf(result), kept, state.outcome)) return undefined
+  const decided = decidedBy(scope, state.answer, record.scopes)
+  return resultMessage(result.id, result.toolCallId, kept, { decided })
+}
+
+/** For an outcome that was too large to keep, the ledger still has the hash. */
+async function isSame(said: ToolOutcome, kept: ToolOutcome, stored: StoredOutcome): Promise<boolean> {
+  if (stored.type === 'unavailable') return (await unavailable(toStored(said))).hash === stored.hash
+  return textOf(said) === textOf(kept)
+}
+
+/** Equal outcomes have equal texts, even if a store does not keep the order of members. */
+function textOf(outcome: ToolOutcome): string {
+  const plain = isSuccess(outcome)
+    ? [outcome.value]
+    : [outcome.kind, outcome.reason ?? null, outcome.code ?? null]
+  const written = canonicalJson(plain)
+  return written.ok ? written.canonical : JSON.stringify(plain)
+}

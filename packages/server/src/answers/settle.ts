@@ -1,0 +1,218 @@
+import type { Message } from '@countersign/core'
+import { randomId } from '../encoding/ids.js'
+import { isProviderExecuted } from '../history/history.js'
+import { claimAndWait } from '../ledger/claim-and-wait.js'
+import type { ApprovalState, ClaimResult, LedgerAnswer } from '../ledger/ledger.js'
+import type { RunScope } from '../scope/scope.js'
+import { auditNames, auditSettled } from './claim.js'
+import { isConfirmed } from './confirm.js'
+import {
+  type CallOutcome,
+  decidedBy,
+  handedOutOutcome,
+  interruptedOutcome,
+  outcomeOfAnswer,
+  type Refusal,
+  restoreOutcome,
+} from './outcome.js'
+import { prepareVerdicts, refusalOf, type Settlement } from './prepare.js'
+import { lookUp } from './records.js'
+import { runClaimed } from './run-claimed.js'
+import { LEDGER_UNAVAILABLE, NO_SUCH_REQUEST, type VerifiedVerdict } from './verify.js'
+
+/**
+ * Carries out verified verdicts before the model is called: all are validated, then each call is claimed right before its own
+ * execution. Yields approved calls first, then denied ones, each in the order of the calls.
+ *
+ * @throws ToolkitRequiredError, ToolNotFoundError before anything runs.
+ */
+export async function* settleVerdicts(
+  scope: RunScope,
+  verdicts: readonly VerifiedVerdict[],
+  messages: readonly Message[],
+): AsyncGenerator<CallOutcome | Refusal> {
+  const settlements = await prepareVerdicts(scope, verdicts, messages)
+  const isApproval = (one: Settlement) => one.kind !== 'refuse' && one.answer.decision === 'approve'
+  const ordered = [...settlements.filter(isApproval), ...settlements.filter((one) => !isApproval(one))]
+  const work = ordered.map((one) => scope.limit(() => settle(scope, one, messages)))
+  // A failure is thrown in its turn; without this it would be unhandled until then.
+  for (const outcome of work) outcome.catch(() => {})
+  for (const outcome of work) yield await outcome
+}
+
+async function settle(
+  scope: RunScope,
+  settlement: Settlement,
+  messages: readonly Message[],
+): Promise<CallOutcome | Refusal> {
+  const { kind, verdict } = settlement
+  const { site, claims } = verdict
+  // What can't be verified now settles nothing. Whatever would settle the request, even an invalid answer, must be confirmed.
+  if (kind === 'refuse' && settlement.refusal.effect === 'open') return settlement.refusal
+  if (scope.stop.aborted && kind !== 'refuse') return stopped(verdict)
+  if (kind !== 'repeat' && !(await isConfirmed(scope, settlement)))
+    return refusalOf(verdict, 'approval-not-yours', 'The answer was not confirmed.', 'open')
+  if (kind === 'refuse') return settlement.refusal
+  if (scope.stop.aborted) return stopped(verdict)
+  const holder = randomId('holder_')
+  const { answer } = settlement
+  const claim = await claimVerdict(scope, verdict, answer, holder)
+  if (claim.status === 'claimed') {
+    const { revision } = claim
+    const step = { ...auditNames({ ref: verdict.ref, call: site.call }), ...auditAnswer(verdict, answer) }
+    if (kind === 'run') return runClaimed(scope, { ...settlement, holder, revision, messages, step })
+    await auditSettled(scope, step, answer)
+    const decided = decidedBy(scope, answer, claims.scopes)
+    return { kind: 'result', site, outcome: outcomeOfAnswer(answer), decided }
+  }
+  if (claim.status === 'interrupted' && kind === 'run') return reclaim(scope, settlement, holder, messages)
+  return settledBefore(scope, verdict, claim)
+}
+
+/** A stop before the claim leaves the answer unused: it can be sent again. */
+function stopped(verdict: VerifiedVerdict): Refusal {
+  return refusalOf(verdict, 'ledger-unavailable', 'The run was stopped before the answer was used.', 'open')
+}
+
+function unavailable(verdict: VerifiedVerdict): Refusal {
+  return refusalOf(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
+}
+
+function auditAnswer({ canonical, via }: VerifiedVerdict, answer: LedgerAnswer) {
+  const { decision } = answer
+  if (decision !== 'approve') return { decision, arguments: canonical, via }
+  const edited = answer.arguments !== undefined
+  return { decision, scope: answer.scope, edited, arguments: answer.arguments ?? canonical, via }
+}
+
+type Claim = ClaimResult | { readonly status: 'unavailable' }
+
+async function claimVerdict(
+  scope: RunScope,
+  { ref }: VerifiedVerdict,
+  answer: LedgerAnswer,
+  holder: string,
+): Promise<Claim> {
+  const { approvals, warn } = scope.settings
+  const { leaseMs, waitMs, ledger } = approvals
+  try {
+    return await claimAndWait(ledger, ref, answer, holder, { leaseMs, waitMs, signal: scope.stop })
+  } catch (error) {
+    warn('The ledger could not be reached.', error)
+    return { status: 'unavailable' }
+  }
+}
+
+/** The outcome of an answer that could not be claimed: the request was answered before, or can't be answered. */
+async function settledBefore(
+  scope: RunScope,
+  verdict: VerifiedVerdict,
+  claim: Exclude<Claim, { status: 'claimed' }>,
+): Promise<CallOutcome | Refusal> {
+  switch (claim.status) {
+    case 'repeat':
+      return repeated(scope, verdict, claim)
+    case 'interrupted':
+      return interrupted(scope, verdict)
+    case 'in-progress':
+      return refusalOf(verdict, 'call-running', STILL_RUNNING, 'open')
+    case 'unavailable':
+      return unavailable(verdict)
+    case 'conflict':
+      return contradiction(scope, verdict, claim.settled)
+    case 'expired':
+      return refusalOf(verdict, 'approval-expired', 'The time to answer has passed; ask again.', 'close')
+    case 'not-issued':
+      return refusalOf(verdict, 'approval-not-found', NO_SUCH_REQUEST, 'close')
+    default:
+      return claim satisfies never
+  }
+}
+
+const STILL_RUNNING =
+  'An approved call is still running, and the conversation continues once it has ended. Try again later.'
+
+/** The answer in the ledger and its state. Undefined if there is none, or the ledger can't be read now. */
+async function firstAnswer(
+  scope: RunScope,
+  { ref }: VerifiedVerdict,
+): Promise<Exclude<ApprovalState, { phase: 'issued' }> | undefined> {
+  const entry = await lookUp(scope, ref)
+  return entry === undefined || entry === 'unavailable' || entry.state.phase === 'issued'
+    ? undefined
+    : entry.state
+}
+
+/** A result is reported even if the ledger can't tell now who gave the answer. */
+async function interrupted(scope: RunScope, verdict: VerifiedVerdict): Promise<CallOutcome> {
+  const { site, claims } = verdict
+  const first = await firstAnswer(scope, verdict)
+  const decided = first && decidedBy(scope, first.answer, claims.scopes)
+  return { kind: 'result', site, outcome: interruptedOutcome(), decided }
+}
+
+/** A repeated answer gets the first one's outcome. A client tool goes only to the page that had it first; another page is too late. */
+async function repeated(
+  scope: RunScope,
+  verdict: VerifiedVerdict,
+  { outcome: stored }: Extract<ClaimResult, { status: 'repeat' }>,
+): Promise<CallOutcome | Refusal> {
+  const { site, claims } = verdict
+  const first = await firstAnswer(scope, verdict)
+  const decided = first && decidedBy(scope, first.answer, claims.scopes)
+  if (stored.type !== 'handed-out') return { kind: 'result', site, outcome: restoreOutcome(stored), decided }
+  if (isProviderExecuted(site.call)) return { kind: 'forwarded', site, decided }
+  if (first?.phase !== 'done') return unavailable(verdict)
+  const sentIn = 'sentIn' in first.answer ? first.answer.sentIn : undefined
+  if (sentIn === verdict.sentIn)
+    return { kind: 'handed-out', site, input: JSON.parse(stored.arguments), decided, isAgain: true }
+  const refusal = refusalOf(verdict, 'approval-conflict', HANDED_OUT, 'close')
+  return { kind: 'result', site, outcome: handedOutOutcome(), decided, refusal }
+}
+
+const HANDED_OUT = 'This request was answered before, on another page, which runs the call.'
+
+/**
+ * Another answer came first: the user is told, and the conversation gets that answer's outcome. While it is still being carried out,
+ * the outcome is unknown, so this waits for it like a repeat.
+ */
+async function contradiction(
+  scope: RunScope,
+  verdict: VerifiedVerdict,
+  settled: LedgerAnswer['decision'],
+): Promise<CallOutcome | Refusal> {
+  const { site, claims } = verdict
+  const first = await firstAnswer(scope, verdict)
+  if (first === undefined) return unavailable(verdict)
+  const again = await claimVerdict(scope, verdict, first.answer, randomId('holder_'))
+  if (again.status === 'in-progress') return refusalOf(verdict, 'call-running', STILL_RUNNING, 'open')
+  if (again.status !== 'repeat' && again.status !== 'interrupted') return unavailable(verdict)
+  const stored = again.status === 'repeat' ? again.outcome : ({ type: 'interrupted' } as const)
+  const outcome = stored.type === 'handed-out' ? handedOutOutcome() : restoreOutcome(stored)
+  const decided = decidedBy(scope, first.answer, claims.scopes)
+  // If the policy blocked this user's approval, that is no other answer: the same approval gets the same outcome.
+  if (first.answer.by === 'policy' && verdict.decision === 'approve')
+    return { kind: 'result', site, outcome, decided }
+  const message = `This request was answered before (${settled}).`
+  const refusal = refusalOf(verdict, 'approval-conflict', message, 'close')
+  return { kind: 'result', site, outcome, decided, refusal }
+}
+
+/** Runs an interrupted call of an idempotent tool again. */
+async function reclaim(
+  scope: RunScope,
+  settlement: Extract<Settlement, { kind: 'run' }>,
+  holder: string,
+  messages: readonly Message[],
+): Promise<CallOutcome | Refusal> {
+  const { ledger, leaseMs } = scope.settings.approvals
+  const { verdict, call } = settlement
+  try {
+    const again = call.tool.idempotent ? await ledger.reclaim(verdict.ref, holder, leaseMs) : undefined
+    if (again?.status === 'claimed')
+      return runClaimed(scope, { ...settlement, holder, revision: again.revision, messages })
+  } catch (error) {
+    scope.settings.warn('The ledger could not be reached.', error)
+  }
+  return interrupted(scope, verdict)
+}
