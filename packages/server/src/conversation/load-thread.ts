@@ -1,7 +1,8 @@
-import { CountersignError, type Message, type UIMessage } from '@countersign/core'
+import { CountersignError, type Message, type TokenUsage, type UIMessage } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import type { StoredThread, ThreadKey, ThreadStore } from '../threads/thread-store.js'
 import { branchOf } from './branch.js'
+import { totalUsage } from './total-usage.js'
 
 /** An agent. */
 interface ThreadKeeper {
@@ -29,6 +30,8 @@ export interface LoadedThread {
   readonly messages: readonly UIMessage[]
   /** The run that is open now. */
   readonly run?: OpenRun | undefined
+  /** The tokens that all its runs have used, on all branches: one entry for each model. Absent in a response to `since`. */
+  readonly usage?: readonly TokenUsage[] | undefined
 }
 
 /**
@@ -56,7 +59,8 @@ export async function readThread(
   const { threadId, version, title, createdAt } = stored
   const shown = since === undefined ? branchOf(stored) : stored.messages
   const messages = shown.map(({ message }): Message => JSON.parse(message))
-  return { threadId, version, title, createdAt, messages, run: openRunOf(stored) }
+  const usage = since === undefined ? totalUsage(stored.usage) : undefined
+  return { threadId, version, title, createdAt, messages, run: openRunOf(stored), usage }
 }
 
 /** Messages are listed in the order in which they were added, so those of the open run come last. */

@@ -4,6 +4,7 @@ import {
   isRecord,
   type Message,
   type RunAgentInput,
+  type TokenUsage,
 } from '@countersign/core'
 import type { RunContext } from '../scope/run-context.js'
 import type { AgentSettings } from '../scope/settings.js'
@@ -23,6 +24,8 @@ export interface OpenThread {
   readonly isPageBehind: boolean
   /** Aborted when the run must stop: another run has taken over, or the store failed. `reason` is the error. */
   readonly lost: AbortSignal
+  /** What the run uses: the run adds to it, and it is stored with what the run stores. */
+  readonly usage: TokenUsage[]
   /** Takes each event of the run before it is sent. Resolves once what must not be lost is stored: calls before they run, and results. */
   take(event: AGUIEvent): Promise<void>
   /**
@@ -76,6 +79,7 @@ export async function openThread(
       messages,
       isPageBehind: gap.isBehind || left < gap.unseen,
       lost: recorder.lost,
+      usage: recorder.usage,
       take: (event) => recorder.take(event),
       close: () => recorder.close(),
     }

@@ -65,10 +65,10 @@ export async function driveRun(
 ): Promise<void> {
   const { emit } = outlet
   const { threadId, runId } = input
-  const usage: TokenUsage[] = []
   const version = speaksModern(input) && { protocolVersion: PROTOCOL_VERSION }
   await emit({ type: 'RUN_STARTED', threadId, runId, ...version })
   let { thread } = options
+  let usage = thread?.usage ?? []
   const close = async (last: AGUIEvent): Promise<AGUIEvent> => {
     await thread?.take(last)
     await thread?.close()
@@ -78,15 +78,16 @@ export async function driveRun(
     if (origin.isTwice) throw runIsOpen({ owner: options.context?.subject ?? null, threadId, runId })
     const { threads } = settings
     thread ??= threads && (await openThread(threads, settings, input, options.context))
+    usage = thread?.usage ?? usage
     const messages = thread?.messages ?? input.messages
     if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
-    const scope = openScope(settings, input, options, origin, recorded(outlet, thread), thread?.lost)
+    const scope = openScope(settings, input, options, origin, recorded(outlet, thread), thread?.lost, usage)
     // The thread is released before the client learns of the end: its next request must find it free.
-    await emit(await close(await runPipeline(scope, { ...input, messages }, usage)))
+    await emit(await close(await runPipeline(scope, { ...input, messages })))
   } catch (error) {
     settings.onError(error)
     origin.onFailure?.(error)
-    const last = { ...runErrorEvent(error), ...(usage.length > 0 && { usage }) }
+    const last = { ...runErrorEvent(error), ...usageField(usage) }
     await close(last).catch((cause: unknown) => cause === error || settings.onError(cause))
     await emit(last)
   } finally {
@@ -117,6 +118,7 @@ function openScope(
   { method }: RunOrigin,
   { emit, report, gone }: Outlet<AGUIEvent>,
   lost: AbortSignal | undefined,
+  usage: TokenUsage[],
 ): RunScope {
   return {
     settings: { ...settings, maxSteps },
@@ -133,24 +135,24 @@ function openScope(
     answers,
     emit,
     report,
+    usage,
   }
 }
 
 /** Continues the conversation; returns its last event. */
-async function runPipeline(scope: RunScope, input: RunInput, usage: TokenUsage[]): Promise<AGUIEvent> {
+async function runPipeline(scope: RunScope, input: RunInput): Promise<AGUIEvent> {
   const history = dropSystemMessages(scope, input.messages)
   const resumed = await resumeConversation(scope, history, input.resume ?? [])
   if (resumed.error !== undefined) throw resumed.error
   const waiting = { asked: resumed.open, clientCalls: resumed.clientCalls }
   // If the run only stopped waiting for answers, it ends as it would have without a live channel: with its open requests.
   if (scope.stop.aborted && !(scope.answers !== undefined && resumed.open.length > 0))
-    return stoppedEvent(scope, [])
-  if (waits(waiting)) return finishedEvent(scope, 'tool_calls', waiting, [])
+    return stoppedEvent(scope)
+  if (waits(waiting)) return finishedEvent(scope, 'tool_calls', waiting)
   if (resumed.unsettled !== undefined) throw resumed.unsettled
-  if (scope.settings.maxSteps === 0) return finishedEvent(scope, 'max_steps', waiting, [])
-  if (resumed.hadNoEffect && isAtRest(resumed.messages))
-    return finishedEvent(scope, 'nothing-to-do', waiting, [])
-  return loop(scope, resumed, usage)
+  if (scope.settings.maxSteps === 0) return finishedEvent(scope, 'max_steps', waiting)
+  if (resumed.hadNoEffect && isAtRest(resumed.messages)) return finishedEvent(scope, 'nothing-to-do', waiting)
+  return loop(scope, resumed)
 }
 
 /** Whether the model spoke last and has seen everything: then it is not due to be called. */
@@ -168,21 +170,19 @@ function dropSystemMessages({ settings }: RunScope, messages: readonly Message[]
   return kept
 }
 
-/** `usage` is filled as it arrives, so that it is known however the run ends. */
-async function loop(scope: RunScope, start: ForwardedHistory, usage: TokenUsage[]): Promise<AGUIEvent> {
+async function loop(scope: RunScope, start: ForwardedHistory): Promise<AGUIEvent> {
   const usedIds = new Set(readCalls(start.messages).map(({ call }) => call.id))
   let metadata: Readonly<Record<string, unknown>> = {}
   let history = start
   for (let count = 1; ; count++) {
     const step = await runStep(scope, history, usedIds)
-    usage.push(...step.usage)
     metadata = { ...metadata, ...step.metadata }
     if (step.ending.kind === 'failed') throw step.ending.error
-    if (step.ending.kind === 'stopped') return stoppedEvent(scope, usage)
-    if (waits(step)) return finishedEvent(scope, 'tool_calls', step, usage, metadata)
+    if (step.ending.kind === 'stopped') return stoppedEvent(scope)
+    if (waits(step)) return finishedEvent(scope, 'tool_calls', step, metadata)
     const { openCalls, reason } = step.ending
-    if (openCalls === 0 && reason !== 'pause') return finishedEvent(scope, reason, step, usage, metadata)
-    if (count >= scope.settings.maxSteps) return finishedEvent(scope, 'max_steps', step, usage, metadata)
+    if (openCalls === 0 && reason !== 'pause') return finishedEvent(scope, reason, step, metadata)
+    if (count >= scope.settings.maxSteps) return finishedEvent(scope, 'max_steps', step, metadata)
     history = appendStep(history, step)
   }
 }
@@ -217,17 +217,16 @@ function finishedEvent(
   scope: RunScope,
   finishReason: string,
   waiting: Waiting,
-  usage: readonly TokenUsage[],
   provider: Readonly<Record<string, unknown>> = {},
 ): AGUIEvent {
-  const { threadId, runId } = scope
+  const { threadId, runId, usage } = scope
   const outcome = outcomeOf(scope, waiting)
   return {
     type: 'RUN_FINISHED',
     threadId,
     runId,
     ...(outcome && { outcome }),
-    ...(usage.length > 0 && { usage: [...usage] }),
+    ...usageField(usage),
     metadata: { finishReason, ...(Object.keys(provider).length > 0 && { provider }) },
   }
 }
@@ -245,15 +244,19 @@ function outcomeOf(scope: RunScope, { asked, clientCalls }: Waiting): RunFinishe
 }
 
 /** A stopped run is not an error, but a 0.x peer has no other term for it. */
-function stoppedEvent(scope: RunScope, usage: readonly TokenUsage[]): AGUIEvent {
-  if (!scope.isV1Peer) return { type: 'RUN_ERROR', message: 'The run was stopped.', code: 'aborted' }
-  const { threadId, runId } = scope
+function stoppedEvent({ isV1Peer, threadId, runId, usage }: RunScope): AGUIEvent {
+  if (!isV1Peer)
+    return { type: 'RUN_ERROR', message: 'The run was stopped.', code: 'aborted', ...usageField(usage) }
   return {
     type: 'RUN_FINISHED',
     threadId,
     runId,
     outcome: { type: 'cancelled' },
-    ...(usage.length > 0 && { usage: [...usage] }),
+    ...usageField(usage),
     metadata: { finishReason: 'aborted' },
   }
+}
+
+function usageField(usage: readonly TokenUsage[]) {
+  return usage.length > 0 && { usage: [...usage] }
 }

@@ -2,7 +2,6 @@ import {
   CountersignError,
   isCountersignError,
   type Message,
-  type TokenUsage,
   type ToolCall,
   type ToolMessage,
 } from '@countersign/core'
@@ -21,6 +20,7 @@ import {
   type ModelRequest,
   type ProviderMetadata,
   providerOf,
+  usageLabels,
 } from '../model/model.js'
 import { readModelFailure } from '../model/model-error.js'
 import type { RunScope } from '../scope/scope.js'
@@ -41,7 +41,6 @@ export interface StepResult {
   readonly clientCalls: readonly string[]
   /** Calls that the provider has just been allowed to run. */
   readonly forwarded: ReadonlyMap<string, Forwarded>
-  readonly usage: readonly TokenUsage[]
   readonly metadata: ProviderMetadata
   readonly ending: StepEnding
 }
@@ -100,7 +99,6 @@ class Step {
   readonly #writer: StepWriter
   readonly #calls: StepCalls
   readonly #work: StepWork
-  readonly #usage: TokenUsage[] = []
   #metadata: ProviderMetadata = {}
   #finish: FinishReason | undefined
 
@@ -132,7 +130,6 @@ class Step {
       asked,
       clientCalls,
       forwarded,
-      usage: this.#usage,
       metadata: this.#metadata,
       ending: this.#ending(stopped, failure),
     }
@@ -227,7 +224,7 @@ class Step {
           value: { messageId: writer.messageId, ...event.source },
         })
       case 'usage':
-        this.#usage.push(event.usage)
+        this.#scope.usage.push({ ...usageLabels(this.#scope.settings.model), ...event.usage })
         return
       case 'metadata':
         this.#metadata = { ...this.#metadata, ...event.metadata }

@@ -1,4 +1,4 @@
-import type { AGUIEvent, GateContext, Message } from '@countersign/core'
+import type { AGUIEvent, GateContext, Message, TokenUsage } from '@countersign/core'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { Owner } from '../ledger/ledger.js'
 import type { Limiter } from '../tools/limiter.js'
@@ -29,6 +29,8 @@ export interface RunScope {
   readonly answers: AnswerSource | undefined
   readonly emit: Outlet<AGUIEvent>['emit']
   readonly report: Outlet<AGUIEvent>['report']
+  /** What the model has used so far. Filled as it arrives, so that it is known however the run ends. */
+  readonly usage: TokenUsage[]
 }
 
 /** What decisions about a call may use. */
