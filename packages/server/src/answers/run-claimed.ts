@@ -4,7 +4,8 @@ import type { ToolOutcome } from '../outcome.js'
 import { askPerson } from '../scope/ask-person.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
-import { type Execution, executeTool } from '../tools/execute.js'
+import { executeTool } from '../tools/execute.js'
+import type { Execution } from '../tools/execution.js'
 import { progressEvent } from '../tools/progress.js'
 import { logThrown, toolFailed } from '../tools/tool-errors.js'
 import type { AgentTool } from '../tools/toolkit.js'
@@ -95,6 +96,7 @@ function execute(
     signal: scope.callerSignal,
     leave: tool.timeout === undefined ? leave.signal : undefined,
     maxSize: scope.settings.limits.resultSize,
+    observer: scope.observer,
     context: {
       toolCallId,
       threadId: scope.threadId,

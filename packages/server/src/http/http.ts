@@ -112,8 +112,12 @@ export function bodyTooLarge() {
 
 /** The response to a request that was rejected before any stream. Never contains internals. */
 export function rejection(error: unknown, allow = 'POST'): Rejection {
-  const { status, ...told } = describeRejection(error)
-  return rejectionOf(status, told, allow)
+  const { status, retryAfter, ...told } = describeRejection(error)
+  const { headers, ...rest } = rejectionOf(status, told, allow)
+  return {
+    ...rest,
+    headers: { ...headers, ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }) },
+  }
 }
 
 /** A rejected request's response. */
@@ -143,10 +147,16 @@ export function describeRejection(error: unknown): {
   readonly message: string
   /** The open run, if that is why. */
   readonly runId?: string
+  /** Seconds. */
+  readonly retryAfter?: number
 } {
   if (!isCountersignError(error) || typeof error.data.status !== 'number')
     return { status: 500, code: 'internal', message: 'Something went wrong on the server.' }
   const { code, message, data } = error
-  const { runId } = data
-  return { status: Number(data.status), code, message, ...(typeof runId === 'string' && { runId }) }
+  const { runId, retryAfter } = data
+  return {
+    ...{ status: Number(data.status), code, message },
+    ...(typeof runId === 'string' && { runId }),
+    ...(typeof retryAfter === 'number' && { retryAfter }),
+  }
 }

@@ -50,7 +50,11 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const kept = holder?.kind === 'subject'
   const stopping = new AbortController()
   const stop = () => stopping.abort()
-  const known = { context, disconnected: stopping.signal, thread }
+  let deliver = () => {}
+  const delivered = new Promise<void>((resolve) => {
+    deliver = resolve
+  })
+  const known = { context, disconnected: stopping.signal, thread, delivered }
   const run = agent.run(input, { ...known, answers })
   let began = false
   const write = async ({ emit, gone }: Outlet<LoggedEvent>) => {
@@ -77,11 +81,13 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
       if (close) await close()
     }
   }
-  const events = createChannel(write, { sizeOf: ({ data }) => jsonSize(data) })
+  const events = createChannel((outlet: Outlet<LoggedEvent>) => write(outlet).finally(deliver), {
+    sizeOf: ({ data }) => jsonSize(data),
+  })
   const served: AsyncIterableIterator<LoggedEvent> = {
     next: () => events.next(),
     async return() {
-      if (!began) await Promise.allSettled([thread?.close(), held.release()])
+      if (!began) await Promise.allSettled([thread?.close(), held.release()]).then(deliver)
       await events.return?.()
       return { done: true, value: undefined }
     },

@@ -1,5 +1,7 @@
 import {
   type AGUIEvent,
+  type CountersignError,
+  isCountersignError,
   type Message,
   PROTOCOL_VERSION,
   type RunAgentInput,
@@ -14,14 +16,16 @@ import { anySignal } from '../encoding/signals.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
 import { placeResults, readCalls } from '../history/history.js'
-import type { Outlet } from '../scope/channel.js'
+import type { Emit, Outlet } from '../scope/channel.js'
+import { observerOf } from '../scope/observer.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { RunScope } from '../scope/scope.js'
 import type { AgentSettings } from '../scope/settings.js'
 import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
-import { runIsOpen } from './open-runs.js'
+import { runDeadline } from './deadline.js'
+import { runFinished } from './observe-run.js'
 import { resumeConversation } from './resume.js'
 import { runErrorEvent } from './run-error.js'
 import { runStep, type StepResult } from './step.js'
@@ -43,6 +47,8 @@ export interface RunOptions {
   readonly answers?: AnswerSource | undefined
   /** The run's thread, taken by `agent.openThread`: the run closes it. Default: the run takes it itself, where the agent has threads. */
   readonly thread?: OpenThread | undefined
+  /** Resolves when a transport has delivered the last event: `agent.drain` waits for it. Default: once the run has ended. */
+  readonly delivered?: Promise<void> | undefined
   /** How often this run may call the model, at most. 0: it only carries out answers. Default: the agent's. */
   readonly maxSteps?: number | undefined
 }
@@ -50,8 +56,10 @@ export interface RunOptions {
 /** How a run was started, and who gets its error besides the events. */
 export interface RunOrigin {
   readonly method: AgentMethod
-  /** The same run is already open: this one only reports that. */
-  readonly isTwice?: boolean | undefined
+  /** Why it may not start: it only reports that. */
+  readonly refusal?: CountersignError | undefined
+  /** Aborted when the server shuts down. */
+  readonly draining?: AbortSignal | undefined
   readonly onFailure?: ((error: unknown) => void) | undefined
 }
 
@@ -67,6 +75,10 @@ export async function driveRun(
   const { threadId, runId } = input
   const version = speaksModern(input) && { protocolVersion: PROTOCOL_VERSION }
   await emit({ type: 'RUN_STARTED', threadId, runId, ...version })
+  const owner = options.context?.subject ?? null
+  const observer = origin.refusal ? undefined : await observerOf({ settings, owner, threadId, runId })
+  const started = observer?.report({ type: 'run-started' })
+  const deadline = runDeadline(settings.timeouts.run)
   let { thread } = options
   let usage = thread?.usage ?? []
   const close = async (last: AGUIEvent): Promise<AGUIEvent> => {
@@ -74,36 +86,50 @@ export async function driveRun(
     await thread?.close()
     return last
   }
+  const end = async (last: AGUIEvent): Promise<void> => {
+    if (observer && started) observer.report(runFinished(last, observer.since(started)))
+    await emit(last)
+  }
   try {
-    if (origin.isTwice) throw runIsOpen({ owner: options.context?.subject ?? null, threadId, runId })
+    if (origin.refusal) throw origin.refusal
     const { threads } = settings
     thread ??= threads && (await openThread(threads, settings, input, options.context))
     usage = thread?.usage ?? usage
     const messages = thread?.messages ?? input.messages
     if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
-    const scope = openScope(settings, input, options, origin, recorded(outlet, thread), thread?.lost, usage)
+    const { report, gone } = outlet
+    const scope = openScope(settings, input, options, origin, {
+      emit: recorded(emit, thread),
+      ...{ report, usage, observer },
+      stop: anySignal([
+        gone,
+        options.signal,
+        options.disconnected,
+        thread?.lost,
+        deadline.signal,
+        origin.draining,
+      ]),
+    })
     // The thread is released before the client learns of the end: its next request must find it free.
-    await emit(await close(await runPipeline(scope, { ...input, messages })))
+    await end(await close(await runPipeline(scope, { ...input, messages })))
   } catch (error) {
     settings.onError(error)
     origin.onFailure?.(error)
     const last = { ...runErrorEvent(error), ...usageField(usage) }
     await close(last).catch((cause: unknown) => cause === error || settings.onError(cause))
-    await emit(last)
+    await end(last)
   } finally {
+    deadline.end()
     options.answers?.close()
   }
 }
 
 /** The thread takes each event before the client gets it. */
-function recorded(outlet: Outlet<AGUIEvent>, thread: OpenThread | undefined): Outlet<AGUIEvent> {
-  if (thread === undefined) return outlet
-  return {
-    ...outlet,
-    async emit(event) {
-      await thread.take(event)
-      await outlet.emit(event)
-    },
+function recorded(emit: Emit<AGUIEvent>, thread: OpenThread | undefined): Emit<AGUIEvent> {
+  if (thread === undefined) return emit
+  return async (event) => {
+    await thread.take(event)
+    await emit(event)
   }
 }
 
@@ -114,11 +140,9 @@ function speaksModern({ protocolVersion }: RunInput): boolean {
 function openScope(
   settings: AgentSettings,
   input: RunInput,
-  { signal, disconnected, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
+  { signal, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
-  { emit, report, gone }: Outlet<AGUIEvent>,
-  lost: AbortSignal | undefined,
-  usage: TokenUsage[],
+  own: Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer'>,
 ): RunScope {
   return {
     settings: { ...settings, maxSteps },
@@ -128,14 +152,11 @@ function openScope(
     context,
     toolkit: withClientTools(settings.toolkit, input.tools ?? [], settings.warn),
     isV1Peer: speaksModern(input),
-    stop: anySignal([gone, signal, disconnected, lost]),
     callerSignal: signal,
     limit: createLimiter(settings.concurrency),
     method,
     answers,
-    emit,
-    report,
-    usage,
+    ...own,
   }
 }
 
@@ -175,6 +196,7 @@ async function loop(scope: RunScope, start: ForwardedHistory): Promise<AGUIEvent
   let metadata: Readonly<Record<string, unknown>> = {}
   let history = start
   for (let count = 1; ; count++) {
+    if (scope.observer) scope.observer.step = count
     const step = await runStep(scope, history, usedIds)
     metadata = { ...metadata, ...step.metadata }
     if (step.ending.kind === 'failed') throw step.ending.error
@@ -243,8 +265,13 @@ function outcomeOf(scope: RunScope, { asked, clientCalls }: Waiting): RunFinishe
   return scope.isV1Peer ? { type: 'success', pendingToolCallIds: [...clientCalls] } : undefined
 }
 
-/** A stopped run is not an error, but a 0.x peer has no other term for it. */
-function stoppedEvent({ isV1Peer, threadId, runId, usage }: RunScope): AGUIEvent {
+/**
+ * A run that its user stopped is not an error, but a 0.x peer has no other term for it.
+ *
+ * @throws the reason, if the server has stopped the run.
+ */
+function stoppedEvent({ isV1Peer, threadId, runId, usage, stop }: RunScope): AGUIEvent {
+  if (isCountersignError(stop.reason)) throw stop.reason
   if (!isV1Peer)
     return { type: 'RUN_ERROR', message: 'The run was stopped.', code: 'aborted', ...usageField(usage) }
   return {
