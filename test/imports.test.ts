@@ -104,7 +104,7 @@ const shared: Record<string, readonly string[]> = { core: ['messages', 'errors']
 /** The files that a package publishes; they may import everything and nothing imports them. */
 const entries: Record<string, readonly string[]> = {
   core: ['index'],
-  server: ['index', 'node', 'ledger-kit', 'model-kit', 'http-kit'],
+  server: ['index', 'node', 'ledger-kit', 'model-kit', 'http-kit', 'opentelemetry'],
 }
 
 /** No I/O, no clock, no DOM, no ids of its own. */

@@ -106,13 +106,16 @@ export interface ApprovalRefused {
   readonly code: string
 }
 
-/** Arguments and texts, as JSON. Only for observers that set `content`. */
+/** The request to a model. Only for observers that set `content`. */
 export interface ModelInput {
   readonly system?: string | undefined
+  /** A list of `ModelMessage`, as JSON. */
   readonly messages: string | undefined
 }
 
+/** The reply of a model. Only for observers that set `content`. */
 export interface ModelOutput {
+  /** A list of `ModelMessage`, as JSON. */
   readonly messages: string | undefined
 }
 

@@ -1,5 +1,6 @@
 import type { CountersignError, Message } from '@countersign/core'
-import type { FinishReason, ModelRequest } from '../model/model.js'
+import { toModelMessages } from '../history/model-messages.js'
+import { type FinishReason, type ModelRequest, providerOf } from '../model/model.js'
 import { asJson } from '../observe/run-observer.js'
 import type { RunScope } from '../scope/scope.js'
 
@@ -39,7 +40,9 @@ export async function observeModel(
     finishReason,
     code: broken?.code,
     usage: usage.slice(before),
-    content: observer.content(() => ({ messages: asJson(end.messages) })),
+    content: observer.content(() => ({
+      messages: asJson(toModelMessages(end.messages, providerOf(settings.model))),
+    })),
   })
   return end
 }
