@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Message } from '@countersign/core'
 import {
@@ -165,6 +166,25 @@ test('T33 an answer of a later request is carried out in step 0; a refused answe
 async function readAll(events: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of events);
 }
+
+test('T33 docs/deploy.md lists every event, and no other', () => {
+  // A new event fails the type check here until it is listed.
+  const types: Record<RunEvent['type'], true> = {
+    'run-started': true,
+    'model-started': true,
+    'model-finished': true,
+    'call-started': true,
+    'call-finished': true,
+    'call-refused': true,
+    'approval-requested': true,
+    'approval-settled': true,
+    'approval-refused': true,
+    'run-finished': true,
+  }
+  const page = readFileSync(new URL('../../../docs/deploy.md', import.meta.url), 'utf8')
+  const listed = [...page.matchAll(/^\| `((?:run|model|call|approval)-\w+)` \|/gm)].map(([, type]) => type)
+  expect(listed).toEqual(Object.keys(types))
+})
 
 /** Observers that do everything wrong. */
 const observers: Record<string, Observe> = {

@@ -31,6 +31,12 @@ export interface ChatOptions {
    * Over HTTP, a user who presses stop looks the same. Needs `context.subject`. Default 0: the model is stopped at once.
    */
   readonly goOnFor?: number | undefined
+  /**
+   * Receives a promise that resolves when the run has ended and is stored, which may be after the response (`goOnFor`). For platforms that
+   * stop work after the response unless they know of it: `waitUntil: (work) => ctx.waitUntil(work)` on Cloudflare Workers, `waitUntil` of
+   * `@vercel/functions` on Vercel. Default: none, for servers that keep running.
+   */
+  readonly waitUntil?: ((work: Promise<void>) => void) | undefined
 }
 
 /**
@@ -64,7 +70,7 @@ export async function handleChat(
 export async function chatFrames(
   agent: Agent,
   given: RunAgentInput,
-  { context, prepare, live = false, goOnFor = 0, keepAlive = KEEP_ALIVE_MS }: ChatOptions,
+  { context, prepare, live = false, goOnFor = 0, keepAlive = KEEP_ALIVE_MS, waitUntil }: ChatOptions,
   gone: AbortSignal,
 ): Promise<SseFrames> {
   const holder = subjectOf(context)
@@ -83,7 +89,9 @@ export async function chatFrames(
       held = takeRun(ownerOf(holder), agent.limits, input)
     }
     thread = await agent.openThread(input, context)
-    events = serveRun(agent, input, { context, holder, live, goOnFor, held, thread }).events
+    const run = serveRun(agent, input, { context, holder, live, goOnFor, held, thread })
+    events = run.events
+    waitUntil?.(run.delivered)
   } catch (error) {
     held.release()
     await thread?.close().catch(() => {})

@@ -31,6 +31,8 @@ interface ServeOptions {
 interface ServedRun {
   /** Numbered events. A reader that calls `return` has gone. */
   readonly events: AsyncIterableIterator<LoggedEvent>
+  /** Resolves when the run has ended, its events are stored, and its reader has them or has gone. */
+  readonly delivered: Promise<void>
   /** Stops the run now, whatever `goOnFor` is. */
   stop(): void
 }
@@ -93,7 +95,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     },
     [Symbol.asyncIterator]: () => served,
   }
-  return { events: served, stop }
+  return { events: served, delivered, stop }
 }
 
 /** Opens a run to answers and returns the function that closes it; undefined if the channel fails. */
