@@ -32,7 +32,7 @@ export async function buildPackage(one, outdir = join(one.folder, 'dist')) {
 }
 
 /** Imported by a package only if installed. */
-const optional = ['@photostructure/sqlite']
+const optional = ['@photostructure/sqlite', '@opentelemetry/api']
 
 /** Chunks of an earlier build have other names. Declarations stay: types.mjs writes them. */
 function removeScripts(folder) {

@@ -53,7 +53,8 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
     encoding: [],
     limits: [],
     model: [],
-    tools: ['model', 'encoding'],
+    observe: [],
+    tools: ['observe', 'model', 'encoding'],
     prompt: ['tools'],
     ledger: ['encoding'],
     tokens: ['ledger', 'encoding'],
@@ -61,7 +62,18 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
     channel: [],
     'run-log': [],
     threads: ['ledger', 'encoding'],
-    scope: ['run-log', 'threads', 'channel', 'tokens', 'ledger', 'tools', 'model', 'limits', 'encoding'],
+    scope: [
+      'run-log',
+      'threads',
+      'channel',
+      'tokens',
+      'ledger',
+      'tools',
+      'observe',
+      'model',
+      'limits',
+      'encoding',
+    ],
     gate: ['scope', 'tokens', 'ledger', 'tools', 'encoding'],
     answers: ['gate', 'scope', 'history', 'tokens', 'ledger', 'tools', 'encoding'],
     conversation: ['threads', 'gate', 'scope', 'history', 'tools', 'encoding'],
@@ -76,6 +88,7 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
       'history',
       'ledger',
       'tools',
+      'observe',
       'model',
       'limits',
       'encoding',
@@ -89,7 +102,7 @@ const shared: Record<string, readonly string[]> = { core: ['messages', 'errors']
 /** The files that a package publishes; they may import everything and nothing imports them. */
 const entries: Record<string, readonly string[]> = {
   core: ['index'],
-  server: ['index', 'node', 'ledger-kit', 'model-kit', 'http-kit'],
+  server: ['index', 'node', 'ledger-kit', 'model-kit', 'http-kit', 'opentelemetry'],
 }
 
 /** No I/O, no clock, no DOM, no ids of its own. */

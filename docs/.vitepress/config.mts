@@ -26,6 +26,7 @@ const sections = [
     items: [
       { text: 'Security', link: '/security' },
       { text: 'Persistence', link: '/persistence' },
+      { text: 'Deploy', link: '/deploy' },
       { text: 'Several machines', link: '/machines' },
       { text: 'Server rendering', link: '/server-rendering' },
       { text: 'Recipes', link: '/recipes' },

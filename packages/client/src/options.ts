@@ -7,6 +7,7 @@ import {
   type Interrupt,
   isMessage,
   isRecord,
+  type TokenUsage,
   type ToolCallApproval,
   type ToolCallPart,
   type ToolMap,
@@ -40,6 +41,8 @@ export interface FinishedInfo<Tools extends ToolMap = ToolMap> {
   /** Why the run ended: `stop`, `tool_calls`, `length`, ...; absent if the server did not say. */
   readonly reason: FinishedRun['reason']
   readonly outcome: FinishedRun['outcome']
+  /** The tokens that the run has used, if the server reports them. One entry for each reply of a model. */
+  readonly usage: readonly TokenUsage[]
 }
 
 /** Returns the reason why `payload` is refused, or `undefined` to accept it. */

@@ -210,8 +210,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   /** What is known of the run that has closed, before anybody acts on that. */
   function finishedInfo() {
     const last = state.run.phase === 'idle' ? state.run.last : undefined
-    const { messages } = store.getSnapshot()
-    return { messages, reason: last?.reason, outcome: last?.outcome ?? 'success' }
+    const { messages, usage } = store.getSnapshot()
+    return { messages, usage, reason: last?.reason, outcome: last?.outcome ?? 'success' }
   }
 
   /** Client tools start when their run has finished, never before. */

@@ -12,7 +12,7 @@ import { executingCalls } from './machine/select.js'
 import { type ChatState, type ChatStateOptions, createChatState } from './machine/state.js'
 import { step } from './machine/step.js'
 import type { PendingApproval, ToolMap, UIMessage } from './messages.js'
-import type { Interrupt } from './protocol/events.js'
+import type { Interrupt, TokenUsage } from './protocol/events.js'
 
 /** Everything there is to show, immutable. What has not changed since the last snapshot keeps its identity. */
 export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
@@ -28,6 +28,8 @@ export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
   /** Whether there is something to stop: an open run or a running client tool. */
   readonly isLoading: boolean
   readonly error: CountersignError | undefined
+  /** The tokens that the last run has used, if its server reports them, even if the run failed. One entry for each reply of a model. */
+  readonly usage: readonly TokenUsage[]
   /** The calls that wait for the user's approval, in order. */
   readonly pendingApprovals: readonly PendingApproval<Tools>[]
   /** Open interrupts of the agent that are not tool approvals. */
@@ -247,6 +249,7 @@ function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
     status: readStatus(state, isLoading, pendingApprovals.length > 0),
     isLoading,
     error: state.error,
+    usage: state.usage,
     pendingApprovals,
     interrupts: readInterrupts(state),
     queue: state.queue,

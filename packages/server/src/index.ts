@@ -95,6 +95,23 @@ export type {
 } from './model/model.js'
 export type { ModelFailure } from './model/model-error.js'
 export { type ScriptedModel, type ScriptedTurn, scriptedModel } from './model/scripted-model.js'
+export type {
+  ApprovalRefused,
+  ApprovalRequested,
+  ApprovalSettled,
+  CallFinished,
+  CallRefused,
+  CallStarted,
+  ModelFinished,
+  ModelInput,
+  ModelOutput,
+  ModelStarted,
+  Observe,
+  RunEvent,
+  RunFields,
+  RunFinished,
+  RunStarted,
+} from './observe/events.js'
 export {
   type FailureFlag,
   type FailurePayload,
@@ -110,6 +127,7 @@ export {
   toResultContent,
 } from './outcome.js'
 export { type Agent, createAgent, type GenerateResult } from './run/agent.js'
+export type { DrainOptions } from './run/drain.js'
 export type { RunInput, RunOptions } from './run/run.js'
 export { type MemoryRunLogOptions, memoryRunLog } from './run-log/memory-run-log.js'
 export type { LoggedEvent, RunLog, RunWriter } from './run-log/run-log.js'
@@ -119,6 +137,7 @@ export type { RunContext } from './scope/run-context.js'
 export type {
   AgentOptions,
   ApprovalOptions,
+  Timeouts,
 } from './scope/settings.js'
 export { type MemoryThreadsOptions, memoryThreads } from './threads/memory-threads.js'
 export type {

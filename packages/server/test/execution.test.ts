@@ -156,7 +156,10 @@ test('S2.1 the executor has no approval import', async () => {
     '@countersign/core',
     '../encoding/copy.js',
     '../encoding/signals.js',
+    '../observe/run-observer.js',
     '../outcome.js',
+    './execution.js',
+    './observe-call.js',
     './schema.js',
     './tool-errors.js',
   ])

@@ -33,6 +33,7 @@ export const conversationSteps = {
     state.subagents.clear()
     state.unsent.clear()
     state.error = undefined
+    state.usage = []
     if (state.run.phase === 'idle') state.run = { phase: 'idle' }
     loadMessages(state, own, settleCopy)
     setQueue(state, [])

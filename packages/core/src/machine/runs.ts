@@ -48,7 +48,8 @@ export const runSteps = {
     return undefined
   },
   RUN_FINISHED(state, event) {
-    const { outcome } = event
+    const { outcome, usage = [] } = event
+    state.usage = usage
     const finish: FinishedRun = {
       runId: event.runId,
       reason: asString(event.metadata?.finishReason) ?? asString(event.finishReason),
@@ -68,7 +69,8 @@ export const runSteps = {
       return []
     })
   },
-  RUN_ERROR(state, { message, code, metadata }) {
+  RUN_ERROR(state, { message, code, metadata, usage = [] }) {
+    state.usage = usage
     const { retryable, retryAfter } = getCountersignMetadata(metadata)
     const failure = new CountersignError('run-error', message, omitUndefined({ code, retryable, retryAfter }))
     if (state.run.phase === 'idle') state.error = failure

@@ -1,6 +1,6 @@
 import type { CountersignError } from '../errors.js'
 import type { PendingApproval, UIMessage } from '../messages.js'
-import type { Interrupt, JsonPatch } from '../protocol/events.js'
+import type { Interrupt, JsonPatch, TokenUsage } from '../protocol/events.js'
 import type {
   CallDraft,
   FixedDraft,
@@ -52,6 +52,8 @@ export interface ChatState {
   shared: unknown
   run: RunState
   error: CountersignError | undefined
+  /** Of the last run that has ended. */
+  usage: readonly TokenUsage[]
   queue: readonly QueuedMessage[]
   /** What the steps have changed since the store last checked. */
   pendingNotification: 'nothing' | 'growth' | 'change'
@@ -116,6 +118,7 @@ export function createChatState({ applyPatch, moreSteps = {} }: ChatStateOptions
     shared: undefined,
     run: { phase: 'idle' },
     error: undefined,
+    usage: [],
     queue: [],
     pendingNotification: 'nothing',
     changed: [],

@@ -7,7 +7,8 @@ import { askPerson } from '../scope/ask-person.js'
 import { type AuditStep, audit } from '../scope/audit.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import type { ReadyCall } from '../tools/call.js'
-import { type Execution, executeTool, NOT_STARTED } from '../tools/execute.js'
+import { executeTool, NOT_STARTED } from '../tools/execute.js'
+import type { Execution } from '../tools/execution.js'
 import { progressEvent } from '../tools/progress.js'
 import { logThrown, toolFailed } from '../tools/tool-errors.js'
 import type { AgentTool } from '../tools/toolkit.js'
@@ -151,6 +152,7 @@ function execute(
     signal: scope.callerSignal,
     leave: tool.timeout === undefined ? leave.signal : undefined,
     maxSize: scope.settings.limits.resultSize,
+    observer: scope.observer,
     context: {
       toolCallId,
       threadId: scope.threadId,

@@ -1,6 +1,7 @@
-import { CountersignError, type Message, type UIMessage } from '@countersign/core'
+import { CountersignError, type Message, type TokenUsage, type UIMessage } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import type { StoredThread, ThreadKey, ThreadStore } from '../threads/thread-store.js'
+import { totalUsage } from './total-usage.js'
 import { shownMessages } from './versions.js'
 
 /** An agent. */
@@ -36,6 +37,8 @@ export interface LoadedThread {
   readonly messages: readonly UIMessage[]
   /** The run that is open now. */
   readonly run?: OpenRun | undefined
+  /** The tokens that all its runs have used, on all branches: one entry for each model. Absent in a response to `since`. */
+  readonly usage?: readonly TokenUsage[] | undefined
 }
 
 /**
@@ -69,7 +72,8 @@ export async function readThread(
   const { threadId, version, title, createdAt, head } = stored
   if (since === undefined) {
     const messages = shownMessages(stored)
-    return { threadId, version, title, createdAt, head, messages, run: openRunOf(stored, messages) }
+    const usage = totalUsage(stored.usage)
+    return { threadId, version, title, createdAt, head, messages, run: openRunOf(stored, messages), usage }
   }
   const messages = stored.messages.map(({ message }): Message => JSON.parse(message))
   const parents = stored.messages.map(({ parent }) => parent)

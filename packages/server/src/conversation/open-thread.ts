@@ -4,6 +4,7 @@ import {
   isRecord,
   type Message,
   type RunAgentInput,
+  type TokenUsage,
 } from '@countersign/core'
 import { asString } from '../history/metadata.js'
 import type { RunContext } from '../scope/run-context.js'
@@ -27,6 +28,8 @@ export interface OpenThread {
   readonly isPageBehind: boolean
   /** Aborted when the run must stop: another run has taken over, or the store failed. `reason` is the error. */
   readonly lost: AbortSignal
+  /** What the run uses: the run adds to it, and it is stored with what the run stores. */
+  readonly usage: TokenUsage[]
   /** Takes each event of the run before it is sent. Resolves once what must not be lost is stored: calls before they run, and results. */
   take(event: AGUIEvent): Promise<void>
   /**
@@ -90,6 +93,7 @@ export async function openThread(
       // What was left out of an upload must go from the page as well.
       isPageBehind: isUpload || gap.isBehind || left < gap.unseen,
       lost: recorder.lost,
+      usage: recorder.usage,
       take: (event) => recorder.take(event),
       close: () => recorder.close(),
     }

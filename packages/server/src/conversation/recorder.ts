@@ -17,7 +17,10 @@ export class Recorder {
   readonly #lost = new AbortController()
   readonly #renewal: ReturnType<typeof setInterval>
   #saving: Promise<void> = Promise.resolve()
-  #usage: readonly TokenUsage[] | undefined
+  /** Filled by the run. */
+  readonly usage: TokenUsage[] = []
+  /** How much of it is stored. */
+  #stored = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #closed: Promise<void> | undefined
 
@@ -41,7 +44,6 @@ export class Recorder {
 
   async take(event: AGUIEvent): Promise<void> {
     if (this.#closed) return
-    if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') this.#usage = event.usage
     this.#processor.dispatch(event)
     if (event.type === 'TOOL_CALL_END' || event.type === 'TOOL_CALL_RESULT') {
       await this.#save()
@@ -81,9 +83,11 @@ export class Recorder {
     const change = this.#diff.next(this.#processor.getSnapshot().messages)
     if (change === undefined && !release) return
     const { messages, head } = change ?? {}
-    const usage = this.#usage && { runId: this.#writer.run.runId, usage: this.#usage }
+    const { length } = this.usage
+    const usage = length > this.#stored ? { runId: this.#writer.run.runId, usage: this.usage } : undefined
     if (change === undefined && usage === undefined) return this.#writer.release()
     await this.#writer.append({ messages, head, usage, release })
+    this.#stored = length
     change?.commit()
   }
 

@@ -31,6 +31,12 @@ export interface ChatOptions {
    * Over HTTP, a user who presses stop looks the same. Needs `context.subject`. Default 0: the model is stopped at once.
    */
   readonly goOnFor?: number | undefined
+  /**
+   * Receives a promise that resolves when the run has ended and is stored, which may be after the response (`goOnFor`). For platforms that
+   * stop work after the response unless they know of it: `waitUntil: (work) => ctx.waitUntil(work)` on Cloudflare Workers, `waitUntil` of
+   * `@vercel/functions` on Vercel. Default: none, for servers that keep running.
+   */
+  readonly waitUntil?: ((work: Promise<void>) => void) | undefined
 }
 
 /**
@@ -98,7 +104,7 @@ export interface StartedRun {
 export async function startRun(
   agent: Agent,
   given: RunAgentInput,
-  { context, prepare, live = false, goOnFor = 0 }: ChatOptions,
+  { context, prepare, live = false, goOnFor = 0, waitUntil }: ChatOptions,
 ): Promise<StartedRun> {
   const holder = subjectOf(context)
   let held = takeRun(ownerOf(holder), agent.limits, given)
@@ -110,7 +116,8 @@ export async function startRun(
       held = takeRun(ownerOf(holder), agent.limits, input)
     }
     thread = await agent.openThread(input, context)
-    const { events } = serveRun(agent, input, { context, holder, live, goOnFor, held, thread })
+    const { events, delivered } = serveRun(agent, input, { context, holder, live, goOnFor, held, thread })
+    waitUntil?.(delivered)
     return { input, messages: thread?.messages ?? input.messages, events }
   } catch (error) {
     held.release()

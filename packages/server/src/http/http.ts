@@ -114,8 +114,12 @@ export function bodyTooLarge(limits: FullLimits) {
 
 /** The response to a request that was rejected before any stream. Never contains internals. */
 export function rejection(error: unknown, allow = 'POST'): Rejection {
-  const { status, ...reason } = describeRejection(error)
-  return rejectionOf(status, reason, allow)
+  const { status, retryAfter, ...reason } = describeRejection(error)
+  const { headers, ...rest } = rejectionOf(status, reason, allow)
+  return {
+    ...rest,
+    headers: { ...headers, ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }) },
+  }
 }
 
 /** A rejected request's response. */
@@ -148,6 +152,8 @@ interface RejectedBecause {
   /** The option whose value the request exceeds, if that is why. */
   readonly limit?: string
   readonly max?: number
+  /** Seconds. */
+  readonly retryAfter?: number
   /** The client may send its copy of the conversation. */
   readonly upload?: true
 }
@@ -156,12 +162,13 @@ export function describeRejection(error: unknown): RejectedBecause {
   if (!isCountersignError(error) || typeof error.data.status !== 'number')
     return { status: 500, code: 'internal', message: 'Something went wrong on the server.' }
   const { code, message, data } = error
-  const { runId, limit, max, upload } = data
+  const { runId, limit, max, upload, retryAfter } = data
   return {
     ...{ status: Number(data.status), code, message },
     ...(typeof runId === 'string' && { runId }),
     ...(typeof limit === 'string' && { limit }),
     ...(typeof max === 'number' && { max }),
     ...(upload === true && { upload }),
+    ...(typeof retryAfter === 'number' && { retryAfter }),
   }
 }

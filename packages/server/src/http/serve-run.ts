@@ -31,6 +31,8 @@ interface ServeOptions {
 interface ServedRun {
   /** Numbered events. A reader that calls `return` has gone. */
   readonly events: AsyncIterableIterator<LoggedEvent>
+  /** Resolves when the run has ended, its events are stored, and its reader has them or has gone. */
+  readonly delivered: Promise<void>
   /** Stops the run now, whatever `goOnFor` is. */
   stop(): void
 }
@@ -50,7 +52,11 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const kept = holder?.kind === 'subject'
   const stopping = new AbortController()
   const stop = () => stopping.abort()
-  const known = { context, disconnected: stopping.signal, thread }
+  let deliver = () => {}
+  const delivered = new Promise<void>((resolve) => {
+    deliver = resolve
+  })
+  const known = { context, disconnected: stopping.signal, thread, delivered }
   const run = agent.run(input, { ...known, answers })
   let began = false
   const write = async ({ emit, gone }: Outlet<LoggedEvent>) => {
@@ -77,19 +83,22 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
       if (close) await close()
     }
   }
-  const events = createChannel(write, { sizeOf: ({ data }) => jsonSize(data), limits: agent.limits })
+  const events = createChannel((outlet: Outlet<LoggedEvent>) => write(outlet).finally(deliver), {
+    sizeOf: ({ data }) => jsonSize(data),
+    limits: agent.limits,
+  })
   const served: AsyncIterableIterator<LoggedEvent> = {
     next: () => events.next(),
     async return() {
       // First, so that a read which comes meanwhile does not start the run.
       const left = events.return?.()
-      if (!began) await Promise.allSettled([thread?.close(), held.release()])
+      if (!began) await Promise.allSettled([thread?.close(), held.release()]).then(deliver)
       await left
       return { done: true, value: undefined }
     },
     [Symbol.asyncIterator]: () => served,
   }
-  return { events: served, stop }
+  return { events: served, delivered, stop }
 }
 
 /** Opens a run to answers and returns the function that closes it; undefined if the channel fails. */

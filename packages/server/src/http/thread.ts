@@ -16,7 +16,7 @@ export interface ThreadOptions {
 }
 
 /**
- * Responds to a GET with `threadId` in the query with `{ threadId, version, title, createdAt, messages, run }`: the conversation as AG-UI messages,
+ * Responds to a GET with `threadId` in the query with `{ threadId, version, title, createdAt, messages, run, usage }`: the conversation as AG-UI messages,
  * with its open approval requests, and the run that is open now. The `ETag` changes with each of them; with it in `If-None-Match`, an
  * unchanged thread gets 304 and is not read. With `since`, `messages` are only those of later versions, of any branch. 404 if this user has
  * no such thread.

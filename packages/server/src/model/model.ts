@@ -169,3 +169,9 @@ export type ModelEvent =
 export function providerOf({ id }: Pick<Model, 'id'>): string {
   return id.split('/', 1)[0] ?? id
 }
+
+/** The model as token usage names it. */
+export function usageLabels(model: Pick<Model, 'id'>): { readonly provider: string; readonly model: string } {
+  const provider = providerOf(model)
+  return { provider, model: model.id.slice(provider.length + 1) || model.id }
+}

@@ -19,6 +19,7 @@ import { eventSize } from '../scope/event-size.js'
 import type { RunContext } from '../scope/run-context.js'
 import { type AgentOptions, readSettings } from '../scope/settings.js'
 import type { ThreadStore } from '../threads/thread-store.js'
+import { createDrain, type Drain, type DrainOptions } from './drain.js'
 import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
 import { recoverThreads } from './recover.js'
 import { closing, driveRun, type RunInput, type RunOptions, type RunOrigin } from './run.js'
@@ -32,7 +33,7 @@ export interface Agent {
    * RUN_ERROR `run-open`. The id is free again once the run's end was read, or its reader has gone and it has ended.
    *
    * @throws CountersignError `invalid-option` if `context.subject` is given and not a non-empty string; `run-open` if the same run is
-   * already open (`data.status` 409).
+   * already open (`data.status` 409); `shutting-down` after `drain` (503).
    */
   run(input: RunInput, options?: RunOptions): AsyncIterableIterator<AGUIEvent>
   /**
@@ -47,7 +48,7 @@ export interface Agent {
    * it. `undefined`: the agent has no threads.
    *
    * @throws CountersignError `thread-busy` (`data.status` 409) if another run is open on this thread, with its id in `data.runId`;
-   * `thread-full` (413), `ledger-unavailable`
+   * `thread-full` (413), `shutting-down` (503), `ledger-unavailable`
    */
   openThread(input: RunInput, context?: RunContext): Promise<OpenThread | undefined>
   /**
@@ -66,6 +67,17 @@ export interface Agent {
    * the thread. Any process may call it at any time, for example at its start. Returns how many runs it has ended.
    */
   recover(options?: { readonly limit?: number | undefined }): Promise<number>
+  /**
+   * For the end of a process: takes no new runs, and resolves when the open ones have ended and their events are delivered. Call it before the
+   * server is closed. Answers for open runs are still taken.
+   *
+   * New runs are refused with 503 `shutting-down` and `Retry-After`. A run that is stopped after `within` ends with the same code, or with its
+   * open approval requests if it was only waiting for them. Its thread is free at once, and any process can continue it. An approved tool
+   * that runs then may finish within `approvals.wait`, or its own `timeout`.
+   *
+   * @example process.once('SIGTERM', () => agent.drain({ within: 20_000 }).then(() => server.close()))
+   */
+  drain(options?: DrainOptions): Promise<void>
   /** The conversations, where the agent was given a store. */
   readonly threads: ThreadStore | undefined
   /** The live session grants, for the application's own server code; `grantsResponse` is their route. */
@@ -101,16 +113,23 @@ export interface GenerateResult {
  */
 export function createAgent(options: AgentOptions): Agent {
   const settings = readSettings(options)
+  const drain = createDrain()
   const start = (origin: RunOrigin, input: RunInput, runOptions: RunOptions = {}) => {
     const { context, maxSteps } = runOptions
     checkSubject(context?.subject)
     checkSteps(maxSteps)
     const name = { owner: context?.subject ?? null, threadId: input.threadId, runId: input.runId }
     if (isRunOpen(settings.approvals.ledger, name)) throw runIsOpen(name)
+    checkOpen(drain)
     const opened = openingOf(settings.approvals.ledger, name)
     const write = (outlet: Outlet<AGUIEvent>) => {
-      const isTwice = !opened.start()
-      return driveRun(settings, input, runOptions, { ...origin, isTwice }, outlet).finally(opened.end)
+      const refusal = opened.start() ? drain.refusal() : runIsOpen(name)
+      const { signal: draining, leave } = drain.enter()
+      const run = driveRun(settings, input, runOptions, { ...origin, refusal, draining }, outlet).finally(
+        opened.end,
+      )
+      void Promise.allSettled([run, runOptions.delivered]).then(leave)
+      return run
     }
     return opened.read(createChannel(write, { sizeOf: eventSize, lastWords: runErrorEvent, limits }))
   }
@@ -133,6 +152,7 @@ export function createAgent(options: AgentOptions): Agent {
     },
     async openThread(input, context) {
       checkSubject(context?.subject)
+      checkOpen(drain)
       return threads && openThread(threads, settings, input, context ?? {}, closing(settings, input, context))
     },
     async showVersion({ threadId, messageId }, context) {
@@ -149,6 +169,7 @@ export function createAgent(options: AgentOptions): Agent {
         for await (const _ of agent.run(input, { context, thread, maxSteps: 0 }));
       })
     },
+    drain: (drainOptions) => drain.drain(drainOptions),
     threads,
     grants: sessionGrants(settings),
     runLog,
@@ -156,6 +177,12 @@ export function createAgent(options: AgentOptions): Agent {
     limits,
   }
   return agent
+}
+
+/** @throws CountersignError `shutting-down` */
+function checkOpen(drain: Drain): void {
+  const refusal = drain.refusal()
+  if (refusal) throw refusal
 }
 
 /** Everything is keyed by the subject, so nothing that merely resembles one is accepted. */

@@ -11,13 +11,14 @@ import { askPerson } from '../scope/ask-person.js'
 import { audit } from '../scope/audit.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { type ProposedCall, type ReadyCall, readCall } from '../tools/call.js'
-import { type Execution, executeTool, outcomeOf } from '../tools/execute.js'
+import { executeTool } from '../tools/execute.js'
+import { type Execution, outcomeOf } from '../tools/execution.js'
 import { progressEvent } from '../tools/progress.js'
 import { logThrown, toolFailed } from '../tools/tool-errors.js'
 
 /** What to do with a call that the model has just made. */
 export type FreshDecision =
-  | { readonly kind: 'refused'; readonly outcome: ToolOutcome }
+  | { readonly kind: 'refused'; readonly outcome: ToolFailure }
   /** `granted`: by a session grant, which is used when the call starts. */
   | {
       readonly kind: 'run'
@@ -120,6 +121,7 @@ export async function runFresh(
     input: call.input,
     leave: scope.stop,
     maxSize: limits.resultSize,
+    observer: scope.observer,
     context: {
       toolCallId,
       threadId: scope.threadId,

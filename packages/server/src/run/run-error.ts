@@ -5,7 +5,7 @@ import { readModelFailure } from '../model/model-error.js'
 /** What the client may read of an error: a stable code and a message without internals; for a model failure, also whether to retry. */
 export function runErrorEvent(error: unknown): Extract<AGUIEvent, { type: 'RUN_ERROR' }> {
   const code = isCountersignError(error) ? error.code : undefined
-  const { retryable, retryAfter } = readModelFailure(error) ?? {}
+  const { retryable, retryAfter } = readModelFailure(error) ?? readRetry(error)
   return code !== undefined && PUBLIC.has(code)
     ? {
         type: 'RUN_ERROR',
@@ -16,14 +16,26 @@ export function runErrorEvent(error: unknown): Extract<AGUIEvent, { type: 'RUN_E
     : { type: 'RUN_ERROR', message: 'Something went wrong on the server.', code: code ?? 'internal' }
 }
 
+/** Whether to retry after an error that the engine itself made. */
+function readRetry(error: unknown): { readonly retryable?: boolean; readonly retryAfter?: number } {
+  const { retryable, retryAfter } = isCountersignError(error) ? error.data : {}
+  return {
+    ...(typeof retryable === 'boolean' && { retryable }),
+    ...(typeof retryAfter === 'number' && { retryAfter }),
+  }
+}
+
 /** Errors whose messages this package wrote itself, for users to read. */
 const PUBLIC: ReadonlySet<ErrorCode> = new Set([
   'invalid-request',
   'request-too-large',
   'model-failed',
+  'model-timeout',
   'call-running',
   'reader-too-slow',
   'run-open',
+  'run-timeout',
+  'shutting-down',
   'thread-busy',
   'thread-full',
   'thread-unknown',

@@ -1,5 +1,7 @@
 import {
   type AGUIEvent,
+  type CountersignError,
+  isCountersignError,
   type Message,
   PROTOCOL_VERSION,
   type RunAgentInput,
@@ -15,7 +17,8 @@ import { anySignal } from '../encoding/signals.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
 import { placeResults, readCalls } from '../history/history.js'
-import type { Outlet } from '../scope/channel.js'
+import type { Emit, Outlet } from '../scope/channel.js'
+import { observerOf } from '../scope/observer.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { RunScope } from '../scope/scope.js'
 import type { AgentSettings } from '../scope/settings.js'
@@ -23,7 +26,8 @@ import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
 import { closeBranch } from './close-branch.js'
-import { runIsOpen } from './open-runs.js'
+import { runDeadline } from './deadline.js'
+import { runFinished } from './observe-run.js'
 import { resumeConversation } from './resume.js'
 import { runErrorEvent } from './run-error.js'
 import { runStep, type StepResult } from './step.js'
@@ -45,6 +49,8 @@ export interface RunOptions {
   readonly answers?: AnswerSource | undefined
   /** The run's thread, taken by `agent.openThread`: the run closes it. Default: the run takes it itself, where the agent has threads. */
   readonly thread?: OpenThread | undefined
+  /** Resolves when a transport has delivered the last event: `agent.drain` waits for it. Default: once the run has ended. */
+  readonly delivered?: Promise<void> | undefined
   /** How often this run may call the model, at most. 0: it only carries out answers. Default: the agent's. */
   readonly maxSteps?: number | undefined
 }
@@ -52,8 +58,10 @@ export interface RunOptions {
 /** How a run was started, and who gets its error besides the events. */
 export interface RunOrigin {
   readonly method: AgentMethod
-  /** The same run is already open: this one only reports that. */
-  readonly isTwice?: boolean | undefined
+  /** Why it may not start: it only reports that. */
+  readonly refusal?: CountersignError | undefined
+  /** Aborted when the server shuts down. */
+  readonly draining?: AbortSignal | undefined
   readonly onFailure?: ((error: unknown) => void) | undefined
 }
 
@@ -67,17 +75,25 @@ export async function driveRun(
 ): Promise<void> {
   const { emit } = outlet
   const { threadId, runId } = input
-  const usage: TokenUsage[] = []
   const version = speaksModern(input) && { protocolVersion: PROTOCOL_VERSION }
   await emit({ type: 'RUN_STARTED', threadId, runId, ...version })
+  const owner = options.context?.subject ?? null
+  const observer = origin.refusal ? undefined : await observerOf({ settings, owner, threadId, runId })
+  const started = observer?.report({ type: 'run-started' })
+  const deadline = runDeadline(settings.timeouts.run)
   let { thread } = options
+  let usage = thread?.usage ?? []
   const close = async (last: AGUIEvent): Promise<AGUIEvent> => {
     await thread?.take(last)
     await thread?.close()
     return last
   }
+  const end = async (last: AGUIEvent): Promise<void> => {
+    if (observer && started) observer.report(runFinished(last, observer.since(started)))
+    await emit(last)
+  }
   try {
-    if (origin.isTwice) throw runIsOpen({ owner: options.context?.subject ?? null, threadId, runId })
+    if (origin.refusal) throw origin.refusal
     const { threads } = settings
     thread ??=
       threads &&
@@ -88,18 +104,32 @@ export async function driveRun(
         options.context ?? {},
         closing(settings, input, options.context),
       ))
+    usage = thread?.usage ?? usage
     const messages = thread?.messages ?? input.messages
     if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
-    const scope = openScope(settings, input, options, origin, recorded(outlet, thread), thread?.lost)
+    const { report, gone } = outlet
+    const scope = openScope(settings, input, options, origin, {
+      emit: recorded(emit, thread),
+      ...{ report, usage, observer },
+      stop: anySignal([
+        gone,
+        options.signal,
+        options.disconnected,
+        thread?.lost,
+        deadline.signal,
+        origin.draining,
+      ]),
+    })
     // The thread is released before the client learns of the end: its next request must find it free.
-    await emit(await close(await runPipeline(scope, { ...input, messages }, usage)))
+    await end(await close(await runPipeline(scope, { ...input, messages })))
   } catch (error) {
     settings.onError(error)
     origin.onFailure?.(error)
-    const last = { ...runErrorEvent(error), ...(usage.length > 0 && { usage }) }
+    const last = { ...runErrorEvent(error), ...usageField(usage) }
     await close(last).catch((cause: unknown) => cause === error || settings.onError(cause))
-    await emit(last)
+    await end(last)
   } finally {
+    deadline.end()
     options.answers?.close()
   }
 }
@@ -110,32 +140,24 @@ export function closing(
   input: Pick<RunInput, 'threadId' | 'runId'>,
   context: RunContext | undefined,
 ): CloseCalls {
-  const scope = openScope(
-    settings,
-    { ...input, messages: [] },
-    { context },
-    { method: 'stream' },
-    unread,
-    undefined,
-  )
+  const scope = openScope(settings, { ...input, messages: [] }, { context }, { method: 'stream' }, unread)
   return (messages, ids) => closeBranch(scope, messages, ids)
 }
 
-const unread: Outlet<AGUIEvent> = {
+const unread: Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer'> = {
   emit: async () => {},
   report: () => {},
-  gone: new AbortController().signal,
+  stop: new AbortController().signal,
+  usage: [],
+  observer: undefined,
 }
 
 /** The thread takes each event before the client gets it. */
-function recorded(outlet: Outlet<AGUIEvent>, thread: OpenThread | undefined): Outlet<AGUIEvent> {
-  if (thread === undefined) return outlet
-  return {
-    ...outlet,
-    async emit(event) {
-      await thread.take(event)
-      await outlet.emit(event)
-    },
+function recorded(emit: Emit<AGUIEvent>, thread: OpenThread | undefined): Emit<AGUIEvent> {
+  if (thread === undefined) return emit
+  return async (event) => {
+    await thread.take(event)
+    await emit(event)
   }
 }
 
@@ -146,10 +168,9 @@ function speaksModern({ protocolVersion }: RunInput): boolean {
 function openScope(
   settings: AgentSettings,
   input: RunInput,
-  { signal, disconnected, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
+  { signal, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
-  { emit, report, gone }: Outlet<AGUIEvent>,
-  lost: AbortSignal | undefined,
+  own: Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer'>,
 ): RunScope {
   return {
     settings: { ...settings, maxSteps },
@@ -159,31 +180,28 @@ function openScope(
     context,
     toolkit: withClientTools(settings.toolkit, input.tools ?? [], settings.warn),
     isV1Peer: speaksModern(input),
-    stop: anySignal([gone, signal, disconnected, lost]),
     callerSignal: signal,
     limit: createLimiter(settings.concurrency),
     method,
     answers,
-    emit,
-    report,
+    ...own,
   }
 }
 
 /** Continues the conversation; returns its last event. */
-async function runPipeline(scope: RunScope, input: RunInput, usage: TokenUsage[]): Promise<AGUIEvent> {
+async function runPipeline(scope: RunScope, input: RunInput): Promise<AGUIEvent> {
   const history = dropSystemMessages(scope, input.messages)
   const resumed = await resumeConversation(scope, history, input.resume ?? [])
   if (resumed.error !== undefined) throw resumed.error
   const waiting = { asked: resumed.open, clientCalls: resumed.clientCalls }
   // If the run only stopped waiting for answers, it ends as it would have without a live channel: with its open requests.
   if (scope.stop.aborted && !(scope.answers !== undefined && resumed.open.length > 0))
-    return stoppedEvent(scope, [])
-  if (waits(waiting)) return finishedEvent(scope, 'tool_calls', waiting, [])
+    return stoppedEvent(scope)
+  if (waits(waiting)) return finishedEvent(scope, 'tool_calls', waiting)
   if (resumed.unsettled !== undefined) throw resumed.unsettled
-  if (scope.settings.maxSteps === 0) return finishedEvent(scope, 'max_steps', waiting, [])
-  if (resumed.hadNoEffect && isAtRest(resumed.messages))
-    return finishedEvent(scope, 'nothing-to-do', waiting, [])
-  return loop(scope, resumed, usage)
+  if (scope.settings.maxSteps === 0) return finishedEvent(scope, 'max_steps', waiting)
+  if (resumed.hadNoEffect && isAtRest(resumed.messages)) return finishedEvent(scope, 'nothing-to-do', waiting)
+  return loop(scope, resumed)
 }
 
 /** Whether the model spoke last and has seen everything: then it is not due to be called. */
@@ -201,21 +219,20 @@ function dropSystemMessages({ settings }: RunScope, messages: readonly Message[]
   return kept
 }
 
-/** `usage` is filled as it arrives, so that it is known however the run ends. */
-async function loop(scope: RunScope, start: ForwardedHistory, usage: TokenUsage[]): Promise<AGUIEvent> {
+async function loop(scope: RunScope, start: ForwardedHistory): Promise<AGUIEvent> {
   const usedIds = new Set(readCalls(start.messages).map(({ call }) => call.id))
   let metadata: Readonly<Record<string, unknown>> = {}
   let history = start
   for (let count = 1; ; count++) {
+    if (scope.observer) scope.observer.step = count
     const step = await runStep(scope, history, usedIds)
-    usage.push(...step.usage)
     metadata = { ...metadata, ...step.metadata }
     if (step.ending.kind === 'failed') throw step.ending.error
-    if (step.ending.kind === 'stopped') return stoppedEvent(scope, usage)
-    if (waits(step)) return finishedEvent(scope, 'tool_calls', step, usage, metadata)
+    if (step.ending.kind === 'stopped') return stoppedEvent(scope)
+    if (waits(step)) return finishedEvent(scope, 'tool_calls', step, metadata)
     const { openCalls, reason } = step.ending
-    if (openCalls === 0 && reason !== 'pause') return finishedEvent(scope, reason, step, usage, metadata)
-    if (count >= scope.settings.maxSteps) return finishedEvent(scope, 'max_steps', step, usage, metadata)
+    if (openCalls === 0 && reason !== 'pause') return finishedEvent(scope, reason, step, metadata)
+    if (count >= scope.settings.maxSteps) return finishedEvent(scope, 'max_steps', step, metadata)
     history = appendStep(history, step)
   }
 }
@@ -250,17 +267,16 @@ function finishedEvent(
   scope: RunScope,
   finishReason: string,
   waiting: Waiting,
-  usage: readonly TokenUsage[],
   provider: Readonly<Record<string, unknown>> = {},
 ): AGUIEvent {
-  const { threadId, runId } = scope
+  const { threadId, runId, usage } = scope
   const outcome = outcomeOf(scope, waiting)
   return {
     type: 'RUN_FINISHED',
     threadId,
     runId,
     ...(outcome && { outcome }),
-    ...(usage.length > 0 && { usage: [...usage] }),
+    ...usageField(usage),
     metadata: { finishReason, ...(Object.keys(provider).length > 0 && { provider }) },
   }
 }
@@ -277,16 +293,25 @@ function outcomeOf(scope: RunScope, { asked, clientCalls }: Waiting): RunFinishe
   return scope.isV1Peer ? { type: 'success', pendingToolCallIds: [...clientCalls] } : undefined
 }
 
-/** A stopped run is not an error, but a 0.x peer has no other term for it. */
-function stoppedEvent(scope: RunScope, usage: readonly TokenUsage[]): AGUIEvent {
-  if (!scope.isV1Peer) return { type: 'RUN_ERROR', message: 'The run was stopped.', code: 'aborted' }
-  const { threadId, runId } = scope
+/**
+ * A run that its user stopped is not an error, but a 0.x peer has no other term for it.
+ *
+ * @throws the reason, if the server has stopped the run.
+ */
+function stoppedEvent({ isV1Peer, threadId, runId, usage, stop }: RunScope): AGUIEvent {
+  if (isCountersignError(stop.reason)) throw stop.reason
+  if (!isV1Peer)
+    return { type: 'RUN_ERROR', message: 'The run was stopped.', code: 'aborted', ...usageField(usage) }
   return {
     type: 'RUN_FINISHED',
     threadId,
     runId,
     outcome: { type: 'cancelled' },
-    ...(usage.length > 0 && { usage: [...usage] }),
+    ...usageField(usage),
     metadata: { finishReason: 'aborted' },
   }
+}
+
+function usageField(usage: readonly TokenUsage[]) {
+  return usage.length > 0 && { usage: [...usage] }
 }

@@ -2,7 +2,6 @@ import {
   CountersignError,
   isCountersignError,
   type Message,
-  type TokenUsage,
   type ToolCall,
   type ToolMessage,
 } from '@countersign/core'
@@ -20,15 +19,18 @@ import {
   type ModelRequest,
   type ProviderMetadata,
   providerOf,
+  usageLabels,
 } from '../model/model.js'
 import { readModelFailure } from '../model/model-error.js'
 import type { RunScope } from '../scope/scope.js'
 import { isReserved } from '../tools/toolkit.js'
 import { emitResult } from './emit-result.js'
 import { decideFresh } from './fresh-calls.js'
+import { observeModel } from './observe-model.js'
 import { StepCalls } from './step-calls.js'
 import { StepWork } from './step-work.js'
 import { type CallEnd, StepWriter, type WrittenCall } from './step-writer.js'
+import { type ModelWatch, watchModel } from './watch-model.js'
 
 /** What one call of the model led to. */
 export interface StepResult {
@@ -40,7 +42,6 @@ export interface StepResult {
   readonly clientCalls: readonly string[]
   /** Calls that the provider has just been allowed to run. */
   readonly forwarded: ReadonlyMap<string, Forwarded>
-  readonly usage: readonly TokenUsage[]
   readonly metadata: ProviderMetadata
   readonly ending: StepEnding
 }
@@ -99,9 +100,9 @@ class Step {
   readonly #writer: StepWriter
   readonly #calls: StepCalls
   readonly #work: StepWork
-  readonly #usage: TokenUsage[] = []
   #metadata: ProviderMetadata = {}
   #finish: FinishReason | undefined
+  #firstEventAt: number | undefined
 
   constructor(
     scope: RunScope,
@@ -131,14 +132,19 @@ class Step {
       asked,
       clientCalls,
       forwarded,
-      usage: this.#usage,
       metadata: this.#metadata,
       ending: this.#ending(stopped, failure),
     }
   }
 
   async #callModel(): Promise<void> {
-    const broken = await this.#stream()
+    const request = this.#request()
+    const { broken } = await observeModel(this.#scope, request, async () => ({
+      broken: await this.#stream(request),
+      finishReason: this.#finish,
+      firstEventAt: this.#firstEventAt,
+      messages: this.#writer.messages(),
+    }))
     if (broken !== undefined) this.#work.fail(broken)
     // Even if the request failed, the provider may have received it.
     for (const call of this.#claims.open) {
@@ -161,30 +167,45 @@ class Step {
     return { kind: 'finished', reason: this.#finish ?? 'stop', openCalls }
   }
 
-  async #stream(): Promise<CountersignError | undefined> {
-    const { settings, toolkit, stop } = this.#scope
-    const request: ModelRequest = {
+  #request(): ModelRequest {
+    const { settings, toolkit } = this.#scope
+    return {
       ...(settings.system !== undefined && { system: settings.system }),
       messages: toModelMessages(this.#history, providerOf(settings.model), this.#forwarded),
       tools: toolkit.forModel,
     }
+  }
+
+  async #stream(request: ModelRequest): Promise<CountersignError | undefined> {
+    const { settings, stop } = this.#scope
+    const watch = watchModel(stop, settings.timeouts.model)
     try {
-      for await (const event of settings.model.stream(request, { signal: stop })) {
-        if (stop.aborted) return undefined
-        if (this.#isOneTooMany(event)) {
-          settings.warn(
-            `The model made more than ${settings.limits.callsPerMessage} calls in one turn (\`limits.callsPerMessage\`). The rest is dropped; the run continues with their results.`,
-          )
-          this.#finish = 'tool_calls'
-          break
-        }
-        await this.#take(event)
-      }
+      await Promise.race([this.#read(request, watch), watch.left])
     } catch (error) {
       return stop.aborted ? undefined : failureOf(error)
+    } finally {
+      watch.end()
     }
     if (stop.aborted || this.#finish !== undefined) return undefined
-    return modelFailed('The model broke off in the middle of its answer.')
+    return watch.timedOut ?? modelFailed('The model broke off in the middle of its answer.')
+  }
+
+  async #read(request: ModelRequest, watch: ModelWatch): Promise<void> {
+    const { settings } = this.#scope
+    for await (const event of settings.model.stream(request, { signal: watch.signal })) {
+      if (watch.signal.aborted) return
+      watch.heard()
+      this.#firstEventAt ??= settings.now()
+      if (this.#isOneTooMany(event)) {
+        settings.warn(
+          `The model made more than ${settings.limits.callsPerMessage} calls in one turn (\`limits.callsPerMessage\`). The rest is dropped; the run continues with their results.`,
+        )
+        this.#finish = 'tool_calls'
+        return
+      }
+      await this.#take(event)
+      watch.waits()
+    }
   }
 
   #isOneTooMany({ type }: ModelEvent): boolean {
@@ -229,7 +250,7 @@ class Step {
           value: { messageId: writer.messageId, ...event.source },
         })
       case 'usage':
-        this.#usage.push(event.usage)
+        this.#scope.usage.push({ ...usageLabels(this.#scope.settings.model), ...event.usage })
         return
       case 'metadata':
         this.#metadata = { ...this.#metadata, ...event.metadata }
@@ -283,6 +304,10 @@ class Step {
       return this.#writer.endCall(call, end)
     }
     const decision = await decideFresh(this.#scope, call, this.#history)
+    if (decision.kind === 'refused') {
+      const code = decision.outcome.code ?? decision.outcome.kind
+      this.#scope.observer?.report({ type: 'call-refused', toolCallId: call.id, toolName: call.name, code })
+    }
     const token = decision.kind === 'ask' ? decision.request.approval.token : undefined
     await this.#writer.endCall(call, { ...end, token })
     return this.#work.carryOut(call.id, decision)

@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../ledger/ledger.js'
+import type { RunEventDetails } from '../observe/events.js'
 import { keyedHash } from '../tokens/keys.js'
 import { hashOwner } from '../tokens/token.js'
 import type { RunScope } from './scope.js'
@@ -12,11 +13,13 @@ export interface AuditStep
   readonly shown?: string | undefined
 }
 
-type AuditedScope = Pick<RunScope, 'settings' | 'owner' | 'threadId'>
+type AuditedScope = Pick<RunScope, 'settings' | 'owner' | 'threadId' | 'observer'>
 
-/** Appends to the ledger's audit trail and calls the application's hook. Failures are logged as warnings and stop nothing. */
+/** Appends to the ledger's audit trail, calls the application's hook and reports to its observer. Failures are logged as warnings and stop nothing. */
 export async function audit(scope: AuditedScope, step: AuditStep): Promise<void> {
   const { approvals, warn } = scope.settings
+  const event = observed(step)
+  if (event !== undefined) scope.observer?.report(event)
   try {
     const entry = await entryOf(scope, step)
     const told = async () => approvals.onAudit?.(entry)
@@ -39,5 +42,33 @@ async function entryOf(scope: AuditedScope, step: AuditStep): Promise<AuditEntry
     threadId: scope.threadId,
     ...(text !== undefined && { argumentsHash: await keyedHash(keys.args, text) }),
     ...(shown !== undefined && { shownHash: await keyedHash(keys.args, shown) }),
+  }
+}
+
+/** What observers learn of a step. Calls report themselves. */
+function observed({
+  event,
+  approvalId,
+  decision,
+  via,
+  code,
+  ...step
+}: AuditStep): RunEventDetails | undefined {
+  const site = { toolCallId: step.toolCallId, toolName: step.toolName }
+  const { toolCallId = '', toolName = '' } = site
+  switch (event) {
+    case 'issued':
+      return { type: 'approval-requested', approvalId: approvalId ?? '', toolCallId, toolName }
+    case 'claimed':
+      return { type: 'approval-settled', approvalId, toolCallId, toolName, decision: decision ?? '', via }
+    case 'refused':
+      return { type: 'approval-refused', approvalId: approvalId ?? '', ...site, code: code ?? '' }
+    case 'started':
+    case 'completed':
+    case 'granted':
+    case 'revoked':
+      return undefined
+    default:
+      return event satisfies never
   }
 }

@@ -1,6 +1,7 @@
-import type { AGUIEvent, GateContext, Message } from '@countersign/core'
+import type { AGUIEvent, GateContext, Message, TokenUsage } from '@countersign/core'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { Owner } from '../ledger/ledger.js'
+import type { RunObserver } from '../observe/run-observer.js'
 import type { Limiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import type { Toolkit } from '../tools/toolkit.js'
@@ -29,6 +30,10 @@ export interface RunScope {
   readonly answers: AnswerSource | undefined
   readonly emit: Outlet<AGUIEvent>['emit']
   readonly report: Outlet<AGUIEvent>['report']
+  /** What the model has used so far. Filled as it arrives, so that it is known however the run ends. */
+  readonly usage: TokenUsage[]
+  /** Reports to the application's observer. */
+  readonly observer?: RunObserver | undefined
 }
 
 /** What decisions about a call may use. */

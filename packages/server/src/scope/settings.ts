@@ -8,6 +8,7 @@ import type { AuditEntry, Ledger } from '../ledger/ledger.js'
 import { memoryLedger } from '../ledger/memory-ledger.js'
 import { type FullLimits, type Limits, readLimits } from '../limits.js'
 import type { Model } from '../model/model.js'
+import type { Observe } from '../observe/events.js'
 import { failSafeRunLog } from '../run-log/fail-safe-run-log.js'
 import { defaultRunLog } from '../run-log/memory-run-log.js'
 import type { RunLog } from '../run-log/run-log.js'
@@ -71,6 +72,17 @@ export interface ApprovalOptions {
   readonly wait?: number | undefined
 }
 
+/** How long (ms) a run waits before it ends with an error. What it has used and kept until then stays. */
+export interface Timeouts {
+  /** For a model that says nothing: the run ends with `model-timeout`. Default 600,000. */
+  readonly model?: number | undefined
+  /**
+   * For the whole run, with the time that its user takes to answer: it ends with `run-timeout`, or with its open approval requests if it was
+   * only waiting for them. A tool that runs then is awaited like that of a stopped run (`approvals.wait`). Default: no limit.
+   */
+  readonly run?: number | undefined
+}
+
 export interface AgentOptions {
   readonly model: Model
   readonly tools?: readonly AgentTool[] | undefined
@@ -97,6 +109,8 @@ export interface AgentOptions {
   readonly answerChannel?: AnswerChannel | undefined
   /** How much callers can make it hold in memory. Each limit has a default. */
   readonly limits?: Limits | undefined
+  /** How long a run and its model may take. A tool has its own `timeout`. */
+  readonly timeouts?: Timeouts | undefined
   /** `false` returns the model's calls untouched: no approval is requested and nothing runs. Default `true`. */
   readonly runTools?: boolean | undefined
   /** Keeps `system` and `developer` messages sent by a client. Default: they are dropped with a warning. */
@@ -109,6 +123,8 @@ export interface AgentOptions {
   readonly warn?: Warn | undefined
   /** Receives the error behind a RUN_ERROR; the client gets its code and a neutral message. Default: `warn`. */
   readonly onError?: ((error: unknown) => void) | undefined
+  /** Receives an event for each thing in a run that is worth a span: for logs, metrics and traces. */
+  readonly observe?: Observe | undefined
 }
 
 /** {@link AgentOptions}, validated and complete. */
@@ -124,12 +140,14 @@ export interface AgentSettings {
   readonly acceptUploads: boolean
   readonly answerChannel: AnswerChannel
   readonly limits: FullLimits
+  readonly timeouts: { readonly model: number; readonly run: number | undefined }
   readonly keeps: (message: Message) => boolean
   readonly approvals: ApprovalSettings
   readonly now: () => number
   readonly generateId: () => string
   readonly warn: Warn
   readonly onError: (error: unknown) => void
+  readonly observe: Observe | undefined
 }
 
 interface ApprovalSettings extends Pick<ApprovalOptions, 'policy' | 'confirm' | 'redact' | 'onAudit'> {
@@ -170,12 +188,25 @@ export function readSettings(options: AgentOptions): AgentSettings {
     acceptUploads: options.acceptUploads ?? false,
     answerChannel: failSafeAnswerChannel(options.answerChannel ?? defaultAnswerChannel(), warn),
     limits: readLimits(options.limits),
+    timeouts: readTimeouts(options.timeouts),
     keeps: options.trustSystemMessages ? () => true : ({ role }) => role !== 'system' && role !== 'developer',
     approvals: readApprovals(options.approvals ?? {}, now, warn),
     now,
     generateId: options.generateId ?? (() => randomId('msg_')),
     warn,
     onError: carefully(options.onError ?? ((error) => warn('A run failed.', error))),
+    observe: options.observe,
+  }
+}
+
+const TEN_MINUTES = 600_000
+/** The longest delay of a timer. */
+const MAX_DELAY = 2 ** 31 - 1
+
+function readTimeouts({ model = TEN_MINUTES, run }: Timeouts = {}): AgentSettings['timeouts'] {
+  return {
+    model: Math.min(positive('timeouts.model', model), MAX_DELAY),
+    run: run === undefined ? undefined : Math.min(positive('timeouts.run', run), MAX_DELAY),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { AnyServerTool, ToolContext, ToolQuestion, ToolReply } from '@countersign/core'
 import { copyOf } from '../encoding/copy.js'
 import { anySignal } from '../encoding/signals.js'
+import type { RunObserver } from '../observe/run-observer.js'
 import {
   failed,
   isSuccess,
@@ -9,16 +10,10 @@ import {
   type ToolOutcome,
   toResultContent,
 } from '../outcome.js'
+import type { Execution } from './execution.js'
+import { observeCall } from './observe-call.js'
 import { validate } from './schema.js'
 import { toldOf } from './tool-errors.js'
-
-/** How running a tool ended. */
-export type Execution =
-  | { readonly kind: 'finished'; readonly outcome: ToolOutcome }
-  /** Aborted or timed out after its start: it may or may not have had an effect. */
-  | { readonly kind: 'interrupted'; readonly reason: string }
-  /** It threw; `failure` is what the model is told. */
-  | { readonly kind: 'threw'; readonly error: unknown; readonly failure: ToolOutcome }
 
 /** One call, ready to run. */
 export interface ToolRun {
@@ -38,6 +33,7 @@ export interface ToolRun {
   readonly leave?: AbortSignal | undefined
   /** The maximum bytes of its result in a request. */
   readonly maxSize: number
+  readonly observer?: RunObserver | undefined
 }
 
 export const NOT_STARTED = 'It was not run: the run was stopped before it started.'
@@ -49,6 +45,16 @@ export async function executeTool(run: ToolRun): Promise<Execution> {
   const leave = anySignal([run.leave, timeout])
   const signal = anySignal([run.signal, leave])
   if (signal.aborted) return { kind: 'finished', outcome: failed('cancelled', NOT_STARTED, 'aborted') }
+  return observeCall(run, () => attempt(run, signal, leave, timeout))
+}
+
+async function attempt(
+  run: ToolRun,
+  signal: AbortSignal,
+  leave: AbortSignal,
+  timeout: AbortSignal | undefined,
+): Promise<Execution> {
+  const { tool } = run
   const over = new AbortController()
   try {
     const ended = await untilAborted(() => runOnce(run, signal, over.signal), leave)
@@ -87,20 +93,6 @@ function withShortReason(failure: ToolFailure, maxSize: number): ToolFailure {
   // As a stream, so that a character that is cut in two is dropped.
   const told = new TextDecoder().decode(bytes.subarray(0, max), { stream: true })
   return { ...failure, reason: `${told} [cut: it has ${bytes.length} bytes, and ${max} are told]` }
-}
-
-/** What the model is told of an execution. */
-export function outcomeOf(execution: Execution): ToolOutcome {
-  switch (execution.kind) {
-    case 'finished':
-      return execution.outcome
-    case 'interrupted':
-      return failed('execution_error', execution.reason, 'interrupted')
-    case 'threw':
-      return execution.failure
-    default:
-      return execution satisfies never
-  }
 }
 
 async function runOnce(run: ToolRun, signal: AbortSignal, over: AbortSignal): Promise<ToolOutcome> {

@@ -1,0 +1,66 @@
+import { CountersignError } from '@countersign/core'
+
+export interface DrainOptions {
+  /** Milliseconds after which runs that are still open are stopped. Default: none are, and `drain` waits for their end. */
+  readonly within?: number | undefined
+}
+
+/** A run that counts as open until it leaves. */
+interface Entry {
+  /** Aborted when the run must stop. */
+  readonly signal: AbortSignal
+  leave(): void
+}
+
+/** The open runs of one agent, and whether it takes new ones. */
+export interface Drain {
+  /** Why no new run may start, if so. */
+  refusal(): CountersignError | undefined
+  enter(): Entry
+  drain(options?: DrainOptions): Promise<void>
+}
+
+export function createDrain(): Drain {
+  const open = new Set<AbortController>()
+  let isDraining = false
+  let ended = () => {}
+  const empty = new Promise<void>((resolve) => {
+    ended = resolve
+  })
+  const look = () => {
+    if (isDraining && open.size === 0) ended()
+  }
+  return {
+    refusal: () => (isDraining ? shuttingDown() : undefined),
+    enter() {
+      const run = new AbortController()
+      open.add(run)
+      const leave = () => {
+        open.delete(run)
+        look()
+      }
+      return { signal: run.signal, leave }
+    },
+    async drain({ within } = {}) {
+      isDraining = true
+      look()
+      const stop = () => {
+        for (const run of open) run.abort(shuttingDown())
+      }
+      const timer = within === undefined ? undefined : setTimeout(stop, within)
+      await empty
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** Seconds after which a client that was refused may try again: another process has taken over by then. */
+const RETRY_AFTER = 5
+
+function shuttingDown(): CountersignError {
+  return new CountersignError(
+    'shutting-down',
+    'This server is shutting down. Send the request again: another one will take it.',
+    { status: 503, retryable: true, retryAfter: RETRY_AFTER },
+  )
+}

@@ -1,0 +1,71 @@
+import { CountersignError } from '@countersign/core'
+import { anySignal } from '../encoding/signals.js'
+
+/** Watches one call of the model. */
+export interface ModelWatch {
+  /** Stops the model. */
+  readonly signal: AbortSignal
+  /** Resolves when nobody waits for the model any longer. */
+  readonly left: Promise<void>
+  /** The error, if the model was silent for too long. */
+  readonly timedOut: CountersignError | undefined
+  /** An event has arrived and is being processed. */
+  heard(): void
+  /** The next event may come. */
+  waits(): void
+  end(): void
+}
+
+/**
+ * Ends the wait for a model that says nothing for `ms`, and for one that does not react to a stop. Between `heard` and `waits` nobody
+ * waits for the model: its last event is being processed.
+ */
+export function watchModel(stop: AbortSignal, ms: number): ModelWatch {
+  const silent = new AbortController()
+  let waitsSince: number | undefined = performance.now()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let timedOut: CountersignError | undefined
+  let leave = () => {}
+  const left = new Promise<void>((resolve) => {
+    leave = resolve
+  })
+  const check = () => {
+    const rest = waitsSince === undefined ? ms : waitsSince + ms - performance.now()
+    if (rest > 0) {
+      timer = setTimeout(check, rest)
+    } else {
+      timedOut = modelTimedOut(ms)
+      silent.abort()
+      leave()
+    }
+  }
+  check()
+  const stopped = () => {
+    if (waitsSince !== undefined) leave()
+  }
+  stop.addEventListener('abort', stopped)
+  if (stop.aborted) stopped()
+  return {
+    signal: anySignal([stop, silent.signal]),
+    left,
+    get timedOut() {
+      return timedOut
+    },
+    heard() {
+      waitsSince = undefined
+    },
+    waits() {
+      waitsSince = performance.now()
+      if (stop.aborted) leave()
+    },
+    end() {
+      clearTimeout(timer)
+      stop.removeEventListener('abort', stopped)
+    },
+  }
+}
+
+function modelTimedOut(ms: number): CountersignError {
+  const message = `The model said nothing for ${ms} ms, and the run ended. Try again, or raise timeouts.model.`
+  return new CountersignError('model-timeout', message, { timeout: ms, retryable: true })
+}
