@@ -118,13 +118,15 @@ function openScope(
   { emit, report, gone }: Outlet<AGUIEvent>,
   lost: AbortSignal | undefined,
 ): RunScope {
+  const toolkit = withClientTools(settings.toolkit, input.tools ?? [], settings.warn)
   return {
     settings: { ...settings, maxSteps },
     threadId: input.threadId,
     runId: input.runId,
     owner: context.subject ?? null,
     context,
-    toolkit: withClientTools(settings.toolkit, input.tools ?? [], settings.warn),
+    toolkit,
+    runToolkit: toolkit,
     isV1Peer: speaksModern(input),
     stop: anySignal([gone, signal, disconnected, lost]),
     callerSignal: signal,
@@ -174,7 +176,7 @@ async function loop(scope: RunScope, start: ForwardedHistory, usage: TokenUsage[
   let metadata: Readonly<Record<string, unknown>> = {}
   let history = start
   for (let count = 1; ; count++) {
-    const step = await runStep(scope, history, usedIds)
+    const step = await runStep(scope, history, usedIds, { number: count, usage })
     usage.push(...step.usage)
     metadata = { ...metadata, ...step.metadata }
     if (step.ending.kind === 'failed') throw step.ending.error

@@ -11,9 +11,8 @@ import { interruptedOutcome, toStored } from '../answers/stored-outcome.js'
 import { isId } from '../encoding/ids.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import type { Forwarded, ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
-import { callAskedAbout, placeResults, prepareMessagesForModel, resultMessage } from '../history/history.js'
+import { callAskedAbout, placeResults, resultMessage } from '../history/history.js'
 import { toModelMessages } from '../history/model-messages.js'
-import { assertReconciled } from '../history/reconcile.js'
 import { MAX_CALLS } from '../limits.js'
 import {
   type FinishReason,
@@ -27,6 +26,7 @@ import type { RunScope } from '../scope/scope.js'
 import { isReserved } from '../tools/toolkit.js'
 import { emitResult } from './emit-result.js'
 import { decideFresh } from './fresh-calls.js'
+import { type PreparedStep, preparedStep, type StepStart } from './prepare-step.js'
 import { StepCalls } from './step-calls.js'
 import { StepWork } from './step-work.js'
 import { type CallEnd, StepWriter, type WrittenCall } from './step-writer.js'
@@ -57,16 +57,16 @@ export async function runStep(
   scope: RunScope,
   history: ForwardedHistory,
   usedIds: Set<string>,
+  start: StepStart,
 ): Promise<StepResult> {
   const taken = await takeForwards(scope, history.forwarded)
   try {
     const known = await emitForwardedResults(scope, history.forwarded, taken)
-    const prepared = prepareMessagesForModel(placeResults(history.messages, known))
-    assertReconciled(prepared)
     const open = new Set(taken.claims.open)
     const forwarded = new Map([...history.forwarded].filter(([call]) => open.has(call)))
-    const step = new Step(scope, { messages: prepared, forwarded }, taken.claims, usedIds)
-    const result = await step.run()
+    const messages = placeResults(history.messages, known)
+    const prepared = await preparedStep(scope, start, { messages, forwarded })
+    const result = await new Step(prepared, forwarded, taken.claims, usedIds).run()
     return { ...result, results: [...known.values(), ...result.results] }
   } finally {
     await taken.claims.release()
@@ -95,6 +95,8 @@ type StartedCall = Extract<ModelEvent, { type: 'tool-call-start' | 'tool-call' }
 class Step {
   readonly #scope: RunScope
   readonly #history: readonly Message[]
+  /** In the form in which the model gets them. */
+  readonly #sent: ForwardedCalls
   readonly #forwarded: ForwardedCalls
   readonly #claims: ForwardClaims
   readonly #writer: StepWriter
@@ -105,13 +107,14 @@ class Step {
   #finish: FinishReason | undefined
 
   constructor(
-    scope: RunScope,
-    { messages, forwarded }: ForwardedHistory,
+    { scope, messages, forwarded: sent }: PreparedStep,
+    forwarded: ForwardedCalls,
     claims: ForwardClaims,
     usedIds: Set<string>,
   ) {
     this.#scope = scope
     this.#history = messages
+    this.#sent = sent
     this.#forwarded = forwarded
     this.#claims = claims
     this.#calls = new StepCalls(usedIds)
@@ -166,7 +169,7 @@ class Step {
     const { settings, toolkit, stop } = this.#scope
     const request: ModelRequest = {
       ...(settings.system !== undefined && { system: settings.system }),
-      messages: toModelMessages(this.#history, providerOf(settings.model), this.#forwarded),
+      messages: toModelMessages(this.#history, providerOf(settings.model), this.#sent),
       tools: toolkit.forModel,
     }
     try {

@@ -1,6 +1,7 @@
 import type { AGUIEvent, GateContext, Message } from '@countersign/core'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { Owner } from '../ledger/ledger.js'
+import type { ReadyCall } from '../tools/call.js'
 import type { Limiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import type { Toolkit } from '../tools/toolkit.js'
@@ -16,6 +17,8 @@ export interface RunScope {
   readonly owner: Owner
   readonly context: RunContext
   readonly toolkit: Toolkit
+  /** The tools that an answer in another run finds. `toolkit` is the same, unless `prepareStep` has chosen other tools for a step. */
+  readonly runToolkit: Toolkit
   /** The peer uses AG-UI 1.0; otherwise, whatever 0.x rejects is omitted. */
   readonly isV1Peer: boolean
   /** Stops the model and unstarted calls: the caller's signal, or the reader has gone. */
@@ -29,6 +32,11 @@ export interface RunScope {
   readonly answers: AnswerSource | undefined
   readonly emit: Outlet<AGUIEvent>['emit']
   readonly report: Outlet<AGUIEvent>['report']
+}
+
+/** Whether an answer, which may arrive in another run, finds this very tool. */
+export function isOfRun({ runToolkit }: RunScope, { tool, name }: Pick<ReadyCall, 'tool' | 'name'>): boolean {
+  return tool.location === 'provider' || runToolkit.get(name) === tool
 }
 
 /** What decisions about a call may use. */

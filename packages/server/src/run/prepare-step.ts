@@ -1,0 +1,88 @@
+import { CountersignError, type Message, type TokenUsage, type ToolCall } from '@countersign/core'
+import type { ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
+import { findUnansweredCalls, prepareMessagesForModel, readCalls } from '../history/history.js'
+import { assertReconciled } from '../history/reconcile.js'
+import type { PrepareStep, StepOverrides } from '../scope/prepare-step.js'
+import type { RunScope } from '../scope/scope.js'
+import { checkModel } from '../scope/settings.js'
+import { chooseTools } from '../tools/toolkit.js'
+
+/** A step's place in its run. */
+export interface StepStart {
+  /** 1 for the run's first step. */
+  readonly number: number
+  /** What the run has used before it. */
+  readonly usage: readonly TokenUsage[]
+}
+
+/** What one step works with: its messages are those that the model gets. */
+export interface PreparedStep extends ForwardedHistory {
+  readonly scope: RunScope
+}
+
+/**
+ * Prepares a step: the model's copy of the history, and what the application's `prepareStep` has chosen for this step. Later steps and
+ * requests work with the run's own history and tools again.
+ *
+ * @throws CountersignError `unreconciled-history`, `invalid-option`, `invalid-tool`; and what `prepareStep` throws.
+ */
+export async function preparedStep(
+  run: RunScope,
+  start: StepStart,
+  { messages: history, forwarded }: ForwardedHistory,
+): Promise<PreparedStep> {
+  const messages = prepareMessagesForModel(history)
+  assertReconciled(messages)
+  const { prepareStep } = run.settings
+  if (prepareStep === undefined || run.stop.aborted) return { scope: run, messages, forwarded }
+  const chosen = await prepareStep(contextOf(run, start, prepareMessagesForModel(history, 'activity')))
+  if (chosen === undefined) return { scope: run, messages, forwarded }
+  const own = chosen.messages === undefined ? messages : modelCopy(chosen.messages)
+  return { scope: withOverrides(run, chosen), messages: own, forwarded: findForwarded(own, forwarded) }
+}
+
+function contextOf(
+  { threadId, runId, context, stop: signal }: RunScope,
+  { number: step, usage }: StepStart,
+  messages: readonly Message[],
+): Parameters<PrepareStep>[0] {
+  const copies = messages.map((message) => ({ ...message }))
+  return { threadId, runId, step, messages: copies, usage: [...usage], context, signal }
+}
+
+function withOverrides(run: RunScope, { model, system, tools }: StepOverrides): RunScope {
+  if (model !== undefined) checkModel('prepareStep', model)
+  return {
+    ...run,
+    settings: {
+      ...run.settings,
+      model: model ?? run.settings.model,
+      system: system ?? run.settings.system,
+    },
+    toolkit: tools === undefined ? run.toolkit : chooseTools(run.toolkit, tools),
+  }
+}
+
+function modelCopy(chosen: readonly Message[]): readonly Message[] {
+  const messages = prepareMessagesForModel(chosen)
+  const [open] = findUnansweredCalls(messages)
+  if (open !== undefined) {
+    const message = `prepareStep returned the call ${open.call.id} without its result. Return both or neither.`
+    throw new CountersignError('unreconciled-history', message, { toolCallId: open.call.id })
+  }
+  assertReconciled(messages)
+  return messages
+}
+
+/** The forwarded calls among these messages, which may be copies. Each was approved for the request about to be sent, so it must be in it. */
+function findForwarded(messages: readonly Message[], forwarded: ForwardedCalls): ForwardedCalls {
+  const byId = new Map(readCalls(messages).map(({ call }) => [call.id, call]))
+  return new Map(
+    [...forwarded].map(([call, answer]): [ToolCall, typeof answer] => {
+      const copy = byId.get(call.id)
+      if (copy !== undefined) return [copy, answer]
+      const message = `prepareStep left out the call ${call.id}, which its provider may run now. Return it with the others.`
+      throw new CountersignError('unreconciled-history', message, { toolCallId: call.id })
+    }),
+  )
+}
