@@ -135,6 +135,7 @@ export {
   type ToolReply,
   tool,
   toolDefinition,
+  type WritablePart,
 } from './tools.js'
 export {
   asString,

@@ -3,6 +3,12 @@ import { CountersignError } from '@countersign/core'
 /** Tool calls in one message. Requests with more in a message are refused, so a model's turn is cut off there. */
 export const MAX_CALLS = 256
 
+/** Data parts that one run may write. */
+export const MAX_DATA_PARTS = 1024
+
+/** Bytes of written parts that may be unread when a run writes another. */
+export const MAX_UNREAD_PARTS = 1024 * 1024
+
 /** Bytes of a request's body, and of one message on a socket. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024
 

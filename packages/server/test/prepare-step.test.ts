@@ -25,11 +25,11 @@ const texts = (messages: readonly { readonly role: string; readonly content: unk
 
 test('T30 prepareStep chooses model, tools, system prompt and messages of one step; the next is as the agent has it', async () => {
   const small = scriptedModel([call(['c1', 'look', {}])])
-  const seen: Omit<StepContext, 'signal' | 'messages'>[] = []
+  const seen: Omit<StepContext, 'signal' | 'messages' | 'write'>[] = []
   const { agent, model } = testAgent([say('Done.')], {
     tools: [look.tool, remove.tool],
     system: 'Be brief.',
-    async prepareStep({ signal: _, messages: __, ...step }) {
+    async prepareStep({ signal: _, messages: __, write: ___, ...step }) {
       seen.push(step)
       if (step.step > 1) return undefined
       return { model: small, tools: ['look'], system: 'Look first.', messages: [user('Summary: go.')] }

@@ -120,10 +120,9 @@ function foldPlain(message: Exclude<Message, { role: 'assistant' | 'tool' | 'rea
     })
   switch (message.role) {
     case 'activity': {
-      const { id, activityType: name, content, metadata } = message
-      const { isWrapped, ...own } = getCountersignMetadata(metadata)
-      const kept = withSubagent(setCountersignMetadata(metadata, own), message)
-      const data: unknown = isWrapped ? content.value : content
+      const { id, activityType: name } = message
+      const { data, metadata } = readActivity(message)
+      const kept = withSubagent(metadata, message)
       return draft(omitUndefined({ id, role: 'assistant' as const, metadata: kept }), {
         p: [{ type: 'data', name, data }],
       })
@@ -147,6 +146,18 @@ function foldPlain(message: Exclude<Message, { role: 'assistant' | 'tool' | 'rea
     default:
       return message satisfies never
   }
+}
+
+/** The data in an activity, and its metadata without what says how it was sent. */
+export function readActivity({
+  content,
+  metadata,
+}: {
+  readonly content: Readonly<Record<string, unknown>>
+  readonly metadata?: Record<string, unknown>
+}): { readonly data: unknown; readonly metadata: Record<string, unknown> | undefined } {
+  const { isWrapped, ...own } = getCountersignMetadata(metadata)
+  return { data: isWrapped ? content.value : content, metadata: setCountersignMetadata(metadata, own) }
 }
 
 function foldContent(content: string | readonly ContentPart[]): MessagePart[] {

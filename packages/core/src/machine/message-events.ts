@@ -4,7 +4,7 @@ import { asString, getCountersignMetadata, isRecord, omitUndefined } from '../va
 import { grow, touch, touchMessage } from './changes.js'
 import { checkMessages } from './check-messages.js'
 import type { MessageDraft, ReasoningDraft } from './data.js'
-import { addDone, addFixed, addMessage, addReasoning, addText, renameMessage } from './drafts.js'
+import { addDone, addFixed, addMessage, addReasoning, addText, isActivity, renameMessage } from './drafts.js'
 import type { Outcome } from './effects.js'
 import { merge, mergeMetadata } from './owned.js'
 import type { ChatState, StepTable } from './state.js'
@@ -82,19 +82,28 @@ export const messageSteps = {
   },
 } satisfies Partial<StepTable>
 
-/** `CUSTOM source`: a source that a message refers to. A value of another shape (`undefined`) belongs to the application. */
-export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
-  const { messageId, id, url, title, metadata }: Record<string, unknown> = isRecord(event.value)
-    ? event.value
-    : {}
-  if (typeof messageId !== 'string' || typeof id !== 'string') return undefined
+/**
+ * `CUSTOM source`: a source that a message refers to; `CUSTOM message-metadata`. A value of another shape (`undefined`) belongs to the
+ * application.
+ */
+export function addToMessage(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
+  const {
+    messageId,
+    id,
+    url,
+    title,
+    metadata: given,
+  }: Record<string, unknown> = isRecord(event.value) ? event.value : {}
+  const metadata = isRecord(given) ? given : undefined
+  const isSource = event.name === 'source'
+  if (typeof messageId !== 'string' || !(isSource ? typeof id === 'string' : metadata)) return undefined
   if (meant(state, messageId)?.role === 'user') return 'illegal-step'
   const owner = messageFor(state, messageId, event)
-  const more = {
-    url: asString(url),
-    title: asString(title),
-    metadata: isRecord(metadata) ? metadata : undefined,
+  if (!isSource || typeof id !== 'string') {
+    describe(state, owner, omitUndefined({ metadata }))
+    return []
   }
+  const more = { url: asString(url), title: asString(title), metadata }
   owner.sources ??= new Set(owner.parts.flatMap(({ part }) => (part?.type === 'source' ? [part.id] : [])))
   if (!owner.sources.has(id)) addFixed(state, owner, omitUndefined({ type: 'source' as const, id, ...more }))
   owner.sources.add(id)
@@ -177,10 +186,4 @@ export function describe(
 function describeReasoning(state: ChatState, draft: ReasoningDraft, metadata: Record<string, unknown>): void {
   draft.metadata = merge(state, draft.metadata, metadata)
   touch(state, draft)
-}
-
-/** Activities have a separate id namespace in AG-UI. One with the id of a message must not overwrite that message. */
-export function isActivity({ role, parts }: MessageDraft): boolean {
-  const [first] = parts
-  return role === 'assistant' && parts.length === 1 && first?.kind === 'fixed' && first.part.type === 'data'
 }

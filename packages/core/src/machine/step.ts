@@ -9,7 +9,7 @@ import { clientCallSteps, readyClientTool } from './client-calls.js'
 import { conversationSteps } from './conversation-steps.js'
 import { type Effect, effectsOf, type Outcome, type Step } from './effects.js'
 import { askLiveInterrupt, closeLiveInterrupt } from './interrupts.js'
-import { addSource, messageSteps } from './message-events.js'
+import { addToMessage, messageSteps } from './message-events.js'
 import { readApprovalEvent } from './read-approval.js'
 import { runSteps } from './runs.js'
 import type { ChatState, StepTable } from './state.js'
@@ -73,7 +73,8 @@ function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
     case 'client-tool-ready':
       return readyClientTool(state, event.value)
     case 'source':
-      return addSource(state, event) ?? unhandled(event)
+    case 'message-metadata':
+      return addToMessage(state, event) ?? unhandled(event)
     default:
       return unhandled(event)
   }

@@ -145,6 +145,7 @@ class PlanRun {
       },
       stream: (data) => outlet.emit(reported(data)),
       report: (data) => outlet.report(reported(data)),
+      write: async () => {},
       ask: async () => ({ action: 'decline', reason: 'The user was not asked: there is no run.' }),
     })
     if (execution.kind === 'threw')

@@ -2,7 +2,7 @@ import { CountersignError, type Message, type TokenUsage, type ToolCall } from '
 import type { ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
 import { findUnansweredCalls, prepareMessagesForModel, readCalls } from '../history/history.js'
 import { assertReconciled } from '../history/reconcile.js'
-import type { PrepareStep, StepOverrides } from '../scope/prepare-step.js'
+import type { StepContext, StepOverrides } from '../scope/prepare-step.js'
 import type { RunScope } from '../scope/scope.js'
 import { checkModel } from '../scope/settings.js'
 import { chooseTools } from '../tools/toolkit.js'
@@ -13,6 +13,8 @@ export interface StepStart {
   readonly number: number
   /** What the run has used before it. */
   readonly usage: readonly TokenUsage[]
+  /** The id of the model's message. */
+  readonly messageId: string
 }
 
 /** What one step works with: its messages are those that the model gets. */
@@ -35,19 +37,28 @@ export async function preparedStep(
   assertReconciled(messages)
   const { prepareStep } = run.settings
   if (prepareStep === undefined || run.stop.aborted) return { scope: run, messages, forwarded }
-  const chosen = await prepareStep(contextOf(run, start, prepareMessagesForModel(history, 'activity')))
+  const chosen = await prepareStep(contextOf(run, start, history))
   if (chosen === undefined) return { scope: run, messages, forwarded }
   const own = chosen.messages === undefined ? messages : modelCopy(chosen.messages)
   return { scope: withOverrides(run, chosen), messages: own, forwarded: findForwarded(own, forwarded) }
 }
 
 function contextOf(
-  { threadId, runId, context, stop: signal }: RunScope,
-  { number: step, usage }: StepStart,
-  messages: readonly Message[],
-): Parameters<PrepareStep>[0] {
-  const copies = messages.map((message) => ({ ...message }))
-  return { threadId, runId, step, messages: copies, usage: [...usage], context, signal }
+  { threadId, runId, context, stop: signal, written }: RunScope,
+  { number: step, usage, messageId }: StepStart,
+  history: readonly Message[],
+): StepContext {
+  const shown = prepareMessagesForModel(written.addTo(history), 'activity')
+  return {
+    threadId,
+    runId,
+    step,
+    messages: shown.map((message) => ({ ...message })),
+    usage: [...usage],
+    context,
+    signal,
+    write: (part) => written.write(part, messageId),
+  }
 }
 
 function withOverrides(run: RunScope, { model, system, tools }: StepOverrides): RunScope {

@@ -18,6 +18,7 @@ import type { Outlet } from '../scope/channel.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { RunScope } from '../scope/scope.js'
 import type { AgentSettings } from '../scope/settings.js'
+import { WrittenParts } from '../scope/written-parts.js'
 import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
@@ -135,6 +136,11 @@ function openScope(
     answers,
     emit,
     report,
+    written: new WrittenParts({
+      emit,
+      newId: settings.generateId,
+      maxSize: settings.limits.resultSize,
+    }),
   }
 }
 

@@ -51,11 +51,11 @@ export class StepWriter {
   #writing: 'nothing' | 'text' | { readonly id: string; text: string } = 'nothing'
 
   /** `provider` is the key under which the model's metadata is stored. */
-  constructor(emit: Emit<AGUIEvent>, newId: () => string, provider: string) {
+  constructor(emit: Emit<AGUIEvent>, newId: () => string, messageId: string, provider: string) {
     this.#emit = emit
     this.#newId = newId
     this.#provider = provider
-    this.messageId = newId()
+    this.messageId = messageId
   }
 
   async text(delta: string): Promise<void> {

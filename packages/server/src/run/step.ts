@@ -57,7 +57,7 @@ export async function runStep(
   scope: RunScope,
   history: ForwardedHistory,
   usedIds: Set<string>,
-  start: StepStart,
+  place: Omit<StepStart, 'messageId'>,
 ): Promise<StepResult> {
   const taken = await takeForwards(scope, history.forwarded)
   try {
@@ -65,8 +65,9 @@ export async function runStep(
     const open = new Set(taken.claims.open)
     const forwarded = new Map([...history.forwarded].filter(([call]) => open.has(call)))
     const messages = placeResults(history.messages, known)
+    const start = { ...place, messageId: scope.settings.generateId() }
     const prepared = await preparedStep(scope, start, { messages, forwarded })
-    const result = await new Step(prepared, forwarded, taken.claims, usedIds).run()
+    const result = await new Step(prepared, start.messageId, forwarded, taken.claims, usedIds).run()
     return { ...result, results: [...known.values(), ...result.results] }
   } finally {
     await taken.claims.release()
@@ -108,6 +109,7 @@ class Step {
 
   constructor(
     { scope, messages, forwarded: sent }: PreparedStep,
+    messageId: string,
     forwarded: ForwardedCalls,
     claims: ForwardClaims,
     usedIds: Set<string>,
@@ -118,7 +120,8 @@ class Step {
     this.#forwarded = forwarded
     this.#claims = claims
     this.#calls = new StepCalls(usedIds)
-    this.#writer = new StepWriter(scope.emit, scope.settings.generateId, providerOf(scope.settings.model))
+    const { generateId, model } = scope.settings
+    this.#writer = new StepWriter(scope.emit, generateId, messageId, providerOf(model))
     this.#work = new StepWork(scope, this.#writer, messages)
   }
 

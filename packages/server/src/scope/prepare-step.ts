@@ -1,4 +1,4 @@
-import type { Message, TokenUsage } from '@countersign/core'
+import type { Message, TokenUsage, ToolContext } from '@countersign/core'
 import type { Model } from '../model/model.js'
 import type { AgentTool } from '../tools/toolkit.js'
 import type { RunContext } from './run-context.js'
@@ -10,8 +10,9 @@ export interface StepContext {
   /** 1 for the run's first call of the model. */
   readonly step: number
   /**
-   * The conversation as the model would get it: each call followed by its result, without approval data. With `threads` it also has the
-   * data parts, as messages with the role `activity`, which no model gets. Changing the list or a message does not change the conversation.
+   * The conversation as the model would get it: each call followed by its result, without approval data. Data parts are in it too, as
+   * messages with the role `activity`, which no model gets (those of earlier runs only with `threads`). Changing the list or a message does
+   * not change the conversation.
    */
   readonly messages: readonly Message[]
   /** What the run has used so far. */
@@ -19,6 +20,8 @@ export interface StepContext {
   readonly context: RunContext
   /** Aborted when the run is to stop. */
   readonly signal: AbortSignal
+  /** Adds to the step's reply: `write` of {@link ToolContext}. */
+  readonly write: ToolContext['write']
 }
 
 /** What is different in one step. Everything left out is as the agent has it. */

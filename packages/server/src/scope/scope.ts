@@ -8,8 +8,9 @@ import type { Toolkit } from '../tools/toolkit.js'
 import type { Outlet } from './channel.js'
 import type { RunContext } from './run-context.js'
 import type { AgentSettings } from './settings.js'
+import type { WrittenParts } from './written-parts.js'
 
-/** What the parts of one run share. Only `emit` and `report` have effects. */
+/** What the parts of one run share. Only `emit`, `report` and `written` have effects. */
 export interface RunScope {
   readonly settings: AgentSettings
   readonly threadId: string
@@ -32,6 +33,7 @@ export interface RunScope {
   readonly answers: AnswerSource | undefined
   readonly emit: Outlet<AGUIEvent>['emit']
   readonly report: Outlet<AGUIEvent>['report']
+  readonly written: WrittenParts
 }
 
 /** Whether an answer, which may arrive in another run, finds this very tool. */
