@@ -32,6 +32,7 @@ export type ErrorCode =
   | 'toolkit-required'
   | 'approval-required'
   | 'model-failed'
+  | 'invalid-output'
   | 'run-open'
   | 'thread-busy'
   | 'thread-full'

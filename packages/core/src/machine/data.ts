@@ -74,6 +74,8 @@ export interface MessageDraft {
   sources: Set<string> | undefined
   /** Holds only reasoning so far; takes the id of the assistant message that follows. */
   provisional: boolean
+  /** Its text is the JSON of a structured reply. */
+  structured: StructuredText | undefined
   /** Text is streaming: between START and END. */
   streaming: boolean
   published: UIMessage | undefined
@@ -100,6 +102,12 @@ export interface TextDraft extends Placed {
   readonly kind: 'text'
   text: string
   part: TextPart | undefined
+}
+
+/** Reads a text as a value while it streams. */
+export interface StructuredText {
+  feed(delta: string): void
+  publish(part: TextDraft): TextPart
 }
 
 export interface ReasoningDraft extends Placed {

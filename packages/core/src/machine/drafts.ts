@@ -20,6 +20,7 @@ export function addMessage(
     createdAt,
     position: state.order.length,
     text: undefined,
+    structured: undefined,
     sources: undefined,
     provisional: false,
     streaming: false,

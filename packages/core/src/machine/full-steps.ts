@@ -3,12 +3,14 @@ import { encryptedSteps } from './encrypted-values.js'
 import { applySnapshot } from './snapshot.js'
 import type { ChatState, MoreSteps } from './state.js'
 import { unhandled } from './step.js'
+import { structuredSteps } from './structured-text.js'
 import { announce } from './subagents.js'
 
 /** Steps for AG-UI events that few chats need. */
 export const fullSteps: MoreSteps = {
   ...activitySteps,
   ...encryptedSteps,
+  ...structuredSteps,
   MESSAGES_SNAPSHOT: applySnapshot,
   STATE_SNAPSHOT: (state, { snapshot }) => setShared(state, snapshot),
   STATE_DELTA: (state, { delta }) =>

@@ -46,6 +46,7 @@ export const messageSteps = {
     if (delta === '') return undefined
     draft.text ??= addText(state, draft, '')
     draft.text.text += delta
+    draft.structured?.feed(delta)
     grow(state, draft.text)
     return undefined
   },

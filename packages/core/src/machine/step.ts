@@ -47,7 +47,8 @@ export function step(state: ChatState, given: Step): readonly Effect[] {
   const isDelta = 'delta' in given && typeof given.delta === 'string' && !given.metadata
   const isOwn = isDelta || type === 'restore' || type === 'mirror'
   const event = isOwn ? given : copied(given)
-  const apply = base.get(type) ?? state.moreSteps[type]
+  // Those that are loaded later may replace a simpler one.
+  const apply = state.moreSteps[type] ?? base.get(type)
   // The entry for a type accepts the steps of that type; TypeScript cannot infer this across two lookups.
   return effectsOf(event, apply ? apply(state, event as never) : 'illegal-step')
 }

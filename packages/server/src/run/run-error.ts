@@ -21,6 +21,7 @@ const PUBLIC: ReadonlySet<ErrorCode> = new Set([
   'invalid-request',
   'request-too-large',
   'model-failed',
+  'invalid-output',
   'call-running',
   'reader-too-slow',
   'run-open',

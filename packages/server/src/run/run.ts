@@ -15,6 +15,7 @@ import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
 import { placeResults, readCalls } from '../history/history.js'
 import type { Outlet } from '../scope/channel.js'
+import type { OutputOptions, StructuredOutput } from '../scope/output.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { RunScope } from '../scope/scope.js'
 import type { AgentSettings } from '../scope/settings.js'
@@ -31,7 +32,8 @@ import { runStep, type StepResult } from './step.js'
 export type RunInput = Omit<RunAgentInput, 'tools' | 'context'> &
   Partial<Pick<RunAgentInput, 'tools' | 'context'>>
 
-export interface RunOptions {
+/** `output`: of this run only. Default: the agent's. */
+export interface RunOptions<Output = unknown> extends OutputOptions<Output> {
   /** Stops the run: the model, unstarted calls, and running tools, which get this signal. A claimed tool is awaited (`approvals.wait`). */
   readonly signal?: AbortSignal | undefined
   /** The client has gone: like `signal`, but a claimed tool is not signalled while it is awaited. */
@@ -211,37 +213,40 @@ function appendStep(before: ForwardedHistory, step: StepResult): ForwardedHistor
   }
 }
 
-/** What prevents the model from being called again in this run. */
-interface Waiting {
+/** How a run ends. `asked` and `clientCalls` prevent the model from being called again in it. */
+interface Ending {
   readonly asked: readonly ApprovalRequest[]
   readonly clientCalls: readonly string[]
+  readonly output?: StructuredOutput | undefined
 }
 
-function waits({ asked, clientCalls }: Waiting): boolean {
+function waits({ asked, clientCalls }: Ending): boolean {
   return asked.length > 0 || clientCalls.length > 0
 }
 
 function finishedEvent(
   scope: RunScope,
   finishReason: string,
-  waiting: Waiting,
+  ending: Ending,
   usage: readonly TokenUsage[],
   provider: Readonly<Record<string, unknown>> = {},
 ): AGUIEvent {
   const { threadId, runId } = scope
-  const outcome = outcomeOf(scope, waiting)
+  const outcome = outcomeOf(scope, ending)
+  const result = ending.output?.value ?? undefined
   return {
     type: 'RUN_FINISHED',
     threadId,
     runId,
     ...(outcome && { outcome }),
+    ...(result !== undefined && { result }),
     ...(usage.length > 0 && { usage: [...usage] }),
     metadata: { finishReason, ...(Object.keys(provider).length > 0 && { provider }) },
   }
 }
 
 /** A 0.x peer can't be told which calls are its own: without an outcome it takes those without a result, with one it takes none. */
-function outcomeOf(scope: RunScope, { asked, clientCalls }: Waiting): RunFinishedOutcome | undefined {
+function outcomeOf(scope: RunScope, { asked, clientCalls }: Ending): RunFinishedOutcome | undefined {
   if (asked.length > 0) {
     const interrupts = asked.map((request) =>
       interruptOf(scope, request, scope.toolkit.get(request.toolName)),

@@ -1,4 +1,5 @@
 import {
+  type AGUIEvent,
   CountersignError,
   isCountersignError,
   type Message,
@@ -22,6 +23,7 @@ import {
   providerOf,
 } from '../model/model.js'
 import { readModelFailure } from '../model/model-error.js'
+import { readOutput, type StructuredOutput } from '../scope/output.js'
 import type { RunScope } from '../scope/scope.js'
 import { isReserved } from '../tools/toolkit.js'
 import { emitResult } from './emit-result.js'
@@ -43,6 +45,7 @@ export interface StepResult {
   readonly forwarded: ReadonlyMap<string, Forwarded>
   readonly usage: readonly TokenUsage[]
   readonly metadata: ProviderMetadata
+  readonly output: StructuredOutput | undefined
   readonly ending: StepEnding
 }
 
@@ -104,6 +107,7 @@ class Step {
   readonly #calls: StepCalls
   readonly #work: StepWork
   readonly #usage: TokenUsage[] = []
+  readonly #sources: AGUIEvent[] = []
   #metadata: ProviderMetadata = {}
   #finish: FinishReason | undefined
 
@@ -120,14 +124,16 @@ class Step {
     this.#forwarded = forwarded
     this.#claims = claims
     this.#calls = new StepCalls(usedIds)
-    const { generateId, model } = scope.settings
-    this.#writer = new StepWriter(scope.emit, generateId, messageId, providerOf(model))
+    const { generateId, model, output } = scope.settings
+    this.#writer = new StepWriter(scope.emit, generateId, messageId, providerOf(model), output !== undefined)
     this.#work = new StepWork(scope, this.#writer, messages)
   }
 
   async run(): Promise<StepResult> {
     if (!this.#scope.stop.aborted) await this.#callModel()
-    await this.#writer.close()
+    const output = await this.#readOutput()
+    await this.#writer.close(output?.verdict)
+    for (const source of this.#sources) await this.#scope.emit(source)
     await this.#work.done()
     const { results, asked, clientCalls, forwarded, failure } = this.#work
     const stopped = this.#scope.stop.aborted
@@ -140,6 +146,7 @@ class Step {
       forwarded,
       usage: this.#usage,
       metadata: this.#metadata,
+      output,
       ending: this.#ending(stopped, failure),
     }
   }
@@ -161,11 +168,28 @@ class Step {
     const onlyWaited = answers !== undefined && this.#work.asked.length > 0 && this.#finish !== undefined
     if (stopped && !onlyWaited) return { kind: 'stopped' }
     if (failure !== undefined) return { kind: 'failed', error: failure.error }
+    return { kind: 'finished', reason: this.#finish ?? 'stop', openCalls: this.#openCalls }
+  }
+
+  get #openCalls(): number {
     const { runTools } = this.#scope.settings
-    const openCalls = this.#calls.written.filter(
+    return this.#calls.written.filter(
       ({ providerExecuted, approvalId }) => !providerExecuted || (runTools && approvalId !== undefined),
     ).length
-    return { kind: 'finished', reason: this.#finish ?? 'stop', openCalls }
+  }
+
+  /** The structured reply, if this step is the run's last. One that does not fit is the step's failure. */
+  async #readOutput(): Promise<StructuredOutput | undefined> {
+    const { output } = this.#scope.settings
+    const reason = this.#finish
+    if (output === undefined || reason === undefined || reason === 'pause') return undefined
+    if (this.#openCalls > 0 || this.#work.failure !== undefined || this.#scope.stop.aborted) return undefined
+    try {
+      return await readOutput(output, this.#writer.content, reason)
+    } catch (error) {
+      this.#work.fail(error)
+      return undefined
+    }
   }
 
   async #stream(): Promise<CountersignError | undefined> {
@@ -174,6 +198,7 @@ class Step {
       ...(settings.system !== undefined && { system: settings.system }),
       messages: toModelMessages(this.#history, providerOf(settings.model), this.#sent),
       tools: toolkit.forModel,
+      ...(settings.output !== undefined && { output: settings.output.json }),
     }
     try {
       for await (const event of settings.model.stream(request, { signal: stop })) {
@@ -227,11 +252,7 @@ class Step {
       case 'tool-result':
         return this.#settleProviders(event)
       case 'source':
-        return this.#scope.emit({
-          type: 'CUSTOM',
-          name: 'source',
-          value: { messageId: writer.messageId, ...event.source },
-        })
+        return this.#emitSource(event.source)
       case 'usage':
         this.#usage.push(event.usage)
         return
@@ -244,6 +265,14 @@ class Step {
       default:
         return event satisfies never
     }
+  }
+
+  /** A source would divide the text, so it waits for the end of a structured one. */
+  async #emitSource(source: Extract<ModelEvent, { type: 'source' }>['source']): Promise<void> {
+    const value = { messageId: this.#writer.messageId, ...source }
+    const event: AGUIEvent = { type: 'CUSTOM', name: 'source', value }
+    if (this.#scope.settings.output === undefined) return this.#scope.emit(event)
+    this.#sources.push(event)
   }
 
   /** The result of a call that the provider has run, now or after it requested approval in an earlier step. */

@@ -15,6 +15,7 @@ import type { ThreadStore } from '../threads/thread-store.js'
 import { createKeyring, type Keyring, type Secret, secretFromEnvironment } from '../tokens/keys.js'
 import { type AgentTool, createToolkit, type Toolkit } from '../tools/toolkit.js'
 import type { Confirm } from './confirm.js'
+import { type OutputOptions, type OutputSettings, readOutputOptions } from './output.js'
 import { type PermissionLevel, type Policy, withPermission } from './policy.js'
 import type { PrepareStep } from './prepare-step.js'
 
@@ -72,7 +73,7 @@ export interface ApprovalOptions {
   readonly wait?: number | undefined
 }
 
-export interface AgentOptions {
+export interface AgentOptions<Output = unknown> extends OutputOptions<Output> {
   readonly model: Model
   readonly tools?: readonly AgentTool[] | undefined
   readonly system?: string | undefined
@@ -114,6 +115,7 @@ export interface AgentSettings {
   readonly toolkit: Toolkit
   readonly system: string | undefined
   readonly prepareStep: PrepareStep | undefined
+  readonly output: OutputSettings | undefined
   readonly maxSteps: number
   readonly concurrency: number
   readonly runTools: boolean
@@ -155,6 +157,7 @@ export function readSettings(options: AgentOptions): AgentSettings {
     toolkit: createToolkit(options.tools ?? []),
     system: options.system,
     prepareStep: options.prepareStep,
+    output: readOutputOptions(options),
     maxSteps: positive('maxSteps', options.maxSteps ?? 32),
     concurrency:
       concurrency === 'unbounded' ? Number.POSITIVE_INFINITY : positive('concurrency', concurrency),

@@ -50,25 +50,29 @@ export function parametersOf(tool: {
   readonly input: StandardSchemaV1
   readonly parameters?: JsonSchema | undefined
 }): JsonSchema {
-  return tool.parameters ?? jsonSchemaOf(tool.input, tool.name, 'parameters')
+  return tool.parameters ?? jsonSchemaOf(tool.input, 'parameters', tool.name)
 }
 
 /**
- * The JSON Schema that a schema produces. `option` is the tool's option for giving it explicitly.
+ * The JSON Schema that a schema produces. `option` is the option of the tool, or of the agent, for giving it explicitly.
  *
- * @throws CountersignError `invalid-tool` if it produces none; the message names the converter.
+ * @throws CountersignError `invalid-tool`, or without a tool `invalid-option`, if it produces none; the message names the converter.
  */
 export function jsonSchemaOf(
   schema: StandardSchemaV1,
-  tool: string,
-  option: 'parameters' | 'responseSchema',
+  option: 'parameters' | 'responseSchema' | 'outputSchema',
+  tool?: string,
 ): JsonSchema {
+  const [code, subject] =
+    tool === undefined
+      ? (['invalid-option', 'The output'] as const)
+      : (['invalid-tool', `The tool ${tool}`] as const)
   const { vendor } = schema['~standard']
   const converter = CONVERTERS.get(vendor) ?? `the JSON Schema converter of ${vendor}`
   if (!describesItself(schema)) {
     throw new CountersignError(
-      'invalid-tool',
-      `The tool ${tool} needs \`${option}\`: its schema (${vendor}) does not produce JSON Schema by itself. Give ${option}: ${converter}.`,
+      code,
+      `${subject} needs \`${option}\`: its schema (${vendor}) does not produce JSON Schema by itself. Give ${option}: ${converter}.`,
       { tool, vendor },
     )
   }
@@ -77,8 +81,8 @@ export function jsonSchemaOf(
     return described
   } catch (error) {
     throw new CountersignError(
-      'invalid-tool',
-      `The schema (${vendor}) of the tool ${tool} cannot be written as JSON Schema: give \`${option}\` yourself.`,
+      code,
+      `${subject} has a schema (${vendor}) that cannot be written as JSON Schema: give \`${option}\` yourself.`,
       { tool, vendor },
       error,
     )
