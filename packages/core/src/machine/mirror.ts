@@ -5,7 +5,7 @@ import { loadMessage } from './load.js'
 import type { LiveCall, LiveMessage, MirrorState, Place } from './local-event.js'
 import { readMessages } from './read.js'
 import type { ChatState, MoreSteps } from './state.js'
-import { partialText } from './structured-text.js'
+import { structuredText } from './structured-text.js'
 
 export function readMirror(state: ChatState): MirrorState {
   const { run, error, order } = state
@@ -80,8 +80,8 @@ function reviveMessage(state: ChatState, { at, text, streaming, provisional }: L
   if (!draft) return
   const last = draft.parts.at(-1)
   draft.text = text && last?.kind === 'text' ? last : undefined
-  if (draft.text?.part?.outputState === 'partial') draft.structured = partialText(draft.text.text)
   draft.streaming = streaming
+  if (streaming) draft.structured = structuredText(draft, draft.metadata)
   draft.provisional = provisional
 }
 

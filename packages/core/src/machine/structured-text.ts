@@ -11,8 +11,7 @@ export const structuredSteps = {
   TEXT_MESSAGE_START(state, event) {
     const outcome = messageSteps.TEXT_MESSAGE_START(state, event)
     const draft = meant(state, event.messageId)
-    if (draft?.streaming && getCountersignMetadata(event.metadata).output !== undefined)
-      draft.structured = partialText(textOf(draft))
+    if (draft?.streaming) draft.structured = structuredText(draft, event.metadata)
     return outcome
   },
   TEXT_MESSAGE_END(state, event) {
@@ -34,17 +33,19 @@ function textOf({ parts }: MessageDraft): string {
   return parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
 }
 
-/** A structured reply that is still arriving, after the text so far. A text that is not JSON is only a text. */
-export function partialText(before: string): StructuredText {
+/** Reads the text of a message from here on, and what it has already, if the metadata says that it is structured. */
+export function structuredText(draft: MessageDraft, metadata: unknown): StructuredText | undefined {
+  if (getCountersignMetadata(metadata).output === undefined) return undefined
   const reader = createJsonReader()
   let length = 0
   const feed = (delta: string) => {
     reader.feed(delta)
     length += delta.length
   }
-  feed(before)
+  feed(textOf(draft))
   return {
     feed,
+    // A text that is not JSON is only a text.
     publish({ text }) {
       const output = reader.status === 'invalid' ? undefined : growingValue(reader, length)
       return output === undefined
