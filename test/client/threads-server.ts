@@ -70,7 +70,7 @@ export function startServer(...replies: Reply[]) {
 
 /** One page of a browser. `leave` is what closing or reloading it does: nothing arrives any more, and nothing is called. */
 export function openPage(
-  server: ReturnType<typeof startServer>,
+  server: Pick<ReturnType<typeof startServer>, 'handle'>,
   options: ServerThreadsOptions = {},
   more: Partial<ChatClientOptions> = {},
 ) {
