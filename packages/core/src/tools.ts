@@ -89,7 +89,10 @@ export type ToolReply<Answer = unknown> =
 
 /** What a server may add to the reply: a data part, a source, or metadata of the message (merged key by key). */
 export type WritablePart =
-  /** Its message has this id, or a new one. Writing an id again replaces the part in place, also in a later run of the thread. */
+  /**
+   * Its message has this id, or a new one. Writing an id again replaces the part in place, also in a later run of the thread. The id of any
+   * other message has no effect.
+   */
   | (DataPart & { readonly id?: string | undefined })
   | SourcePart
   | { readonly type: 'metadata'; readonly metadata: Readonly<Record<string, unknown>> }

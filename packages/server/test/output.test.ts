@@ -118,6 +118,7 @@ test('T31 tools and approvals come first: their steps have texts, and the reply 
   expect(last(events)).toMatchObject({ outcome: { type: 'interrupt' } })
   expect(last(events)).not.toHaveProperty('result')
   expect(page(events).part).toEqual({ type: 'text', text: 'I look first.' })
+  expect(JSON.stringify(page(events).messages)).not.toContain('partial')
   const resumed = await collect(agent, input(history, { resume: [answer(first, { approved: true })] }))
   expect(results(resumed)).toMatchObject([{ content: { done: 'remove' } }])
   expect(last(resumed)).toMatchObject({ result: value })

@@ -155,6 +155,23 @@ test('T30 trimming leaves the stored conversation and later steps whole; a resul
   expect(texts(model.requests[2]?.messages ?? [])[0]).toBe('user [{"type":"text","text":"go"}]')
 })
 
+test('T30 tools and the policy get the conversation, whatever the model gets', async () => {
+  const seen: unknown[] = []
+  const see = counted('see', { execute: (_, { messages }) => seen.push(messages.length) })
+  const { agent } = testAgent([call(['c1', 'see', {}]), say('Done.')], {
+    tools: [see.tool],
+    approvals: {
+      policy: (_, { messages }) => {
+        seen.push(messages.length)
+        return 'allow'
+      },
+    },
+    prepareStep: () => ({ messages: [user('summary')] }),
+  })
+  await collect(agent, input([user('one'), user('two'), user('go')]))
+  expect(seen).toEqual([3, 3, 3])
+})
+
 test('T30 messages with a call but without its result end the run with unreconciled-history; the model is not called', async () => {
   const { agent, model } = testAgent([call(['c1', 'look', {}])], {
     tools: [look.tool],

@@ -1,5 +1,5 @@
 import { createJsonReader } from '../json/partial.js'
-import { getCountersignMetadata, isRecord, parseJson } from '../value.js'
+import { getCountersignMetadata, isRecord, parseJson, setCountersignMetadata } from '../value.js'
 import { touch } from './changes.js'
 import type { MessageDraft, StructuredText } from './data.js'
 import { meant, messageSteps } from './message-events.js'
@@ -25,6 +25,9 @@ export const structuredSteps = {
       publish: (part) => ({ type: 'text', text: part.text, ...(part === last && final) }),
     }
     for (const part of draft.parts) if (part.kind === 'text') touch(state, part)
+    if (final) return undefined
+    const { output: _, ...own } = getCountersignMetadata(draft.metadata)
+    draft.metadata = setCountersignMetadata(draft.metadata, own)
     return undefined
   },
 } satisfies MoreSteps

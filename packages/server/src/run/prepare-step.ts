@@ -17,9 +17,13 @@ export interface StepStart {
   readonly messageId: string
 }
 
-/** What one step works with: its messages are those that the model gets. */
-export interface PreparedStep extends ForwardedHistory {
+/** What one step works with. */
+export interface PreparedStep {
   readonly scope: RunScope
+  /** What tools and decisions about calls see, whatever the model gets. */
+  readonly history: readonly Message[]
+  /** What the model gets. */
+  readonly sent: ForwardedHistory
 }
 
 /**
@@ -31,16 +35,18 @@ export interface PreparedStep extends ForwardedHistory {
 export async function preparedStep(
   run: RunScope,
   start: StepStart,
-  { messages: history, forwarded }: ForwardedHistory,
+  { messages, forwarded }: ForwardedHistory,
 ): Promise<PreparedStep> {
-  const messages = prepareMessagesForModel(history)
-  assertReconciled(messages)
+  const history = prepareMessagesForModel(messages)
+  assertReconciled(history)
+  const usual = { scope: run, history, sent: { messages: history, forwarded } }
   const { prepareStep } = run.settings
-  if (prepareStep === undefined || run.stop.aborted) return { scope: run, messages, forwarded }
-  const chosen = await prepareStep(contextOf(run, start, history))
-  if (chosen === undefined) return { scope: run, messages, forwarded }
-  const own = chosen.messages === undefined ? messages : modelCopy(chosen.messages)
-  return { scope: withOverrides(run, chosen), messages: own, forwarded: findForwarded(own, forwarded) }
+  if (prepareStep === undefined || run.stop.aborted) return usual
+  const chosen = await prepareStep(contextOf(run, start, messages))
+  if (chosen === undefined) return usual
+  const own = chosen.messages === undefined ? history : modelCopy(chosen.messages)
+  const sent = { messages: own, forwarded: findForwarded(own, forwarded) }
+  return { scope: withOverrides(run, chosen), history, sent }
 }
 
 function contextOf(

@@ -99,8 +99,8 @@ type StartedCall = Extract<ModelEvent, { type: 'tool-call-start' | 'tool-call' }
 class Step {
   readonly #scope: RunScope
   readonly #history: readonly Message[]
-  /** In the form in which the model gets them. */
-  readonly #sent: ForwardedCalls
+  /** What the model gets. */
+  readonly #sent: ForwardedHistory
   readonly #forwarded: ForwardedCalls
   readonly #claims: ForwardClaims
   readonly #writer: StepWriter
@@ -112,21 +112,21 @@ class Step {
   #finish: FinishReason | undefined
 
   constructor(
-    { scope, messages, forwarded: sent }: PreparedStep,
+    { scope, history, sent }: PreparedStep,
     messageId: string,
     forwarded: ForwardedCalls,
     claims: ForwardClaims,
     usedIds: Set<string>,
   ) {
     this.#scope = scope
-    this.#history = messages
+    this.#history = history
     this.#sent = sent
     this.#forwarded = forwarded
     this.#claims = claims
     this.#calls = new StepCalls(usedIds)
     const { generateId, model, output } = scope.settings
     this.#writer = new StepWriter(scope.emit, generateId, messageId, providerOf(model), output !== undefined)
-    this.#work = new StepWork(scope, this.#writer, messages)
+    this.#work = new StepWork(scope, this.#writer, history)
   }
 
   async run(): Promise<StepResult> {
@@ -196,7 +196,7 @@ class Step {
     const { settings, toolkit, stop } = this.#scope
     const request: ModelRequest = {
       ...(settings.system !== undefined && { system: settings.system }),
-      messages: toModelMessages(this.#history, providerOf(settings.model), this.#sent),
+      messages: toModelMessages(this.#sent.messages, providerOf(settings.model), this.#sent.forwarded),
       tools: toolkit.forModel,
       ...(settings.output !== undefined && { output: settings.output.json }),
     }
