@@ -1,8 +1,9 @@
 import { activitySteps, patched } from './activities.js'
 import { encryptedSteps } from './encrypted-values.js'
+import { addToMessage } from './message-additions.js'
 import { applySnapshot } from './snapshot.js'
 import type { ChatState, MoreSteps } from './state.js'
-import { unhandled } from './step.js'
+import { applyCustom, unhandled } from './step.js'
 import { structuredSteps } from './structured-text.js'
 import { announce } from './subagents.js'
 
@@ -11,6 +12,10 @@ export const fullSteps: MoreSteps = {
   ...activitySteps,
   ...encryptedSteps,
   ...structuredSteps,
+  CUSTOM: (state, event) =>
+    /^(source|message-metadata)$/.test(event.name)
+      ? (addToMessage(state, event) ?? unhandled(event))
+      : applyCustom(state, event),
   MESSAGES_SNAPSHOT: applySnapshot,
   STATE_SNAPSHOT: (state, { snapshot }) => setShared(state, snapshot),
   STATE_DELTA: (state, { delta }) =>

@@ -1,11 +1,9 @@
 import type { UIMessage } from '../messages.js'
-import type { EventOf } from '../protocol/events.js'
-import { asString, getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
+import { asString, getCountersignMetadata, omitUndefined } from '../value.js'
 import { grow, touch, touchMessage } from './changes.js'
 import { checkMessages } from './check-messages.js'
 import type { MessageDraft, ReasoningDraft } from './data.js'
-import { addDone, addFixed, addMessage, addReasoning, addText, isActivity, renameMessage } from './drafts.js'
-import type { Outcome } from './effects.js'
+import { addDone, addMessage, addReasoning, addText, isActivity, renameMessage } from './drafts.js'
 import { merge, mergeMetadata } from './owned.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
@@ -82,34 +80,6 @@ export const messageSteps = {
     return undefined
   },
 } satisfies Partial<StepTable>
-
-/**
- * `CUSTOM source`: a source that a message refers to; `CUSTOM message-metadata`. A value of another shape (`undefined`) belongs to the
- * application.
- */
-export function addToMessage(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
-  const {
-    messageId,
-    id,
-    url,
-    title,
-    metadata: given,
-  }: Record<string, unknown> = isRecord(event.value) ? event.value : {}
-  const metadata = isRecord(given) ? given : undefined
-  const isSource = event.name === 'source'
-  if (typeof messageId !== 'string' || !(isSource ? typeof id === 'string' : metadata)) return undefined
-  if (meant(state, messageId)?.role === 'user') return 'illegal-step'
-  const owner = messageFor(state, messageId, event)
-  if (!isSource || typeof id !== 'string') {
-    describe(state, owner, omitUndefined({ metadata }))
-    return []
-  }
-  const more = { url: asString(url), title: asString(title), metadata }
-  owner.sources ??= new Set(owner.parts.flatMap(({ part }) => (part?.type === 'source' ? [part.id] : [])))
-  if (!owner.sources.has(id)) addFixed(state, owner, omitUndefined({ type: 'source' as const, id, ...more }))
-  owner.sources.add(id)
-  return []
-}
 
 /** Adds a message with a new id, marked with its subagent. */
 export function newMessage(

@@ -9,7 +9,7 @@ import { clientCallSteps, readyClientTool } from './client-calls.js'
 import { conversationSteps } from './conversation-steps.js'
 import { type Effect, effectsOf, type Outcome, type Step } from './effects.js'
 import { askLiveInterrupt, closeLiveInterrupt } from './interrupts.js'
-import { addToMessage, messageSteps } from './message-events.js'
+import { messageSteps } from './message-events.js'
 import { readApprovalEvent } from './read-approval.js'
 import { runSteps } from './runs.js'
 import type { ChatState, StepTable } from './state.js'
@@ -59,7 +59,8 @@ export function unhandled(event: Step): readonly Effect[] {
 
 function nothing(): undefined {}
 
-function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
+/** `CUSTOM`, but for the names that `fullSteps` has. */
+export function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
   switch (event.name) {
     case 'approval-requested': {
       const asked = readApprovalEvent(event.value)
@@ -73,9 +74,6 @@ function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
       return closeLiveInterrupt(state, event.value)
     case 'client-tool-ready':
       return readyClientTool(state, event.value)
-    case 'source':
-    case 'message-metadata':
-      return addToMessage(state, event) ?? unhandled(event)
     default:
       return unhandled(event)
   }

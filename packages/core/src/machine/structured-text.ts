@@ -37,7 +37,7 @@ function textOf({ parts }: MessageDraft): string {
 }
 
 /** Reads the text of a message from here on, and what it has already, if the metadata says that it is structured. */
-export function structuredText(draft: MessageDraft, metadata: unknown): StructuredText | undefined {
+function structuredText(draft: MessageDraft, metadata: unknown): StructuredText | undefined {
   if (getCountersignMetadata(metadata).output === undefined) return undefined
   const reader = createJsonReader()
   let length = 0

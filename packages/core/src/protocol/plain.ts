@@ -55,6 +55,8 @@ const checks: Readonly<Record<string, (value: unknown, of: Readonly<Record<strin
   rawEvent: isThere,
   result: isThere,
   finishReason: () => true,
+  // What few servers add to messages is read by the steps loaded later.
+  name: (name) => isText(name) && !/^(source|message-metadata)$/.test(String(name)),
   event: () => true,
   value: () => true,
   protocolVersion: (version) => version === PROTOCOL_VERSION,
