@@ -40,7 +40,7 @@ export const budgets = [
     name: 'devtools: the element, on top of the client',
     imports: { ...client, devtools: '{ defineDevtools }' },
     onTop: true,
-    first: 22.1,
+    first: 22.3,
   },
 ]
 

@@ -106,7 +106,11 @@ export interface TextDraft extends Placed {
 
 /** Reads a text as a value while it streams. */
 export interface StructuredText {
-  feed(delta: string): void
+  /** What the server says of the whole text (`finalOutput`); `false`: it is only a text. Absent while it streams. */
+  verdict: unknown
+  feed(delta: string, part: TextDraft): void
+  /** The text parts to publish again. */
+  takePieces(): readonly TextDraft[]
   publish(part: TextDraft): TextPart
 }
 

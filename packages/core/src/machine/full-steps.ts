@@ -12,10 +12,15 @@ export const fullSteps: MoreSteps = {
   ...activitySteps,
   ...encryptedSteps,
   ...structuredSteps,
-  CUSTOM: (state, event) =>
-    /^(source|message-metadata)$/.test(event.name)
-      ? (addToMessage(state, event) ?? unhandled(event))
-      : applyCustom(state, event),
+  CUSTOM(state, event) {
+    switch (event.name) {
+      case 'source':
+      case 'message-metadata':
+        return addToMessage(state, event) ?? unhandled(event)
+      default:
+        return applyCustom(state, event)
+    }
+  },
   MESSAGES_SNAPSHOT: applySnapshot,
   STATE_SNAPSHOT: (state, { snapshot }) => setShared(state, snapshot),
   STATE_DELTA: (state, { delta }) =>

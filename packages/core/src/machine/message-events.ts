@@ -44,7 +44,7 @@ export const messageSteps = {
     if (delta === '') return undefined
     draft.text ??= addText(state, draft, '')
     draft.text.text += delta
-    draft.structured?.feed(delta)
+    draft.structured?.feed(delta, draft.text)
     grow(state, draft.text)
     return undefined
   },

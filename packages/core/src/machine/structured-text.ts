@@ -1,59 +1,71 @@
 import { createJsonReader } from '../json/partial.js'
-import { getCountersignMetadata, isRecord, parseJson, setCountersignMetadata } from '../value.js'
+import { filled, getCountersignMetadata, isRecord, parseJson } from '../value.js'
 import { touch } from './changes.js'
-import type { MessageDraft, StructuredText } from './data.js'
+import type { MessageDraft, StructuredText, TextDraft } from './data.js'
 import { meant, messageSteps } from './message-events.js'
+import { withMember } from './owned.js'
 import { growingValue } from './read.js'
-import type { MoreSteps } from './state.js'
+import type { ChatState, MoreSteps } from './state.js'
 
 /** Steps for texts that are the JSON of a structured reply: `metadata.countersign.output` of their start says so. */
 export const structuredSteps = {
   TEXT_MESSAGE_START(state, event) {
     const outcome = messageSteps.TEXT_MESSAGE_START(state, event)
     const draft = meant(state, event.messageId)
-    if (draft?.streaming) draft.structured = structuredText(draft, event.metadata)
+    if (!draft?.streaming || getCountersignMetadata(event.metadata).output === undefined) return outcome
+    draft.structured ??= structuredText(draft)
+    draft.structured.verdict = undefined
     return outcome
   },
   TEXT_MESSAGE_END(state, event) {
     const outcome = messageSteps.TEXT_MESSAGE_END(state, event)
     const draft = meant(state, event.messageId)
     if (outcome !== undefined || !draft?.structured) return outcome
-    const final = finalOutput(textOf(draft), event.metadata)
-    const last = draft.parts.findLast((part) => part.kind === 'text')
-    draft.structured = final && {
-      feed() {},
-      publish: (part) => ({ type: 'text', text: part.text, ...(part === last && final) }),
-    }
-    for (const part of draft.parts) if (part.kind === 'text') touch(state, part)
-    if (final) return undefined
-    const { output: _, ...own } = getCountersignMetadata(draft.metadata)
-    draft.metadata = setCountersignMetadata(draft.metadata, own)
+    const { output } = getCountersignMetadata(event.metadata)
+    draft.structured.verdict = output ?? false
+    for (const part of draft.structured.takePieces()) touch(state, part)
+    if (output === undefined) forgetMark(state, draft)
     return undefined
   },
 } satisfies MoreSteps
 
-function textOf({ parts }: MessageDraft): string {
-  return parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
+/** The text turned out to be only a text. */
+function forgetMark(state: ChatState, draft: MessageDraft): void {
+  const { output: _, ...own } = getCountersignMetadata(draft.metadata)
+  draft.metadata = withMember(state, draft.metadata, 'countersign', filled(own))
 }
 
-/** Reads the text of a message from here on, and what it has already, if the metadata says that it is structured. */
-function structuredText(draft: MessageDraft, metadata: unknown): StructuredText | undefined {
-  if (getCountersignMetadata(metadata).output === undefined) return undefined
+/** Reads the text of a message as it arrives. Each piece is read once, however often the message is started and ended. */
+function structuredText({ parts }: MessageDraft): StructuredText {
   const reader = createJsonReader()
   let length = 0
-  const feed = (delta: string) => {
+  let last: TextDraft | undefined
+  /** The last text part, and earlier ones that may still show the value. */
+  let pieces: TextDraft[] = []
+  const feed = (delta: string, part: TextDraft) => {
+    if (part !== last) pieces.push(part)
+    last = part
     reader.feed(delta)
     length += delta.length
   }
-  feed(textOf(draft))
+  for (const part of parts) if (part.kind === 'text') feed(part.text, part)
   return {
+    verdict: undefined,
     feed,
-    // A text that is not JSON is only a text.
-    publish({ text }) {
-      const output = reader.status === 'invalid' ? undefined : growingValue(reader, length)
-      return output === undefined
-        ? { type: 'text', text }
-        : { type: 'text', text, output, outputState: 'partial' }
+    takePieces() {
+      const taken = pieces
+      pieces = last ? [last] : []
+      return taken
+    },
+    publish(part) {
+      const { text } = part
+      if (part !== last) return { type: 'text', text }
+      if (this.verdict === true) reader.end()
+      const isUsable = this.verdict === true ? reader.status === 'complete' : reader.status !== 'invalid'
+      const read = isUsable ? growingValue(reader, length) : undefined
+      const output = isRecord(this.verdict) ? this.verdict.value : read
+      if (output === undefined || this.verdict === false) return { type: 'text', text }
+      return { type: 'text', text, output, outputState: this.verdict === undefined ? 'partial' : 'final' }
     },
   }
 }
