@@ -9,7 +9,8 @@ const client = { client: '{ ChatClient, fetchServerSentEvents }' }
 
 /** When each lazily loaded chunk is loaded. */
 const moments = {
-  'ag-ui': 'at the first event that is not of a plain chat (snapshots, shared state, chunks, subagents, sources, structured replies)',
+  'ag-ui':
+    'at the first event that is not of a plain chat (snapshots, shared state, chunks, subagents, sources, structured replies)',
 }
 
 /** The target sizes of the client, in KiB. */
