@@ -9,7 +9,8 @@ const client = { client: '{ ChatClient, fetchServerSentEvents }' }
 
 /** When each lazily loaded chunk is loaded. */
 const moments = {
-  'ag-ui': 'at the first event that is not of a plain chat (snapshots, shared state, chunks, subagents)',
+  'ag-ui':
+    'at the first event that is not of a plain chat (snapshots, shared state, chunks, subagents, sources, structured replies)',
 }
 
 /** The target sizes of the client, in KiB. */
@@ -17,7 +18,7 @@ export const aims = { first: 16, withBinding: 17, later: 12 }
 
 /** Budgets in KiB: the build fails above them. */
 export const budgets = [
-  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 28.4, later: 8.3 },
+  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 28.4, later: 9.1 },
   {
     name: 'ai-sdk: aiSdk, on top of the client',
     imports: { ...client, 'ai-sdk': '{ aiSdk }' },
@@ -40,7 +41,7 @@ export const budgets = [
     name: 'devtools: the element, on top of the client',
     imports: { ...client, devtools: '{ defineDevtools }' },
     onTop: true,
-    first: 21.6,
+    first: 22.3,
   },
 ]
 

@@ -17,6 +17,7 @@ const sections = [
       { text: 'Concepts', link: '/concepts' },
       { text: 'Approvals', link: '/approvals' },
       { text: 'Chained approvals', link: '/chained-approvals' },
+      { text: 'Replies', link: '/replies' },
       { text: 'Testing', link: '/testing' },
       { text: 'FAQ', link: '/faq' },
     ],

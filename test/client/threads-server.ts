@@ -77,7 +77,7 @@ export function startServerWith(options: Partial<AgentOptions>, ...replies: Repl
  * called or stored.
  */
 export function openPage(
-  server: ReturnType<typeof startServer>,
+  server: Pick<ReturnType<typeof startServer>, 'handle'>,
   options: ServerThreadsOptions = {},
   more: Partial<ChatClientOptions> = {},
 ) {

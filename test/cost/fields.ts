@@ -105,13 +105,13 @@ function boundNames(pattern: ts.BindingPattern): readonly string[] {
 
 /** The names of CUSTOM events that the machine reads. */
 export function customEvents(): readonly string[] {
-  const source = sourceOf('core/src/machine/step.ts')
+  const sources = ['step', 'full-steps'].map((name) => sourceOf(`core/src/machine/${name}.ts`))
   const names = new Set<string>()
   const visit = (node: ts.Node): void => {
     if (ts.isCaseClause(node) && ts.isStringLiteral(node.expression)) names.add(node.expression.text)
     ts.forEachChild(node, visit)
   }
-  visit(source)
+  sources.forEach(visit)
   return [...names].sort()
 }
 

@@ -147,6 +147,33 @@ const combined: readonly Stream[] = [
       ),
   },
   {
+    name: 'a structured text that is started and ended again and again',
+    events: (bytes) => [
+      { type: 'TEXT_MESSAGE_START', messageId: 'm', metadata: { countersign: { output: 'partial' } } },
+      { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta: '[' },
+      ...times(bytes / 350, (index) => [
+        { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta: '1,' },
+        {
+          type: 'TEXT_MESSAGE_END',
+          messageId: 'm',
+          ...(index % 2 && { metadata: { countersign: { output: {} } } }),
+        },
+        { type: 'CUSTOM', name: 'source', value: { messageId: 'm', id: `s${index}` } },
+        { type: 'TEXT_MESSAGE_START', messageId: 'm', metadata: { countersign: { output: 'partial' } } },
+      ]).flat(),
+      { type: 'TEXT_MESSAGE_END', messageId: 'm', metadata: { countersign: { output: true } } },
+    ],
+  },
+  {
+    name: 'metadata of a message that grows',
+    events: (bytes) =>
+      times(bytes / 100, (index) => ({
+        type: 'CUSTOM',
+        name: 'message-metadata',
+        value: { messageId: 'm', ...metadata(index) },
+      })),
+  },
+  {
     name: 'metadata of an activity that grows',
     events: (bytes) => [
       { type: 'ACTIVITY_SNAPSHOT', messageId: 'm', activityType: 'x', content: {} },

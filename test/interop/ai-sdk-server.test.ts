@@ -331,3 +331,41 @@ test('whatever a model says, the SDK reads all of it and its answers lead on', a
     { seed: Number(process.env.SEED ?? 20261122), numRuns: 40 },
   )
 })
+
+test("T32 what a tool writes reaches the SDK's client as data parts, sources and message metadata; no model gets it when it comes back", async () => {
+  const write = tool({
+    name: 'write',
+    description: 'Writes.',
+    input: z.object({}),
+    async execute(_, { write }) {
+      await write({ type: 'data', id: 'chart', name: 'chart', data: { points: [1] } })
+      await write({ type: 'data', id: 'count', name: 'count', data: 1 })
+      await write({ type: 'source', id: 's1', url: 'https://example.org/a', title: 'A' })
+      await write({ type: 'metadata', metadata: { cost: 3 } })
+      await write({ type: 'data', id: 'chart', name: 'chart', data: { points: [1, 2] } })
+      return 'ok'
+    },
+  })
+  const { url, asked } = await open(
+    [
+      [{ type: 'tool-call', id: 'c1', name: 'write', arguments: '{}' }, finish('tool_calls')],
+      [{ type: 'text-delta', delta: 'Done.' }, finish('stop')],
+      [{ type: 'text-delta', delta: 'More.' }, finish('stop')],
+    ],
+    [write],
+  )
+  const chat = chatOn(url)
+  await chat.sendMessage({ text: 'go' })
+  await settled(chat)
+  const [, reply] = chat.messages
+  expect(reply?.metadata).toEqual({ cost: 3 })
+  expect(reply?.parts.filter(({ type }) => /^(data|source)-/.test(type))).toMatchObject([
+    { type: 'data-chart', id: 'chart', data: { points: [1, 2] } },
+    { type: 'data-count', id: 'count', data: 1 },
+    { type: 'source-url', sourceId: 's1', url: 'https://example.org/a', title: 'A' },
+  ])
+  await chat.sendMessage({ text: 'more' })
+  await settled(chat)
+  expect(asked.length).toBe(3)
+  expect(JSON.stringify(asked)).not.toMatch(/points|example\.org|cost/)
+})

@@ -44,6 +44,7 @@ export type AiSdkChunk =
     }
   | { readonly type: 'tool-output-denied'; readonly toolCallId: string }
   | { readonly type: 'source-url'; readonly sourceId: string; readonly url: string; readonly title?: string }
+  | { readonly type: 'message-metadata'; readonly messageMetadata: unknown }
   | {
       readonly type: `data-${string}`
       readonly id?: string

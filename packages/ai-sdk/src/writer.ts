@@ -206,6 +206,9 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
           emit({ type: 'source-url', sourceId: id, url, ...omitUndefined({ title: asString(title) }) })
         break
       }
+      case 'message-metadata':
+        emit({ type: name, messageMetadata: told.metadata })
+        break
       default:
         emit({ type: `data-${name}`, data: value ?? null, transient: true })
     }
@@ -279,9 +282,12 @@ export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions):
       case 'TOOL_CALL_RESULT':
         writeResult(event)
         break
-      case 'ACTIVITY_SNAPSHOT':
-        emit({ type: `data-${event.activityType}`, id: event.messageId, data: event.content })
+      case 'ACTIVITY_SNAPSHOT': {
+        const { activityType, messageId: id, content, metadata } = event
+        const data = getCountersignMetadata(metadata).isWrapped ? content.value : content
+        emit({ type: `data-${activityType}`, id, data })
         break
+      }
       case 'CUSTOM':
         writeCustom(event)
         break

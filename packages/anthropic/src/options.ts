@@ -30,7 +30,7 @@ interface CommonOptions {
 export interface MessagesOptions extends CommonOptions {
   readonly beta?: false | undefined
   /**
-   * For example `thinking`, `output_config` for structured output, `cache_control`, or `tools` that the provider
+   * For example `thinking`, `output_config.effort`, `cache_control`, or `tools` that the provider
    * runs itself (added to those of the agent). `max_tokens` is by default 8192 plus the budget for thinking.
    */
   readonly params?: AnthropicParams | undefined

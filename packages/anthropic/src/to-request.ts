@@ -1,3 +1,4 @@
+import { transformJSONSchema } from '@anthropic-ai/sdk/lib/transform-json-schema'
 import type { ModelMessage, ModelRequest, ModelTool, ModelToolResult } from '@countersign/server'
 import { asNumber, asRecord, type Fields, isSuccess, toProviderText } from '@countersign/server/model-kit'
 import { assistantBlocks, wireId } from './assistant-blocks.js'
@@ -25,8 +26,11 @@ export function toRequest(request: ModelRequest, { model, params = {} }: Anthrop
   const { tools: own = [], ...rest } = params
   const tools = [...request.tools.map(toolBlock), ...own]
   const system = systemText(request)
+  const { output } = request
+  const format = output && { type: 'json_schema', schema: transformJSONSchema({ ...output }) }
   return {
     ...rest,
+    ...(format && { output_config: { format, ...params.output_config } }),
     model,
     max_tokens: params.max_tokens ?? defaultMaxTokens + thinkingBudget(params.thinking),
     ...(system !== '' && { system }),

@@ -217,6 +217,30 @@ test('the system, the tools and the parameters of the application are in the req
   })
 })
 
+test('T31 a structured reply is asked for as output_config.format, in the form that the API takes', async () => {
+  const output = {
+    type: 'object',
+    properties: { city: { type: 'string', minLength: 1 } },
+    required: ['city'],
+  }
+  const provider = answering({ events: said }, { params: { output_config: { effort: 'low' } } })
+  await listen(provider, { output })
+  expect(provider.asked[0]?.body).toMatchObject({
+    output_config: {
+      effort: 'low',
+      format: {
+        type: 'json_schema',
+        schema: {
+          type: 'object',
+          properties: { city: { type: 'string', description: '{minLength: 1}' } },
+          required: ['city'],
+          additionalProperties: false,
+        },
+      },
+    },
+  })
+})
+
 test('features in beta are asked for where the application says so', async () => {
   const provider = answering({ events: said }, { beta: true, params: { betas: ['mcp-client-2025-11-20'] } })
   await listen(provider)

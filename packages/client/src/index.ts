@@ -12,6 +12,7 @@ export {
   type Interrupt,
   isCountersignError,
   type MessagePart,
+  type PartialOutput,
   type PendingApproval,
   type QueuedMessage,
   readSubagent,
@@ -24,6 +25,7 @@ export {
   type ToolMap,
   toolDefinition,
   type UIMessage,
+  type WithOutput,
 } from '@countersign/core'
 export { createActions } from './actions.js'
 export { type ApprovalQueue, type ApprovalQueueSnapshot, approvalQueue } from './approval-queue.js'

@@ -33,6 +33,7 @@ export type ErrorCode =
   | 'approval-required'
   | 'model-failed'
   | 'model-timeout'
+  | 'invalid-output'
   | 'run-open'
   | 'run-timeout'
   | 'shutting-down'

@@ -64,6 +64,7 @@ export {
   type FilePart,
   isTerminal,
   type MessagePart,
+  type PartialOutput,
   type PendingApproval,
   type ReasoningPart,
   type SourcePart,
@@ -75,6 +76,7 @@ export {
   type ToolMap,
   type ToolResultPart,
   type UIMessage,
+  type WithOutput,
 } from './messages.js'
 export {
   type ActivityMessage,
@@ -135,6 +137,7 @@ export {
   type ToolReply,
   tool,
   toolDefinition,
+  type WritablePart,
 } from './tools.js'
 export {
   asString,

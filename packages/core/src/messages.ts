@@ -1,3 +1,4 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { ApprovalErrorCode } from './errors.js'
 
 /** One message as users see it. An AG-UI assistant message with its reasoning and tool results is one UIMessage. */
@@ -15,7 +16,7 @@ export type ToolMap = Record<string, { input: unknown; output: unknown }>
 
 /** A part of a message, discriminated by `type`. */
 export type MessagePart<Tools extends ToolMap = ToolMap> =
-  | TextPart
+  | TextPart<OutputOf<Tools>>
   | ReasoningPart
   | FilePart
   | SourcePart
@@ -23,13 +24,38 @@ export type MessagePart<Tools extends ToolMap = ToolMap> =
   | ToolCallPart<Tools>
   | ToolResultPart
 
-export interface TextPart {
+/** A text. For a structured reply (`output` of the agent), `text` is its JSON, and the part has the value as well. */
+export type TextPart<Output = unknown> = {
   readonly type: 'text'
   readonly text: string
   /** Id and metadata of the AG-UI content part, if a user message had them. */
   readonly id?: string
   readonly metadata?: Readonly<Record<string, unknown>>
+} & (
+  | { readonly output?: undefined; readonly outputState?: undefined }
+  /** While it streams: what can be read so far. Strings only grow; objects and lists gain members. */
+  | { readonly output: PartialOutput<Output>; readonly outputState: 'partial' }
+  /** Validated by the server. */
+  | { readonly output: Output; readonly outputState: 'final' }
+)
+
+/** A value that is still arriving: any member may be missing. */
+export type PartialOutput<Output> = Output extends readonly (infer Item)[]
+  ? readonly PartialOutput<Item>[]
+  : Output extends object
+    ? { readonly [Name in keyof Output]?: PartialOutput<Output[Name]> }
+    : Output
+
+declare const outputType: unique symbol
+
+/** The type of structured replies, beside those of the tools: `useChat<InferTools<typeof tools> & WithOutput<typeof schema>>()`. */
+export type WithOutput<Schema extends StandardSchemaV1> = {
+  readonly [outputType]?: { readonly output: StandardSchemaV1.InferOutput<Schema> }
 }
+
+type OutputOf<Tools> = Tools extends { readonly [outputType]?: { readonly output: infer Output } }
+  ? Output
+  : unknown
 
 /** The model's reasoning. `id` is that of the AG-UI reasoning message. */
 export interface ReasoningPart {

@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { CountersignError } from './errors.js'
-import type { ApprovalOption } from './messages.js'
+import type { ApprovalOption, DataPart, SourcePart } from './messages.js'
 
 /** JSON Schema of a tool's parameters, as sent to the model. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -87,6 +87,16 @@ export type ToolReply<Answer = unknown> =
   /** The answer is no longer awaited. */
   | { readonly action: 'cancel'; readonly reason: string }
 
+/** What a server may add to the reply: a data part, a source, or metadata of the message (merged key by key). */
+export type WritablePart =
+  /**
+   * Its message has this id, or a new one. Writing an id again replaces the part in place, also in a later run of the thread. The id of any
+   * other message has no effect.
+   */
+  | (DataPart & { readonly id?: string | undefined })
+  | SourcePart
+  | { readonly type: 'metadata'; readonly metadata: Readonly<Record<string, unknown>> }
+
 /** What a running tool gets besides its input. */
 export interface ToolContext extends GateContext {
   /** The call's thread and run. Absent if a plan is executed without an agent. */
@@ -110,6 +120,14 @@ export interface ToolContext extends GateContext {
    * @throws CountersignError `invalid-argument` if `data` is not JSON.
    */
   progress(data: unknown): void
+  /**
+   * Adds to the reply what users see and no model gets; the conversation keeps it. It resolves when the reader has room for more, and never
+   * rejects. A part may be as large as a result (`limits.resultSize`), and a run may write 1,024 data parts. After the tool has
+   * ended, and if a plan is executed without an agent, nothing is written.
+   *
+   * @throws CountersignError `invalid-argument` at once: the part is malformed or too large, or more than 1 MiB was written without awaiting it.
+   */
+  write(part: WritablePart): Promise<void>
   /**
    * Asks the user for input while the tool runs, and waits for the answer. This needs a run that stays open
    * (a live channel); in any other run it resolves to `decline` at once. An invalid answer is refused, and

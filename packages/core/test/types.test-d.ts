@@ -13,6 +13,7 @@ import {
   tool,
   toolDefinition,
   type UIMessage,
+  type WithOutput,
 } from '@countersign/core'
 import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
@@ -154,3 +155,20 @@ export const mine = chosen.server((_, { context }) => {
   expectTypeOf(context['database']).toEqualTypeOf<unknown>()
   return { index: 0 }
 })
+
+// T31 the value of a structured reply is typed beside the tools: partial while it streams, whole at the end
+const trip = z.object({ city: z.string(), stops: z.array(z.object({ name: z.string() })) })
+type WithTrip = InferTools<[typeof remove]> & WithOutput<typeof trip>
+declare const parts: UIMessage<WithTrip>['parts']
+for (const part of parts) {
+  if (part.type === 'tool-call' && part.name === 'remove')
+    expectTypeOf(part.input).toEqualTypeOf<{ path: string } | undefined>()
+  if (part.type !== 'text') continue
+  expectTypeOf(part.text).toEqualTypeOf<string>()
+  if (part.outputState === 'partial') {
+    expectTypeOf(part.output.city).toEqualTypeOf<string | undefined>()
+    expectTypeOf(part.output.stops?.[0]?.name).toEqualTypeOf<string | undefined>()
+  }
+  if (part.outputState === 'final') expectTypeOf(part.output).toEqualTypeOf<z.infer<typeof trip>>()
+  if (part.outputState === undefined) expectTypeOf(part.output).toEqualTypeOf<undefined>()
+}

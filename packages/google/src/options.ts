@@ -16,8 +16,7 @@ export interface GoogleOptions {
   /** Options of the SDK's client: `enterprise`, `project`, `httpOptions` with `timeout`, `retryOptions` (default: no retry), and others. */
   readonly options?: Omit<GoogleGenAIOptions, 'apiKey'> | undefined
   /**
-   * For example `thinkingConfig`, `responseJsonSchema` for structured output, or `tools` that the provider
-   * runs itself (added to those of the agent).
+   * For example `thinkingConfig`, or `tools` that the provider runs itself (added to those of the agent).
    */
   readonly params?: GoogleParams | undefined
   /** Whether the reply is streamed. Default: yes. */

@@ -10,7 +10,7 @@ export function toRequest(
   { model, params = {} }: GoogleOptions,
   abortSignal: AbortSignal,
 ): GenerateContentParameters {
-  const system = systemText(request)
+  const { output } = request
   const own = params.tools ?? []
   const declared = request.tools.map(({ name, description, parameters }) => ({
     name,
@@ -18,7 +18,12 @@ export function toRequest(
     parametersJsonSchema: parameters,
   }))
   const tools = [...(declared.length > 0 ? [{ functionDeclarations: declared }] : []), ...own]
+  // Models before Gemini 3 refuse a response schema together with tools.
+  const isInstructed = output !== undefined && tools.length > 0 && /gemini-[12]\b/.test(model)
+  const format = { responseMimeType: 'application/json', responseJsonSchema: output }
+  const system = systemText(request, isInstructed)
   const config: GenerateContentConfig = {
+    ...(output !== undefined && !isInstructed && format),
     ...params,
     ...(system !== '' && { systemInstruction: system }),
     ...(tools.length > 0 && { tools }),
@@ -27,10 +32,11 @@ export function toRequest(
   return { model, contents: contents(request.messages, model), config }
 }
 
-/** The provider accepts system text only in one place, before the conversation. */
-function systemText({ system, messages }: ModelRequest): string {
+/** The provider accepts system text only in one place, before the conversation. `isInstructed`: it says what the reply must look like. */
+function systemText({ system = '', messages, output }: ModelRequest, isInstructed: boolean): string {
   const said = messages.flatMap((message) => (message.role === 'system' ? [message.content] : []))
-  return [...(system === undefined ? [] : [system]), ...said].filter((text) => text !== '').join('\n\n')
+  const form = `Reply with JSON only, without a code fence, that fits this JSON Schema: ${JSON.stringify(output)}`
+  return [system, ...said, isInstructed ? form : ''].filter((text) => text !== '').join('\n\n')
 }
 
 /**

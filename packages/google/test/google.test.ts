@@ -234,6 +234,29 @@ test('files go in, and so do the system, the tools and the parameters of the app
   })
 })
 
+test('T31 a structured reply is asked for with responseJsonSchema; models before Gemini 3 are told of it where there are tools', async () => {
+  const output = { type: 'object', properties: { city: { type: 'string' } } }
+  const tools = [{ name: 'look', description: 'Looks.', parameters: { type: 'object' } }]
+  const asked = async (model: string, request: Partial<ModelRequest>) => {
+    const provider = answering({ chunks: said }, { model })
+    await listen(provider, { system: 'Be brief.', output, ...request })
+    const { generationConfig, systemInstruction } = provider.asked[0] ?? {}
+    return { generationConfig, said: JSON.stringify(systemInstruction) }
+  }
+  const generationConfig = { responseMimeType: 'application/json', responseJsonSchema: output }
+  for (const [model, request] of [
+    ['gemini-2.5-flash', {}],
+    ['gemini-3-pro', { tools }],
+  ] as const) {
+    const { said, ...sent } = await asked(model, request)
+    expect(sent).toEqual({ generationConfig })
+    expect(said).not.toContain('Schema')
+  }
+  const told = await asked('gemini-2.5-flash', { tools })
+  expect(told.generationConfig ?? {}).toEqual({})
+  expect(told.said).toMatch(/Be brief\..*JSON Schema.*city/)
+})
+
 /** The places of a value's leaves, depth first, and the leaves. */
 function leaves(value: unknown, path: string): { path: string; value: unknown }[] {
   const inner = (key: string) => (/^\w+$/.test(key) ? `.${key}` : `['${key.replace(/[\\']/g, '\\$&')}']`)

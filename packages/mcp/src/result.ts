@@ -3,7 +3,7 @@ import type { FilePart, SourcePart, TextPart } from '@countersign/core'
 import type { CallToolResult, ContentBlock, EmbeddedResource } from '@modelcontextprotocol/sdk/types.js'
 
 /** Text that the server read from a resource of its own. */
-export interface McpResourceText extends TextPart {
+export type McpResourceText = TextPart & {
   readonly uri: string
   readonly mimeType?: string | undefined
 }

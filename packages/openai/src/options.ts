@@ -45,7 +45,7 @@ interface CommonOptions {
 export interface ResponsesOptions extends CommonOptions {
   readonly api?: 'responses' | undefined
   /**
-   * For example `reasoning`, `text.format` for structured output, or `tools` that the provider runs itself (added to those of
+   * For example `reasoning`, or `tools` that the provider runs itself (added to those of
    * the agent). With `store: false`, include `reasoning.encrypted_content` in `include`: other reasoning cannot be sent back.
    */
   readonly params?: ResponsesParams | undefined
@@ -54,7 +54,10 @@ export interface ResponsesOptions extends CommonOptions {
 /** Options for the Chat Completions API, which most compatible servers support. */
 export interface ChatOptions extends CommonOptions {
   readonly api: 'chat'
-  /** For example `response_format` for structured output. Use `stream_options: null` for a server that rejects this field. */
+  /**
+   * For example `reasoning_effort`. Use `stream_options: null` for a server that rejects this field. `response_format` replaces the one that
+   * is made of the agent's `output`, for a server that has no `json_schema`.
+   */
   readonly params?: ChatParams | undefined
 }
 

@@ -218,3 +218,17 @@ test('a whole answer says what a stream would have said', async () => {
     { type: 'finish', reason: 'tool_calls' },
   ])
 })
+
+test('T31 a structured reply is asked for as response_format, unless the application gives its own', async () => {
+  const server = answering(() => sse(chunk({ content: '{}' }, 'stop')))
+  const create = (params: object) =>
+    openai({ api: 'chat', model: 'm', apiKey: 'key', options: { fetch: server.fetch }, params })
+  const output = { type: 'object', properties: {} }
+  await collect(create({}), { ...saying(), output })
+  await collect(create({ response_format: { type: 'json_object' } }), { ...saying(), output })
+  const schema = { ...output, additionalProperties: false, required: [] }
+  expect(server.bodies.map(({ response_format }) => response_format)).toEqual([
+    { type: 'json_schema', json_schema: { name: 'output', schema, strict: true } },
+    { type: 'json_object' },
+  ])
+})

@@ -343,3 +343,26 @@ test('a custom tool gets its free text as JSON and sends it back as text', async
     ['custom_tool_call_output', undefined],
   ])
 })
+
+const trip = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+
+test('T31 a structured reply is asked for in strict mode where its schema allows it; what the application asks for comes first', async () => {
+  const server = answering(() => sse(completed()))
+  const create = (params: ResponsesOptions['params'] = {}) =>
+    openai({ model: 'gpt-5', apiKey: 'key', options: { fetch: server.fetch }, params })
+  await collect(create({ text: { verbosity: 'low' } }), { ...saying(), output: trip })
+  const open = { type: 'object', properties: { city: { type: 'string' } } }
+  await collect(create(), { ...saying(), output: open })
+  await collect(create({ text: { format: { type: 'text' } } }), { ...saying(), output: trip })
+  await collect(create(), saying())
+  const format = { type: 'json_schema', name: 'output' }
+  expect(server.bodies.map(({ text }) => text)).toEqual([
+    {
+      format: { ...format, schema: { ...trip, additionalProperties: false }, strict: true },
+      verbosity: 'low',
+    },
+    { format: { ...format, schema: open, strict: false } },
+    { format: { type: 'text' } },
+    undefined,
+  ])
+})

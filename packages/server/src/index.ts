@@ -132,7 +132,9 @@ export type { RunInput, RunOptions } from './run/run.js'
 export { type MemoryRunLogOptions, memoryRunLog } from './run-log/memory-run-log.js'
 export type { LoggedEvent, RunLog, RunWriter } from './run-log/run-log.js'
 export type { ApprovalRequest, Confirm, ConfirmDetails, ConfirmedVerdict } from './scope/confirm.js'
+export type { OutputOptions } from './scope/output.js'
 export type { PermissionLevel, Policy, PolicyCall, PolicyDecision } from './scope/policy.js'
+export type { PrepareStep, StepContext, StepOverrides } from './scope/prepare-step.js'
 export type { RunContext } from './scope/run-context.js'
 export type {
   AgentOptions,

@@ -1,5 +1,11 @@
 import { CountersignError } from '@countersign/core'
 
+/** Data parts that one run may write. */
+export const MAX_DATA_PARTS = 1024
+
+/** Bytes of written parts that may be unread when a run writes another. */
+export const MAX_UNREAD_PARTS = 1024 * 1024
+
 /** How much of one resource the callers of this process may hold at once. */
 export interface Share {
   /** What one user (`context.subject`) may hold. */

@@ -1,9 +1,11 @@
 import type { JsonPatch } from '../protocol/events.js'
+import { omitUndefined } from '../value.js'
 import { touch } from './changes.js'
 import type { MessageDraft } from './data.js'
-import { addFixed } from './drafts.js'
+import { addFixed, isActivity } from './drafts.js'
 import type { Outcome } from './effects.js'
-import { describe, isActivity, newMessage } from './message-events.js'
+import { readActivity } from './fold.js'
+import { describe, newMessage } from './message-events.js'
 import { withMember } from './owned.js'
 import { COPIES_PER_DELTA } from './patch-memory.js'
 import type { ChatState, StepTable } from './state.js'
@@ -12,19 +14,21 @@ import { subagentMetadata } from './subagents.js'
 /** Steps for activities: structured content defined by the application. */
 export const activitySteps = {
   ACTIVITY_SNAPSHOT(state, event) {
-    const { messageId: id, activityType, content, replace } = event
+    const { messageId: id, activityType, replace } = event
+    const { data, metadata } = readActivity(event)
+    const said = omitUndefined({ metadata })
     const known = state.messages.get(id)
     if (known && !isActivity(known)) return 'illegal-step'
     if (known && replace === false) {
-      describe(state, known, event)
+      describe(state, known, said)
       return undefined
     }
     const draft = known ?? newMessage(state, id, 'assistant', event)
-    setActivity(state, draft, activityType, content)
+    setActivity(state, draft, activityType, data)
     // AG-UI: an activity belongs to the subagent that replaced it last.
     const { subagent } = subagentMetadata(state, event) ?? {}
     draft.metadata = withMember(state, draft.metadata, 'subagent', subagent)
-    describe(state, draft, event)
+    describe(state, draft, said)
     return undefined
   },
   ACTIVITY_DELTA(state, event) {

@@ -78,6 +78,8 @@ export interface MessageDraft {
   sources: Set<string> | undefined
   /** Holds only reasoning so far; takes the id of the assistant message that follows. */
   provisional: boolean
+  /** Its text is the JSON of a structured reply. */
+  structured: StructuredText | undefined
   /** Text is streaming: between START and END. */
   streaming: boolean
   published: UIMessage | undefined
@@ -104,6 +106,16 @@ export interface TextDraft extends Placed {
   readonly kind: 'text'
   text: string
   part: TextPart | undefined
+}
+
+/** Reads a text as a value while it streams. */
+export interface StructuredText {
+  /** What the server says of the whole text (`finalOutput`); `false`: it is only a text. Absent while it streams. */
+  verdict: unknown
+  feed(delta: string, part: TextDraft): void
+  /** The text parts to publish again. */
+  takePieces(): readonly TextDraft[]
+  publish(part: TextDraft): TextPart
 }
 
 export interface ReasoningDraft extends Placed {

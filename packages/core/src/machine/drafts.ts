@@ -20,6 +20,7 @@ export function addMessage(
     createdAt,
     position: state.order.length,
     text: undefined,
+    structured: undefined,
     sources: undefined,
     provisional: false,
     streaming: false,
@@ -86,7 +87,7 @@ export function endOf({ order }: ChatState): End {
 }
 
 /**
- * Removes unfinished output since then, back to the last call or result: the run failed, and the one that
+ * Removes unfinished output since then, back to the last call or result and the data right after it: the run failed, and the one that
  * repeats it streams it again. Calls stay, because they may have run.
  */
 export function dropUnfinished(state: ChatState, [count, from]: End): void {
@@ -94,10 +95,16 @@ export function dropUnfinished(state: ChatState, [count, from]: End): void {
   for (let at = state.order.length - 1; at >= Math.max(count - 1, 0); at--) {
     const draft = state.order[at]
     if (draft?.role !== 'assistant') break
-    const kept = Math.max(at < count ? from : 0, draft.parts.findLastIndex(isLasting) + 1)
+    const lasting = draft.parts.findLastIndex(isLasting) + 1
+    const kept = Math.max(at < count ? from : 0, lasting)
     if (kept === 0 && at >= count) {
       dropped.add(draft)
       continue
+    }
+    // The data that its tools have written.
+    for (const next of state.order.slice(at + 1)) {
+      if (lasting < kept || !isActivity(next)) break
+      dropped.delete(next)
     }
     if (kept === draft.parts.length) break
     for (const part of draft.parts.slice(kept)) dropPart(state, part)
@@ -111,6 +118,12 @@ export function dropUnfinished(state: ChatState, [count, from]: End): void {
 function isLasting(part: PartDraft): boolean {
   if (part.kind === 'call') return !part.reader && part.error?.code !== 'incomplete-arguments'
   return part.kind === 'fixed' && part.part.type === 'tool-result'
+}
+
+/** Activities have a separate id namespace in AG-UI. One with the id of a message must not overwrite that message. */
+export function isActivity({ role, parts }: MessageDraft): boolean {
+  const [first] = parts
+  return role === 'assistant' && parts.length === 1 && first?.kind === 'fixed' && first.part.type === 'data'
 }
 
 /** Replaces the parts of a message. */

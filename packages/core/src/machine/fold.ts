@@ -4,6 +4,7 @@ import type {
   MessagePart,
   ReasoningPart,
   SourcePart,
+  TextPart,
   ToolCallPart,
   ToolResultPart,
   UIMessage,
@@ -23,6 +24,7 @@ import { readRefusal } from './approval-refusal.js'
 import { decisionOf, readResult } from './call-result.js'
 import { keepPreservedType, type PreservedFields, preservedOf, withPreserved } from './preserved.js'
 import { readApproval, readDelivery } from './read-approval.js'
+import { finalOutput } from './structured-text.js'
 import { withSubagent } from './subagents.js'
 
 /**
@@ -120,10 +122,9 @@ function foldPlain(message: Exclude<Message, { role: 'assistant' | 'tool' | 'rea
     })
   switch (message.role) {
     case 'activity': {
-      const { id, activityType: name, content, metadata } = message
-      const { isWrapped, ...own } = getCountersignMetadata(metadata)
-      const kept = withSubagent(setCountersignMetadata(metadata, own), message)
-      const data: unknown = isWrapped ? content.value : content
+      const { id, activityType: name } = message
+      const { data, metadata } = readActivity(message)
+      const kept = withSubagent(metadata, message)
       return draft(omitUndefined({ id, role: 'assistant' as const, metadata: kept }), {
         p: [{ type: 'data', name, data }],
       })
@@ -147,6 +148,18 @@ function foldPlain(message: Exclude<Message, { role: 'assistant' | 'tool' | 'rea
     default:
       return message satisfies never
   }
+}
+
+/** The data in an activity, and its metadata without what says how it was sent. */
+export function readActivity({
+  content,
+  metadata,
+}: {
+  readonly content: Readonly<Record<string, unknown>>
+  readonly metadata?: Record<string, unknown>
+}): { readonly data: unknown; readonly metadata: Record<string, unknown> | undefined } {
+  const { isWrapped, ...own } = getCountersignMetadata(metadata)
+  return { data: isWrapped ? content.value : content, metadata: setCountersignMetadata(metadata, own) }
 }
 
 function foldContent(content: string | readonly ContentPart[]): MessagePart[] {
@@ -261,13 +274,20 @@ function finish({ message, content, parts }: Draft): UIMessage {
   const { order, createdAt, ...own } = getCountersignMetadata(message.metadata)
   const { p, r, c, o } = parts
   const text: MessagePart[] = content === '' ? [] : [{ type: 'text', text: content }]
+  const arranged = arrange(content, parts, order) ?? [...r, ...text, ...p, ...c, ...o]
   return omitUndefined({
     id: message.id,
     role: message.role,
-    parts: arrange(content, parts, order) ?? [...r, ...text, ...p, ...c, ...o],
+    parts: withOutput(arranged, finalOutput(content, message.metadata)),
     metadata: setCountersignMetadata(message.metadata, own),
     createdAt: typeof createdAt === 'number' ? createdAt : undefined,
   })
+}
+
+/** Adds the value of a structured reply to its text, or to the last piece of it. */
+function withOutput(parts: MessagePart[], output: ReturnType<typeof finalOutput>): MessagePart[] {
+  const last = output && parts.findLast(({ type }) => type === 'text')
+  return last ? parts.map((part) => (part === last ? ({ ...part, ...output } as TextPart) : part)) : parts
 }
 
 /**

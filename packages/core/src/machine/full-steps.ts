@@ -1,14 +1,26 @@
 import { activitySteps, patched } from './activities.js'
 import { encryptedSteps } from './encrypted-values.js'
+import { addToMessage } from './message-additions.js'
 import { applySnapshot } from './snapshot.js'
 import type { ChatState, MoreSteps } from './state.js'
-import { unhandled } from './step.js'
+import { applyCustom, unhandled } from './step.js'
+import { structuredSteps } from './structured-text.js'
 import { announce } from './subagents.js'
 
 /** Steps for AG-UI events that few chats need. */
 export const fullSteps: MoreSteps = {
   ...activitySteps,
   ...encryptedSteps,
+  ...structuredSteps,
+  CUSTOM(state, event) {
+    switch (event.name) {
+      case 'source':
+      case 'message-metadata':
+        return addToMessage(state, event) ?? unhandled(event)
+      default:
+        return applyCustom(state, event)
+    }
+  },
   MESSAGES_SNAPSHOT: applySnapshot,
   STATE_SNAPSHOT: (state, { snapshot }) => setShared(state, snapshot),
   STATE_DELTA: (state, { delta }) =>

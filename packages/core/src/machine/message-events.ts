@@ -1,19 +1,17 @@
 import type { UIMessage } from '../messages.js'
-import type { EventOf } from '../protocol/events.js'
-import { asString, getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
+import { asString, getCountersignMetadata, omitUndefined } from '../value.js'
 import { grow, touch, touchMessage } from './changes.js'
 import { checkMessages } from './check-messages.js'
 import type { MessageDraft, ReasoningDraft } from './data.js'
 import {
   addDone,
-  addFixed,
   addMessage,
   addReasoning,
   addText,
+  isActivity,
   renameMessage,
   retainMessages,
 } from './drafts.js'
-import type { Outcome } from './effects.js'
 import { merge, mergeMetadata } from './owned.js'
 import { isRefusedWhole } from './runs.js'
 import type { ChatState, StepTable } from './state.js'
@@ -59,6 +57,7 @@ export const messageSteps = {
     if (delta === '') return undefined
     draft.text ??= addText(state, draft, '')
     draft.text.text += delta
+    draft.structured?.feed(delta, draft.text)
     grow(state, draft.text)
     return undefined
   },
@@ -94,25 +93,6 @@ export const messageSteps = {
     return undefined
   },
 } satisfies Partial<StepTable>
-
-/** `CUSTOM source`: a source that a message refers to. A value of another shape (`undefined`) belongs to the application. */
-export function addSource(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
-  const { messageId, id, url, title, metadata }: Record<string, unknown> = isRecord(event.value)
-    ? event.value
-    : {}
-  if (typeof messageId !== 'string' || typeof id !== 'string') return undefined
-  if (meant(state, messageId)?.role === 'user') return 'illegal-step'
-  const owner = messageFor(state, messageId, event)
-  const more = {
-    url: asString(url),
-    title: asString(title),
-    metadata: isRecord(metadata) ? metadata : undefined,
-  }
-  owner.sources ??= new Set(owner.parts.flatMap(({ part }) => (part?.type === 'source' ? [part.id] : [])))
-  if (!owner.sources.has(id)) addFixed(state, owner, omitUndefined({ type: 'source' as const, id, ...more }))
-  owner.sources.add(id)
-  return []
-}
 
 /** Adds a message with a new id, marked with its subagent. */
 export function newMessage(
@@ -190,10 +170,4 @@ export function describe(
 function describeReasoning(state: ChatState, draft: ReasoningDraft, metadata: Record<string, unknown>): void {
   draft.metadata = merge(state, draft.metadata, metadata)
   touch(state, draft)
-}
-
-/** Activities have a separate id namespace in AG-UI. One with the id of a message must not overwrite that message. */
-export function isActivity({ role, parts }: MessageDraft): boolean {
-  const [first] = parts
-  return role === 'assistant' && parts.length === 1 && first?.kind === 'fixed' && first.part.type === 'data'
 }

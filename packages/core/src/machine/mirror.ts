@@ -1,3 +1,4 @@
+import { getCountersignMetadata, omitUndefined } from '../value.js'
 import { reopen } from './call-arguments.js'
 import type { CallDraft, InterruptDraft, MessageDraft } from './data.js'
 import { retainMessages } from './drafts.js'
@@ -80,6 +81,13 @@ function reviveMessage(state: ChatState, { at, text, streaming, provisional }: L
   const last = draft.parts.at(-1)
   draft.text = text && last?.kind === 'text' ? last : undefined
   draft.streaming = streaming
+  // A structured text is read on by its step, which is loaded later: importing it here would load it with every page.
+  const { id: messageId, metadata } = draft
+  if (streaming && getCountersignMetadata(metadata).output !== undefined)
+    state.moreSteps.TEXT_MESSAGE_START?.(
+      state,
+      omitUndefined({ type: 'TEXT_MESSAGE_START' as const, messageId, metadata }),
+    )
   draft.provisional = provisional
 }
 

@@ -122,7 +122,7 @@ function publishPart(draft: PartDraft): MessagePart {
     case 'call':
       return publishCall(draft)
     case 'text':
-      draft.part ??= { type: 'text', text: draft.text }
+      draft.part ??= draft.owner.structured?.publish(draft) ?? { type: 'text', text: draft.text }
       return draft.part
     case 'reasoning':
       draft.part ??= publishReasoning(draft)
@@ -149,12 +149,12 @@ function publishAsked(call: CallDraft): PendingApproval {
   return publishCall(call) as PendingApproval
 }
 
-/** Arguments longer than this (in characters) are not parsed out again for every delta. */
+/** Arguments and other JSON longer than this (in characters) are not parsed out again for every delta. */
 const LONG = 65_536
 const grown = new WeakMap<JsonReader, { readonly length: number; readonly value: unknown }>()
 
-/** Reading copies every open object. Long arguments are read only after growing by a sixteenth; otherwise the cost is quadratic. */
-function growingInput(reader: JsonReader, length: number): unknown {
+/** Reading copies every open object. Long texts are read only after growing by a sixteenth; otherwise the cost is quadratic. */
+export function growingValue(reader: JsonReader, length: number): unknown {
   const before = grown.get(reader)
   if (before && length > LONG && length < before.length * (17 / 16)) return before.value
   const { value } = reader
@@ -164,7 +164,7 @@ function growingInput(reader: JsonReader, length: number): unknown {
 
 function makeCall(call: CallDraft): ToolCallPart {
   const { id, name, reader, state, approval, output, error, metadata } = call
-  const input = reader ? growingInput(reader, call.arguments.length) : call.input
+  const input = reader ? growingValue(reader, call.arguments.length) : call.input
   const part: Draft<ToolCallPart> = { type: 'tool-call', id, name, arguments: call.arguments, state }
   if (input !== undefined) part.input = input
   if (approval) part.approval = approval

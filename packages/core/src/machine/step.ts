@@ -9,7 +9,7 @@ import { clientCallSteps, readyClientTool } from './client-calls.js'
 import { conversationSteps } from './conversation-steps.js'
 import { type Effect, effectsOf, type Outcome, type Step } from './effects.js'
 import { askLiveInterrupt, closeLiveInterrupt } from './interrupts.js'
-import { addSource, messageSteps } from './message-events.js'
+import { messageSteps } from './message-events.js'
 import { readApprovalEvent } from './read-approval.js'
 import { runSteps } from './runs.js'
 import type { ChatState, StepTable } from './state.js'
@@ -47,7 +47,8 @@ export function step(state: ChatState, given: Step): readonly Effect[] {
   const isDelta = 'delta' in given && typeof given.delta === 'string' && !given.metadata
   const isOwn = isDelta || type === 'restore' || type === 'mirror'
   const event = isOwn ? given : copied(given)
-  const apply = base.get(type) ?? state.moreSteps[type]
+  // Those that are loaded later may replace a simpler one.
+  const apply = state.moreSteps[type] ?? base.get(type)
   // The entry for a type accepts the steps of that type; TypeScript cannot infer this across two lookups.
   return effectsOf(event, apply ? apply(state, event as never) : 'illegal-step')
 }
@@ -58,7 +59,8 @@ export function unhandled(event: Step): readonly Effect[] {
 
 function nothing(): undefined {}
 
-function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
+/** `CUSTOM`, but for the names that `fullSteps` has. */
+export function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
   switch (event.name) {
     case 'approval-requested': {
       const asked = readApprovalEvent(event.value)
@@ -72,8 +74,6 @@ function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome {
       return closeLiveInterrupt(state, event.value)
     case 'client-tool-ready':
       return readyClientTool(state, event.value)
-    case 'source':
-      return addSource(state, event) ?? unhandled(event)
     default:
       return unhandled(event)
   }

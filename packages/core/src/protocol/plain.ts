@@ -49,11 +49,14 @@ const used = /* @__PURE__ */ formOf(
 /** Checks for fields that are not strings. */
 const checks: Readonly<Record<string, (value: unknown, of: Readonly<Record<string, unknown>>) => boolean>> = {
   timestamp: Number.isSafeInteger,
-  metadata: isRecord,
+  // The text of a structured reply is read by the steps loaded later.
+  metadata: (metadata) => isRecord(metadata) && !Object(metadata.countersign).output,
   responseSchema: isRecord,
   rawEvent: isThere,
   result: isThere,
   finishReason: () => true,
+  // What few servers add to messages is read by the steps loaded later.
+  name: (name) => isText(name) && !/^(source|message-metadata)$/.test(String(name)),
   event: () => true,
   value: () => true,
   protocolVersion: (version) => version === PROTOCOL_VERSION,

@@ -9,19 +9,21 @@ import type {
 } from 'openai/resources/chat/completions'
 import { cannotTake, dataUrl, fileName } from '../files.js'
 import type { ChatOptions } from '../options.js'
+import { outputFormat } from '../output.js'
 import { thinkingParts, thoughtFields } from './reasoning.js'
 
 type Body = Omit<ChatCompletionCreateParamsNonStreaming, 'stream' | 'stream_options'>
 
 /** Converts a conversation to a Chat Completions request. */
 export function toChatRequest(
-  { system, messages, tools }: ModelRequest,
+  { system, messages, tools, output }: ModelRequest,
   { model, params = {} }: Pick<ChatOptions, 'model' | 'params'>,
 ): Body {
   const { tools: provided = [], stream_options: _, ...others } = params
   const all = [...tools.map(toFunction), ...provided]
   const question = messages.findLastIndex(({ role }) => role === 'user')
   return {
+    ...(output && { response_format: { type: 'json_schema', json_schema: outputFormat(output) } }),
     ...others,
     model,
     messages: [

@@ -7,19 +7,22 @@ import type {
 } from 'openai/resources/responses/responses'
 import { cannotTake, dataUrl, fileName } from '../files.js'
 import type { ResponsesOptions } from '../options.js'
+import { outputFormat } from '../output.js'
 import { turnItems } from './turn.js'
 
 type Body = Omit<ResponseCreateParamsNonStreaming, 'stream'>
 
 /** Converts a conversation to a request of the Responses API. */
 export function toResponsesRequest(
-  { system, messages, tools }: ModelRequest,
+  { system, messages, tools, output }: ModelRequest,
   { model, params = {} }: Pick<ResponsesOptions, 'model' | 'params'>,
 ): Body {
-  const { tools: provided = [], ...others } = params
+  const { tools: provided = [], text, ...others } = params
+  const format = output && ({ type: 'json_schema', ...outputFormat(output) } as const)
   const all = [...tools.map(toFunction), ...provided]
   return {
     ...others,
+    ...((format || text) && { text: { ...(format && { format }), ...text } }),
     model,
     ...(system !== undefined && { instructions: system }),
     input: messages.flatMap((message, index) =>

@@ -164,6 +164,7 @@ function execute(
     },
     stream: (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
     report: (data) => scope.report(progressEvent(toolCallId, toolName, data)),
+    write: (part) => scope.written.write(part, verdict.site.message.id),
     ask: (question, over) => askPerson(scope, call, question, over),
   }).finally(leave.cancel)
 }

@@ -13,7 +13,7 @@ import {
 import { failed, type ToolFailure } from '../outcome.js'
 import { audit } from '../scope/audit.js'
 import type { ApprovalRequest } from '../scope/confirm.js'
-import type { RunScope } from '../scope/scope.js'
+import { isOfRun, type RunScope } from '../scope/scope.js'
 import { signToken } from '../tokens/token.js'
 import type { ReadyCall } from '../tools/call.js'
 import { boundName } from '../tools/provider-tool.js'
@@ -56,6 +56,10 @@ export async function requestApproval(
   own: OwnTerms = {},
 ): Promise<Asking> {
   const { approvals, warn } = scope.settings
+  if (!isOfRun(scope, call)) {
+    warn(`${call.name} needs approval, but only prepareStep has it: add it to the agent's tools.`)
+    return { ok: false, failure: failed('denied', `${call.name} needs approval, which it can't ask for.`) }
+  }
   try {
     const record = await signRecord(scope, call, gate, own)
     const request = describeRequest(scope, call, record)

@@ -4,7 +4,7 @@ import { ignoreRejection, inWords } from '../encoding/in-words.js'
 import { type Grant, type GrantRequest, isScopeKey, scopeKeyText } from '../ledger/grant.js'
 import type { Ledger, LedgerAnswer } from '../ledger/ledger.js'
 import { audit } from '../scope/audit.js'
-import type { RunScope } from '../scope/scope.js'
+import { isOfRun, type RunScope } from '../scope/scope.js'
 import type { AgentSettings } from '../scope/settings.js'
 import type { ReadyCall } from '../tools/call.js'
 import { invalidTool } from '../tools/tool-errors.js'
@@ -15,8 +15,8 @@ import { invalidTool } from '../tools/tool-errors.js'
  * tell, there is no grant.
  */
 export async function hasGrant(scope: RunScope, call: ReadyCall, purpose: 'look' | 'use'): Promise<boolean> {
-  // Providers require approval for each call.
-  if (scope.owner === null || call.tool.location === 'provider') return false
+  // Providers require approval for each call. A tool of one step is not the one that the grant was given for.
+  if (scope.owner === null || call.tool.location === 'provider' || !isOfRun(scope, call)) return false
   const { ledger } = scope.settings.approvals
   try {
     const { epoch } = scope.settings.approvals

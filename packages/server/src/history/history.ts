@@ -159,14 +159,18 @@ export function callAskedAbout(history: readonly Message[], approvalId: string):
 /**
  * The copy of a history for the model: each call followed by its one result, without approval data, tokens,
  * `client.*` calls and anything meant only for pages, and without messages that this leaves empty. Pure, linear and idempotent.
- * Calls without a result stay without; {@link assertReconciled} finds them.
+ * Calls without a result stay without; {@link assertReconciled} finds them. `also`: keeps activities.
  */
-export function prepareMessagesForModel(history: readonly Message[]): readonly Message[] {
+export function prepareMessagesForModel(history: readonly Message[], also?: 'activity'): readonly Message[] {
   const results = new Map<ToolCall, ToolMessage>()
   for (const { call, result } of readCalls(history)) if (result !== undefined) results.set(call, result)
   const prepared: Message[] = []
   for (const message of history) {
-    if (message.role === 'tool' || message.role === 'activity') continue
+    if (message.role === 'tool') continue
+    if (message.role === 'activity') {
+      if (also === 'activity') prepared.push(message)
+      continue
+    }
     if (message.role !== 'assistant') {
       if (message.content.length > 0 || message.role === 'reasoning') prepared.push(message)
       continue

@@ -19,6 +19,8 @@ export interface ModelRequest {
   readonly system?: string
   readonly messages: readonly ModelMessage[]
   readonly tools: readonly ModelTool[]
+  /** The text of the reply must be JSON that fits this schema, where the model calls no tool. The engine validates it. */
+  readonly output?: JsonSchema
 }
 
 export interface ModelTool {

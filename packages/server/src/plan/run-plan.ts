@@ -129,6 +129,7 @@ async function execute(
     context: { toolCallId, messages, context, approved: verdict !== undefined, idempotencyKey },
     stream: (data) => outlet.emit(reported(data)),
     report: (data) => outlet.report(reported(data)),
+    write: async () => {},
     ask: async () => ({ action: 'decline', reason: 'The user was not asked: there is no run.' }),
   })
   if (execution.kind === 'threw')

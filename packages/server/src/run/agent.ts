@@ -16,6 +16,7 @@ import type { FullLimits } from '../limits.js'
 import type { RunLog } from '../run-log/run-log.js'
 import { createChannel, type Outlet } from '../scope/channel.js'
 import { eventSize } from '../scope/event-size.js'
+import { readOutputOptions } from '../scope/output.js'
 import type { RunContext } from '../scope/run-context.js'
 import { type AgentOptions, readSettings } from '../scope/settings.js'
 import type { ThreadStore } from '../threads/thread-store.js'
@@ -25,8 +26,11 @@ import { recoverThreads } from './recover.js'
 import { closing, driveRun, type RunInput, type RunOptions, type RunOrigin } from './run.js'
 import { runErrorEvent } from './run-error.js'
 
-/** A model, its tools, and the approvals between them. It keeps conversations where it was given `threads`. */
-export interface Agent {
+/**
+ * A model, its tools, and the approvals between them. It keeps conversations where it was given `threads`. `Output` is the type of its
+ * structured replies, where it was given `output`.
+ */
+export interface Agent<Output = unknown> {
   /**
    * One run, as AG-UI events. It starts when it is first read; a reader that stops early stops the run. A run is identified by subject,
    * thread and `runId`, and is open at most once in this process: if two were created before either was read, the second ends with
@@ -42,7 +46,7 @@ export interface Agent {
    * @throws CountersignError `run-error` if the run ended with RUN_ERROR: `data.code` is its code, `data.messages` the messages
    * until then, `data.usage` what the model has used, `cause` the error itself.
    */
-  generate(input: RunInput, options?: RunOptions): Promise<GenerateResult>
+  generate<Result = Output>(input: RunInput, options?: RunOptions<Result>): Promise<GenerateResult<Result>>
   /**
    * Takes the thread of a run before the run starts, so that a transport can refuse the request: pass it to `run` as `thread`, or close
    * it. `undefined`: the agent has no threads.
@@ -91,11 +95,13 @@ export interface Agent {
 }
 
 /** What a run added to a conversation. */
-export interface GenerateResult {
+export interface GenerateResult<Output = unknown> {
   /** The whole conversation, as the user sees it. */
   readonly messages: readonly UIMessage[]
   /** The text of the run's own messages. */
   readonly text: string
+  /** The structured reply. Absent without `output`, and if the run ended before the reply: it was stopped, or waits for answers. */
+  readonly output?: Output
   readonly finishReason: string | undefined
   readonly outcome: 'success' | 'interrupt' | 'cancelled'
   /** Approval requests and other interrupts that wait for the user. */
@@ -111,13 +117,14 @@ export interface GenerateResult {
  *
  * @throws CountersignError `invalid-option` or `invalid-tool`, naming what is wrong.
  */
-export function createAgent(options: AgentOptions): Agent {
+export function createAgent<Output = unknown>(options: AgentOptions<Output>): Agent<Output> {
   const settings = readSettings(options)
   const drain = createDrain()
   const start = (origin: RunOrigin, input: RunInput, runOptions: RunOptions = {}) => {
     const { context, maxSteps } = runOptions
     checkSubject(context?.subject)
     checkSteps(maxSteps)
+    const output = readOutputOptions(runOptions) ?? settings.output
     const name = { owner: context?.subject ?? null, threadId: input.threadId, runId: input.runId }
     if (isRunOpen(settings.approvals.ledger, name)) throw runIsOpen(name)
     checkOpen(drain)
@@ -125,18 +132,17 @@ export function createAgent(options: AgentOptions): Agent {
     const write = (outlet: Outlet<AGUIEvent>) => {
       const refusal = opened.start() ? drain.refusal() : runIsOpen(name)
       const { signal: draining, leave } = drain.enter()
-      const run = driveRun(settings, input, runOptions, { ...origin, refusal, draining }, outlet).finally(
-        opened.end,
-      )
+      const own = { ...origin, refusal, draining }
+      const run = driveRun({ ...settings, output }, input, runOptions, own, outlet).finally(opened.end)
       void Promise.allSettled([run, runOptions.delivered]).then(leave)
       return run
     }
     return opened.read(createChannel(write, { sizeOf: eventSize, lastWords: runErrorEvent, limits }))
   }
   const { threads, runLog, answerChannel, limits } = settings
-  const agent: Agent = {
+  const agent: Agent<Output> = {
     run: (input, runOptions) => start({ method: 'stream' }, input, runOptions),
-    async generate(input, runOptions = {}) {
+    async generate<Result>(input: RunInput, runOptions: RunOptions<Result> = {}) {
       let failure: unknown
       const onFailure = (error: unknown) => {
         failure = error
@@ -144,7 +150,11 @@ export function createAgent(options: AgentOptions): Agent {
       const thread = runOptions.thread ?? (await agent.openThread(input, runOptions.context))
       try {
         const run = start({ method: 'generate', onFailure }, input, { ...runOptions, thread })
-        return await generate({ ...input, messages: thread?.messages ?? input.messages }, run, () => failure)
+        return await generate<Result>(
+          { ...input, messages: thread?.messages ?? input.messages },
+          run,
+          () => failure,
+        )
       } finally {
         // The run has done so, unless it did not start.
         await thread?.close().catch(() => {})
@@ -202,11 +212,11 @@ function checkSteps(maxSteps: number | undefined): void {
   })
 }
 
-async function generate(
+async function generate<Output>(
   input: RunInput,
   run: AsyncIterable<AGUIEvent>,
   failure: () => unknown,
-): Promise<GenerateResult> {
+): Promise<GenerateResult<Output>> {
   const processor = new StreamProcessor({ moreSteps: fullSteps })
   processor.dispatch({ type: 'MESSAGES_SNAPSHOT', messages: input.messages })
   const events: AGUIEvent[] = []
@@ -232,6 +242,8 @@ async function generate(
   return {
     messages,
     text: textOf(events),
+    // Validated with the schema of this type.
+    ...(last.result !== undefined && { output: last.result as Output }),
     finishReason: typeof last.metadata?.finishReason === 'string' ? last.metadata.finishReason : undefined,
     outcome: outcome?.type ?? 'success',
     interrupts: outcome?.type === 'interrupt' ? outcome.interrupts : [],

@@ -96,6 +96,7 @@ export async function runFresh(
   scope: RunScope,
   decision: Extract<FreshDecision, { kind: 'run' }>,
   messages: readonly Message[],
+  messageId: string,
 ): Promise<FreshResult> {
   const { call, tool, granted, needed } = decision
   const { id: toolCallId, name } = call
@@ -133,13 +134,16 @@ export async function runFresh(
     },
     stream: (data) => scope.emit(progressEvent(toolCallId, name, data)),
     report: (data) => scope.report(progressEvent(toolCallId, name, data)),
+    write: (part) => scope.written.write(part, messageId),
     ask: (question, over) => askPerson(scope, call, question, over),
   })
   if (granted) await audit(scope, { event: 'completed', ...told, outcome: endOf(execution) })
   if (execution.kind === 'threw') {
     if (!approved && isApprovalRequired(execution.error)) {
       const again = { ...decision, granted: await hasGrant(scope, call, 'look'), required: execution.error }
-      return again.granted ? runFresh(scope, again, messages) : askNow(scope, call, context, execution.error)
+      return again.granted
+        ? runFresh(scope, again, messages, messageId)
+        : askNow(scope, call, context, execution.error)
     }
     if (tool.failureMode === 'throw') return { kind: 'threw', error: toolFailed(name, execution.error) }
     logThrown(scope.settings.warn, execution.error, name, toolCallId)

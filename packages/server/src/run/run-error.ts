@@ -31,6 +31,7 @@ const PUBLIC: ReadonlySet<ErrorCode> = new Set([
   'request-too-large',
   'model-failed',
   'model-timeout',
+  'invalid-output',
   'call-running',
   'reader-too-slow',
   'run-open',

@@ -19,9 +19,11 @@ import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
 import { placeResults, readCalls } from '../history/history.js'
 import type { Emit, Outlet } from '../scope/channel.js'
 import { observerOf } from '../scope/observer.js'
+import type { OutputOptions, StructuredOutput } from '../scope/output.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { RunScope } from '../scope/scope.js'
 import type { AgentSettings } from '../scope/settings.js'
+import { WrittenParts } from '../scope/written-parts.js'
 import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
@@ -36,7 +38,8 @@ import { runStep, type StepResult } from './step.js'
 export type RunInput = Omit<RunAgentInput, 'tools' | 'context'> &
   Partial<Pick<RunAgentInput, 'tools' | 'context'>>
 
-export interface RunOptions {
+/** `output`: of this run only. Default: the agent's. */
+export interface RunOptions<Output = unknown> extends OutputOptions<Output> {
   /** Stops the run: the model, unstarted calls, and running tools, which get this signal. A claimed tool is awaited (`approvals.wait`). */
   readonly signal?: AbortSignal | undefined
   /** The client has gone: like `signal`, but a claimed tool is not signalled while it is awaited. */
@@ -172,19 +175,26 @@ function openScope(
   { method }: RunOrigin,
   own: Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer'>,
 ): RunScope {
+  const toolkit = withClientTools(settings.toolkit, input.tools ?? [], settings.warn)
   return {
     settings: { ...settings, maxSteps },
     threadId: input.threadId,
     runId: input.runId,
     owner: context.subject ?? null,
     context,
-    toolkit: withClientTools(settings.toolkit, input.tools ?? [], settings.warn),
+    toolkit,
+    runToolkit: toolkit,
     isV1Peer: speaksModern(input),
     callerSignal: signal,
     limit: createLimiter(settings.concurrency),
     method,
     answers,
     ...own,
+    written: new WrittenParts({
+      emit: own.emit,
+      newId: settings.generateId,
+      maxSize: settings.limits.resultSize,
+    }),
   }
 }
 
@@ -225,7 +235,7 @@ async function loop(scope: RunScope, start: ForwardedHistory): Promise<AGUIEvent
   let history = start
   for (let count = 1; ; count++) {
     if (scope.observer) scope.observer.step = count
-    const step = await runStep(scope, history, usedIds)
+    const step = await runStep(scope, history, usedIds, { number: count, usage: scope.usage })
     metadata = { ...metadata, ...step.metadata }
     if (step.ending.kind === 'failed') throw step.ending.error
     if (step.ending.kind === 'stopped') return stoppedEvent(scope)
@@ -253,36 +263,39 @@ function appendStep(before: ForwardedHistory, step: StepResult): ForwardedHistor
   }
 }
 
-/** What prevents the model from being called again in this run. */
-interface Waiting {
+/** How a run ends. `asked` and `clientCalls` prevent the model from being called again in it. */
+interface Ending {
   readonly asked: readonly ApprovalRequest[]
   readonly clientCalls: readonly string[]
+  readonly output?: StructuredOutput | undefined
 }
 
-function waits({ asked, clientCalls }: Waiting): boolean {
+function waits({ asked, clientCalls }: Ending): boolean {
   return asked.length > 0 || clientCalls.length > 0
 }
 
 function finishedEvent(
   scope: RunScope,
   finishReason: string,
-  waiting: Waiting,
+  ending: Ending,
   provider: Readonly<Record<string, unknown>> = {},
 ): AGUIEvent {
   const { threadId, runId, usage } = scope
-  const outcome = outcomeOf(scope, waiting)
+  const outcome = outcomeOf(scope, ending)
+  const result = ending.output?.value ?? undefined
   return {
     type: 'RUN_FINISHED',
     threadId,
     runId,
     ...(outcome && { outcome }),
+    ...(result !== undefined && { result }),
     ...usageField(usage),
     metadata: { finishReason, ...(Object.keys(provider).length > 0 && { provider }) },
   }
 }
 
 /** A 0.x peer can't be told which calls are its own: without an outcome it takes those without a result, with one it takes none. */
-function outcomeOf(scope: RunScope, { asked, clientCalls }: Waiting): RunFinishedOutcome | undefined {
+function outcomeOf(scope: RunScope, { asked, clientCalls }: Ending): RunFinishedOutcome | undefined {
   if (asked.length > 0) {
     const interrupts = asked.map((request) =>
       interruptOf(scope, request, scope.toolkit.get(request.toolName)),

@@ -93,7 +93,9 @@ export class StepWork {
   }
 
   async #execute(id: string, decision: Extract<FreshDecision, { kind: 'run' }>): Promise<void> {
-    const result = await this.#scope.limit(() => runFresh(this.#scope, decision, this.#history))
+    const result = await this.#scope.limit(() =>
+      runFresh(this.#scope, decision, this.#history, this.#writer.messageId),
+    )
     switch (result.kind) {
       case 'outcome':
         return this.settle(id, result.outcome)

@@ -3,6 +3,7 @@ import { ownMetadata } from '../history/metadata.js'
 import { isUsualOrder, type OrderStep } from '../history/order.js'
 import type { ProviderMetadata } from '../model/model.js'
 import type { Emit } from '../scope/channel.js'
+import type { StructuredOutput } from '../scope/output.js'
 import { isReserved } from '../tools/toolkit.js'
 
 type AssistantMessage = Extract<Message, { role: 'assistant' }>
@@ -42,6 +43,7 @@ export class StepWriter {
   readonly #emit: Emit<AGUIEvent>
   readonly #newId: () => string
   readonly #provider: string
+  readonly #isStructured: boolean
   readonly #reasoning: Extract<Message, { role: 'reasoning' }>[] = []
   readonly #calls: ToolCall[] = []
   readonly #open = new Map<string, WrittenCall>()
@@ -50,12 +52,19 @@ export class StepWriter {
   #text: WrittenText | undefined
   #writing: 'nothing' | 'text' | { readonly id: string; text: string } = 'nothing'
 
-  /** `provider` is the key under which the model's metadata is stored. */
-  constructor(emit: Emit<AGUIEvent>, newId: () => string, provider: string) {
+  /** `provider` is the key under which the model's metadata is stored. `isStructured`: the text may be the JSON of a structured reply. */
+  constructor(
+    emit: Emit<AGUIEvent>,
+    newId: () => string,
+    messageId: string,
+    provider: string,
+    isStructured: boolean,
+  ) {
     this.#emit = emit
     this.#newId = newId
     this.#provider = provider
-    this.messageId = newId()
+    this.messageId = messageId
+    this.#isStructured = isStructured
   }
 
   async text(delta: string): Promise<void> {
@@ -64,7 +73,7 @@ export class StepWriter {
     if (this.#writing !== 'text') {
       await this.close()
       this.#writing = 'text'
-      await this.#emit({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' })
+      await this.#startText()
     }
     if (this.#text === undefined) {
       this.#text = { deltas: [], length: 0 }
@@ -192,16 +201,24 @@ export class StepWriter {
     return [...this.#open.values()]
   }
 
-  /** Closes the text or reasoning being written. */
-  async close(): Promise<void> {
-    if (typeof this.#writing === 'object') return this.endReasoning()
-    if (this.#writing === 'nothing') return
+  #startText(): Promise<void> {
+    const own = ownMetadata({ output: this.#isStructured ? 'partial' : undefined })
+    return this.#emit({ type: 'TEXT_MESSAGE_START', messageId: this.messageId, role: 'assistant', ...own })
+  }
+
+  /** Closes the text or reasoning being written. `output`: the text is the JSON of a valid structured reply. */
+  async close(output?: StructuredOutput['verdict']): Promise<void> {
+    if (typeof this.#writing === 'object') await this.endReasoning()
+    if (this.#writing === 'nothing') {
+      if (output === undefined) return
+      await this.#startText()
+    }
     this.#writing = 'nothing'
     this.endText()
     await this.#emit({
       type: 'TEXT_MESSAGE_END',
       messageId: this.messageId,
-      ...ownMetadata(this.#textMetadata()),
+      ...ownMetadata({ ...this.#textMetadata(), output }),
     })
   }
 
@@ -217,9 +234,14 @@ export class StepWriter {
     }
   }
 
+  /** The whole text so far. */
+  get content(): string {
+    return this.#texts.map(({ deltas }) => deltas.join('')).join('')
+  }
+
   /** The step as messages: the reasoning, then the assistant message unless it is empty. */
   messages(): readonly Message[] {
-    const content = this.#texts.map(({ deltas }) => deltas.join('')).join('')
+    const { content } = this
     if (content === '' && this.#calls.length === 0) return this.#reasoning
     const message: AssistantMessage = {
       id: this.messageId,

@@ -1,4 +1,5 @@
 import {
+  type AGUIEvent,
   CountersignError,
   isCountersignError,
   type Message,
@@ -10,9 +11,8 @@ import { interruptedOutcome, toStored } from '../answers/outcome.js'
 import { isId } from '../encoding/ids.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import type { Forwarded, ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
-import { callAskedAbout, placeResults, prepareMessagesForModel, resultMessage } from '../history/history.js'
+import { callAskedAbout, placeResults, resultMessage } from '../history/history.js'
 import { toModelMessages } from '../history/model-messages.js'
-import { assertReconciled } from '../history/reconcile.js'
 import {
   type FinishReason,
   type ModelEvent,
@@ -22,11 +22,13 @@ import {
   usageLabels,
 } from '../model/model.js'
 import { readModelFailure } from '../model/model-error.js'
+import { readOutput, type StructuredOutput } from '../scope/output.js'
 import type { RunScope } from '../scope/scope.js'
 import { isReserved } from '../tools/toolkit.js'
 import { emitResult } from './emit-result.js'
 import { decideFresh } from './fresh-calls.js'
 import { observeModel } from './observe-model.js'
+import { type PreparedStep, preparedStep, type StepStart } from './prepare-step.js'
 import { StepCalls } from './step-calls.js'
 import { StepWork } from './step-work.js'
 import { type CallEnd, StepWriter, type WrittenCall } from './step-writer.js'
@@ -43,6 +45,7 @@ export interface StepResult {
   /** Calls that the provider has just been allowed to run. */
   readonly forwarded: ReadonlyMap<string, Forwarded>
   readonly metadata: ProviderMetadata
+  readonly output: StructuredOutput | undefined
   readonly ending: StepEnding
 }
 
@@ -57,16 +60,17 @@ export async function runStep(
   scope: RunScope,
   history: ForwardedHistory,
   usedIds: Set<string>,
+  place: Omit<StepStart, 'messageId'>,
 ): Promise<StepResult> {
   const taken = await takeForwards(scope, history.forwarded)
   try {
     const known = await emitForwardedResults(scope, history.forwarded, taken)
-    const prepared = prepareMessagesForModel(placeResults(history.messages, known))
-    assertReconciled(prepared)
     const open = new Set(taken.claims.open)
     const forwarded = new Map([...history.forwarded].filter(([call]) => open.has(call)))
-    const step = new Step(scope, { messages: prepared, forwarded }, taken.claims, usedIds)
-    const result = await step.run()
+    const messages = placeResults(history.messages, known)
+    const start = { ...place, messageId: scope.settings.generateId() }
+    const prepared = await preparedStep(scope, start, { messages, forwarded })
+    const result = await new Step(prepared, start.messageId, forwarded, taken.claims, usedIds).run()
     return { ...result, results: [...known.values(), ...result.results] }
   } finally {
     await taken.claims.release()
@@ -95,33 +99,41 @@ type StartedCall = Extract<ModelEvent, { type: 'tool-call-start' | 'tool-call' }
 class Step {
   readonly #scope: RunScope
   readonly #history: readonly Message[]
+  /** What the model gets. */
+  readonly #sent: ForwardedHistory
   readonly #forwarded: ForwardedCalls
   readonly #claims: ForwardClaims
   readonly #writer: StepWriter
   readonly #calls: StepCalls
   readonly #work: StepWork
+  readonly #sources: AGUIEvent[] = []
   #metadata: ProviderMetadata = {}
   #finish: FinishReason | undefined
   #firstEventAt: number | undefined
 
   constructor(
-    scope: RunScope,
-    { messages, forwarded }: ForwardedHistory,
+    { scope, history, sent }: PreparedStep,
+    messageId: string,
+    forwarded: ForwardedCalls,
     claims: ForwardClaims,
     usedIds: Set<string>,
   ) {
     this.#scope = scope
-    this.#history = messages
+    this.#history = history
+    this.#sent = sent
     this.#forwarded = forwarded
     this.#claims = claims
     this.#calls = new StepCalls(usedIds)
-    this.#writer = new StepWriter(scope.emit, scope.settings.generateId, providerOf(scope.settings.model))
-    this.#work = new StepWork(scope, this.#writer, messages)
+    const { generateId, model, output } = scope.settings
+    this.#writer = new StepWriter(scope.emit, generateId, messageId, providerOf(model), output !== undefined)
+    this.#work = new StepWork(scope, this.#writer, history)
   }
 
   async run(): Promise<StepResult> {
     if (!this.#scope.stop.aborted) await this.#callModel()
-    await this.#writer.close()
+    const output = await this.#readOutput()
+    await this.#writer.close(output?.verdict)
+    for (const source of this.#sources) await this.#scope.emit(source)
     await this.#work.done()
     const { results, asked, clientCalls, forwarded, failure } = this.#work
     const stopped = this.#scope.stop.aborted
@@ -133,6 +145,7 @@ class Step {
       clientCalls,
       forwarded,
       metadata: this.#metadata,
+      output,
       ending: this.#ending(stopped, failure),
     }
   }
@@ -160,19 +173,37 @@ class Step {
     const onlyWaited = answers !== undefined && this.#work.asked.length > 0 && this.#finish !== undefined
     if (stopped && !onlyWaited) return { kind: 'stopped' }
     if (failure !== undefined) return { kind: 'failed', error: failure.error }
+    return { kind: 'finished', reason: this.#finish ?? 'stop', openCalls: this.#openCalls }
+  }
+
+  get #openCalls(): number {
     const { runTools } = this.#scope.settings
-    const openCalls = this.#calls.written.filter(
+    return this.#calls.written.filter(
       ({ providerExecuted, approvalId }) => !providerExecuted || (runTools && approvalId !== undefined),
     ).length
-    return { kind: 'finished', reason: this.#finish ?? 'stop', openCalls }
+  }
+
+  /** The structured reply, if this step is the run's last. One that does not fit is the step's failure. */
+  async #readOutput(): Promise<StructuredOutput | undefined> {
+    const { output } = this.#scope.settings
+    const reason = this.#finish
+    if (output === undefined || reason === undefined || reason === 'pause') return undefined
+    if (this.#openCalls > 0 || this.#work.failure !== undefined || this.#scope.stop.aborted) return undefined
+    try {
+      return await readOutput(output, this.#writer.content, reason)
+    } catch (error) {
+      this.#work.fail(error)
+      return undefined
+    }
   }
 
   #request(): ModelRequest {
     const { settings, toolkit } = this.#scope
     return {
       ...(settings.system !== undefined && { system: settings.system }),
-      messages: toModelMessages(this.#history, providerOf(settings.model), this.#forwarded),
+      messages: toModelMessages(this.#sent.messages, providerOf(settings.model), this.#sent.forwarded),
       tools: toolkit.forModel,
+      ...(settings.output !== undefined && { output: settings.output.json }),
     }
   }
 
@@ -244,11 +275,7 @@ class Step {
       case 'tool-result':
         return this.#settleProviders(event)
       case 'source':
-        return this.#scope.emit({
-          type: 'CUSTOM',
-          name: 'source',
-          value: { messageId: writer.messageId, ...event.source },
-        })
+        return this.#emitSource(event.source)
       case 'usage':
         this.#scope.usage.push({ ...usageLabels(this.#scope.settings.model), ...event.usage })
         return
@@ -261,6 +288,14 @@ class Step {
       default:
         return event satisfies never
     }
+  }
+
+  /** A source would divide the text, so it waits for the end of a structured one. */
+  async #emitSource(source: Extract<ModelEvent, { type: 'source' }>['source']): Promise<void> {
+    const value = { messageId: this.#writer.messageId, ...source }
+    const event: AGUIEvent = { type: 'CUSTOM', name: 'source', value }
+    if (this.#scope.settings.output === undefined) return this.#scope.emit(event)
+    this.#sources.push(event)
   }
 
   /** The result of a call that the provider has run, now or after it requested approval in an earlier step. */

@@ -75,7 +75,7 @@ const NOBODY_WAITS: ToolReply = { action: 'cancel', reason: 'Nobody waits for th
 const NO_CHANNEL = 'the run takes no answers while it is open (option `live`, or `answers` of agent.run).'
 
 function responseSchemaOf({ name }: AskingCall, { answer, responseSchema }: ToolQuestion): JsonSchema {
-  return responseSchema ?? jsonSchemaOf(answer, name, 'responseSchema')
+  return responseSchema ?? jsonSchemaOf(answer, 'responseSchema', name)
 }
 
 function interruptOf(call: AskingCall, message: string, responseSchema: JsonSchema): Interrupt {

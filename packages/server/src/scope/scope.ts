@@ -2,14 +2,16 @@ import type { AGUIEvent, GateContext, Message, TokenUsage } from '@countersign/c
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { Owner } from '../ledger/ledger.js'
 import type { RunObserver } from '../observe/run-observer.js'
+import type { ReadyCall } from '../tools/call.js'
 import type { Limiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import type { Toolkit } from '../tools/toolkit.js'
 import type { Outlet } from './channel.js'
 import type { RunContext } from './run-context.js'
 import type { AgentSettings } from './settings.js'
+import type { WrittenParts } from './written-parts.js'
 
-/** What the parts of one run share. Only `emit` and `report` have effects. */
+/** What the parts of one run share. Only `emit`, `report` and `written` have effects. */
 export interface RunScope {
   readonly settings: AgentSettings
   readonly threadId: string
@@ -17,6 +19,8 @@ export interface RunScope {
   readonly owner: Owner
   readonly context: RunContext
   readonly toolkit: Toolkit
+  /** The tools that an answer in another run finds. `toolkit` is the same, unless `prepareStep` has chosen other tools for a step. */
+  readonly runToolkit: Toolkit
   /** The peer uses AG-UI 1.0; otherwise, whatever 0.x rejects is omitted. */
   readonly isV1Peer: boolean
   /** Stops the model and unstarted calls: the caller's signal, or the reader has gone. */
@@ -34,6 +38,12 @@ export interface RunScope {
   readonly usage: TokenUsage[]
   /** Reports to the application's observer. */
   readonly observer?: RunObserver | undefined
+  readonly written: WrittenParts
+}
+
+/** Whether an answer, which may arrive in another run, finds this very tool. */
+export function isOfRun({ runToolkit }: RunScope, { tool, name }: Pick<ReadyCall, 'tool' | 'name'>): boolean {
+  return tool.location === 'provider' || runToolkit.get(name) === tool
 }
 
 /** What decisions about a call may use. */

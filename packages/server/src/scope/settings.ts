@@ -1,4 +1,4 @@
-import { CountersignError, type Message } from '@countersign/core'
+import { CountersignError, isRecord, type Message } from '@countersign/core'
 import { type AnswerChannel, defaultAnswerChannel } from '../channel/answer-channel.js'
 import { failSafeAnswerChannel } from '../channel/fail-safe-answer-channel.js'
 import { newApprovalId, randomId } from '../encoding/ids.js'
@@ -16,7 +16,9 @@ import type { ThreadStore } from '../threads/thread-store.js'
 import { createKeyring, type Keyring, type Secret, secretFromEnvironment } from '../tokens/keys.js'
 import { type AgentTool, createToolkit, type Toolkit } from '../tools/toolkit.js'
 import type { Confirm } from './confirm.js'
+import { type OutputOptions, type OutputSettings, readOutputOptions } from './output.js'
 import { type PermissionLevel, type Policy, withPermission } from './policy.js'
+import type { PrepareStep } from './prepare-step.js'
 
 /** Receives warnings. */
 export type Warn = (message: string, error?: unknown) => void
@@ -83,10 +85,12 @@ export interface Timeouts {
   readonly run?: number | undefined
 }
 
-export interface AgentOptions {
+export interface AgentOptions<Output = unknown> extends OutputOptions<Output> {
   readonly model: Model
   readonly tools?: readonly AgentTool[] | undefined
   readonly system?: string | undefined
+  /** Chooses model, tools, system prompt and messages for each call of the model. Default: always the agent's. */
+  readonly prepareStep?: PrepareStep | undefined
   /** How often one run may call the model. Default 32. */
   readonly maxSteps?: number | undefined
   /** How many tools run at once. Default `'unbounded'`. */
@@ -132,6 +136,8 @@ export interface AgentSettings {
   readonly model: Model
   readonly toolkit: Toolkit
   readonly system: string | undefined
+  readonly prepareStep: PrepareStep | undefined
+  readonly output: OutputSettings | undefined
   readonly maxSteps: number
   readonly concurrency: number
   readonly runTools: boolean
@@ -167,11 +173,7 @@ const DAY_IN_SECONDS = 24 * 60 * 60
 
 /** @throws CountersignError `invalid-option` or `invalid-tool`, naming what is wrong. */
 export function readSettings(options: AgentOptions): AgentSettings {
-  const { model } = options
-  if (typeof model?.stream !== 'function' || typeof model.id !== 'string') {
-    const message = 'createAgent needs `model`: an object with an `id` (text) and a stream() method.'
-    throw new CountersignError('invalid-option', message, { option: 'model' })
-  }
+  checkModel('createAgent', options.model)
   const warn = carefully(options.warn ?? warnOnConsole)
   const now = options.now ?? Date.now
   const concurrency = options.concurrency ?? 'unbounded'
@@ -179,6 +181,8 @@ export function readSettings(options: AgentOptions): AgentSettings {
     model: options.model,
     toolkit: createToolkit(options.tools ?? []),
     system: options.system,
+    prepareStep: options.prepareStep,
+    output: readOutputOptions(options),
     maxSteps: positive('maxSteps', options.maxSteps ?? 32),
     concurrency:
       concurrency === 'unbounded' ? Number.POSITIVE_INFINITY : positive('concurrency', concurrency),
@@ -208,6 +212,13 @@ function readTimeouts({ model = TEN_MINUTES, run }: Timeouts = {}): AgentSetting
     model: Math.min(positive('timeouts.model', model), MAX_DELAY),
     run: run === undefined ? undefined : Math.min(positive('timeouts.run', run), MAX_DELAY),
   }
+}
+
+/** @throws CountersignError `invalid-option` */
+export function checkModel(where: string, model: unknown): asserts model is Model {
+  if (isRecord(model) && typeof model.stream === 'function' && typeof model.id === 'string') return
+  const message = `${where} needs \`model\`: an object with an \`id\` (text) and a stream() method.`
+  throw new CountersignError('invalid-option', message, { option: 'model' })
 }
 
 function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn): ApprovalSettings {

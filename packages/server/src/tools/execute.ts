@@ -20,11 +20,13 @@ export interface ToolRun {
   readonly tool: AnyServerTool
   /** Validated. */
   readonly input: unknown
-  readonly context: Omit<ToolContext, 'signal' | 'progress' | 'ask'>
+  readonly context: Omit<ToolContext, 'signal' | 'progress' | 'write' | 'ask'>
   /** Passes on what the tool streams; resolves when there is room for more. Throws if it can't be written as JSON. */
   readonly stream: (data: unknown) => Promise<void>
   /** Passes on what the tool reports without waiting. Throws if it can't be written as JSON. */
   readonly report: (data: unknown) => void
+  /** Adds to the reply. */
+  readonly write: ToolContext['write']
   /** Asks the user. `over` is aborted once the tool has ended or was abandoned. */
   readonly ask: (question: ToolQuestion, over: AbortSignal) => Promise<ToolReply>
   /** Passed to the tool, which is still awaited; combined with `leave` and the tool's own timeout. */
@@ -99,10 +101,18 @@ async function runOnce(run: ToolRun, signal: AbortSignal, over: AbortSignal): Pr
   const progress = (data: unknown) => {
     if (!over.aborted) run.report(data)
   }
+  // Not async: what is wrong with a part is thrown at once, also to a tool that does not await it.
+  const write: ToolContext['write'] = (part) => (over.aborted ? Promise.resolve() : run.write(part))
   const stops = anySignal([signal, over])
   // The question's schema returns a value of its own type.
   const ask = (question: ToolQuestion) => run.ask(question, stops) as Promise<ToolReply<never>>
-  const value = await run.tool.execute(copyOf(run.input) as never, { ...run.context, signal, progress, ask })
+  const value = await run.tool.execute(copyOf(run.input) as never, {
+    ...run.context,
+    signal,
+    progress,
+    write,
+    ask,
+  })
   return isAsyncIterable(value) ? streamed(run, value, over) : answered(run.tool, value)
 }
 

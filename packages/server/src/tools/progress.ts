@@ -14,23 +14,32 @@ export function progressEvent(toolCallId: string, toolName: string, data: unknow
   }
 }
 
+/** {@link jsonCopy} of what a tool reported. */
+export function reportedData(tool: string, data: unknown): unknown {
+  return jsonCopy(data, `What the tool ${tool} reported`, { tool })
+}
+
 /**
- * A copy of a report as JSON, unaffected by later changes. `undefined` becomes `null`.
+ * A copy as JSON, unaffected by later changes. `undefined` becomes `null`. `what` names it in the error.
  *
  * @throws ToolError `invalid-argument`
  */
-export function reportedData(toolName: string, data: unknown): unknown {
-  if (data === undefined) return null
+export function jsonCopy(
+  value: unknown,
+  what: string,
+  data: Readonly<Record<string, unknown>> = {},
+): unknown {
+  if (value === undefined) return null
   let text: string | undefined
   let cause: unknown
   try {
-    text = JSON.stringify(data)
+    text = JSON.stringify(value)
   } catch (error) {
     cause = error
   }
   if (text !== undefined) return JSON.parse(text)
   throw new ToolError(
-    `What the tool ${toolName} reported is no JSON. Report plain values: strings, finite numbers, arrays, objects; no BigInt, function or cycle.`,
-    { code: 'invalid-argument', data: { tool: toolName }, cause },
+    `${what} is no JSON. Use plain values: strings, finite numbers, arrays, objects; no BigInt, function or cycle.`,
+    { code: 'invalid-argument', data, cause },
   )
 }

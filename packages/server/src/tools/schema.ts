@@ -1,6 +1,6 @@
-import type { JsonSchema } from '@countersign/core'
+import { CountersignError, type JsonSchema } from '@countersign/core'
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
-import { invalidTool, isToolError } from './tool-errors.js'
+import { isToolError } from './tool-errors.js'
 
 export type Validation =
   | { readonly ok: true; readonly value: unknown }
@@ -50,24 +50,29 @@ export function parametersOf(tool: {
   readonly input: StandardSchemaV1
   readonly parameters?: JsonSchema | undefined
 }): JsonSchema {
-  return tool.parameters ?? jsonSchemaOf(tool.input, tool.name, 'parameters')
+  return tool.parameters ?? jsonSchemaOf(tool.input, 'parameters', tool.name)
 }
 
 /**
- * The JSON Schema that a schema produces. `option` is the tool's option for giving it explicitly.
+ * The JSON Schema that a schema produces. `option` is the option of the tool, or of the agent, for giving it explicitly.
  *
- * @throws CountersignError `invalid-tool` if it produces none; the message names the converter.
+ * @throws CountersignError `invalid-tool`, or without a tool `invalid-option`, if it produces none; the message names the converter.
  */
 export function jsonSchemaOf(
   schema: StandardSchemaV1,
-  tool: string,
-  option: 'parameters' | 'responseSchema',
+  option: 'parameters' | 'responseSchema' | 'outputSchema',
+  tool?: string,
 ): JsonSchema {
+  const [code, subject] =
+    tool === undefined
+      ? (['invalid-option', 'The output'] as const)
+      : (['invalid-tool', `The tool ${tool}`] as const)
   const { vendor } = schema['~standard']
   const converter = CONVERTERS.get(vendor) ?? `the JSON Schema converter of ${vendor}`
   if (!describesItself(schema)) {
-    throw invalidTool(
-      `The tool ${tool} needs \`${option}\`: its schema (${vendor}) does not produce JSON Schema by itself. Give ${option}: ${converter}.`,
+    throw new CountersignError(
+      code,
+      `${subject} needs \`${option}\`: its schema (${vendor}) does not produce JSON Schema by itself. Give ${option}: ${converter}.`,
       { tool, vendor },
     )
   }
@@ -75,8 +80,9 @@ export function jsonSchemaOf(
     const { $schema: _, ...described } = schema['~standard'].jsonSchema.input({ target: 'draft-2020-12' })
     return described
   } catch (error) {
-    throw invalidTool(
-      `The schema (${vendor}) of the tool ${tool} cannot be written as JSON Schema: give \`${option}\` yourself.`,
+    throw new CountersignError(
+      code,
+      `${subject} has a schema (${vendor}) that cannot be written as JSON Schema: give \`${option}\` yourself.`,
       { tool, vendor },
       error,
     )

@@ -75,6 +75,31 @@ export function withClientTools(
   return toolkit(byName, [...kit.forModel, ...described])
 }
 
+/**
+ * A toolkit of these tools only: those of `kit`, which may be named, and other server tools.
+ *
+ * @throws CountersignError `invalid-tool`, also for a name that `kit` does not have, and for another client tool.
+ */
+export function chooseTools(kit: Toolkit, chosen: readonly (string | AgentTool)[]): Toolkit {
+  const added = createToolkit(
+    chosen.filter((item): item is AgentTool => typeof item !== 'string' && kit.get(item.name) !== item),
+  )
+  const described = new Map([...kit.forModel, ...added.forModel].map((tool) => [tool.name, tool]))
+  const byName = new Map<string, AgentTool>()
+  for (const name of chosen.map((item) => (typeof item === 'string' ? item : item.name))) {
+    const tool = added.get(name) ?? kit.get(name)
+    if (tool === undefined || added.get(name)?.location === 'client') {
+      const message = `A step can't have the tool ${JSON.stringify(name)}: name a tool of the agent or the client, or give a server tool.`
+      throw invalidTool(message, { tool: name })
+    }
+    byName.set(name, tool)
+  }
+  return toolkit(
+    byName,
+    [...byName.keys()].map((name) => described.get(name)).filter((tool) => tool !== undefined),
+  )
+}
+
 /** Names that begin with `client.` are reserved for Countersign; if a model calls one, the call is refused. */
 export function isReserved(name: string): boolean {
   return name.startsWith('client.')
