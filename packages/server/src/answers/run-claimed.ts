@@ -104,7 +104,7 @@ function execute(
       approved: true,
       idempotencyKey: verdict.approvalId,
     },
-    stream: (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
+    stream: async (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
     report: (data) => scope.report(progressEvent(toolCallId, toolName, data)),
     ask: (question, over) => askPerson(scope, call, question, over),
   }).finally(leave.cancel)

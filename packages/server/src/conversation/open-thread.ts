@@ -23,8 +23,8 @@ export interface OpenThread {
   readonly isPageBehind: boolean
   /** Aborted when the run must stop: another run has taken over, or the store failed. `reason` is the error. */
   readonly lost: AbortSignal
-  /** Takes each event of the run before it is sent. Resolves once what must not be lost is stored: calls before they run, and results. */
-  take(event: AGUIEvent): Promise<void>
+  /** Takes each event of the run before it is sent. If there is something to wait for, resolves once what must not be lost is stored: calls before they run, and results. */
+  take(event: AGUIEvent): Promise<void> | undefined
   /**
    * Stores the rest and releases the thread. Later calls do nothing.
    *

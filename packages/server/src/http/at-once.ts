@@ -1,39 +1,23 @@
-/** The maximum number of values in a batch. */
-const MOST = 256
+import type { AGUIEvent } from '@countersign/core'
+import type { RunEvents } from '../run/agent.js'
 
-/**
- * Groups the values of a source into batches: everything that is available without waiting. Values that arrive while a batch is being
- * processed are in the next one.
- */
-export async function* atOnce<Value>(source: AsyncIterable<Value>): AsyncGenerator<readonly Value[]> {
-  const values = source[Symbol.asyncIterator]()
-  const read = () => values.next()
+/** The events of a run in batches: everything that comes within one turn of the event loop, such as with one read of the model's response. */
+export async function* atOnce(run: RunEvents): AsyncGenerator<readonly AGUIEvent[]> {
   try {
-    for (let pending = read(); ; ) {
-      const first = await pending
+    for (;;) {
+      const first = await run.next()
       if (first.done) return
-      const batch = [first.value]
-      pending = read()
-      // If the reader stops, nobody handles a later failure.
-      pending.catch(() => {})
-      const later = soon()
-      while (batch.length < MOST) {
-        const next = await Promise.race([pending, later])
-        if (next === undefined || next.done) break
-        batch.push(next.value)
-        pending = read()
-        pending.catch(() => {})
-      }
-      yield batch
+      await nextTurn()
+      yield [first.value, ...(run.waiting?.() ?? [])]
     }
   } finally {
-    await values.return?.()
+    await run.return?.()
   }
 }
 
-/** Resolves after everything that depends only on resolved promises. */
-function soon(): Promise<undefined> {
-  return new Promise((resolve) => {
-    setTimeout(() => resolve(undefined))
-  })
+/** Not every runtime has `setImmediate`. */
+const schedule: (callback: () => void) => unknown = globalThis.setImmediate ?? setTimeout
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void schedule(resolve))
 }

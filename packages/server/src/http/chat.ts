@@ -75,7 +75,7 @@ export async function chatFrames(
   let held = takeRun(ownerOf(holder), agent.limits, given)
   let input = given
   let thread: OpenThread | undefined
-  let events: AsyncIterableIterator<LoggedEvent>
+  let events: AsyncIterableIterator<readonly LoggedEvent[]>
   try {
     input = (await prepare?.(given)) ?? given
     if (input !== given) {

@@ -43,7 +43,7 @@ export async function openReplay(
   holder: Holder | undefined,
   { threadId, runId, after }: RejoinRequest,
   signal: AbortSignal,
-): Promise<AsyncGenerator<LoggedEvent> | undefined> {
+): Promise<AsyncGenerator<readonly LoggedEvent[]> | undefined> {
   if (holder === undefined || signal.aborted) return undefined
   const key = runKey(holder, threadId, runId)
   const held = takeRun(ownerOf(holder), agent.limits)
@@ -59,15 +59,12 @@ export async function openReplay(
   } finally {
     if (batches === undefined) leave()
   }
-  return batches && eachOf(batches, leave)
+  return batches && whileRead(batches, leave)
 }
 
-async function* eachOf(
-  batches: AsyncIterable<readonly LoggedEvent[]>,
-  leave: () => void,
-): AsyncGenerator<LoggedEvent> {
+async function* whileRead<T>(batches: AsyncIterable<T>, leave: () => void): AsyncGenerator<T> {
   try {
-    for await (const batch of batches) yield* batch
+    yield* batches
   } finally {
     leave()
   }

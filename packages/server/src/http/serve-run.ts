@@ -1,4 +1,4 @@
-import type { AGUIEvent, RunAgentInput } from '@countersign/core'
+import type { RunAgentInput } from '@countersign/core'
 import { type AnswerQueue, answerQueue, putAll } from '../channel/answer-queue.js'
 import type { OpenThread } from '../conversation/open-thread.js'
 import type { Agent } from '../run/agent.js'
@@ -29,8 +29,8 @@ interface ServeOptions {
 
 /** A run as transports send it. */
 interface ServedRun {
-  /** Numbered events. A reader that calls `return` has gone. */
-  readonly events: AsyncIterableIterator<LoggedEvent>
+  /** Numbered events, in batches. A reader that calls `return` has gone. */
+  readonly events: AsyncIterableIterator<readonly LoggedEvent[]>
   /** Stops the run now, whatever `goOnFor` is. */
   stop(): void
 }
@@ -53,7 +53,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const known = { context, disconnected: stopping.signal, thread }
   const run = agent.run(input, { ...known, answers })
   let began = false
-  const write = async ({ emit, gone }: Outlet<LoggedEvent>) => {
+  const write = async ({ emit, gone }: Outlet<readonly LoggedEvent[]>) => {
     began = true
     const readers = kept && key !== undefined ? runReaders(key, goOnFor, stop) : undefined
     gone.addEventListener('abort', readers?.join() ?? stop)
@@ -62,14 +62,12 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     const told = answers && close === undefined ? agent.run(input, known) : run
     const record = kept && key !== undefined ? await agent.runLog.begin(key) : undefined
     let n = 0
-    const tell = async (said: readonly AGUIEvent[]) => {
-      const texts = said.map((event) => JSON.stringify(event))
-      await record?.append(texts)
-      for (const data of texts) await emit({ n: ++n, data })
-    }
     try {
-      if (record === undefined || agent.runLog.isLocal) for await (const event of told) await tell([event])
-      else for await (const said of atOnce(told)) await tell(said)
+      for await (const said of atOnce(told)) {
+        const texts = said.map((event) => JSON.stringify(event))
+        await record?.append(texts)
+        await emit(texts.map((data) => ({ n: ++n, data })))
+      }
     } finally {
       readers?.end()
       await record?.end()
@@ -77,8 +75,8 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
       if (close) await close()
     }
   }
-  const events = createChannel(write, { sizeOf: ({ data }) => jsonSize(data) })
-  const served: AsyncIterableIterator<LoggedEvent> = {
+  const events = createChannel(write, { sizeOf: batchSize })
+  const served: AsyncIterableIterator<readonly LoggedEvent[]> = {
     next: () => events.next(),
     async return() {
       if (!began) await Promise.allSettled([thread?.close(), held.release()])
@@ -88,6 +86,10 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     [Symbol.asyncIterator]: () => served,
   }
   return { events: served, stop }
+}
+
+function batchSize(batch: readonly LoggedEvent[]): number {
+  return batch.reduce((sum, { data }) => sum + jsonSize(data), 0)
 }
 
 /** Opens a run to answers and returns the function that closes it; undefined if the channel fails. */

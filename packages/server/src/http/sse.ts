@@ -11,17 +11,23 @@ export const SSE_HEADERS = {
 /** Milliseconds of silence after which a comment is sent, by default. */
 export const KEEP_ALIVE_MS = 15_000
 
-/** The text of an event stream, frame by frame, as fast as it is read. */
+/** The text of an event stream, one or several frames at a time, as fast as it is read. */
 export interface SseFrames {
-  /** The next frame; a comment after a silence, so that proxies keep the connection. Undefined at the end. */
+  /** The next frames; a comment after a silence, so that proxies keep the connection. Undefined at the end. */
   next(): Promise<string | undefined>
   /** The reader has gone. */
   cancel(): void
 }
 
 /** Writes numbered events as SSE with LF line endings, one JSON event per `data:`, with ids `<runId>:<n>`. */
-export function sseFrames(events: AsyncIterator<LoggedEvent>, runId: string, keepAliveMs: number): SseFrames {
-  return framesOf(events, ({ n, data }) => `id: ${runId}:${n}\ndata: ${data}\n\n`, keepAliveMs)
+export function sseFrames(
+  events: AsyncIterator<readonly LoggedEvent[]>,
+  runId: string,
+  keepAliveMs: number,
+): SseFrames {
+  const write = (batch: readonly LoggedEvent[]) =>
+    batch.map(({ n, data }) => `id: ${runId}:${n}\ndata: ${data}\n\n`).join('')
+  return framesOf(events, write, keepAliveMs)
 }
 
 /** Converts items to frames with `write`; an empty string means no frame. `last` is sent at the end. */
@@ -56,16 +62,11 @@ export function framesOf<T>(
   }
 }
 
-async function orSilence<T>(work: Promise<T>, ms: number): Promise<T | 'silence'> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const silence = new Promise<'silence'>((resolve) => {
-    timer = setTimeout(resolve, ms, 'silence')
+function orSilence<T>(work: Promise<T>, ms: number): Promise<T | 'silence'> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms, 'silence')
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
-  try {
-    return await Promise.race([work, silence])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** The same frames as the body of a response. */

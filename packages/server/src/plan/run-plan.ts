@@ -143,7 +143,7 @@ class PlanRun {
         approved: verdict !== undefined,
         idempotencyKey: call.approvalId ?? toolCallId,
       },
-      stream: (data) => outlet.emit(reported(data)),
+      stream: async (data) => outlet.emit(reported(data)),
       report: (data) => outlet.report(reported(data)),
       ask: async () => ({ action: 'decline', reason: 'The user was not asked: there is no run.' }),
     })
@@ -152,7 +152,7 @@ class PlanRun {
     return outcomeOf(execution)
   }
 
-  #output({ toolCallId, toolName }: PlannedCall, outcome: ToolOutcome): Promise<void> {
+  async #output({ toolCallId, toolName }: PlannedCall, outcome: ToolOutcome): Promise<void> {
     return this.#scope.outlet.emit({ type: 'output', toolCallId, toolName, outcome })
   }
 }

@@ -3,7 +3,6 @@ import type { RunLog, RunWriter } from './run-log.js'
 /** A log whose failures stop nothing: a run that can't be recorded continues, but can't be rejoined. */
 export function failSafeRunLog(log: RunLog, warn: (message: string, error: unknown) => void): RunLog {
   return {
-    isLocal: log.isLocal,
     async begin(runKey) {
       try {
         return carefulWriter(await log.begin(runKey), warn)

@@ -63,7 +63,6 @@ export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
   }
 
   return {
-    isLocal: true,
     async begin(runKey) {
       const older = runs.get(runKey)
       if (older !== undefined) drop(runKey, older)

@@ -9,8 +9,6 @@ export interface LoggedEvent {
  * nobody else can form it.
  */
 export interface RunLog {
-  /** Whether appending needs no round trip, so that events need not be batched. Default false. */
-  readonly isLocal?: boolean | undefined
   /** Starts a run's record, replacing an older one with the same key. Readers of the older one end. */
   begin(runKey: string): Promise<RunWriter>
   /**

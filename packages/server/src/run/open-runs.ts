@@ -1,5 +1,6 @@
 import { type AGUIEvent, CountersignError } from '@countersign/core'
 import { type Ledger, ledgerKey, type Owner } from '../ledger/ledger.js'
+import type { Channel } from '../scope/channel.js'
 
 /** Identifies a run. */
 interface RunName {
@@ -22,7 +23,7 @@ interface Opening {
   start(): boolean
   end(): void
   /** The events of the run, observed as they are read. */
-  read(events: AsyncIterableIterator<AGUIEvent>): AsyncIterableIterator<AGUIEvent>
+  read(events: Channel<AGUIEvent>): Channel<AGUIEvent>
 }
 
 export function openingOf(ledger: Ledger, name: RunName): Opening {
@@ -51,10 +52,13 @@ export function openingOf(ledger: Ledger, name: RunName): Opening {
     read: (events) => ({
       async next() {
         const result = await events.next()
-        // Once the end is read, the id may be used again at once.
-        if (result.done || result.value.type === 'RUN_FINISHED' || result.value.type === 'RUN_ERROR')
-          wasRead()
+        if (result.done || isEnd(result.value)) wasRead()
         return result
+      },
+      waiting() {
+        const taken = events.waiting()
+        if (taken.some(isEnd)) wasRead()
+        return taken
       },
       async return() {
         wasRead()
@@ -65,6 +69,11 @@ export function openingOf(ledger: Ledger, name: RunName): Opening {
       },
     }),
   }
+}
+
+/** Once it is read, the run's id may be used again at once. */
+function isEnd({ type }: AGUIEvent): boolean {
+  return type === 'RUN_FINISHED' || type === 'RUN_ERROR'
 }
 
 /** The error of starting a run that is already open. */

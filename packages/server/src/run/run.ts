@@ -99,9 +99,9 @@ function recorded(outlet: Outlet<AGUIEvent>, thread: OpenThread | undefined): Ou
   if (thread === undefined) return outlet
   return {
     ...outlet,
-    async emit(event) {
-      await thread.take(event)
-      await outlet.emit(event)
+    emit(event) {
+      const stored = thread.take(event)
+      return stored === undefined ? outlet.emit(event) : stored.then(() => outlet.emit(event))
     },
   }
 }

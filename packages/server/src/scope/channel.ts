@@ -7,8 +7,14 @@ const MAX_REPORTED = 1024 * 1024
 /** Milliseconds without a read while a writer waits, before the reader counts as gone; at most twice as long. */
 export const MAX_STALL = 60_000
 
-/** Adds a value. Resolves when there is room for more, at once after the reader has gone. Never rejects; throws what `sizeOf` throws. */
-export type Emit<T> = (value: T) => Promise<void>
+/** Bytes that {@link Channel.waiting} takes at once, and at most one value more. */
+const MAX_TAKEN = 16 * 1024
+
+/**
+ * Adds a value. If the writer must wait, returns a promise that resolves when there is room for more, or the reader has gone. Never rejects;
+ * throws what `sizeOf` throws.
+ */
+export type Emit<T> = (value: T) => Promise<void> | undefined
 
 /** A writer's end of the channel. Several parts of a program may write concurrently. */
 export interface Outlet<T> {
@@ -24,6 +30,12 @@ export interface ChannelOptions<T> {
   readonly sizeOf?: ((value: T) => number) | undefined
   /** The last value for a reader that was too slow. Default: its next read rejects with `reader-too-slow`. */
   readonly lastWords?: ((error: CountersignError) => T) | undefined
+}
+
+/** A reader's end of the channel. */
+export interface Channel<T> extends AsyncIterableIterator<T> {
+  /** Takes the next values that are there, without waiting: about 16 KiB of them at most. */
+  waiting(): readonly T[]
 }
 
 interface Waiting<T> {
@@ -48,7 +60,7 @@ interface Reader<T> {
 export function createChannel<T>(
   write: (outlet: Outlet<T>) => Promise<void>,
   { sizeOf = () => MAX_WAITING, lastWords }: ChannelOptions<T> = {},
-): AsyncIterableIterator<T> {
+): Channel<T> {
   const gone = new AbortController()
   let values: Waiting<T>[] = []
   let writers: (() => void)[] = []
@@ -78,7 +90,7 @@ export function createChannel<T>(
   }
 
   const emit: Emit<T> = (value) => {
-    if (add(value, true)) return Promise.resolve()
+    if (add(value, true)) return undefined
     timer ??= setTimeout(look, MAX_STALL, reads)
     return new Promise((resolve) => writers.push(resolve))
   }
@@ -159,6 +171,16 @@ export function createChannel<T>(
     next() {
       if (!started && ended === undefined) start()
       return new Promise((resolve, reject) => read({ resolve, reject }))
+    },
+    waiting() {
+      const taken: T[] = []
+      for (let bytes = 0; bytes < MAX_TAKEN; ) {
+        const next = take()
+        if (next === undefined) break
+        bytes += next.size
+        taken.push(next.value)
+      }
+      return taken
     },
     async return() {
       leave()
