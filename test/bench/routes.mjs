@@ -2,15 +2,17 @@
 import { createAgent, handleChat, memoryLedger, memoryRunLog } from '@countersign/server'
 
 /**
- * What a model says: `deltas` in reads of `perRead`, each after `pause()`, in the words that a library has for them. A read of a provider's
+ * What a model says: `count` deltas, `textAt(n, start)`, in reads of `perRead`, each after `pause(n, start)`, in the words that a library has for them. A read of a provider's
  * response brings as many deltas as have arrived, and takes a turn of the event loop.
  */
-async function* say({ deltas, perRead, pause = nextTurn }, { before = [], write, after = [] }) {
+async function* say({ count, perRead, textAt, pause = nextTurn }, { before = [], write, after = [] }) {
+  const start = performance.timeOrigin + performance.now()
   yield* before
-  for (let at = 0; at < deltas.length; at++) {
-    if (at % perRead === 0) await pause(at)
-    yield write(deltas[at])
+  for (let at = 0; at < count; at++) {
+    if (at % perRead === 0) await pause(at, start)
+    yield write(textAt(at, start))
   }
+  await pause(count, start)
   yield* after
 }
 
@@ -43,7 +45,7 @@ function openHandWritten(answer) {
 }
 
 /** With a user, runs are stored in the run log and can be rejoined. */
-function openCountersign(answer, context = {}) {
+function openCountersign(answer, context = {}, runLog = memoryRunLog()) {
   const model = {
     id: 'scripted',
     stream: () =>
@@ -53,7 +55,8 @@ function openCountersign(answer, context = {}) {
       }),
   }
   const approvals = { secret: 'x'.repeat(32), ledger: memoryLedger() }
-  const agent = createAgent({ model, approvals, runLog: memoryRunLog(), warn: () => {} })
+  const limits = { runs: { perOwner: 5000, total: 5000 } }
+  const agent = createAgent({ model, approvals, runLog, limits, warn: () => {} })
   return (request) => handleChat(agent, request, { context })
 }
 
@@ -135,17 +138,26 @@ const ui = (n) => ({
   trigger: 'submit-message',
 })
 
+/** Countersign with another run log. */
+export const openWithLog = (answer, runLog) => openCountersign(answer, { subject: 'ann' }, runLog)
+
 /** `open(answer)` makes a handler of fetch requests; `bodyOf(n)` is the body of the nth. */
 export const routes = {
   'hand-written': { name: 'hand-written SSE handler', open: openHandWritten, bodyOf: agui },
   countersign: { name: 'Countersign', open: openCountersign, bodyOf: agui },
   'countersign-log': {
     name: 'Countersign with its run log',
-    open: (answer) => openCountersign(answer, { subject: 'ann' }),
+    open: (answer) => openWithLog(answer),
     bodyOf: agui,
   },
   tanstack: { name: 'TanStack AI', open: openTanstack, bodyOf: agui },
   'ai-sdk': { name: 'AI SDK', open: openAiSdk, bodyOf: ui },
+}
+
+/** The nth chat request of a route. */
+export function requestOf({ bodyOf }, n) {
+  const headers = { 'content-type': 'application/json' }
+  return new Request('http://127.0.0.1/', { method: 'POST', headers, body: JSON.stringify(bodyOf(n)) })
 }
 
 /** The text of a response, for all of these formats. */

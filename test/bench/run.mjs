@@ -33,6 +33,9 @@ function runWorkload(name, options) {
 const serverTitles = {
   'server-history': 'Server: preparing a history',
   'server-turn': 'Server: a turn',
+  'server-stream': 'Server: a streamed turn, in CPU time',
+  'server-open-runs': 'Server: many open runs',
+  'server-threads': 'Server: one more message in a stored conversation',
   'server-approval': 'An approval on the server',
 }
 

@@ -45,7 +45,7 @@ export interface WayOut {
 export const context = { subject: 'ann' }
 const KIB = 1024
 /** Of the numbered events of a served run, which are sent in batches: of those that wait, and of the batch beyond them. */
-const BATCH = 16 * KIB
+const BATCH = 64 * KIB
 const SERVED = 64 * KIB + BATCH
 
 const request = (body: unknown) =>

@@ -12,7 +12,7 @@ import { KEEP_ALIVE_MS, SSE_HEADERS, type SseFrames, sseBody, sseFrames } from '
 interface ReaderOptions {
   /** `subject`: whose run it is. */
   readonly context?: RunContext | undefined
-  /** Milliseconds of silence after which a comment is sent. Default 15,000. */
+  /** The longest silence, in milliseconds: a comment is sent before. Default 15,000. */
   readonly keepAlive?: number | undefined
 }
 

@@ -5,7 +5,6 @@ import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
 import type { RunContext } from '../scope/run-context.js'
-import { atOnce } from './at-once.js'
 import { type Holder, ownerOf, runKey } from './holder.js'
 import { type Held, takeEarlyAnswer } from './quota.js'
 import { runReaders } from './readers.js'
@@ -63,10 +62,13 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     const record = kept && key !== undefined ? await agent.runLog.begin(key) : undefined
     let n = 0
     try {
-      for await (const said of atOnce(told)) {
-        const texts = said.map((event) => JSON.stringify(event))
-        await record?.append(texts)
-        await emit(texts.map((data) => ({ n: ++n, data })))
+      for (let first = await told.next(); !first.done; first = await told.next()) {
+        // What comes with one read of the model is stored and sent together.
+        await nextTurn()
+        const texts = [first.value, ...(told.waiting?.() ?? [])].map((event) => JSON.stringify(event))
+        if (record !== undefined) await record.append(texts)
+        const full = emit(texts.map((data) => ({ n: ++n, data })))
+        if (full !== undefined) await full
       }
     } finally {
       readers?.end()
@@ -90,6 +92,13 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
 
 function batchSize(batch: readonly LoggedEvent[]): number {
   return batch.reduce((sum, { data }) => sum + jsonSize(data), 0)
+}
+
+/** Not every runtime has `setImmediate`. */
+const schedule: (callback: () => void) => unknown = globalThis.setImmediate ?? setTimeout
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void schedule(resolve))
 }
 
 /** Opens a run to answers and returns the function that closes it; undefined if the channel fails. */

@@ -8,12 +8,12 @@ export const SSE_HEADERS = {
   'x-accel-buffering': 'no',
 } as const
 
-/** Milliseconds of silence after which a comment is sent, by default. */
+/** The longest silence by default, in milliseconds: a comment is sent before. */
 export const KEEP_ALIVE_MS = 15_000
 
 /** The text of an event stream, one or several frames at a time, as fast as it is read. */
 export interface SseFrames {
-  /** The next frames; a comment after a silence, so that proxies keep the connection. Undefined at the end. */
+  /** The next frames; a comment before a silence becomes too long, so that proxies keep the connection. Undefined at the end. */
   next(): Promise<string | undefined>
   /** The reader has gone. */
   cancel(): void
@@ -39,14 +39,40 @@ export function framesOf<T>(
 ): SseFrames {
   let pending: Promise<IteratorResult<T>> | undefined
   let rest = last
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isQuiet = false
+  let endWait: ((silence: 'silence') => void) | undefined
+
+  // One timer looks at a stream from time to time: one for each frame would cost as much as the frame.
+  function look(): void {
+    timer = undefined
+    if (isQuiet) endWait?.('silence')
+    else if (endWait !== undefined) timer = setTimeout(look, keepAliveMs / 2)
+    isQuiet = true
+  }
+
+  function read(): Promise<IteratorResult<T> | 'silence'> {
+    return new Promise((resolve, reject) => {
+      pending ??= items.next()
+      pending.then(resolve, (error: unknown) => {
+        clearTimeout(timer)
+        reject(error)
+      })
+      isQuiet = false
+      endWait = resolve
+      timer ??= setTimeout(look, keepAliveMs / 2)
+    })
+  }
+
   return {
     async next() {
       while (true) {
-        pending ??= items.next()
-        const result = await orSilence(pending, keepAliveMs)
+        const result = await read()
+        endWait = undefined
         if (result === 'silence') return ': keep-alive\n\n'
         pending = undefined
         if (result.done) {
+          clearTimeout(timer)
           const frame = rest
           rest = undefined
           return frame
@@ -56,17 +82,11 @@ export function framesOf<T>(
       }
     },
     cancel() {
+      clearTimeout(timer)
       // An application's iterator may throw when it is closed, and nobody is left to handle that.
       Promise.resolve(items.return?.()).catch(() => {})
     },
   }
-}
-
-function orSilence<T>(work: Promise<T>, ms: number): Promise<T | 'silence'> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms, 'silence')
-    work.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
 }
 
 /** The same frames as the body of a response. */

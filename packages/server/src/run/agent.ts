@@ -68,8 +68,8 @@ export interface Agent {
 /** The events of a run. */
 export interface RunEvents extends AsyncIterableIterator<AGUIEvent> {
   /**
-   * Takes the next events that are there, without waiting: about 16 KiB of them at most. Transports send and store them together. An iterator
-   * of your own may leave it out: its events are then sent and stored one by one.
+   * Takes the next events that are there, without waiting: 64 KiB, and at most one event more. Transports send and store them together. An
+   * iterator of your own may leave it out: its events are then sent and stored one by one.
    */
   waiting?(): readonly AGUIEvent[]
 }

@@ -50,10 +50,12 @@ export function openingOf(ledger: Ledger, name: RunName): Opening {
       close()
     },
     read: (events) => ({
-      async next() {
-        const result = await events.next()
-        if (result.done || isEnd(result.value)) wasRead()
-        return result
+      next() {
+        const reading = events.next()
+        reading.then(({ done, value }) => {
+          if (done || isEnd(value)) wasRead()
+        }, wasRead)
+        return reading
       },
       waiting() {
         const taken = events.waiting()

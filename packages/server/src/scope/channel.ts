@@ -7,9 +7,6 @@ const MAX_REPORTED = 1024 * 1024
 /** Milliseconds without a read while a writer waits, before the reader counts as gone; at most twice as long. */
 export const MAX_STALL = 60_000
 
-/** Bytes that {@link Channel.waiting} takes at once, and at most one value more. */
-const MAX_TAKEN = 16 * 1024
-
 /**
  * Adds a value. If the writer must wait, returns a promise that resolves when there is room for more, or the reader has gone. Never rejects;
  * throws what `sizeOf` throws.
@@ -34,7 +31,7 @@ export interface ChannelOptions<T> {
 
 /** A reader's end of the channel. */
 export interface Channel<T> extends AsyncIterableIterator<T> {
-  /** Takes the next values that are there, without waiting: about 16 KiB of them at most. */
+  /** Takes the next values that are there, without waiting: 64 KiB, and at most one value more. */
   waiting(): readonly T[]
 }
 
@@ -174,7 +171,7 @@ export function createChannel<T>(
     },
     waiting() {
       const taken: T[] = []
-      for (let bytes = 0; bytes < MAX_TAKEN; ) {
+      for (let bytes = 0; bytes < MAX_WAITING; ) {
         const next = take()
         if (next === undefined) break
         bytes += next.size
