@@ -72,7 +72,8 @@ export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
       return {
         async append(events) {
           if (record.state !== 'open') return
-          const more = events.reduce((sum, event) => sum + event.length, 0)
+          let more = 0
+          for (const event of events) more += event.length
           if (record.size + more > maxRunSize) return drop(runKey, record)
           record.events.push(...events)
           record.size += more
@@ -119,7 +120,8 @@ async function* follow(
 }
 
 function wake({ readers }: KeptRun): void {
-  for (const reader of [...readers]) reader()
+  // Most runs have no second reader.
+  if (readers.size > 0) for (const reader of [...readers]) reader()
 }
 
 function woken({ readers }: KeptRun, signal: AbortSignal): Promise<void> {
