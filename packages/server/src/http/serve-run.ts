@@ -66,7 +66,8 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
         // What comes with one read of the model is stored and sent together.
         await nextTurn()
         const texts = [first.value, ...(told.waiting?.() ?? [])].map((event) => JSON.stringify(event))
-        if (record !== undefined) await record.append(texts)
+        const stored = record?.append(texts)
+        if (stored !== undefined) await stored
         const full = emit(texts.map((data) => ({ n: ++n, data })))
         if (full !== undefined) await full
       }

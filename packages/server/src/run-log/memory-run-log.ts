@@ -70,16 +70,20 @@ export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
       runs.set(runKey, record)
       shrink(record)
       return {
-        async append(events) {
-          if (record.state !== 'open') return
+        append(events) {
+          if (record.state !== 'open') return undefined
           let more = 0
           for (const event of events) more += event.length
-          if (record.size + more > maxRunSize) return drop(runKey, record)
+          if (record.size + more > maxRunSize) {
+            drop(runKey, record)
+            return undefined
+          }
           record.events.push(...events)
           record.size += more
           size += more
           if (size > maxSize) shrink(record)
           wake(record)
+          return undefined
         },
         async end() {
           if (record.state !== 'open') return

@@ -26,8 +26,8 @@ export interface RunLog {
 
 /** Writes the record of one run. */
 export interface RunWriter {
-  /** Appends events. Once it resolves, readers get them. */
-  append(events: readonly string[]): Promise<void>
+  /** Appends events. Once it resolves, readers get them; at once if there is nothing to wait for. */
+  append(events: readonly string[]): Promise<void> | undefined
   /** The run is over; readers end after the last event. */
   end(): Promise<void>
 }
