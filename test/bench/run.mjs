@@ -39,6 +39,15 @@ const serverTitles = {
   'server-approval': 'An approval on the server',
 }
 
+const serverNotes = {
+  'server-stream': [
+    'Ratios are medians over rounds in which all routes take turns, each in a process of its own.',
+  ],
+  'server-open-runs': [
+    'Each run has 20 deltas a second. A delay counts from when a delta was due. Delays are wall time: they need an otherwise idle machine.',
+  ],
+}
+
 /** A server workload gives rows of its own, each with its bound and the lines of the specification that it proves. */
 function serverTable(id, rows) {
   const columns = ['', 'measured', 'bound', '']
@@ -54,6 +63,7 @@ function serverTable(id, rows) {
     columns,
     rows: cells,
     facts: { rows },
+    notes: serverNotes[id] ?? [],
   }
 }
 
