@@ -17,6 +17,7 @@ test('a name states single numbers and ranges, with the section said once or twi
     'S0.56',
     'S0.57',
   ])
+  expect(numbersIn('T3 T40 and no T-shirt')).toEqual(['T.3', 'T.40'])
   expect(numbersIn('AG-UI 1.0, the S4 flow, ES2022.1')).toEqual([])
 })
 

@@ -1,6 +1,8 @@
 /** One row of results: what was claimed, or what a server workload measured. */
 export interface ResultRow {
   readonly workload: string
+  /** Of a server workload. */
+  readonly name?: string
   readonly ok?: boolean
   readonly acceptance?: readonly string[]
 }

@@ -33,7 +33,19 @@ function runWorkload(name, options) {
 const serverTitles = {
   'server-history': 'Server: preparing a history',
   'server-turn': 'Server: a turn',
+  'server-stream': 'Server: a streamed turn, in CPU time',
+  'server-open-runs': 'Server: many open runs',
+  'server-threads': 'Server: one more message in a stored conversation',
   'server-approval': 'An approval on the server',
+}
+
+const serverNotes = {
+  'server-stream': [
+    'Ratios are medians over rounds in which all routes take turns, each in a process of its own.',
+  ],
+  'server-open-runs': [
+    'Each run has 20 deltas a second. A delay counts from when a delta was due. Delays are wall time: they need an otherwise idle machine.',
+  ],
 }
 
 /** A server workload gives rows of its own, each with its bound and the lines of the specification that it proves. */
@@ -51,6 +63,7 @@ function serverTable(id, rows) {
     columns,
     rows: cells,
     facts: { rows },
+    notes: serverNotes[id] ?? [],
   }
 }
 

@@ -12,5 +12,7 @@ test('an approval is signed, verified and claimed with every ledger there is, an
   for (const step of ['signing', 'verifying', 'claiming'])
     for (const ledger of ['memory', 'file']) expect(text).toContain(`${ledger}: ${step}`)
   expect(text).toMatch(/Redis: (?:signing|not measured)/)
-  expect(rows.filter(({ ok }) => ok !== undefined)).toHaveLength(3)
+  expect(text).toMatch(/PostgreSQL: (?:statements for one approval|not measured)/)
+  expect(text).toContain('SQLite: statements for one approval')
+  expect(rows.filter(({ ok }) => ok !== undefined)).toHaveLength(4)
 })

@@ -126,7 +126,7 @@ export {
   toProviderText,
   toResultContent,
 } from './outcome.js'
-export { type Agent, createAgent, type GenerateResult } from './run/agent.js'
+export { type Agent, createAgent, type GenerateResult, type RunEvents } from './run/agent.js'
 export type { DrainOptions } from './run/drain.js'
 export type { RunInput, RunOptions } from './run/run.js'
 export { type MemoryRunLogOptions, memoryRunLog } from './run-log/memory-run-log.js'

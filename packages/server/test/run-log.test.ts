@@ -211,3 +211,25 @@ test('T25 a log elsewhere is written at most once for each read of the model, an
   // and a few for what the run says of itself before and after
   expect(writes).toBeLessThanOrEqual(40 + 5)
 })
+
+test.each([
+  ['with its run log', { subject: 'ann' }],
+  ['without a run log', {}],
+])('what comes with one read of the model is sent as one chunk %s', async (_, context) => {
+  const { agent } = testAgent([], { model: inPieces(2000), runLog: memoryRunLog() })
+  const request = new Request('http://localhost/chat', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(input([user('go')])),
+  })
+  const { body } = await handleChat(agent, request, { context })
+  let chunks = 0
+  let text = ''
+  for await (const bytes of body ?? []) {
+    chunks++
+    text += new TextDecoder().decode(bytes)
+  }
+  expect([...text.matchAll(/"delta":"(\d+) "/g)].map(([, n]) => Number(n))).toEqual([...Array(2000).keys()])
+  // 40 reads of 50 deltas, and a few for the run's start and end
+  expect(chunks).toBeLessThanOrEqual(40 + 5)
+})

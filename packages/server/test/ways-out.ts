@@ -36,8 +36,9 @@ export interface WayOut {
 
 export const context = { subject: 'ann' }
 const KIB = 1024
-/** Of the numbered events of a served run. */
-const SERVED = 64 * KIB
+/** Of the numbered events of a served run, which are sent in batches: of those that wait, and of the batch beyond them. */
+const BATCH = 64 * KIB
+const SERVED = 64 * KIB + BATCH
 
 const request = (body: unknown) =>
   new Request('http://localhost/', {
@@ -225,15 +226,15 @@ export const waysOut: readonly WayOut[] = [
   {
     name: 'event stream',
     tellsLoss: true,
-    // of the response's body nothing but the frame that is asked for
-    buffers: [SERVED, 0],
+    // of the response's body nothing but the batch that is asked for
+    buffers: [SERVED, BATCH],
     hearsModel: true,
     open: (agent, given) => ofResponse(handleChat(agent, request(given), { context, live: true })),
   },
   {
     name: 'event stream of Node',
     tellsLoss: false,
-    buffers: [SERVED, 0, KIB],
+    buffers: [SERVED, BATCH, KIB],
     hearsModel: true,
     open: (agent, given) => ofNode(agent, given),
   },
@@ -241,7 +242,7 @@ export const waysOut: readonly WayOut[] = [
     name: 'WebSocket',
     tellsLoss: false,
     // a socket counts bytes, one for each of these characters, and we two
-    buffers: [SERVED, 2 * 1024 * KIB],
+    buffers: [SERVED, 2 * 1024 * KIB + BATCH],
     hearsModel: true,
     open: (agent, given) => ofSocket(agent, given),
   },

@@ -13,5 +13,8 @@ export const workloads = {
   w9: () => import('./w9-burst.mjs'),
   'server-history': () => import('./server-history.mjs'),
   'server-turn': () => import('./server-turn.mjs'),
+  'server-stream': () => import('./server-stream.mjs'),
+  'server-open-runs': () => import('./server-open-runs.mjs'),
+  'server-threads': () => import('./server-threads.mjs'),
   'server-approval': () => import('./server-approval.mjs'),
 }

@@ -4,7 +4,9 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
+import pg from 'pg'
 import { createClient } from 'redis'
+import { findPostgres, startPostgres } from '../../../scripts/postgres.mjs'
 import { findRedisServer, startRedis } from '../../../scripts/redis.mjs'
 import { median } from '../measure.mjs'
 
@@ -17,7 +19,8 @@ export { createKeyring } from './server/src/tokens/keys.ts'
 export { signToken, verifyToken } from './server/src/tokens/token.ts'
 export { memoryLedger } from './server/src/ledger/memory-ledger.ts'
 export { fileLedger } from './server/src/ledger/file-ledger.ts'
-export { redisLedger } from './redis/src/index.ts'`
+export { redisLedger } from './redis/src/index.ts'
+export { ensureSchema, fromPg, fromSqlite, sqlLedger } from './sql/src/index.ts'`
 
 /** The parts of the engine that are no one's to call, and the ledgers, in one module. */
 async function openEngine(folder) {
@@ -30,7 +33,7 @@ async function openEngine(folder) {
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    external: ['@photostructure/sqlite', 'redis'],
+    external: ['@photostructure/sqlite', 'redis', 'pg'],
     nodePaths: [join(packages, 'server/node_modules')],
     alias: {
       '@countersign/server/prompt': source('server', 'prompt'),
@@ -43,13 +46,19 @@ async function openEngine(folder) {
   return import(pathToFileURL(outfile).href)
 }
 
-/** The ledgers to measure, each with how it is closed; `missing` where there is nothing to run it on. */
-async function openLedgers({ memoryLedger, fileLedger, redisLedger }, folder) {
+/**
+ * The ledgers to measure, each with how it is closed; `missing` where there is nothing to run it on. `statements()` is how many a database has
+ * run.
+ */
+async function openLedgers(engine, folder) {
+  const { memoryLedger, fileLedger, redisLedger } = engine
   const file = await fileLedger(join(folder, 'approvals.sqlite'))
   return [
     { name: 'memory', ledger: memoryLedger(), bound: 1, close: () => {} },
     { name: 'file', ledger: file, close: () => file.close() },
     await openRedis(redisLedger),
+    await openPostgres(engine),
+    await openSqlite(engine, folder),
   ]
 }
 
@@ -66,6 +75,42 @@ async function openRedis(redisLedger) {
     await server?.stop()
   }
   return { name, ledger: redisLedger(client, { prefix: `bench:${process.pid}:` }), close }
+}
+
+async function openPostgres(engine) {
+  const programs = findPostgres()
+  const name = 'PostgreSQL'
+  if (programs === undefined) return { name, missing: 'not measured, there is no PostgreSQL' }
+  // As in production, it writes to the disk before it says that it has.
+  const server = await startPostgres(programs, { durable: true })
+  const pool = new pg.Pool({ connectionString: server.url })
+  const opened = await openSql(engine, engine.fromPg(pool))
+  const close = async () => {
+    await pool.end()
+    await server.stop()
+  }
+  return { name, ...opened, close }
+}
+
+async function openSqlite(engine, folder) {
+  const { DatabaseSync } = await import('@photostructure/sqlite')
+  const database = new DatabaseSync(join(folder, 'rows.sqlite'))
+  for (const pragma of ['journal_mode = wal', 'synchronous = full']) database.exec(`pragma ${pragma}`)
+  const opened = await openSql(engine, engine.fromSqlite(database))
+  return { name: 'SQLite', ...opened, close: () => database.close() }
+}
+
+async function openSql({ ensureSchema, sqlLedger }, connection) {
+  await ensureSchema(connection)
+  let statements = 0
+  const counted = {
+    ...connection,
+    query(text, values) {
+      statements++
+      return connection.query(text, values)
+    },
+  }
+  return { ledger: sqlLedger(counted), statements: () => statements }
 }
 
 const CALL = JSON.stringify({
@@ -124,13 +169,15 @@ function expect({ status }, wanted) {
   if (status !== wanted) throw new Error(`${status}, where ${wanted} was expected`)
 }
 
+let approvals = 0
+
 /** The median of each step over `count` approvals, after a warm-up, in milliseconds. */
 async function measure(engine, ledger, count) {
   const steps = stepsOf(engine, ledger)
   const times = { sign: [], verify: [], claim: [] }
   const warmup = Math.ceil(count / 5)
   for (let n = 0; n < warmup + count; n++) {
-    let value = n
+    let value = approvals++
     for (const [name, step] of Object.entries(steps)) {
       const start = performance.now()
       value = await step(value)
@@ -138,6 +185,30 @@ async function measure(engine, ledger, count) {
     }
   }
   return Object.entries(times).map(([name, each]) => [name, median(each)])
+}
+
+/**
+ * The longest that approvals with a ledger keep the event loop, in milliseconds: in the pass that the machine has disturbed least. A pass of 150
+ * is long enough for SQLite to move its log into the file, which takes longest.
+ */
+async function longestBlock(engine, ledger, count) {
+  const passes = []
+  for (let pass = 0; pass < 15; pass++) {
+    let last = performance.now()
+    let longest = 0
+    let running = true
+    const look = () => {
+      const now = performance.now()
+      longest = Math.max(longest, now - last)
+      last = now
+      if (running) setImmediate(look)
+    }
+    look()
+    await measure(engine, ledger, count)
+    running = false
+    passes.push(longest)
+  }
+  return Math.min(...passes)
 }
 
 const words = {
@@ -154,13 +225,24 @@ export async function run({ scale = 'full' } = {}) {
   const rows = []
   try {
     const engine = await openEngine(folder)
-    for (const { name, ledger, bound, missing, close } of await openLedgers(engine, folder)) {
+    for (const { name, ledger, bound, missing, statements, close } of await openLedgers(engine, folder)) {
       if (missing !== undefined) {
         rows.push({ name: `${name}: ${missing}`, value: null, unit: '' })
         continue
       }
       for (const [step, value] of await measure(engine, ledger, count))
         rows.push({ name: `${name}: ${words[step]}`, value, unit: 'ms', ...(bound && { bound }) })
+      if (statements !== undefined) {
+        const all = Math.ceil(count / 5) + count
+        rows.push({ name: `${name}: statements for one approval`, value: statements() / all, unit: '' })
+      }
+      if (name === 'file')
+        rows.push({
+          name: 'file: longest block of the event loop',
+          value: await longestBlock(engine, ledger, Math.min(count, 150)),
+          unit: 'ms',
+          bound: 5,
+        })
       await close()
     }
   } finally {

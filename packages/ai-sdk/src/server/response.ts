@@ -64,16 +64,23 @@ export async function handleAiSdkChat(
   }
 }
 
-/** The logged events of a run. */
-function eventsOf(events: AsyncIterator<LoggedEvent>): AsyncIterable<AGUIEvent> {
+/** The logged events of a run, one by one. */
+function eventsOf(batches: AsyncIterator<readonly LoggedEvent[]>): AsyncIterable<AGUIEvent> {
+  let batch: readonly LoggedEvent[] = []
+  let at = 0
   // Not a generator: a waiting one does not react to `return`.
   const iterator: AsyncIterableIterator<AGUIEvent> = {
     async next() {
-      const { done, value } = await events.next()
-      return done ? { done, value: undefined } : { value: JSON.parse(value.data) }
+      for (let event = batch[at++]; ; event = batch[at++]) {
+        if (event !== undefined) return { value: JSON.parse(event.data) }
+        const { done, value } = await batches.next()
+        if (done) return { done, value: undefined }
+        batch = value
+        at = 0
+      }
     },
     async return() {
-      await events.return?.()
+      await batches.return?.()
       return { done: true, value: undefined }
     },
     [Symbol.asyncIterator]: () => iterator,

@@ -162,7 +162,7 @@ function execute(
       approved: true,
       idempotencyKey: verdict.approvalId,
     },
-    stream: (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
+    stream: async (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
     report: (data) => scope.report(progressEvent(toolCallId, toolName, data)),
     write: (part) => scope.written.write(part, verdict.site.message.id),
     ask: (question, over) => askPerson(scope, call, question, over),

@@ -30,8 +30,11 @@ export interface OpenThread {
   readonly lost: AbortSignal
   /** What the run uses: the run adds to it, and it is stored with what the run stores. */
   readonly usage: TokenUsage[]
-  /** Takes each event of the run before it is sent. Resolves once what must not be lost is stored: calls before they run, and results. */
-  take(event: AGUIEvent): Promise<void>
+  /**
+   * Takes each event of the run before it is sent. If there is something to wait for, resolves once what must not be lost is stored: calls
+   * before they run, and results.
+   */
+  take(event: AGUIEvent): Promise<void> | undefined
   /**
    * Stores the rest and releases the thread. Later calls do nothing.
    *

@@ -42,14 +42,13 @@ export class Recorder {
     return this.#lost.signal
   }
 
-  async take(event: AGUIEvent): Promise<void> {
-    if (this.#closed) return
+  take(event: AGUIEvent): Promise<void> | undefined {
+    if (this.#closed) return undefined
     this.#processor.dispatch(event)
-    if (event.type === 'TOOL_CALL_END' || event.type === 'TOOL_CALL_RESULT') {
-      await this.#save()
-      return this.lost.throwIfAborted()
-    }
+    if (event.type === 'TOOL_CALL_END' || event.type === 'TOOL_CALL_RESULT')
+      return this.#save().then(() => this.lost.throwIfAborted())
     this.#timer ??= setTimeout(() => void this.#save(), SAVE_EVERY)
+    return undefined
   }
 
   close(): Promise<void> {

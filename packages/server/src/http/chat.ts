@@ -13,7 +13,7 @@ import { KEEP_ALIVE_MS, SSE_HEADERS, type SseFrames, sseBody, sseFrames } from '
 export interface ChatOptions {
   /** What the application knows about this request: `subject` from its own authentication, and services for its tools. */
   readonly context?: RunContext | undefined
-  /** Milliseconds of silence after which a comment is sent. Default 15,000. */
+  /** The longest silence, in milliseconds: a comment is sent before. Default 15,000. */
   readonly keepAlive?: number | undefined
   /**
    * Changes the validated input before it runs: replaces the history by that of the application's own store, or reads answers in the
@@ -97,7 +97,8 @@ export interface StartedRun {
   readonly input: RunAgentInput
   /** The stored conversation with what the request added, where the agent has threads. */
   readonly messages: readonly Message[]
-  readonly events: AsyncIterableIterator<LoggedEvent>
+  /** In batches. */
+  readonly events: AsyncIterableIterator<readonly LoggedEvent[]>
 }
 
 /** Starts the run of a request, whatever its response is. Throws as `chatFrames`. */

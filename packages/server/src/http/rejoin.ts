@@ -12,7 +12,7 @@ import { KEEP_ALIVE_MS, SSE_HEADERS, type SseFrames, sseBody, sseFrames } from '
 interface ReaderOptions {
   /** `subject`: whose run it is. */
   readonly context?: RunContext | undefined
-  /** Milliseconds of silence after which a comment is sent. Default 15,000. */
+  /** The longest silence, in milliseconds: a comment is sent before. Default 15,000. */
   readonly keepAlive?: number | undefined
 }
 
@@ -48,7 +48,7 @@ export async function openReplay(
   holder: Holder | undefined,
   { threadId, runId, after }: RejoinRequest,
   signal: AbortSignal,
-): Promise<AsyncGenerator<LoggedEvent> | undefined> {
+): Promise<AsyncGenerator<readonly LoggedEvent[]> | undefined> {
   if (holder === undefined || signal.aborted) return undefined
   const key = runKey(holder, threadId, runId)
   const held = takeRun(ownerOf(holder), agent.limits)
@@ -64,15 +64,12 @@ export async function openReplay(
   } finally {
     if (batches === undefined) leave()
   }
-  return batches && eachOf(batches, leave)
+  return batches && whileRead(batches, leave)
 }
 
-async function* eachOf(
-  batches: AsyncIterable<readonly LoggedEvent[]>,
-  leave: () => void,
-): AsyncGenerator<LoggedEvent> {
+async function* whileRead<T>(batches: AsyncIterable<T>, leave: () => void): AsyncGenerator<T> {
   try {
-    for await (const batch of batches) yield* batch
+    yield* batches
   } finally {
     leave()
   }

@@ -1,11 +1,10 @@
-import type { AGUIEvent, RunAgentInput } from '@countersign/core'
+import type { RunAgentInput } from '@countersign/core'
 import { type AnswerQueue, answerQueue, putAll } from '../channel/answer-queue.js'
 import type { OpenThread } from '../conversation/open-thread.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
 import type { RunContext } from '../scope/run-context.js'
-import { atOnce } from './at-once.js'
 import { type Holder, ownerOf, runKey } from './holder.js'
 import { type Held, takeEarlyAnswer } from './quota.js'
 import { runReaders } from './readers.js'
@@ -29,8 +28,8 @@ interface ServeOptions {
 
 /** A run as transports send it. */
 interface ServedRun {
-  /** Numbered events. A reader that calls `return` has gone. */
-  readonly events: AsyncIterableIterator<LoggedEvent>
+  /** Numbered events, in batches. A reader that calls `return` has gone. */
+  readonly events: AsyncIterableIterator<readonly LoggedEvent[]>
   /** Resolves when the run has ended, its events are stored, and its reader has them or has gone. */
   readonly delivered: Promise<void>
   /** Stops the run now, whatever `goOnFor` is. */
@@ -59,7 +58,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const known = { context, disconnected: stopping.signal, thread, delivered }
   const run = agent.run(input, { ...known, answers })
   let began = false
-  const write = async ({ emit, gone }: Outlet<LoggedEvent>) => {
+  const write = async ({ emit, gone }: Outlet<readonly LoggedEvent[]>) => {
     began = true
     const readers = kept && key !== undefined ? runReaders(key, goOnFor, stop) : undefined
     gone.addEventListener('abort', readers?.join() ?? stop)
@@ -68,14 +67,20 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     const told = answers && close === undefined ? agent.run(input, known) : run
     const record = kept && key !== undefined ? await agent.runLog.begin(key) : undefined
     let n = 0
-    const tell = async (said: readonly AGUIEvent[]) => {
-      const texts = said.map((event) => JSON.stringify(event))
-      await record?.append(texts)
-      for (const data of texts) await emit({ n: ++n, data })
-    }
     try {
-      if (record === undefined || agent.runLog.isLocal) for await (const event of told) await tell([event])
-      else for await (const said of atOnce(told)) await tell(said)
+      for (let first = await told.next(); !first.done; first = await told.next()) {
+        // What comes with one read of the model is stored and sent together.
+        await nextTurn()
+        const texts = [first.value, ...(told.waiting?.() ?? [])].map((event) => JSON.stringify(event))
+        const stored = record?.append(texts)
+        if (stored !== undefined) await stored
+        const full = emit(texts.map((data) => ({ n: ++n, data })))
+        if (full !== undefined) await full
+      }
+    } catch (error) {
+      // An event that is no JSON, or a run log that fails.
+      await told.return?.()
+      throw error
     } finally {
       readers?.end()
       await record?.end()
@@ -83,11 +88,11 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
       if (close) await close()
     }
   }
-  const events = createChannel((outlet: Outlet<LoggedEvent>) => write(outlet).finally(deliver), {
-    sizeOf: ({ data }) => jsonSize(data),
+  const events = createChannel((outlet: Outlet<readonly LoggedEvent[]>) => write(outlet).finally(deliver), {
+    sizeOf: batchSize,
     limits: agent.limits,
   })
-  const served: AsyncIterableIterator<LoggedEvent> = {
+  const served: AsyncIterableIterator<readonly LoggedEvent[]> = {
     next: () => events.next(),
     async return() {
       // First, so that a read which comes meanwhile does not start the run.
@@ -99,6 +104,17 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     [Symbol.asyncIterator]: () => served,
   }
   return { events: served, delivered, stop }
+}
+
+function batchSize(batch: readonly LoggedEvent[]): number {
+  return batch.reduce((sum, { data }) => sum + jsonSize(data), 0)
+}
+
+/** Not every runtime has `setImmediate`. */
+const schedule: (callback: () => void) => unknown = globalThis.setImmediate ?? setTimeout
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void schedule(resolve))
 }
 
 /** Opens a run to answers and returns the function that closes it; undefined if the channel fails. */

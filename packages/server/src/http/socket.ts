@@ -336,15 +336,16 @@ class Peer {
     }
   }
 
-  async #write({ id, gone }: OpenRun, events: AsyncIterable<LoggedEvent>): Promise<void> {
+  async #write({ id, gone }: OpenRun, batches: AsyncIterable<readonly LoggedEvent[]>): Promise<void> {
     const runId = JSON.stringify(id)
     const beat = () => this.#send({ type: 'events', runId: id, events: [] })
     const timer = setInterval(beat, this.#options.keepAlive ?? KEEP_ALIVE_MS)
     try {
-      for await (const { n, data } of events) {
+      for await (const batch of batches) {
         if (gone.signal.aborted) return
-        const last = JSON.stringify(`${id}:${n}`)
-        this.#socket.send(`{"type":"events","runId":${runId},"events":[${data}],"id":${last}}`)
+        const events = batch.map(({ data }) => data).join()
+        const last = JSON.stringify(`${id}:${batch.at(-1)?.n}`)
+        this.#socket.send(`{"type":"events","runId":${runId},"events":[${events}],"id":${last}}`)
         await this.#untilSent(gone.signal)
       }
     } finally {

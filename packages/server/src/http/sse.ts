@@ -8,20 +8,26 @@ export const SSE_HEADERS = {
   'x-accel-buffering': 'no',
 } as const
 
-/** Milliseconds of silence after which a comment is sent, by default. */
+/** The longest silence by default, in milliseconds: a comment is sent before. */
 export const KEEP_ALIVE_MS = 15_000
 
-/** The text of an event stream, frame by frame, as fast as it is read. */
+/** The text of an event stream, one or several frames at a time, as fast as it is read. */
 export interface SseFrames {
-  /** The next frame; a comment after a silence, so that proxies keep the connection. Undefined at the end. */
+  /** The next frames; a comment before a silence becomes too long, so that proxies keep the connection. Undefined at the end. */
   next(): Promise<string | undefined>
   /** The reader has gone. */
   cancel(): void
 }
 
 /** Writes numbered events as SSE with LF line endings, one JSON event per `data:`, with ids `<runId>:<n>`. */
-export function sseFrames(events: AsyncIterator<LoggedEvent>, runId: string, keepAliveMs: number): SseFrames {
-  return framesOf(events, ({ n, data }) => `id: ${runId}:${n}\ndata: ${data}\n\n`, keepAliveMs)
+export function sseFrames(
+  events: AsyncIterator<readonly LoggedEvent[]>,
+  runId: string,
+  keepAliveMs: number,
+): SseFrames {
+  const write = (batch: readonly LoggedEvent[]) =>
+    batch.map(({ n, data }) => `id: ${runId}:${n}\ndata: ${data}\n\n`).join('')
+  return framesOf(events, write, keepAliveMs)
 }
 
 /** Converts items to frames with `write`; an empty string means no frame. `last` is sent at the end. */
@@ -33,14 +39,40 @@ export function framesOf<T>(
 ): SseFrames {
   let pending: Promise<IteratorResult<T>> | undefined
   let rest = last
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isQuiet = false
+  let endWait: ((silence: 'silence') => void) | undefined
+
+  // One timer looks at a stream from time to time: one for each frame would cost as much as the frame.
+  function look(): void {
+    timer = undefined
+    if (isQuiet) endWait?.('silence')
+    else if (endWait !== undefined) timer = setTimeout(look, keepAliveMs / 2)
+    isQuiet = true
+  }
+
+  function read(): Promise<IteratorResult<T> | 'silence'> {
+    return new Promise((resolve, reject) => {
+      pending ??= items.next()
+      pending.then(resolve, (error: unknown) => {
+        clearTimeout(timer)
+        reject(error)
+      })
+      isQuiet = false
+      endWait = resolve
+      timer ??= setTimeout(look, keepAliveMs / 2)
+    })
+  }
+
   return {
     async next() {
       while (true) {
-        pending ??= items.next()
-        const result = await orSilence(pending, keepAliveMs)
+        const result = await read()
+        endWait = undefined
         if (result === 'silence') return ': keep-alive\n\n'
         pending = undefined
         if (result.done) {
+          clearTimeout(timer)
           const frame = rest
           rest = undefined
           return frame
@@ -50,21 +82,10 @@ export function framesOf<T>(
       }
     },
     cancel() {
+      clearTimeout(timer)
       // An application's iterator may throw when it is closed, and nobody is left to handle that.
       Promise.resolve(items.return?.()).catch(() => {})
     },
-  }
-}
-
-async function orSilence<T>(work: Promise<T>, ms: number): Promise<T | 'silence'> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const silence = new Promise<'silence'>((resolve) => {
-    timer = setTimeout(resolve, ms, 'silence')
-  })
-  try {
-    return await Promise.race([work, silence])
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -48,7 +48,7 @@ export function runPlan(plan: RunnablePlan, options: RunPlanOptions): AsyncItera
     const stop = anySignal([outlet.gone, options.signal])
     const end = ({ toolCallId, toolName }: PlannedCall, outcome: ToolOutcome) =>
       outlet.emit({ type: 'output', toolCallId, toolName, outcome })
-    const carryOut = (one: ApprovedCall<PlannedCall> | RejectedCall<PlannedCall>) =>
+    const carryOut = async (one: ApprovedCall<PlannedCall> | RejectedCall<PlannedCall>) =>
       'failure' in one
         ? end(one.call, one.failure)
         : limit(async () => end(one.call, await execute({ toolkit, stop, outlet, options }, one)))
@@ -127,7 +127,7 @@ async function execute(
     leave: stop,
     maxSize: Number.POSITIVE_INFINITY,
     context: { toolCallId, messages, context, approved: verdict !== undefined, idempotencyKey },
-    stream: (data) => outlet.emit(reported(data)),
+    stream: async (data) => outlet.emit(reported(data)),
     report: (data) => outlet.report(reported(data)),
     write: async () => {},
     ask: async () => ({ action: 'decline', reason: 'The user was not asked: there is no run.' }),

@@ -3,13 +3,12 @@ import type { RunLog, RunWriter } from './run-log.js'
 /** A log whose failures stop nothing: a run that can't be recorded continues, but can't be rejoined. */
 export function failSafeRunLog(log: RunLog, warn: (message: string, error: unknown) => void): RunLog {
   return {
-    isLocal: log.isLocal,
     async begin(runKey) {
       try {
         return carefulWriter(await log.begin(runKey), warn)
       } catch (error) {
         warn('The run log could not begin a run; it cannot be taken up.', error)
-        return { append: async () => {}, end: async () => {} }
+        return { append: () => undefined, end: async () => {} }
       }
     },
     async read(runKey, after, signal) {
@@ -26,19 +25,23 @@ export function failSafeRunLog(log: RunLog, warn: (message: string, error: unkno
 /** After one failure nothing more is written: a record with a gap would be worse than none. */
 function carefulWriter(writer: RunWriter, warn: (message: string, error: unknown) => void): RunWriter {
   let broken = false
-  const attempt = async (write: () => Promise<void>) => {
-    if (broken) return
+  const failed = (error: unknown) => {
+    broken = true
+    warn('The run log could not be written; the run cannot be taken up.', error)
+    // Readers must not wait for what will never be written.
+    writer.end().catch(() => {})
+  }
+  const attempt = (write: () => Promise<void> | undefined) => {
+    if (broken) return undefined
     try {
-      await write()
+      return write()?.catch(failed)
     } catch (error) {
-      broken = true
-      warn('The run log could not be written; the run cannot be taken up.', error)
-      // Readers must not wait for what will never be written.
-      writer.end().catch(() => {})
+      failed(error)
+      return undefined
     }
   }
   return {
     append: (events) => attempt(() => writer.append(events)),
-    end: () => attempt(() => writer.end()),
+    end: async () => attempt(() => writer.end()),
   }
 }

@@ -63,7 +63,6 @@ export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
   }
 
   return {
-    isLocal: true,
     async begin(runKey) {
       const older = runs.get(runKey)
       if (older !== undefined) drop(runKey, older)
@@ -71,15 +70,20 @@ export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
       runs.set(runKey, record)
       shrink(record)
       return {
-        async append(events) {
-          if (record.state !== 'open') return
-          const more = events.reduce((sum, event) => sum + event.length, 0)
-          if (record.size + more > maxRunSize) return drop(runKey, record)
+        append(events) {
+          if (record.state !== 'open') return undefined
+          let more = 0
+          for (const event of events) more += event.length
+          if (record.size + more > maxRunSize) {
+            drop(runKey, record)
+            return undefined
+          }
           record.events.push(...events)
           record.size += more
           size += more
           if (size > maxSize) shrink(record)
           wake(record)
+          return undefined
         },
         async end() {
           if (record.state !== 'open') return
@@ -120,7 +124,8 @@ async function* follow(
 }
 
 function wake({ readers }: KeptRun): void {
-  for (const reader of [...readers]) reader()
+  // Most runs have no second reader.
+  if (readers.size > 0) for (const reader of [...readers]) reader()
 }
 
 function woken({ readers }: KeptRun, signal: AbortSignal): Promise<void> {

@@ -9,8 +9,6 @@ export interface LoggedEvent {
  * nobody else can form it.
  */
 export interface RunLog {
-  /** Whether appending needs no round trip, so that events need not be batched. Default false. */
-  readonly isLocal?: boolean | undefined
   /** Starts a run's record, replacing an older one with the same key. Readers of the older one end. */
   begin(runKey: string): Promise<RunWriter>
   /**
@@ -28,8 +26,8 @@ export interface RunLog {
 
 /** Writes the record of one run. */
 export interface RunWriter {
-  /** Appends events. Once it resolves, readers get them. */
-  append(events: readonly string[]): Promise<void>
+  /** Appends events. Once it resolves, readers get them; at once if there is nothing to wait for. */
+  append(events: readonly string[]): Promise<void> | undefined
   /** The run is over; readers end after the last event. */
   end(): Promise<void>
 }

@@ -39,7 +39,7 @@ export interface Agent<Output = unknown> {
    * @throws CountersignError `invalid-option` if `context.subject` is given and not a non-empty string; `run-open` if the same run is
    * already open (`data.status` 409); `shutting-down` after `drain` (503).
    */
-  run(input: RunInput, options?: RunOptions): AsyncIterableIterator<AGUIEvent>
+  run(input: RunInput, options?: RunOptions): RunEvents
   /**
    * The same run, awaited.
    *
@@ -92,6 +92,15 @@ export interface Agent<Output = unknown> {
   readonly answerChannel: AnswerChannel
   /** How much callers can make it hold in memory, with defaults filled in. */
   readonly limits: FullLimits
+}
+
+/** The events of a run. */
+export interface RunEvents extends AsyncIterableIterator<AGUIEvent> {
+  /**
+   * Takes the next events that are there, without waiting: 64 KiB, and at most one event more. Transports send and store them together. An
+   * iterator of your own may leave it out: its events are then sent and stored one by one.
+   */
+  waiting?(): readonly AGUIEvent[]
 }
 
 /** What a run added to a conversation. */

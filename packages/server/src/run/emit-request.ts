@@ -22,6 +22,6 @@ export async function emitRequest(
 }
 
 /** Sends an approval request as an event only. */
-export function emitQuestion(scope: RunScope, request: ApprovalRequest): Promise<void> {
+export async function emitQuestion(scope: RunScope, request: ApprovalRequest): Promise<void> {
   return scope.emit({ type: 'CUSTOM', name: 'approval-requested', value: request })
 }

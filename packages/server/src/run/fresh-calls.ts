@@ -132,7 +132,7 @@ export async function runFresh(
       approved,
       idempotencyKey,
     },
-    stream: (data) => scope.emit(progressEvent(toolCallId, name, data)),
+    stream: async (data) => scope.emit(progressEvent(toolCallId, name, data)),
     report: (data) => scope.report(progressEvent(toolCallId, name, data)),
     write: (part) => scope.written.write(part, messageId),
     ask: (question, over) => askPerson(scope, call, question, over),

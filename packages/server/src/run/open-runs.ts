@@ -1,5 +1,6 @@
 import { type AGUIEvent, CountersignError } from '@countersign/core'
 import { type Ledger, ledgerKey, type Owner } from '../ledger/ledger.js'
+import type { Channel } from '../scope/channel.js'
 
 /** Identifies a run. */
 interface RunName {
@@ -22,7 +23,7 @@ interface Opening {
   start(): boolean
   end(): void
   /** The events of the run, observed as they are read. */
-  read(events: AsyncIterableIterator<AGUIEvent>): AsyncIterableIterator<AGUIEvent>
+  read(events: Channel<AGUIEvent>): Channel<AGUIEvent>
 }
 
 export function openingOf(ledger: Ledger, name: RunName): Opening {
@@ -49,12 +50,17 @@ export function openingOf(ledger: Ledger, name: RunName): Opening {
       close()
     },
     read: (events) => ({
-      async next() {
-        const result = await events.next()
-        // Once the end is read, the id may be used again at once.
-        if (result.done || result.value.type === 'RUN_FINISHED' || result.value.type === 'RUN_ERROR')
-          wasRead()
-        return result
+      next() {
+        const reading = events.next()
+        reading.then(({ done, value }) => {
+          if (done || isEnd(value)) wasRead()
+        }, wasRead)
+        return reading
+      },
+      waiting() {
+        const taken = events.waiting()
+        if (taken.some(isEnd)) wasRead()
+        return taken
       },
       async return() {
         wasRead()
@@ -65,6 +71,11 @@ export function openingOf(ledger: Ledger, name: RunName): Opening {
       },
     }),
   }
+}
+
+/** Once it is read, the run's id may be used again at once. */
+function isEnd({ type }: AGUIEvent): boolean {
+  return type === 'RUN_FINISHED' || type === 'RUN_ERROR'
 }
 
 /** The error of starting a run that is already open. */

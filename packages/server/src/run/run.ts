@@ -158,9 +158,9 @@ const unread: Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer'> 
 /** The thread takes each event before the client gets it. */
 function recorded(emit: Emit<AGUIEvent>, thread: OpenThread | undefined): Emit<AGUIEvent> {
   if (thread === undefined) return emit
-  return async (event) => {
-    await thread.take(event)
-    await emit(event)
+  return (event) => {
+    const stored = thread.take(event)
+    return stored === undefined ? emit(event) : stored.then(() => emit(event))
   }
 }
 

@@ -67,21 +67,28 @@ export class StepWriter {
     this.#isStructured = isStructured
   }
 
-  async text(delta: string): Promise<void> {
-    if (delta === '') return
-    const { messageId } = this
-    if (this.#writing !== 'text') {
-      await this.close()
-      this.#writing = 'text'
-      await this.#startText()
-    }
+  /** Like all writers of deltas, returns a promise only if there is something to wait for. */
+  text(delta: string): Promise<void> | undefined {
+    if (delta === '') return undefined
+    return this.#writing === 'text'
+      ? this.#growText(delta)
+      : this.#beginText().then(() => this.#growText(delta))
+  }
+
+  async #beginText(): Promise<void> {
+    await this.close()
+    this.#writing = 'text'
+    await this.#startText()
+  }
+
+  #growText(delta: string): Promise<void> | undefined {
     if (this.#text === undefined) {
       this.#text = { deltas: [], length: 0 }
       this.#texts.push(this.#text)
     }
     this.#text.deltas.push(delta)
     this.#text.length += delta.length
-    await this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta })
+    return this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId: this.messageId, delta })
   }
 
   /** Ends a piece of text. The message stays open: another piece may follow at once. */
@@ -157,10 +164,10 @@ export class StepWriter {
     return call
   }
 
-  async growCall(call: WrittenCall, delta: string): Promise<void> {
-    if (delta === '') return
+  growCall(call: WrittenCall, delta: string): Promise<void> | undefined {
+    if (delta === '') return undefined
     call.arguments += delta
-    await this.#emit({ type: 'TOOL_CALL_ARGS', toolCallId: call.id, delta })
+    return this.#emit({ type: 'TOOL_CALL_ARGS', toolCallId: call.id, delta })
   }
 
   async endCall(call: WrittenCall, { token, signature, metadata: provider }: CallEnd = {}): Promise<void> {
@@ -201,7 +208,7 @@ export class StepWriter {
     return [...this.#open.values()]
   }
 
-  #startText(): Promise<void> {
+  #startText(): Promise<void> | undefined {
     const own = ownMetadata({ output: this.#isStructured ? 'partial' : undefined })
     return this.#emit({ type: 'TEXT_MESSAGE_START', messageId: this.messageId, role: 'assistant', ...own })
   }

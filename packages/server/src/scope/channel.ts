@@ -1,8 +1,11 @@
 import { CountersignError } from '@countersign/core'
 import { DEFAULT_LIMITS, type FullLimits } from '../limits.js'
 
-/** Adds a value. Resolves when there is room for more, at once after the reader has gone. Never rejects; throws what `sizeOf` throws. */
-export type Emit<T> = (value: T) => Promise<void>
+/**
+ * Adds a value. If the writer must wait, returns a promise that resolves when there is room for more, or the reader has gone. Never rejects;
+ * throws what `sizeOf` throws.
+ */
+export type Emit<T> = (value: T) => Promise<void> | undefined
 
 /** A writer's end of the channel. Several parts of a program may write concurrently. */
 export interface Outlet<T> {
@@ -22,6 +25,12 @@ export interface ChannelOptions<T> {
    * `unreadBytes` may wait for the reader before writers wait too; beyond that, each writer may add one value. Default: those of an agent.
    */
   readonly limits?: Pick<FullLimits, 'unreadBytes' | 'reportedBytes' | 'stallTime'> | undefined
+}
+
+/** A reader's end of the channel. */
+export interface Channel<T> extends AsyncIterableIterator<T> {
+  /** Takes the next values that are there, without waiting: `limits.unreadBytes`, and at most one value more. */
+  waiting(): readonly T[]
 }
 
 interface Waiting<T> {
@@ -46,7 +55,7 @@ interface Reader<T> {
 export function createChannel<T>(
   write: (outlet: Outlet<T>) => Promise<void>,
   { limits = DEFAULT_LIMITS, sizeOf = () => limits.unreadBytes, lastWords }: ChannelOptions<T> = {},
-): AsyncIterableIterator<T> {
+): Channel<T> {
   const gone = new AbortController()
   let values: Waiting<T>[] = []
   let writers: (() => void)[] = []
@@ -76,7 +85,7 @@ export function createChannel<T>(
   }
 
   const emit: Emit<T> = (value) => {
-    if (add(value, true)) return Promise.resolve()
+    if (add(value, true)) return undefined
     timer ??= setTimeout(look, limits.stallTime, reads)
     return new Promise((resolve) => writers.push(resolve))
   }
@@ -157,6 +166,16 @@ export function createChannel<T>(
     next() {
       if (!started && ended === undefined) start()
       return new Promise((resolve, reject) => read({ resolve, reject }))
+    },
+    waiting() {
+      const taken: T[] = []
+      for (let bytes = 0; bytes < limits.unreadBytes; ) {
+        const next = take()
+        if (next === undefined) break
+        bytes += next.size
+        taken.push(next.value)
+      }
+      return taken
     },
     async return() {
       leave()

@@ -31,20 +31,25 @@ export class WrittenParts {
    * @throws ToolError `invalid-argument`
    */
   write(given: WritablePart, messageId: string): Promise<void> {
-    const { emit, newId, maxSize } = this.#options
+    const { newId, maxSize } = this.#options
     const event = eventOf(readPart(jsonCopy(given, 'The part that was written')), messageId, newId)
     const size = eventSize(event)
     if (size > eventSize(emptyEvent) + 2 * maxSize)
       throw invalid(`it is larger than limits.resultSize, ${maxSize}`)
     if (this.#unread > MAX_UNREAD_PARTS) throw invalid('the parts before it are unread; await write()')
     if (event.type === 'ACTIVITY_SNAPSHOT') this.#keep(event)
+    return this.#deliver(event, size)
+  }
+
+  async #deliver(event: AGUIEvent, size: number): Promise<void> {
     this.#unread += size
-    // A run whose thread is lost stops by itself.
-    return emit(event)
-      .catch(() => {})
-      .finally(() => {
-        this.#unread -= size
-      })
+    try {
+      await this.#options.emit(event)
+    } catch {
+      // A run whose thread is lost stops by itself.
+    } finally {
+      this.#unread -= size
+    }
   }
 
   /** A history with this run's data parts, each in its place or at the end. */
