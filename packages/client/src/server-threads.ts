@@ -2,6 +2,7 @@ import { type RunAgentInput, restoreSteps } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
 import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
 import { type FetchOptions, fetchResponse, fetchServerSentEvents } from './connections/fetch.js'
+import { withGrants } from './connections/grants.js'
 import { wait } from './connections/wait.js'
 import { invalid } from './persistence/failures.js'
 import type { Persistence, Persistent } from './persistence/persistence.js'
@@ -17,6 +18,8 @@ export interface ServerThreadsOptions extends FetchOptions, ReconnectOptions {
   pollEvery?: number | undefined
   /** Milliseconds that a message or an answer waits for a run that another page has open on the same conversation. Default 120,000. */
   busyFor?: number | undefined
+  /** The route of `grantsResponse`, for a page that lists and revokes session approvals. Default: none. */
+  grants?: string | URL | undefined
   /** Milliseconds to wait for the server to load a conversation. Default 10,000. */
   timeout?: number | undefined
   /**
@@ -43,14 +46,15 @@ export interface ServerThreads {
  * @example new ChatClient({ ...serverThreads('/api/chat'), threadId })
  */
 export function serverThreads(url: string | URL, options: ServerThreadsOptions = {}): ServerThreads {
-  const { pollEvery = 5000, busyFor = 120_000, timeout = 10_000, local } = options
+  const { pollEvery = 5000, busyFor = 120_000, timeout = 10_000, local, grants } = options
   for (const [name, value] of Object.entries({ pollEvery, busyFor, timeout }))
     if (typeof value !== 'number' || !(value > 0)) throw invalid(name, 'a positive number of milliseconds')
   const place = String(url)
   const events = reconnecting(fetchServerSentEvents(place, { ...options, rejoin: true }), options)
   const unsent = local === undefined ? localStorageIfAny() : local || inMemory
+  const connection = waitWhileBusy(stopOnServer(serverHistory(events), place, options), busyFor)
   return {
-    connection: waitWhileBusy(stopOnServer(serverHistory(events), place, options), busyFor),
+    connection: grants === undefined ? connection : withGrants(connection, grants, options),
     persistence: {
       load: (threadId) => unsent.load(threadId),
       save: (threadId, record) => unsent.save(threadId, record),

@@ -14,6 +14,7 @@ import { gapOf } from './gap.js'
 import { mergeHistory } from './merge.js'
 import { Recorder } from './recorder.js'
 import { ThreadWriter, takeThread } from './thread-writer.js'
+import { titleOf } from './title.js'
 
 /** A stored conversation that one run holds. No other run can change it until it is closed, or its lease ends. */
 export interface OpenThread {
@@ -70,7 +71,12 @@ export async function openThread(
     const added = chain(messages.slice(kept.length), kept.at(-1)?.id ?? null)
     const head = (added.at(-1) ?? kept.at(-1))?.id ?? null
     const writer = new ThreadWriter(threads, key, run, thread?.version ?? 0, head ?? '')
-    if (added.length > 0 || left > 0) await writer.append({ messages: added, head })
+    if (added.length > 0 || left > 0)
+      await writer.append({
+        messages: added,
+        head,
+        ...(thread === undefined && { title: titleOf(messages) }),
+      })
     const recorder = new Recorder(settings, writer, leaseMs, [...kept, ...added], messages)
     return {
       messages,
