@@ -336,3 +336,17 @@ test('options that cannot work are refused by name', async () => {
     '`tabs` must be left out',
   )
 })
+
+test('a client without a threadId begins a new conversation, and asks the server for nothing before something is said', async () => {
+  const server = startServer(() => [words('Hello.'), stop])
+  const { client, requests } = openPage(server, {}, { threadId: undefined })
+  await client.restore()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(requests).toEqual([])
+  await client.sendMessage('Hi.')
+  expect(client.getSnapshot().messages).toHaveLength(2)
+  await vi.waitUntil(() => requests.some(({ method }) => method === 'GET'))
+  const other = openPage(server, {}, { threadId: client.threadId })
+  await other.client.restore()
+  expect(other.client.getSnapshot().messages).toHaveLength(2)
+})

@@ -39,7 +39,7 @@ export interface ServerThreads {
  * For a server that keeps the conversations (`createAgent({ threads, runLog })`), with its route at `url`: POST, and GET and DELETE as
  * `threadResponse` handles them. A client with these options loads its conversation, also while a run streams, which it then rejoins; it
  * sends only what the server does not have, reconnects when its stream breaks, shows what happens in other browsers, and stops a run
- * for all of them.
+ * for all of them. Without a `threadId`, a client begins a new conversation.
  *
  * Throws `invalid-option` if an option is not a positive number.
  *
@@ -59,6 +59,7 @@ export function serverThreads(url: string | URL, options: ServerThreadsOptions =
       load: (threadId) => unsent.load(threadId),
       save: (threadId, record) => unsent.save(threadId, record),
       remove: (threadId) => unsent.remove(threadId),
+      startsThreads: true,
       steps: { ...fullSteps, ...restoreSteps },
       open: (session, host) => {
         if (session.options.tabs)

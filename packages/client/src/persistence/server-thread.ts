@@ -171,7 +171,9 @@ export class ServerThread implements KeptThread {
 
   /** `undefined`: the server has no such conversation. With `since`, only the messages of later versions. */
   async #fetch(since?: number): Promise<LoadedThread | undefined> {
-    const { threadId, headers } = this.#session
+    const { threadId, headers, options } = this.#session
+    // A new conversation, in which nothing was said yet.
+    if (options.threadId === undefined && this.#lastRun === undefined) return undefined
     const query = new URLSearchParams({ threadId, ...(since !== undefined && { since: `${since}` }) })
     try {
       const asked = { method: 'GET', headers: { ...headers, accept: 'application/json' } }
