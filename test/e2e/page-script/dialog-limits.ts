@@ -18,7 +18,7 @@ export function keepingOneByOne({ spec, open }: Bench): void {
     await shows('todo.md')
     await demo.page.keyboard.press('Escape')
     await gone()
-    await demo.page.getByRole('button', { name: 'New chat' }).click()
+    await demo.page.getByRole('link', { name: 'New chat' }).click()
     expect(await demo.page.locator('.pending-bar').count()).toBe(0)
     await demo.send('delete logs/app.log')
     await demo.settled()
