@@ -48,7 +48,8 @@ async function begin() {
       await act()
       await cable.held()
     },
-    open: () => openTab(profile, cable.url),
+    /** One more tab: of a new conversation, or of that of another tab. */
+    open: (other?: ChatPage) => openTab(profile, other?.page.url() ?? cable.url),
     has: (path: string) => existsSync(join(demo.folder, path)),
     /** How often the tool that sends mail has run: each run makes a file. */
     mails: async () => (existsSync(join(demo.folder, 'outbox')) ? readdir(join(demo.folder, 'outbox')) : []),

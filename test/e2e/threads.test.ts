@@ -119,6 +119,8 @@ describe.each(pages)('the page in %s', (name) => {
       await page.settled()
       expect(await page.cards().count()).toBe(1)
     }
+    await chat.page.reload()
+    for (const page of [other, chat]) await page.page.getByText('You approved this').waitFor()
     expect(has('notes.txt')).toBe(false)
     expect([...chat.complaints, ...other.complaints]).toEqual([])
   })

@@ -92,7 +92,7 @@ export function choosing({ spec, open }: Bench): void {
     for (const [index, [, , title]] of cases.entries()) {
       if (index > 0) await alert.getByRole('button', { name: 'Retry' }).click()
       await alert.getByText(title, { exact: true }).waitFor()
-      expect(await alert.innerText()).not.toMatch(/POST|api|\d{3}/)
+      expect(await alert.textContent()).not.toMatch(/POST|api|\d{3}/)
     }
     await demo.page.unroute('**/api/chat')
     await alert.getByRole('button', { name: 'Retry' }).click()
