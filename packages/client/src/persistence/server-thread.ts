@@ -208,10 +208,12 @@ export class ServerThread implements KeptThread {
       const before = this.#shown
       const now = await this.#fetch(before?.version ?? 0)
       if (this.#isBusy || !now) return
-      const isSame = !this.#isBehind && before?.createdAt === now.createdAt && this.#shows(now.messages)
+      // A conversation that began here may be shown as it is, unless something of it waits to be loaded.
+      const isKnown = before ? before.createdAt === now.createdAt : this.#unmerged === undefined
+      const isSame = isKnown && !this.#isBehind && this.#shows(now.messages)
       const { run } = now
-      if (!before || !isSame || (run && this.#isToRejoin(run.runId))) await this.#thread.reload()
-      else this.#shown = { ...before, version: now.version, run }
+      if (!isSame || (run && this.#isToRejoin(run.runId))) await this.#thread.reload()
+      else this.#shown = now
     } catch {
       // The next look may succeed; a command shows what is wrong.
     } finally {
