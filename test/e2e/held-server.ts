@@ -52,7 +52,7 @@ export async function startHeldServer(page: PageName): Promise<HeldServer> {
       const last = messages.at(-1)
       if (last?.role === 'tool') yield { type: 'text-delta', delta: 'Finished.' }
       else {
-        const part = last?.content.at(0)
+        const part = last?.role === 'user' ? last.content.at(0) : undefined
         const text = part?.type === 'text' ? part.text : ''
         if (text.startsWith('tell'))
           for (const [at, delta] of words.entries()) {

@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => browser.close())
 
-test('the module that is replaced holds one line of code and what it imports', async () => {
+test('the module that is replaced holds one statement and what it imports', async () => {
   const seam = join(import.meta.dirname, '../../examples/page/src/connection.ts')
   const code = (await readFile(seam, 'utf8')).split('\n').filter((line) => /^[a-z]/.test(line))
   expect(code.filter((line) => !line.startsWith('import '))).toEqual([

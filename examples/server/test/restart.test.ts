@@ -62,7 +62,9 @@ async function ask(server: Awaited<ReturnType<typeof start>>, text: string, befo
 /** The results of calls that the page has after a reply: those it brings, and those of the stored conversation that it begins with. */
 function outcomes(events: readonly AGUIEvent[]): readonly unknown[] {
   const stored = events.flatMap((event) => (event.type === 'MESSAGES_SNAPSHOT' ? event.messages : []))
-  const before = stored.flatMap((message) => (message.role === 'tool' ? [JSON.parse(message.content)] : []))
+  const before = stored.flatMap((message) =>
+    message.role === 'tool' ? [JSON.parse(String(message.content))] : [],
+  )
   return [...before, ...results(events).map(({ content }) => content)]
 }
 
