@@ -17,7 +17,7 @@ export async function openDatabase(file: string): Promise<SqlConnection> {
 }
 
 /** SQLite does not wait by itself here while another process that has just started does the same. */
-async function useWriteAheadLog(database: DatabaseSync): Promise<void> {
+async function useWriteAheadLog(database: InstanceType<typeof DatabaseSync>): Promise<void> {
   for (let tries = 100; ; tries--) {
     try {
       return database.exec('pragma journal_mode = wal')
