@@ -10,14 +10,20 @@ export function Chats() {
     const { form } = snapshot()
     return form?.threadId === threadId ? form.kind : undefined
   }
+  const threadOf = (id: string) => snapshot().threads.find(({ threadId }) => threadId === id)
   return (
     <nav class="chats" id={CHATS_ID} aria-label="Chats" popover="auto">
       <ul class="chats-list">
-        <For each={snapshot().threads}>
-          {(thread) => (
-            <li class="chats-item">
-              <ChatRow thread={thread} form={formOf(thread.threadId)} />
-            </li>
+        {/* By id: a row whose conversation has changed stays, and keeps the focus and what was typed. */}
+        <For each={snapshot().threads.map(({ threadId }) => threadId)}>
+          {(threadId) => (
+            <Show when={threadOf(threadId)}>
+              {(thread) => (
+                <li class="chats-item">
+                  <ChatRow thread={thread()} form={formOf(threadId)} />
+                </li>
+              )}
+            </Show>
           )}
         </For>
       </ul>
