@@ -185,6 +185,30 @@ test('T13 a reload during a client tool: the call counts as interrupted, and doe
   expect(shown(second).at(-1)).toEqual(['assistant', 'Well.'])
 })
 
+test('T13 a reload with the output of a client tool that was not sent: retry() sends it, and it does not run again', async () => {
+  const server = startServer(() => calls('here', { x: 1 }))
+  const ran: number[] = []
+  const page: { first?: ReturnType<typeof openPage> } = {}
+  const tools = [
+    here.client(({ x }) => {
+      ran.push(x)
+      if (page.first) page.first.network.isGone = true
+      return 'Home'
+    }),
+  ]
+  page.first = openPage(server, {}, { tools })
+  void page.first.client.sendMessage('Go')
+  const { local } = page.first
+  await vi.waitUntil(() => local.texts.get('t')?.includes('"tool-result"'))
+  const second = openPage(server, { local }, { tools })
+  await vi.waitUntil(() => callIn(second)?.state === 'complete')
+  await second.client.retry()
+  expect(ran).toEqual([1])
+  expect(shown(second).at(-1)).toEqual(['assistant', 'Well.'])
+  const sent = second.requests.find(({ method }) => method === 'POST')
+  expect(sent?.body).toMatchObject({ messages: [{ role: 'tool', toolCallId: 'c1' }] })
+})
+
 test('a reload with a message that never reached the server: it is there, and retry() sends it', async () => {
   const server = startServer()
   const first = openPage(server)
@@ -335,4 +359,19 @@ test('options that cannot work are refused by name', async () => {
   expect(() => new ChatClient({ ...serverThreads('/chat'), threadId: 't', tabs: tabs() })).toThrow(
     '`tabs` must be left out',
   )
+})
+
+test('a client without a threadId begins a new conversation, and asks the server for nothing before something is said', async () => {
+  const server = startServer(() => [words('Hello.'), stop])
+  const { client, requests } = openPage(server, {}, { threadId: undefined })
+  await client.restore()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(requests).toEqual([])
+  await client.sendMessage('Hi.')
+  expect(client.getSnapshot().messages).toHaveLength(2)
+  await vi.waitUntil(() => requests.filter(({ url }) => url.includes('since=')).length > 2)
+  expect(requests.filter(({ method, url }) => method === 'GET' && !url.includes('since='))).toEqual([])
+  const other = openPage(server, {}, { threadId: client.threadId })
+  await other.client.restore()
+  expect(other.client.getSnapshot().messages).toHaveLength(2)
 })

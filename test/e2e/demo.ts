@@ -23,6 +23,8 @@ export interface DemoServer {
   /** The folder with the files, new for this server. */
   folder: string
   close(): Promise<void>
+  /** Ends it as `kill -9` does. */
+  kill(): Promise<void>
 }
 
 /**
@@ -50,11 +52,21 @@ export function demoServer(page: PageName = 'react') {
 /** The example pages, one for each framework. */
 export type PageName = 'react' | 'solid' | 'vue' | 'svelte'
 
+/** A module for `node --import` that sets the clock of its process forward. */
+const laterBy = (ms: number) => `data:text/javascript,const now = Date.now; Date.now = () => now() + ${ms}`
+
+interface DemoOptions {
+  /** A folder that an earlier server has used. Default: a new one, which is removed when the server is closed. */
+  parent?: string
+  /** By how many milliseconds the clock of the server is ahead. */
+  later?: number
+}
+
 /** Starts the built example server on a free port, with a folder of its own and the page of one framework. */
-async function startDemo(page: PageName): Promise<DemoServer> {
+export async function startDemo(page: PageName, options: DemoOptions = {}): Promise<DemoServer> {
   if (!existsSync(serverFile))
     throw new Error('The example server is not built. Run `npm test`, or build the workspace first.')
-  const parent = await mkdtemp(join(tmpdir(), 'countersign-demo-'))
+  const parent = options.parent ?? (await mkdtemp(join(tmpdir(), 'countersign-demo-')))
   const folder = join(parent, 'workspace')
   const demo = {
     PORT: '0',
@@ -64,7 +76,8 @@ async function startDemo(page: PageName): Promise<DemoServer> {
     DEMO_MODEL: 'planner',
   }
   const env = { ...process.env, ...demo }
-  const child = spawn(process.execPath, [serverFile], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const clock = options.later === undefined ? [] : ['--import', laterBy(options.later)]
+  const child = spawn(process.execPath, [...clock, serverFile], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const url = await new Promise<string>((resolve, reject) => {
     let output = ''
@@ -83,7 +96,11 @@ async function startDemo(page: PageName): Promise<DemoServer> {
     close: async () => {
       child.kill()
       await ended
-      await rm(parent, { recursive: true })
+      if (options.parent === undefined) await rm(parent, { recursive: true })
+    },
+    kill: async () => {
+      child.kill('SIGKILL')
+      await ended
     },
   }
 }

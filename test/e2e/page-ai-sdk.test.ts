@@ -11,8 +11,9 @@ import { approve, deny } from './page-script/bench.js'
 
 /** The one line that the page changes, with what it imports. */
 const connection = `
+import { indexedDb } from '@countersign/client/indexed-db'
 import { aiSdk } from '@countersign/ai-sdk'
-export const connection = aiSdk({ api: '/api/chat' })
+export const server = { connection: aiSdk({ api: '/api/chat' }), persistence: indexedDb() }
 `
 
 let browser: Browser
@@ -22,11 +23,11 @@ beforeAll(async () => {
 })
 afterAll(() => browser.close())
 
-test('the module that is replaced holds one line of code and what it imports', async () => {
+test('the module that is replaced holds one statement and what it imports', async () => {
   const seam = join(import.meta.dirname, '../../examples/page/src/connection.ts')
   const code = (await readFile(seam, 'utf8')).split('\n').filter((line) => /^[a-z]/.test(line))
   expect(code.filter((line) => !line.startsWith('import '))).toEqual([
-    expect.stringMatching(/^export const connection = /),
+    expect.stringMatching(/^export const server = /),
   ])
 })
 

@@ -52,6 +52,10 @@ async function asked(name: PageName, table: readonly HostileArguments[]) {
     const { threadId, runId } = route.request().postDataJSON()
     await route.fulfill({ contentType: 'text/event-stream', body: runOf(table, threadId, runId) })
   })
+  // The server knows nothing of this conversation.
+  await chat.page.route('**/api/chat?threadId=*', (route) =>
+    route.fulfill({ json: { version: 1, createdAt: 0, messages: [] } }),
+  )
   await chat.send('go')
   await chat.page.locator('#tool-h0').waitFor()
   await chat.settled()

@@ -8,8 +8,9 @@ import { type ChatHandler, pageOnOtherServer } from './other-server.js'
 
 /** The one line that the page changes. */
 const connection = `
+import { indexedDb } from '@countersign/client/indexed-db'
 import { fetchServerSentEvents } from '@countersign/client'
-export const connection = fetchServerSentEvents('/api/chat')
+export const server = { connection: fetchServerSentEvents('/api/chat'), persistence: indexedDb() }
 `
 
 const folder: Interrupt = {

@@ -1,6 +1,7 @@
 import type { PageName } from './demo.js'
 import { pageBench } from './page-script/bench.js'
 import { answeringInTheThread } from './page-script/cards.js'
+import { choosing } from './page-script/chats.js'
 import { conversing } from './page-script/conversing.js'
 import { answeringOneByOne } from './page-script/dialog.js'
 import { keepingOneByOne } from './page-script/dialog-limits.js'
@@ -18,6 +19,7 @@ export const everyFramework: readonly RegExp[] = [
   /^an answer before and after its approval is one turn/,
   /^S3\.98 keyboard alone/,
   /^S3\.99 arguments are text/,
+  /^a conversation is renamed and deleted by keyboard/,
 ]
 
 /** The script that an example page passes, in Chromium, or some of its specs. Call it at the top of a test file. */
@@ -28,6 +30,7 @@ export function describePage(name: PageName, specs: readonly RegExp[] = [/^/]): 
   keepingOneByOne(bench)
   revoking(bench)
   conversing(bench)
+  choosing(bench)
   looking(bench)
   bench.end()
 }

@@ -8,9 +8,10 @@ import { approve, deny } from './page-script/bench.js'
 
 /** The one line that the page changes. */
 const connection = `
+import { indexedDb } from '@countersign/client/indexed-db'
 import { fetchServerSentEvents } from '@countersign/client'
 import { tanstack } from '@countersign/tanstack'
-export const connection = tanstack()(fetchServerSentEvents('/api/chat'), console.warn)
+export const server = { connection: tanstack()(fetchServerSentEvents('/api/chat'), console.warn), persistence: indexedDb() }
 `
 
 let browser: Browser

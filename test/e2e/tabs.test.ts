@@ -48,7 +48,12 @@ async function begin() {
       await act()
       await cable.held()
     },
-    open: () => openTab(profile, cable.url),
+    /** One more tab: of a new conversation, or of that of another tab, after something has happened to that. */
+    async open(other?: ChatPage, act = async () => {}) {
+      const url = other?.page.url() ?? cable.url
+      await act()
+      return openTab(profile, url)
+    },
     has: (path: string) => existsSync(join(demo.folder, path)),
     /** How often the tool that sends mail has run: each run makes a file. */
     mails: async () => (existsSync(join(demo.folder, 'outbox')) ? readdir(join(demo.folder, 'outbox')) : []),
@@ -77,51 +82,58 @@ const approveOnce = (card: ReturnType<ChatPage['request']>) =>
 
 const isDone = (chat: ChatPage, tool = 'send_email') => chat.cards(tool).filter({ hasText: 'Done' }).waitFor()
 
-const late = (chat: ChatPage) => chat.page.getByText('This was answered before, perhaps in another tab.')
+/** What a page says whose answer was not the one that counts. */
+const late = (chat: ChatPage) =>
+  chat.page.getByText(/This was answered before, perhaps in another tab|Another answer was first/)
 
-test('two tabs show the same request; one approves, the other sees it, and its late click is told so', async () => {
+test('two tabs show the same request and approve it at once: it runs once, and both show it', async () => {
   for (const [round, delay] of delays(1, 2, 60).entries()) {
     const { open, mails } = await begin()
     const first = await open()
     await first.send(mailing)
     await first.request(mailTo).waitFor()
     await first.settled()
-    const second = await open()
+    const second = await open(first)
     await second.request(mailTo).waitFor()
     if (round === 0) await second.screenshot('tabs-second')
-    // The second follows; it is busy while the first answers.
+    // The second hears of nothing while the first answers.
     const { click } = await busyBeforeClick(second, 'Approve once')
     await approveOnce(first.request(mailTo))
     await sleep(delay)
     await click()
-    await late(second).waitFor()
-    for (const tab of [first, second]) await isDone(tab)
-    await second.settled()
-    expect(await late(first).count()).toBe(0)
-    if (round === 0) await second.screenshot('tabs-late')
+    for (const tab of [first, second]) {
+      await isDone(tab)
+      await tab.settled()
+      expect(await tab.cards('send_email').count()).toBe(1)
+    }
     expect(await mails()).toHaveLength(1)
-    expect(first.requests() + second.requests()).toBe(2)
-    expect([...first.complaints, ...second.complaints]).toEqual([])
   }
 })
 
 test('E.10 two tabs answer differently: the first wins, the second is told', async () => {
   for (const [round, delay] of delays(2, 4, 80).entries()) {
     const { open, mails } = await begin()
-    const tabs = [await open(), await open()] as const
-    // The tab that leads is once the one that approves and once the one that denies.
-    const [yes, no] = round % 2 === 0 ? tabs : ([tabs[1], tabs[0]] as const)
-    await tabs[1].send(mailing)
-    for (const tab of tabs) await tab.request(mailTo).waitFor()
-    await tabs[0].settled()
+    const yes = await open()
+    await yes.send(mailing)
+    await yes.request(mailTo).waitFor()
+    await yes.settled()
+    const no = await open(yes)
+    await no.request(mailTo).waitFor()
     await no.request(mailTo).getByRole('button', { name: 'Deny…' }).click()
+    // Waited for from here on: what the server says later replaces it.
+    const told = [yes, no].map((tab) =>
+      late(tab)
+        .first()
+        .waitFor()
+        .then(() => tab),
+    )
+    for (const one of told) one.catch(() => {})
     const clicks = [await busyBeforeClick(yes, 'Approve once'), await busyBeforeClick(no, 'Deny')]
     if (round % 3 !== 0) clicks.reverse()
     const [sooner, later] = clicks.map(({ click }) => click)
     await Promise.all([sooner?.(), sleep(round < 2 ? 0 : delay).then(later)])
-    await expect.poll(async () => (await late(yes).count()) + (await late(no).count())).toBe(1)
-    const approved = (await late(no).count()) === 1
-    for (const tab of tabs) {
+    const approved = (await Promise.race(told)) === no
+    for (const tab of [yes, no]) {
       await tab
         .cards('send_email')
         .filter({ hasText: approved ? 'Done' : 'Denied' })
@@ -129,7 +141,6 @@ test('E.10 two tabs answer differently: the first wins, the second is told', asy
       await tab.settled()
     }
     expect(await mails()).toHaveLength(approved ? 1 : 0)
-    expect(tabs[0].requests() + tabs[1].requests()).toBe(2)
   }
 })
 
@@ -204,9 +215,8 @@ test('the tab is closed during a continuation: whoever comes back finds everythi
     await chat.settled()
     const approving = () => approveOnce(chat.request(mailTo))
     await (place === 'the click' ? approving() : during(place, approving))
-    await chat.page.close()
+    const back = await open(chat, () => chat.page.close())
     wire.release()
-    const back = await open()
     await back.cards('send_email').waitFor()
     const title = await back.page.locator('.unsent-title').allInnerTexts()
     seen.add(title[0] ?? 'nothing to send')
@@ -221,29 +231,20 @@ test('the tab is closed during a continuation: whoever comes back finds everythi
   console.log(`after coming back: ${[...seen].join('; ')}`)
 })
 
-test('the leading tab closes while another is open: the other takes over, nothing is lost or run twice', async () => {
-  for (const [round, place] of ['the last answer', 'the click', ...places].entries()) {
+test('a tab closes during the continuation of its answer while another is open: the other shows the outcome', async () => {
+  for (const place of ['the click', ...places]) {
     const { open, mails, during, wire } = await begin()
     const first = await open()
     await first.send(mailing)
     await first.request(mailTo).waitFor()
     await first.settled()
-    const second = await open()
+    const second = await open(first)
     await second.request(mailTo).waitFor()
-    if (round === 0) {
-      // Between two acts.
-      await first.page.close()
-      await approveOnce(second.request(mailTo))
-      await isDone(second)
-    } else {
-      // During the continuation of the second's own answer, which the first has sent.
-      const approving = () => approveOnce(second.request(mailTo))
-      await (place === 'the click' ? approving() : during(place, approving))
-      await first.page.close()
-      wire.release()
-      await finishUp(second)
-    }
-    await second.settled()
+    const approving = () => approveOnce(first.request(mailTo))
+    await (place === 'the click' ? approving() : during(place, approving))
+    await first.page.close()
+    wire.release()
+    await finishUp(second)
     expect(await mails(), `closed after ${place}`).toHaveLength(1)
     expect(await second.cards('send_email').count()).toBe(1)
     await second.send('hello')
@@ -252,28 +253,39 @@ test('the leading tab closes while another is open: the other takes over, nothin
   }
 })
 
-test('offline during a continuation: it is told, and retry completes it once', async () => {
-  for (const place of ['before it is sent', ...places]) {
+test('offline before an answer is sent: the page says so, and retry sends it once', async () => {
+  const { open, mails, wire } = await begin()
+  const chat = await open()
+  await chat.send(mailing)
+  await chat.request(mailTo).waitFor()
+  await chat.settled()
+  wire.cut()
+  await approveOnce(chat.request(mailTo))
+  await chat.page.getByRole('alert').waitFor()
+  await chat.screenshot('offline')
+  await chat.page.getByRole('button', { name: 'Retry' }).first().click()
+  await chat.page.getByRole('alert').waitFor()
+  wire.mend()
+  await chat.page.getByRole('button', { name: 'Retry' }).first().click()
+  await isDone(chat)
+  await chat.settled()
+  expect(await chat.page.getByRole('alert').count()).toBe(0)
+  expect(await mails()).toHaveLength(1)
+  expect(await chat.cards('send_email').count()).toBe(1)
+})
+
+test('offline during a continuation: the page reconnects by itself, and the tool ran once', async () => {
+  for (const place of places) {
     const { open, mails, during, wire } = await begin()
     const chat = await open()
     await chat.send(mailing)
     await chat.request(mailTo).waitFor()
     await chat.settled()
-    const approving = () => approveOnce(chat.request(mailTo))
-    if (place === 'before it is sent') {
-      wire.cut()
-      await approving()
-    } else {
-      await during(place, approving)
-      wire.cut()
-      wire.release()
-    }
-    await chat.page.getByRole('alert').waitFor()
-    if (place === 'before it is sent') await chat.screenshot('offline')
-    await chat.page.getByRole('button', { name: 'Retry' }).first().click()
-    await chat.page.getByRole('alert').waitFor()
+    await during(place, () => approveOnce(chat.request(mailTo)))
+    wire.cut()
+    wire.release()
+    await chat.page.getByText('The connection was lost', { exact: true }).waitFor()
     wire.mend()
-    await chat.page.getByRole('button', { name: 'Retry' }).first().click()
     await isDone(chat)
     await chat.settled()
     expect(await chat.page.getByRole('alert').count()).toBe(0)

@@ -1,40 +1,36 @@
-import { ChatClient } from '@countersign/client'
-import { indexedDb } from '@countersign/client/indexed-db'
+import { ChatClient, type ChatClientOptions } from '@countersign/client'
 import { checkResponse } from '@countersign/client/response-schema'
-import { tabs } from '@countersign/client/tabs'
-import { connection } from './connection.js'
+import type { ThreadList } from '@countersign/client/thread-list'
+import { addressOf, shownThread } from './address.js'
+import { server } from './connection.js'
 import { showDevtools } from './devtools.js'
 import { ignoreSecondClicks } from './second-click.js'
 
-/** The page's one conversation. It survives a reload, and every tab of this browser shows it. */
-export const client = new ChatClient({
-  connection,
-  threadId: keptThreadId(),
-  persistence: indexedDb(),
-  tabs: tabs(),
-  checkResponse,
-})
+type Server = Pick<ChatClientOptions, 'connection' | 'persistence'> & { readonly list?: ThreadList }
+const { list: threads, ...options }: Server = server
+
+/** The user's conversations; undefined if the server has no list of them. */
+export const list = threads
+
+/** The conversation that the page shows: that of its address, or a new one. */
+export const client = new ChatClient({ ...options, ...shownThread(), checkResponse })
 
 /**
  * Render once this has resolved, so that a reloaded page starts with its conversation and not with an empty
- * one. Waits at most 300 ms for slow storage or another tab.
+ * one. Waits at most 300 ms for a slow server.
  */
 export async function opened(): Promise<void> {
   ignoreSecondClicks()
   client.attach()
+  client.subscribe(keepAddress)
   await Promise.race([client.restore(), new Promise((resolve) => setTimeout(resolve, 300))])
   await showDevtools(client)
 }
 
-/** The same in every tab and after a reload; a new one if the browser blocks storage. */
-function keptThreadId(): string {
-  const fresh = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
-  try {
-    const kept = localStorage.getItem('thread')
-    if (kept) return kept
-    localStorage.setItem('thread', fresh)
-  } catch {
-    // The browser blocks storage. The chat works, but a reload starts a new one.
-  }
-  return fresh
+/** A new conversation gets its address with its first message. */
+function keepAddress(): void {
+  const { messages, threadId } = client.getSnapshot()
+  const address = addressOf(threadId)
+  if (messages.length > 0 && location.pathname + location.search !== address)
+    history.replaceState(null, '', address)
 }

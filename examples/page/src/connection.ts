@@ -1,4 +1,8 @@
-import { fetchServerSentEvents, withGrants } from '@countersign/client'
+import { serverThreads } from '@countersign/client/server-threads'
+import { threadList } from '@countersign/client/thread-list'
 
-/** The server's address and protocol: the only line to change for a different server. */
-export const connection = withGrants(fetchServerSentEvents('/api/chat'), '/api/grants')
+/** The server that keeps the conversations: the only file to change for a different server. `list` may be left out. */
+export const server = {
+  ...serverThreads('/api/chat', { grants: '/api/grants' }),
+  list: threadList('/api/chat'),
+}

@@ -13,11 +13,3 @@ export async function revokeGrant(id?: string): Promise<void> {
   await grants.revoke(id)
   if (grants.getSnapshot().grants.length === 0) focusComposer()
 }
-
-/** Starts a new chat. The session approvals of the old one end with it. */
-export function startAnew(): void {
-  client.clear()
-  focusComposer()
-  const { grants: standing, problem } = grants.getSnapshot()
-  if (standing.length > 0 || problem) void grants.revoke()
-}

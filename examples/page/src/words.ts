@@ -88,25 +88,6 @@ export function lateOf(result: AnswerResult): string | undefined {
   }
 }
 
-/** What a failed request means for the user. The error's own message is shown next to it. */
-export function errorTitle(code: string | undefined): string {
-  switch (code) {
-    case 'connection-failed':
-      return 'The server could not be reached'
-    case 'http-status':
-      return 'The server refused the request'
-    case 'truncated-stream':
-      return 'The reply was cut off'
-    case 'run-error':
-    case 'model-failed':
-      return 'The server could not finish the reply'
-    case 'too-many-continuations':
-      return 'Stopped: too many runs without your input'
-    default:
-      return 'Something went wrong'
-  }
-}
-
 /** The notice for answers that the server may not have. */
 export function unsentWords(kind: Exclude<UnsentKind, 'none'>): {
   title: string

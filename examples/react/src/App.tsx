@@ -1,8 +1,10 @@
+import { addressOf } from '@countersign/example-page/address'
 import { showFirst, waitsForReader } from '@countersign/example-page/answer-question'
-import { startAnew } from '@countersign/example-page/grants'
+import { CHATS_ID, chats } from '@countersign/example-page/chats'
 import { useChatClient, useChatSelector, useMessageIds } from '@countersign/react'
 import { useEffect, useRef } from 'react'
 import { Announcer } from './Announcer.js'
+import { Chats } from './Chats.js'
 import { Composer } from './Composer.js'
 import { EmptyState } from './EmptyState.js'
 import { ErrorNotice } from './ErrorNotice.js'
@@ -20,6 +22,7 @@ export function App() {
   return (
     <div className="chat">
       <Header isEmpty={isEmpty} />
+      {chats.isOffered && <Chats />}
       <main className="chat-scroll" ref={scroller}>
         {isEmpty ? <EmptyState /> : <Thread />}
       </main>
@@ -57,11 +60,18 @@ function useFirstRequestInView(follows: boolean) {
 function Header({ isEmpty }: { isEmpty: boolean }) {
   return (
     <header className="chat-header">
+      {chats.isOffered && (
+        <button type="button" className="button chats-button" popoverTarget={CHATS_ID}>
+          Chats
+        </button>
+      )}
       <h1 className="wordmark">Countersign</h1>
       <p className="chat-subject">Nothing changes without your approval.</p>
-      <button type="button" className="button new-chat" disabled={isEmpty} onClick={startAnew}>
-        New chat
-      </button>
+      {!isEmpty && (
+        <a className="button new-chat" href={addressOf()}>
+          New chat
+        </a>
+      )}
     </header>
   )
 }

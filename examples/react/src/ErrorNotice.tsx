@@ -1,27 +1,29 @@
+import { noticeOf } from '@countersign/example-page/failure'
 import { focusComposer } from '@countersign/example-page/focus'
-import { errorTitle } from '@countersign/example-page/words'
 import { useChatClient, useChatSelector } from '@countersign/react'
 
-/** Explains a failed request and offers a retry. The conversation before it is kept. */
+/** Explains a failed request and offers a retry, or says that the page reconnects. The conversation before it is kept. */
 export function ErrorNotice() {
-  const error = useChatSelector((chat) => chat.error)
-  const isLoading = useChatSelector((chat) => chat.isLoading)
+  const notice = useChatSelector(noticeOf)
   const { retry } = useChatClient()
-  if (!error || isLoading) return null
+  if (!notice) return null
+  const { title, text, isFailure } = notice
   return (
-    <div className="error-notice" role="alert">
-      <p className="error-title">{errorTitle(error.code)}</p>
-      <p className="error-message">{error.message}</p>
-      <button
-        type="button"
-        className="button"
-        onClick={() => {
-          focusComposer()
-          void retry()
-        }}
-      >
-        Retry
-      </button>
+    <div className="error-notice" role={isFailure ? 'alert' : 'status'}>
+      <p className="error-title">{title}</p>
+      <p className="error-message">{text}</p>
+      {isFailure && (
+        <button
+          type="button"
+          className="button"
+          onClick={() => {
+            focusComposer()
+            void retry()
+          }}
+        >
+          Retry
+        </button>
+      )}
     </div>
   )
 }

@@ -1,10 +1,11 @@
 import { argumentFields } from '@countersign/client'
 import { displayJson, type ToolCallPart } from '@countersign/core'
 import { beginningsOf, effectiveInput, limitsOf, summaryOf } from '@countersign/example-page/arguments'
+import { shownDecision } from '@countersign/example-page/decision'
 import { cardHeadingId } from '@countersign/example-page/focus'
 import { phaseOf } from '@countersign/example-page/phase'
 import type { DemoTools } from '@countersign/example-page/tools'
-import { decisionOf, standingOf } from '@countersign/example-page/words'
+import { standingOf } from '@countersign/example-page/words'
 import { useState } from 'react'
 import { Approval } from './Approval.js'
 import { Arguments } from './Arguments.js'
@@ -72,7 +73,7 @@ function LiveArguments({ input }: { input: unknown }) {
 }
 
 function Decision({ part }: { part: ToolCallPart }) {
-  const decision = decisionOf(part)
+  const decision = shownDecision(part)
   if (decision === undefined) return null
   return (
     <p className="tool-decision">

@@ -31,9 +31,12 @@ const files = await openFileServer(workspace).catch((error: unknown) => {
 
 const model = await openModel(choice, DEMO_DELAY ? Number(DEMO_DELAY) : undefined)
 const agent = await demoAgent({ workspace, state, model, tools: files?.tools })
+// What a process that was killed has left open: its conversations can be continued.
+await agent.recover()
 const options = { context: () => ({ subject: 'single-user' }) }
 const api = {
-  '/api/chat': toNodeHandler(agent, options),
+  // A reply goes on without a page for a minute: during a reload, or on the way to another browser.
+  '/api/chat': toNodeHandler(agent, { ...options, goOnFor: 60_000 }),
   '/api/grants': toNodeGrantsHandler(agent, options),
 }
 const server = pageServer(page, api)
@@ -60,7 +63,7 @@ function giveUp(message: string): never {
   process.exit(1)
 }
 
-/** Replies in progress are cut off; what a user has approved is in the ledger. */
+/** Replies in progress are cut off; what was said and approved is in the database. */
 async function close(): Promise<void> {
   server.close()
   server.closeAllConnections()

@@ -1,8 +1,10 @@
 import { showFirst, waitsForReader } from '@countersign/example-page/answer-question'
+import { chats } from '@countersign/example-page/chats'
 import { useChatClient, useChatSelector, useMessageIds } from '@countersign/solid'
 import { type Accessor, createEffect, createSignal, Show, untrack } from 'solid-js'
 import { Announcer } from './Announcer.js'
 import { ChatHeader } from './ChatHeader.js'
+import { Chats } from './Chats.js'
 import { Composer } from './Composer.js'
 import { createStickToBottom } from './createStickToBottom.js'
 import { EmptyState } from './EmptyState.js'
@@ -22,6 +24,9 @@ export function App() {
   return (
     <div class="chat">
       <ChatHeader isEmpty={isEmpty()} />
+      <Show when={chats.isOffered}>
+        <Chats />
+      </Show>
       <main class="chat-scroll" ref={setScroller}>
         <Show when={!isEmpty()} fallback={<EmptyState />}>
           <Thread />

@@ -1,24 +1,27 @@
+import { noticeOf } from '@countersign/example-page/failure'
 import { focusComposer } from '@countersign/example-page/focus'
-import { errorTitle } from '@countersign/example-page/words'
-import { useChat } from '@countersign/solid'
+import { useChatClient, useChatSelector } from '@countersign/solid'
 import { Show } from 'solid-js'
 
-/** Explains a failed request and offers a retry. The conversation before it is kept. */
+/** Explains a failed request and offers a retry, or says that the page reconnects. The conversation before it is kept. */
 export function ErrorNotice() {
-  const chat = useChat()
+  const client = useChatClient()
+  const notice = useChatSelector(noticeOf)
   const retry = () => {
     focusComposer()
-    void chat.retry()
+    void client().retry()
   }
   return (
-    <Show when={!chat.isLoading && chat.error}>
-      {(error) => (
-        <div class="error-notice" role="alert">
-          <p class="error-title">{errorTitle(error().code)}</p>
-          <p class="error-message">{error().message}</p>
-          <button type="button" class="button" onClick={retry}>
-            Retry
-          </button>
+    <Show when={notice()}>
+      {(notice) => (
+        <div class="error-notice" role={notice().isFailure ? 'alert' : 'status'}>
+          <p class="error-title">{notice().title}</p>
+          <p class="error-message">{notice().text}</p>
+          <Show when={notice().isFailure}>
+            <button type="button" class="button" onClick={retry}>
+              Retry
+            </button>
+          </Show>
         </div>
       )}
     </Show>

@@ -1,12 +1,12 @@
 import type { ToolCallPart } from '@countersign/core'
-import { decisionOf } from '@countersign/example-page/words'
+import { shownDecision } from '@countersign/example-page/decision'
 import { Show } from 'solid-js'
 import { SafeText } from './SafeText.js'
 
 /** What the user decided, and why. */
 export function Decision(props: { part: ToolCallPart }) {
   return (
-    <Show when={decisionOf(props.part)}>
+    <Show when={shownDecision(props.part)}>
       {(decision) => (
         <p class="tool-decision">
           {decision()}

@@ -1,3 +1,4 @@
+import { chats } from '@countersign/example-page/chats'
 import { queue } from '@countersign/example-page/dialog'
 import { grants } from '@countersign/example-page/grants'
 import { createSubscriber } from 'svelte/reactivity'
@@ -20,3 +21,6 @@ export const approvals = followed(queue)
 
 /** The session approvals of the chat. */
 export const standing = followed(grants)
+
+/** The conversations of the user. */
+export const list = followed(chats)

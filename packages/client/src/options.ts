@@ -66,7 +66,7 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   compat?: Compat | undefined
   /**
    * Stores the conversation beyond the page: `webStorage()`, `indexedDb()` or your own storage in
-   * `persistent(...)`. Needs a `threadId`. A stored record takes precedence over `initialMessages`.
+   * `persistent(...)`. Needs a `threadId`, except for that of `serverThreads`. A stored record takes precedence over `initialMessages`.
    */
   persistence?: Persistent | undefined
   /** Shares the conversation between tabs: `tabs()` of `@countersign/client/tabs`; needs `persistence`. Default: not shared. */
@@ -175,7 +175,7 @@ export function checkOptions<Tools extends ToolMap>(
     fail('persistence', '`webStorage()`, `indexedDb()` or your own storage in `persistent(...)`')
   if (options.tabs && !options.persistence)
     fail('persistence', 'given where `tabs` is: the next tab takes over from there')
-  if (options.persistence && options.threadId === undefined) {
+  if (options.persistence && !options.persistence.startsThreads && options.threadId === undefined) {
     fail('threadId', 'given where `persistence` is: a conversation under a random one is never found again')
   }
 }

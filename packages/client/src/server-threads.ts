@@ -9,6 +9,7 @@ import {
 import { fullSteps } from '@countersign/core/ag-ui'
 import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
 import { type FetchOptions, fetchResponse, fetchServerSentEvents } from './connections/fetch.js'
+import { withGrants } from './connections/grants.js'
 import { withOwn } from './connections/own-props.js'
 import { wait } from './connections/wait.js'
 import { invalid } from './persistence/failures.js'
@@ -25,6 +26,8 @@ export interface ServerThreadsOptions extends FetchOptions, ReconnectOptions {
   pollEvery?: number | undefined
   /** Milliseconds that a message or an answer waits for a run that another page has open on the same conversation. Default 120,000. */
   busyFor?: number | undefined
+  /** The route of `grantsResponse`, for a page that lists and revokes session approvals. Default: none. */
+  grants?: string | URL | undefined
   /** Milliseconds to wait for the server to load a conversation. Default 10,000. */
   timeout?: number | undefined
   /**
@@ -60,14 +63,14 @@ export function versionsOf({ metadata }: Pick<UIMessage, 'metadata'>): readonly 
  * For a server that keeps the conversations (`createAgent({ threads, runLog })`), with its route at `url`: POST, and GET and DELETE as
  * `threadResponse` handles them. A client with these options loads its conversation, also while a run streams, which it then rejoins; it
  * sends only what the server does not have, reconnects when its stream breaks, shows what happens in other browsers, and stops a run
- * for all of them.
+ * for all of them. Without a `threadId`, a client begins a new conversation.
  *
  * Throws `invalid-option` if an option is not a positive number.
  *
  * @example new ChatClient({ ...serverThreads('/api/chat'), threadId })
  */
 export function serverThreads(url: string | URL, options: ServerThreadsOptions = {}): ServerThreads {
-  const { pollEvery = 5000, busyFor = 120_000, timeout = 10_000, local } = options
+  const { pollEvery = 5000, busyFor = 120_000, timeout = 10_000, local, grants } = options
   for (const [name, value] of Object.entries({ pollEvery, busyFor, timeout }))
     if (typeof value !== 'number' || !(value > 0)) throw invalid(name, 'a positive number of milliseconds')
   const place = String(url)
@@ -75,12 +78,14 @@ export function serverThreads(url: string | URL, options: ServerThreadsOptions =
   const unsent = local === undefined ? localStorageIfAny() : local || inMemory
   const shared: ServerThreadsShared = { replaced: new Map(), shown: new Set() }
   const sending = withReplaced(serverHistory(events), shared)
+  const connection = waitWhileBusy(stopOnServer(sending, place, options), busyFor)
   return {
-    connection: waitWhileBusy(stopOnServer(sending, place, options), busyFor),
+    connection: grants === undefined ? connection : withGrants(connection, grants, options),
     persistence: {
       load: (threadId) => unsent.load(threadId),
       save: (threadId, record) => unsent.save(threadId, record),
       remove: (threadId) => unsent.remove(threadId),
+      startsThreads: true,
       steps: { ...fullSteps, ...restoreSteps },
       open: (session, host) => {
         if (session.options.tabs)

@@ -20,7 +20,7 @@ import { readRejoin, restFrames } from './http/rejoin.js'
 import { parseBody, queryOf, readParsedInput } from './http/run-input.js'
 import { openSocket, type ServerSocket, type SocketOptions } from './http/socket.js'
 import { SSE_HEADERS, type SseFrames } from './http/sse.js'
-import { threadRequest } from './http/thread.js'
+import { type ThreadRequest, threadRequest } from './http/thread.js'
 import { DEFAULT_LIMITS, type FullLimits } from './limits.js'
 import type { Agent } from './run/agent.js'
 import { readerTooSlow } from './scope/channel.js'
@@ -58,8 +58,7 @@ export interface NodeSocketOptions extends Omit<SocketOptions, 'context'> {
 
 /**
  * A handler for node:http and Express that responds to a chat request with its run as an event stream, like `handleChat`. A body
- * that is already parsed (`express.json()`) is taken as it is. A GET, PATCH or
- * DELETE with `threadId` in the query is handled like `threadResponse`.
+ * that is already parsed (`express.json()`) is taken as it is. GET, PATCH and DELETE are handled like `threadResponse`.
  */
 export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
@@ -73,7 +72,7 @@ export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
     if (response.destroyed) gone.abort()
     let frames: SseFrames | undefined
     try {
-      if (isThread(request)) return await sendThread(agent, request, response, options)
+      if (isThread(agent, request)) return await sendThread(agent, request, response, options)
       frames =
         request.method === 'GET' && isRejoin(request)
           ? await rejoin(agent, request, options, gone)
@@ -119,17 +118,21 @@ async function sendThread<Req extends NodeRequest>(
   { context }: NodeChatOptions<Req>,
 ): Promise<void> {
   const { method, headers: given, url = '' } = request
-  const read = { method, query: queryOf(url), known: given['if-none-match'] ?? null }
-  const { status, headers, body } = await threadRequest(agent, read, await context?.(request))
+  const asked: ThreadRequest = {
+    ...{ method, query: queryOf(url), known: given['if-none-match'] ?? null },
+    readBody: (arrival) => readBody(request, arrival),
+  }
+  const { status, headers, body } = await threadRequest(agent, asked, await context?.(request))
   response.writeHead(status, headers).end(body ?? undefined)
 }
 
-function isThread({ method, url = '' }: NodeRequest): boolean {
+/** An agent without threads takes POST, and GET and DELETE for the events of a run. */
+function isThread({ threads }: Agent, { method, url = '' }: NodeRequest): boolean {
   const query = queryOf(url)
-  return (
-    query.has('threadId') &&
-    (query.has('runId') ? method === 'DELETE' : method === 'GET' || method === 'PATCH')
-  )
+  const isOfRun = query.has('runId')
+  if (method === 'GET') return !isOfRun && (threads !== undefined || query.has('threadId'))
+  if (method === 'DELETE') return isOfRun || threads !== undefined
+  return method === 'PATCH' && threads !== undefined
 }
 
 function isRejoin({ url = '' }: NodeRequest): boolean {

@@ -13,7 +13,7 @@ export interface Demo extends ChatPage {
   list(path: string): Promise<string[]>
   /** What lies between the page and its server. */
   wire: Wire
-  /** One more tab of the same browser. */
+  /** One more tab of the same browser, with the same conversation. */
   openTab(): Promise<ChatPage>
 }
 
@@ -73,7 +73,7 @@ export function pageBench(name: PageName, chosen: readonly RegExp[]): Bench & { 
         has: (path) => existsSync(join(folder, path)),
         read: (path) => readFile(join(folder, path), 'utf8'),
         list: (path) => readdir(join(folder, path)),
-        openTab: () => openTab(opened.page.context(), url),
+        openTab: () => openTab(opened.page.context(), opened.page.url()),
         screenshot: (view) => opened.screenshot(`${name}-${view}`),
       }
     },

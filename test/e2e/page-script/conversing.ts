@@ -171,7 +171,7 @@ export function conversing({ spec, open }: Bench): void {
     await settled()
     await scroller.evaluate((element) => element.scrollTo(0, 0))
     await toEnd.waitFor()
-    await page.getByRole('button', { name: 'New chat' }).click()
+    await page.getByRole('link', { name: 'New chat' }).click()
     await page.getByRole('heading', { name: 'Ask. Read. Sign.' }).waitFor()
     await toEnd.waitFor({ state: 'detached' })
 
@@ -226,7 +226,7 @@ export function conversing({ spec, open }: Bench): void {
     const { page, send, request, ...demo } = await open()
     await send('delete notes.txt')
     await request('notes.txt').waitFor()
-    await page.getByRole('button', { name: 'New chat' }).click()
+    await page.getByRole('link', { name: 'New chat' }).click()
     await page.getByRole('heading', { name: 'Ask. Read. Sign.' }).waitFor()
     expect(await page.locator('.pending-bar').count()).toBe(0)
     await send('hello')

@@ -95,7 +95,7 @@ export function revoking({ spec, open }: Bench): void {
       await demo.request('b.txt').getByRole('button', { name: always }).click()
       await count('1 session approval')
       await demo.settled()
-      await demo.page.getByRole('button', { name: 'New chat' }).click()
+      await demo.page.getByRole('link', { name: 'New chat' }).click()
       await gone()
       await demo.send('write "six" to b.txt')
       await demo.request('b.txt').waitFor()

@@ -27,7 +27,7 @@ export function looking({ spec, open }: Bench): void {
       await settled()
       await demo.screenshot(`${name}-requests`)
       expect(await sideways(demo)).toBe(0)
-      await page.getByRole('button', { name: 'New chat' }).click()
+      await page.getByRole('link', { name: 'New chat' }).click()
       await send('delete notes.txt and todo.md')
       await settled()
       await page.getByRole('button', { name: 'One by one…' }).click()

@@ -50,6 +50,8 @@ export interface PersistentOptions {
 export interface Persistent extends Persistence {
   /** The machine's steps that it needs. For the client only, like `open`. */
   readonly steps: MoreSteps
+  /** Whether a client may have no `threadId`: its conversation is a new one, which the application finds in a list. */
+  readonly startsThreads?: boolean
   /** Creates the stored thread of one client. Has no effect yet. */
   open(session: KeptSession, host: ThreadHost): KeptThread
 }
@@ -92,7 +94,11 @@ export interface KeptSession {
   readonly threadId: string
   readonly state: ChatState
   readonly store: Pick<ChatStore, 'subscribe'>
-  readonly options: { readonly tabs?: Tabs | undefined; readonly initialThread?: InitialThread | undefined }
+  readonly options: {
+    readonly threadId?: string | undefined
+    readonly tabs?: Tabs | undefined
+    readonly initialThread?: InitialThread | undefined
+  }
   readonly dispatch: (event: LocalEvent) => void
   /** Called for every step taken here, before it is applied. */
   onStep: ((step: Step) => void) | undefined

@@ -19,8 +19,10 @@ export interface ServerThread {
 export function unsentOf(record: ThreadRecord): ThreadRecord {
   const outputs = new Set(record.unsentOutputs)
   const isUnsent = (part: MessagePart) =>
-    part.type === 'tool-call' &&
-    (outputs.has(part.id) || part.state === 'approval-responded' || part.state === 'executing')
+    part.type === 'tool-result'
+      ? outputs.has(part.toolCallId)
+      : part.type === 'tool-call' &&
+        (outputs.has(part.id) || part.state === 'approval-responded' || part.state === 'executing')
   const lastReply = record.messages.findLastIndex(({ role }) => role === 'assistant')
   const messages = record.messages.flatMap((message, at) => {
     if (message.role === 'user') return at > lastReply ? [message] : []
@@ -55,16 +57,17 @@ function joined<T extends { readonly id: string }>(before: readonly T[], after: 
 /** The conversation of the server, with what the page has not sent. What the server has got further with counts. */
 export function withUnsent(thread: ServerThread, unsent: ThreadRecord | undefined): ThreadRecord {
   const calls = new Map(unsent?.messages.flatMap(({ parts }) => parts.map((part) => [idOf(part), part])))
+  const results = unsent?.messages.flatMap(({ parts }) => parts.filter((part) => part.type === 'tool-result'))
   const used = new Set<string>()
-  const merge = (part: MessagePart): MessagePart => {
+  const merge = (part: MessagePart): readonly MessagePart[] => {
     const own = part.type === 'tool-call' ? calls.get(part.id) : undefined
-    if (part.type !== 'tool-call' || own?.type !== 'tool-call' || !isFurther(own, part)) return part
+    if (part.type !== 'tool-call' || own?.type !== 'tool-call' || !isFurther(own, part)) return [part]
     used.add(part.id)
-    return own
+    return [own, ...(results?.filter(({ toolCallId }) => toolCallId === part.id) ?? [])]
   }
   const messages = thread.messages.map((message) =>
     message.parts.some((part) => calls.has(idOf(part)))
-      ? { ...message, parts: message.parts.map(merge) }
+      ? { ...message, parts: message.parts.flatMap(merge) }
       : message,
   )
   const known = new Set(messages.map(({ id }) => id))

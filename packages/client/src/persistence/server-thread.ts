@@ -200,7 +200,9 @@ export class ServerThread implements KeptThread {
 
   /** `undefined`: the server has no such conversation. With `since`, only the messages of later versions. */
   async #fetch(since?: number): Promise<LoadedThread | undefined> {
-    const { threadId, headers } = this.#session
+    const { threadId, headers, options } = this.#session
+    // A new conversation, in which nothing was said yet.
+    if (options.threadId === undefined && this.#lastRun === undefined) return undefined
     const query = new URLSearchParams({ threadId, ...(since !== undefined && { since: `${since}` }) })
     try {
       const asked = { method: 'GET', headers: { ...headers, accept: 'application/json' } }
@@ -235,12 +237,14 @@ export class ServerThread implements KeptThread {
       const before = this.#shown
       const now = await this.#fetch(before?.version ?? 0)
       if (this.#isBusy || !now) return
+      // A conversation that began here may be shown as it is, unless something of it waits to be loaded.
+      const isKnown = before ? before.createdAt === now.createdAt : this.#unmerged === undefined
       // Where the head has moved to an older message, another version is shown.
-      const isBranch = before?.head === now.head || now.messages.some(({ id }) => id === now.head)
-      const isSame = !this.#isBehind && isBranch && before?.createdAt === now.createdAt && this.#shows(now)
+      const isBranch = !before || before.head === now.head || now.messages.some(({ id }) => id === now.head)
+      const isSame = isKnown && isBranch && !this.#isBehind && this.#shows(now)
       const { run } = now
-      if (!before || !isSame || (run && this.#isToRejoin(run.runId))) await this.#thread.reload()
-      else this.#shown = { ...before, version: now.version, head: now.head, run }
+      if (!isSame || (run && this.#isToRejoin(run.runId))) await this.#thread.reload()
+      else this.#shown = now
     } catch {
       // The next look may succeed; a command shows what is wrong.
     } finally {

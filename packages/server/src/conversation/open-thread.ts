@@ -17,6 +17,7 @@ import { type CloseCalls, leaveBranch } from './leave-branch.js'
 import { mergeHistory } from './merge.js'
 import { Recorder } from './recorder.js'
 import { ThreadWriter, takeThread } from './thread-writer.js'
+import { titleOf } from './title.js'
 import { uploadedHistory } from './upload.js'
 import { headOf } from './versions.js'
 
@@ -89,7 +90,11 @@ export async function openThread(
     const writer = new ThreadWriter(threads, key, run, thread?.version ?? 0, head ?? '')
     // An answer that is asked for anew stays on the branch that is shown until something has come in its place.
     if (added.length > 0 || (left === 0 && head !== (thread?.head ?? null)))
-      await writer.append({ messages: [...closed, ...added], head })
+      await writer.append({
+        messages: [...closed, ...added],
+        head,
+        ...(thread === undefined && { title: titleOf(messages) }),
+      })
     const recorder = new Recorder(settings, writer, leaseMs, [...kept, ...added], messages)
     return {
       messages,

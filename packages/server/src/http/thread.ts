@@ -3,10 +3,11 @@ import { sha256 } from '../encoding/digest.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/run-context.js'
 import { runKey, subjectOf } from './holder.js'
-import { rejection, rejectionOf } from './http.js'
+import { type Arrival, readText, rejection, rejectionOf } from './http.js'
 import { readersOf } from './readers.js'
 import { rejoinResponse } from './rejoin.js'
-import { checkId, invalid, queryOf } from './run-input.js'
+import { checkId, invalid, parseBody, queryOf } from './run-input.js'
+import { listThreads, removeThread, renameThread } from './thread-list.js'
 
 export interface ThreadOptions {
   /** `subject`: whose thread it is. */
@@ -25,6 +26,10 @@ export interface ThreadOptions {
  *
  * With `runId` as well, a GET is handled like {@link rejoinResponse}, and a DELETE stops that run if it is open in this process: 204 in any case.
  *
+ * Without `threadId`, a GET lists the user's conversations, the most recently active first: `{ threads, cursor }`, where each has `threadId`,
+ * `title`, `createdAt`, `updatedAt` and `isRunning`. `limit` is at most 1,000 (default 50); `cursor` continues an earlier page. A PATCH with
+ * `{ "title": "…" }` renames a conversation. A DELETE without `runId` removes it for good, with its session approvals: 204 in any case.
+ *
  * @example
  * const handle = async (request) => threadResponse(agent, request, { context: { subject: await userId(request) } })
  * export { handle as GET, handle as PATCH, handle as DELETE }
@@ -37,8 +42,11 @@ export async function threadResponse(
   const query = queryOf(request.url)
   if (request.method === 'GET' && query.has('runId')) return rejoinResponse(agent, request, options)
   try {
-    const read = { method: request.method, query, known: request.headers.get('if-none-match') }
-    const { status, headers, body } = await threadRequest(agent, read, options.context)
+    const asked: ThreadRequest = {
+      ...{ method: request.method, query, known: request.headers.get('if-none-match') },
+      readBody: async (arrival) => parseBody(await readText(request.body?.getReader(), arrival)),
+    }
+    const { status, headers, body } = await threadRequest(agent, asked, options.context)
     return new Response(body, { status, headers })
   } catch (error) {
     const { body, ...init } = rejection(error, 'GET, PATCH, DELETE')
@@ -47,10 +55,11 @@ export async function threadResponse(
 }
 
 /** A request for a thread. `known`: the tag of what the client has. */
-interface ThreadRequest {
+export interface ThreadRequest {
   readonly method: string | undefined
   readonly query: URLSearchParams
   readonly known: string | null
+  readBody(arrival: Arrival): Promise<unknown>
 }
 
 interface ThreadReply {
@@ -62,32 +71,59 @@ interface ThreadReply {
 /** The reply to a request for a thread, to show another version of it, or to stop a run. */
 export async function threadRequest(
   agent: Agent,
-  { method, query, known }: ThreadRequest,
+  { method, query, known, readBody }: ThreadRequest,
   context: RunContext | undefined,
 ): Promise<ThreadReply> {
-  const { limits } = agent
-  const threadId = checkId('threadId', query.get('threadId'), limits)
-  if (method === 'DELETE') {
-    stopRun(threadId, checkId('runId', query.get('runId'), limits), context)
-    return { status: 204, headers: { 'cache-control': 'no-store' }, body: null }
+  if (method === 'GET' && !query.has('threadId')) {
+    const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+    const list = await listThreads(agent, query, context)
+    return { status: 200, headers, body: JSON.stringify(list) }
   }
-  if (method === 'PATCH')
-    await agent.showVersion(
-      { threadId, messageId: checkId('messageId', query.get('messageId'), limits) },
-      context,
-    )
-  else if (method !== 'GET') throw invalid('Send a GET, PATCH or DELETE request.', 405)
+  const threadId = checkId('threadId', query.get('threadId'), agent.limits)
+  switch (method) {
+    case 'GET':
+      return sendThread(agent, threadId, query, known, context)
+    case 'PATCH': {
+      if (query.has('messageId')) {
+        const messageId = checkId('messageId', query.get('messageId'), agent.limits)
+        await agent.showVersion({ threadId, messageId }, context)
+        return sendThread(agent, threadId, query, null, context)
+      }
+      const body = await readBody({ owner: subjectOf(context)?.id, limits: agent.limits })
+      return (await renameThread(agent, threadId, body, context)) ? done : unknownThread()
+    }
+    case 'DELETE':
+      if (query.has('runId')) stopRun(threadId, checkId('runId', query.get('runId'), agent.limits), context)
+      else await removeThread(agent, threadId, context)
+      return done
+    default:
+      throw invalid('Send a GET, PATCH or DELETE request.', 405)
+  }
+}
+
+const done: ThreadReply = { status: 204, headers: { 'cache-control': 'no-store' }, body: null }
+
+function unknownThread(): ThreadReply {
+  return rejectionOf(404, { code: 'thread-unknown', message: 'There is no such thread.' })
+}
+
+async function sendThread(
+  agent: Agent,
+  threadId: string,
+  query: URLSearchParams,
+  known: string | null,
+  context: RunContext | undefined,
+): Promise<ThreadReply> {
   const threads = threadsOf(agent)
   const key = { owner: context?.subject ?? null, threadId }
-  if (known !== null && method === 'GET') {
+  if (known !== null) {
     // The header of the thread alone, without messages.
     const now = await threads.load(key, Number.MAX_SAFE_INTEGER)
     if (now !== undefined && known === (await tagOf(now)))
       return { status: 304, headers: { etag: known, 'cache-control': 'private, no-cache' }, body: null }
   }
   const thread = await readThread(threads, key, readSince(query.get('since')))
-  if (thread === undefined)
-    return rejectionOf(404, { code: 'thread-unknown', message: 'There is no such thread.' })
+  if (thread === undefined) return unknownThread()
   const headers = {
     'content-type': 'application/json',
     'cache-control': 'private, no-cache',

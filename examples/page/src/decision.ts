@@ -1,0 +1,23 @@
+import { type ApprovalHistoryEntry, approvalHistory, type ToolCallPart } from '@countersign/core'
+import { client } from './chat.js'
+import { decisionOf } from './words.js'
+
+/** What was decided about a call: here, or as the server has recorded it, such as before a reload or in another browser. */
+export function shownDecision(part: ToolCallPart): string | undefined {
+  const own = decisionOf(part)
+  if (own !== undefined || part.approval === undefined) return own
+  const message = client.getSnapshot().messages.find(({ parts }) => parts.includes(part))
+  const entry = message && approvalHistory([message]).find(({ toolCallId }) => toolCallId === part.id)
+  return entry?.by === 'person'
+    ? decisionOf({ ...part, approval: answerIn(entry, part.approval) })
+    : undefined
+}
+
+function answerIn(
+  { decision, scope, edited }: ApprovalHistoryEntry,
+  approval: NonNullable<ToolCallPart['approval']>,
+): NonNullable<ToolCallPart['approval']> {
+  if (decision !== 'approve' && decision !== 'deny') return approval
+  const approved = decision === 'approve'
+  return { ...approval, approved, ...(scope && { scope }), ...(edited && { input: {} }) }
+}
