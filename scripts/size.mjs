@@ -18,12 +18,12 @@ export const aims = { first: 16, withBinding: 17, later: 12 }
 
 /** Budgets in KiB: the build fails above them. */
 export const budgets = [
-  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 28.4, later: 9.1 },
+  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 28.8, later: 9.1 },
   {
     name: 'ai-sdk: aiSdk, on top of the client',
     imports: { ...client, 'ai-sdk': '{ aiSdk }' },
     onTop: true,
-    first: 7.75,
+    first: 7.85,
   },
   {
     name: 'langgraph: langGraph, on top of the client',

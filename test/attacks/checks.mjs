@@ -284,15 +284,15 @@ export const checks = {
     "type?.split(';')[0]?.trim().toLowerCase() !== 'application/json'",
   ),
   method: never(server('http/http.ts'), "method !== 'POST'"),
-  'announced size': never(server('http/http.ts'), 'Number(length ?? 0) > MAX_BODY_BYTES'),
-  size: never(server('http/http.ts'), 'size > MAX_BODY_BYTES'),
+  'announced size': never(server('http/http.ts'), 'Number(length ?? 0) > limits.bodyBytes'),
+  size: never(server('http/http.ts'), 'size > limits.bodyBytes'),
   'UTF-8': {
     file: server('http/http.ts'),
     find: "new TextDecoder('utf-8', { fatal: true })",
     put: 'new TextDecoder()',
   },
-  'text depth': never(input, 'jsonDepthExceeds(text, MAX_DEPTH)'),
-  depth: never(input, 'depth > MAX_DEPTH'),
+  'text depth': never(input, 'jsonDepthExceeds(text, depth)'),
+  depth: never(input, 'depth > limits.depth'),
   'proto keys': never(input, "Object.hasOwn(value, '__proto__')"),
   frame: gone(
     server('http/socket.ts'),
@@ -304,10 +304,13 @@ export const checks = {
     put: 'return body',
   },
   'numbers of a request': never(input, "typeof value === 'number' && !Number.isFinite(value)"),
-  messages: never(input, 'messages.length > MAX_MESSAGES'),
-  calls: never(input, "message.role === 'assistant' && (message.toolCalls?.length ?? 0) > MAX_CALLS"),
-  resume: never(input, 'resume.length > MAX_ANSWERS'),
-  ids: never(input, '!isId(id)'),
+  messages: never(input, 'messages.length > limits.messages'),
+  calls: never(
+    input,
+    "message.role === 'assistant' && (message.toolCalls?.length ?? 0) > limits.callsPerMessage",
+  ),
+  resume: never(input, 'resume.length > limits.answers'),
+  ids: gone(input, "for (const id of idsOf(input)) checkId('An id', id, limits)"),
   origin: {
     file: server('http/origin.ts'),
     find: "if (origin === null || origin === undefined || origins === 'any' || origins.includes(origin)) return",
@@ -421,29 +424,29 @@ export const checks = {
     find: 'const isTwice = !opened.start()',
     put: 'const isTwice = opened.start() && false',
   },
-  'open calls': never(input, 'open.length > MAX_OPEN_CALLS'),
-  decisions: never(input, 'decisions > MAX_ANSWERS'),
+  'open calls': never(input, 'open.length > limits.openCalls'),
+  decisions: { file: input, find: 'if (decisions <= limits.answers) return', put: 'return' },
   'errors of a socket': gone(server('http/socket.ts'), "socket.addEventListener('error', () => peer.gone())"),
   'ids of a frame': {
     file: server('http/socket.ts'),
-    find: "checkId('The id of an answer', frame.id)",
+    find: "checkId('The id of an answer', frame.id, this.#agent.limits)",
     put: 'String(frame.id)',
   },
   'size of a frame': [
     {
       file: server('node.ts'),
-      find: 'maxPayload: MAX_BODY_BYTES,',
-      put: 'maxPayload: 100 * MAX_BODY_BYTES,',
+      find: 'maxPayload: DEFAULT_LIMITS.bodyBytes,',
+      put: 'maxPayload: 100 * DEFAULT_LIMITS.bodyBytes,',
     },
-    never(server('node.ts'), 'takesTooMuch(this)'),
+    never(server('node.ts'), 'takesTooMuch(this, bodyBytes)'),
   ],
-  'size of a message': never(server('http/socket.ts'), 'data.length > MAX_BODY_BYTES'),
+  'size of a message': never(server('http/socket.ts'), 'data.length > limits.bodyBytes'),
   'who it is comes first': {
     file: server('node.ts'),
     find: `const known = await context?.(request)
   const arrival = { owner: subjectOf(known)?.id, limits: agent.limits }
-  const input = readParsedInput(await readBody(request, arrival))`,
-    put: `const input = readParsedInput(await readBody(request, { owner: undefined, limits: agent.limits }))
+  const input = readParsedInput(await readBody(request, arrival), agent.limits)`,
+    put: `const input = readParsedInput(await readBody(request, { owner: undefined, limits: agent.limits }), agent.limits)
   const known = await context?.(request)`,
   },
   'time of a body': {

@@ -80,14 +80,15 @@ export async function readThread(
   return { threadId, version, title, createdAt, head, messages, parents, run: openRunOf(stored, messages) }
 }
 
-/** The run's own messages come last. */
+/** Of the shown messages, the run's own were added after the others. */
 function openRunOf({ run, messages: all }: StoredThread, messages: readonly Message[]): OpenRun | undefined {
   if (run === undefined) return undefined
   const { runId, lapsed, cursor: last } = run
-  const own = last === undefined ? [] : messages.slice(messages.findIndex(({ id }) => id === last) + 1)
   const shown = new Set(messages.map(({ id }) => id))
+  const added = last === undefined ? [] : all.slice(all.findIndex(({ id }) => id === last) + 1)
+  const messageIds = added.flatMap(({ id }) => (shown.has(id) ? [id] : []))
   const isVersion = all.some(({ id, parent }) => parent === last && !shown.has(id))
-  return { runId, lapsed, messageIds: own.map(({ id }) => id), isVersion }
+  return { runId, lapsed, messageIds, isVersion }
 }
 
 /** @throws CountersignError `invalid-option` */
