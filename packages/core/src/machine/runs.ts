@@ -63,9 +63,7 @@ export const runSteps = {
     return outcome.interrupts.flatMap((interrupt) => {
       const asked = readApprovalInterrupt(interrupt)
       if (asked) attribute(state, asked.toolCallId, interrupt)
-      if (asked) return effectsOf(event, askApproval(state, asked))
-      askInterrupt(state, interrupt)
-      return []
+      return effectsOf(event, asked ? askApproval(state, asked) : askInterrupt(state, interrupt))
     })
   },
   RUN_ERROR(state, { message, code, metadata }) {
