@@ -77,7 +77,8 @@ export function createPendingResults() {
     tellRest(isKept: (answered: Answered) => unknown): void {
       for (const answered of waiting.keys()) {
         const status = isKept(answered) ? 'waiting' : 'sent'
-        const isUsed = status === 'waiting' || tookEffect(answered)
+        const isCancelled = answered.kind === 'call' && answered.state === 'cancelled'
+        const isUsed = status === 'waiting' || (!isCancelled && tookEffect(answered))
         tell(answered, isUsed ? { status } : { status: 'closed', reason: 'cancelled' })
       }
     },

@@ -1,11 +1,21 @@
 import { isTerminal, type ToolCallApproval } from '../messages.js'
 import { changed, frozen, parseJson, sameJson } from '../value.js'
-import { findCall, isReleased, moveCall, setApproval, takeRepeat, withoutProblem } from './calls.js'
+import {
+  findCall,
+  isOfOpenRun,
+  moveCall,
+  setApproval,
+  takeRepeat,
+  takeRequestId,
+  withoutProblem,
+} from './calls.js'
 import { touch } from './changes.js'
 import type { CallDraft } from './data.js'
 import type { Outcome } from './effects.js'
+import { dropInterrupt } from './interrupts.js'
 import type { AskedApproval } from './read-approval.js'
 import type { ChatState } from './state.js'
+import { canMove } from './transitions.js'
 
 /** Attaches an approval request to its call. Events, interrupts and snapshots all end here, so a request that arrives twice stays one. */
 export function askApproval(
@@ -15,24 +25,22 @@ export function askApproval(
 ): Outcome {
   const { approval } = asked
   if (!call) return 'unknown-id'
-  const holder = state.approvals.get(approval.id)
-  if (holder !== call && !isReleased(holder, call)) return 'illegal-step'
   // The request that it had before this one.
-  if (holder === call && call.approval?.id !== approval.id) return undefined
+  if (state.approvals.get(approval.id) === call && call.approval?.id !== approval.id) return undefined
   if (call.approval && !isAskedAnew(state, call, approval))
     return isRepeated(call, call.approval, asked) ? undefined : markChanged(state, call)
-  if (!moveCall(state, call, 'approval-requested')) return 'illegal-step'
-  // The server has sent something new about a call whose run broke.
-  call.interrupted = false
+  if (!canMove(call.state, 'approval-requested')) return 'illegal-step'
+  // If its request can't be shown, the turn does not wait for it. Otherwise the server has sent something new about a call whose run broke.
+  call.interrupted = !takeRequestId(state, approval.id, call)
+  if (call.interrupted || !moveCall(state, call, 'approval-requested')) return 'illegal-step'
   call.approval = frozen(call.token === undefined ? approval : changed(approval, { token: call.token }))
   // Parsed again: the page may have mutated the value it was shown while the arguments streamed.
   call.input = frozen(parseJson(call.arguments, call.input))
   state.approvals.set(approval.id, call)
-  // An unsent answer to an earlier request with this id would be taken for an answer to this one.
-  if (holder) state.unsent.delete(holder)
+  dropInterrupt(state, state.interrupts.get(approval.id))
   if (differs(call, asked)) return markChanged(state, call)
   const { input } = call
-  const mayMeanAnother = (other: CallDraft) => isUnasked(other) && !sameJson(other.input, input)
+  const mayMeanAnother = (other: CallDraft) => isUnasked(state, other) && !sameJson(other.input, input)
   if (!asked.input && findCall(state, call.id, mayMeanAnother)) doubt(state, call)
   else clearDoubt(state, call)
   return [
@@ -59,20 +67,26 @@ function isAskedAnew({ unsent }: ChatState, call: CallDraft, { id }: ToolCallApp
 function callAskedAbout(state: ChatState, asked: AskedApproval): CallDraft | undefined {
   const { toolCallId: id, approval } = asked
   const holder = state.approvals.get(approval.id)
-  if (holder?.id === id && !isTerminal(holder.state)) return holder
   const latest = state.calls.get(id)
-  const isMeant = (call: CallDraft) => isUnasked(call) && !differs(call, asked)
+  const isMeant = (call: CallDraft) => isUnasked(state, call) && !differs(call, asked)
+  const meant = findCall(state, id, isMeant, true)
+  if (holder?.id === id && !isTerminal(holder.state)) {
+    // A server that numbers calls and requests anew in each run means the call of this run.
+    const isSame = holder.approval?.token !== undefined && holder.approval.token === approval.token
+    return meant && !isSame && isOfOpenRun(state, meant) && !isOfOpenRun(state, holder) ? meant : holder
+  }
   return (
-    findCall(state, id, isMeant, true) ??
-    findCall(state, id, isUnasked) ??
+    meant ??
+    findCall(state, id, (call) => isUnasked(state, call)) ??
     (holder?.id === id ? holder : undefined) ??
     (latest?.approval && takeRepeat(state, id)) ??
     latest
   )
 }
 
-function isUnasked({ state, approval, interrupted }: CallDraft): boolean {
-  return state === 'input-complete' && !approval && !interrupted
+/** Of the calls of broken runs, none is meant. In the open run, only those whose request could not be shown are marked so. */
+function isUnasked(state: ChatState, call: CallDraft): boolean {
+  return call.state === 'input-complete' && !call.approval && (!call.interrupted || isOfOpenRun(state, call))
 }
 
 /**

@@ -41,9 +41,19 @@ export function addCall(
   }
   const { id, approval } = addPart(state, call)
   state.calls.set(id, call)
-  if (approval && isReleased(state.approvals.get(approval.id), call)) state.approvals.set(approval.id, call)
+  if (approval && !isOvertaken(state, approval) && takeRequestId(state, approval.id))
+    state.approvals.set(approval.id, call)
   enterState(state, call)
   return call
+}
+
+/** Whether another call that was loaded before holds the id of a request: one that is pending, or whose answer is not settled as this one's is. */
+function isOvertaken(state: ChatState, { id, delivery }: ToolCallApproval): boolean {
+  const holder = callAskedBy(state, id)
+  return (
+    holder !== undefined &&
+    (isAsked(holder) || (delivery === 'settled' && holder.approval?.delivery !== delivery))
+  )
 }
 
 /** Removes a call from the indexes. */
@@ -111,10 +121,36 @@ function earlierOpen(state: ChatState, call: CallDraft): CallDraft | undefined {
   return call.earlier
 }
 
-/** Whether a call may take over an approval id: it is unused, or its call is done, or from an earlier turn and not pending. */
-export function isReleased(holder: CallDraft | undefined, { owner }: CallDraft): boolean {
-  if (!holder || isTerminal(holder.state)) return true
-  return holder.owner.turn < owner.turn && !isAsked(holder)
+/**
+ * Frees the id of a request for a new one: the only place where an id changes hands. Some servers number their requests anew in each run. An
+ * answer to the earlier request would then count for the new one, so it is not sent any more. A request that is pending is not replaced while
+ * the user decides: one of an earlier run is cancelled, and its id is free once the server has that.
+ */
+export function takeRequestId(state: ChatState, id: string, by?: CallDraft): boolean {
+  const holder = callAskedBy(state, id)
+  if (!holder || holder === by) return true
+  const { delivery } = holder.approval ?? {}
+  if (isAsked(holder)) {
+    if (state.run.phase === 'idle' || isOfOpenRun(state, holder)) return false
+    moveCall(state, holder, 'cancelled')
+    holder.doubted = false
+    setApproval(state, holder, { delivery: 'waiting', problem: 'approval-changed' })
+    state.unsent.add(holder)
+  }
+  if (holder.approval?.problem === 'approval-changed' && state.unsent.has(holder)) return false
+  state.approvals.delete(id)
+  if (!delivery || delivery === 'settled') return true
+  const isUnclear = !isTerminal(holder.state) && (delivery !== 'sent' || holder.inDoubt)
+  setApproval(state, holder, { delivery: 'settled', ...(isUnclear && { problem: 'approval-interrupted' }) })
+  if (holder.outputSent === undefined) state.unsent.delete(holder)
+  return true
+}
+
+/** Whether the open run has made a call. */
+export function isOfOpenRun({ run }: ChatState, { owner, index }: CallDraft): boolean {
+  if (run.phase === 'idle') return false
+  const [messages, parts] = run.from
+  return owner.position >= messages || (owner.position === messages - 1 && index >= parts)
 }
 
 /** A call that was streamed again unchanged turns out to be a separate one: an event arrived for it that the first call already had. */

@@ -1,6 +1,7 @@
 import type { ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { asString, getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
+import { takeRequestId } from './calls.js'
 import type { InterruptDraft } from './data.js'
 import type { Outcome } from './effects.js'
 import type { ChatState } from './state.js'
@@ -37,9 +38,11 @@ export function withdraw(state: ChatState, { id, token }: ToolCallApproval): voi
 }
 
 /** An interrupt of a finished run. If it was answered and is raised again, it needs another response. */
-export function askInterrupt(state: ChatState, interrupt: Interrupt): void {
+export function askInterrupt(state: ChatState, interrupt: Interrupt): Outcome {
   const draft = state.interrupts.get(interrupt.id)
+  if (!takeRequestId(state, interrupt.id)) return 'illegal-step'
   if (!draft || draft.sent) put(state, { interrupt, liveIn: undefined })
+  return undefined
 }
 
 /**
@@ -65,13 +68,13 @@ export function askLiveInterrupt(state: ChatState, value: unknown): Outcome {
 export function closeLiveInterrupt(state: ChatState, value: unknown): Outcome {
   const draft = state.interrupts.get(asString(isRecord(value) ? value.id : undefined) ?? '')
   if (draft?.liveIn === undefined) return 'unknown-id'
-  drop(state, draft)
+  dropInterrupt(state, draft)
   return undefined
 }
 
 /** Live interrupts end with their run. */
 export function closeLiveInterrupts(state: ChatState): void {
-  for (const draft of state.interrupts.values()) if (draft.liveIn !== undefined) drop(state, draft)
+  for (const draft of state.interrupts.values()) if (draft.liveIn !== undefined) dropInterrupt(state, draft)
 }
 
 function put(state: ChatState, question: Pick<InterruptDraft, 'interrupt' | 'liveIn'>): void {
@@ -89,7 +92,9 @@ function attributed(state: ChatState, interrupt: Interrupt): Interrupt {
   return asker ? { ...interrupt, metadata: { ...interrupt.metadata, ...asker } } : interrupt
 }
 
-function drop(state: ChatState, draft: InterruptDraft): void {
+/** Removes an interrupt with its response. */
+export function dropInterrupt(state: ChatState, draft: InterruptDraft | undefined): void {
+  if (!draft) return
   state.interrupts.delete(draft.interrupt.id)
   state.unsent.delete(draft)
   state.pendingNotification = 'change'

@@ -7,8 +7,14 @@ import { protectedCall, setPublished } from './read.js'
 import { incomplete } from './runs.js'
 import type { ChatState } from './state.js'
 
+type Settle = (part: ToolCallPart) => ToolCallPart
+
 /** Loads finished messages. If two have the same id, the first is kept. */
-export function loadMessages(state: ChatState, messages: readonly UIMessage[], settle = settleLoaded): void {
+export function loadMessages(
+  state: ChatState,
+  messages: readonly UIMessage[],
+  settle: Settle = settleLoaded,
+): void {
   for (const message of messages) if (!state.messages.has(message.id)) loadMessage(state, message, settle)
 }
 
@@ -16,7 +22,7 @@ export function loadMessages(state: ChatState, messages: readonly UIMessage[], s
  * Loads a finished message from storage, from the application or from a snapshot. What needs no change keeps its identity.
  * Nothing runs and nothing is sent because of it. If an answer was in transit when it was stored, its delivery becomes unknown.
  */
-export function loadMessage(state: ChatState, message: UIMessage, settle = settleLoaded): void {
+export function loadMessage(state: ChatState, message: UIMessage, settle: Settle = settleLoaded): void {
   const draft = addMessage(state, message)
   let changed = false
   const interrupted: CallDraft[] = []
@@ -62,14 +68,18 @@ export function loadCall(state: ChatState, owner: MessageDraft, part: ToolCallPa
     metadata: metadata && { ...metadata },
     part: protectedCall(part),
   })
-  const { approved, delivery } = approval ?? {}
+  const { approved, delivery, sentIn } = approval ?? {}
+  call.mayHaveArrived = delivery === 'unknown' || sentIn !== undefined
   const unsettled = delivery === 'waiting' || delivery === 'unknown'
   if (unsettled && (approved === undefined || !isTerminal(reached))) state.unsent.add(call)
   return call
 }
 
-/** Corrects what can no longer be true after a conversation was stored and loaded. */
-export function settleLoaded(part: ToolCallPart): ToolCallPart {
+/**
+ * Corrects what can no longer be true after a conversation was stored and loaded. `run`: whether a run was open then, so that
+ * an answer or a cancellation in transit may not have arrived; absent if that is not known.
+ */
+export function settleLoaded(part: ToolCallPart, run?: 'open' | 'none'): ToolCallPart {
   if (part.state === 'awaiting-input' || part.state === 'input-streaming') {
     return { ...part, state: 'cancelled', error: incomplete }
   }
@@ -77,7 +87,9 @@ export function settleLoaded(part: ToolCallPart): ToolCallPart {
     const error = { message: 'It was interrupted and may or may not have run.', code: 'interrupted' }
     return { ...part, state: 'error', error }
   }
-  if (part.state === 'approval-responded' && part.approval?.delivery === 'sent') {
+  const isCancellation = run === 'open' && part.state === 'cancelled' && part.approval?.approved === undefined
+  const mayBeLost = isCancellation || (part.state === 'approval-responded' && run !== 'none')
+  if (mayBeLost && part.approval?.delivery === 'sent') {
     return { ...part, approval: { ...part.approval, delivery: 'unknown' } }
   }
   return part

@@ -64,6 +64,11 @@ export interface ThreadRecord {
   readonly messages: readonly UIMessage[]
   /** Ids of client-tool calls whose output was not sent. */
   readonly unsentOutputs: readonly string[]
+  /**
+   * Complete calls of broken runs, by position of message and part: the turn does not wait for them. Absent from a record of a server's
+   * conversation or of an older version: then every call that the last run did not leave to the client.
+   */
+  readonly interrupted?: readonly (readonly [message: number, part: number])[]
   /** Approved client-tool calls that the server handed out, and that have not run. */
   readonly ready: readonly { readonly id: string; readonly input: unknown }[]
   /** Questions that concern no tool call, and their answers. */

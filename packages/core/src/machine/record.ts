@@ -4,7 +4,7 @@ import { isRecord, omitUndefined } from '../value.js'
 import { isMessage, repeatOf } from './check-messages.js'
 import type { CallDraft, FinishedRun, InterruptDraft } from './data.js'
 import { retainMessages } from './drafts.js'
-import { loadMessages } from './load.js'
+import { loadMessages, settleLoaded } from './load.js'
 import type { ThreadRecord } from './local-event.js'
 import { readMessages } from './read.js'
 import type { ChatState, MoreSteps } from './state.js'
@@ -19,6 +19,7 @@ export function readRecord(state: ChatState): ThreadRecord {
     unsentOutputs: [...inDoubt].flatMap((item) =>
       item.kind === 'call' && item.outputSent !== undefined ? [item.id] : [],
     ),
+    interrupted: interruptedCalls(state),
     ready: [...state.open].flatMap(({ id, ready }) => (ready ? [{ id, input: ready.input }] : [])),
     interrupts: [...state.interrupts.values()]
       .filter(({ liveIn }) => liveIn === undefined)
@@ -30,6 +31,14 @@ export function readRecord(state: ChatState): ThreadRecord {
     ...unfinished(state),
     ...(state.shared !== undefined && { state: state.shared }),
   }
+}
+
+/** Calls that the turn does not wait for. Those of an open run will be, as nobody reads the rest of it. */
+function interruptedCalls({ open, run }: ChatState): NonNullable<ThreadRecord['interrupted']> {
+  const isBroken = run.phase !== 'idle' || run.brokenOff
+  return [...open]
+    .filter((call) => call.state === 'input-complete' && (isBroken || call.interrupted))
+    .map(({ owner, index }) => [owner.position, index])
 }
 
 /** What a later page needs to know of a run that has no complete answer: its error, and where its messages begin. */
@@ -67,11 +76,13 @@ function someGoAgain(items: Iterable<CallDraft | InterruptDraft>): boolean {
 /** Whether a stored value has the form of a record. What a message holds is as trustworthy as where it was stored. */
 export function isThreadRecord(value: unknown): value is ThreadRecord {
   if (!isRecord(value) || value.version !== 1) return false
-  const { messages, unsentOutputs, ready, interrupts, queue, run, from, error, openRun = '' } = value
+  const { messages, unsentOutputs, interrupted = [], ready, interrupts, queue, run, from, error } = value
+  const { openRun = '' } = value
   if (typeof openRun !== 'string') return false
   if (from !== undefined && !(Array.isArray(from) && from.every(Number.isInteger))) return false
   if (error !== undefined && !(isRecord(error) && areIds([error.code, error.message]))) return false
   if (error?.data !== undefined && !isRecord(error.data)) return false
+  if (!Array.isArray(interrupted)) return false
   if (!Array.isArray(ready) || !ready.every((item) => isRecord(item) && typeof item.id === 'string'))
     return false
   if (!Array.isArray(interrupts) || !interrupts.every(isKeptInterrupt)) return false
@@ -97,13 +108,18 @@ export const restoreSteps = {
     const { run, from, error = cutOff } = record
     if (state.run.phase === 'idle') state.run = omitUndefined({ phase: 'idle' as const, last: run, from })
     state.error = from && new CountersignError(error.code, error.message, error.data)
-    loadMessages(state, record.messages)
+    const idle = record.interrupted && ('none' as const)
+    const atSave = record.openRun === undefined ? idle : 'open'
+    loadMessages(state, record.messages, (part) => settleLoaded(part, atSave))
     const outputs = [...record.unsentOutputs]
     const ready = [...record.ready]
+    const interrupted = record.interrupted && new Set(record.interrupted.map(String))
     // Ids may repeat: the latest calls are those that are not done with.
     for (const call of state.order.flatMap(({ parts }) => parts).reverse()) {
       if (call.kind !== 'call') continue
-      call.interrupted = call.state === 'input-complete' && !isLeftToClient(call, run)
+      const place = String([call.owner.position, call.index])
+      call.interrupted =
+        call.state === 'input-complete' && (interrupted?.has(place) ?? !isLeftToClient(call, run))
       if (isTerminal(call.state)) {
         if (takeOne(outputs, (id) => id === call.id) === undefined) continue
         call.outputSent = false
@@ -136,7 +152,7 @@ function takeOne<T>(items: T[], fits: (item: T) => boolean): T | undefined {
   return at < 0 ? undefined : items.splice(at, 1)[0]
 }
 
-/** Whether the last run left the call to the client; what it did not is a call of the server whose result will not come any more. */
+/** For a record that does not list interrupted calls: whether the last run left the call to the client; what it did not is a call of the server whose result will not come any more. */
 function isLeftToClient(call: CallDraft, run: FinishedRun | undefined): boolean {
   return run !== undefined && (run.pendingToolCallIds?.includes(call.id) ?? true)
 }

@@ -64,9 +64,7 @@ export const runSteps = {
     return outcome.interrupts.flatMap((interrupt) => {
       const asked = readApprovalInterrupt(interrupt)
       if (asked) attribute(state, asked.toolCallId, interrupt)
-      if (asked) return effectsOf(event, askApproval(state, asked))
-      askInterrupt(state, interrupt)
-      return []
+      return effectsOf(event, asked ? askApproval(state, asked) : askInterrupt(state, interrupt))
     })
   },
   RUN_ERROR(state, { message, code, metadata, usage = [] }) {
@@ -181,10 +179,11 @@ export function isRefusedWhole({ code, data }: CountersignError): boolean {
   return code === 'http-status' && [400, 413, 422].includes(Number(data.status))
 }
 
-/** An answer that no server has seen can be given again; the output of a client tool is sent again. */
+/** An answer that no server has seen can be given again; a cancellation and the output of a client tool are sent again. */
 function takeBack(state: ChatState, item: CallDraft | InterruptDraft, message: string): void {
-  if (item.kind === 'interrupt') reopenInterrupt(state, item, message)
-  else if (item.outputSent === undefined && reopen(state, item))
+  if (item.kind === 'interrupt' && item.response && 'payload' in item.response)
+    reopenInterrupt(state, item, message)
+  else if (item.kind === 'call' && item.outputSent === undefined && reopen(state, item))
     item.error = { message, code: 'request-refused' }
   else returnUnsettled(state, item, false)
 }

@@ -30,19 +30,14 @@ export function applySnapshot(state: ChatState, event: MessagesSnapshotEvent): r
   const carries = new Set(event.messages.map((message) => message.role))
   const ids = new Set(messages.map((message) => message.id))
   const isRunning = state.run.phase !== 'idle'
-  const calls = new Set(
-    messages.flatMap(({ parts }) => parts.map((part) => part.type === 'tool-call' && part.id)),
-  )
+  const moved = movedCalls(state, messages, ids)
   /** During a run, a snapshot may be older than the stream: whatever is still streaming or open is kept. */
   const isUnderWay = (draft: MessageDraft) =>
     isRunning &&
     draft.turn === state.turn &&
-    (draft.streaming || draft.parts.some((part) => isOpen(state, part) && !calls.has(part.id)))
+    (draft.streaming || draft.parts.some((part) => isOpen(state, part) && !moved.has(part)))
   const underWay = new Set(state.order.filter((draft) => !ids.has(draft.id) && isUnderWay(draft)))
-  const detached = takeOpen(
-    state,
-    (call) => !ids.has(call.owner.id) && calls.has(call.id) && (isRunning || call.approval),
-  )
+  const detached = takeOpen(state, (call) => moved.has(call) && (isRunning || call.approval))
   const keepsThoughts = !carries.has('reasoning')
   const isGone = (draft: MessageDraft) => !ids.has(draft.id) && !underWay.has(draft)
   if (keepsThoughts) for (const draft of state.order) if (isGone(draft)) leaveThoughts(state, draft)
@@ -83,6 +78,21 @@ function left(calls: Calls): CallDraft[] {
 
 function isOpen(state: ChatState, part: PartDraft): part is CallDraft {
   return part.kind === 'call' && state.open.has(part)
+}
+
+/** Open calls that the snapshot has in another message. Ids may repeat: those that it has in their own message stand for no other call. */
+function movedCalls(
+  state: ChatState,
+  messages: readonly UIMessage[],
+  ids: ReadonlySet<string>,
+): ReadonlySet<PartDraft> {
+  const unmatched = new Map<string, number>()
+  const count = (id: string, change: number) => unmatched.set(id, (unmatched.get(id) ?? 0) + change)
+  for (const { parts } of messages) for (const part of parts) if (part.type === 'tool-call') count(part.id, 1)
+  for (const { id, parts } of state.order)
+    if (ids.has(id)) for (const part of parts) if (part.kind === 'call') count(part.id, -1)
+  const elsewhere = [...state.open].filter((call) => !ids.has(call.owner.id))
+  return new Set(elsewhere.filter(({ id }) => Number(count(id, -1).get(id)) >= 0))
 }
 
 /** Takes open calls out of messages that the snapshot lacks: a server may move a call to a message with another id than in its stream. */

@@ -25,6 +25,8 @@ import { headOf } from './versions.js'
 export interface OpenThread {
   /** The stored conversation with what the request adds to it. */
   readonly messages: Message[]
+  /** Whether the request adds messages, or asks for a reply anew. */
+  readonly hasNews: boolean
   /** Whether the page lacks some of them, as after a lost reply: the run begins with all of them (MESSAGES_SNAPSHOT). */
   readonly isPageBehind: boolean
   /** Aborted when the run must stop: another run has taken over, or the store failed. `reason` is the error. */
@@ -89,7 +91,7 @@ export async function openThread(
     const head = (added.at(-1) ?? kept.at(-1))?.id ?? null
     const writer = new ThreadWriter(threads, key, run, thread?.version ?? 0, head ?? '')
     // An answer that is asked for anew stays on the branch that is shown until something has come in its place.
-    if (added.length > 0 || (left === 0 && head !== (thread?.head ?? null)))
+    if (added.length + closed.length > 0 || (left === 0 && head !== (thread?.head ?? null)))
       await writer.append({
         messages: [...closed, ...added],
         head,
@@ -98,6 +100,7 @@ export async function openThread(
     const recorder = new Recorder(settings, writer, leaseMs, [...kept, ...added], messages)
     return {
       messages,
+      hasNews: added.length > 0 || page.regenerate !== undefined,
       // What was left out of an upload must go from the page as well.
       isPageBehind: isUpload || gap.isBehind || left < gap.unseen,
       lost: recorder.lost,

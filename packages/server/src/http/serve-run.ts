@@ -95,6 +95,8 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const served: AsyncIterableIterator<readonly LoggedEvent[]> = {
     next: () => events.next(),
     async return() {
+      // The server has taken what the request brought, so it is carried out like that of a reader who leaves later.
+      if (!began && goOnFor > 0 && kept && isNews(input, thread)) void events.next()
       // First, so that a read which comes meanwhile does not start the run.
       const left = events.return?.()
       if (!began) await Promise.allSettled([thread?.close(), held.release()]).then(deliver)
@@ -104,6 +106,11 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     [Symbol.asyncIterator]: () => served,
   }
   return { events: served, delivered, stop }
+}
+
+/** Whether the request brings a message, a result or an answer. Repeated without its reader, the run would only ask the model again. */
+function isNews({ resume = [] }: RunAgentInput, thread: OpenThread | undefined): boolean {
+  return thread === undefined || thread.hasNews || resume.length > 0
 }
 
 function batchSize(batch: readonly LoggedEvent[]): number {
