@@ -192,7 +192,7 @@ test('T13 a reload with the output of a client tool that was not sent: retry() s
   const tools = [
     here.client(({ x }) => {
       ran.push(x)
-      if (page.first) page.first.network.isGone = true
+      if (page.first) page.first.network.isUp = false
       return 'Home'
     }),
   ]
@@ -200,6 +200,7 @@ test('T13 a reload with the output of a client tool that was not sent: retry() s
   void page.first.client.sendMessage('Go')
   const { local } = page.first
   await vi.waitUntil(() => local.texts.get('t')?.includes('"tool-result"'))
+  page.first.leave()
   const second = openPage(server, { local }, { tools })
   await vi.waitUntil(() => callIn(second)?.state === 'complete')
   await second.client.retry()
