@@ -63,9 +63,10 @@ function giveUp(message: string): never {
   process.exit(1)
 }
 
-/** Replies in progress are cut off; what was said and approved is in the database. */
+/** Replies in progress are stopped and stored; what was said and approved is in the database. */
 async function close(): Promise<void> {
   server.close()
+  await agent.drain({ within: 100 })
   server.closeAllConnections()
   await files?.dispose()
   process.exit(0)
