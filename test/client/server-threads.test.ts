@@ -175,7 +175,7 @@ test('T13 a reload during a client tool: the call counts as interrupted, and doe
   ]
   const first = openPage(server, {}, { tools })
   await first.client.sendMessage('Go')
-  await vi.waitUntil(() => callIn(first)?.state === 'executing')
+  await vi.waitUntil(() => ran.length === 1)
   first.leave()
   const second = openPage(server, { local: first.local }, { tools })
   await vi.waitUntil(() => callIn(second)?.state === 'error')
