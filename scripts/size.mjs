@@ -18,7 +18,7 @@ export const aims = { first: 16, withBinding: 17, later: 12 }
 
 /** Budgets in KiB: the build fails above them. */
 export const budgets = [
-  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 28.8, later: 9.1 },
+  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 29, later: 9.2 },
   {
     name: 'ai-sdk: aiSdk, on top of the client',
     imports: { ...client, 'ai-sdk': '{ aiSdk }' },
@@ -41,7 +41,7 @@ export const budgets = [
     name: 'devtools: the element, on top of the client',
     imports: { ...client, devtools: '{ defineDevtools }' },
     onTop: true,
-    first: 22.3,
+    first: 22.7,
   },
 ]
 

@@ -421,8 +421,8 @@ export const checks = {
   'run open': never(server('run/agent.ts'), 'isRunOpen(settings.approvals.ledger, name)'),
   'run open at its start': {
     file: server('run/agent.ts'),
-    find: 'const isTwice = !opened.start()',
-    put: 'const isTwice = opened.start() && false',
+    find: 'opened.start() ? drain.refusal() : runIsOpen(name)',
+    put: 'opened.start() ? drain.refusal() : drain.refusal()',
   },
   'open calls': never(input, 'open.length > limits.openCalls'),
   decisions: { file: input, find: 'if (decisions <= limits.answers) return', put: 'return' },

@@ -91,6 +91,16 @@ function setUp({ cuts, how = 'error', refusals = [] }: NetworkOptions, options: 
   return { client, requests, executed, statuses }
 }
 
+/** Divides what was sent together into its frames. */
+function frameByFrame(): TransformStream<Uint8Array, Uint8Array> {
+  return new TransformStream({
+    transform(chunk, controller) {
+      for (const frame of new TextDecoder().decode(chunk).split(/(?<=\n\n)/))
+        controller.enqueue(new TextEncoder().encode(frame))
+    },
+  })
+}
+
 /** A body that breaks after some frames. `silence`: it stays open and says nothing, until it is aborted. */
 function broken(
   body: ReadableStream<Uint8Array>,
@@ -98,7 +108,7 @@ function broken(
   how: Cut,
   signal: AbortSignal | null | undefined,
 ): ReadableStream<Uint8Array> {
-  const reader = body.getReader()
+  const reader = body.pipeThrough(frameByFrame()).getReader()
   let frames = 0
   return new ReadableStream(
     {

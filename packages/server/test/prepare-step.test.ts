@@ -64,7 +64,7 @@ test('T30 prepareStep learns what the run has used so far', async () => {
     },
   })
   await collect(agent, input([user('go')]))
-  expect(used).toEqual([[], [usage]])
+  expect(used).toEqual([[], [expect.objectContaining(usage)]])
 })
 
 test('T30 a tool that was taken away cannot be called: the call is refused as unknown, and nothing runs', async () => {

@@ -249,7 +249,7 @@ export const waysOut: readonly WayOut[] = [
   {
     name: 'AI SDK',
     tellsLoss: true,
-    buffers: [0],
+    buffers: [SERVED, BATCH],
     hearsModel: true,
     open: (agent, given) => ofResponse(handleAiSdkChat(agent, request(aiSdkBody(given)))),
   },

@@ -38,14 +38,15 @@ async function threadsWith(messages, key) {
 const nextMessage = (n) => ({ id: `next${n}`, role: 'user', content: 'And now?' })
 
 /** The request that a page sends with one more message, by `serverHistory`. */
-function requestBody(messages, n) {
+async function requestBody(messages, n) {
   let sent
   const connection = serverHistory({
     connect(input) {
       sent = input
+      return []
     },
   })
-  connection.connect({
+  const stream = connection.connect({
     // Not a run that was posted before: it would be joined.
     ...{
       protocolVersion: '1.0',
@@ -58,6 +59,7 @@ function requestBody(messages, n) {
     messages: [...messages, nextMessage(n)],
     forwardedProps: {},
   })
+  await stream[Symbol.asyncIterator]().next()
   return JSON.stringify(sent)
 }
 
@@ -80,7 +82,7 @@ async function measure(bytes, rounds) {
   const memories = []
   let size = 0
   for (let n = 0; n < rounds + 2; n++) {
-    const body = requestBody(messages, n)
+    const body = await requestBody(messages, n)
     size = body.length
     gc()
     const held = process.memoryUsage().heapUsed
