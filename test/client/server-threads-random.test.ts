@@ -2,18 +2,8 @@ import type { ChatClient } from '@countersign/client'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { expect, test, vi } from 'vitest'
 import { full } from '../full.js'
+import { randomFrom } from '../random.js'
 import { openPage, type Reply, startServer, stop, words } from './threads-server.js'
-
-/** Numbers from 0 to 1 that depend on the seed alone (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-  }
-}
 
 const first = Number(process.env.SEED ?? 20261124)
 const rounds = Number(process.env.ROUNDS ?? (full ? 300 : 25))

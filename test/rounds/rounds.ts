@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { type Machine, startMachine } from '../machines/processes.js'
 import { startProxy } from '../machines/proxy.js'
+import { randomFrom } from '../random.js'
 import { type RoundsConfig, wordsOf } from './config.js'
 import type { Shown } from './page.js'
 
@@ -188,15 +189,4 @@ async function isAsked(page: Page | Promise<Page>): Promise<void> {
   await (await page).waitForFunction(() => roundsPage.shown().pending.length === 1, undefined, {
     timeout: PATIENCE,
   })
-}
-
-/** Numbers from 0 to 1 that depend on the seed alone (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-  }
 }
