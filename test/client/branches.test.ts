@@ -60,6 +60,7 @@ test('T9 a page edits an earlier message: the request names it, and brings only 
   await vi.waitUntil(() => counter(messagesIn(page)[0]) === '2 of 2')
   expect(textsIn(page)).toEqual(['First, edited', 'Four.'])
   await page.threads.persistence.showVersion('t', first?.id ?? '')
+  await vi.waitUntil(() => textsIn(page).length === 4)
   expect(textsIn(page)).toEqual(['First', 'One.', 'Second, edited', 'Three.'])
 })
 

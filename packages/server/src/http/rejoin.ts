@@ -84,22 +84,25 @@ export async function restFrames(
   keepAlive: number | undefined,
 ): Promise<SseFrames | undefined> {
   const reading = new AbortController()
-  const stop = () => reading.abort()
   const events = await openReplay(agent, subjectOf(context), request, reading.signal)
   if (events === undefined) return undefined
-  if (gone.aborted) stop()
-  else gone.addEventListener('abort', stop, { once: true })
-  // A waiting generator does not react to return(); the signal ends it.
-  const { next } = sseFrames(events, request.runId, keepAlive ?? KEEP_ALIVE_MS)
+  const frames = sseFrames(events, request.runId, keepAlive ?? KEEP_ALIVE_MS)
+  const cancel = () => {
+    // A waiting generator does not react to return(); the signal ends it.
+    reading.abort()
+    frames.cancel()
+  }
+  if (gone.aborted) cancel()
+  else gone.addEventListener('abort', cancel, { once: true })
   // The reader learns at once that it has rejoined: a run in the middle of a long call may say nothing for a while.
   let first: string | undefined = ': rejoined\n\n'
   return {
     async next() {
       const frame = first
       first = undefined
-      return frame ?? next()
+      return frame ?? frames.next()
     },
-    cancel: stop,
+    cancel,
   }
 }
 
