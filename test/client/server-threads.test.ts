@@ -376,3 +376,28 @@ test('a client without a threadId begins a new conversation, and asks the server
   await other.client.restore()
   expect(other.client.getSnapshot().messages).toHaveLength(2)
 })
+
+test.each([
+  { what: 'a message without a reply', reply: [] },
+  { what: 'half a reply', reply: [{ id: 'a1', role: 'assistant', content: 'Half of' }] },
+])('T21 a page that loads $what of a process that died says so, and retry() continues', async ({ reply }) => {
+  const server = startServer(() => [words('All of it.'), stop])
+  const { threads } = server.agent
+  const key = { owner: 'ada', threadId: 't' }
+  const dead = { runId: 'dead', holder: 'dead process' }
+  await threads?.hold(key, dead, 1)
+  const messages = [{ id: 'u1', role: 'user', content: 'Go' }, ...reply].map((message, at) => ({
+    ...{ id: message.id, parent: at === 0 ? null : 'u1', message: JSON.stringify(message) },
+  }))
+  await threads?.append(key, { version: 0, run: dead, messages, head: messages.at(-1)?.id ?? null })
+  await expect.poll(() => server.agent.recover()).toBe(1)
+  const page = openPage(server)
+  await vi.waitUntil(() => page.client.getSnapshot().status === 'error')
+  expect(page.client.getSnapshot().error?.code).toBe('truncated-stream')
+  expect(shown(page)).toEqual([['user', 'Go'], ...reply.map(({ content }) => ['assistant', content])])
+  await page.client.retry()
+  expect(shown(page)).toEqual([
+    ['user', 'Go'],
+    ['assistant', 'All of it.'],
+  ])
+})

@@ -63,6 +63,9 @@ const agent = createAgent({
   onError: () => {},
 })
 
+// Ends the runs of a process that was killed, as each server may at any time.
+setInterval(() => void agent.recover().catch(() => {}), 500)
+
 const chat = toNodeHandler(agent, {
   context: (_: IncomingMessage) => ({ subject: 'ann' }),
   goOnFor: 20_000,

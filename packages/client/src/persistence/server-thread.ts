@@ -1,5 +1,6 @@
 import {
   CountersignError,
+  getCountersignMetadata,
   isCountersignError,
   isRecord,
   type Message,
@@ -165,11 +166,14 @@ export class ServerThread implements KeptThread {
     this.#unmerged = undefined
     if (!loaded && !unsent) return undefined
     const { messages = [], run } = loaded ?? {}
-    const own = new Set(run?.messageIds)
+    // A run that was recovered leaves its mark: the reply was cut off.
+    const last = messages.at(-1)
+    const isCut = run === undefined && getCountersignMetadata(last?.metadata).cut === true
+    const own = new Set(isCut && last?.role === 'assistant' ? [last.id] : run?.messageIds)
     const before = fromAGUIMessages(messages.filter(({ id }) => !own.has(id)))
     const isRejoined = this.#openRun !== undefined
     const shown = isRejoined || own.size === 0 ? before : fromAGUIMessages(messages)
-    const state = isRejoined ? 'open' : run?.lapsed ? 'cut' : 'none'
+    const state = isRejoined ? 'open' : run?.lapsed || isCut ? 'cut' : 'none'
     return withUnsent({ messages: shown, before: before.length, run: state }, unsent)
   }
 

@@ -1,7 +1,9 @@
-import { isCountersignError } from '@countersign/core'
+import { isCountersignError, type Message } from '@countersign/core'
+import { branchOf } from '../conversation/branch.js'
 import { randomId } from '../encoding/ids.js'
+import { readOwn } from '../history/metadata.js'
 import type { RunContext } from '../scope/run-context.js'
-import type { ThreadStore } from '../threads/thread-store.js'
+import type { ThreadKey, ThreadStore } from '../threads/thread-store.js'
 import type { RunInput } from './run.js'
 
 /**
@@ -18,10 +20,26 @@ export async function recoverThreads(
     try {
       const input = { threadId, runId: randomId('recovery_'), messages: [] }
       await close(input, owner === null ? {} : { subject: owner })
+      await markCut(threads, { owner, threadId })
       ended++
     } catch (error) {
       if (!isCountersignError(error) || error.code !== 'thread-busy') throw error
     }
   }
   return ended
+}
+
+/**
+ * Marks the last message of a conversation whose reply was cut off, so that a page which loads it can say so and offer to continue. A
+ * conversation that waits for its user is not cut off. If another run has the thread by now, it continues the reply: nothing is marked.
+ */
+async function markCut(threads: ThreadStore, key: ThreadKey): Promise<void> {
+  const thread = await threads.load(key)
+  const last = thread && branchOf(thread).at(-1)
+  if (thread === undefined || last === undefined || thread.run !== undefined) return
+  const message: Message = JSON.parse(last.message)
+  if (message.role === 'assistant' && (message.toolCalls ?? []).length > 0) return
+  const metadata = { ...message.metadata, countersign: { ...readOwn(message.metadata), cut: true } }
+  const marked = { ...last, message: JSON.stringify({ ...message, metadata }) }
+  await threads.append(key, { version: thread.version, messages: [marked], head: thread.head })
 }

@@ -334,10 +334,10 @@ test('T21, T22: recover() ends the run of a dead process: what was stored is kep
   await sleep(20)
   expect(await Promise.all([agent.recover(), make().recover()])).toContain(1)
   expect(await agent.recover()).toBe(0)
-  expect(await loadThread(agent, { subject: 'ann', threadId: 't' })).toMatchObject({
-    run: undefined,
-    messages: { length: 4 },
-  })
+  const thread = await loadThread(agent, { subject: 'ann', threadId: 't' })
+  expect(thread).toMatchObject({ run: undefined, messages: { length: 4 } })
+  // A page that loads it can say that the reply was cut off.
+  expect(thread?.messages.at(-1)?.metadata).toEqual({ countersign: { cut: true } })
   expect(seen).toHaveLength(1)
   await all(agent.run(input([user('u3', 'Again')]), { context }))
   expect(JSON.stringify(seen[1])).toContain('Half an ans')
