@@ -3,6 +3,7 @@ import {
   type CallDraft,
   type CountersignError,
   type InterruptDraft,
+  isTerminal,
   leavesOpen,
   type RunEnd,
 } from '@countersign/core'
@@ -18,8 +19,9 @@ export type SendResult =
 
 /**
  * The outcome of an answer. `sent`: the server has it. `waiting`: it is kept and goes out with the next request (other
- * requests are unanswered, or the run was stopped before the server was known to have it). `closed`: not used; `reason` is
- * `cancelled` if the conversation was replaced or the client disposed before it went out. `refused`: not accepted by the
+ * requests are unanswered, or the run was stopped before the server was known to have it). `closed`: not used; `reason` is the
+ * state of a call that the server ended before the answer was sent, else `cancelled` (the conversation was replaced or the client
+ * disposed). `refused`: not accepted by the
  * server; the request stays open after `approval-edit-invalid` (answer with other arguments), `approval-not-yours` (`confirm`
  * refused it) and `request-refused` (the whole request was refused). `failed`: its request failed; `retry()` repeats it.
  */
@@ -51,6 +53,7 @@ export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
 /** Whether the call has the outcome that the answer decided, however that was learned. */
 function tookEffect(answered: Answered): boolean {
   if (answered.kind === 'interrupt' || answered.approval?.delivery !== 'settled') return false
+  if (answered.approval.problem) return false
   return answered.approval.approved === (answered.state !== 'denied')
 }
 
@@ -77,9 +80,9 @@ export function createPendingResults() {
     tellRest(isKept: (answered: Answered) => unknown): void {
       for (const answered of waiting.keys()) {
         const status = isKept(answered) ? 'waiting' : 'sent'
-        const isCancelled = answered.kind === 'call' && answered.state === 'cancelled'
-        const isUsed = status === 'waiting' || (!isCancelled && tookEffect(answered))
-        tell(answered, isUsed ? { status } : { status: 'closed', reason: 'cancelled' })
+        const reason = answered.kind === 'call' && isTerminal(answered.state) ? answered.state : 'cancelled'
+        const isUsed = status === 'waiting' || (reason !== 'cancelled' && tookEffect(answered))
+        tell(answered, isUsed ? { status } : { status: 'closed', reason })
       }
     },
   }

@@ -152,7 +152,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       run = opened
       skipped = false
       broken = undefined
-      dispatch({ type: rejoin ? 'run-rejoined' : 'run-opened', runId })
+      dispatch({ type: rejoin ? 'run-rejoined' : 'run-opened', runId, again: kind === 'retry' })
       void kept?.keep()
       opened.start()
       if (rejoin) live.sendKept(opened)

@@ -3,30 +3,49 @@ import type { EventOf } from '../protocol/events.js'
 import { asString, getCountersignMetadata, isRecord, omitUndefined, oneOf, parseJson } from '../value.js'
 import { isForNow } from './approval-refusal.js'
 import { clearDoubt } from './approval-request.js'
+import { isAsked } from './asked.js'
 import { findCall, moveCall, setApproval, takeRepeat, withoutProblem } from './calls.js'
 import { touch } from './changes.js'
 import type { CallDraft } from './data.js'
-import { addDone } from './drafts.js'
+import { addFixed } from './drafts.js'
 import { effectsOf, type Outcome } from './effects.js'
 import type { ChatState } from './state.js'
 
 /** The result of a call, from the server. */
 export function takeResult(state: ChatState, event: EventOf<'TOOL_CALL_RESULT'>): Outcome {
   const { messageId: id, toolCallId, content, metadata } = event
-  // A result answers the nearest call with that id that has none yet.
-  const call = findCall(state, toolCallId, ({ answered }) => !answered) ?? takeRepeat(state, toolCallId)
+  const call = callWithResult(state, toolCallId) ?? takeRepeat(state, toolCallId)
   if (!call) {
     const code = state.calls.has(toolCallId) ? 'illegal-step' : 'unknown-id'
     return [...effectsOf(event, code), { type: 'unhandled', event }]
   }
   if (!settle(state, call, readResult(call, content, metadata), decisionOf(metadata))) return 'illegal-step'
   call.answered = true
-  addDone(
-    state,
-    call.owner,
-    omitUndefined({ type: 'tool-result', id, toolCallId, content, metadata } as const),
-  )
+  const part = { type: 'tool-result', id, toolCallId, content, metadata } as const
+  addFixed(state, call.owner, omitUndefined(part))
   return undefined
+}
+
+/**
+ * The call that a result belongs to. If ids repeat, this run answers what its request carried, in the order of `resume`; it runs calls that
+ * need no approval; and it may answer what it finds in the history. A request without an answer, or with an answer that was not sent, gets
+ * a result only if the run carried no answer to another call with that id.
+ */
+function callWithResult(state: ChatState, id: string): CallDraft | undefined {
+  const run = state.run.phase === 'idle' ? undefined : state.run
+  const carried = run?.carried.flatMap((item) => (item.kind === 'call' && item.id === id ? [item] : [])) ?? []
+  const isSent = ({ answered, approval }: CallDraft) => !answered && approval?.delivery === 'sent'
+  const isResumed = (call: CallDraft) =>
+    isSent(call) && call.approval?.approved !== undefined && (run?.again || !call.inDoubt)
+  const find = (fits: (call: CallDraft) => boolean) =>
+    findCall(state, id, (call) => !call.answered && fits(call))
+  return (
+    carried.find(isResumed) ??
+    find(({ approval, interrupted }) => !approval && !interrupted) ??
+    carried.find(isSent) ??
+    find((call) => !isAsked(call) && !state.unsent.has(call)) ??
+    find((call) => carried.every((other) => other === call))
+  )
 }
 
 /** How a call ended, as far as its result tells. */
@@ -47,9 +66,10 @@ export function readResult(
     'cancelled',
     'error',
   )
-  const { approved, problem } = call.approval ?? {}
-  // A no that the server did not take was not what decided.
-  const isDenied = approved === false && !problem && decisionOf(metadata) !== 'approve'
+  const { approved, problem, delivery } = call.approval ?? {}
+  // A no that the server did not take or does not have was not what decided.
+  const isDenied =
+    approved === false && !problem && delivery !== 'waiting' && decisionOf(metadata) !== 'approve'
   if (!flag) return isDenied ? { state: 'denied' } : { state: 'complete', output }
   const reason = (isRecord(output) && asString(output.reason)) || failure
   const message = reason ?? (flag === 'error' ? 'The tool failed.' : undefined)
@@ -63,13 +83,6 @@ export function decisionOf(metadata: unknown): string | undefined {
   return isRecord(decided) ? asString(decided.decision) : undefined
 }
 
-/** Why an answer of this page was not the one that counted, where nothing has said so yet. */
-function problemOf({ approved, problem }: Partial<ToolCallApproval>, decision: string | undefined) {
-  if (approved === undefined || problem) return {}
-  if (decision === 'expire') return { problem: 'approval-expired' as const }
-  return decision === (approved ? 'deny' : 'approve') ? { problem: 'approval-conflict' as const } : {}
-}
-
 /**
  * Ends a call as its result says; one that has ended already only learns that the server knows. But one that was cancelled here, or whose answer
  * seemed to be too late, has run all the same where a yes was first. Says whether that is legal.
@@ -81,6 +94,7 @@ export function settle(
   decision: string | undefined,
 ): boolean {
   const isApproved = decision === 'approve'
+  const isUnsent = call.approval?.delivery === 'waiting' && !call.approval.problem
   const wasFirst = isApproved && call.state === 'cancelled'
   if (wasFirst) call.state = to
   if (wasFirst || moveCall(state, call, to)) {
@@ -95,8 +109,13 @@ export function settle(
   call.reader = undefined
   call.replay = undefined
   const approval: Partial<ToolCallApproval> = call.approval ?? {}
-  if (approval.approved !== undefined || approval.delivery !== undefined) {
-    setApproval(state, call, { delivery: 'settled', ...problemOf(approval, decision) })
+  const { approved, delivery } = approval
+  if (approved !== undefined || delivery !== undefined) {
+    // Why an answer of this page was not the one that counted, unless something has said so before.
+    const isOther = isUnsent || decision === (approved ? 'deny' : 'approve')
+    const problem = decision === 'expire' ? 'approval-expired' : isOther && 'approval-conflict'
+    const isNew = approved !== undefined && problem && !approval.problem
+    setApproval(state, call, { delivery: 'settled', ...(isNew && { problem }) })
   }
   state.unsent.delete(call)
   clearDoubt(state, call)

@@ -36,6 +36,8 @@ export type RunState =
       readonly runId: string
       /** The answers and outputs that its request carried. */
       readonly carried: readonly (CallDraft | InterruptDraft)[]
+      /** Its request also repeated the answers that may have arrived before, instead of leaving them to the history. */
+      readonly again?: boolean | undefined
       /** Where the output of this run begins. */
       readonly from: End
       readonly finish?: FinishedRun

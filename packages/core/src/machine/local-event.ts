@@ -19,7 +19,8 @@ export type LocalEvent =
   | ({ readonly type: 'tool-output'; readonly toolCallId: string; readonly messageId: string } & ToolOutput)
   /** The last run failed and is to be repeated: what it left unfinished will be said anew. */
   | { readonly type: 'drop-unfinished' }
-  | { readonly type: 'run-opened'; readonly runId: string }
+  /** `again`: its request also repeats the answers that may have arrived before. */
+  | { readonly type: 'run-opened'; readonly runId: string; readonly again?: boolean | undefined }
   | { readonly type: 'run-rejoined'; readonly runId: string }
   /** The stream of the open run was lost and the connection tries to rejoin it (`isLost`), or it has rejoined it. */
   | { readonly type: 'connection-changed'; readonly isLost: boolean }
@@ -135,6 +136,7 @@ type MirrorRun =
       readonly phase: 'submitted' | 'streaming'
       readonly runId: string
       readonly carried: readonly Place[]
+      readonly again?: boolean | undefined
       readonly from: End
       readonly finish?: FinishedRun
       readonly failure?: CountersignError

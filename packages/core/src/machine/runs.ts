@@ -22,10 +22,10 @@ export const incomplete = {
 /** Steps for runs: what a request carries, and what becomes of it. */
 export const runSteps = {
   /** A request goes out and carries everything unsent. A run that broke off will no longer be rejoined. */
-  'run-opened'(state, { runId }) {
+  'run-opened'(state, { runId, again }) {
     const { run } = state
     if (run.phase === 'idle' && run.brokenOff) settleCalls(state, true)
-    open(state, { phase: 'submitted', runId, carried: [...state.unsent], from: endOf(state) })
+    open(state, { phase: 'submitted', runId, carried: [...state.unsent], again, from: endOf(state) })
     state.unsent.clear()
     return undefined
   },
@@ -43,8 +43,8 @@ export const runSteps = {
     return undefined
   },
   RUN_STARTED(state, { runId }) {
-    const carried = state.run.phase === 'idle' ? [] : state.run.carried
-    setRun(state, { phase: 'streaming', runId, carried, from: endOf(state) })
+    const { carried = [], again } = state.run.phase === 'idle' ? {} : state.run
+    setRun(state, { phase: 'streaming', runId, carried, again, from: endOf(state) })
     return undefined
   },
   RUN_FINISHED(state, event) {
