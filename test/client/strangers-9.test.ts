@@ -1,3 +1,4 @@
+import type { RunAgentInput } from '@countersign/core'
 import { expect, test } from 'vitest'
 import { ask, call, type Event, finish, open, server } from './foreign-server.js'
 import { failOnUnhandledRejections } from './open-chat.js'
@@ -138,3 +139,169 @@ test.each([true, false])(
     expect(resume()).toEqual([[]])
   },
 )
+
+/** Our messages as a server may store them: replies have other ids. */
+const stored = (input: RunAgentInput) =>
+  structuredClone(input.messages).map((message) =>
+    message.role === 'assistant' ? { ...message, id: `x-${message.id}` } : message,
+  )
+
+/** The same, without what only Countersign peers read. */
+const plain = (input: RunAgentInput) =>
+  stored(input).map((message) =>
+    message.role === 'assistant'
+      ? {
+          ...message,
+          toolCalls: message.toolCalls?.map(({ id, type, function: called }) => ({
+            id,
+            type,
+            function: called,
+          })),
+        }
+      : message,
+  )
+
+test.each([
+  ['one complete call', 1, false, stored],
+  ['a call without a request', 1, true, stored],
+  ['two complete calls, and one without a request', 2, true, stored],
+  ['two complete calls, and one without a request, as another server writes them', 2, true, plain],
+])(
+  'K an older snapshot under other message ids (%s) swaps no calls: the answer goes out for the call that is shown',
+  async (_, done, isBroken, write) => {
+    const { connection, resume } = server(
+      ...Array.from({ length: done }, (_, n) => [
+        (input: RunAgentInput) => [...asked(n), finish(input, [`int-${n}`, 'call_0'])],
+        (input: RunAgentInput) => [result('call_0', `done ${n}`), finish(input)],
+      ]).flat(),
+      ...(isBroken ? [() => [...call('call_0', 4), 'cut' as const]] : []),
+      (input) => [
+        ...asked(7),
+        { type: 'MESSAGES_SNAPSHOT', messages: write(input) },
+        finish(input, ['int-7', 'call_0']),
+      ],
+    )
+    const { client, pending, calls } = open({ connection })
+    for (let n = 0; n < done; n++) {
+      await client.sendMessage('go')
+      await client.addToolApprovalResponse({ id: `int-${n}`, approved: true })
+    }
+    await client.sendMessage('next')
+    if (isBroken) await client.retry()
+    expect(pending()).toEqual([['int-7', 'call_0', { n: 7 }]])
+    expect(await client.addToolApprovalResponse({ id: 'int-7', approved: true })).toEqual({ status: 'sent' })
+    expect(resume().at(-1)).toEqual([['int-7', { approved: true }]])
+    const ended = calls().filter(({ state }) => state === 'complete')
+    expect(ended.map(({ input, output }) => [input, output])).toEqual(
+      Array.from({ length: done }, (_, n) => [{ n }, `done ${n}`]),
+    )
+  },
+)
+
+const snapshot = (id: string, text: string, content?: string): Event => ({
+  type: 'MESSAGES_SNAPSHOT',
+  messages: [
+    {
+      id,
+      role: 'assistant',
+      toolCalls: [{ id: 'c1', type: 'function', function: { name: 'act', arguments: text } }],
+    },
+    ...(content === undefined ? [] : [{ id: 'r1', role: 'tool' as const, toolCallId: 'c1', content }]),
+  ],
+})
+
+test.each([undefined, 'done'])(
+  'K if a snapshot has a call with other arguments in the place of an open request, that request can not be answered (result: %s)',
+  async (content) => {
+    const { connection, requests } = server((input) => [
+      ...call('c1', 1, 'm1'),
+      ask('c1', 'int-1', 1),
+      snapshot('m1', '{"n":2}', content),
+      finish(input, ['int-1', 'c1']),
+    ])
+    const { client, calls, warnings } = open({ connection })
+    await client.sendMessage('go')
+    const shown = calls().find(({ approval }) => approval?.id === 'int-1')
+    expect(shown).toMatchObject({
+      input: { n: 1 },
+      state: 'approval-requested',
+      approval: { problem: 'approval-changed' },
+    })
+    expect(calls().filter(({ approval }) => approval)).toHaveLength(1)
+    expect(warnings.join()).toContain('changed after it was shown')
+    expect(await client.addToolApprovalResponse({ id: 'int-1', approved: true })).toEqual({
+      status: 'closed',
+      reason: 'approval-changed',
+    })
+    expect(requests).toHaveLength(1)
+  },
+)
+
+test.each([
+  ['m1', '{ "n": 1 }'],
+  ['m1', '{"n":'],
+  ['m1', ''],
+  ['x1', '{ "n": 1 }'],
+])(
+  'K a call stays the same if a snapshot has its arguments in another form, or not all of them yet (%s, %s)',
+  async (id, text) => {
+    const { connection, resume } = server((input) => [
+      ...call('c1', 1, 'm1'),
+      ask('c1', 'int-1', 1),
+      snapshot(id, text),
+      finish(input, ['int-1', 'c1']),
+    ])
+    const { client, calls, pending } = open({ connection })
+    await client.sendMessage('go')
+    expect(calls()).toHaveLength(1)
+    expect(pending()).toEqual([['int-1', 'c1', { n: 1 }]])
+    await client.addToolApprovalResponse({ id: 'int-1', approved: true })
+    expect(resume().at(-1)).toEqual([['int-1', { approved: true }]])
+  },
+)
+
+test('K a call that runs as the user edited it is the same call in a snapshot with the edited arguments', async () => {
+  const { connection } = server(
+    (input) => [
+      ...call('c1', 1, 'm1'),
+      {
+        type: 'CUSTOM',
+        name: 'approval-requested',
+        value: { toolCallId: 'c1', approval: { id: 'int-1', options: ['deny', 'once'], allowEdits: true } },
+      },
+      finish(input, ['int-1', 'c1']),
+    ],
+    (input) => [snapshot('m1', '{"n":3}', '"done"'), finish(input)],
+  )
+  const { client, calls } = open({ connection })
+  await client.sendMessage('go')
+  const answer = client.addToolApprovalResponse({ id: 'int-1', approved: true, input: { n: 3 } })
+  expect(await answer).toEqual({ status: 'sent' })
+  expect(calls()).toMatchObject([{ state: 'complete', output: 'done', approval: { delivery: 'settled' } }])
+})
+
+test('K arguments that still stream go on after a snapshot with earlier calls of that id', async () => {
+  const { connection } = server(
+    (input) => [...asked(1), finish(input, ['int-1', 'call_0'])],
+    (input) => [result('call_0', 'done 1'), finish(input)],
+    (input) => {
+      const [start, , end] = call('call_0', 7) as [Event, Event, Event]
+      const more = (delta: string): Event => ({ type: 'TOOL_CALL_ARGS', toolCallId: 'call_0', delta })
+      return [
+        ...[
+          start,
+          more('{"n"'),
+          { type: 'MESSAGES_SNAPSHOT', messages: stored(input) } as const,
+          more(':7}'),
+          end,
+        ],
+        finish(input, ['int-7', 'call_0']),
+      ]
+    },
+  )
+  const { client, pending } = open({ connection })
+  await client.sendMessage('go')
+  await client.addToolApprovalResponse({ id: 'int-1', approved: true })
+  await client.sendMessage('next')
+  expect(pending()).toEqual([['int-7', 'call_0', { n: 7 }]])
+})

@@ -118,7 +118,7 @@ function differs(call: CallDraft, { toolName = call.name, input, approval }: Ask
 }
 
 /** Makes a pending request unanswerable, because it no longer matches what was shown. */
-function markChanged(state: ChatState, call: CallDraft): Outcome {
+export function markChanged(state: ChatState, call: CallDraft): Outcome {
   call.doubted = false
   if (call.state !== 'approval-requested' || call.approval?.problem) return undefined
   setApproval(state, call, { problem: 'approval-changed' })

@@ -56,6 +56,15 @@ function isOvertaken(state: ChatState, { id, delivery }: ToolCallApproval): bool
   )
 }
 
+/** The call that was added last is older than this one, with the same id, which stays the latest. */
+export function putBehind(state: ChatState, latest: CallDraft): void {
+  const older = state.calls.get(latest.id)
+  if (older?.earlier !== latest) return
+  older.earlier = latest.earlier
+  latest.earlier = older
+  state.calls.set(latest.id, latest)
+}
+
 /** Removes a call from the indexes. */
 export function dropCall(state: ChatState, call: CallDraft): void {
   leaveAsked(state, call)

@@ -8,8 +8,9 @@ import {
 } from '../messages.js'
 import type { MessagesSnapshotEvent } from '../protocol/events.js'
 import { changed, sameJson } from '../value.js'
-import { askApproval } from './approval-request.js'
+import { askApproval, markChanged } from './approval-request.js'
 import { decisionOf, settle } from './call-result.js'
+import { putBehind } from './calls.js'
 import { markStale, touchMessage } from './changes.js'
 import type { CallDraft, MessageDraft, PartDraft } from './data.js'
 import { addDone, addMessage, dropPart, endOf, keepParts, renameMessage, retainMessages } from './drafts.js'
@@ -30,20 +31,22 @@ export function applySnapshot(state: ChatState, event: MessagesSnapshotEvent): r
   const carries = new Set(event.messages.map((message) => message.role))
   const ids = new Set(messages.map((message) => message.id))
   const isRunning = state.run.phase !== 'idle'
-  const moved = movedCalls(state, messages, ids)
+  const same = sameCalls(state, messages, ids)
+  const found = new Set<PartDraft>(same.values())
   /** During a run, a snapshot may be older than the stream: whatever is still streaming or open is kept. */
   const isUnderWay = (draft: MessageDraft) =>
     isRunning &&
     draft.turn === state.turn &&
-    (draft.streaming || draft.parts.some((part) => isOpen(state, part) && !moved.has(part)))
+    (draft.streaming || draft.parts.some((part) => isOpen(state, part) && !found.has(part)))
   const underWay = new Set(state.order.filter((draft) => !ids.has(draft.id) && isUnderWay(draft)))
-  const detached = takeOpen(state, (call) => moved.has(call) && (isRunning || call.approval))
+  takeOut(state, found, ids)
   const keepsThoughts = !carries.has('reasoning')
   const isGone = (draft: MessageDraft) => !ids.has(draft.id) && !underWay.has(draft)
   if (keepsThoughts) for (const draft of state.order) if (isGone(draft)) leaveThoughts(state, draft)
   retainMessages(state, (draft) => !isGone(draft) || keptWithout(draft, carries))
-  const outcomes = messages.flatMap((message) => mergeMessage(state, message, detached, keepsThoughts))
-  for (const call of left(detached)) dropPart(state, call)
+  const outcomes = messages.flatMap((message) =>
+    mergeMessage(state, message, { same, found, underWay }, keepsThoughts),
+  )
   if (state.run.phase !== 'idle') state.run = changed(state.run, { from: endOf(state) })
   return outcomes.flatMap((outcome) => effectsOf(event, outcome))
 }
@@ -59,54 +62,93 @@ function withOwnIds(messages: readonly UIMessage[]): readonly UIMessage[] {
   return messages.map((message) => changed(message, { id: unused(message.id) }))
 }
 
-/** Calls by id, in order; removed as they are found in the snapshot. */
-type Calls = Map<string, CallDraft[]>
-
-function byId(calls: Iterable<CallDraft>): Calls {
-  const found: Calls = new Map()
-  for (const call of calls) {
-    const same = found.get(call.id)
-    if (same) same.push(call)
-    else found.set(call.id, [call])
-  }
-  return found
+/** What is known of the calls in a snapshot. */
+interface Known {
+  /** The call of the page that each part is. */
+  readonly same: ReadonlyMap<MessagePart, CallDraft>
+  /** Those calls. */
+  readonly found: ReadonlySet<PartDraft>
+  /** Messages that are newer than the snapshot. */
+  readonly underWay: ReadonlySet<MessageDraft>
 }
 
-function left(calls: Calls): CallDraft[] {
-  return [...calls.values()].flat()
+/** With how many calls of the same id a call is compared at most. Those of the page and of the snapshot come in the same order. */
+const MOST_COMPARED = 100
+
+/** Removes the first part that is that call, and returns it. */
+function take(
+  state: ChatState,
+  parts: Map<string, ToolCallPart[]>,
+  call: CallDraft,
+): ToolCallPart | undefined {
+  const list = parts.get(call.id) ?? []
+  const at = list.slice(0, MOST_COMPARED).findIndex((part) => isSame(state, call, part))
+  return at < 0 ? undefined : list.splice(at, 1)[0]
+}
+
+/**
+ * Ids may repeat, so the arguments must agree as well, as they were proposed or as the user edited them. Those of the open run
+ * may be incomplete on either side.
+ */
+function isSame(state: ChatState, call: CallDraft, { name, arguments: text, input }: ToolCallPart): boolean {
+  if (call.name !== name) return false
+  const isPart = (input === undefined || text === '') && call.arguments.startsWith(text)
+  if (isPart && state.run.phase !== 'idle' && call.owner.turn === state.turn) return true
+  const isInput = (value: unknown) => value !== undefined && sameJson(value, input)
+  return !!call.reader || call.arguments === text || isInput(call.input) || isInput(call.approval?.input)
 }
 
 function isOpen(state: ChatState, part: PartDraft): part is CallDraft {
   return part.kind === 'call' && state.open.has(part)
 }
 
-/** Open calls that the snapshot has in another message. Ids may repeat: those that it has in their own message stand for no other call. */
-function movedCalls(
+/** The calls that are in the snapshot: in their own message, or open ones in a message with another id than in the stream. */
+function sameCalls(
   state: ChatState,
   messages: readonly UIMessage[],
   ids: ReadonlySet<string>,
-): ReadonlySet<PartDraft> {
-  const unmatched = new Map<string, number>()
-  const count = (id: string, change: number) => unmatched.set(id, (unmatched.get(id) ?? 0) + change)
-  for (const { parts } of messages) for (const part of parts) if (part.type === 'tool-call') count(part.id, 1)
-  for (const { id, parts } of state.order)
-    if (ids.has(id)) for (const part of parts) if (part.kind === 'call') count(part.id, -1)
-  const elsewhere = [...state.open].filter((call) => !ids.has(call.owner.id))
-  return new Set(elsewhere.filter(({ id }) => Number(count(id, -1).get(id)) >= 0))
+): ReadonlyMap<MessagePart, CallDraft> {
+  const same = new Map<MessagePart, CallDraft>()
+  const elsewhere = new Map<string, ToolCallPart[]>()
+  for (const { id, parts } of messages) {
+    const own = new Map<string, ToolCallPart[]>()
+    for (const part of parts) if (part.type === 'tool-call') addTo(own, part)
+    for (const call of callsOf(state.messages.get(id))) {
+      const part = take(state, own, call)
+      if (part) same.set(part, call)
+    }
+    for (const part of [...own.values()].flat()) addTo(elsewhere, part)
+  }
+  for (const draft of state.order) {
+    if (ids.has(draft.id)) continue
+    for (const call of callsOf(draft)) {
+      const part = take(state, elsewhere, call)
+      if (part && isOpen(state, call) && (call.approval || state.run.phase !== 'idle')) same.set(part, call)
+    }
+  }
+  return same
 }
 
-/** Takes open calls out of messages that the snapshot lacks: a server may move a call to a message with another id than in its stream. */
-function takeOpen(state: ChatState, isTold: (call: CallDraft) => unknown): Calls {
-  const calls = [...state.open].filter(isTold)
-  const taken = new Set<PartDraft>(calls)
-  for (const owner of new Set(calls.map((call) => call.owner))) {
+function addTo(parts: Map<string, ToolCallPart[]>, part: ToolCallPart): void {
+  const list = parts.get(part.id)
+  if (list) list.push(part)
+  else parts.set(part.id, [part])
+}
+
+function callsOf(draft: MessageDraft | undefined): readonly CallDraft[] {
+  return draft?.parts.filter((part) => part.kind === 'call') ?? []
+}
+
+/** Takes the calls that are found in another message out of those that the snapshot lacks. */
+function takeOut(state: ChatState, found: ReadonlySet<PartDraft>, ids: ReadonlySet<string>): void {
+  for (const owner of new Set([...found].map((call) => call.owner))) {
+    if (ids.has(owner.id)) continue
     keepParts(
       state,
       owner,
-      owner.parts.filter((part) => !taken.has(part)),
+      owner.parts.filter((part) => !found.has(part)),
     )
   }
-  return byId(calls)
 }
 
 /** Activities and bare reasoning stay, unless the snapshot contains messages of that kind. */
@@ -133,26 +175,34 @@ function leaveThoughts(state: ChatState, draft: MessageDraft): void {
   renameMessage(state, draft, first.id)
 }
 
-function mergeMessage(state: ChatState, told: UIMessage, detached: Calls, keepsThoughts: boolean): Outcome[] {
+function mergeMessage(state: ChatState, told: UIMessage, known: Known, keepsThoughts: boolean): Outcome[] {
   const draft = state.messages.get(told.id)
-  if (!draft) return fillMessage(state, addMessage(state, told), told, detached)
+  if (!draft) return fillMessage(state, addMessage(state, told), told, known)
   const before = publishMessage(draft)
   const thoughts = keepsThoughts ? before.parts.filter(({ type }) => type === 'reasoning') : []
   const message = { ...told, parts: [...thoughts, ...withOpenText(draft, told.parts)] }
   if (sameJson(before, message)) return []
   const textOpen = draft.text !== undefined
-  const calls = byId(draft.parts.filter((part) => part.kind === 'call'))
+  const lacking = callsOf(draft).filter((call) => !known.found.has(call))
   for (const part of draft.parts) if (part.kind !== 'call') dropPart(state, part)
   draft.parts = []
   draft.sources = undefined
   setPublished(draft, undefined)
   draft.metadata = message.metadata && { ...message.metadata }
   touchMessage(state, draft)
-  const outcomes = fillMessage(state, draft, message, detached, calls)
-  // A call that the snapshot lacks is kept, at the end, while an approval depends on it or the run is open.
-  for (const call of left(calls)) {
-    if ((call.approval || state.run.phase !== 'idle') && !isTerminal(call.state)) keepCall(draft, call)
-    else dropPart(state, call)
+  const outcomes = fillMessage(state, draft, message, known)
+  const isNew = (part: MessagePart) => part.type === 'tool-call' && !known.same.has(part)
+  const others = new Set(message.parts.filter(isNew).map((part) => 'id' in part && part.id))
+  // A call that the snapshot lacks is kept, at the end, while an approval depends on it or the run is open. If the snapshot has another call
+  // in its place, its request can't be answered.
+  for (const call of lacking) {
+    const isReplaced = others.has(call.id)
+    const isKept = call.approval || (state.run.phase !== 'idle' && !isReplaced)
+    if (isTerminal(call.state) || !isKept) dropPart(state, call)
+    else {
+      keepCall(draft, call)
+      if (isReplaced) outcomes.push(markChanged(state, call))
+    }
   }
   const last = draft.parts.at(-1)
   draft.text = textOpen && last?.kind === 'text' ? last : undefined
@@ -175,13 +225,7 @@ function textOf(parts: readonly (PartDraft | MessagePart)[]): string {
   return parts.map((part) => ('text' in part && !('id' in part) ? part.text : '')).join('')
 }
 
-function fillMessage(
-  state: ChatState,
-  draft: MessageDraft,
-  message: UIMessage,
-  detached: Calls,
-  calls: Calls = new Map(),
-): Outcome[] {
+function fillMessage(state: ChatState, draft: MessageDraft, message: UIMessage, known: Known): Outcome[] {
   const results = new Map(
     message.parts.flatMap((part) => (part.type === 'tool-result' ? [[part.toolCallId, part]] : [])),
   )
@@ -190,16 +234,13 @@ function fillMessage(
       addDone(state, draft, part)
       return undefined
     }
-    let known = calls.get(part.id)?.shift() ?? detached.get(part.id)?.shift()
     const result = isTerminal(part.state) ? results.get(part.id) : undefined
-    // The rest of its arguments did not arrive here, but the server has them.
-    if (known?.error?.code === 'incomplete-arguments') {
-      dropPart(state, known)
-      known = undefined
-    }
-    return known
-      ? mergeCall(state, draft, part, known, result)
-      : addSnapshotCall(state, draft, part, result !== undefined)
+    const call = known.same.get(part)
+    if (call) return mergeCall(state, draft, part, call, result)
+    const latest = state.calls.get(part.id)
+    const outcome = addSnapshotCall(state, draft, part, result !== undefined)
+    if (latest && known.underWay.has(latest.owner)) putBehind(state, latest)
+    return outcome
   })
 }
 
@@ -214,7 +255,7 @@ function mergeCall(
   if (result && !call.answered) settle(state, call, part, decisionOf(result.metadata))
   const approval = readApproval(part.approval) ?? call.approval
   if (result || !approval || isTerminal(call.state)) return undefined
-  const asked = { toolCallId: part.id, toolName: part.name, input: { value: part.input }, approval }
+  const asked = { toolCallId: part.id, input: { value: call.input }, approval }
   return askApproval(state, asked, call)
 }
 
