@@ -148,18 +148,15 @@ const stored = (input: RunAgentInput) =>
 
 /** The same, without what only Countersign peers read. */
 const plain = (input: RunAgentInput) =>
-  stored(input).map((message) =>
-    message.role === 'assistant'
-      ? {
-          ...message,
-          toolCalls: message.toolCalls?.map(({ id, type, function: called }) => ({
-            id,
-            type,
-            function: called,
-          })),
-        }
-      : message,
-  )
+  stored(input).map((message) => {
+    if (message.role !== 'assistant' || message.toolCalls === undefined) return message
+    const toolCalls = message.toolCalls.map(({ id, type, function: called }) => ({
+      id,
+      type,
+      function: called,
+    }))
+    return { ...message, toolCalls }
+  })
 
 test.each([
   ['one complete call', 1, false, stored],
