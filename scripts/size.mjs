@@ -18,12 +18,12 @@ export const aims = { first: 16, withBinding: 17, later: 12 }
 
 /** Budgets in KiB: the build fails above them. */
 export const budgets = [
-  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 29, later: 9.2 },
+  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 29.3, later: 9.4 },
   {
     name: 'ai-sdk: aiSdk, on top of the client',
     imports: { ...client, 'ai-sdk': '{ aiSdk }' },
     onTop: true,
-    first: 7.85,
+    first: 7.9,
   },
   {
     name: 'langgraph: langGraph, on top of the client',
@@ -41,7 +41,7 @@ export const budgets = [
     name: 'devtools: the element, on top of the client',
     imports: { ...client, devtools: '{ defineDevtools }' },
     onTop: true,
-    first: 22.7,
+    first: 23,
   },
 ]
 
