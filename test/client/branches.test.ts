@@ -130,3 +130,85 @@ test("a message that replaces one that is not there, or is not the user's, is re
     })
   expect(textsIn(page)).toEqual(['Hello', 'Well.'])
 })
+
+test('T9 an edit that is posted again continues the branch that it made; without its message it changes nothing', async () => {
+  const server = startServer(said('One.'), said('Two.'), said('Edited.'), said('Again.'))
+  const post = async (messages: readonly { id: string; content: string }[], countersign: object) => {
+    const runId = globalThis.crypto.randomUUID()
+    const users = messages.map((message) => ({ ...message, role: 'user' }))
+    const body = { threadId: 't', runId, messages: users, tools: [], context: [], state: {} }
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' } }
+    const request = new Request('http://server.test/chat', {
+      ...init,
+      body: JSON.stringify({ ...body, forwardedProps: { countersign } }),
+    })
+    await (await server.handle(request)).text()
+    const loaded = await server.handle(new Request('http://server.test/chat?threadId=t'))
+    const { messages: stored }: { messages: { content: string }[] } = await loaded.json()
+    return stored.map(({ content }) => content)
+  }
+  await post([{ id: 'm1', content: 'First' }], {})
+  await post([{ id: 'm2', content: 'Second' }], {})
+  const edited = [{ id: 'e1', content: 'First, edited' }]
+  expect(await post(edited, { edit: 'm1' })).toEqual(['First, edited', 'Edited.'])
+  // A page that lacks a reply gets it anew, as after any other lost response.
+  expect(await post(edited, { edit: 'm1' })).toEqual(['First, edited', 'Again.'])
+  expect((await post([], { edit: 'm1' })).slice(0, 2)).toEqual(['First, edited', 'Again.'])
+  expect((await post([], { edit: 'e1' })).slice(0, 2)).toEqual(['First, edited', 'Again.'])
+})
+
+test.each([
+  ['the first message, retried at once', 0, 60_000],
+  ['a later message, retried at once', 1, 60_000],
+  ['the first message, after the page has seen what is stored', 0, 10],
+  ['a later message, after the page has seen what is stored', 1, 10],
+] as const)(
+  'T9 an edit whose response was lost is not lost, nor is what is said next (%s)',
+  async (_, which, pollEvery) => {
+    const server = startServer(said('One.'), said('Two.'), said('Edited.'), said('Edited again.'))
+    const page = openPage(losing(server), { pollEvery, attempts: 1 })
+    await page.client.sendMessage('First')
+    await page.client.sendMessage('Second')
+    const messageId = messagesIn(page).filter(({ role }) => role === 'user')[which]?.id
+    await page.client.sendMessage({ text: 'LOSE this edit', messageId })
+    if (pollEvery === 10) await vi.waitUntil(() => textsIn(page).includes('Edited.'))
+    await page.client.retry()
+    const before = which === 0 ? [] : ['First', 'One.']
+    const [text, reply = ''] = textsIn(page).slice(before.length)
+    expect([textsIn(page).slice(0, before.length), text]).toEqual([before, 'LOSE this edit'])
+    expect(reply).toMatch(/^Edited/)
+    await page.client.sendMessage('Next')
+    const fresh = openPage(server)
+    await vi.waitUntil(() => textsIn(fresh).length === before.length + 4)
+    expect(textsIn(fresh)).toEqual([...before, 'LOSE this edit', reply, 'Next', expect.any(String)])
+  },
+)
+
+test('T9 an approval that an edit led to can be given although the response to the edit was lost', async () => {
+  const server = startServer(said('One.'), said('Two.'), () => calls('send', { to: 'ada' }), said('Sent.'))
+  const page = openPage(losing(server), { attempts: 1 })
+  await page.client.sendMessage('First')
+  await page.client.sendMessage('Second')
+  await page.client.sendMessage({ text: 'LOSE this edit', messageId: messagesIn(page)[2]?.id })
+  await vi.waitUntil(() => page.client.getSnapshot().pendingApprovals.length > 0)
+  const [card] = page.client.getSnapshot().pendingApprovals
+  expect(await page.client.addToolApprovalResponse({ id: card?.approval.id ?? '', approved: true })).toEqual({
+    status: 'sent',
+  })
+  expect([server.executed, textsIn(page).at(-1)]).toEqual([['ada'], 'Sent.'])
+})
+
+/** A network that loses the first response to a request that says LOSE, after the server has carried it out. */
+function losing({ handle }: ReturnType<typeof startServer>) {
+  let hasLost = false
+  return {
+    handle: async (request: Request) => {
+      const isLost = !hasLost && (await request.clone().text()).includes('LOSE')
+      const response = await handle(request)
+      if (!isLost) return response
+      hasLost = true
+      await response.text()
+      throw new TypeError('fetch failed')
+    },
+  }
+}

@@ -1,5 +1,6 @@
 import type { RunAgentInput } from '@countersign/core'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { memoryPersistence } from './fake-browser.js'
 import { ask, call, type Event, finish, open, server } from './foreign-server.js'
 import { failOnUnhandledRejections } from './open-chat.js'
 
@@ -302,3 +303,63 @@ test('K arguments that still stream go on after a snapshot with earlier calls of
   await client.sendMessage('next')
   expect(pending()).toEqual([['int-7', 'call_0', { n: 7 }]])
 })
+
+test('K a request that can no longer be answered holds up no other answer of its turn', async () => {
+  const { connection, resume } = server(
+    () => [
+      ...[...call('call_0', 1, 'm1'), ask('call_0', 'int-1', 1)],
+      ...[...call('call_1', 2, 'm1'), ask('call_1', 'int-2', 2)],
+      ...[...call('call_0', 3, 'm1'), 'cut' as const],
+    ],
+    (input) => [...call('call_5', 5), ask('call_5', 'int-5', 5), finish(input, ['int-5', 'call_5'])],
+  )
+  const { client } = open({ connection })
+  await client.sendMessage('go')
+  await client.retry()
+  expect(await client.addToolApprovalResponse({ id: 'int-1', approved: true })).toMatchObject({
+    status: 'closed',
+    reason: 'approval-changed',
+  })
+  const answers = ['int-2', 'int-5'].map((id) => client.addToolApprovalResponse({ id, approved: true }))
+  expect(await Promise.all(answers)).toEqual([{ status: 'waiting' }, { status: 'sent' }])
+  expect(resume()[2]).toEqual([
+    ['int-2', { approved: true }],
+    ['int-5', { approved: true }],
+  ])
+})
+
+test.each([
+  ['the stream breaks', 'cut' as const],
+  ['the run fails', { type: 'RUN_ERROR', message: 'boom' } as const],
+])(
+  'K a reply that carried an answer and broke in its text is asked for again after a reload as without one (%s)',
+  async (_, end) => {
+    const half: Event[] = [
+      { type: 'TEXT_MESSAGE_START', messageId: 'm9', role: 'assistant' },
+      { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm9', delta: 'I am about to del' },
+    ]
+    const sent = async (isReloaded: boolean) => {
+      const { connection, requests } = server(
+        (input) => [...asked(1), finish(input, ['int-1', 'call_0'])],
+        () => [...half, end],
+      )
+      const stored = memoryPersistence()
+      const page = () => open({ connection, persistence: stored }).client
+      let client = page()
+      client.attach()
+      await client.sendMessage('go')
+      await client.addToolApprovalResponse({ id: 'int-1', approved: true })
+      if (isReloaded) {
+        await vi.waitUntil(() => stored.texts.size > 0)
+        client.dispose()
+        client = page()
+        client.attach()
+        await client.restore()
+        expect(client.getSnapshot().error).toBeDefined()
+      }
+      await client.retry()
+      return requests[2]?.messages.map(({ role, content }) => [role, content])
+    }
+    expect(await sent(true)).toEqual(await sent(false))
+  },
+)

@@ -28,6 +28,7 @@ export class Keeper {
   readonly #limits: Limits
   #loading: Promise<void> | undefined
   #saving: Promise<boolean> | undefined
+  #reloading: Promise<void> = Promise.resolve()
   #timer: ReturnType<typeof setTimeout> | undefined
   /** The number of changes, and how many of them are saved. */
   #changes = 0
@@ -75,8 +76,17 @@ export class Keeper {
     this.#persistence.restored?.()
   }
 
-  /** Loads again what has changed elsewhere, unless something changes here meanwhile. A failure changes nothing. */
-  async reload(): Promise<void> {
+  /**
+   * Loads again what has changed elsewhere, unless something changes here meanwhile. A failure changes nothing. One at a time: two would
+   * each take the other for such a change.
+   */
+  reload(): Promise<void> {
+    const next = () => this.#reloadNow()
+    this.#reloading = this.#reloading.then(next, next)
+    return this.#reloading
+  }
+
+  async #reloadNow(): Promise<void> {
     if (!this.ready || !(await this.keep())) return
     const changes = this.#changes
     const record = await this.#inTime(this.#persistence.load(this.#session.threadId)).catch(() => undefined)

@@ -65,8 +65,8 @@ export class ServerThread implements KeptThread {
   /** Whether the conversation was tried to load, and what is in `local` of it if that failed. */
   #isTried = false
   #unmerged: ThreadRecord | undefined
-  /** What the server does not know to be replaced yet, where it was, and the last run whose request named it. */
-  #replaced: { readonly by: Replaced; readonly position: number; runId?: string } | undefined
+  /** What the server does not know to be replaced yet. */
+  #replaced: Unreplaced | undefined
   /** The open run makes a new version of a message. */
   #isNewVersion = false
   #stopPolling: (() => void) | undefined
@@ -94,6 +94,7 @@ export class ServerThread implements KeptThread {
       save: (_: string, record: ThreadRecord) => this.#save(record),
       restored: () => {
         this.#shown = this.#loaded
+        this.#forgetReplaced()
         const { run } = this.#loaded ?? {}
         this.#isNewVersion ||= run?.isVersion === true
         this.#isBehind = run !== undefined && !run.lapsed && this.#openRun === undefined
@@ -264,7 +265,8 @@ export class ServerThread implements KeptThread {
       const position = (messages.get(messageId)?.position ?? 0) * 2 + (inclusive ? 0 : 1)
       // What replaces a message that the server has may be replaced in turn before the server has it.
       if (this.#replaced && this.#replaced.position <= position) return
-      this.#replaced = { by: inclusive ? { edit: messageId } : { regenerate: messageId }, position }
+      const { id: dropped } = this.#session.state.order[Math.ceil(position / 2)] ?? {}
+      this.#replaced = { by: inclusive ? { edit: messageId } : { regenerate: messageId }, position, dropped }
     } else if (step.type === 'run-opened' && this.#replaced) {
       this.#shared.replaced.delete(this.#replaced.runId ?? '')
       this.#replaced.runId = step.runId
@@ -273,6 +275,14 @@ export class ServerThread implements KeptThread {
       this.#replaced = undefined
       this.#isNewVersion = true
     } else if (step.type === 'set-messages') this.#replaced = undefined
+  }
+
+  /** A response was lost, but the conversation that was loaded shows that its request had arrived. */
+  #forgetReplaced(): void {
+    const { dropped, runId } = this.#replaced ?? {}
+    if (dropped === undefined || this.#loaded?.messages.some(({ id }) => id === dropped)) return
+    this.#replaced = undefined
+    this.#shared.replaced.delete(runId ?? '')
   }
 
   /** Shows the version that this message belongs to. */
@@ -310,6 +320,17 @@ export class ServerThread implements KeptThread {
     }
     return messages.every((message, at) => shown.get(message.id) === place(message, parents[at] ?? null))
   }
+}
+
+/** What a page has replaced, and a request will name. */
+interface Unreplaced {
+  readonly by: Replaced
+  /** Where it was. */
+  readonly position: number
+  /** The first message that was dropped. */
+  readonly dropped: string | undefined
+  /** The last run whose request named it. */
+  runId?: string
 }
 
 function place({ content }: Message, parent: string | null): string {

@@ -43,10 +43,9 @@ function interruptedCalls({ open, run }: ChatState): NonNullable<ThreadRecord['i
 
 /** What a later page needs to know of a run that has no complete answer: its error, and where its messages begin. */
 function unfinished(state: ChatState): Pick<ThreadRecord, 'from' | 'error'> {
-  const { run, error, unsent } = state
+  const { run, error } = state
   if (run.phase !== 'idle') return isUnanswered(state) ? { from: run.from } : {}
-  // With answers that go out again, the page says so instead.
-  if (!run.from || !error || someGoAgain(unsent)) return {}
+  if (!run.from || !error) return {}
   const { code, message, data } = error
   // What tells a request that was refused from one that may be repeated.
   const kept = omitUndefined({ status: data.status, code: data.code })

@@ -25,10 +25,13 @@ export function hasDeferredAnswer(state: ChatState): boolean {
   )
 }
 
-/** Whether every call of the current turn is answered or finished, and every open interrupt is answered. */
+/**
+ * Whether every call of the current turn is answered or finished, and every open interrupt is answered. A request that can't be
+ * answered holds up no other answer.
+ */
 export function areAllToolsComplete(state: ChatState): boolean {
   // Checks the pending calls first: most of many calls may already be answered.
-  for (const call of state.asked) if (call.owner.turn === state.turn) return false
+  for (const call of state.asked) if (call.owner.turn === state.turn && !call.approval?.problem) return false
   for (const interrupt of state.interrupts.values()) if (!interrupt.response) return false
   const answered = callsAskedFor(state)
   for (const call of state.open)
@@ -44,7 +47,7 @@ function callsAskedFor({ interrupts }: ChatState): ReadonlySet<string | undefine
 /** Whether a call without an outcome holds up the turn. */
 function blocks({ state, providerExecuted, interrupted, ready }: CallDraft): boolean {
   if (state === 'input-complete') return !providerExecuted && !interrupted
-  return state !== 'approval-responded' || ready !== undefined
+  return !/^approval/.test(state) || ready !== undefined
 }
 
 /**

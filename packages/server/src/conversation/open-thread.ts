@@ -143,7 +143,8 @@ function readPage(forwardedProps: unknown): PageHistory {
 
 /**
  * The branch that the request continues: another than the one that is shown if it replaces a message, or if its user wrote it below
- * another version, which was shown then. A message that the thread does not have replaces none.
+ * another version, which was shown then. A message that the thread does not have replaces none, and without a new message nothing is
+ * replaced. An edit that is sent again, because its response was lost, continues the branch that it made.
  */
 function continuedBranch(
   { messages }: StoredThread,
@@ -155,11 +156,18 @@ function continuedBranch(
   const to = (head: string | null | undefined) => branchOf({ head: head ?? null, messages })
   const again = find(regenerate)
   if (again !== undefined) return to(again.id)
+  const users = given.filter(({ role }) => role === 'user')
   const replaced = find(edit)
+  if (replaced !== undefined) {
+    const isVersion = ({ id, parent }: StoredMessage) => id !== edit && parent === replaced.parent
+    const made = messages.findLast(
+      (message) => isVersion(message) && users.some(({ id }) => id === message.id),
+    )
+    if (made !== undefined) return to(headOf({ messages }, made.id))
+  }
+  if (users.every(({ id }) => find(id) !== undefined)) return shown
   if (replaced !== undefined) return to(replaced.parent)
-  if (after === undefined || shown.some(({ id }) => id === after)) return shown
-  const isNew = given.some(({ id, role }) => role === 'user' && find(id) === undefined)
-  return isNew ? to(headOf({ messages }, after)) : shown
+  return after === undefined || shown.some(({ id }) => id === after) ? shown : to(headOf({ messages }, after))
 }
 
 /** @throws CountersignError `thread-unknown` */
