@@ -21,7 +21,7 @@ interface LoadedThread extends Omit<InitialThread, 'messages'> {
 }
 
 /** What a request replaces: a user message, or what followed one. */
-export type Replaced = { readonly edit: string } | { readonly regenerate: string }
+type Replaced = { readonly edit: string } | { readonly regenerate: string }
 
 /** What the conversations of one `serverThreads` share. */
 export interface ServerThreadsShared {
