@@ -54,8 +54,8 @@ export const checks = {
   'some token': never(verify, 'token === undefined'),
   'no fallback for a wrong token': {
     file: verify,
-    find: 'answer.token === undefined ? readOwn(call.metadata).token : answer.token',
-    put: 'readOwn(call.metadata).token',
+    find: 'answer.token === undefined ? getCountersignMetadata(call.metadata).token : answer.token',
+    put: 'getCountersignMetadata(call.metadata).token',
   },
   'fallback for answers of this request only': {
     file: verify,
@@ -373,8 +373,8 @@ export const checks = {
   'lease at the start': never(start, '!(await holdsLease(scope, claim))'),
   'null for a token': {
     file: verify,
-    find: 'answer.token === undefined ? readOwn(call.metadata).token : answer.token',
-    put: 'answer.token ?? readOwn(call.metadata).token',
+    find: 'answer.token === undefined ? getCountersignMetadata(call.metadata).token : answer.token',
+    put: 'answer.token ?? getCountersignMetadata(call.metadata).token',
   },
   "nobody's question": {
     file: abandoned,

@@ -166,11 +166,13 @@ test.each([
   'T9 an edit whose response was lost is not lost, nor is what is said next (%s)',
   async (_, which, pollEvery) => {
     const server = startServer(said('One.'), said('Two.'), said('Edited.'), said('Edited again.'))
-    const page = openPage(losing(server), { pollEvery, attempts: 1 })
+    const network = losing(server)
+    const page = openPage(network, { pollEvery, attempts: 1 })
     await page.client.sendMessage('First')
     await page.client.sendMessage('Second')
     const messageId = messagesIn(page).filter(({ role }) => role === 'user')[which]?.id
     await page.client.sendMessage({ text: 'LOSE this edit', messageId })
+    network.heals()
     if (pollEvery === 10) await vi.waitUntil(() => textsIn(page).includes('Edited.'))
     await page.client.retry()
     const before = which === 0 ? [] : ['First', 'One.']
@@ -186,10 +188,12 @@ test.each([
 
 test('T9 an approval that an edit led to can be given although the response to the edit was lost', async () => {
   const server = startServer(said('One.'), said('Two.'), () => calls('send', { to: 'ada' }), said('Sent.'))
-  const page = openPage(losing(server), { attempts: 1 })
+  const network = losing(server)
+  const page = openPage(network, { attempts: 1 })
   await page.client.sendMessage('First')
   await page.client.sendMessage('Second')
   await page.client.sendMessage({ text: 'LOSE this edit', messageId: messagesIn(page)[2]?.id })
+  network.heals()
   await vi.waitUntil(() => page.client.getSnapshot().pendingApprovals.length > 0)
   const [card] = page.client.getSnapshot().pendingApprovals
   expect(await page.client.addToolApprovalResponse({ id: card?.approval.id ?? '', approved: true })).toEqual({
@@ -198,16 +202,22 @@ test('T9 an approval that an edit led to can be given although the response to t
   expect([server.executed, textsIn(page).at(-1)]).toEqual([['ada'], 'Sent.'])
 })
 
-/** A network that loses the first response to a request that says LOSE, after the server has carried it out. */
+/** A network that loses the response to a request that says LOSE, after the server has carried it out, and is down until it `heals`. */
 function losing({ handle }: ReturnType<typeof startServer>) {
+  let isDown = false
   let hasLost = false
   return {
+    heals: () => {
+      isDown = false
+    },
     handle: async (request: Request) => {
-      const isLost = !hasLost && (await request.clone().text()).includes('LOSE')
+      if (isDown) throw new TypeError('fetch failed')
+      const isLost = (await request.clone().text()).includes('LOSE')
       const response = await handle(request)
-      if (!isLost) return response
+      if (!isLost || hasLost) return response
       hasLost = true
       await response.text()
+      isDown = true
       throw new TypeError('fetch failed')
     },
   }

@@ -64,7 +64,7 @@ export function agUiFields(): readonly string[] {
 }
 
 /** Functions that give what a peer said in `metadata.countersign`. */
-const READERS = new Set(['readOwn', 'getCountersignMetadata', 'ownOf', 'readCallMetadata'])
+const READERS = new Set(['getCountersignMetadata', 'ownOf', 'readCallMetadata'])
 
 /** The names that the sources read from `metadata.countersign`, wherever it stands. */
 export function ownFields(): readonly string[] {

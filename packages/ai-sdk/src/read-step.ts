@@ -49,7 +49,7 @@ export function createStepReader(
 ) {
   let id = continued?.id ?? newId
   let metadata: unknown = continued?.metadata
-  let untold = false
+  let hasUnsentMetadata = false
   const before = continued ? stepsOf(continued) : []
   let number = Math.max(before.length - 1, 0)
   let step: Step | undefined
@@ -91,13 +91,13 @@ export function createStepReader(
     const opened = current()
     if (opened.isOpen) return opened
     opened.isOpen = true
-    untold = false
-    const told = metadataWith(metadata, markOf(opened))
+    hasUnsentMetadata = false
+    const described = metadataWith(metadata, markOf(opened))
     emit({
       type: 'TEXT_MESSAGE_START',
       messageId: opened.messageId,
       role: 'assistant',
-      ...(told && { metadata: told }),
+      ...(described && { metadata: described }),
     })
     return opened
   }
@@ -112,8 +112,8 @@ export function createStepReader(
   /** Sends the metadata of the open message again. */
   function describe(): void {
     const { messageId } = open()
-    const told = metadataWith(metadata, markOf(current()))
-    if (told) emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: '', metadata: told })
+    const described = metadataWith(metadata, markOf(current()))
+    if (described) emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: '', metadata: described })
   }
 
   /** Streams texts that waited for others to end. */
@@ -278,10 +278,10 @@ export function createStepReader(
       if (value === undefined || value === null) return
       metadata = merge(metadata, value)
       if (step?.isOpen) describe()
-      else untold = true
+      else hasUnsentMetadata = true
     },
     end(): void {
-      if (untold) open()
+      if (hasUnsentMetadata) open()
       close()
     },
   }

@@ -157,7 +157,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     stop(): void {
       runner.pause()
       runner.void()
-      runner.tellRest()
+      runner.resolveRest()
     },
 
     async retry(): Promise<void> {
@@ -184,7 +184,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       session.store.batch(() => {
         runner.void()
         dispatch({ type: 'set-messages', messages })
-        runner.tellRest()
+        runner.resolveRest()
       })
     },
   } satisfies { readonly [Name in CommandName]: (value: CommandValues[Name]) => unknown }

@@ -61,7 +61,7 @@ function tookEffect(answered: Answered): boolean {
 export function createPendingResults() {
   const waiting = new Map<Answered, (result: AnswerResult) => void>()
 
-  function tell(answered: Answered, result: AnswerResult): void {
+  function resolve(answered: Answered, result: AnswerResult): void {
     waiting.get(answered)?.(result)
     waiting.delete(answered)
   }
@@ -75,14 +75,14 @@ export function createPendingResults() {
           resolve(result)
         })
       }),
-    tell,
+    resolve,
     /** Resolves the rest: an answer that could not be sent is `waiting` if it is still kept. */
-    tellRest(isKept: (answered: Answered) => unknown): void {
+    resolveRest(isKept: (answered: Answered) => unknown): void {
       for (const answered of waiting.keys()) {
         const status = isKept(answered) ? 'waiting' : 'sent'
         const reason = answered.kind === 'call' && isTerminal(answered.state) ? answered.state : 'cancelled'
         const isUsed = status === 'waiting' || (reason !== 'cancelled' && tookEffect(answered))
-        tell(answered, isUsed ? { status } : { status: 'closed', reason })
+        resolve(answered, isUsed ? { status } : { status: 'closed', reason })
       }
     },
   }

@@ -40,7 +40,7 @@ const notStored = {
 export type Runner = ReturnType<typeof createRunner>
 
 /**
- * What runs and what comes next. Holds one stream open at most; decides in one place, after a command of the person and after the end of
+ * What runs and what comes next. Holds one stream open at most; decides in one place, after a command of the user and after the end of
  * a stream; forgets what was under way when something voids it.
  */
 export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kept: KeptThread | undefined) {
@@ -51,7 +51,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   let skipped = false
   /** Grows with everything that voids what is under way. */
   let generation = 0
-  /** After a stop nothing goes out until the person acts. */
+  /** After a stop nothing goes out until the user acts. */
   let paused = false
   let disposed = false
   /** The last run, where its stream broke off and may be taken up again. */
@@ -167,7 +167,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     const acknowledged = state.run.phase === 'streaming'
     if (end.type === 'success') live.settle(over)
     // What was answered while its run was broken off could not be checked then.
-    const owed = skipped || over.kind === 'rejoin'
+    const mustCheck = skipped || over.kind === 'rejoin'
     run = undefined
     broken = over.broken
     skipped = false
@@ -180,7 +180,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
         const isKept =
           state.unsent.has(answered) && (end.type === 'success' || !acknowledged || over.unsure.has(answered))
         const result = resultOf(answered, end)
-        if (!isKept || result.status !== 'sent') waiting.tell(answered, result)
+        if (!isKept || result.status !== 'sent') waiting.resolve(answered, result)
       }
       return {
         info,
@@ -194,9 +194,9 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       runTools(jobs, before)
       // A listener or callback may have acted meanwhile.
       if (before === generation && !run && !paused) {
-        if (!(owed && end.type === 'success' && continueIfReady())) sendQueued()
+        if (!(mustCheck && end.type === 'success' && continueIfReady())) sendQueued()
       }
-      tellRest()
+      resolveRest()
     }
     rest()
   }
@@ -257,8 +257,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   }
 
   /** Of what goes with an open run its end tells. What is stored outlives this client, and its answers wait for the next page. */
-  function tellRest(): void {
-    if (!run) waiting.tellRest((answered) => state.unsent.has(answered) && (kept || !disposed))
+  function resolveRest(): void {
+    if (!run) waiting.resolveRest((answered) => state.unsent.has(answered) && (kept || !disposed))
   }
 
   function giveUpTools(): void {
@@ -321,16 +321,16 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       const result = waiting.wait(answered)
       void kept?.keep()
       if (!(run && live.send(run, answered))) check()
-      tellRest()
+      resolveRest()
       return result
     },
 
-    tellRest,
+    resolveRest,
 
-    /** Stores what the person did: a page may be left at any moment. */
+    /** Stores what the user did: a page may be left at any moment. */
     keep: () => void kept?.keep(),
 
-    /** Voids what is under way, after which `tellRest` is due: late events are not applied, tools at work are given up, checks are forgotten. */
+    /** Voids what is under way, after which `resolveRest` is due: late events are not applied, tools at work are given up, checks are forgotten. */
     void(): void {
       generation++
       broken = undefined

@@ -1,6 +1,6 @@
 import { isCountersignError, type RunAgentInput } from '@countersign/core'
 import type { Connection } from './connections/connection.js'
-import { withOwn } from './connections/own-props.js'
+import { withCountersignProps } from './connections/own-props.js'
 
 /**
  * For a server that keeps the conversations (`createAgent({ threads })`): each request brings only the messages that the server does not
@@ -19,7 +19,7 @@ export function serverHistory(connection: Connection): Connection {
         yield* connection.connect(withoutKnown(input), options)
       } catch (error) {
         if (!mayUpload(error)) throw error
-        yield* connection.connect(withOwn(input, { upload: true }), options)
+        yield* connection.connect(withCountersignProps(input, { upload: true }), options)
       }
     },
   }
@@ -40,5 +40,5 @@ function withoutKnown(input: RunAgentInput): RunAgentInput {
   // A server that has more than `last` had its reply lost on the way, and sends the conversation again.
   return after === undefined
     ? { ...input, messages }
-    : withOwn({ ...input, messages }, { after, last: all[last]?.id })
+    : withCountersignProps({ ...input, messages }, { after, last: all[last]?.id })
 }

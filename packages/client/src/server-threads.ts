@@ -10,7 +10,7 @@ import { fullSteps } from '@countersign/core/ag-ui'
 import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
 import { type FetchOptions, fetchResponse, fetchServerSentEvents } from './connections/fetch.js'
 import { withGrants } from './connections/grants.js'
-import { withOwn } from './connections/own-props.js'
+import { withCountersignProps } from './connections/own-props.js'
 import { wait } from './connections/wait.js'
 import { invalid } from './persistence/failures.js'
 import type { Persistence, Persistent } from './persistence/persistence.js'
@@ -110,7 +110,7 @@ function withReplaced(connection: Connection, { replaced }: ServerThreadsShared)
       if (!by) return connection.connect(input, connect)
       // The server cancels what was open there.
       const resume = input.resume?.filter(({ status }) => status !== 'cancelled')
-      return connection.connect(withOwn(omitUndefined({ ...input, resume }), by), connect)
+      return connection.connect(withCountersignProps(omitUndefined({ ...input, resume }), by), connect)
     },
   }
 }

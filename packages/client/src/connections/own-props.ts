@@ -1,7 +1,10 @@
 import { isRecord, type RunAgentInput } from '@countersign/core'
 
 /** A request whose `forwardedProps.countersign` has these members as well. */
-export function withOwn(input: RunAgentInput, members: Readonly<Record<string, unknown>>): RunAgentInput {
+export function withCountersignProps(
+  input: RunAgentInput,
+  members: Readonly<Record<string, unknown>>,
+): RunAgentInput {
   const { forwardedProps } = input
   const props = isRecord(forwardedProps) ? forwardedProps : {}
   const own = isRecord(props.countersign) ? props.countersign : {}

@@ -121,6 +121,6 @@ export interface ThreadHost {
    * its client tools. Resolves with whether there was such a run.
    */
   rejoin(runId: string, isForeign: boolean): Promise<boolean>
-  /** Sends the next queued message, unless a run is open or the person stopped the chat. */
+  /** Sends the next queued message, unless a run is open or the user stopped the chat. */
   sendQueued(): void
 }

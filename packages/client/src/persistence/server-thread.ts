@@ -10,7 +10,8 @@ import {
 } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { type FetchOptions, fetchResponse } from '../connections/fetch.js'
-import type { InitialThread, KeptSession, KeptThread, Persistence, Step, ThreadHost } from './persistence.js'
+import type { InitialThread, KeptSession, KeptThread, Persistence, ThreadHost } from './persistence.js'
+import { type Replaced, Replacement } from './replacement.js'
 import { isEmpty, together, unsentOf, withUnsent } from './server-record.js'
 import { Thread } from './thread.js'
 
@@ -19,9 +20,6 @@ interface LoadedThread extends Omit<InitialThread, 'messages'> {
   readonly messages: readonly Message[]
   readonly parents?: readonly (string | null)[] | undefined
 }
-
-/** What a request replaces: a user message, or what followed one. */
-type Replaced = { readonly edit: string } | { readonly regenerate: string }
 
 /** What the conversations of one `serverThreads` share. */
 export interface ServerThreadsShared {
@@ -65,8 +63,7 @@ export class ServerThread implements KeptThread {
   /** Whether the conversation was tried to load, and what is in `local` of it if that failed. */
   #isTried = false
   #unmerged: ThreadRecord | undefined
-  /** What the server does not know to be replaced yet. */
-  #replaced: Unreplaced | undefined
+  readonly #replacement: Replacement
   /** The open run makes a new version of a message. */
   #isNewVersion = false
   #stopPolling: (() => void) | undefined
@@ -87,14 +84,17 @@ export class ServerThread implements KeptThread {
     this.#options = options
     this.#local = local
     this.#shared = shared
-    session.onStep = (step) => this.#stepped(step)
+    this.#replacement = new Replacement(session.state, shared.replaced)
+    session.onStep = (step) => {
+      if (this.#replacement.follow(step)) this.#isNewVersion = true
+    }
     this.#pollEvery = pollEvery
     const storage = {
       load: () => this.#load(),
       save: (_: string, record: ThreadRecord) => this.#save(record),
       restored: () => {
         this.#shown = this.#loaded
-        this.#forgetReplaced()
+        this.#replacement.loaded(this.#loaded?.messages ?? [])
         const { run } = this.#loaded ?? {}
         this.#isNewVersion ||= run?.isVersion === true
         this.#isBehind = run !== undefined && !run.lapsed && this.#openRun === undefined
@@ -257,34 +257,6 @@ export class ServerThread implements KeptThread {
     }
   }
 
-  /** Remembers what is replaced here, until a request that names it has begun a run. */
-  #stepped(step: Step): void {
-    const { messages } = this.#session.state
-    if (step.type === 'truncate') {
-      const { messageId, inclusive } = step
-      const position = (messages.get(messageId)?.position ?? 0) * 2 + (inclusive ? 0 : 1)
-      // What replaces a message that the server has may be replaced in turn before the server has it.
-      if (this.#replaced && this.#replaced.position <= position) return
-      const { id: dropped } = this.#session.state.order[Math.ceil(position / 2)] ?? {}
-      this.#replaced = { by: inclusive ? { edit: messageId } : { regenerate: messageId }, position, dropped }
-    } else if (step.type === 'run-opened' && this.#replaced) {
-      this.#shared.replaced.delete(this.#replaced.runId ?? '')
-      this.#replaced.runId = step.runId
-      this.#shared.replaced.set(step.runId, this.#replaced.by)
-    } else if (step.type === 'RUN_STARTED' && this.#shared.replaced.delete(step.runId)) {
-      this.#replaced = undefined
-      this.#isNewVersion = true
-    } else if (step.type === 'set-messages') this.#replaced = undefined
-  }
-
-  /** A response was lost, but the conversation that was loaded shows that its request had arrived. */
-  #forgetReplaced(): void {
-    const { dropped, runId } = this.#replaced ?? {}
-    if (dropped === undefined || this.#loaded?.messages.some(({ id }) => id === dropped)) return
-    this.#replaced = undefined
-    this.#shared.replaced.delete(runId ?? '')
-  }
-
   /** Shows the version that this message belongs to. */
   async showVersion(messageId: string): Promise<void> {
     if (this.#isBusy)
@@ -320,17 +292,6 @@ export class ServerThread implements KeptThread {
     }
     return messages.every((message, at) => shown.get(message.id) === place(message, parents[at] ?? null))
   }
-}
-
-/** What a page has replaced, and a request will name. */
-interface Unreplaced {
-  readonly by: Replaced
-  /** Where it was. */
-  readonly position: number
-  /** The first message that was dropped. */
-  readonly dropped: string | undefined
-  /** The last run whose request named it. */
-  runId?: string
 }
 
 function place({ content }: Message, parent: string | null): string {

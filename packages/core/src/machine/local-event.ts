@@ -8,7 +8,7 @@ export type LocalEvent =
   | { readonly type: 'queue'; readonly item: QueuedMessage }
   | { readonly type: 'unqueue'; readonly id: string }
   | ({ readonly type: 'answer'; readonly approvalId: string } & Answer)
-  /** Requests (approvals or interrupts) that nobody answered: the person moved on, or their time ran out. */
+  /** Requests (approvals or interrupts) that nobody answered: the user moved on, or their time ran out. */
   | { readonly type: 'close'; readonly ids: readonly string[]; readonly because: 'moved-on' | 'expired' }
   | {
       readonly type: 'respond'

@@ -53,7 +53,7 @@ function unfinished(state: ChatState): Pick<ThreadRecord, 'from' | 'error'> {
 }
 
 /**
- * Whether a reload now would cut off an answer without any other sign of it. What the person is asked shows, and so does what goes out again:
+ * Whether a reload now would cut off an answer without any other sign of it. An open request is such a sign, and so is what goes out again:
  * answers, and outputs of client tools.
  */
 function isUnanswered(state: ChatState): boolean {

@@ -44,10 +44,10 @@ function callsAskedFor({ interrupts }: ChatState): ReadonlySet<string | undefine
   return new Set([...interrupts.values()].map(({ interrupt }) => interrupt.toolCallId))
 }
 
-/** Whether a call without an outcome holds up the turn. */
+/** Whether a call without an outcome holds up the turn, apart from its approval request. */
 function blocks({ state, providerExecuted, interrupted, ready }: CallDraft): boolean {
   if (state === 'input-complete') return !providerExecuted && !interrupted
-  return !/^approval/.test(state) || ready !== undefined
+  return ready !== undefined || (state !== 'approval-requested' && state !== 'approval-responded')
 }
 
 /**

@@ -1,7 +1,6 @@
-import { isRecord, type ResumeEntry } from '@countersign/core'
+import { asString, getCountersignMetadata, isRecord, type ResumeEntry } from '@countersign/core'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import { type CallSite, isDecided } from '../history/history.js'
-import { asString, readOwn } from '../history/metadata.js'
 import type { ApprovalScope } from '../ledger/ledger.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { RunScope } from '../scope/scope.js'
@@ -60,7 +59,7 @@ export function answerOf(
   site: CallSite | undefined,
   context: RunContext,
 ): Answer {
-  const { token, sentIn } = readOwn(metadata)
+  const { token, sentIn } = getCountersignMetadata(metadata)
   return { via, approvalId, status, payload, token, sentIn: runId(sentIn), site, context }
 }
 
@@ -86,7 +85,7 @@ export interface RecordedDecision {
 /** Every decision in a history, in the order of the calls. */
 export function readDecisions(sites: readonly CallSite[]): readonly RecordedDecision[] {
   return sites.flatMap((site) => {
-    const { approval, token } = readOwn(site.call.metadata)
+    const { approval, token } = getCountersignMetadata(site.call.metadata)
     const approvalId = isRecord(approval) ? asString(approval.id) : undefined
     if (!isDecided(site.call) || !isRecord(approval) || approvalId === undefined) return []
     const { approved, reason, scope, input: editedArgs, sentIn } = approval
@@ -96,7 +95,7 @@ export function readDecisions(sites: readonly CallSite[]): readonly RecordedDeci
 
 /** The approval that a call in the history claims to belong to. Not verified: use it to find, never to authorise. */
 export function approvalIdOf(site: CallSite): string | undefined {
-  const { approval, token } = readOwn(site.call.metadata)
+  const { approval, token } = getCountersignMetadata(site.call.metadata)
   const id = isRecord(approval) ? asString(approval.id) : undefined
   return id ?? (typeof token === 'string' ? peekApprovalId(token) : undefined)
 }
@@ -118,7 +117,8 @@ export function readProjected(
     const asked = parseObject(site.call.function.arguments)
     const about = calls.get(asked?.toolCallId)
     // A call with a result was answered before, and a result that closed the request itself is no answer.
-    if (about?.result !== undefined || readOwn(site.result.metadata).outcome !== undefined) return []
+    if (about?.result !== undefined || getCountersignMetadata(site.result.metadata).outcome !== undefined)
+      return []
     const payload = readPayload(site, about, warn)
     if (payload === undefined) return []
     const token = typeof asked?.token === 'string' ? asked.token : ''

@@ -1,10 +1,9 @@
-import { isRecord, type Message } from '@countersign/core'
+import { asString, getCountersignMetadata, isRecord, type Message } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
 import { randomId } from '../encoding/ids.js'
 import { describeRequest } from '../gate/ask.js'
 import { decideGate, termsOf } from '../gate/gate.js'
 import { type CallSite, isProviderExecuted, MOVED_ON, proposedCall } from '../history/history.js'
-import { asString, type OwnMetadata, readOwn } from '../history/metadata.js'
 import type { ApprovalRef, ApprovalScope, LedgerAnswer, ShownTerms } from '../ledger/ledger.js'
 import { failed, type ToolOutcome } from '../outcome.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
@@ -35,7 +34,7 @@ export async function outcomeOfOpenCall(
   refusal: Refusal | undefined,
   messages: readonly Message[],
 ): Promise<CallOutcome> {
-  const own = readOwn(site.call.metadata)
+  const own = getCountersignMetadata(site.call.metadata)
   const known = issued.entryOf(site)
   // Without a subject everybody is the same owner: only the approval id shows whose approval request it is.
   const entry = scope.owner === null && known?.record.approvalId !== approvalIdOf(site) ? undefined : known
@@ -84,7 +83,7 @@ function resultOf(site: CallSite, outcome: ToolOutcome): CallOutcome {
 }
 
 /** What a history says was shown, for a request whose record belongs to another user: a different text would close the request for them. */
-function shownBefore({ approval }: OwnMetadata): ShownTerms | undefined {
+function shownBefore({ approval }: Record<string, unknown>): ShownTerms | undefined {
   return isRecord(approval) ? { message: asString(approval.message), display: approval.display } : undefined
 }
 
@@ -168,6 +167,6 @@ async function storedOutcome(
   if (stored.type !== 'handed-out') return { kind: 'result', site, outcome: restoreOutcome(stored), decided }
   if (isProviderExecuted(site.call)) return { kind: 'forwarded', site, decided }
   // A page has the call, and this history lacks its result: this may be another page.
-  const isLeft = site.superseded || readOwn(site.call.metadata).state === 'cancelled'
+  const isLeft = site.superseded || getCountersignMetadata(site.call.metadata).state === 'cancelled'
   return isLeft ? { kind: 'result', site, outcome: handedOutOutcome(), decided } : { kind: 'client', site }
 }

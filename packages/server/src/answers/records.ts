@@ -1,7 +1,6 @@
-import type { Message, ToolCall, ToolMessage } from '@countersign/core'
+import { getCountersignMetadata, type Message, type ToolCall, type ToolMessage } from '@countersign/core'
 import { canonicalJson, readArguments } from '../encoding/canonical.js'
 import { type CallSite, isProviderExecuted, readCalls, resultMessage } from '../history/history.js'
-import { readOwn } from '../history/metadata.js'
 import { outcomeOf } from '../history/model-messages.js'
 import type { ApprovalRef, LedgerEntry, StoredOutcome } from '../ledger/ledger.js'
 import { withoutWords } from '../ledger/ledger-row.js'
@@ -120,7 +119,7 @@ function withoutClaims(history: readonly Message[]): readonly Message[] {
   for (const message of history.toReversed()) {
     if (message.role === 'assistant') for (const { id } of message.toolCalls ?? []) settled.delete(id)
     if (message.role !== 'tool') continue
-    const { decided, outcome } = readOwn(message.metadata)
+    const { decided, outcome } = getCountersignMetadata(message.metadata)
     if (decided !== undefined || outcome !== undefined) settled.add(message.toolCallId)
     else if (settled.has(message.toolCallId)) claims.add(message)
   }
@@ -137,7 +136,7 @@ function withProviderCalls(open: readonly LedgerEntry[], history: readonly Messa
     const call = siteOf(entry)?.call
     if (call === undefined || isProviderExecuted(call)) continue
     const provider = { providerExecuted: true, providerApproval: entry.record.approvalId }
-    const countersign = { ...readOwn(call.metadata), ...provider }
+    const countersign = { ...getCountersignMetadata(call.metadata), ...provider }
     marked.set(call, { ...call, metadata: { ...call.metadata, countersign } })
   }
   const mark = (call: ToolCall) => marked.get(call) ?? call
@@ -153,7 +152,7 @@ function withProviderCalls(open: readonly LedgerEntry[], history: readonly Messa
  * failed while the approval request was stored, so that the client never got the request.
  */
 function wasReported({ state }: LedgerEntry, { metadata }: ToolMessage): boolean {
-  const { outcome, code } = readOwn(metadata)
+  const { outcome, code } = getCountersignMetadata(metadata)
   if (outcome !== 'error') return false
   return state.phase === 'interrupted'
     ? code === 'interrupted'

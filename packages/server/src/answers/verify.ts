@@ -1,6 +1,6 @@
+import { getCountersignMetadata } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
 import { type CallSite, isProviderExecuted, providerApprovalOf } from '../history/history.js'
-import { readOwn } from '../history/metadata.js'
 import type { ApprovalRef } from '../ledger/ledger.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { RunScope } from '../scope/scope.js'
@@ -71,7 +71,7 @@ async function verifyAnswer(
 
   // Call: the token comes with the answer, else with its call. `null` is a token that is present, and wrong: nothing replaces it.
   const tokenOf = ({ call }: CallSite) =>
-    answer.token === undefined ? readOwn(call.metadata).token : answer.token
+    answer.token === undefined ? getCountersignMetadata(call.metadata).token : answer.token
   let token = site && tokenOf(site)
 
   // Call: some deployed clients return no token. For answers of this request only, the ledger's record finds the call, and has the token.

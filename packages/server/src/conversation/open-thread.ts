@@ -1,12 +1,12 @@
 import {
   type AGUIEvent,
+  asString,
   CountersignError,
   isRecord,
   type Message,
   type RunAgentInput,
   type TokenUsage,
 } from '@countersign/core'
-import { asString } from '../history/metadata.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { AgentSettings } from '../scope/settings.js'
 import type { StoredMessage, StoredThread, ThreadKey, ThreadStore } from '../threads/thread-store.js'

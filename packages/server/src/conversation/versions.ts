@@ -1,5 +1,4 @@
-import type { Message } from '@countersign/core'
-import { readOwn } from '../history/metadata.js'
+import { getCountersignMetadata, type Message } from '@countersign/core'
 import type { StoredMessage, StoredThread } from '../threads/thread-store.js'
 import { branchOf } from './branch.js'
 
@@ -16,7 +15,7 @@ export function shownMessages(tree: Tree): readonly Message[] {
     const shown: Message = JSON.parse(message)
     const ids: readonly string[] | undefined = versions.get(id)
     if (ids === undefined) return shown
-    const countersign = { ...readOwn(shown.metadata), versions: ids }
+    const countersign = { ...getCountersignMetadata(shown.metadata), versions: ids }
     return { ...shown, metadata: { ...shown.metadata, countersign } }
   })
 }

@@ -1,8 +1,17 @@
-import { isRecord, type Message, type ToolCall, type ToolMessage } from '@countersign/core'
+import {
+  asString,
+  getCountersignMetadata,
+  isRecord,
+  type Message,
+  omitUndefined,
+  setCountersignMetadata,
+  type ToolCall,
+  type ToolMessage,
+} from '@countersign/core'
 import { failed, type ToolOutcome, toResultContent } from '../outcome.js'
 import type { ProposedCall } from '../tools/call.js'
 import { isReserved } from '../tools/toolkit.js'
-import { asString, type OwnMetadata, ownMetadata, readOwn, withOwn } from './metadata.js'
+import { ownMetadata } from './metadata.js'
 import { orderWithout } from './order.js'
 
 /** The reason for closing a call because the user moved on without answering. */
@@ -119,7 +128,7 @@ export function resultMessage(
   id: string,
   toolCallId: string,
   outcome: ToolOutcome,
-  own: OwnMetadata = {},
+  own: Record<string, unknown> = {},
 ): ToolMessage {
   const { content, flag } = toResultContent(outcome)
   if (flag === undefined) return { id, role: 'tool', toolCallId, content, ...ownMetadata(own) }
@@ -129,14 +138,14 @@ export function resultMessage(
 
 /** Whether a history contains a decision on a call that is not cancelled. The decision is not verified. */
 export function isDecided(call: ToolCall): boolean {
-  const { approval, state } = readOwn(call.metadata)
+  const { approval, state } = getCountersignMetadata(call.metadata)
   // A call that the client shows as cancelled is no longer approved.
   return state !== 'cancelled' && isRecord(approval) && approval.approved !== undefined
 }
 
 /** Whether the model's provider runs a call itself. */
 export function isProviderExecuted(call: ToolCall): boolean {
-  return readOwn(call.metadata).providerExecuted === true
+  return getCountersignMetadata(call.metadata).providerExecuted === true
 }
 
 /** A call of a history, to be read like one that the model has just made; `text` replaces its arguments. */
@@ -147,7 +156,9 @@ export function proposedCall({ call }: CallSite, text = call.function.arguments)
 
 /** The id of the approval request that the model's provider made for a call of its own. */
 export function providerApprovalOf(call: ToolCall): string | undefined {
-  return isProviderExecuted(call) ? asString(readOwn(call.metadata).providerApproval) : undefined
+  return isProviderExecuted(call)
+    ? asString(getCountersignMetadata(call.metadata).providerApproval)
+    : undefined
 }
 
 /** The last call for which the model's provider made this approval request. */
@@ -197,22 +208,30 @@ function withCalls(message: AssistantMessage, calls: readonly ToolCall[]): Assis
   const { toolCalls, ...rest } = message
   if (calls.length === 0) return rest
   const kept = { ...rest, toolCalls: calls.map(withoutApproval) }
-  const own = readOwn(message.metadata)
+  const own = getCountersignMetadata(message.metadata)
   if (own.order === undefined || calls.length === toolCalls.length) return kept
   const left = new Set<ToolCall | undefined>(calls)
-  return withOwn(kept, { ...own, order: orderWithout(own.order, (nth) => !left.has(toolCalls[nth])) })
+  return withMetadata(kept, { ...own, order: orderWithout(own.order, (nth) => !left.has(toolCalls[nth])) })
 }
 
 /** A call as the model may see it; the same object if nothing had to be removed. */
 export function withoutApproval(call: ToolCall): ToolCall {
   // `request` and `response`: what a prompt's parts contained besides the approval request and its answer.
-  const { token, approval, request, response, decided, ...own } = readOwn(call.metadata)
+  const { token, approval, request, response, decided, ...own } = getCountersignMetadata(call.metadata)
   const artefacts = [token, approval, request, response, decided]
-  return artefacts.every((artefact) => artefact === undefined) ? call : withOwn(call, own)
+  return artefacts.every((artefact) => artefact === undefined) ? call : withMetadata(call, own)
 }
 
 /** A result as the model may see it; the same object if nothing had to be removed. */
 function withoutDecision(result: ToolMessage): ToolMessage {
-  const { decided, ...own } = readOwn(result.metadata)
-  return decided === undefined ? result : withOwn(result, own)
+  const { decided, ...own } = getCountersignMetadata(result.metadata)
+  return decided === undefined ? result : withMetadata(result, own)
+}
+
+/** The same with other `countersign` metadata; without metadata if nothing is left. */
+function withMetadata<T extends { readonly metadata?: Readonly<Record<string, unknown>> | undefined }>(
+  of: T,
+  own: Record<string, unknown>,
+) {
+  return omitUndefined({ ...of, metadata: setCountersignMetadata(of.metadata, own) })
 }

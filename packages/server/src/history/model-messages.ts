@@ -1,4 +1,11 @@
-import { isRecord, type Message, type ToolCall, type ToolMessage } from '@countersign/core'
+import {
+  asString,
+  getCountersignMetadata,
+  isRecord,
+  type Message,
+  type ToolCall,
+  type ToolMessage,
+} from '@countersign/core'
 import type {
   ModelApprovalResponse,
   ModelFile,
@@ -12,7 +19,6 @@ import type {
 import { type FailureFlag, fromResultContent, isSuccess, type ToolOutcome } from '../outcome.js'
 import type { ForwardedCalls } from './forwarded.js'
 import { isProviderExecuted, providerApprovalOf } from './history.js'
-import { asString, readOwn } from './metadata.js'
 import { arrangeParts, readTextPieces, type TextPiece } from './order.js'
 
 type AssistantMessage = Extract<Message, { role: 'assistant' }>
@@ -86,7 +92,7 @@ function reasoningByOwner(messages: readonly Message[]): ReadonlyMap<string, rea
   }
   for (const message of messages) {
     if (message.role === 'reasoning') {
-      const owner = asString(readOwn(message.metadata).messageId)
+      const owner = asString(getCountersignMetadata(message.metadata).messageId)
       if (owner === undefined) unowned.push(message)
       else give(owner, [message])
       continue
@@ -131,12 +137,17 @@ function assistantContent(
       ...providerMetadata(call.metadata, provider),
     }),
   )
-  return arrangeParts(thoughts, textPieces(message, provider), calls, readOwn(message.metadata).order)
+  return arrangeParts(
+    thoughts,
+    textPieces(message, provider),
+    calls,
+    getCountersignMetadata(message.metadata).order,
+  )
 }
 
 function textPieces({ content, metadata }: AssistantMessage, name: string): readonly TextPiece[] {
   if (!content) return []
-  const own = readOwn(metadata)
+  const own = getCountersignMetadata(metadata)
   const metadataOf = (provider: unknown) => ownedBy(provider, name)
   const pieces = readTextPieces(content, own.texts, metadataOf)
   return pieces ?? [{ text: content, metadata: metadataOf(own.provider) }]
@@ -148,7 +159,7 @@ function providerApproval(call: ToolCall): Pick<ModelToolCall, 'approval'> {
 }
 
 function providerMetadata(metadata: unknown, name: string): { metadata?: ProviderMetadata } {
-  const own = ownedBy(readOwn(metadata).provider, name)
+  const own = ownedBy(getCountersignMetadata(metadata).provider, name)
   return own === undefined ? {} : { metadata: own }
 }
 
@@ -196,7 +207,7 @@ function toolAnswer(
 
 /** The outcome in a tool message. */
 export function outcomeOf({ metadata, content, error }: ToolMessage): ToolOutcome {
-  const { outcome, code } = readOwn(metadata)
+  const { outcome, code } = getCountersignMetadata(metadata)
   const failure: FailureFlag | undefined =
     outcome === 'denied' || outcome === 'cancelled' || outcome === 'error'
       ? { outcome, ...(typeof code === 'string' && { code }) }

@@ -1,7 +1,6 @@
-import { CountersignError, type Message, type ToolCall } from '@countersign/core'
+import { CountersignError, getCountersignMetadata, type Message, type ToolCall } from '@countersign/core'
 import { isReserved } from '../tools/toolkit.js'
 import { isProviderExecuted } from './history.js'
-import { readOwn } from './metadata.js'
 
 /**
  * Checks the history for the model: each call has exactly one result, in the messages right after it, and no approval data is
@@ -40,7 +39,7 @@ function checkAnswered(expected: ReadonlySet<string>): void {
 }
 
 function checkCall(call: ToolCall): void {
-  const own = readOwn(call.metadata)
+  const own = getCountersignMetadata(call.metadata)
   if (isReserved(call.function.name)) fail(`${call.function.name} is no tool of a model`, call.id)
   if (own.token !== undefined || own.approval !== undefined)
     fail(`the call ${call.id} still carries its approval`, call.id)

@@ -1,7 +1,6 @@
-import { isCountersignError, type Message } from '@countersign/core'
+import { getCountersignMetadata, isCountersignError, type Message } from '@countersign/core'
 import { branchOf } from '../conversation/branch.js'
 import { randomId } from '../encoding/ids.js'
-import { readOwn } from '../history/metadata.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { ThreadKey, ThreadStore } from '../threads/thread-store.js'
 import type { RunInput } from './run.js'
@@ -39,7 +38,10 @@ async function markCut(threads: ThreadStore, key: ThreadKey): Promise<void> {
   if (thread === undefined || last === undefined || thread.run !== undefined) return
   const message: Message = JSON.parse(last.message)
   if (message.role === 'assistant' && (message.toolCalls ?? []).length > 0) return
-  const metadata = { ...message.metadata, countersign: { ...readOwn(message.metadata), cut: true } }
+  const metadata = {
+    ...message.metadata,
+    countersign: { ...getCountersignMetadata(message.metadata), cut: true },
+  }
   const marked = { ...last, message: JSON.stringify({ ...message, metadata }) }
   await threads.append(key, { version: thread.version, messages: [marked], head: thread.head })
 }

@@ -104,7 +104,7 @@ export function createChannel<T>(
   function releaseWriters(): void {
     const released = writers
     writers = []
-    for (const goOn of released) goOn()
+    for (const release of released) release()
   }
 
   /** Ends the channel if writers wait and the reader has read nothing since `before`. */
