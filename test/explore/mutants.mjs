@@ -52,8 +52,8 @@ export const mutants = [
     edits: [
       {
         file: `${client}/runner.ts`,
-        find: "owed && end.type === 'success' && continueIfReady()",
-        put: 'owed && continueIfReady()',
+        find: "mustCheck && end.type === 'success' && continueIfReady()",
+        put: 'mustCheck && continueIfReady()',
       },
     ],
   },
@@ -107,8 +107,8 @@ export const mutants = [
     edits: [
       {
         file: `${client}/runner.ts`,
-        find: "if (!(owed && end.type === 'success' && continueIfReady())) sendQueued()",
-        put: "sendQueued()\n      if (!run && owed && end.type === 'success') continueIfReady()",
+        find: "if (!(mustCheck && end.type === 'success' && continueIfReady())) sendQueued()",
+        put: "sendQueued()\n      if (!run && mustCheck && end.type === 'success') continueIfReady()",
       },
     ],
   },
