@@ -70,7 +70,7 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
     const response = await fetchResponse(api, options, {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+      body,
       signal,
     })
     if (last?.role === 'user') answered.set(id, last.id)

@@ -59,9 +59,11 @@ export {
   stream,
 } from './connections/connection.js'
 export {
+  type Endpoint,
   type FetchOptions,
   fetchHttpStream,
   fetchServerSentEvents,
+  type PreparedRequest,
   type ServerSentEventsOptions,
 } from './connections/fetch.js'
 export { withGrants } from './connections/grants.js'

@@ -78,13 +78,14 @@ export function threadList(url: string | URL, options: ThreadListOptions = {}): 
     for (const listener of listeners) listener()
   }
   const send = (method: string, query: Record<string, string>, body?: unknown) =>
-    fetchResponse(`${url}${String(url).includes('?') ? '&' : '?'}${new URLSearchParams(query)}`, options, {
+    fetchResponse(url, options, {
       method,
+      query,
       headers: {
         accept: 'application/json',
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      body,
     })
 
   /** Loads one page behind `before`. If a later load has begun meanwhile, only that one counts. */

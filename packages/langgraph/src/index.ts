@@ -121,7 +121,7 @@ export function langGraph(options: LangGraphOptions): Connection {
     return fetchResponse(`${url}/runs/stream`, options, {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json', accept: eventStream },
-      body: JSON.stringify(body),
+      body,
     })
   }
 

@@ -13,6 +13,18 @@ import type { Connection, ConnectOptions } from './connection.js'
 /** Headers by name, or the platform's `Headers`. */
 export type HeadersGiven = Readonly<Record<string, string>> | Headers
 
+/** Where requests go. A function is called for each request. */
+export type Endpoint = string | URL | (() => string | URL | Promise<string | URL>)
+
+/** A request before it is sent, as `prepareRequest` gets it. */
+export interface PreparedRequest {
+  readonly url: string
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Sent as JSON: for a run, its `RunAgentInput`. Absent if the method sends none. */
+  readonly body?: unknown
+}
+
 /** Options of the connections over `fetch`. */
 export interface FetchOptions {
   /** Headers of each request, or a function called for each (for a token that expires). */
@@ -21,6 +33,14 @@ export interface FetchOptions {
   credentials?: RequestCredentials | undefined
   /** Replaces the global `fetch`. */
   fetch?: typeof globalThis.fetch | undefined
+  /** Changes any member of a request before it is sent, and of the one that is repeated after a 401. Returns what it replaces. */
+  prepareRequest?:
+    | ((request: PreparedRequest) => Partial<PreparedRequest> | Promise<Partial<PreparedRequest>>)
+    | undefined
+  /** Called after a 401, for example to renew a token. The request is then sent once more, with its `headers` read again. */
+  onUnauthorized?: (() => unknown) | undefined
+  /** Called with each response before its body is read, which must be left to the connection. */
+  onResponse?: ((response: Response) => void) | undefined
   /** Maximum length of one event, in UTF-16 units. Default 16 MiB. */
   maxEventBytes?: number | undefined
 }
@@ -37,7 +57,7 @@ export interface ServerSentEventsOptions extends FetchOptions {
  * Posts `RunAgentInput` to `url` and reads the response as server-sent events: the transport of AG-UI 1.0. Fails with
  * `http-status`, `not-an-event-stream`, `connection-failed`, `malformed-event`, `event-too-large` or `truncated-stream`.
  */
-export function fetchServerSentEvents(url: string | URL, options: ServerSentEventsOptions = {}): Connection {
+export function fetchServerSentEvents(url: Endpoint, options: ServerSentEventsOptions = {}): Connection {
   const connection: Connection = {
     async *connect(input, connect) {
       const response = await fetchResponse(url, options, post(input, eventStream, connect))
@@ -47,10 +67,14 @@ export function fetchServerSentEvents(url: string | URL, options: ServerSentEven
   if (!options.rejoin) return connection
   return {
     ...connection,
-    async *rejoin({ lastEventId, ...run }, connect) {
-      const rest = `${url}${String(url).includes('?') ? '&' : '?'}${new URLSearchParams(run)}`
+    async *rejoin({ lastEventId, ...query }, connect) {
       const headers = omitUndefined({ ...connect.headers, accept: eventStream, 'last-event-id': lastEventId })
-      const response = await fetchResponse(rest, options, { method: 'GET', headers, signal: connect.signal })
+      const response = await fetchResponse(url, options, {
+        method: 'GET',
+        headers,
+        signal: connect.signal,
+        query,
+      })
       if (response.status !== 204)
         yield* readEvents(responseBody(url, response, eventStream), options, connect)
     },
@@ -71,7 +95,7 @@ async function* readEvents(
 }
 
 /** The same with one JSON event per line (`application/x-ndjson`), for servers and proxies without event streams. */
-export function fetchHttpStream(url: string | URL, options: FetchOptions = {}): Connection {
+export function fetchHttpStream(url: Endpoint, options: FetchOptions = {}): Connection {
   const { maxEventBytes } = options
   return {
     async *connect(input, connect) {
@@ -84,38 +108,66 @@ export function fetchHttpStream(url: string | URL, options: FetchOptions = {}): 
 export const eventStream = 'text/event-stream'
 const jsonLines = 'application/x-ndjson'
 
-interface Asked extends RequestInit {
-  readonly headers: Readonly<Record<string, string>>
+interface Asked extends Omit<PreparedRequest, 'url'> {
+  readonly signal?: AbortSignal
+  readonly keepalive?: boolean
+  /** Added to the URL. */
+  readonly query?: Readonly<Record<string, string>>
 }
 
 function post(input: RunAgentInput, accept: string, { headers, signal }: ConnectOptions): Asked {
   return {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json', accept },
-    body: JSON.stringify(input),
+    body: input,
     signal,
   }
 }
 
 /** Rejects with `connection-failed` if the server was not reached, with `http-status` if it refused. */
 export async function fetchResponse(
-  url: string | URL,
-  { headers, credentials, fetch = globalThis.fetch }: FetchOptions,
+  endpoint: Endpoint,
+  options: FetchOptions,
   asked: Asked,
 ): Promise<Response> {
+  const { onUnauthorized, onResponse } = options
+  let sent = await send(endpoint, options, asked)
+  if (sent.response.status === 401 && onUnauthorized) {
+    void sent.response.body?.cancel().catch(() => {})
+    await onUnauthorized()
+    sent = await send(endpoint, options, asked)
+  }
+  const { response, place } = sent
+  onResponse?.(response)
+  if (!response.ok) throw await statusError(place, response)
+  return response
+}
+
+/** Sends it once; resolves whatever the status is. `place` names the request in errors. */
+async function send(
+  endpoint: Endpoint,
+  { headers, credentials, fetch = globalThis.fetch, prepareRequest }: FetchOptions,
+  { signal, query, ...asked }: Asked,
+): Promise<{ response: Response; place: string }> {
   const own = typeof headers === 'function' ? await headers() : headers
-  const init = {
+  const target = `${typeof endpoint === 'function' ? await endpoint() : endpoint}`
+  const planned: PreparedRequest = {
     ...asked,
     headers: { ...headersByName(own), ...asked.headers },
-    ...(credentials && { credentials }),
+    url: query ? `${target}${target.includes('?') ? '&' : '?'}${new URLSearchParams(query)}` : target,
   }
-  const place = `[${asked.method}] "${url}"`
-  const response = await fetch(url, init).catch((cause: unknown) => {
+  const { url, body, ...init } = { ...planned, ...(await prepareRequest?.(planned)) }
+  const place = `[${init.method}] "${url}"`
+  const response = await fetch(url, {
+    ...init,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+    ...(credentials && { credentials }),
+  }).catch((cause: unknown) => {
     const message = `${place}: the server could not be reached (see \`cause\`). Try again.`
     throw new CountersignError('connection-failed', message, {}, cause)
   })
-  if (!response.ok) throw await statusError(place, response)
-  return response
+  return { response, place }
 }
 
 /** Headers by name. A `Headers` object has no own properties, so spreading it would lose them. */
@@ -124,20 +176,25 @@ export function headersByName(headers: HeadersGiven = {}): Readonly<Record<strin
 }
 
 /** The body of a response of that type. Throws `not-an-event-stream` or `empty-response`. */
-export function responseBody(url: string | URL, response: Response, accept: string): ByteSource {
+export function responseBody(url: Endpoint, response: Response, accept: string): ByteSource {
   checkType(url, response, accept)
   const { body } = response
   if (!body) {
-    const message = `"${url}" answered without a body that streams: in React Native give expo/fetch as the option \`fetch\`.`
+    const message = `"${urlOf(url, response)}" answered without a body that streams: in React Native give expo/fetch as the option \`fetch\`.`
     throw new CountersignError('empty-response', message)
   }
   return body
 }
 
-export function checkType(url: string | URL, { headers }: Response, accept: string): void {
-  const contentType = headers.get('content-type') ?? 'no content type'
+/** For error messages. */
+export function urlOf(endpoint: Endpoint, { url }: Response): string | URL {
+  return typeof endpoint === 'function' ? url : endpoint
+}
+
+export function checkType(url: Endpoint, response: Response, accept: string): void {
+  const contentType = response.headers.get('content-type') ?? 'no content type'
   if (contentType.toLowerCase().startsWith(accept)) return
-  const message = `"${url}" answered ${contentType} where ${accept} is expected. Check the URL and the sign-in.`
+  const message = `"${urlOf(url, response)}" answered ${contentType} where ${accept} is expected. Check the URL and the sign-in.`
   throw new CountersignError('not-an-event-stream', message, { contentType })
 }
 

@@ -1,31 +1,26 @@
 import { CountersignError, isRecord, type SessionGrant } from '@countersign/core'
 import type { Connection } from './connection.js'
-import { type FetchOptions, fetchResponse } from './fetch.js'
+import { type Endpoint, type FetchOptions, fetchResponse, urlOf } from './fetch.js'
 
 /**
  * A connection whose server also lists and revokes session approvals, at a separate URL (`grantsResponse`).
  *
  * @example withGrants(fetchServerSentEvents('/api/chat'), '/api/grants')
  */
-export function withGrants(
-  connection: Connection,
-  url: string | URL,
-  options: FetchOptions = {},
-): Connection {
+export function withGrants(connection: Connection, url: Endpoint, options: FetchOptions = {}): Connection {
   async function send(
     method: 'GET' | 'DELETE',
-    which: Record<string, string>,
+    query: Record<string, string>,
     headers: Readonly<Record<string, string>>,
   ): Promise<Record<string, unknown>> {
-    const separator = String(url).includes('?') ? '&' : '?'
-    const target = `${url}${separator}${new URLSearchParams(which)}`
-    const response = await fetchResponse(target, options, {
+    const response = await fetchResponse(url, options, {
       method,
+      query,
       headers: { ...headers, accept: 'application/json' },
     })
     const body: unknown = await response.json().catch(() => undefined)
     if (isRecord(body)) return body
-    const message = `"${url}" answered no JSON. Check that it is the URL of the grants.`
+    const message = `"${urlOf(url, response)}" answered no JSON. Check that it is the URL of the grants.`
     throw new CountersignError('empty-response', message)
   }
 

@@ -1,6 +1,6 @@
 import { CountersignError, isCountersignError } from '@countersign/core'
 import type { Connection } from './connection.js'
-import { checkType, type FetchOptions, fetchResponse } from './fetch.js'
+import { checkType, type Endpoint, type FetchOptions, fetchResponse } from './fetch.js'
 
 /**
  * Delivers answers into the open run by a POST of `{ threadId, runId, resume }`. With server-sent events, this is a live channel
@@ -13,7 +13,7 @@ import { checkType, type FetchOptions, fetchResponse } from './fetch.js'
  * @example const connection = { ...fetchServerSentEvents('/api/chat'), ...postAnswers('/api/chat/answers') }
  */
 export function postAnswers(
-  url: string | URL,
+  url: Endpoint,
   options: FetchOptions = {},
 ): { readonly answer: NonNullable<Connection['answer']> } {
   return {
@@ -21,11 +21,11 @@ export function postAnswers(
       const request = {
         method: 'POST',
         headers: { ...headers, 'content-type': 'application/json' },
-        body: JSON.stringify(answers),
+        body: answers,
         signal,
       }
       const response = await fetchResponse(url, options, request).catch((error: unknown) => {
-        throw isInDoubt(error) ? inDoubt(url, error) : error
+        throw isInDoubt(error) ? inDoubt(error) : error
       })
       await response.body?.cancel()
       if (response.headers.has('content-type')) checkType(url, response, 'application/json')
@@ -33,13 +33,13 @@ export function postAnswers(
   }
 }
 
-function isInDoubt(error: unknown): boolean {
+function isInDoubt(error: unknown): error is CountersignError {
   if (!isCountersignError(error) || error.code !== 'http-status') return false
   const status = Number(error.data.status)
   return status === 429 || status >= 500
 }
 
-function inDoubt(url: string | URL, cause: unknown): CountersignError {
-  const message = `[POST] "${url}": the server failed or is busy, and may or may not have the answer.`
+function inDoubt(cause: CountersignError): CountersignError {
+  const message = `The server failed or is busy, and may or may not have the answer. ${cause.message}`
   return new CountersignError('connection-failed', message, {}, cause)
 }
