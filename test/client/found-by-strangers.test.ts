@@ -189,7 +189,7 @@ test('F27 a failing setMessages keeps the messages, the open run, and what the n
   const { client, person, server } = await openChat('in-process', [[text('Hello.')], [text('Again.')]])
   await person.sendMessage('go')
   const before = client.getSnapshot()
-  for (const wrong of [(messages: unknown) => messages, [{ id: 'x', role: 'user' }], undefined])
+  for (const wrong of [() => [{ id: 'x' }], [{ id: 'x', role: 'user' }], undefined])
     expect(() => client.setMessages(wrong as never)).toThrow(
       expect.objectContaining({ code: 'invalid-argument' }),
     )

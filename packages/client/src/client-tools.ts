@@ -1,11 +1,17 @@
-import { type AnyClientTool, CountersignError, isRecord, type ToolOutput } from '@countersign/core'
+import {
+  type AnyClientTool,
+  type ClientToolContext,
+  CountersignError,
+  isRecord,
+  type ToolOutput,
+} from '@countersign/core'
 import { copyJson } from './json.js'
 
 /** Runs one client tool. Any error becomes its result: a tool never breaks the chat. */
 export async function runClientTool(
   tool: AnyClientTool,
   input: unknown,
-  context: { readonly toolCallId: string; readonly signal: AbortSignal },
+  context: ClientToolContext,
 ): Promise<ToolOutput> {
   try {
     const args = await validate(tool.input, input, `The arguments of "${tool.name}" are not valid`)

@@ -3,13 +3,18 @@ import {
   CountersignError,
   checkMessages,
   type FilePart,
+  isMessage,
   isRecord,
+  omitUndefined,
+  type RequestOptions,
   type SessionGrant,
+  type TextPart,
   type ToolMap,
   type UIMessage,
   visibleRequests,
 } from '@countersign/core'
 import type {
+  ApprovalCancellation,
   ApprovalResponse,
   CommandName,
   CommandValues,
@@ -26,16 +31,26 @@ import type { AnswerResult, SendResult } from './results.js'
 import { createRunner, type Runner } from './runner.js'
 import { Session, unsafeCast } from './session.js'
 
-/** The content of a user message: a text, or a text with files. */
+/** The content of a user message: a text, or a text with files, or both in any order (`parts`, which come last). */
 export type SendInput =
   | string
   | {
       readonly text?: string
+      /** `readFiles` of `@countersign/client/files` makes them from a `FileList`, files or blobs. */
       readonly files?: readonly FilePart[]
+      readonly parts?: readonly (string | TextPart | FilePart)[]
+      /** Of the message. Must be new, or that of the message it replaces. Default: generated. */
+      readonly id?: string | undefined
       readonly metadata?: Readonly<Record<string, unknown>>
       /** An earlier user message, which this one replaces: it is dropped, with everything after it. */
       readonly messageId?: string | undefined
     }
+
+/** What the request of a message has in addition, and when `sendMessage` resolves. */
+export interface SendOptions extends RequestOptions {
+  /** When to resolve: at the end of the message's `run` (default), or of the whole `turn`, when nothing follows without the user. */
+  readonly until?: 'run' | 'turn' | undefined
+}
 
 /** Internals for tests and devtools. */
 export interface Inspection {
@@ -50,8 +65,11 @@ export interface Inspection {
 
 export const actionNames = [
   'sendMessage',
+  'append',
   'cancelQueued',
   'addToolApprovalResponse',
+  'addToolApprovalResponses',
+  'withdrawApprovalResponse',
   'addToolResult',
   'respondToInterrupt',
   'stop',
@@ -59,6 +77,8 @@ export const actionNames = [
   'regenerate',
   'clear',
   'setMessages',
+  'setState',
+  'clearError',
 ] as const
 
 /** The methods of a {@link ChatClient} that a page calls. */
@@ -68,7 +88,14 @@ export type ChatActions<Tools extends ToolMap = ToolMap> = Pick<
 >
 
 /** The options that cannot change. */
-type FixedOption = 'threadId' | 'initialMessages' | 'initialThread' | 'statePatch' | 'persistence' | 'tabs'
+type FixedOption =
+  | 'threadId'
+  | 'initialMessages'
+  | 'initialThread'
+  | 'initialState'
+  | 'statePatch'
+  | 'persistence'
+  | 'tabs'
 
 /**
  * One conversation: its state, its runs, and everything a user can do in it. It needs no framework; the bindings only
@@ -133,17 +160,35 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     this.#session.store.subscribeMessage(id, called(listener))
 
   /**
-   * Sends a user message. While a run is open, it is queued; while approvals are pending, `onPendingMessage`
-   * decides. Never rejects; resolves when its run has ended.
+   * Sends a user message. While a run is open, `whenBusy` decides (by default it is queued); while approvals are pending,
+   * `onPendingMessage` decides. Never rejects; resolves when its run has ended, or the whole turn with `until: 'turn'`.
+   *
+   * Without a message it sends the conversation as it is: unsent answers, queued messages that `stop()` held, or a request for
+   * another reply. Refused while something is running or a request waits for an answer.
    */
-  sendMessage = async (input: SendInput): Promise<SendResult> => {
-    const message = this.#userMessage(input)
-    if (message instanceof CountersignError) return { status: 'refused', error: message }
-    // Captured now, because a conversation that is still loading is not visible to the user yet.
-    const visible = visibleRequests(this.#session.state)
+  sendMessage = async (input?: SendInput, options: SendOptions = {}): Promise<SendResult> => {
+    const { value, fault } = requestOptions(options)
+    if (fault !== undefined) return refused(fault)
+    if (input === undefined) return this.#until(this.#command('continue', value), options)
     const { messageId } = record(input)
-    const replaces = messageId === undefined ? {} : { replaces: `${messageId}` }
-    return this.#command('send', { id: message.id, message, visible, ...replaces })
+    const replaces = messageId === undefined ? {} : { replaces: String(messageId) }
+    return this.#send(this.#userMessage(input), { ...replaces, options: value }, options)
+  }
+
+  /**
+   * Adds a complete message of any role, and requests a reply to it, as `sendMessage` does for a user message. `id` and
+   * `createdAt` are added if missing. A conversation that the server keeps (`serverThreads`) takes only user messages.
+   */
+  append = async (
+    message: Omit<UIMessage<Tools>, 'id'> & { readonly id?: string },
+    options: SendOptions = {},
+  ): Promise<SendResult> => {
+    const { value, fault } = requestOptions(options)
+    const copy = copyJson(message)
+    if ((fault ?? copy.fault) !== undefined) return refused(`${fault ?? copy.fault}`)
+    const { id = this.#session.newId(), createdAt = this.#session.now(), ...rest } = record(copy.value)
+    const whole = { id, createdAt, ...rest }
+    return this.#send(isMessage(whole) ? whole : invalid(noMessage), { options: value }, options)
   }
 
   /** Removes a queued message; returns whether it was still queued. */
@@ -157,8 +202,31 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * Answers an approval request. The first answer wins; later ones resolve with why they were not used. Never
    * rejects; resolves when the request that carried the answer has ended, or at once if none can be sent yet.
    */
-  addToolApprovalResponse = (response: ApprovalResponse): Promise<AnswerResult> =>
+  addToolApprovalResponse = (response: ApprovalResponse | ApprovalCancellation): Promise<AnswerResult> =>
     this.#give('answer', response)
+
+  /**
+   * Answers several approval requests at once: listeners are notified once, and one request carries all. Resolves
+   * with their results in order; rejects with `invalid-argument` unless it gets a list.
+   */
+  addToolApprovalResponses = async (
+    responses: readonly (ApprovalResponse | ApprovalCancellation)[],
+  ): Promise<readonly AnswerResult[]> => {
+    const { value, fault } = copyJson(responses)
+    if (fault !== undefined || !Array.isArray(value) || !value.every(isRecord))
+      throw invalid(fault ?? 'addToolApprovalResponses takes a list of responses.')
+    return this.#command('answerAll', unsafeCast(value))
+  }
+
+  /**
+   * Takes back an answer that no request has carried yet, because other requests of the turn are open or the chat was stopped. Resolves
+   * with whether its approval request is open again; otherwise nothing has changed.
+   */
+  withdrawApprovalResponse = async (id: string): Promise<boolean> => {
+    const result: unknown = await this.#command('withdraw', String(id))
+    // Another tab that does not respond gives an error.
+    return result === true
+  }
 
   /** Provides the result of a client tool that the application runs itself. */
   addToolResult = (result: ToolResult): Promise<AnswerResult> => this.#give('giveResult', result)
@@ -179,21 +247,45 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * Drops the last reply and requests it again. `messageId` is that of any message of a reply, and so also
    * the id of its turn: then everything after the user message that it replies to is dropped.
    */
-  regenerate = (from: { readonly messageId?: string } = {}): Promise<SendResult> =>
-    this.#command('regenerate', record(from).messageId)
+  regenerate = async (
+    from: { readonly messageId?: string } = {},
+    options: SendOptions = {},
+  ): Promise<SendResult> => {
+    const { value, fault } = requestOptions(options)
+    if (fault !== undefined) return refused(fault)
+    const { messageId } = record(from)
+    const replaced = messageId === undefined ? {} : { messageId }
+    return this.#until(this.#command('regenerate', { ...replaced, options: value }), options)
+  }
 
   /** Empties the conversation and cancels pending work. */
   clear = (): void => this.setMessages([])
 
   /**
-   * Replaces the conversation and cancels pending work: the open run, the queue, unsent answers. Takes an
-   * array, not a function. Throws `invalid-argument` and changes nothing if a message is invalid.
+   * Replaces the conversation and cancels pending work: the open run, the queue, unsent answers. Takes the messages, or a
+   * function of the present ones. Throws `invalid-argument` and changes nothing if a message is invalid.
    */
-  setMessages = (messages: readonly UIMessage<Tools>[] | readonly UIMessage[]): void => {
-    checkMessages(unsafeCast(messages))
+  setMessages = (
+    messages:
+      | readonly UIMessage<Tools>[]
+      | readonly UIMessage[]
+      | ((before: readonly UIMessage<Tools>[]) => readonly UIMessage<Tools>[] | readonly UIMessage[]),
+  ): void => {
+    const now = typeof messages === 'function' ? messages(this.getSnapshot().messages) : messages
+    checkMessages(unsafeCast(now))
     this.#kept?.replace()
-    void this.#command('setMessages', unsafeCast(messages))
+    void this.#command('setMessages', unsafeCast(now))
   }
+
+  /** Replaces the AG-UI shared state, which the next request sends. Takes the state, or a function of the present one. Throws `invalid-argument` if it has no JSON form. */
+  setState = (state: unknown): void => {
+    const { value, fault } = copyJson(typeof state === 'function' ? state(this.getSnapshot().state) : state)
+    if (fault !== undefined) throw invalid(fault)
+    void this.#command('setState', { state: value })
+  }
+
+  /** Removes `error` from the snapshot. The failed request is then no longer repeated by `retry()`. */
+  clearError = (): void => void this.#command('clearError', undefined)
 
   /**
    * The session approvals of this conversation; empty if the server offers no list
@@ -284,25 +376,91 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     return unsafeCast(this.#kept && !this.#runner.disposed ? this.#kept.perform(name, value, here) : here())
   }
 
+  #send(
+    message: UIMessage | CountersignError,
+    more: Pick<CommandValues['send'], 'replaces' | 'options'>,
+    options: SendOptions,
+  ): Promise<SendResult> {
+    if (message instanceof CountersignError) return Promise.resolve({ status: 'refused', error: message })
+    const { id } = message
+    if (this.#session.state.messages.has(id) && id !== more.replaces)
+      return Promise.resolve(refused(`There is a message with the id "${id}" already. Give each its own.`))
+    // Captured now, because a conversation that is still loading is not visible to the user yet.
+    const visible = visibleRequests(this.#session.state)
+    return this.#until(this.#command('send', { id, message, visible, ...more }), options)
+  }
+
+  async #until(sent: Promise<SendResult>, { until }: SendOptions): Promise<SendResult> {
+    const result = await sent
+    if (until !== 'turn' || (result.status !== 'sent' && result.status !== 'queued')) return result
+    await this.#idle()
+    const { queue, error } = this.getSnapshot()
+    if (result.status === 'queued' && queue.some(({ id }) => id === result.id)) return result
+    return error ? { status: 'failed', error } : { status: 'sent' }
+  }
+
+  /** Resolves when nothing is running and nothing follows. What follows a run begins before the next microtask. */
+  #idle(): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (this.getSnapshot().isLoading) return
+        leave()
+        resolve()
+      }
+      const leave = this.subscribe(() => queueMicrotask(look))
+      queueMicrotask(look)
+    })
+  }
+
   #userMessage(input: SendInput): UIMessage | CountersignError {
     if (this.#runner.disposed) return disposedError()
     const { value, fault = '' } = copyJson(typeof input === 'string' ? { text: input } : input)
-    const { text = '', files = [], metadata } = record(value)
+    const { text = '', files = [], parts = [], metadata, id = this.#session.newId() } = record(value)
     const fits =
       typeof text === 'string' &&
       Array.isArray(files) &&
       files.every(isFile) &&
-      (text.trim() || files.length > 0) &&
-      (metadata === undefined || isRecord(metadata))
-    if (!fits) return new CountersignError('invalid-argument', `${noMessage} ${fault}`)
-    const parts = [...(text.trim() ? [{ type: 'text' as const, text }] : []), ...files]
-    const id = this.#session.newId()
-    return { id, role: 'user', parts, createdAt: this.#session.now(), ...(metadata && { metadata }) }
+      Array.isArray(parts) &&
+      (metadata === undefined || isRecord(metadata)) &&
+      typeof id === 'string'
+    if (!fits) return invalid(`${noMessage} ${fault}`)
+    const all = [text, ...files, ...parts]
+      .map((part) => (typeof part === 'string' ? { type: 'text' as const, text: part } : part))
+      .filter((part) => !isBlank(part))
+    if (all.length === 0 || !all.every((part) => isText(part) || isFile(part)))
+      return invalid(`${noMessage} ${fault}`)
+    return { id, role: 'user', parts: all, createdAt: this.#session.now(), ...(metadata && { metadata }) }
   }
 }
 
 const noMessage =
-  'sendMessage needs text, or `{ text, files, metadata }`. A file is `{ type: "file", media, source }`.'
+  'sendMessage needs text, or `{ text, files, parts, metadata }`. A file is `{ type: "file", media, source }`: `readFiles` of "@countersign/client/files" makes it from a File or Blob.'
+
+function invalid(message: string): CountersignError {
+  return new CountersignError('invalid-argument', message)
+}
+
+function refused(fault: string): SendResult {
+  return { status: 'refused', error: invalid(fault) }
+}
+
+/** Copied like every value that may be stored or sent to another tab. */
+function requestOptions(options: RequestOptions): {
+  readonly value: RequestOptions
+  readonly fault?: string
+} {
+  const { headers, body, forwardedProps } = record(options)
+  const { value, fault } = copyJson(omitUndefined({ headers, body, forwardedProps }))
+  return { value: unsafeCast(value ?? {}), ...(fault !== undefined && { fault }) }
+}
+
+function isText(value: unknown): value is TextPart {
+  return isRecord(value) && value.type === 'text' && typeof value.text === 'string'
+}
+
+function isBlank(part: unknown): boolean {
+  return isText(part) && part.text.trim() === ''
+}
 
 /** An invalid value becomes an empty record, in which the command finds nothing to act on, and reports that. */
 function record<T>(value: T): T & Record<string, unknown> {

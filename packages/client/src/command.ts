@@ -1,4 +1,4 @@
-import type { QueuedMessage, UIMessage } from '@countersign/core'
+import type { QueuedMessage, RequestOptions, UIMessage } from '@countersign/core'
 
 /** A user's answer to an approval request, by the approval's id. */
 export interface ApprovalResponse {
@@ -8,16 +8,24 @@ export interface ApprovalResponse {
   /** The complete edited arguments; only if the request allows edits. */
   readonly input?: unknown
   readonly scope?: 'once' | 'session'
+  /** Of the request that carries the answer. Kept in memory only: after a reload, the answer is sent without them. */
+  readonly options?: RequestOptions
+}
+
+/** Closes an approval request without an answer: the call is neither approved nor denied. */
+export interface ApprovalCancellation {
+  readonly id: string
+  readonly cancel: true
 }
 
 /** A client tool's result, provided by the application. */
-export type ToolResult = { readonly toolCallId: string } & (
+export type ToolResult = { readonly toolCallId: string; readonly options?: RequestOptions } & (
   | { readonly output: unknown }
   | { readonly error: string }
 )
 
 /** A response to an interrupt that is no tool approval. */
-export type InterruptResponse = { readonly id: string } & (
+export type InterruptResponse = { readonly id: string; readonly options?: RequestOptions } & (
   | { readonly payload: unknown }
   | { readonly cancel: true }
 )
@@ -25,9 +33,14 @@ export type InterruptResponse = { readonly id: string } & (
 /** What a user, or a timer (`expire`), can do, each with its one argument. */
 export interface CommandValues {
   readonly send: QueuedMessage
+  /** Sends the conversation as it is, with unsent answers. */
+  readonly continue: RequestOptions
   /** The id of a queued message. */
   readonly cancelQueued: string
-  readonly answer: ApprovalResponse
+  readonly answer: ApprovalResponse | ApprovalCancellation
+  readonly answerAll: readonly (ApprovalResponse | ApprovalCancellation)[]
+  /** The id of an approval. */
+  readonly withdraw: string
   readonly giveResult: ToolResult
   readonly respond: InterruptResponse
   /** Ids of approvals. */
@@ -35,7 +48,9 @@ export interface CommandValues {
   readonly stop: undefined
   readonly retry: undefined
   /** The id of a message of the reply to regenerate, or of its user message. Default: the last. */
-  readonly regenerate: string | undefined
+  readonly regenerate: { readonly messageId?: string | undefined; readonly options?: RequestOptions }
+  readonly setState: { readonly state?: unknown }
+  readonly clearError: undefined
   readonly setMessages: readonly UIMessage[]
 }
 

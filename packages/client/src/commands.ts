@@ -2,12 +2,15 @@ import {
   areAllToolsComplete,
   CountersignError,
   canRunOnClient,
+  canWithdraw,
   findAnswerable,
   findClientCall,
   hasDeferredAnswer,
+  hasUnsentAnswer,
   isRecord,
   type LocalEvent,
   type QueuedMessage,
+  type RequestOptions,
   sameJson,
   type ToolCallApproval,
   type ToolMap,
@@ -15,6 +18,7 @@ import {
   visibleRequests,
 } from '@countersign/core'
 import type {
+  ApprovalCancellation,
   ApprovalResponse,
   CommandName,
   CommandValues,
@@ -38,11 +42,11 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
   const isQueued = (id: string) => state.queue.some((item) => item.id === id)
 
   /** The person gave something that the server has to have. */
-  function give(answered: Answered, event: LocalEvent): Promise<AnswerResult> {
+  function give(answered: Answered, event: LocalEvent, options?: RequestOptions): Promise<AnswerResult> {
     runner.resetContinuationLimit()
     return session.store.batch(() => {
       dispatch(event)
-      return runner.sendAnswer(answered)
+      return runner.sendAnswer(answered, options)
     })
   }
 
@@ -55,23 +59,42 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
   }
 
   /** Drops what follows a user message, and asks for it anew; or drops it as well, and sends another in its place. */
-  function restart(messageId: string, message?: UIMessage): Promise<SendResult> {
+  function restart(messageId: string, options?: RequestOptions, message?: UIMessage): Promise<SendResult> {
+    const replace = () => {
+      dispatch({ type: 'truncate', messageId, inclusive: message && true })
+      if (message) dispatch({ type: 'user-message', message })
+    }
     const run = session.store.batch(() => {
       runner.void()
       runner.resetContinuationLimit()
-      return runner.open('message', () => {
-        dispatch({ type: 'truncate', messageId, inclusive: message && true })
-        if (message) dispatch({ type: 'user-message', message })
-      })
+      return runner.open('message', replace, { options })
     })
     return sendResult(run)
   }
 
+  /** Answers one request, or closes it without an answer. */
+  async function answer(response: ApprovalResponse | ApprovalCancellation): Promise<AnswerResult> {
+    const { id } = response
+    const found = findAnswerable(state, id)
+    if (found.status === 'not-found') session.warn(`There is no approval "${String(id)}" to answer.`)
+    if (found.status !== 'open') return found
+    const { call, approval } = found
+    if (expiryOf(approval) <= session.now()) {
+      expire([id])
+      return { status: 'expired' }
+    }
+    if ('cancel' in response) return give(call, { type: 'close', ids: [id], because: 'moved-on' })
+    const { approved, reason, scope, input, options } = response
+    const fault = faultOf(response, approval, call.input)
+    if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
+    return give(call, { type: 'answer', approvalId: id, approved, reason, input, scope }, options)
+  }
+
   return {
     async send(item: QueuedMessage): Promise<SendResult> {
-      const { id, message, replaces } = item
+      const { id, message, replaces, options } = item
       if (replaces !== undefined) {
-        if (state.messages.get(replaces)?.role === 'user') return restart(replaces, message)
+        if (state.messages.get(replaces)?.role === 'user') return restart(replaces, options, message)
         const error = new CountersignError('invalid-argument', 'There is no such user message.', { replaces })
         return { status: 'refused', error }
       }
@@ -82,29 +105,46 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       if (session.options.onPendingMessage === 'reject' && visible.length > 0) {
         return { status: 'refused', error: pendingError(visible) }
       }
+      const { whenBusy, maxQueued = 100 } = session.options
+      if (runner.isBusy && whenBusy === 'drop') return { status: 'refused', error: busyError() }
       runner.resetContinuationLimit()
-      if (!runner.run && state.queue.length === 0 && runner.mayLeave(item))
-        return sendResult(runner.say(message))
+      const run = session.store.batch(() => {
+        if (runner.isBusy && whenBusy === 'interrupt') runner.void()
+        if (!runner.run && state.queue.length === 0 && runner.mayLeave(item))
+          return runner.say(message, options)
+        runner.resolveRest()
+        return undefined
+      })
+      if (run) return sendResult(run)
+      if (state.queue.length >= maxQueued) return { status: 'refused', error: queueError(maxQueued) }
       dispatch({ type: 'queue', item })
       if (!runner.run) runner.sendQueued()
       return runner.run && !isQueued(id) ? sendResult(runner.run) : { status: 'queued', id }
     },
 
+    async continue(options: RequestOptions): Promise<SendResult> {
+      if (runner.isBusy) return { status: 'refused', error: busyError() }
+      const visible = visibleRequests(state)
+      if (visible.length > 0) return { status: 'refused', error: pendingError(visible) }
+      runner.resetContinuationLimit()
+      if (!hasUnsentAnswer(state)) runner.sendQueued()
+      return sendResult(runner.run ?? runner.open('message', undefined, { options }))
+    },
+
     cancelQueued: (id: string): void => dispatch({ type: 'unqueue', id }),
 
-    async answer(response: ApprovalResponse): Promise<AnswerResult> {
-      const { id, approved, reason, scope, input } = response
-      const found = findAnswerable(state, id)
-      if (found.status === 'not-found') session.warn(`There is no approval "${String(id)}" to answer.`)
-      if (found.status !== 'open') return found
-      const { call, approval } = found
-      if (expiryOf(approval) <= session.now()) {
-        expire([id])
-        return { status: 'expired' }
-      }
-      const fault = faultOf(response, approval, call.input)
-      if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
-      return give(call, { type: 'answer', approvalId: id, approved, reason, input, scope })
+    answer,
+
+    /** In one request, if nothing else is open. Those that cannot be used change nothing for the others. */
+    answerAll: (responses: CommandValues['answerAll']): Promise<readonly AnswerResult[]> =>
+      runner.gather(() => Promise.all(responses.map(answer))),
+
+    async withdraw(approvalId: string): Promise<boolean> {
+      const found = state.approvals.get(approvalId)
+      if (found?.approval?.id !== approvalId || !canWithdraw(state, found)) return false
+      dispatch({ type: 'withdraw-answer', approvalId })
+      runner.withdrawn(found)
+      return true
     },
 
     async giveResult(result: ToolResult): Promise<AnswerResult> {
@@ -116,7 +156,11 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
         return { status: 'refused', code: 'approval-malformed', reason: '`error` has to be a text.' }
       const outcome =
         'error' in result ? { error: { message: result.error } } : { output: result.output ?? null }
-      return give(call, { type: 'tool-output', toolCallId, messageId: session.newId(), ...outcome })
+      return give(
+        call,
+        { type: 'tool-output', toolCallId, messageId: session.newId(), ...outcome },
+        result.options,
+      )
     },
 
     async respond(response: InterruptResponse): Promise<AnswerResult> {
@@ -132,7 +176,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
         }
       const { id: interruptId } = response
       if ('cancel' in response)
-        return give(draft, { type: 'respond', interruptId, response: { cancel: true } })
+        return give(draft, { type: 'respond', interruptId, response: { cancel: true } }, response.options)
       // AG-UI 1.0, interrupts: what has expired can only be cancelled.
       if (expiryOf(draft.interrupt) <= session.now()) return { status: 'expired' }
       const { payload } = response
@@ -142,7 +186,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
         reason = checkResponse(payload, draft.interrupt)
       })
       if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
-      return give(draft, { type: 'respond', interruptId, response: { payload } })
+      return give(draft, { type: 'respond', interruptId, response: { payload } }, response.options)
     },
 
     expire(approvalIds: readonly string[]): void {
@@ -155,9 +199,11 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     },
 
     stop(): void {
+      const { isBusy } = runner
       runner.pause()
       runner.void()
       runner.resolveRest()
+      if (isBusy) session.callBack(() => session.options.onStop?.())
     },
 
     async retry(): Promise<void> {
@@ -169,7 +215,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       else runner.sendQueued()
     },
 
-    async regenerate(messageId: string | undefined): Promise<SendResult> {
+    async regenerate({ messageId, options }: CommandValues['regenerate']): Promise<SendResult> {
       const { order, messages } = state
       const last = messageId === undefined ? order.length - 1 : (messages.get(messageId)?.position ?? -1)
       const spoken = order.slice(0, last + 1).findLast((draft) => draft.role === 'user')
@@ -177,8 +223,12 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
         const message = 'There is no earlier user message.'
         return { status: 'refused', error: new CountersignError('invalid-argument', message, { messageId }) }
       }
-      return restart(spoken.id)
+      return restart(spoken.id, options)
     },
+
+    setState: ({ state = null }: CommandValues['setState']): void => dispatch({ type: 'set-state', state }),
+
+    clearError: (): void => dispatch({ type: 'clear-error' }),
 
     setMessages(messages: readonly UIMessage[]): void {
       session.store.batch(() => {
@@ -200,8 +250,9 @@ export function createPerformer<Tools extends ToolMap>(session: Session<Tools>, 
       runner.keep()
       return told
     }
-    const isSaid = name === 'send' || name === 'regenerate'
-    return Promise.resolve(isSaid ? { status: 'refused', error: disposedError() } : disposed)
+    const isSaid = name === 'send' || name === 'continue' || name === 'regenerate'
+    if (isSaid) return Promise.resolve({ status: 'refused', error: disposedError() })
+    return Promise.resolve(Array.isArray(value) ? value.map(() => disposed) : name !== 'withdraw' && disposed)
   }
 }
 
@@ -209,7 +260,16 @@ export function createPerformer<Tools extends ToolMap>(session: Session<Tools>, 
 export type Commands = ReturnType<typeof createCommands>
 
 /** The commands that give something, and tell what became of it. */
-const takesSomething = new Set<CommandName>(['send', 'regenerate', 'answer', 'giveResult', 'respond'])
+const takesSomething = new Set<CommandName>([
+  'send',
+  'continue',
+  'regenerate',
+  'answer',
+  'answerAll',
+  'withdraw',
+  'giveResult',
+  'respond',
+])
 
 const disposed = { status: 'closed', reason: 'disposed' } as const
 
@@ -257,6 +317,16 @@ async function sendResult({ done }: Run): Promise<SendResult> {
   const end = await done
   if (end.type === 'failed') return { status: 'failed', error: end.error }
   return { status: end.type === 'aborted' ? 'stopped' : 'sent' }
+}
+
+function busyError(): CountersignError {
+  const message = 'A run is open or a client tool is at work; nothing was sent. Wait, or call stop() first.'
+  return new CountersignError('chat-busy', message)
+}
+
+function queueError(maxQueued: number): CountersignError {
+  const message = `There are ${maxQueued} messages queued already; this one was not sent. Wait, or remove one with cancelQueued().`
+  return new CountersignError('queue-full', message, { maxQueued })
 }
 
 function pendingError(pending: readonly string[]): CountersignError {

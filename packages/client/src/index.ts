@@ -15,6 +15,7 @@ export {
   type PartialOutput,
   type PendingApproval,
   type QueuedMessage,
+  type RequestOptions,
   readSubagent,
   type SessionGrant,
   type Subagent,
@@ -45,9 +46,10 @@ export {
   ChatClient,
   type Inspection,
   type SendInput,
+  type SendOptions,
 } from './client.js'
 export { type ChatClients, createChatClients } from './clients.js'
-export type { ApprovalResponse, InterruptResponse, ToolResult } from './command.js'
+export type { ApprovalCancellation, ApprovalResponse, InterruptResponse, ToolResult } from './command.js'
 export { withApprovalTool } from './connections/approval-tool.js'
 export {
   type Compat,
@@ -72,6 +74,7 @@ export { type NextStep, nextStep } from './next-step.js'
 export type { Observation, Observer } from './observation.js'
 export type {
   ApprovalRequest,
+  BusyMessageMode,
   ChatClientOptions,
   CheckResponse,
   FinishedInfo,

@@ -1,4 +1,10 @@
-import { type CountersignError, isCountersignError, resumeEntries, type ToolMap } from '@countersign/core'
+import {
+  type CountersignError,
+  isCountersignError,
+  type RequestOptions,
+  resumeEntries,
+  type ToolMap,
+} from '@countersign/core'
 import type { Answered } from './results.js'
 import type { Run } from './run.js'
 import type { Session } from './session.js'
@@ -10,7 +16,11 @@ const LAST_WAIT_MS = 10_000
 /** Delivers answers into the open run, if its connection supports it. */
 export function createLiveChannel<Tools extends ToolMap>(
   session: Session<Tools>,
-  runner: { isOpen(run: Run): boolean; check(): void },
+  runner: {
+    isOpen(run: Run): boolean
+    check(): void
+    optionsOf(answered: Answered): RequestOptions | undefined
+  },
 ) {
   const { state, dispatch } = session
   /** Retries while the delivery is unknown and the run is open: the run may wait for this answer, and accepts it only once. */
@@ -52,7 +62,7 @@ export function createLiveChannel<Tools extends ToolMap>(
   /** Sends an answer into the run. Returns whether it did; if not, the answer is sent as over any connection. */
   function send(run: Run, answered: Answered): boolean {
     const { connection } = run
-    const { headers } = session
+    const headers = { ...session.headers, ...runner.optionsOf(answered)?.headers }
     const approvalId = idIn(run, answered)
     if (!connection.answer || state.run.phase !== 'streaming') return false
     const resume = resumeEntries(state, false, run.id).filter(({ interruptId }) => interruptId === approvalId)

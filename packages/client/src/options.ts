@@ -3,10 +3,12 @@ import {
   type AnyClientTool,
   type ApplyPatch,
   CountersignError,
+  type DataPart,
   type FinishedRun,
   type Interrupt,
   isMessage,
   isRecord,
+  type RunAgentInput,
   type TokenUsage,
   type ToolCallApproval,
   type ToolCallPart,
@@ -48,7 +50,10 @@ export interface FinishedInfo<Tools extends ToolMap = ToolMap> {
 /** Returns the reason why `payload` is refused, or `undefined` to accept it. */
 export type CheckResponse = (payload: unknown, interrupt: Interrupt) => string | undefined
 
-/** Options of a {@link ChatClient}. Fixed once set: `threadId`, `initialMessages`, `initialThread`, `statePatch`, `persistence`, `tabs`. */
+/** What happens to a message that is sent while a run is open or a client tool is at work. */
+export type BusyMessageMode = 'queue' | 'interrupt' | 'drop'
+
+/** Options of a {@link ChatClient}. Fixed once set: `threadId`, `initialMessages`, `initialThread`, `initialState`, `statePatch`, `persistence`, `tabs`. */
 export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   /** How to reach the agent: `fetchServerSentEvents(url)`, `fetchHttpStream(url)`, `stream(fn)` or your own. */
   connection: Connection
@@ -58,8 +63,12 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   initialMessages?: readonly UIMessage<Tools>[] | readonly UIMessage[] | undefined
   /** What `loadThread` of `@countersign/server` returned for this page: with `serverThreads`, the page need not load it again. */
   initialThread?: InitialThread | undefined
+  /** The AG-UI shared state before the agent or `setState` sets it. Sent with each request. A stored conversation takes precedence. */
+  initialState?: unknown
   /** Tools that run here, with different names. Omit tools that the application answers itself (`addToolResult`). */
   tools?: readonly AnyClientTool[] | undefined
+  /** Passed to each client tool as `context.context`: a router, a store, the signed-in user. */
+  toolContext?: unknown
   /** Applies AG-UI state and activity deltas: `statePatch` of `@countersign/client/state-patch`. */
   statePatch?: ApplyPatch | undefined
   /** Translates for a server with a version of AG-UI before 1.0: `compat()` of `@countersign/tanstack`. */
@@ -71,6 +80,8 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   persistence?: Persistent | undefined
   /** Shares the conversation between tabs: `tabs()` of `@countersign/client/tabs`; needs `persistence`. Default: not shared. */
   tabs?: Tabs | undefined
+  /** Facts for the agent, sent with every request: AG-UI `context`. */
+  context?: RunAgentInput['context'] | undefined
   /** Sent with every request, for the agent. */
   forwardedProps?: unknown
   /** Sent with every request, if the connection can send headers. */
@@ -81,15 +92,34 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
    */
   onPendingMessage?: PendingMessageMode | undefined
   /**
+   * When the user sends a message while a run is open or a client tool is at work: `queue` it until then (default), `interrupt`
+   * what is running as `stop()` does and send it at once, or `drop` it: it is refused with `chat-busy`.
+   */
+  whenBusy?: BusyMessageMode | undefined
+  /** How many messages may be queued; further ones are refused with `queue-full`. Default 100. */
+  maxQueued?: number | undefined
+  /**
+   * Whether answers and results of client tools are sent as soon as nothing else of the turn is open. If `false`, the snapshot shows
+   * `canContinue`, and `sendMessage()` or the next message sends them. Default `true`.
+   */
+  autoContinue?: boolean | undefined
+  /**
    * Validates the response to an interrupt that is no approval: `checkResponse` of `@countersign/client/response-schema`
    * uses the interrupt's JSON Schema; or use your own. Without it, an interrupt with a schema can only be declined.
    */
   checkResponse?: CheckResponse | undefined
   onApprovalRequest?: ((request: ApprovalRequest<Tools>) => void) | undefined
-  /** Notifies that a client tool starts. */
+  /**
+   * A client tool starts; or the run left a call to this page for which `tools` has no tool: then answer it with `addToolResult`. After a
+   * reload it is called again for such a call, at `retry()`.
+   */
   onToolCall?: ((call: Pick<ToolCallPart<Tools>, 'id' | 'name' | 'input'>) => void) | undefined
   onFinish?: ((info: FinishedInfo<Tools>) => void) | undefined
   onError?: ((error: CountersignError) => void) | undefined
+  /** `stop()` has ended a run or client tools. */
+  onStop?: (() => void) | undefined
+  /** A data part arrived or changed. In every tab that shows the conversation. */
+  onData?: ((part: DataPart & { readonly messageId: string }) => void) | undefined
   /**
    * Events that belong to the application: custom, raw, steps, and those of types that AG-UI does not have.
    * `event.type` narrows: `if (event.type === 'CUSTOM' && event.name === 'chart') draw(event.value)`.
@@ -127,6 +157,9 @@ const kinds: { readonly [Name in keyof ChatClientOptions]-?: string } = {
   threadId: 'string',
   initialMessages: 'array',
   initialThread: 'object',
+  initialState: '',
+  toolContext: '',
+  context: 'array',
   tools: 'array',
   statePatch: callback,
   compat: callback,
@@ -134,6 +167,11 @@ const kinds: { readonly [Name in keyof ChatClientOptions]-?: string } = {
   tabs: 'object',
   headers: 'object',
   onPendingMessage: 'cancel | queue | reject',
+  whenBusy: 'queue | interrupt | drop',
+  maxQueued: 'number',
+  autoContinue: 'boolean',
+  onStop: callback,
+  onData: callback,
   onDetach: 'continue | stop',
   checkResponse: callback,
   onApprovalRequest: callback,

@@ -1,9 +1,11 @@
 import {
   type AnyClientTool,
   type ChatState,
+  isRecord,
   type JsonSchema,
   omitUndefined,
   PROTOCOL_VERSION,
+  type RequestOptions,
   type RunAgentInput,
   readMessages,
   resumeEntries,
@@ -18,15 +20,19 @@ export function createRequest(
     threadId: string
     runId: string
     tools?: readonly AnyClientTool[] | undefined
+    context?: RunAgentInput['context'] | undefined
     forwardedProps?: unknown
+    /** What this request has in addition. */
+    own: RequestOptions
     /** Answers with unknown delivery are sent again. */
     again: boolean
     warn: (message: string) => void
   },
 ): RunAgentInput {
-  const { threadId, runId, tools = [], forwardedProps, warn } = options
+  const { threadId, runId, tools = [], context = [], own, warn } = options
   const resume = resumeEntries(state, options.again, runId)
   return omitUndefined({
+    ...own.body,
     threadId,
     runId,
     protocolVersion: PROTOCOL_VERSION,
@@ -34,10 +40,27 @@ export function createRequest(
     // AG-UI 1.0: a client does not send activities.
     messages: toAGUIMessages(readMessages(state)).filter(({ role }) => role !== 'activity'),
     tools: tools.map((tool) => describeTool(tool, warn)),
-    context: [],
-    forwardedProps,
+    context: [...context],
+    forwardedProps: merged(options.forwardedProps, own.forwardedProps),
     resume: resume.length > 0 ? resume : undefined,
   })
+}
+
+/** The later ones win. */
+export function mergeOptions(all: readonly (RequestOptions | undefined)[]): RequestOptions {
+  return all.reduce<RequestOptions>(
+    (before, { headers, body, forwardedProps } = {}) => ({
+      headers: { ...before.headers, ...headers },
+      body: { ...before.body, ...body },
+      forwardedProps: merged(before.forwardedProps, forwardedProps),
+    }),
+    {},
+  )
+}
+
+function merged(before: unknown, now: unknown): unknown {
+  if (now === undefined) return before
+  return isRecord(before) && isRecord(now) ? { ...before, ...now } : now
 }
 
 function describeTool(tool: AnyClientTool, warn: (message: string) => void): Tool {

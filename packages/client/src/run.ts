@@ -83,6 +83,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     session: Session<Tools>,
     kind: RunKind,
     input: RunAgentInput,
+    headers: ConnectOptions['headers'],
     rejoin: BrokenRun | undefined,
     onStart: (run: Run) => void,
     onEnd: (run: Run, end: RunEnd) => void,
@@ -97,7 +98,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     this.connection =
       rejoin?.connection ?? compat?.(connection, (message) => session.warn(message)) ?? connection
     this.#messages = session.store.getSnapshot().messages
-    this.#headers = session.headers
+    this.#headers = headers
     this.#rejoin = rejoin
     this.isForeign = rejoin?.isForeign
     this.#onStart = onStart

@@ -6,6 +6,7 @@ import {
   clientCalls,
   executingCalls,
   hasUnsentAnswer,
+  type RequestOptions,
   type RunEnd,
   type ToolMap,
   type UIMessage,
@@ -14,7 +15,7 @@ import {
 import { runClientTool } from './client-tools.js'
 import { createLiveChannel } from './live-channel.js'
 import type { KeptThread } from './persistence/persistence.js'
-import { createRequest } from './request.js'
+import { createRequest, mergeOptions } from './request.js'
 import { type Answered, type AnswerResult, createPendingResults, resultOf } from './results.js'
 import { type BrokenRun, type Run, type RunKind, StreamRun } from './run.js'
 import { type Session, unsafeCast } from './session.js'
@@ -58,11 +59,19 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   let broken: BrokenRun | undefined
   /** Requests that followed one another without a person's command. */
   let automatic = 0
+  /** Several answers are being given: what follows is decided after the last. */
+  let gathering = false
   let toolsAbort = new AbortController()
+  /** Of the last request, for its retry. */
+  let lastOptions: RequestOptions | undefined
+  const handedOver = new WeakSet<CallDraft>()
+  /** Of the request that will carry an answer, also if it is repeated. */
+  const optionsOf = new WeakMap<Answered, RequestOptions>()
 
   const live = createLiveChannel(session, {
     isOpen: (other) => run === other,
     check,
+    optionsOf: (answered) => optionsOf.get(answered),
   })
 
   function resetContinuationLimit(): void {
@@ -72,11 +81,13 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
 
   /** The one place that decides what happens next. Where a stream is open, one check follows when it has ended well. */
   function check(): void {
+    if (gathering) return
     if (run) skipped = true
     else if (!paused && !continueIfReady()) sendQueued()
   }
 
   function continueIfReady(): boolean {
+    if (session.options.autoContinue === false) return false
     if (!(hasUnsentAnswer(state) && areAllToolsComplete(state))) return false
     const limit = session.options.maxContinuations ?? 100
     if (automatic >= limit) {
@@ -96,7 +107,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     if (!item || paused || !mayGo(item)) return
     store.batch(() => {
       dispatch({ type: 'unqueue', id: item.id })
-      say(item.message)
+      say(item.message, item.options)
     })
   }
 
@@ -112,12 +123,13 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   }
 
   /** The person's words go out; the requests they pass over are closed with the same request. */
-  function say(message: UIMessage): Run {
+  function say(message: UIMessage, options?: RequestOptions): Run {
     const ids = visibleRequests(state)
-    return open('message', () => {
+    const before = () => {
       if (ids.length > 0) dispatch({ type: 'close', ids, because: 'moved-on' })
-      dispatch({ type: 'user-message', message })
-    })
+      dispatch({ type: message.role === 'user' ? 'user-message' : 'append', message })
+    }
+    return open('message', before, { options })
   }
 
   /** The person wants the last request again: its broken run goes on where it can, else it is repeated from the present state. */
@@ -125,7 +137,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     resetContinuationLimit()
     if (broken) {
       const before = generation
-      const end = await open('rejoin', undefined, broken).done
+      const end = await open('rejoin', undefined, { rejoin: broken }).done
       // There is no such run, or the server has stopped it.
       const isGone = end.type === 'failed' && !end.resumable && /^(empty|truncated)-/.test(end.error.code)
       if (!isGone || run || before !== generation) return
@@ -134,9 +146,15 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   }
 
   /** Claims the stream and opens it, before anything is awaited and before any listener hears of it. */
-  function open(kind: RunKind, before?: () => void, rejoin?: BrokenRun): Run {
+  function open(
+    kind: RunKind,
+    before?: () => void,
+    { rejoin, options }: { rejoin?: BrokenRun; options?: RequestOptions | undefined } = {},
+  ): Run {
     return store.batch(() => {
       before?.()
+      if (kind !== 'retry' && !rejoin) lastOptions = options
+      const own = mergeOptions([lastOptions, ...[...state.unsent].map((answered) => optionsOf.get(answered))])
       if (kind === 'retry') dispatch({ type: 'drop-unfinished' })
       const { threadId } = session
       const runId = rejoin?.cursor.runId ?? session.newId()
@@ -144,11 +162,20 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
         ...session.options,
         threadId,
         runId,
+        own,
         again: kind === 'retry',
         warn: (message) => session.warn(message),
       })
       session.seen?.({ type: 'request', input, rejoin: rejoin?.cursor })
-      const opened = new StreamRun(session, kind, input, rejoin, live.sendKept, closed)
+      const opened = new StreamRun(
+        session,
+        kind,
+        input,
+        { ...session.headers, ...own.headers },
+        rejoin,
+        live.sendKept,
+        closed,
+      )
       run = opened
       skipped = false
       broken = undefined
@@ -218,9 +245,23 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   function claimTools(): ToolJob[] {
     return clientCalls(state).flatMap((call) => {
       const tool = session.options.tools?.find(({ name }) => name === call.name)
-      if (!tool) return []
+      if (!tool) {
+        handOver(call)
+        return []
+      }
       dispatch({ type: 'tool-started', toolCallId: call.id })
       return [{ call, tool }]
+    })
+  }
+
+  /** The application answers it. Called once for each call, when listeners have been notified. */
+  function handOver(call: ToolJob['call']): void {
+    const draft = state.calls.get(call.id)
+    if (!draft || handedOver.has(draft)) return
+    handedOver.add(draft)
+    const before = generation
+    queueMicrotask(() => {
+      if (before === generation) session.callBack(() => session.options.onToolCall?.(unsafeCast(call)))
     })
   }
 
@@ -241,7 +282,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     // Stored before it runs, so that no reload runs it a second time.
     const stored = !kept || (await kept.keep())
     if (before !== generation) return
-    const context = { toolCallId: call.id, signal: toolsAbort.signal }
+    const { toolContext } = session.options
+    const context = { toolCallId: call.id, signal: toolsAbort.signal, context: toolContext }
     const result = stored ? await runClientTool(tool, call.input, context) : notStored
     if (before !== generation) return
     // One round, as for a person's answer: nobody sees the state between the result and its request.
@@ -258,7 +300,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
 
   /** Of what goes with an open run its end tells. What is stored outlives this client, and its answers wait for the next page. */
   function resolveRest(): void {
-    if (!run) waiting.resolveRest((answered) => state.unsent.has(answered) && (kept || !disposed))
+    if (!run && !gathering)
+      waiting.resolveRest((answered) => state.unsent.has(answered) && (kept || !disposed))
   }
 
   function giveUpTools(): void {
@@ -297,7 +340,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       if (run || disposed) return true
       const before = generation
       const cursor = { threadId: session.threadId, runId }
-      const end = await open('rejoin', undefined, { cursor, isForeign }).done
+      const end = await open('rejoin', undefined, { rejoin: { cursor, isForeign } }).done
       return end.type !== 'aborted' || before !== generation
     },
 
@@ -317,7 +360,9 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     },
 
     /** An answer was given: it goes out if it can, and its giver is told what became of it. */
-    sendAnswer(answered: Answered): Promise<AnswerResult> {
+    sendAnswer(answered: Answered, options?: RequestOptions): Promise<AnswerResult> {
+      if (options) optionsOf.set(answered, options)
+      else optionsOf.delete(answered)
       const result = waiting.wait(answered)
       void kept?.keep()
       if (!(run && live.send(run, answered))) check()
@@ -326,6 +371,21 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     },
 
     resolveRest,
+
+    /** Gives several answers, which count as one: none of them is sent or reported before the last is given. */
+    gather<T>(give: () => T): T {
+      return store.batch(() => {
+        gathering = true
+        const given = give()
+        gathering = false
+        check()
+        resolveRest()
+        return given
+      })
+    },
+
+    /** An answer was taken back: whoever gave it learns that it was not used. */
+    withdrawn: (answered: Answered) => waiting.resolve(answered, { status: 'closed', reason: 'withdrawn' }),
 
     /** Stores what the user did: a page may be left at any moment. */
     keep: () => void kept?.keep(),

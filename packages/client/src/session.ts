@@ -28,7 +28,7 @@ export class Session<Tools extends ToolMap> {
 
   constructor(options: ChatClientOptions<Tools>) {
     if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production') checkOptions(options)
-    const { initialMessages = options.initialThread?.messages, ...kept } = options
+    const { initialMessages = options.initialThread?.messages, initialState, ...kept } = options
     this.options = kept
     const storeOptions: ChatStoreOptions & { threadId: string } = {
       threadId: options.threadId ?? '',
@@ -41,6 +41,7 @@ export class Session<Tools extends ToolMap> {
     this.#named = storeOptions
     this.store = new ChatStore(storeOptions)
     this.state = this.store.state
+    if (initialState !== undefined) this.store.dispatch({ type: 'set-state', state: initialState })
   }
 
   get threadId(): string {
@@ -105,6 +106,15 @@ export class Session<Tools extends ToolMap> {
     this.onStep?.(step)
     this.seen?.({ type: 'step', step })
     this.store.dispatch(step, this.#onEffect)
+    if (this.options.onData) this.#tellData(step)
+  }
+
+  /** Of an activity that was just applied. */
+  #tellData(step: AGUIEvent | LocalEvent): void {
+    if (step.type !== 'ACTIVITY_SNAPSHOT' && step.type !== 'ACTIVITY_DELTA') return
+    const { messageId } = step
+    const part = this.store.getMessage(messageId)?.parts.find(({ type }) => type === 'data')
+    if (part?.type === 'data') this.callBack(() => this.options.onData?.({ ...part, messageId }))
   }
 
   /** Publishes events that arrived together at once, unless every delta must be published. */
@@ -119,6 +129,7 @@ export class Session<Tools extends ToolMap> {
       for (const step of steps) {
         this.seen?.({ type: 'step', step })
         this.store.dispatch(step, this.#onEffect)
+        if (this.options.onData) this.#tellData(step)
       }
     })
   }

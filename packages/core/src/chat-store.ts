@@ -8,7 +8,7 @@ import {
   readMessages,
   readPendingApprovals,
 } from './machine/read.js'
-import { executingCalls } from './machine/select.js'
+import { areAllToolsComplete, executingCalls, hasUnsentAnswer } from './machine/select.js'
 import { type ChatState, type ChatStateOptions, createChatState } from './machine/state.js'
 import { step } from './machine/step.js'
 import type { PendingApproval, ToolMap, UIMessage } from './messages.js'
@@ -30,6 +30,11 @@ export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
   readonly error: CountersignError | undefined
   /** The tokens that the last run has used, if its server reports them, even if the run failed. One entry for each reply of a model. */
   readonly usage: readonly TokenUsage[]
+  /**
+   * Whether answers or results of client tools are ready to be sent, but wait: the user stopped the chat, or `autoContinue` is off.
+   * `sendMessage()` sends them.
+   */
+  readonly canContinue: boolean
   /** The calls that wait for the user's approval, in order. */
   readonly pendingApprovals: readonly PendingApproval<Tools>[]
   /** Open interrupts of the agent that are not tool approvals. */
@@ -250,6 +255,7 @@ function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
     isLoading,
     error: state.error,
     usage: state.usage,
+    canContinue: run.phase === 'idle' && hasUnsentAnswer(state) && areAllToolsComplete(state),
     pendingApprovals,
     interrupts: readInterrupts(state),
     queue: state.queue,

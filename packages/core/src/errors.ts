@@ -1,6 +1,6 @@
 /**
  * Every code of a Countersign error. Codes are stable: an application may switch on them. Transport and protocol: `http-status` to
- * `not-loaded`. The server ended the run with RUN_ERROR: `run-error`. Client: `invalid-option` to `pending-approvals`. Persistence:
+ * `not-loaded`. The server ended the run with RUN_ERROR: `run-error`. Client: `invalid-option` to `queue-full`. Persistence:
  * `persistence-*`. Server: `invalid-request` to `reader-too-slow`. Approvals: the codes of {@link ApprovalErrorCode}.
  */
 export type ErrorCode =
@@ -20,6 +20,8 @@ export type ErrorCode =
   | 'too-many-continuations'
   | 'tool-failed'
   | 'pending-approvals'
+  | 'chat-busy'
+  | 'queue-full'
   | 'persistence-corrupt'
   | 'persistence-full'
   | 'persistence-unavailable'

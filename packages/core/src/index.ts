@@ -20,12 +20,19 @@ export {
   type JsonReaderStatus,
 } from './json/partial.js'
 export type { ClientFrame, ServerFrame } from './live/frames.js'
-export { type Answerable, findAnswerable } from './machine/approval-answer.js'
+export { type Answerable, canWithdraw, findAnswerable } from './machine/approval-answer.js'
 export { isRefusal, leavesOpen, readRefusal } from './machine/approval-refusal.js'
 export { readResult } from './machine/call-result.js'
 export { checkMessages, isMessage } from './machine/check-messages.js'
 export { canRunOnClient, findClientCall } from './machine/client-calls.js'
-export type { CallDraft, FinishedRun, InterruptDraft, QueuedMessage, Subagent } from './machine/data.js'
+export type {
+  CallDraft,
+  FinishedRun,
+  InterruptDraft,
+  QueuedMessage,
+  RequestOptions,
+  Subagent,
+} from './machine/data.js'
 export type { Effect, Step, WarningCode } from './machine/effects.js'
 export type {
   Answer,

@@ -249,6 +249,8 @@ export interface ServerTool<
 export interface ClientToolContext {
   readonly toolCallId: string
   readonly signal: AbortSignal
+  /** The client's option `toolContext`. */
+  readonly context?: unknown
 }
 
 export interface ClientTool<

@@ -32,8 +32,11 @@ function howOf(end: RecordedEnd): string {
 /** The client's method for each command. */
 const methods = {
   send: 'sendMessage',
+  continue: 'sendMessage',
   cancelQueued: 'cancelQueued',
   answer: 'addToolApprovalResponse',
+  answerAll: 'addToolApprovalResponses',
+  withdraw: 'withdrawApprovalResponse',
   giveResult: 'addToolResult',
   respond: 'respondToInterrupt',
   expire: 'expire',
@@ -41,12 +44,14 @@ const methods = {
   retry: 'retry',
   regenerate: 'regenerate',
   setMessages: 'setMessages',
+  setState: 'setState',
+  clearError: 'clearError',
 } as const satisfies Record<Extract<Observation, { readonly type: 'command' }>['name'], string>
 
 /** The timeline entry of a user action. */
 export function actEntry(did: Extract<Observation, { readonly type: 'command' }>): TimelineEntry {
   const { name } = did
-  const value = did.name === 'send' ? did.value.message : did.value
+  const value = did.name === 'send' ? did.value.message : did.name === 'continue' ? undefined : did.value
   const act = { name: methods[name], ...(value !== undefined && { value: copyOf(value) }) }
   return { kind: 'act', text: printAct(act), act }
 }

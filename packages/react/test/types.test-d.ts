@@ -79,6 +79,5 @@ export function Stored({ messages }: { messages: readonly Message[] }) {
   chat.setMessages(fromAGUIMessages(messages))
   chat.setMessages(chat.messages)
   new ChatClient<Tools>({ connection, initialMessages: fromAGUIMessages(messages) })
-  // @ts-expect-error a list of messages, no function
   chat.setMessages((before) => before)
 }

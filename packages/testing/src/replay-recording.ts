@@ -152,29 +152,31 @@ class Replay {
 
 /** How each recorded action is repeated. The recorded value is the argument of the method. */
 const acts: Readonly<Record<string, (client: ChatClient, value: never) => unknown>> = {
-  sendMessage: (client, message: UIMessage) => client.sendMessage(inputOf(message)),
+  sendMessage: (client, message: UIMessage | undefined) =>
+    message?.role === 'user' || !message
+      ? client.sendMessage(message && inputOf(message))
+      : client.append(message),
   cancelQueued: (client, id: string) => client.cancelQueued(id),
   addToolApprovalResponse: (client, response: ApprovalResponse) => client.addToolApprovalResponse(response),
+  addToolApprovalResponses: (client, responses: readonly ApprovalResponse[]) =>
+    client.addToolApprovalResponses(responses),
+  withdrawApprovalResponse: (client, id: string) => client.withdrawApprovalResponse(id),
   addToolResult: (client, result: ToolResult) => client.addToolResult(result),
   respondToInterrupt: (client, response: InterruptResponse) => client.respondToInterrupt(response),
   // Attaching makes the client notice that a request has expired.
   expire: (client) => client.attach(),
   stop: (client) => client.stop(),
   retry: (client) => client.retry(),
-  regenerate: (client, messageId: string | undefined) =>
-    client.regenerate(messageId === undefined ? {} : { messageId }),
+  regenerate: (client, from: { readonly messageId?: string }) => client.regenerate(from),
   setMessages: (client, messages: readonly UIMessage[]) => client.setMessages(messages),
+  setState: (client, { state }: { readonly state?: unknown }) => client.setState(state),
+  clearError: (client) => client.clearError(),
 }
 
 /** The argument that produced this message. */
 function inputOf({ parts, metadata }: UIMessage): SendInput {
-  const [first] = parts
-  const files = parts.filter((part) => part.type === 'file')
-  return {
-    ...(first?.type === 'text' && { text: first.text }),
-    ...(files.length > 0 && { files }),
-    ...(metadata && { metadata }),
-  }
+  const content = parts.filter((part) => part.type === 'text' || part.type === 'file')
+  return { parts: content, ...(metadata && { metadata }) }
 }
 
 function isMessage(value: unknown): value is UIMessage {

@@ -20,18 +20,25 @@ import {
 
 const answered = { approved: flag, reason: optional(text), scope: optional(one('once', 'session')) }
 
+const options = optional(shape({ headers: optional(isRecord), body: optional(isRecord) }))
+const answer = either(shape({ id: text, cancel: one(true) }), shape({ id: text, ...answered, options }))
+
 /** The argument of each command. */
 const commands: Readonly<Record<string, Check>> = {
-  send: (value) =>
-    queued(value) && shape({ message: shape({ role: one('user') }), replaces: optional(text) })(value),
+  send: (value) => queued(value) && shape({ replaces: optional(text), options })(value),
+  continue: options,
   cancelQueued: text,
-  answer: shape({ id: text, ...answered }),
-  giveResult: either(shape({ toolCallId: text, error: text }), shape({ toolCallId: text, error: nothing })),
-  respond: shape({ id: text, cancel: optional(one(true)) }),
+  answer,
+  answerAll: list(answer),
+  withdraw: text,
+  giveResult: shape({ toolCallId: text, error: either(text, nothing), options }),
+  respond: shape({ id: text, cancel: optional(one(true)), options }),
   expire: list(text),
   stop: nothing,
   retry: nothing,
-  regenerate: either(nothing, text),
+  regenerate: shape({ messageId: optional(text), options }),
+  setState: isRecord,
+  clearError: nothing,
   setMessages: messages,
 }
 
@@ -52,7 +59,8 @@ const finished = shape({
 
 /** The fields of each step from another tab. No step replaces the conversation, except for the user's own command. */
 const steps: Readonly<Record<string, Check>> = {
-  'user-message': shape({ message }),
+  'user-message': shape({ message: (value) => message(value) && isRecord(value) && value.role === 'user' }),
+  append: shape({ message }),
   queue: shape({ item: queued }),
   unqueue: shape({ id: text }),
   answer: shape({ approvalId: text, ...answered }),
@@ -71,6 +79,9 @@ const steps: Readonly<Record<string, Check>> = {
   'set-messages': shape({ messages }),
   'answer-sent': shape({ approvalId: text }),
   'answer-returned': shape({ approvalId: text }),
+  'withdraw-answer': shape({ approvalId: text }),
+  'set-state': isRecord,
+  'clear-error': anything,
   failed: shape({ error }),
   truncate: shape({ messageId: text, inclusive: optional(flag) }),
 }

@@ -28,6 +28,12 @@ export const approvalSteps = {
     state.unsent.add(call)
     return undefined
   },
+  'withdraw-answer'(state, { approvalId }) {
+    const call = callAskedBy(state, approvalId)
+    if (!call || !canWithdraw(state, call)) return 'illegal-step'
+    reopen(state, call)
+    return undefined
+  },
   'answer-sent': (state, { approvalId }) => moveAnswer(state, approvalId, true),
   'answer-returned': (state, { approvalId }) => moveAnswer(state, approvalId, false),
   close(state, { ids, because }) {
@@ -61,7 +67,9 @@ function moveAnswer(state: ChatState, approvalId: string, sent: boolean): undefi
   const isAnswered =
     item?.kind === 'interrupt'
       ? item.response
-      : item?.state === 'approval-responded' && item.approval?.delivery !== 'settled'
+      : item?.approval?.delivery !== 'settled' &&
+        (item?.state === 'approval-responded' ||
+          (item?.state === 'cancelled' && item.approval?.approved === undefined))
   if (!item || !isAnswered) return
   const { run } = state
   if (run.phase !== 'idle') {
@@ -85,6 +93,13 @@ export function reopen(state: ChatState, call: CallDraft): boolean {
   call.approval = asked
   state.unsent.delete(call)
   return true
+}
+
+/** Whether an answer can be taken back: no request has carried it, so no server can have it. */
+export function canWithdraw(state: ChatState, call: CallDraft): boolean {
+  const { approved, delivery, sentIn, problem } = call.approval ?? {}
+  const isUnsent = call.state === 'approval-responded' && delivery === 'waiting' && state.unsent.has(call)
+  return isUnsent && approved !== undefined && !sentIn && !problem && !call.mayHaveArrived
 }
 
 /** Whether an approval request can be answered now. `closed` includes the reason. */

@@ -25,6 +25,20 @@ export const conversationSteps = {
     )
     return undefined
   },
+  append(state, { message }) {
+    loadMessages(state, checkMessages([message]), settleCopy)
+    return undefined
+  },
+  'set-state'(state, { state: shared }) {
+    state.shared = shared
+    state.pendingNotification = 'change'
+    return undefined
+  },
+  'clear-error'(state) {
+    state.error = undefined
+    state.pendingNotification = 'change'
+    return undefined
+  },
   'set-messages'(state, { messages }) {
     const own = checkMessages(messages)
     retainMessages(state, () => false)

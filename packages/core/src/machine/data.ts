@@ -55,6 +55,16 @@ export interface FinishedRun {
   readonly pendingToolCallIds: readonly string[] | undefined
 }
 
+/** What one request has in addition to the client's options. Plain JSON: it may be stored with a queued message, and go to another tab. */
+export interface RequestOptions {
+  /** Added to the option `headers`; a header given here wins. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** More members of the request's body. Those of `RunAgentInput` are never replaced. */
+  readonly body?: Readonly<Record<string, unknown>> | undefined
+  /** Merged into the option `forwardedProps` if both are objects; otherwise sent in its place. */
+  readonly forwardedProps?: unknown
+}
+
 /**
  * A message queued until the open run has ended. `visible` lists the requests that the user could see when they wrote it. One that
  * `replaces` an earlier message of the user is never queued.
@@ -64,6 +74,8 @@ export interface QueuedMessage {
   readonly message: UIMessage
   readonly replaces?: string | undefined
   readonly visible: readonly string[]
+  /** Of the request that sends it. */
+  readonly options?: RequestOptions | undefined
 }
 
 export interface MessageDraft {

@@ -5,6 +5,8 @@ import type { End, FinishedRun, InterruptDraft, QueuedMessage, RunState, Subagen
 /** What happens here, beside the events of a stream. The machine takes both alike. */
 export type LocalEvent =
   | { readonly type: 'user-message'; readonly message: UIMessage }
+  /** A message of any role, complete as it is. */
+  | { readonly type: 'append'; readonly message: UIMessage }
   | { readonly type: 'queue'; readonly item: QueuedMessage }
   | { readonly type: 'unqueue'; readonly id: string }
   | ({ readonly type: 'answer'; readonly approvalId: string } & Answer)
@@ -32,6 +34,11 @@ export type LocalEvent =
   /** An answer is on its way into the open run (`sent`), or did not get there after all. */
   | { readonly type: 'answer-sent'; readonly approvalId: string }
   | { readonly type: 'answer-returned'; readonly approvalId: string }
+  /** An answer that no request has carried is taken back: its approval request is open again. */
+  | { readonly type: 'withdraw-answer'; readonly approvalId: string }
+  /** The application replaces the shared state. */
+  | { readonly type: 'set-state'; readonly state: unknown }
+  | { readonly type: 'clear-error' }
   /** Something went wrong outside of a run. */
   | { readonly type: 'failed'; readonly error: CountersignError }
   /** Drops every message after this one; with `inclusive`, this one as well. */

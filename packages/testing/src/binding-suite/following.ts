@@ -80,8 +80,11 @@ export function following(spec: Spec, expect: Expect): void {
 
 const names = [
   'sendMessage',
+  'append',
   'cancelQueued',
   'addToolApprovalResponse',
+  'addToolApprovalResponses',
+  'withdrawApprovalResponse',
   'addToolResult',
   'respondToInterrupt',
   'stop',
@@ -89,6 +92,8 @@ const names = [
   'regenerate',
   'clear',
   'setMessages',
+  'setState',
+  'clearError',
 ] as const satisfies readonly (keyof ChatActions)[]
 
 function actionsOf(chat: ChatActions): unknown[] {
