@@ -1,5 +1,17 @@
 import { clientTool } from '@countersign/client'
-import { ask, call, cut, gated, hold, resolve, text, until } from '@countersign/testing'
+import {
+  ask,
+  call,
+  custom,
+  cut,
+  event,
+  gated,
+  hold,
+  resolve,
+  result,
+  text,
+  until,
+} from '@countersign/testing'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { callOf, failOnUnhandledRejections, openChat, saidBy, stateOf, wires } from './open-chat.js'
@@ -124,6 +136,34 @@ describe.each(wires)('%s', (wire) => {
     await person.sendMessage('go')
     person.setMessages((before) => before.slice(0, 1))
     expect(client.getSnapshot().messages).toMatchObject([{ role: 'user' }])
+  })
+
+  test('H11 the part of a running call shows what its tool reported last, until the call has an outcome', async () => {
+    const report = (data: unknown) => custom('tool-progress', { toolCallId: 'c1', toolName: 'copy', data })
+    const { client, person, server } = await openChat(wire, [
+      [call('c1', 'copy', {}), report({ done: 1 }), report({ done: 2 }), hold('end'), result('c1', 'ok')],
+    ])
+    const sent = person.sendMessage('go')
+    await until(client, () => stateOf(client, 'c1') === 'input-complete')
+    await until(client, () => JSON.stringify(callOf(client, 'c1').progress) === '{"done":2}')
+    server.release('end')
+    await sent
+    expect(callOf(client, 'c1')).toMatchObject({ state: 'complete' })
+    expect(callOf(client, 'c1').progress).toBeUndefined()
+  })
+
+  test('H13 onData hears of each data part and of its changes', async () => {
+    const seen: unknown[] = []
+    const activity = (content: object) =>
+      event({ type: 'ACTIVITY_SNAPSHOT', messageId: 'd1', activityType: 'chart', content, replace: true })
+    const { person } = await openChat(wire, [[activity({ y: 1 }), activity({ y: 2 }), text('Done.')]], {
+      onData: ({ name, data, messageId }) => seen.push([messageId, name, data]),
+    })
+    await person.sendMessage('go')
+    expect(seen).toEqual([
+      ['d1', 'chart', { y: 1 }],
+      ['d1', 'chart', { y: 2 }],
+    ])
   })
 
   test('H13 clearError removes the error and keeps the messages', async () => {

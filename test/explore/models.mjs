@@ -1,7 +1,19 @@
 // What is explored. A model is a server and the bounds of what goes otherwise than planned (see `Model` in lib/model.ts).
 
 const gated = ['gated']
-const every = ['approve', 'deny', 'repeat', 'contradict', 'by-call', 'stop', 'send', 'retry']
+const every = [
+  'approve',
+  'approve-all',
+  'deny',
+  'cancel',
+  'withdraw',
+  'repeat',
+  'contradict',
+  'by-call',
+  'stop',
+  'send',
+  'retry',
+]
 const decisive = ['approve', 'deny', 'stop', 'send']
 const faults = ['error', 'cut', 'end']
 

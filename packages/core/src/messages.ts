@@ -178,6 +178,8 @@ export interface ToolCallPartOf<Name extends string, Input, Output> {
   readonly input?: Input
   readonly state: ToolCallState
   readonly approval?: ToolCallApproval
+  /** What the running tool reported last: progress, or the latest element of a streaming tool. Absent once the call has an outcome. */
+  readonly progress?: unknown
   readonly output?: Output
   readonly error?: { readonly message: string; readonly code?: string }
   /** The model's provider runs it, neither this server nor this client. */

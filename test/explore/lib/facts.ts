@@ -28,6 +28,8 @@ export interface GivenAnswer {
   entry: string | undefined
   /** The runs whose request had it. */
   readonly carried: ServedRun[]
+  /** The person took it back before a request carried it. */
+  isWithdrawn?: boolean
 }
 
 /** What the person wrote. */
@@ -42,6 +44,8 @@ export interface Facts {
   readonly server: ModelServer
   readonly runs: ServedRun[]
   readonly answers: Map<string, GivenAnswer>
+  /** Requests whose answer is being taken back: they may be seen to be open again, once. */
+  readonly reopening: Set<string>
   readonly said: Said[]
   /** How often each client tool was started. */
   readonly toolRuns: Map<string, number>

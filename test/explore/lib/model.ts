@@ -13,7 +13,18 @@ export interface ClientModule {
 export type CallKind = 'gated' | 'client' | 'gated-client' | 'snapshot'
 
 /** What a person may do beside answering what is shown once nothing moves any more. */
-export type ActName = 'approve' | 'deny' | 'repeat' | 'contradict' | 'by-call' | 'stop' | 'send' | 'retry'
+export type ActName =
+  | 'approve'
+  | 'approve-all'
+  | 'deny'
+  | 'cancel'
+  | 'withdraw'
+  | 'repeat'
+  | 'contradict'
+  | 'by-call'
+  | 'stop'
+  | 'send'
+  | 'retry'
 
 /** How a stream may break: RUN_ERROR, a broken connection, an end without RUN_FINISHED. Before its first event it fails outright. */
 export type FaultName = 'error' | 'cut' | 'end'

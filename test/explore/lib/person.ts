@@ -5,9 +5,12 @@ import type { Moment } from './observed.js'
 
 /** Something the person does. `id`: of a request, or of the call for `by-call`. */
 export type Act =
-  | { readonly act: 'approve' | 'deny' | 'repeat' | 'contradict' | 'by-call'; readonly id: string }
+  | {
+      readonly act: 'approve' | 'deny' | 'repeat' | 'contradict' | 'by-call' | 'withdraw' | 'cancel'
+      readonly id: string
+    }
   | { readonly act: 'send'; readonly text: string }
-  | { readonly act: 'stop' | 'retry' }
+  | { readonly act: 'stop' | 'retry' | 'approve-all' }
 
 function printAct(act: Act): string {
   if ('id' in act) return `${act.act} ${act.id}`
@@ -30,14 +33,18 @@ function actsOf(
   switch (name) {
     case 'approve':
     case 'deny':
+    case 'cancel':
       return pending.flatMap(({ approval }) => (approval ? [{ act: name, id: approval.id }] : []))
     case 'repeat':
     case 'contradict':
+    case 'withdraw':
       return last ? [{ act: name, id: last.id }] : []
     case 'by-call':
       return pending.slice(0, 1).map(({ id }) => ({ act: name, id }))
     case 'send':
       return [{ act: name, text: `u${facts.said.length + 1}` }]
+    case 'approve-all':
+      return pending.length > 1 ? [{ act: name }] : []
     case 'stop':
       return facts.held ? [] : [{ act: name }]
     case 'retry':
@@ -91,6 +98,12 @@ function doIt(facts: Facts, model: Model, act: Act): Promise<Told> {
     }
     case 'by-call':
       return answer(facts, act.id, true)
+    case 'approve-all':
+      return approveAll(facts)
+    case 'withdraw':
+      return withdraw(facts, act.id)
+    case 'cancel':
+      return cancel(facts, act.id)
     case 'send':
       return send(facts, model, act.text)
     case 'stop':
@@ -122,6 +135,54 @@ function shownCall(client: ChatClient, approvalId: string): ToolCallPart | undef
   return undefined
 }
 
+/** All open requests, in one command. */
+async function approveAll(facts: Facts): Promise<Told> {
+  const ids = facts.client.getSnapshot().pendingApprovals.map(({ approval }) => approval.id)
+  const given = ids.map((id): GivenAnswer => ({ id, approved: true, entry: undefined, carried: [] }))
+  release(facts)
+  for (const one of given) facts.answers.set(one.id, one)
+  const told = await facts.client.addToolApprovalResponses(ids.map((id) => ({ id, approved: true })))
+  const problems = given.map((one, at) => {
+    const result = told[at]
+    return result ? problemOf(one, result, shownCall(facts.client, one.id)) : 'it has no result'
+  })
+  return {
+    status: told.map(({ status }) => status).join(),
+    problem: problems.find((one) => one !== undefined),
+  }
+}
+
+/** Takes the last answer back, which is only possible if no request has carried it. */
+async function withdraw(facts: Facts, id: string): Promise<Told> {
+  const given = facts.answers.get(id)
+  facts.reopening.add(id)
+  const told = facts.client.withdrawApprovalResponse(id)
+  const isOpen = shownCall(facts.client, id)?.state === 'approval-requested'
+  const isWithdrawn = given !== undefined && given.isWithdrawn !== true && isOpen
+  const carried = given?.carried.length ?? 0
+  if (isWithdrawn) {
+    given.isWithdrawn = true
+    facts.answers.delete(id)
+  } else facts.reopening.delete(id)
+  const was = await told
+  const problem = was !== isWithdrawn ? `it is ${isOpen ? 'open' : 'not open'}` : undefined
+  return { status: `${was}`, problem: was && carried > 0 ? 'a request has carried it' : problem }
+}
+
+/** Neither yes nor no: the request is closed. */
+async function cancel(facts: Facts, id: string): Promise<Told> {
+  const before = shownCall(facts.client, id)
+  const open = before?.state === 'approval-requested' && before.approval?.problem === undefined
+  if (open) release(facts)
+  const told = facts.client.addToolApprovalResponse({ id, cancel: true })
+  if (open && shownCall(facts.client, id)?.state !== 'cancelled')
+    violate(facts, 'consistent', `The cancelled request ${id} is not shown as cancelled.`)
+  const { status } = await told
+  if (!open) return { status, problem: closedProblem(before, await told) }
+  const isFine = /^(sent|waiting|failed|closed)$/.test(status)
+  return { status, problem: isFine ? undefined : 'the request was open' }
+}
+
 async function answer(facts: Facts, id: string, approved: boolean): Promise<Told> {
   const before = shownCall(facts.client, id)
   const open = before?.state === 'approval-requested' && before.approval?.problem === undefined
@@ -141,11 +202,14 @@ async function answer(facts: Facts, id: string, approved: boolean): Promise<Told
 }
 
 function problemOf(
-  { carried }: GivenAnswer,
+  given: GivenAnswer,
   { status }: AnswerResult,
   call: ToolCallPart | undefined,
 ): string | undefined {
+  const { carried } = given
   // its result is here, whatever became of the run after it
+  if (given.isWithdrawn)
+    return /^(closed|waiting)$/.test(status) ? undefined : 'it was taken back before a request carried it'
   const tookEffect = call?.approval?.delivery === 'settled' && call.approval.problem === undefined
   const arrived = tookEffect || carried.some(({ acknowledged, end }) => acknowledged && end !== 'failed')
   switch (status) {
@@ -174,7 +238,7 @@ async function send(facts: Facts, model: Model, text: string): Promise<Told> {
   const refused = model.mode === 'reject' && facts.client.getSnapshot().pendingApprovals.length > 0
   facts.said.push({ text, refused })
   if (!refused) release(facts)
-  const told = await facts.client.sendMessage(text)
+  const told = await facts.client.sendMessage(text, { forwardedProps: { said: text } })
   return { status: told.status, problem: sendProblem(facts, text, refused, told) }
 }
 

@@ -133,8 +133,14 @@ function code(act: string, log: readonly Observed[]): string {
       return answer(first)
     case 'contradict':
       return answer(!first)
+    case 'cancel':
+      return `client.addToolApprovalResponse({ id: '${value}', cancel: true })`
+    case 'withdraw':
+      return `client.withdrawApprovalResponse('${value}')`
+    case 'approve-all':
+      return 'client.addToolApprovalResponses(client.getSnapshot().pendingApprovals.map(({ approval: { id } }) => ({ id, approved: true })))'
     case 'send':
-      return `client.sendMessage('${value}')`
+      return `client.sendMessage('${value}', { forwardedProps: { said: '${value}' } })`
     default:
       return `client.${name}()`
   }

@@ -13,6 +13,7 @@ export function checkRequest(facts: Facts, run: ServedRun): void {
   checkHistory(facts, input)
   checkUserMessages(facts, input)
   checkResults(facts, input)
+  checkOptions(facts, run)
   const ids = (input.resume ?? []).map((entry) => entry.interruptId)
   if (new Set(ids).size < ids.length)
     violate(facts, 'delivered', `Request ${number} has an answer twice: ${ids}.`)
@@ -119,6 +120,15 @@ function checkUserMessages(facts: Facts, input: RunAgentInput): void {
   const wanted = facts.said.filter(({ refused }) => !refused).map(({ text }) => text)
   if (texts.some((text, index) => text !== wanted[index]))
     violate(facts, 'messages', `The server reads [${texts}] where the person said [${wanted}].`)
+}
+
+/** A message's own options go with the request that brings it. */
+function checkOptions(facts: Facts, { number, input }: ServedRun): void {
+  const before = facts.runs.filter((run) => run.number < number).flatMap((run) => userTexts(run.input))
+  const fresh = userTexts(input).filter((text) => !before.includes(text))
+  const said: unknown = input.forwardedProps?.said
+  if (fresh.length > 0 && said !== fresh.at(-1))
+    violate(facts, 'messages', `Request ${number} brings ${fresh.at(-1)} with the options of ${said}.`)
 }
 
 function checkResults(facts: Facts, input: RunAgentInput): void {

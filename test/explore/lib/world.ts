@@ -46,6 +46,7 @@ export class World {
       server: createModelServer(model),
       runs: [],
       answers: new Map(),
+      reopening: new Set(),
       said: [],
       toolRuns: new Map(),
       log: [],

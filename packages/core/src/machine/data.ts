@@ -153,6 +153,7 @@ export interface CallDraft extends Placed {
   input: unknown
   state: ToolCallState
   approval: ToolCallApproval | undefined
+  progress?: unknown
   output: unknown
   error: { readonly message: string; readonly code?: string } | undefined
   providerExecuted: boolean

@@ -1,5 +1,12 @@
 import type { JsonReader } from '../json/partial.js'
-import type { MessagePart, PendingApproval, ReasoningPart, ToolCallPart, UIMessage } from '../messages.js'
+import {
+  isTerminal,
+  type MessagePart,
+  type PendingApproval,
+  type ReasoningPart,
+  type ToolCallPart,
+  type UIMessage,
+} from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { clear, frozen, omitUndefined, sameJson } from '../value.js'
 import type { CallDraft, MessageDraft, PartDraft, ReasoningDraft } from './data.js'
@@ -168,6 +175,7 @@ function makeCall(call: CallDraft): ToolCallPart {
   const part: Draft<ToolCallPart> = { type: 'tool-call', id, name, arguments: call.arguments, state }
   if (input !== undefined) part.input = input
   if (approval) part.approval = approval
+  if (call.progress !== undefined && !isTerminal(state)) part.progress = call.progress
   if (output !== undefined) part.output = output
   if (error) part.error = error
   if (call.providerExecuted) part.providerExecuted = true

@@ -1,10 +1,12 @@
+import { isTerminal } from '../messages.js'
 import type { AGUIEvent, EventOf } from '../protocol/events.js'
-import { copied } from '../value.js'
+import { copied, isRecord } from '../value.js'
 import { approvalSteps } from './approval-answer.js'
 import { refuseApproval } from './approval-refusal.js'
 import { askApproval } from './approval-request.js'
 import { argumentSteps } from './call-arguments.js'
 import { takeResult } from './call-result.js'
+import { touch } from './changes.js'
 import { clientCallSteps, readyClientTool } from './client-calls.js'
 import { conversationSteps } from './conversation-steps.js'
 import { type Effect, effectsOf, type Outcome, type Step } from './effects.js'
@@ -53,6 +55,14 @@ export function step(state: ChatState, given: Step): readonly Effect[] {
   return effectsOf(event, apply ? apply(state, event as never) : 'illegal-step')
 }
 
+/** The application gets the event as well. */
+function noteProgress(state: ChatState, value: unknown): void {
+  const call = isRecord(value) ? state.calls.get(String(value.toolCallId)) : undefined
+  if (!call || !isRecord(value) || isTerminal(call.state)) return
+  call.progress = value.data
+  touch(state, call)
+}
+
 export function unhandled(event: Step): readonly Effect[] {
   return [{ type: 'unhandled', event: event as AGUIEvent }]
 }
@@ -72,6 +82,9 @@ export function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome
       return askLiveInterrupt(state, event.value)
     case 'interrupt-closed':
       return closeLiveInterrupt(state, event.value)
+    case 'tool-progress':
+      noteProgress(state, event.value)
+      return unhandled(event)
     case 'client-tool-ready':
       return readyClientTool(state, event.value)
     default:
