@@ -18,18 +18,18 @@ export const aims = { first: 16, withBinding: 17, later: 12 }
 
 /** Budgets in KiB: the build fails above them. */
 export const budgets = [
-  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 29.3, later: 9.4 },
+  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 31.1, later: 9.4 },
   {
     name: 'ai-sdk: aiSdk, on top of the client',
     imports: { ...client, 'ai-sdk': '{ aiSdk }' },
     onTop: true,
-    first: 7.9,
+    first: 8,
   },
   {
     name: 'langgraph: langGraph, on top of the client',
     imports: { ...client, langgraph: '{ langGraph }' },
     onTop: true,
-    first: 6,
+    first: 6.1,
   },
   ...['react', 'solid', 'vue', 'svelte'].map((name) => ({
     name: `${name}: on top of the client`,

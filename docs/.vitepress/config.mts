@@ -18,6 +18,7 @@ const sections = [
       { text: 'Approvals', link: '/approvals' },
       { text: 'Chained approvals', link: '/chained-approvals' },
       { text: 'Replies', link: '/replies' },
+      { text: 'Everyday tasks', link: '/habits' },
       { text: 'Testing', link: '/testing' },
       { text: 'FAQ', link: '/faq' },
     ],

@@ -434,7 +434,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 }
 
 const noMessage =
-  'sendMessage needs text, or `{ text, files, parts, metadata }`. A file is `{ type: "file", media, source }`: `readFiles` of "@countersign/client/files" makes it from a File or Blob.'
+  'sendMessage needs text, or `{ text, files, parts, metadata }`. A file is `{ type: "file", media, source }`: see `readFiles`.'
 
 function invalid(message: string): CountersignError {
   return new CountersignError('invalid-argument', message)

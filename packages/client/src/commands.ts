@@ -320,12 +320,12 @@ async function sendResult({ done }: Run): Promise<SendResult> {
 }
 
 function busyError(): CountersignError {
-  const message = 'A run is open or a client tool is at work; nothing was sent. Wait, or call stop() first.'
+  const message = 'The chat is busy; nothing was sent. Wait, or call stop() first.'
   return new CountersignError('chat-busy', message)
 }
 
 function queueError(maxQueued: number): CountersignError {
-  const message = `There are ${maxQueued} messages queued already; this one was not sent. Wait, or remove one with cancelQueued().`
+  const message = `${maxQueued} messages are queued; this one was not sent. Wait, or remove one with cancelQueued().`
   return new CountersignError('queue-full', message, { maxQueued })
 }
 
