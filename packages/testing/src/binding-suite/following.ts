@@ -28,6 +28,33 @@ export function following(spec: Spec, expect: Expect): void {
     },
   )
 
+  spec(
+    'H1 H8 H14 H17 H19 options of one send, shared state, an updater and held answers work',
+    async (bench) => {
+      const server = scriptedConnection([gated(1), [resolve(), text('Done.')]])
+      const options = {
+        connection: server,
+        notify: 'sync' as const,
+        autoContinue: false,
+        initialState: { n: 1 },
+      }
+      const page = await bench.open({ options })
+      const { sendMessage, addToolApprovalResponses, setState, setMessages } = page.mounted.chat()
+      await bench.after(() => void sendMessage('go', { forwardedProps: { mood: 'kind' } }))
+      await bench.after(() => void addToolApprovalResponses([{ id: 'a1', approved: true }]))
+      expect(server.requests).toHaveLength(1)
+      await bench.after(() => setState({ n: 2 }))
+      await bench.after(() => void sendMessage())
+      expect(server.requests.map(({ state, forwardedProps }) => [state, forwardedProps])).toEqual([
+        [{ n: 1 }, { mood: 'kind' }],
+        [{ n: 2 }, undefined],
+      ])
+      expect(page.texts()).toEqual(['go', 'Done.'])
+      await bench.after(() => setMessages((before) => before.slice(0, 1)))
+      expect(page.texts()).toEqual(['go'])
+    },
+  )
+
   spec('S4.90 options of a provider are followed, under those of the page', async (bench) => {
     const server = scriptedConnection([[text('One.')], [text('Two.')], [text('Three.')]])
     const use = (given: unknown, own?: unknown) => ({
