@@ -51,11 +51,12 @@ function textsOf(store: UseStore): TextStore {
   }
   return {
     read: (key) => get<unknown>(key, opened),
-    write: (key, text, guard) =>
+    write: (key, next) =>
       opened('readwrite', (texts) =>
         committed(texts, async () => {
-          guard(await promisifyRequest<unknown>(texts.get(key)))
-          texts.put(text, key)
+          const text = next(await promisifyRequest<unknown>(texts.get(key)))
+          if (text === undefined) texts.delete(key)
+          else texts.put(text, key)
         }),
       ),
     moveAside: (key, value, aside) =>

@@ -24,6 +24,7 @@ export function persistent(storage: Persistence, options: PersistentOptions = {}
     load: (threadId) => storage.load(threadId),
     save: (threadId, record) => storage.save(threadId, record),
     remove: (threadId) => storage.remove(threadId),
+    ...(storage.update && { update: storage.update.bind(storage) }),
     // Included up front, because steps of another tab are applied synchronously.
     steps: { ...fullSteps, ...restoreSteps, ...mirrorSteps },
     open: (session, host) => new Thread(session, host, storage, { saveEvery, timeout }),

@@ -57,10 +57,11 @@ function localStorageHere(): Storage {
 function textsOf(open: () => Storage): TextStore {
   return {
     read: async (key) => open().getItem(key) ?? undefined,
-    write: async (key, text, guard) => {
+    write: async (key, next) => {
       const storage = open()
-      guard(storage.getItem(key) ?? undefined)
-      storage.setItem(key, text)
+      const text = next(storage.getItem(key) ?? undefined)
+      if (text === undefined) storage.removeItem(key)
+      else storage.setItem(key, text)
     },
     moveAside: async (key, value, aside) => {
       const storage = open()

@@ -7,6 +7,7 @@ import {
   setApproval,
   takeRepeat,
   takeRequestId,
+  withdrawAnswer,
   withoutProblem,
 } from './calls.js'
 import { touch } from './changes.js'
@@ -23,6 +24,13 @@ export function askApproval(
   asked: AskedApproval,
   call = callAskedAbout(state, asked),
 ): Outcome {
+  const outcome = attachRequest(state, asked, call)
+  // Even if its request can't be shown: an answer to that of another call would be taken for one to this.
+  if (call) takeRequestId(state, asked.approval.id, call)
+  return outcome
+}
+
+function attachRequest(state: ChatState, asked: AskedApproval, call: CallDraft | undefined): Outcome {
   const { approval } = asked
   if (!call) return 'unknown-id'
   // The request that it had before this one.
@@ -32,6 +40,7 @@ export function askApproval(
   if (!canMove(call.state, 'approval-requested')) return 'illegal-step'
   // If its request can't be shown, the turn does not wait for it. Otherwise the server has sent something new about a call whose run broke.
   call.interrupted = !takeRequestId(state, approval.id, call)
+  touch(state, call)
   if (call.interrupted || !moveCall(state, call, 'approval-requested')) return 'illegal-step'
   call.approval = frozen(call.token === undefined ? approval : changed(approval, { token: call.token }))
   // Parsed again: the page may have mutated the value it was shown while the arguments streamed.
@@ -117,10 +126,12 @@ function differs(call: CallDraft, { toolName = call.name, input, approval }: Ask
   )
 }
 
-/** Makes a pending request unanswerable, because it no longer matches what was shown. */
+/** Makes a pending request unanswerable, because it no longer matches what was shown. An answer to it is not sent any more. */
 export function markChanged(state: ChatState, call: CallDraft): Outcome {
   call.doubted = false
-  if (call.state !== 'approval-requested' || call.approval?.problem) return undefined
+  const isAnswered = call.state === 'approval-responded' && call.approval?.delivery !== 'settled'
+  if (isAnswered) withdrawAnswer(state, call)
+  else if (call.state !== 'approval-requested' || call.approval?.problem) return undefined
   setApproval(state, call, { problem: 'approval-changed' })
   const message = `The request for "${call.id}" changed after it was shown; it cannot be answered.`
   return [{ type: 'warning', code: 'illegal-step', message }]

@@ -148,11 +148,15 @@ export function takeRequestId(state: ChatState, id: string, by?: CallDraft): boo
   }
   if (holder.approval?.problem === 'approval-changed' && state.unsent.has(holder)) return false
   state.approvals.delete(id)
-  if (!delivery || delivery === 'settled') return true
-  const isUnclear = !isTerminal(holder.state) && (delivery !== 'sent' || holder.inDoubt)
-  setApproval(state, holder, { delivery: 'settled', ...(isUnclear && { problem: 'approval-interrupted' }) })
-  if (holder.outputSent === undefined) state.unsent.delete(holder)
+  if (delivery && delivery !== 'settled') withdrawAnswer(state, holder)
   return true
+}
+
+/** The answer, or cancellation, is not sent any more, or not again. */
+export function withdrawAnswer(state: ChatState, call: CallDraft): void {
+  const isUnclear = !isTerminal(call.state) && (call.approval?.delivery !== 'sent' || call.inDoubt)
+  setApproval(state, call, { delivery: 'settled', ...(isUnclear && { problem: 'approval-interrupted' }) })
+  if (call.outputSent === undefined) state.unsent.delete(call)
 }
 
 /** Whether the open run has made a call. */

@@ -198,8 +198,10 @@ function settleCalls(state: ChatState, broke: boolean): void {
     if (call.state === 'approval-responded' && problem && delivery === 'settled')
       moveCall(state, call, 'cancelled')
     if (!broke) continue
-    if (call.state === 'input-complete') call.interrupted = true
-    else if (call.reader) {
+    if (call.state === 'input-complete') {
+      if (!call.interrupted) touch(state, call)
+      call.interrupted = true
+    } else if (call.reader) {
       call.reader = undefined
       call.error = incomplete
       moveCall(state, call, 'cancelled')
