@@ -1,6 +1,7 @@
 /** For routes with another protocol: reads requests within the limits and quotas of `handleChat`, and responds with an event stream. */
 export { readThread } from './conversation/load-thread.js'
 export { randomId } from './encoding/ids.js'
+export { findUnansweredCalls } from './history/history.js'
 export { type StartedRun, startRun } from './http/chat.js'
 export { subjectOf } from './http/holder.js'
 export { type Arrival, checkRequest, readText, rejection, unknownCaller } from './http/http.js'

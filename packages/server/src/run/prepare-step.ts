@@ -1,4 +1,5 @@
 import { CountersignError, type Message, type TokenUsage, type ToolCall } from '@countersign/core'
+import { untilAborted } from '../encoding/signals.js'
 import type { ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
 import { findUnansweredCalls, prepareMessagesForModel, readCalls } from '../history/history.js'
 import { assertReconciled } from '../history/reconcile.js'
@@ -42,8 +43,9 @@ export async function preparedStep(
   const usual = { scope: run, history, sent: { messages: history, forwarded } }
   const { prepareStep } = run.settings
   if (prepareStep === undefined || run.stop.aborted) return usual
-  const chosen = await prepareStep(contextOf(run, start, messages))
-  if (chosen === undefined) return usual
+  const prepared = await untilAborted(async () => prepareStep(contextOf(run, start, messages)), run.stop)
+  if (prepared.left || prepared.value === undefined) return usual
+  const chosen = prepared.value
   const own = chosen.messages === undefined ? history : modelCopy(chosen.messages)
   const sent = { messages: own, forwarded: findForwarded(own, forwarded) }
   return { scope: withOverrides(run, chosen), history, sent }

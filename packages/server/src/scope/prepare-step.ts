@@ -11,8 +11,8 @@ export interface StepContext {
   readonly step: number
   /**
    * The conversation as the model would get it: each call followed by its result, without approval data. Data parts are in it too, as
-   * messages with the role `activity`, which no model gets (those of earlier runs only with `threads`). Changing the list or a message does
-   * not change the conversation.
+   * messages with the role `activity`, which no model gets (those of earlier runs only with `threads`). The list and the messages are copies,
+   * what a message contains is not: return other messages instead of changing it.
    */
   readonly messages: readonly Message[]
   /** What the run has used so far. */
@@ -40,7 +40,7 @@ export interface StepOverrides {
   readonly messages?: readonly Message[] | undefined
 }
 
-/** Decides about the model, the tools, the system prompt and the messages of one step. If it throws, the run ends with an error. */
+/** Decides about the model, the tools, the system prompt and the messages of one step. If it throws, the run ends with an error; a run that is stopped does not wait for it. */
 export type PrepareStep = (
   step: StepContext,
 ) => StepOverrides | undefined | Promise<StepOverrides | undefined>
