@@ -1,10 +1,11 @@
 import { CountersignError, type Message, type TokenUsage, type ToolCall } from '@countersign/core'
+import { checkOptions } from '../encoding/check-options.js'
 import type { ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
 import { findUnansweredCalls, prepareMessagesForModel, readCalls } from '../history/history.js'
 import { assertReconciled } from '../history/reconcile.js'
+import { stepRules } from '../scope/agent-rules.js'
 import type { StepContext, StepOverrides } from '../scope/prepare-step.js'
 import type { RunScope } from '../scope/scope.js'
-import { checkModel } from '../scope/settings.js'
 import { chooseTools } from '../tools/toolkit.js'
 
 /** A step's place in its run. */
@@ -44,6 +45,7 @@ export async function preparedStep(
   if (prepareStep === undefined || run.stop.aborted) return usual
   const chosen = await prepareStep(contextOf(run, start, messages))
   if (chosen === undefined) return usual
+  checkOptions('prepareStep', chosen, stepRules)
   const own = chosen.messages === undefined ? history : modelCopy(chosen.messages)
   const sent = { messages: own, forwarded: findForwarded(own, forwarded) }
   return { scope: withOverrides(run, chosen), history, sent }
@@ -68,7 +70,6 @@ function contextOf(
 }
 
 function withOverrides(run: RunScope, { model, system, tools }: StepOverrides): RunScope {
-  if (model !== undefined) checkModel('prepareStep', model)
   return {
     ...run,
     settings: {
