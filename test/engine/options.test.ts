@@ -1,6 +1,6 @@
 // Every option that the server, the SQL stores and the Redis stores publish is checked when it is given. The names and types are read from
 // the declarations, so an option without a check fails here.
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isCountersignError } from '@countersign/core'
 import { redisAnswerChannel, redisLedger, redisRunLog, redisThreads } from '@countersign/redis'
@@ -30,44 +30,12 @@ import {
   toSocketHandler,
 } from '@countersign/server/node'
 import { ensureSchema, sqlAnswerChannel, sqlLedger, sqlRunLog, sqlThreads } from '@countersign/sql'
-import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
+import { declaredOptions, type Option } from '../declared-options.js'
 
 const root = join(import.meta.dirname, '../..')
 
-interface Option {
-  readonly name: string
-  readonly type: string
-}
-
-const declarations = new Map<string, ts.InterfaceDeclaration>()
-for (const name of ['server', 'sql', 'redis']) {
-  const folder = join(root, 'packages', name, 'src')
-  for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
-    if (!file.endsWith('.ts')) continue
-    const source = readFileSync(join(folder, file), 'utf8')
-    ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true).forEachChild((node) => {
-      if (ts.isInterfaceDeclaration(node)) declarations.set(node.name.text, node)
-    })
-  }
-}
-
-/** The options of an interface, with those of the interfaces it extends. */
-function optionsOf(name: string): readonly Option[] {
-  const declaration = declarations.get(name)
-  if (declaration === undefined) throw new Error(`There is no interface ${name}.`)
-  const own = declaration.members.flatMap((member): Option[] =>
-    ts.isPropertySignature(member)
-      ? [{ name: member.name.getText(), type: member.type?.getText() ?? '' }]
-      : [],
-  )
-  const bases = (declaration.heritageClauses ?? []).flatMap(({ types }) => types)
-  const inherited = bases.flatMap((base) => {
-    const [of] = base.expression.getText() === 'Omit' ? (base.typeArguments ?? []) : [base.expression]
-    return of === undefined ? [] : optionsOf(of.getText())
-  })
-  return [...own, ...inherited.filter((option) => own.every((one) => one.name !== option.name))]
-}
+const { optionsOf, declarations } = declaredOptions('server', 'sql', 'redis')
 
 /** Values that no option of this type takes. */
 function wrongFor({ type }: Option): readonly unknown[] {
