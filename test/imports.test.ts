@@ -51,7 +51,7 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
   },
   server: {
     encoding: [],
-    limits: [],
+    limits: ['encoding'],
     model: [],
     observe: [],
     tools: ['observe', 'model', 'encoding'],
@@ -59,8 +59,8 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
     ledger: ['encoding'],
     tokens: ['ledger', 'encoding'],
     history: ['tools', 'model'],
-    channel: [],
-    'run-log': [],
+    channel: ['encoding'],
+    'run-log': ['encoding'],
     threads: ['ledger', 'encoding'],
     scope: [
       'run-log',

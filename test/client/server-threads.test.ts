@@ -355,10 +355,10 @@ test('what the server has is not kept in the browser', async () => {
 
 test('options that cannot work are refused by name', async () => {
   for (const name of ['pollEvery', 'busyFor', 'timeout', 'delay', 'attempts', 'heartbeat'])
-    expect(() => serverThreads('/chat', { [name]: 0 })).toThrow(`\`${name}\` must be a positive number`)
+    expect(() => serverThreads('/chat', { [name]: 0 })).toThrow(`\`${name}\` has to be of the kind number`)
   const { tabs } = await import('@countersign/client/tabs')
   expect(() => new ChatClient({ ...serverThreads('/chat'), threadId: 't', tabs: tabs() })).toThrow(
-    '`tabs` must be left out',
+    '`tabs` has to be left out',
   )
 })
 

@@ -1,5 +1,6 @@
 import { createStore, delMany, get, promisifyRequest, type UseStore } from 'idb-keyval'
-import { invalid, missing } from './persistence/failures.js'
+import { checkKinds } from './kinds.js'
+import { missing } from './persistence/failures.js'
 import type { Persistent } from './persistence/persistence.js'
 import type { MigrateRecord } from './persistence/record-text.js'
 import { type TextStore, textPersistence } from './persistence/text-persistence.js'
@@ -39,7 +40,12 @@ export interface IndexedDbOptions {
  */
 export function indexedDb(options: IndexedDbOptions = {}): Persistent {
   const { name = 'countersign', migrate, saveEvery = 250 } = options
-  if (typeof name !== 'string' || name === '') throw invalid('name', 'the name of a database')
+  if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production')
+    checkKinds('indexedDb', options, {
+      name: 'string',
+      migrate: 'function',
+      saveEvery: 'number of milliseconds',
+    })
   const texts = textsOf(createStore(name, 'threads'))
   return persistent(textPersistence(texts, { prefix: '', migrate, instead: '' }), { saveEvery })
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isRecord, type ServerFrame } from '@countersign/core'
+import { checkOptions } from './encoding/check-options.js'
 import { type AnswerOptions, answerRequest } from './http/answer.js'
 import { type ChatOptions, chatFrames } from './http/chat.js'
 import { grantsRequest } from './http/grants.js'
@@ -17,6 +18,7 @@ import {
 } from './http/http.js'
 import type { OriginRule } from './http/origin.js'
 import { readRejoin, restFrames } from './http/rejoin.js'
+import { handlerRules } from './http/route-rules.js'
 import { parseBody, queryOf, readParsedInput } from './http/run-input.js'
 import { openSocket, type ServerSocket, type SocketOptions } from './http/socket.js'
 import { SSE_HEADERS, type SseFrames } from './http/sse.js'
@@ -59,11 +61,14 @@ export interface NodeSocketOptions extends Omit<SocketOptions, 'context'> {
 /**
  * A handler for node:http and Express that responds to a chat request with its run as an event stream, like `handleChat`. A body
  * that is already parsed (`express.json()`) is taken as it is. GET, PATCH and DELETE are handled like `threadResponse`.
+ *
+ * @throws CountersignError `invalid-option`
  */
 export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
   options: NodeChatOptions<Req> = {},
 ): (request: Req, response: ServerResponse) => Promise<void> {
+  checkOptions('toNodeHandler', options, handlerRules)
   return async (request, response) => {
     const gone = new AbortController()
     response.on('close', () => gone.abort())
@@ -139,11 +144,16 @@ function isRejoin({ url = '' }: NodeRequest): boolean {
   return queryOf(url).has('runId')
 }
 
-/** A handler for node:http and Express that delivers answers to open runs, like `answerResponse`. */
+/**
+ * A handler for node:http and Express that delivers answers to open runs, like `answerResponse`.
+ *
+ * @throws CountersignError `invalid-option`
+ */
 export function toNodeAnswerHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
   options: NodeAnswerOptions<Req> = {},
 ): (request: Req, response: ServerResponse) => Promise<void> {
+  checkOptions('toNodeAnswerHandler', options, handlerRules)
   return async (request, response) => {
     const { method, headers } = request
     const head = {
@@ -165,11 +175,16 @@ export function toNodeAnswerHandler<Req extends NodeRequest = NodeRequest>(
   }
 }
 
-/** A handler for node:http and Express that lists and revokes session grants, like `grantsResponse`. */
+/**
+ * A handler for node:http and Express that lists and revokes session grants, like `grantsResponse`.
+ *
+ * @throws CountersignError `invalid-option`
+ */
 export function toNodeGrantsHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
   options: NodeAnswerOptions<Req> = {},
 ): (request: Req, response: ServerResponse) => Promise<void> {
+  checkOptions('toNodeGrantsHandler', options, handlerRules)
   return async (request, response) => {
     const { method, headers, url = '/' } = request
     const head = { method, url, origin: headers.origin, host: hostOf(request) }
@@ -202,14 +217,18 @@ export const socketServerLimits = {
  * a socket and the request that opened it. A server of `ws` needs {@link socketServerLimits}; if it accepts larger messages, its
  * sockets are closed with 1011.
  *
+ * @throws CountersignError `invalid-option`
+ *
  * @example
  * const sockets = new WebSocketServer({ server, ...socketServerLimits })
  * sockets.on('connection', toSocketHandler(agent, { context: (request) => ({ subject: userOf(request) }) }))
  */
 export function toSocketHandler(
   agent: Agent,
-  { context, ...options }: NodeSocketOptions = {},
+  given: NodeSocketOptions = {},
 ): (socket: ServerSocket, request: IncomingMessage) => void {
+  checkOptions('toSocketHandler', given, handlerRules)
+  const { context, ...options } = given
   return function (this: unknown, socket, request) {
     const { bodyBytes } = agent.limits
     if (takesTooMuch(this, bodyBytes)) {

@@ -1,4 +1,4 @@
-import { corrupt, invalid, newerVersion, storageFailure } from './failures.js'
+import { corrupt, newerVersion, storageFailure } from './failures.js'
 import type { Persistence } from './persistence.js'
 import { isNewer, type MigrateRecord, readRecordText, versionOf, writeRecordText } from './record-text.js'
 
@@ -23,8 +23,6 @@ export interface TextPersistenceOptions {
 /** Stores records as versioned text. Both storages use the same format, so they share this code. */
 export function textPersistence(store: TextStore, options: TextPersistenceOptions): Persistence {
   const { prefix, migrate, instead } = options
-  if (typeof prefix !== 'string') throw invalid('prefix', 'a string')
-  if (migrate !== undefined && typeof migrate !== 'function') throw invalid('migrate', 'a function')
   const keyOf = (threadId: string) => prefix + escapeKey(threadId)
   const asideOf = (threadId: string) => `${keyOf(threadId)}.corrupt`
 

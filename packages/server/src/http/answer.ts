@@ -1,5 +1,6 @@
 import { isRecord, type ResumeEntry } from '@countersign/core'
 import type { Delivery } from '../channel/answer-queue.js'
+import { checkOptions } from '../encoding/check-options.js'
 import type { FullLimits } from '../limits.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/run-context.js'
@@ -15,6 +16,7 @@ import {
 } from './http.js'
 import { checkOrigin, type OriginRule } from './origin.js'
 import { bytesHeldBy, takeArriving } from './quota.js'
+import { routeRules } from './route-rules.js'
 import { invalid, parseBody, readParsedInput } from './run-input.js'
 
 export interface AnswerOptions extends OriginRule {
@@ -96,6 +98,8 @@ export async function answerRequest(
  * requests that were not made yet: the client then sends such an answer with its next request. 503 with
  * `ledger-unavailable` if the answer channel can't be reached: the client retries.
  *
+ * @throws CountersignError `invalid-option`
+ *
  * @example export const POST = (request) => answerResponse(agent, request, { context: { subject: await userId(request) } })
  */
 export async function answerResponse(
@@ -103,6 +107,7 @@ export async function answerResponse(
   request: Request,
   options: AnswerOptions = {},
 ): Promise<Response> {
+  checkOptions('answerResponse', options, routeRules)
   const { headers } = request
   const head: AnswerHead = {
     method: request.method,

@@ -1,10 +1,12 @@
 import type { SessionGrant } from '@countersign/core'
+import { checkOptions } from '../encoding/check-options.js'
 import type { Grant } from '../ledger/grant.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/run-context.js'
 import { subjectOf } from './holder.js'
 import { type Rejection, rejection } from './http.js'
 import { checkOrigin, type OriginRule } from './origin.js'
+import { routeRules } from './route-rules.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 
 export interface GrantsOptions extends OriginRule {
@@ -58,6 +60,8 @@ export async function grantsRequest(
  * `{ grants }`. `DELETE ?threadId=&id=` revokes one, or without `id` all of the thread, and returns `{ revoked }`, the number revoked.
  * Nobody can list or revoke another user's.
  *
+ * @throws CountersignError `invalid-option`
+ *
  * @example
  * const options = async (request) => ({ context: { subject: await userId(request) } })
  * export const GET = async (request) => grantsResponse(agent, request, await options(request))
@@ -68,6 +72,7 @@ export async function grantsResponse(
   request: Request,
   options: GrantsOptions = {},
 ): Promise<Response> {
+  checkOptions('grantsResponse', options, routeRules)
   const { method, url, headers } = request
   const head = { method, url, origin: headers.get('origin'), host: headers.get('host') ?? new URL(url).host }
   const { body, ...init } = await grantsRequest(agent, head, options)

@@ -1,5 +1,6 @@
 import { isCountersignError, type RunAgentInput } from '@countersign/core'
-import { DEFAULT_LIMITS, exceeds, type FullLimits, type Limits, readLimits } from '../limits.js'
+import { checkOptions, group } from '../encoding/check-options.js'
+import { DEFAULT_LIMITS, exceeds, type FullLimits, type Limits, limitRules, readLimits } from '../limits.js'
 import { type QuotaOwner, takeArriving } from './quota.js'
 import { invalid, parseRunInput, tooMany } from './run-input.js'
 
@@ -8,10 +9,11 @@ import { invalid, parseRunInput, tooMany } from './run-input.js'
  *
  * Authenticate before you call it: the sender of the body is not known here. `limits`: as for `createAgent`.
  *
- * @throws CountersignError `invalid-request`, `request-too-large`, `too-many-requests`; `data.status` is the HTTP status: 400, 405, 408,
+ * @throws CountersignError `invalid-option`; `invalid-request`, `request-too-large`, `too-many-requests`, of which `data.status` is the HTTP status: 400, 405, 408,
  * 413, 415 or 429.
  */
 export async function readRunInput(request: Request, limits?: Limits): Promise<RunAgentInput> {
+  checkOptions('readRunInput', { limits }, { limits: group(limitRules) })
   return readRequest(request, { owner: undefined, limits: readLimits(limits) })
 }
 

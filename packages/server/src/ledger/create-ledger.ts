@@ -1,4 +1,5 @@
 import { CountersignError } from '@countersign/core'
+import { checkKnown, type Rules, wholeNumber } from '../encoding/check-options.js'
 import type { Grant, GrantKey, GrantResult } from './grant.js'
 import { isLive, matches, newGrant, takeGrant } from './grant-row.js'
 import {
@@ -40,17 +41,25 @@ export interface LedgerLimits {
   readonly maxOpenBytesPerThread?: number | undefined
 }
 
+/** What each limit of a ledger must be. */
+export const ledgerLimitRules: Rules<LedgerLimits> = {
+  maxGrantsPerOwner: wholeNumber,
+  grantTtl: wholeNumber,
+  maxOpenPerThread: wholeNumber,
+  maxOpenBytesPerThread: wholeNumber,
+}
+
 /**
  * A ledger on a row store: memory, a file, Redis, a database. Its rules are implemented here and in `ledger-row.ts`, once for all stores.
  *
  * @throws CountersignError `invalid-option` if a limit is not a positive integer.
  */
 export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger {
-  const maxGrants = positive('maxGrantsPerOwner', limits.maxGrantsPerOwner ?? 1000)
-  const grantTtl = positive('grantTtl', limits.grantTtl ?? 7 * 24 * 60 * 60 * 1000)
+  checkKnown('createLedger', limits, ledgerLimitRules)
+  const { maxGrantsPerOwner: maxGrants = 1000, grantTtl = 7 * 24 * 60 * 60 * 1000 } = limits
   const room = {
-    rows: positive('maxOpenPerThread', limits.maxOpenPerThread ?? 1024),
-    bytes: positive('maxOpenBytesPerThread', limits.maxOpenBytesPerThread ?? 4 * 1024 * 1024),
+    rows: limits.maxOpenPerThread ?? 1024,
+    bytes: limits.maxOpenBytesPerThread ?? 4 * 1024 * 1024,
   }
 
   /** Reads and changes one approval in one atomic step; `more` adds to the change. */

@@ -1,4 +1,5 @@
 import { type ApprovalErrorCode, type ApprovalScope, CountersignError } from '@countersign/core'
+import { type Rule, withMethods } from '../encoding/check-options.js'
 import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from './grant.js'
 
 export type { ApprovalScope } from '@countersign/core'
@@ -297,6 +298,12 @@ export interface Ledger {
 
   /** The audit trail, oldest first, as far as it is kept. */
   auditTrail(): AsyncIterable<AuditEntry>
+}
+
+/** What an option that is a ledger must be. */
+export const ledgerRule: Rule = {
+  ...withMethods('', 'issue', 'lookup', 'unsettled', 'claim', 'renew', 'complete'),
+  expected: 'a ledger (fileLedger() gives a promise of one: await it)',
 }
 
 /** Of outcomes whose JSON is larger, only hash and size are kept. */

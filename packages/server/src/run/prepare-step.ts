@@ -1,11 +1,12 @@
 import { CountersignError, type Message, type TokenUsage, type ToolCall } from '@countersign/core'
+import { checkOptions } from '../encoding/check-options.js'
 import { untilAborted } from '../encoding/signals.js'
 import type { ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
 import { findUnansweredCalls, prepareMessagesForModel, readCalls } from '../history/history.js'
 import { assertReconciled } from '../history/reconcile.js'
+import { stepRules } from '../scope/agent-rules.js'
 import type { StepContext, StepOverrides } from '../scope/prepare-step.js'
 import type { RunScope } from '../scope/scope.js'
-import { checkModel } from '../scope/settings.js'
 import { chooseTools } from '../tools/toolkit.js'
 
 /** A step's place in its run. */
@@ -46,6 +47,7 @@ export async function preparedStep(
   const prepared = await untilAborted(async () => prepareStep(contextOf(run, start, messages)), run.stop)
   if (prepared.left || prepared.value === undefined) return usual
   const chosen = prepared.value
+  checkOptions('prepareStep', chosen, stepRules)
   const own = chosen.messages === undefined ? history : modelCopy(chosen.messages)
   const sent = { messages: own, forwarded: findForwarded(own, forwarded) }
   return { scope: withOverrides(run, chosen), history, sent }
@@ -70,7 +72,6 @@ function contextOf(
 }
 
 function withOverrides(run: RunScope, { model, system, tools }: StepOverrides): RunScope {
-  if (model !== undefined) checkModel('prepareStep', model)
   return {
     ...run,
     settings: {

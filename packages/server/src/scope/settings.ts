@@ -1,6 +1,7 @@
-import { CountersignError, isRecord, type Message } from '@countersign/core'
+import type { Message } from '@countersign/core'
 import { type AnswerChannel, defaultAnswerChannel } from '../channel/answer-channel.js'
 import { failSafeAnswerChannel } from '../channel/fail-safe-answer-channel.js'
+import { MAX_DELAY } from '../encoding/check-options.js'
 import { newApprovalId, randomId } from '../encoding/ids.js'
 import { warnOnce } from '../encoding/warn-once.js'
 import { defaultLedger } from '../ledger/approval-cache.js'
@@ -171,9 +172,12 @@ interface ApprovalSettings extends Pick<ApprovalOptions, 'policy' | 'confirm' | 
 
 const DAY_IN_SECONDS = 24 * 60 * 60
 
-/** @throws CountersignError `invalid-option` or `invalid-tool`, naming what is wrong. */
+/**
+ * Fills in the defaults of options that `agentRules` have checked.
+ *
+ * @throws CountersignError `invalid-option` or `invalid-tool`, for what is more than one option of a wrong kind.
+ */
 export function readSettings(options: AgentOptions): AgentSettings {
-  checkModel('createAgent', options.model)
   const warn = carefully(options.warn ?? warnOnConsole)
   const now = options.now ?? Date.now
   const concurrency = options.concurrency ?? 'unbounded'
@@ -183,9 +187,8 @@ export function readSettings(options: AgentOptions): AgentSettings {
     system: options.system,
     prepareStep: options.prepareStep,
     output: readOutputOptions(options),
-    maxSteps: positive('maxSteps', options.maxSteps ?? 32),
-    concurrency:
-      concurrency === 'unbounded' ? Number.POSITIVE_INFINITY : positive('concurrency', concurrency),
+    maxSteps: options.maxSteps ?? 32,
+    concurrency: concurrency === 'unbounded' ? Number.POSITIVE_INFINITY : concurrency,
     runTools: options.runTools ?? true,
     runLog: failSafeRunLog(options.runLog ?? defaultRunLog(), warn),
     threads: options.threads,
@@ -204,43 +207,29 @@ export function readSettings(options: AgentOptions): AgentSettings {
 }
 
 const TEN_MINUTES = 600_000
-/** The longest delay of a timer. */
-const MAX_DELAY = 2 ** 31 - 1
 
 function readTimeouts({ model = TEN_MINUTES, run }: Timeouts = {}): AgentSettings['timeouts'] {
   return {
-    model: Math.min(positive('timeouts.model', model), MAX_DELAY),
-    run: run === undefined ? undefined : Math.min(positive('timeouts.run', run), MAX_DELAY),
+    model: Math.min(model, MAX_DELAY),
+    run: run === undefined ? undefined : Math.min(run, MAX_DELAY),
   }
-}
-
-/** @throws CountersignError `invalid-option` */
-export function checkModel(where: string, model: unknown): asserts model is Model {
-  if (isRecord(model) && typeof model.stream === 'function' && typeof model.id === 'string') return
-  const message = `${where} needs \`model\`: an object with an \`id\` (text) and a stream() method.`
-  throw new CountersignError('invalid-option', message, { option: 'model' })
 }
 
 function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn): ApprovalSettings {
   const keyring = createKeyring({ secret: options.secret ?? secretFromEnvironment(), warn })
   // One ledger for this process, shared with approvalCache, unless the application has its own clock.
   const ledger = options.ledger ?? (now === Date.now ? defaultLedger() : memoryLedger({ now }))
-  if (typeof ledger.issue !== 'function') {
-    const message = 'approvals.ledger must be a ledger. fileLedger() gives a promise of one: await it.'
-    throw new CountersignError('invalid-option', message, { option: 'approvals.ledger' })
-  }
   if (keyring.durable && !ledger.durable) {
     warnOnce(
       warn,
       'countersign: the secret outlives this process but the ledger does not: approvals requested before a restart, or by another process, are refused. Give approvals.ledger a durable one.',
     )
   }
-  const expiresIn = options.expiresIn ?? DAY_IN_SECONDS
   return {
     keyring,
     ledger,
-    epoch: options.epoch === undefined ? Number.NEGATIVE_INFINITY : momentOf(options.epoch),
-    expiresIn: expiresIn === 'never' ? expiresIn : positive('approvals.expiresIn', expiresIn),
+    epoch: options.epoch?.getTime() ?? Number.NEGATIVE_INFINITY,
+    expiresIn: options.expiresIn ?? DAY_IN_SECONDS,
     policy: withPermission(options.permission, options.policy),
     confirm: options.confirm,
     redact: options.redact,
@@ -248,27 +237,9 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
     askAsTool: options.askAsTool ?? false,
     requireToken: options.requireToken ?? false,
     generateId: options.generateId ?? newApprovalId,
-    leaseMs: positive('approvals.lease', options.lease ?? 30_000),
-    waitMs: positive('approvals.wait', options.wait ?? 30_000),
+    leaseMs: options.lease ?? 30_000,
+    waitMs: options.wait ?? 30_000,
   }
-}
-
-function momentOf(epoch: unknown): number {
-  const moment = epoch instanceof Date ? epoch.getTime() : Number.NaN
-  if (!Number.isNaN(moment)) return moment
-  throw new CountersignError(
-    'invalid-option',
-    'approvals.epoch must be a Date, such as new Date("2026-01-31T12:00:00Z"), or be left out.',
-    { option: 'approvals.epoch' },
-  )
-}
-
-function positive(option: string, value: number): number {
-  if (Number.isFinite(value) && value > 0) return value
-  throw new CountersignError('invalid-option', `${option} must be a positive number, not ${value}.`, {
-    option,
-    value,
-  })
 }
 
 /** A logger that throws stops nothing, least of all a claimed call. */
