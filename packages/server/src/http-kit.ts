@@ -1,11 +1,13 @@
 /** For routes with another protocol: reads requests within the limits and quotas of `handleChat`, and responds with an event stream. */
 export { readThread } from './conversation/load-thread.js'
+export { checkOptions } from './encoding/check-options.js'
 export { randomId } from './encoding/ids.js'
 export { type StartedRun, startRun } from './http/chat.js'
 export { subjectOf } from './http/holder.js'
 export { type Arrival, checkRequest, readText, rejection, unknownCaller } from './http/http.js'
 export { type Held, takeRun } from './http/quota.js'
 export { openReplay } from './http/rejoin.js'
+export { routeRules } from './http/route-rules.js'
 export { checkId, invalid, parseBody, queryOf, readParsedInput } from './http/run-input.js'
 export { framesOf, KEEP_ALIVE_MS, SSE_HEADERS, type SseFrames, sseBody } from './http/sse.js'
 export type { LoggedEvent } from './run-log/run-log.js'
