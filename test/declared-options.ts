@@ -39,8 +39,11 @@ export function declaredOptions(...packages: readonly string[]): Declared {
     )
     const bases = (declaration.heritageClauses ?? []).flatMap(({ types }) => types)
     const inherited = bases.flatMap((base) => {
-      const [of] = base.expression.getText() === 'Omit' ? (base.typeArguments ?? []) : [base.expression]
-      return of === undefined ? [] : optionsOf(of.getText())
+      const kind = base.expression.getText()
+      const [of, keys] = /^(?:Omit|Pick)$/.test(kind) ? (base.typeArguments ?? []) : [base.expression]
+      if (of === undefined) return []
+      const picked = (option: Option) => kind !== 'Pick' || keys?.getText().includes(`'${option.name}'`)
+      return optionsOf(of.getText()).filter(picked)
     })
     return [...own, ...inherited.filter((option) => own.every((one) => one.name !== option.name))]
   }

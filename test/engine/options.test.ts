@@ -2,6 +2,7 @@
 // the declarations, so an option without a check fails here.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { handleAiSdkChat, resumeAiSdkChat, toAiSdkResponse } from '@countersign/ai-sdk/server'
 import { isCountersignError } from '@countersign/core'
 import { redisAnswerChannel, redisLedger, redisRunLog, redisThreads } from '@countersign/redis'
 import {
@@ -35,7 +36,7 @@ import { declaredOptions, type Option } from '../declared-options.js'
 
 const root = join(import.meta.dirname, '../..')
 
-const { optionsOf, declarations } = declaredOptions('server', 'sql', 'redis')
+const { optionsOf, declarations } = declaredOptions('server', 'sql', 'redis', 'ai-sdk')
 
 /** Values that no option of this type takes. */
 function wrongFor({ type }: Option): readonly unknown[] {
@@ -59,6 +60,7 @@ const socket = { readyState: 1, send() {}, close() {}, addEventListener() {} }
 const connection = { dialect: 'sqlite', query: async () => [] }
 const client = { eval: async () => null, duplicate: () => client }
 const rows = {}
+async function* events() {}
 
 type Give = (options: object) => unknown
 
@@ -95,9 +97,16 @@ const given: Readonly<Record<string, readonly (readonly [where: string, give: Gi
   MemoryThreadsOptions: [['memoryThreads', (options) => call(memoryThreads, options)]],
   ThreadLimits: [['createThreads', (options) => call(createThreads, rows, options)]],
   MemoryRunLogOptions: [['memoryRunLog', (options) => call(memoryRunLog, options)]],
-  ChatOptions: [['handleChat', (options) => call(handleChat, agent, post(), options)]],
+  ChatOptions: [
+    ['handleChat', (options) => call(handleChat, agent, post(), options)],
+    ['handleAiSdkChat', (options) => call(handleAiSdkChat, agent, post(), options)],
+  ],
   ThreadOptions: [['threadResponse', (options) => call(threadResponse, agent, get(), options)]],
-  ReaderOptions: [['rejoinResponse', (options) => call(rejoinResponse, agent, get(), options)]],
+  ReaderOptions: [
+    ['rejoinResponse', (options) => call(rejoinResponse, agent, get(), options)],
+    ['resumeAiSdkChat', (options) => call(resumeAiSdkChat, agent, get(), options)],
+  ],
+  AiSdkResponseOptions: [['toAiSdkResponse', (options) => call(toAiSdkResponse, events(), options)]],
   AnswerOptions: [['answerResponse', (options) => call(answerResponse, agent, post(), options)]],
   GrantsOptions: [['grantsResponse', (options) => call(grantsResponse, agent, get(), options)]],
   SocketOptions: [['serveSocket', (options) => call(serveSocket, agent, socket, get(), options)]],
@@ -142,6 +151,7 @@ test('every published interface of options is in this test', () => {
     'server/src/ledger-kit',
     'sql/src/index',
     'redis/src/index',
+    'ai-sdk/src/server',
   ]
   const source = entries.map((entry) => readFileSync(join(root, `packages/${entry}.ts`), 'utf8')).join()
   const published = (source.match(/\b[A-Z]\w*(?:Options|Limits|Share)\b|\bTimeouts\b/g) ?? []).filter(
