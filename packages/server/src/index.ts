@@ -1,4 +1,4 @@
-export { sanitizeArgs, tool, toolDefinition } from '@countersign/core'
+export { type Constraint, type MandateOffer, sanitizeArgs, tool, toolDefinition } from '@countersign/core'
 export { type AnswerChannel, memoryAnswerChannel, type Receive } from './channel/answer-channel.js'
 export {
   type AnswerContext,
@@ -77,6 +77,7 @@ export { ledgerKey } from './ledger/ledger.js'
 export { type MemoryLedgerOptions, memoryLedger } from './ledger/memory-ledger.js'
 export { type StatelessLedgerOptions, statelessLedger } from './ledger/stateless-ledger.js'
 export type { FullLimits, FullShare, Limits, Share } from './limits.js'
+export { meetsConstraints } from './mandates/constraint.js'
 export type {
   FinishReason,
   Model,
