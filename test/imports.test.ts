@@ -70,6 +70,7 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
       'channel',
       'tokens',
       'ledger',
+      'mandates',
       'tools',
       'observe',
       'model',

@@ -136,6 +136,7 @@ export type { ApprovalRequest, Confirm, ConfirmDetails, ConfirmedVerdict } from 
 export type { OutputOptions } from './scope/output.js'
 export type { PermissionLevel, Policy, PolicyCall, PolicyDecision } from './scope/policy.js'
 export type { PrepareStep, StepContext, StepOverrides } from './scope/prepare-step.js'
+export { type Rule, rules } from './scope/rules.js'
 export type { RunContext } from './scope/run-context.js'
 export type {
   AgentOptions,

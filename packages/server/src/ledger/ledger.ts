@@ -197,7 +197,15 @@ export type ReclaimResult =
 export interface AuditEntry {
   /** Milliseconds since the epoch. */
   readonly at: number
-  readonly event: 'issued' | 'claimed' | 'refused' | 'started' | 'completed' | 'granted' | 'revoked'
+  readonly event:
+    | 'issued'
+    | 'claimed'
+    | 'refused'
+    | 'started'
+    | 'completed'
+    | 'granted'
+    | 'revoked'
+    | 'shadow'
   readonly ownerHash: string
   readonly threadId: string
   readonly approvalId?: string | undefined
@@ -215,6 +223,14 @@ export interface AuditEntry {
   readonly via?: string | undefined
   readonly code?: ApprovalErrorCode | undefined
   readonly outcome?: StoredOutcome['type'] | 'interrupted' | undefined
+  /** With `shadow`: what was decided about a new call, and what the shadow policy would have decided. */
+  readonly policy?:
+    | {
+        readonly decided: 'allow' | 'ask' | 'block'
+        readonly shadow: 'allow' | 'ask' | 'block'
+        readonly reason?: string | undefined
+      }
+    | undefined
 }
 
 /**

@@ -5,6 +5,7 @@ import { type ApprovalRequiredError, isApprovalRequired, isMaskOf } from '../gat
 import { type ApprovalRequest, requestApproval } from '../gate/ask.js'
 import { decideGate, termsOf } from '../gate/gate.js'
 import { auditGrant, hasGrant } from '../gate/grants.js'
+import { recordShadow } from '../gate/shadow.js'
 import { type AuditEntry, ledgerKey } from '../ledger/ledger.js'
 import { failed, type ToolFailure, type ToolOutcome } from '../outcome.js'
 import { askPerson } from '../scope/ask-person.js'
@@ -48,6 +49,7 @@ export async function decideFresh(
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, call.id, messages)
   const gate = await decideGate(call, context, { policy: approvals.policy, warn })
+  await recordShadow(scope, call, context, gate)
   switch (gate.kind) {
     case 'block':
       return refused(proposed, failed('denied', gate.reason))
