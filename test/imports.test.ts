@@ -77,8 +77,8 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
       'limits',
       'encoding',
     ],
-    gate: ['scope', 'tokens', 'ledger', 'tools', 'encoding'],
-    answers: ['gate', 'scope', 'history', 'tokens', 'ledger', 'tools', 'encoding'],
+    gate: ['scope', 'tokens', 'ledger', 'mandates', 'tools', 'encoding'],
+    answers: ['gate', 'scope', 'history', 'tokens', 'ledger', 'mandates', 'tools', 'encoding'],
     conversation: ['threads', 'gate', 'scope', 'history', 'tools', 'encoding'],
     run: [
       'conversation',

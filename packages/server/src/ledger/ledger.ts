@@ -1,5 +1,6 @@
 import { type ApprovalErrorCode, type ApprovalScope, CountersignError } from '@countersign/core'
-import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from './grant.js'
+import type { OfferedMandates } from '../mandates/offer.js'
+import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector, MandateCall } from './grant.js'
 
 export type { ApprovalScope } from '@countersign/core'
 
@@ -43,6 +44,8 @@ export interface ApprovalRecord extends ApprovalRef {
   readonly providerExecuted?: boolean | undefined
   /** What the user was shown besides the arguments, if the tool itself sent the request while it ran. JSON. */
   readonly shown?: ShownTerms | undefined
+  /** The standing approvals that it offered. */
+  readonly mandates?: OfferedMandates | undefined
   /** Milliseconds since the epoch. */
   readonly issuedAt: number
   /** Milliseconds since the epoch; from then on a new answer is refused. */
@@ -68,6 +71,8 @@ type Decision =
       readonly scope: ApprovalScope
       /** RFC 8785 text of the edited arguments, if the user edited them. */
       readonly arguments?: string | undefined
+      /** The id of the mandate that was chosen. */
+      readonly mandate?: string | undefined
       readonly reason?: string | undefined
       /**
        * The run whose request first carried the answer, according to the client. A client tool's call is handed out again only to a request
@@ -75,7 +80,7 @@ type Decision =
        */
       readonly sentIn?: string | undefined
     }
-  | { readonly decision: 'deny'; readonly reason?: string | undefined }
+  | { readonly decision: 'deny'; readonly mandate?: string | undefined; readonly reason?: string | undefined }
   | {
       readonly decision: 'cancel'
       readonly reason?: string | undefined
@@ -219,7 +224,9 @@ export interface AuditEntry {
   readonly decision?: LedgerAnswer['decision'] | undefined
   readonly scope?: ApprovalScope | undefined
   readonly edited?: boolean | undefined
-  /** How the answer arrived; `server` if the request was closed without the user, `grant` if a session grant allowed the call. */
+  /** The mandate that was chosen, or that let the call through or refused it. */
+  readonly mandate?: { readonly id: string; readonly label: string } | undefined
+  /** How the answer arrived; `server` if the request was closed without the user, `grant` if a session grant or a mandate allowed the call. */
   readonly via?: string | undefined
   readonly code?: ApprovalErrorCode | undefined
   readonly outcome?: StoredOutcome['type'] | 'interrupted' | undefined
@@ -301,6 +308,18 @@ export interface Ledger {
    * revocation in between wins; it finds only `approved` grants. `look` changes nothing.
    */
   findGrant(key: GrantKey, purpose: 'look' | 'use'): Promise<Grant | undefined>
+
+  /**
+   * For a call of a tool that offers mandates: the denial that refuses it, or else a mandate that lets it through. `use` counts the use and
+   * debits the budget in the same step, once per `callKey`, and is called immediately before execution. Optional, with `returnUse`:
+   * without them, no mandates are offered.
+   */
+  readonly findMandate?:
+    | ((call: MandateCall, purpose: 'look' | 'use') => Promise<Grant | undefined>)
+    | undefined
+
+  /** Gives back what a call has used of a mandate, because it has not started. Does nothing if there is nothing to give back. */
+  readonly returnUse?: ((call: Omit<GrantKey, 'scopeKey'>, callKey: string) => Promise<void>) | undefined
 
   /** Removes the matching grants and voids those of this owner in flight. Resolves with the number removed. */
   revoke(selector: GrantSelector): Promise<number>

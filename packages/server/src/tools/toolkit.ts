@@ -169,6 +169,8 @@ const OPTIONS: readonly Rule[] = [
   ['allowEdits', (value) => isBoolean(value) || isListOf(isText)(value), 'true, false or a list of keys'],
   ['scopes', isListOf(isOneOf('once', 'session')), 'a list of "once" and "session"'],
   ['scopeKey', isFunction, 'a function'],
+  ['mandates', isFunction, 'a function'],
+  ['version', isText, 'text'],
   ['bind', isFunction, 'a function'],
   ['redact', isFunction, 'a function'],
   ['message', (value) => isText(value) || isFunction(value), 'text or a function'],
