@@ -60,7 +60,7 @@ export interface GrantedMandate {
   readonly label: string
   /** It refuses calls instead of allowing them. */
   readonly decide?: 'deny' | undefined
-  /** How many calls it has let through, or refused. */
+  /** How many calls it has let through. */
   readonly used: number
   /** ISO 8601. */
   readonly lastUsedAt?: string | undefined

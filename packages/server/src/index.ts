@@ -1,4 +1,11 @@
-export { type Constraint, type MandateOffer, sanitizeArgs, tool, toolDefinition } from '@countersign/core'
+export {
+  type Constraint,
+  type MandateBudget,
+  type MandateOffer,
+  sanitizeArgs,
+  tool,
+  toolDefinition,
+} from '@countersign/core'
 export { type AnswerChannel, memoryAnswerChannel, type Receive } from './channel/answer-channel.js'
 export {
   type AnswerContext,
@@ -52,7 +59,16 @@ export {
   approvalCache,
   type CachedTool,
 } from './ledger/approval-cache.js'
-export type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from './ledger/grant.js'
+export type {
+  Grant,
+  GrantKey,
+  GrantRequest,
+  GrantResult,
+  GrantSelector,
+  Mandate,
+  MandateCall,
+  MandateTerms,
+} from './ledger/grant.js'
 export type {
   ApprovalEdits,
   ApprovalRecord,
@@ -78,6 +94,7 @@ export { type MemoryLedgerOptions, memoryLedger } from './ledger/memory-ledger.j
 export { type StatelessLedgerOptions, statelessLedger } from './ledger/stateless-ledger.js'
 export type { FullLimits, FullShare, Limits, Share } from './limits.js'
 export { meetsConstraints } from './mandates/constraint.js'
+export type { OfferedMandates } from './mandates/offer.js'
 export type {
   FinishReason,
   Model,
