@@ -8,6 +8,8 @@ export interface ApprovalResponse {
   /** The complete edited arguments; only if the request allows edits. */
   readonly input?: unknown
   readonly scope?: 'once' | 'session'
+  /** The id of one of the request's `mandates`, in place of `scope`: a standing approval, or a standing denial with `approved: false`. */
+  readonly mandate?: string
 }
 
 /** A client tool's result, provided by the application. */

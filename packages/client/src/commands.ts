@@ -93,7 +93,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     cancelQueued: (id: string): void => dispatch({ type: 'unqueue', id }),
 
     async answer(response: ApprovalResponse): Promise<AnswerResult> {
-      const { id, approved, reason, scope, input } = response
+      const { id, approved, reason, scope, mandate, input } = response
       const found = findAnswerable(state, id)
       if (found.status === 'not-found') session.warn(`There is no approval "${String(id)}" to answer.`)
       if (found.status !== 'open') return found
@@ -104,7 +104,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       }
       const fault = faultOf(response, approval, call.input)
       if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
-      return give(call, { type: 'answer', approvalId: id, approved, reason, input, scope })
+      return give(call, { type: 'answer', approvalId: id, approved, reason, input, scope, mandate })
     },
 
     async giveResult(result: ToolResult): Promise<AnswerResult> {
@@ -219,12 +219,16 @@ export function disposedError(): CountersignError {
 
 /** What makes an answer one that the server could not take. It is told before the request is used up. */
 function faultOf(
-  { approved, scope, reason, input }: ApprovalResponse,
+  { approved, scope, reason, input, mandate }: ApprovalResponse,
   approval: ToolCallApproval,
   asked: unknown,
 ): string | undefined {
   if (typeof approved !== 'boolean') return '`approved` has to be true or false.'
   if (reason !== undefined && typeof reason !== 'string') return '`reason` has to be a text.'
+  const chosen = approval.mandates?.find(({ id }) => id === mandate)
+  if (mandate !== undefined && (scope || !chosen || (chosen.decide === 'deny') === approved)) {
+    return `The mandate "${String(mandate)}" is not offered for this answer.`
+  }
   if (!approved) return undefined
   if (input !== undefined && !approval.allowEdits) {
     return 'The arguments of this call may not be edited; leave `input` out.'

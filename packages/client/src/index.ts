@@ -8,10 +8,12 @@ export {
   displayJson,
   displayText,
   type FilePart,
+  type GrantedMandate,
   type InferTools,
   type Interrupt,
   isCountersignError,
   type MessagePart,
+  type OfferedMandate,
   type PartialOutput,
   type PendingApproval,
   type QueuedMessage,
@@ -39,6 +41,7 @@ export {
   type ArgumentField,
   approvalView,
   argumentFields,
+  type MandateChoice,
 } from './approval-view.js'
 export {
   type ChatActions,

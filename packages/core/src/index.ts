@@ -57,13 +57,16 @@ export {
 } from './machine/state.js'
 export { step } from './machine/step.js'
 export { readSubagent } from './machine/subagents.js'
+export type { Constraint, MandateOffer } from './mandates.js'
 export {
   type ApprovalOption,
   type DataPart,
   type Delivery,
   type FilePart,
   isTerminal,
+  type MandateBudget,
   type MessagePart,
+  type OfferedMandate,
   type PartialOutput,
   type PendingApproval,
   type ReasoningPart,
@@ -122,6 +125,7 @@ export {
   type Execute,
   type Finalize,
   type GateContext,
+  type GrantedMandate,
   type InferTools,
   type JsonSchema,
   type NeedsApproval,

@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { CountersignError } from './errors.js'
+import type { MandateOffer } from './mandates.js'
 import type { ApprovalOption, DataPart, SourcePart } from './messages.js'
 
 /** JSON Schema of a tool's parameters, as sent to the model. */
@@ -49,6 +50,23 @@ export interface SessionGrant {
   /** ISO 8601. */
   readonly expiresAt: string
   readonly usesLeft?: number | undefined
+  /** What it is limited to, if it is narrower than the tool (see `mandates` of a tool), and how far it is used up. */
+  readonly mandate?: GrantedMandate | undefined
+}
+
+/** A standing approval or denial that a user has given. */
+export interface GrantedMandate {
+  /** What it allows or refuses, plain text. */
+  readonly label: string
+  /** It refuses calls instead of allowing them. */
+  readonly decide?: 'deny' | undefined
+  /** How many calls it has let through. */
+  readonly used: number
+  /** ISO 8601. */
+  readonly lastUsedAt?: string | undefined
+  readonly budget?: { readonly total: number; readonly spent: number; readonly unit: string } | undefined
+  /** The id of the user who gave it. */
+  readonly grantedBy: string
 }
 
 /**
@@ -195,6 +213,18 @@ export interface ToolOptions<Name extends string, Schema extends StandardSchemaV
    * finite number or a boolean, there is no key, and each call needs approval. Default: the tool's name alone.
    */
   scopeKey?: ((input: StandardSchemaV1.InferOutput<Schema>) => string | number | boolean) | undefined
+  /**
+   * Standing approvals (and denials) to offer with the approval request for this call, narrower than the tool: for calls that meet
+   * constraints, a number of times, within a budget. At most 16. If it throws or returns anything invalid, none is offered.
+   */
+  mandates?:
+    | ((
+        input: StandardSchemaV1.InferOutput<Schema>,
+        context: GateContext,
+      ) => readonly MandateOffer[] | Promise<readonly MandateOffer[]>)
+    | undefined
+  /** Change it when calls with the same arguments come to mean something else: standing approvals given before then no longer apply. */
+  version?: string | undefined
   /** Facts that an approval depends on (a file's hash, a list of recipients), read when it is requested and before the call runs. */
   bind?: ((input: StandardSchemaV1.InferOutput<Schema>, context: GateContext) => unknown) | undefined
   /** Seconds until an approval request expires, or `'never'`. Default: the agent's, 24 hours. */
@@ -277,6 +307,9 @@ interface AnyToolMembers {
     | ((input: never, context: GateContext) => boolean | Promise<boolean>)
     | undefined
   readonly scopeKey?: ((input: never) => string | number | boolean) | undefined
+  readonly mandates?:
+    | ((input: never, context: GateContext) => readonly MandateOffer[] | Promise<readonly MandateOffer[]>)
+    | undefined
   readonly bind?: ((input: never, context: GateContext) => unknown) | undefined
   readonly redact?: ((input: never) => unknown) | undefined
   readonly message?: string | ((input: never) => string) | undefined

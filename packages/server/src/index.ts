@@ -1,4 +1,11 @@
-export { sanitizeArgs, tool, toolDefinition } from '@countersign/core'
+export {
+  type Constraint,
+  type MandateBudget,
+  type MandateOffer,
+  sanitizeArgs,
+  tool,
+  toolDefinition,
+} from '@countersign/core'
 export { type AnswerChannel, memoryAnswerChannel, type Receive } from './channel/answer-channel.js'
 export {
   type AnswerContext,
@@ -52,7 +59,16 @@ export {
   approvalCache,
   type CachedTool,
 } from './ledger/approval-cache.js'
-export type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from './ledger/grant.js'
+export type {
+  Grant,
+  GrantKey,
+  GrantRequest,
+  GrantResult,
+  GrantSelector,
+  Mandate,
+  MandateCall,
+  MandateTerms,
+} from './ledger/grant.js'
 export type {
   ApprovalEdits,
   ApprovalRecord,
@@ -77,6 +93,8 @@ export { ledgerKey } from './ledger/ledger.js'
 export { type MemoryLedgerOptions, memoryLedger } from './ledger/memory-ledger.js'
 export { type StatelessLedgerOptions, statelessLedger } from './ledger/stateless-ledger.js'
 export type { FullLimits, FullShare, Limits, Share } from './limits.js'
+export { meetsConstraints } from './mandates/constraint.js'
+export type { OfferedMandates } from './mandates/offer.js'
 export type {
   FinishReason,
   Model,
@@ -135,6 +153,7 @@ export type { ApprovalRequest, Confirm, ConfirmDetails, ConfirmedVerdict } from 
 export type { OutputOptions } from './scope/output.js'
 export type { PermissionLevel, Policy, PolicyCall, PolicyDecision } from './scope/policy.js'
 export type { PrepareStep, StepContext, StepOverrides } from './scope/prepare-step.js'
+export { type Rule, rules } from './scope/rules.js'
 export type { RunContext } from './scope/run-context.js'
 export type {
   AgentOptions,

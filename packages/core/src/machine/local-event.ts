@@ -42,6 +42,8 @@ export interface Answer {
   readonly approved: boolean
   readonly reason?: string | undefined
   readonly scope?: 'once' | 'session' | undefined
+  /** The id of the mandate that was chosen. */
+  readonly mandate?: string | undefined
   readonly input?: unknown
 }
 

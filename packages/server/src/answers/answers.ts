@@ -75,6 +75,7 @@ export interface RecordedDecision {
   readonly approved: unknown
   readonly reason: unknown
   readonly scope: unknown
+  readonly mandate: unknown
   /** The arguments as edited by the user. */
   readonly editedArgs: unknown
   readonly token: unknown
@@ -88,8 +89,8 @@ export function readDecisions(sites: readonly CallSite[]): readonly RecordedDeci
     const { approval, token } = getCountersignMetadata(site.call.metadata)
     const approvalId = isRecord(approval) ? asString(approval.id) : undefined
     if (!isDecided(site.call) || !isRecord(approval) || approvalId === undefined) return []
-    const { approved, reason, scope, input: editedArgs, sentIn } = approval
-    return [{ site, approvalId, approved, reason, scope, editedArgs, token, sentIn }]
+    const { approved, reason, scope, mandate, input: editedArgs, sentIn } = approval
+    return [{ site, approvalId, approved, reason, scope, mandate, editedArgs, token, sentIn }]
   })
 }
 
@@ -157,6 +158,8 @@ export interface Decision {
   readonly decision: 'approve' | 'deny' | 'cancel'
   readonly reason?: string | undefined
   readonly scope: ApprovalScope
+  /** The id of a mandate, offered or not. */
+  readonly mandate?: string | undefined
   /** As sent: neither parsed strictly nor permitted yet. */
   readonly edits?: { readonly value: unknown } | undefined
 }
@@ -168,9 +171,13 @@ export function readDecision({
 }: Pick<ResumeEntry, 'status' | 'payload'>): Decision | undefined {
   if (status === 'cancelled') return { decision: 'cancel', scope: 'once' }
   if (!isRecord(payload) || typeof payload.approved !== 'boolean') return undefined
-  const { approved, reason, scope, editedArgs } = payload
+  const { approved, reason, scope, editedArgs, mandate } = payload
   if (reason !== undefined && reason !== null && typeof reason !== 'string') return undefined
-  const said = typeof reason === 'string' && reason !== '' ? { reason } : {}
+  if (mandate !== undefined && mandate !== null && typeof mandate !== 'string') return undefined
+  const said = {
+    ...(typeof reason === 'string' && reason !== '' && { reason }),
+    ...(typeof mandate === 'string' && { mandate }),
+  }
   if (!approved) return { decision: 'deny', scope: 'once', ...said }
   if (scope !== undefined && scope !== null && scope !== 'once' && scope !== 'session') return undefined
   // Clients in typed languages write omitted members as `null` (`{"approved":true,"editedArgs":null}`, also `reason` and `scope`):

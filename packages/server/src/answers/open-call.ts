@@ -70,7 +70,9 @@ export async function outcomeOfOpenCall(
   if (!ready.ok) return close('approval-stale', ready.failure.reason)
   const shown = verified.ok ? entry?.record.shown : shownBefore(own)
   try {
-    const request = describeRequest(scope, ready.call, { ...verified.claims, token: String(token), shown })
+    const mandates = verified.ok ? entry?.record.mandates : undefined
+    const terms = { ...verified.claims, token: String(token), shown, mandates }
+    const request = describeRequest(scope, ready.call, terms)
     return { kind: 'open', site, request, isAnothers: !verified.ok }
   } catch (error) {
     scope.settings.warn(`The request for ${ready.call.name} cannot be described any more.`, error)
@@ -105,9 +107,9 @@ async function decideUnasked(
   const context = gateContext(scope, site.call.id, messages)
   const gate = await decideGate(ready.call, context, { policy: approvals.policy, warn })
   if (tool.location === 'server') {
-    // Approval was not requested, so the call ran at once, or by a session grant that may have ended since.
-    const mayHaveRun =
-      gate.kind === 'run' || (scope.owner !== null && termsOf(tool).scopes.includes('session'))
+    // Approval was not requested, so the call ran at once, or by a session grant or mandate that may have ended since.
+    const isGrantable = tool.mandates !== undefined || termsOf(tool).scopes.includes('session')
+    const mayHaveRun = gate.kind === 'run' || (scope.owner !== null && isGrantable)
     return mayHaveRun ? resultOf(site, interruptedOutcome()) : closed(why)
   }
   return gate.kind === 'run' ? { kind: 'client', site } : closed('not requested', 'approval-not-found')

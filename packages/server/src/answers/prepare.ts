@@ -2,10 +2,12 @@ import { type GateContext, isRecord, type Message } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
 import { bindingOf } from '../gate/ask.js'
 import { askPolicy } from '../gate/gate.js'
+import { mandatesText } from '../gate/mandates.js'
 import { isProviderExecuted, MOVED_ON, proposedCall } from '../history/history.js'
 import type { LedgerAnswer, LedgerEntry, ShownTerms } from '../ledger/ledger.js'
+import type { ChosenMandate, OfferedMandates } from '../mandates/offer.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
-import { bindingMatches } from '../tokens/token.js'
+import { bindingMatches, mandatesMatch } from '../tokens/token.js'
 import { type ReadyCall, readCall } from '../tools/call.js'
 import { ToolkitRequiredError, ToolNotFoundError } from '../tools/tool-errors.js'
 import { type Refusal, stampAnswer } from './outcome.js'
@@ -13,9 +15,18 @@ import { lookUp } from './records.js'
 import { LEDGER_UNAVAILABLE, type VerifiedVerdict } from './verify.js'
 
 /** What to do about a verified verdict; nothing has happened yet. */
-export type Settlement = { readonly verdict: VerifiedVerdict; readonly shown?: ShownTerms | undefined } & (
+export type Settlement = {
+  readonly verdict: VerifiedVerdict
+  readonly shown?: ShownTerms | undefined
+  readonly mandates?: OfferedMandates | undefined
+} & (
   | RunSettlement
-  | { readonly kind: 'reject'; readonly answer: LedgerAnswer }
+  | {
+      readonly kind: 'reject'
+      readonly answer: LedgerAnswer
+      /** The standing denial that was chosen, and the call as it was shown. */
+      readonly denial?: { readonly mandate: ChosenMandate; readonly call: ReadyCall } | undefined
+    }
   | { readonly kind: 'refuse'; readonly refusal: Refusal }
   /** Claimed before, by this or another run: the ledger knows the outcome, and nothing is decided again. */
   | { readonly kind: 'repeat'; readonly answer: LedgerAnswer }
@@ -28,6 +39,8 @@ interface RunSettlement {
   /** The call as it was shown for approval. */
   readonly asked: ReadyCall
   readonly answer: LedgerAnswer
+  /** The standing approval that was chosen. */
+  readonly mandate?: ChosenMandate | undefined
 }
 
 /**
@@ -52,8 +65,10 @@ export async function prepareVerdicts(
   return Promise.all(
     known.map(async ({ verdict, entry }): Promise<Settlement> => {
       if (entry === 'unavailable') return refuse(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
-      if (isFresh(entry))
-        return { ...(await prepareVerdict(scope, verdict, messages)), shown: entry?.record.shown }
+      if (isFresh(entry)) {
+        const { shown, mandates } = entry?.record ?? {}
+        return { ...(await prepareVerdict(scope, verdict, mandates, messages)), shown, mandates }
+      }
       return { kind: 'repeat', verdict, answer: answerOf(scope, verdict, editedText(verdict)) }
     }),
   )
@@ -82,6 +97,7 @@ function checkTools({ toolkit, method }: RunScope, verdicts: readonly VerifiedVe
 async function prepareVerdict(
   scope: RunScope,
   verdict: VerifiedVerdict,
+  mandates: OfferedMandates | undefined,
   messages: readonly Message[],
 ): Promise<Settlement> {
   const { decision, claims, site, canonical } = verdict
@@ -89,7 +105,14 @@ async function prepareVerdict(
   const isOffered = verdict.scope === 'once' || scope.owner === null || claims.scopes.includes(verdict.scope)
   if (decision === 'approve' && !isOffered)
     return refuse(verdict, 'approval-malformed', 'The answer has a scope that was not offered.')
-  if (decision !== 'approve') return { kind: 'reject', verdict, answer: answerOf(scope, verdict) }
+  const mandate = await chosenMandate(scope, verdict, mandates)
+  if (mandate === 'not-offered')
+    return refuse(verdict, 'approval-malformed', 'The answer chooses a mandate that was not offered for it.')
+  if (decision !== 'approve') {
+    const read = mandate && (await readCall(scope.toolkit, proposedCall(site, canonical)))
+    const denial = mandate && read?.ok ? { mandate, call: read.call } : undefined
+    return { kind: 'reject', verdict, answer: answerOf(scope, verdict), denial }
+  }
   const gate = gateContext(scope, site.call.id, messages)
   // Unchanged: the arguments still fit the tool, and what was bound is the same.
   const asked = await readCall(scope.toolkit, proposedCall(site, canonical))
@@ -109,25 +132,39 @@ async function prepareVerdict(
     return { kind: 'reject', verdict, answer }
   }
   const answer = answerOf(scope, verdict, edited.call?.canonical)
-  return { kind: 'run', verdict, call, asked: asked.call, answer }
+  return { kind: 'run', verdict, call, asked: asked.call, answer, mandate }
+}
+
+/** The mandate that an answer chooses: one of those signed with the request, for this decision, instead of a scope. */
+async function chosenMandate(
+  { settings }: RunScope,
+  { mandate: id, decision, scope, claims }: VerifiedVerdict,
+  offered: OfferedMandates | undefined,
+): Promise<ChosenMandate | 'not-offered' | undefined> {
+  if (id === undefined) return undefined
+  const isSigned = await mandatesMatch(claims, mandatesText(offered), settings.approvals.keyring)
+  const offer = isSigned ? offered?.offers.find((one) => one.id === id) : undefined
+  const isFor = offer?.decide === 'deny' ? decision === 'deny' : decision === 'approve' && scope === 'once'
+  return offered !== undefined && offer !== undefined && isFor ? { tool: offered.tool, offer } : 'not-offered'
 }
 
 const UNFIT = 'The arguments no longer fit the tool; ask again.'
 
 /** A verified verdict as the ledger stores it; `edited` are the arguments, if the user edited them. */
 function answerOf(scope: RunScope, verdict: VerifiedVerdict, edited?: string | undefined): LedgerAnswer {
-  const { decision, reason, sentIn, site } = verdict
+  const { decision, reason, sentIn, site, mandate } = verdict
   switch (decision) {
     case 'approve': {
       const reach = scope.owner === null ? 'once' : verdict.scope
       const more = {
         ...(sentIn !== undefined && { sentIn }),
         ...(edited !== undefined && { arguments: edited }),
+        ...(mandate !== undefined && { mandate }),
       }
       return stampAnswer(scope, { decision, scope: reach, reason, ...more }, 'person')
     }
     case 'deny':
-      return stampAnswer(scope, { decision, reason }, 'person')
+      return stampAnswer(scope, { decision, reason, ...(mandate !== undefined && { mandate }) }, 'person')
     case 'cancel':
       return stampAnswer(
         scope,

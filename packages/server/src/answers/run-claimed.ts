@@ -1,8 +1,9 @@
 import type { Message } from '@countersign/core'
 import { abortLater } from '../encoding/signals.js'
 import { askPolicy } from '../gate/gate.js'
-import { grantSession } from '../gate/grants.js'
+import { findPermission, grantAnswered, reasonOfDenial } from '../gate/grants.js'
 import { type LedgerAnswer, MAX_REASON_LENGTH } from '../ledger/ledger.js'
+import type { ChosenMandate } from '../mandates/offer.js'
 import { askPerson } from '../scope/ask-person.js'
 import { type AuditStep, audit } from '../scope/audit.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
@@ -35,6 +36,8 @@ export interface ClaimedCall {
   /** The ledger's revision from the claim, for the grant that may follow. */
   readonly revision: number
   readonly messages: readonly Message[]
+  /** The standing approval that was chosen. */
+  readonly mandate?: ChosenMandate | undefined
   /** What the audit trail records of the claim. Absent if it is recorded already. */
   readonly step?: Omit<AuditStep, 'event'> | undefined
 }
@@ -62,7 +65,7 @@ export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise
     }
     if (tool.location !== 'server') return handOut(scope, claim, claimed)
     // Only once the call may start, and before the tool can change the input, from which the grant's key is read.
-    const granting = grantSession(scope, claimed)
+    const granting = grantAnswered(scope, claimed)
     execution = await execute(scope, claimed, tool)
     await granting
   } finally {
@@ -107,6 +110,12 @@ async function reasonNotToStart(
     return { type: 'cancelled', reason: STALE, code: 'approval-stale' }
   const { decision, reason } = await askPolicy(call, gate, { policy: approvals.policy, warn })
   if (decision === 'block') return { type: 'denied', reason: reason?.slice(0, MAX_REASON_LENGTH) }
+  if (call.tool.mandates !== undefined) {
+    const standing = await findPermission(scope, call, 'look')
+    if (standing.kind === 'denied') return { type: 'denied', reason: reasonOfDenial(standing.grant) }
+    if (standing.kind === 'unknown')
+      return { type: 'cancelled', reason: UNKNOWN_DENIALS, code: 'ledger-unavailable' }
+  }
   if (!(await holdsLease(scope, claim))) return { type: 'interrupted' }
   // A call that somebody else runs is only handed over here, and can be handed over again.
   if (scope.callerSignal?.aborted && call.tool.location === 'server')
@@ -114,6 +123,8 @@ async function reasonNotToStart(
   return now() < verdict.claims.expiresAt ? undefined : { type: 'cancelled', code: 'approval-expired' }
 }
 
+const UNKNOWN_DENIALS =
+  'Whether a standing denial refuses it could not be read, so it was not started; ask again.'
 const STALE = 'What the approval was given for has changed; ask again.'
 
 /** Leaves a call to its client or provider, which starts it: only if the ledger recorded that while the claim was held. */
@@ -130,7 +141,7 @@ async function handOut(scope: RunScope, claim: Claim, claimed: ClaimedCall): Pro
     await audit(scope, { ...end, outcome: 'interrupted' })
     return { kind: 'result', site, outcome: restoreOutcome({ type: 'interrupted' }), decided }
   }
-  await grantSession(scope, claimed)
+  await grantAnswered(scope, claimed)
   // The request that reports the approval to the provider claims the call again, and records its outcome.
   if (call.tool.location === 'provider') return { kind: 'forwarded', site, decided }
   await audit(scope, { ...end, outcome: 'handed-out' })

@@ -1,5 +1,6 @@
 import type { Message } from '@countersign/core'
 import { randomId } from '../encoding/ids.js'
+import { grantAnswered } from '../gate/grants.js'
 import { isProviderExecuted } from '../history/history.js'
 import { claimAndWait } from '../ledger/claim-and-wait.js'
 import type { ApprovalState, ClaimResult, LedgerAnswer } from '../ledger/ledger.js'
@@ -62,6 +63,8 @@ async function settle(
     const step = { ...auditNames({ ref: verdict.ref, call: site.call }), ...auditAnswer(verdict, answer) }
     if (kind === 'run') return runClaimed(scope, { ...settlement, holder, revision, messages, step })
     await auditSettled(scope, step, answer)
+    if (kind === 'reject' && settlement.denial !== undefined)
+      await grantAnswered(scope, { ...settlement.denial, answer, revision, verdict })
     const decided = decidedBy(scope, answer, claims.scopes)
     return { kind: 'result', site, outcome: outcomeOfAnswer(answer), decided }
   }

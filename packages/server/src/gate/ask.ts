@@ -10,6 +10,7 @@ import {
   NEVER,
   type ShownTerms,
 } from '../ledger/ledger.js'
+import { type OfferedMandates, shownOffer } from '../mandates/offer.js'
 import { failed, type ToolFailure } from '../outcome.js'
 import { audit } from '../scope/audit.js'
 import type { ApprovalRequest } from '../scope/confirm.js'
@@ -19,6 +20,7 @@ import type { ReadyCall } from '../tools/call.js'
 import { boundName } from '../tools/provider-tool.js'
 import type { AgentTool } from '../tools/toolkit.js'
 import { termsOf } from './gate.js'
+import { mandatesText, offerMandates } from './mandates.js'
 
 export type { ApprovalRequest } from '../scope/confirm.js'
 
@@ -31,6 +33,7 @@ export interface AskedTerms {
   readonly expiresAt: number
   readonly token: string
   readonly shown?: ShownTerms | undefined
+  readonly mandates?: OfferedMandates | undefined
 }
 
 /** Terms set by a provider or a tool, in place of those of the gate and the tool's options. */
@@ -125,16 +128,18 @@ async function signRecord(
     expiresAt: expiresIn === 'never' ? NEVER : issuedAt + Math.ceil(expiresIn) * 1000,
   }
   const binding = await bindingOf(call, gate)
+  const mandates = await offerMandates(scope, call, gate)
   const providerExecuted = tool.location === 'provider'
   const toolName = boundName(call.name, providerExecuted)
   const token = await signToken(
-    { ...question, toolName, ledgerId: approvals.ledger.id, binding },
+    { ...question, toolName, ledgerId: approvals.ledger.id, binding, mandates: mandatesText(mandates) },
     approvals.keyring,
   )
   return {
     ...question,
     idempotent: tool.idempotent ?? false,
     ...(providerExecuted && { providerExecuted }),
+    ...(mandates !== undefined && { mandates }),
     ...(own.shown !== undefined && { shown: { ...shownTerms(scope, call), ...own.shown } }),
     token,
   }
@@ -193,6 +198,7 @@ export function requestOf(
       ...(message !== undefined && { message }),
       ...(terms.expiresAt < NEVER && { expiresAt: new Date(terms.expiresAt).toISOString() }),
       ...(display !== undefined && { display }),
+      ...(terms.mandates !== undefined && { mandates: terms.mandates.offers.map(shownOffer) }),
       token: terms.token,
     },
   }
@@ -264,6 +270,10 @@ function responseSchema({ approval }: ApprovalRequest): Record<string, unknown> 
   }
   if (approval.options.includes('session')) {
     properties.scope = { type: 'string', description: 'once, or session for further calls of this tool.' }
+  }
+  if (approval.mandates !== undefined) {
+    const ids = approval.mandates.map(({ id }) => id).join(', ')
+    properties.mandate = { type: 'string', description: `A standing approval or denial: ${ids}.` }
   }
   if (approval.allowEdits !== undefined) {
     const which = approval.allowEdits === true ? 'any key' : `only ${approval.allowEdits.join(', ')}`

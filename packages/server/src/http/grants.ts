@@ -1,6 +1,6 @@
-import type { SessionGrant } from '@countersign/core'
+import type { GrantedMandate, SessionGrant } from '@countersign/core'
 import { checkOptions } from '../encoding/check-options.js'
-import type { Grant } from '../ledger/grant.js'
+import type { Grant, Mandate } from '../ledger/grant.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/run-context.js'
 import { subjectOf } from './holder.js'
@@ -56,7 +56,7 @@ export async function grantsRequest(
 }
 
 /**
- * Lists and revokes the user's session grants in one thread, for servers with the Fetch API. `GET ?threadId=` returns
+ * Lists and revokes the user's session grants, mandates and standing denials in one thread, for servers with the Fetch API. `GET ?threadId=` returns
  * `{ grants }`. `DELETE ?threadId=&id=` revokes one, or without `id` all of the thread, and returns `{ revoked }`, the number revoked.
  * Nobody can list or revoke another user's.
  *
@@ -80,16 +80,28 @@ export async function grantsResponse(
 }
 
 function toSessionGrant(grant: Grant): SessionGrant {
-  const { id, threadId, toolName, toolServer, scopeKey, grantedAt, expiresAt, usesLeft } = grant
+  const { id, threadId, toolName, toolServer, scopeKey, grantedAt, expiresAt, usesLeft, terms } = grant
   return {
     id,
     threadId,
     toolName,
     ...(toolServer !== undefined && { toolServer }),
-    ...(scopeKey !== toolName && { scopeKey }),
+    ...(terms === undefined && scopeKey !== toolName && { scopeKey }),
     grantedAt: new Date(grantedAt).toISOString(),
     expiresAt: new Date(expiresAt).toISOString(),
     ...(usesLeft !== undefined && { usesLeft }),
+    ...(terms !== undefined && { mandate: toGrantedMandate(grant, terms) }),
+  }
+}
+
+/** Without the constraints, which may contain arguments that the user must not read. */
+function toGrantedMandate({ approved, owner }: Grant, terms: Mandate): GrantedMandate {
+  const { label, budget, spent, used, lastUsedAt } = terms
+  return {
+    ...{ label, used, grantedBy: owner },
+    ...(!approved && { decide: 'deny' }),
+    ...(lastUsedAt !== undefined && { lastUsedAt: new Date(lastUsedAt).toISOString() }),
+    ...(budget !== undefined && { budget: { total: budget.total, spent, unit: budget.unit } }),
   }
 }
 

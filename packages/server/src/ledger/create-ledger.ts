@@ -26,6 +26,7 @@ import {
   splitState,
   stateAt,
 } from './ledger-row.js'
+import { addMandate, type MandateGrant, returnUse, useMandate } from './mandate-row.js'
 import { boundOutcome, outcomeSize, unavailable } from './outcome.js'
 import type { Change, Row, RowStore, StoredRow } from './row-store.js'
 
@@ -92,7 +93,7 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     owner: string,
   ): Promise<{ readonly grants: readonly Grant[]; readonly now: number }> {
     const { rows, now } = await store.list(owner, GRANTS)
-    const grants = rows.map((row): Grant => JSON.parse(row.state))
+    const grants = rows.flatMap(grantsIn)
     return { grants: grants.filter((grant) => isLive(grant, now)), now }
   }
 
@@ -133,8 +134,10 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     },
 
     async claim(ref, answer, holder, leaseMs) {
-      // Only an approval for the session leads to a grant.
-      const leadsToGrant = answer.decision === 'approve' && answer.scope === 'session'
+      // Only these answers lead to a grant.
+      const leadsToGrant =
+        (answer.decision === 'approve' && (answer.scope === 'session' || answer.mandate !== undefined)) ||
+        (answer.decision === 'deny' && answer.mandate !== undefined)
       // Read before the claim, so that any later revocation changes it.
       const revision = leadsToGrant ? await revisionOf(ref.owner) : 0
       const decide = (entry: LedgerEntry, now: number) =>
@@ -171,10 +174,15 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       store.changed && ((ref, signal) => store.changed?.(ref.owner, approvalKey(ref), signal) ?? never()),
 
     async grant(request) {
-      return store.update<GrantResult>(request.owner, [grantKey(request), REVISION], ([, stored], now) => {
+      const key = request.terms === undefined ? grantKey(request) : mandatesKey(request)
+      return store.update<GrantResult>(request.owner, [key, REVISION], ([row, stored], now) => {
         const isRevoked = request.revision !== undefined && request.revision !== Number(stored?.state)
         if (isRevoked) return { result: { status: 'revoked' } }
         const grant = newGrant(request, now, grantTtl)
+        if (isMandate(grant)) {
+          const left = addMandate(mandatesOf(row), grant, request.call, now)
+          return { result: { status: 'granted', grant }, row: left && mandatesRow(left), newest: maxGrants }
+        }
         return { result: { status: 'granted', grant }, row: grantRow(grant), newest: maxGrants }
       })
     },
@@ -186,15 +194,32 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       })
     },
 
+    async findMandate(call, purpose) {
+      return store.update(call.owner, [mandatesKey(call)], ([row], now): Change<Grant | undefined> => {
+        const { found, left } = useMandate(mandatesOf(row), call, purpose, now)
+        return { result: found, row: left && mandatesRow(left) }
+      })
+    },
+
+    async returnUse(call, callKey) {
+      return store.update(call.owner, [mandatesKey(call)], ([row]): Change<void> => {
+        const left = returnUse(mandatesOf(row), callKey)
+        return { result: undefined, row: left && mandatesRow(left) }
+      })
+    },
+
     async revoke(selector) {
       const { owner } = selector
       await store.update(owner, [REVISION], () => ({ result: undefined, row: null }))
       const { grants } = await grantsOf(owner)
       let removed = 0
       for (const grant of grants.filter((one) => matches(one, selector))) {
-        removed += await store.update(owner, [grantKey(grant)], ([row]) => {
-          const isStill = row !== undefined && JSON.parse(row.state).id === grant.id
-          return isStill ? { result: 1, row: null } : { result: 0 }
+        const key = isMandate(grant) ? mandatesKey(grant) : grantKey(grant)
+        removed += await store.update(owner, [key], ([row]) => {
+          const before = row === undefined ? [] : grantsIn(row)
+          const left = before.filter(({ id }) => id !== grant.id).filter(isMandate)
+          if (left.length === before.length) return { result: 0 }
+          return { result: 1, row: left.length === 0 ? null : mandatesRow(left) }
         })
       }
       return removed
@@ -261,6 +286,40 @@ export function grantRow(grant: Grant): Row {
     keptUntil: grant.expiresAt,
     expendable: true,
   }
+}
+
+/** The key of the row with all mandates of a tool in a conversation. */
+function mandatesKey({ threadId, toolServer, toolName }: Omit<GrantKey, 'scopeKey'>): string {
+  return ledgerKey('mandates', threadId, toolServer, toolName)
+}
+
+function mandatesRow(mandates: readonly MandateGrant[]): Row {
+  return {
+    record: '',
+    state: JSON.stringify({ mandates }),
+    list: GRANTS,
+    keptUntil: Math.max(...mandates.map(({ expiresAt }) => expiresAt)),
+    expendable: true,
+  }
+}
+
+/** Parsed rows of mandates that are still in memory: each call of their tool reads them. */
+const parsedMandates = new WeakMap<StoredRow, readonly MandateGrant[]>()
+
+function mandatesOf(row: StoredRow | undefined): readonly MandateGrant[] {
+  if (row === undefined) return []
+  const known = parsedMandates.get(row) ?? JSON.parse(row.state).mandates
+  parsedMandates.set(row, known)
+  return known
+}
+
+/** The grants of one row of an owner's list: one, or all mandates of a tool. */
+function grantsIn(row: StoredRow): readonly Grant[] {
+  return row.state.startsWith('{"mandates":') ? mandatesOf(row) : [JSON.parse(row.state)]
+}
+
+function isMandate(grant: Grant): grant is MandateGrant {
+  return grant.terms !== undefined
 }
 
 export function approvalRow(record: ApprovalRecord, state: ApprovalState, short?: ApprovalState): Row {

@@ -236,8 +236,13 @@ function sameOr(
   return first.decision === 'expire' ? { status: 'expired' } : { status: 'conflict', settled: first.decision }
 }
 
+function mandateOf(answer: LedgerAnswer): string | undefined {
+  return 'mandate' in answer ? answer.mandate : undefined
+}
+
 // An edit that changes nothing is no edit: what counts is which arguments run. The reason is not part of the decision.
 function isSameAnswer(record: ApprovalRecord, first: LedgerAnswer, second: LedgerAnswer): boolean {
+  if (mandateOf(first) !== mandateOf(second)) return false
   if (first.decision !== 'approve' || second.decision !== 'approve') return first.decision === second.decision
   const ran = (answer: { readonly arguments?: string | undefined }) => answer.arguments ?? record.arguments
   return first.scope === second.scope && ran(first) === ran(second)

@@ -1,6 +1,7 @@
 import { type ApprovalErrorCode, type ApprovalScope, CountersignError } from '@countersign/core'
 import { type Rule, withMethods } from '../encoding/check-options.js'
-import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from './grant.js'
+import type { OfferedMandates } from '../mandates/offer.js'
+import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector, MandateCall } from './grant.js'
 
 export type { ApprovalScope } from '@countersign/core'
 
@@ -44,6 +45,8 @@ export interface ApprovalRecord extends ApprovalRef {
   readonly providerExecuted?: boolean | undefined
   /** What the user was shown besides the arguments, if the tool itself sent the request while it ran. JSON. */
   readonly shown?: ShownTerms | undefined
+  /** The standing approvals that it offered. */
+  readonly mandates?: OfferedMandates | undefined
   /** Milliseconds since the epoch. */
   readonly issuedAt: number
   /** Milliseconds since the epoch; from then on a new answer is refused. */
@@ -69,6 +72,8 @@ type Decision =
       readonly scope: ApprovalScope
       /** RFC 8785 text of the edited arguments, if the user edited them. */
       readonly arguments?: string | undefined
+      /** The id of the mandate that was chosen. */
+      readonly mandate?: string | undefined
       readonly reason?: string | undefined
       /**
        * The run whose request first carried the answer, according to the client. A client tool's call is handed out again only to a request
@@ -76,7 +81,7 @@ type Decision =
        */
       readonly sentIn?: string | undefined
     }
-  | { readonly decision: 'deny'; readonly reason?: string | undefined }
+  | { readonly decision: 'deny'; readonly mandate?: string | undefined; readonly reason?: string | undefined }
   | {
       readonly decision: 'cancel'
       readonly reason?: string | undefined
@@ -198,7 +203,15 @@ export type ReclaimResult =
 export interface AuditEntry {
   /** Milliseconds since the epoch. */
   readonly at: number
-  readonly event: 'issued' | 'claimed' | 'refused' | 'started' | 'completed' | 'granted' | 'revoked'
+  readonly event:
+    | 'issued'
+    | 'claimed'
+    | 'refused'
+    | 'started'
+    | 'completed'
+    | 'granted'
+    | 'revoked'
+    | 'shadow'
   readonly ownerHash: string
   readonly threadId: string
   readonly approvalId?: string | undefined
@@ -212,10 +225,20 @@ export interface AuditEntry {
   readonly decision?: LedgerAnswer['decision'] | undefined
   readonly scope?: ApprovalScope | undefined
   readonly edited?: boolean | undefined
-  /** How the answer arrived; `server` if the request was closed without the user, `grant` if a session grant allowed the call. */
+  /** The mandate that was chosen, or that let the call through or refused it. */
+  readonly mandate?: { readonly id: string; readonly label: string } | undefined
+  /** How the answer arrived; `server` if the request was closed without the user, `grant` if a session grant or a mandate allowed the call. */
   readonly via?: string | undefined
   readonly code?: ApprovalErrorCode | undefined
   readonly outcome?: StoredOutcome['type'] | 'interrupted' | undefined
+  /** With `shadow`: what was decided about a new call, and what the shadow policy would have decided. */
+  readonly policy?:
+    | {
+        readonly decided: 'allow' | 'ask' | 'block'
+        readonly shadow: 'allow' | 'ask' | 'block'
+        readonly reason?: string | undefined
+      }
+    | undefined
 }
 
 /**
@@ -286,6 +309,18 @@ export interface Ledger {
    * revocation in between wins; it finds only `approved` grants. `look` changes nothing.
    */
   findGrant(key: GrantKey, purpose: 'look' | 'use'): Promise<Grant | undefined>
+
+  /**
+   * For a call of a tool that offers mandates: the denial that refuses it, or else a mandate that lets it through. `use` counts the use and
+   * debits the budget in the same step, once per `callKey`, and is called immediately before execution. Optional, with `returnUse`:
+   * without them, no mandates are offered.
+   */
+  readonly findMandate?:
+    | ((call: MandateCall, purpose: 'look' | 'use') => Promise<Grant | undefined>)
+    | undefined
+
+  /** Gives back what a call has used of a mandate, because it has not started. Does nothing if there is nothing to give back. */
+  readonly returnUse?: ((call: Omit<GrantKey, 'scopeKey'>, callKey: string) => Promise<void>) | undefined
 
   /** Removes the matching grants and voids those of this owner in flight. Resolves with the number removed. */
   revoke(selector: GrantSelector): Promise<number>

@@ -43,6 +43,7 @@ const approvalRules: Rules<ApprovalOptions> = {
   epoch: epochRule,
   expiresIn: expiry,
   policy: method,
+  shadow: method,
   permission: oneOf('read', 'ask', 'auto'),
   redact: method,
   confirm: method,

@@ -42,6 +42,11 @@ export interface ApprovalOptions {
    * before the call starts, so it should have no side effects.
    */
   readonly policy?: Policy | undefined
+  /**
+   * A policy on trial: it decides nothing. Where it would have decided otherwise about a new call, the audit trail gets a line (`shadow`).
+   * The run waits for it.
+   */
+  readonly shadow?: Policy | undefined
   /** What the agent may do without approval. Default: as the policy and the tools decide. */
   readonly permission?: PermissionLevel | undefined
   /** Masks arguments for display if the tool has no `redact` of its own, for example {@link sanitizeArgs}. Default: no masking. */
@@ -157,7 +162,8 @@ export interface AgentSettings {
   readonly observe: Observe | undefined
 }
 
-interface ApprovalSettings extends Pick<ApprovalOptions, 'policy' | 'confirm' | 'redact' | 'onAudit'> {
+interface ApprovalSettings
+  extends Pick<ApprovalOptions, 'policy' | 'shadow' | 'confirm' | 'redact' | 'onAudit'> {
   readonly keyring: Keyring
   readonly ledger: Ledger
   /** Milliseconds since 1970. */
@@ -231,6 +237,7 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
     epoch: options.epoch?.getTime() ?? Number.NEGATIVE_INFINITY,
     expiresIn: options.expiresIn ?? DAY_IN_SECONDS,
     policy: withPermission(options.permission, options.policy),
+    shadow: options.shadow && withPermission(options.permission, options.shadow),
     confirm: options.confirm,
     redact: options.redact,
     onAudit: options.onAudit,

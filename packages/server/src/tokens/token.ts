@@ -15,10 +15,13 @@ import { type Keyring, keyedHash } from './keys.js'
 const MAX_TOKEN_LENGTH = 4096
 
 /** The content of a token: the request as issued, its ledger, and what it is bound to besides its arguments. */
-export interface TokenRequest extends Omit<ApprovalRecord, 'token' | 'toolServer' | 'idempotent'> {
+export interface TokenRequest
+  extends Omit<ApprovalRecord, 'token' | 'toolServer' | 'idempotent' | 'mandates'> {
   readonly ledgerId: string
   /** From `bindingText`, if the request is bound to a validated value or a result of `bind`. */
   readonly binding?: string | undefined
+  /** From `mandatesText`, if the request offers mandates. */
+  readonly mandates?: string | undefined
 }
 
 /** What the server knows of the call that an answer is for. */
@@ -42,6 +45,7 @@ export interface TokenClaims {
   readonly expiresAt: number
   /** Compared by `bindingMatches`, when the call is about to run. */
   readonly bindingHash?: string | undefined
+  readonly mandatesHash?: string | undefined
 }
 
 /** The check that refused a token, named after the payload member that it checks, if any. */
@@ -59,7 +63,7 @@ interface TokenRefusal {
   readonly message: string
 }
 
-/** The payload as signed. Times in seconds; `ah`, `bd` and `oh` are keyed hashes. */
+/** The payload as signed. Times in seconds; `ah`, `bd`, `md` and `oh` are keyed hashes. */
 interface Payload {
   readonly ah: string
   readonly ap: string
@@ -68,6 +72,7 @@ interface Payload {
   readonly ed: ApprovalEdits
   readonly exp: number
   readonly iat: number
+  readonly md?: string
   readonly oh: string
   readonly run: string
   readonly sc: readonly ApprovalScope[]
@@ -93,6 +98,7 @@ export async function signToken(request: TokenRequest, keyring: Keyring): Promis
     ed: request.edits,
     exp: Math.floor(request.expiresAt / 1000),
     iat: Math.floor(request.issuedAt / 1000),
+    ...(request.mandates === undefined ? {} : { md: await keyedHash(keys.args, request.mandates) }),
     oh: await hashOwner(keys.owner, request.owner),
     run: request.runId,
     sc: request.scopes,
@@ -167,9 +173,27 @@ export async function bindingMatches(
   binding: string | undefined,
   keyring: Keyring,
 ): Promise<boolean> {
-  if (claims.bindingHash === undefined || binding === undefined) return claims.bindingHash === binding
-  const keys = await keyring.byKid(claims.kid)
-  return keys !== undefined && (await keyedHash(keys.args, binding)) === claims.bindingHash
+  return isHashOf(claims, claims.bindingHash, binding, keyring)
+}
+
+/** Whether mandates, as `mandatesText`, are those that were offered. */
+export async function mandatesMatch(
+  claims: TokenClaims,
+  mandates: string | undefined,
+  keyring: Keyring,
+): Promise<boolean> {
+  return isHashOf(claims, claims.mandatesHash, mandates, keyring)
+}
+
+async function isHashOf(
+  { kid }: TokenClaims,
+  hash: string | undefined,
+  text: string | undefined,
+  keyring: Keyring,
+): Promise<boolean> {
+  if (hash === undefined || text === undefined) return hash === text
+  const keys = await keyring.byKid(kid)
+  return keys !== undefined && (await keyedHash(keys.args, text)) === hash
 }
 
 /** The approval that a token claims to be for. Not verified: use it to find, never to authorise. */
@@ -237,6 +261,7 @@ function readClaims(kid: string, payload: Payload): TokenClaims {
     issuedAt: payload.iat * 1000,
     expiresAt: payload.exp * 1000,
     bindingHash: payload.bd,
+    mandatesHash: payload.md,
   }
 }
 
@@ -255,6 +280,7 @@ const MEMBERS: { readonly [Name in keyof Payload]-?: (value: unknown) => boolean
   ed: isEdits,
   exp: isTime,
   iat: isTime,
+  md: (value) => value === undefined || isText(value),
   oh: isText,
   run: isText,
   sc: isScopes,

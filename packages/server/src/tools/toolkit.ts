@@ -159,6 +159,8 @@ const rules: Readonly<Record<string, Rule>> = {
   allowEdits: either(flag, listOf('keys', text)),
   scopes: listOf('"once" and "session"', oneOf('once', 'session')),
   scopeKey: method,
+  mandates: method,
+  version: text,
   bind: method,
   redact: method,
   message: either(text, method),
