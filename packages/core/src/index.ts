@@ -78,6 +78,7 @@ export {
   type UIMessage,
   type WithOutput,
 } from './messages.js'
+export { type DiffHunk, type Preview, type PreviewCell, readPreview } from './preview.js'
 export {
   type ActivityMessage,
   type AGUIEvent,
@@ -125,6 +126,7 @@ export {
   type InferTools,
   type JsonSchema,
   type NeedsApproval,
+  type PreviewContext,
   type ServerExecute,
   type ServerTool,
   type SessionGrant,

@@ -150,6 +150,10 @@ export interface ToolCallApproval {
   readonly expiresAt?: string
   /** What to show if it differs from `input` (redacted, or transformed by the tool's schema). */
   readonly display?: unknown
+  /** What the call would do, as the server sent it: read it with `readPreview`. Its approval covers exactly this. */
+  readonly preview?: unknown
+  /** The preview of the request before this one, if approval is requested again because it changed. */
+  readonly previous?: unknown
   /** Opaque to the client; sent back unchanged. */
   readonly token?: string
   readonly approved?: boolean

@@ -97,7 +97,7 @@ function isRepeated(call: CallDraft, before: ToolCallApproval, asked: AskedAppro
   const after = asked.approval
   return (
     before.id === after.id &&
-    (['message', 'expiresAt', 'token', 'display'] as const).every((name) =>
+    (['message', 'expiresAt', 'token', 'display', 'preview'] as const).every((name) =>
       agrees(before[name], after[name]),
     ) &&
     !differs(call, asked)

@@ -29,6 +29,8 @@ export function readApprovalInterrupt(interrupt: Interrupt): AskedApproval | und
     id: interrupt.id,
     options: more.options,
     display: more.display,
+    preview: more.preview,
+    previous: more.previous,
     message: interrupt.message ?? more.message,
     expiresAt: interrupt.expiresAt ?? more.expiresAt,
     allowEdits: more.allowEdits ?? offersEdits(interrupt.responseSchema),
@@ -62,7 +64,7 @@ function readAsked(
 /** Reads the request part of an approval. An answer in it is ignored: a stream must not approve on the user's behalf. */
 export function readApproval(value: unknown): ToolCallApproval | undefined {
   if (!isRecord(value) || typeof value.id !== 'string') return undefined
-  const { id, options, allowEdits, message, expiresAt, display, token } = value
+  const { id, options, allowEdits, message, expiresAt, display, preview, previous, token } = value
   const offered = Array.isArray(options) ? options.filter(isOption) : []
   return omitUndefined({
     id,
@@ -74,6 +76,8 @@ export function readApproval(value: unknown): ToolCallApproval | undefined {
     message: asString(message),
     expiresAt: asString(expiresAt),
     display,
+    preview,
+    previous,
     token: asString(token),
   })
 }
