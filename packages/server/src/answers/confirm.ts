@@ -31,10 +31,11 @@ export async function isConfirmed(scope: RunScope, settlement: Settlement): Prom
 }
 
 /** The request as the user received it, without what the tool can no longer describe. */
-async function describe(scope: RunScope, { verdict, shown }: Settlement): Promise<ApprovalRequest> {
+async function describe(scope: RunScope, { verdict, record }: Settlement): Promise<ApprovalRequest> {
   const { site, canonical, claims, token } = verdict
   const { id, function: called } = site.call
-  const terms = { ...claims, token, shown }
+  const { shown, preview, previous } = record ?? {}
+  const terms = { ...claims, token, shown, preview, previous }
   const read = await readCall(scope.toolkit, proposedCall(site, canonical))
   try {
     if (read.ok) return describeRequest(scope, read.call, terms)

@@ -3,7 +3,7 @@ import { readArguments } from '../encoding/canonical.js'
 import { bindingOf } from '../gate/ask.js'
 import { askPolicy } from '../gate/gate.js'
 import { isProviderExecuted, MOVED_ON, proposedCall } from '../history/history.js'
-import type { LedgerAnswer, LedgerEntry, ShownTerms } from '../ledger/ledger.js'
+import type { ApprovalRecord, LedgerAnswer, LedgerEntry } from '../ledger/ledger.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { bindingMatches } from '../tokens/token.js'
 import { type ReadyCall, readCall } from '../tools/call.js'
@@ -13,7 +13,10 @@ import { lookUp } from './records.js'
 import { LEDGER_UNAVAILABLE, type VerifiedVerdict } from './verify.js'
 
 /** What to do about a verified verdict; nothing has happened yet. */
-export type Settlement = { readonly verdict: VerifiedVerdict; readonly shown?: ShownTerms | undefined } & (
+export type Settlement = {
+  readonly verdict: VerifiedVerdict
+  readonly record?: ApprovalRecord | undefined
+} & (
   | RunSettlement
   | { readonly kind: 'reject'; readonly answer: LedgerAnswer }
   | { readonly kind: 'refuse'; readonly refusal: Refusal }
@@ -28,6 +31,8 @@ interface RunSettlement {
   /** The call as it was shown for approval. */
   readonly asked: ReadyCall
   readonly answer: LedgerAnswer
+  /** The hash of the preview that was approved, if the call has one. */
+  readonly approvedPreview: string | undefined
 }
 
 /**
@@ -53,7 +58,7 @@ export async function prepareVerdicts(
     known.map(async ({ verdict, entry }): Promise<Settlement> => {
       if (entry === 'unavailable') return refuse(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
       if (isFresh(entry))
-        return { ...(await prepareVerdict(scope, verdict, messages)), shown: entry?.record.shown }
+        return { ...(await prepareVerdict(scope, verdict, messages)), record: entry?.record }
       return { kind: 'repeat', verdict, answer: answerOf(scope, verdict, editedText(verdict)) }
     }),
   )
@@ -101,6 +106,7 @@ async function prepareVerdict(
   if (!edited.ok && edited.unfit) return refuse(verdict, 'approval-edit-invalid', edited.reason, 'open')
   if (!edited.ok) return refuse(verdict, 'approval-malformed', edited.reason)
   const call = edited.call ?? asked.call
+  const approvedPreview = edited.call === undefined ? claims.previewHash : undefined
   const { approvals, warn } = scope.settings
   // Policy: for the call as edited.
   const policy = await askPolicy(call, gate, { policy: approvals.policy, warn })
@@ -109,7 +115,7 @@ async function prepareVerdict(
     return { kind: 'reject', verdict, answer }
   }
   const answer = answerOf(scope, verdict, edited.call?.canonical)
-  return { kind: 'run', verdict, call, asked: asked.call, answer }
+  return { kind: 'run', verdict, call, asked: asked.call, answer, approvedPreview }
 }
 
 const UNFIT = 'The arguments no longer fit the tool; ask again.'

@@ -5,6 +5,7 @@ import { type ApprovalRequiredError, isApprovalRequired, isMaskOf } from '../gat
 import { type ApprovalRequest, requestApproval } from '../gate/ask.js'
 import { decideGate, termsOf } from '../gate/gate.js'
 import { auditGrant, hasGrant } from '../gate/grants.js'
+import { computePreview } from '../gate/preview.js'
 import { type AuditEntry, ledgerKey } from '../ledger/ledger.js'
 import { failed, type ToolFailure, type ToolOutcome } from '../outcome.js'
 import { askPerson } from '../scope/ask-person.js'
@@ -109,6 +110,7 @@ export async function runFresh(
   const context = gateContext(scope, toolCallId, messages)
   const gate = await decideGate(call, context, { policy: approvals.policy, warn, needed })
   const idempotencyKey = await freshKey(scope, toolCallId)
+  const preview = tool.previewUnasked ? await computePreview(scope, call, context) : undefined
   const asks = gate.kind === 'ask' || decision.required !== undefined
   const mayStart = gate.kind !== 'block' && (!asks || (granted && (await hasGrant(scope, call, 'use'))))
   if (!mayStart) {
@@ -131,6 +133,7 @@ export async function runFresh(
       context: scope.context,
       approved,
       idempotencyKey,
+      ...(preview !== undefined && { preview: preview.exact }),
     },
     stream: async (data) => scope.emit(progressEvent(toolCallId, name, data)),
     report: (data) => scope.report(progressEvent(toolCallId, name, data)),

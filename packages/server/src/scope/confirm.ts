@@ -1,4 +1,4 @@
-import type { ApprovalOption } from '@countersign/core'
+import type { ApprovalOption, Preview } from '@countersign/core'
 import type { RunContext } from './run-context.js'
 
 /** An approval request: the value of `CUSTOM approval-requested`. */
@@ -16,6 +16,10 @@ export interface ApprovalRequest {
     /** ISO 8601. */
     readonly expiresAt?: string
     readonly display?: unknown
+    /** What the call would do. */
+    readonly preview?: Preview
+    /** The preview of the request before, if approval is requested again because it changed. */
+    readonly previous?: Preview
     readonly token: string
   }
 }

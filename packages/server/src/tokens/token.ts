@@ -15,10 +15,15 @@ import { type Keyring, keyedHash } from './keys.js'
 const MAX_TOKEN_LENGTH = 4096
 
 /** The content of a token: the request as issued, its ledger, and what it is bound to besides its arguments. */
-export interface TokenRequest extends Omit<ApprovalRecord, 'token' | 'toolServer' | 'idempotent'> {
+export interface TokenRequest
+  extends Omit<ApprovalRecord, 'token' | 'toolServer' | 'idempotent' | 'preview' | 'previous' | 'earlier'> {
   readonly ledgerId: string
   /** From `bindingText`, if the request is bound to a validated value or a result of `bind`. */
   readonly binding?: string | undefined
+  /** RFC 8785 text of the preview, if there is one. */
+  readonly preview?: string | undefined
+  /** How often approval was requested before for this call, because its preview had changed. */
+  readonly again?: number | undefined
 }
 
 /** What the server knows of the call that an answer is for. */
@@ -42,6 +47,10 @@ export interface TokenClaims {
   readonly expiresAt: number
   /** Compared by `bindingMatches`, when the call is about to run. */
   readonly bindingHash?: string | undefined
+  /** Compared by `previewHash`: with what the page showed, and when the call is about to run. */
+  readonly previewHash?: string | undefined
+  /** How often approval was requested before for this call, because its preview had changed. */
+  readonly again: number
 }
 
 /** The check that refused a token, named after the payload member that it checks, if any. */
@@ -59,8 +68,9 @@ interface TokenRefusal {
   readonly message: string
 }
 
-/** The payload as signed. Times in seconds; `ah`, `bd` and `oh` are keyed hashes. */
+/** The payload as signed. Times in seconds; `ah`, `bd`, `oh` and `pv` are keyed hashes. */
 interface Payload {
+  readonly ag?: number
   readonly ah: string
   readonly ap: string
   readonly aud: string
@@ -69,6 +79,7 @@ interface Payload {
   readonly exp: number
   readonly iat: number
   readonly oh: string
+  readonly pv?: string
   readonly run: string
   readonly sc: readonly ApprovalScope[]
   readonly tc: string
@@ -86,6 +97,7 @@ interface Payload {
 export async function signToken(request: TokenRequest, keyring: Keyring): Promise<string> {
   const keys = await keyring.current()
   const payload: Payload = {
+    ...(request.again === undefined ? {} : { ag: request.again }),
     ah: await keyedHash(keys.args, request.arguments),
     ap: request.approvalId,
     aud: request.ledgerId,
@@ -94,6 +106,7 @@ export async function signToken(request: TokenRequest, keyring: Keyring): Promis
     exp: Math.floor(request.expiresAt / 1000),
     iat: Math.floor(request.issuedAt / 1000),
     oh: await hashOwner(keys.owner, request.owner),
+    ...(request.preview === undefined ? {} : { pv: await hashPreview(keys.args, request.preview) }),
     run: request.runId,
     sc: request.scopes,
     tc: request.toolCallId,
@@ -172,6 +185,21 @@ export async function bindingMatches(
   return keys !== undefined && (await keyedHash(keys.args, binding)) === claims.bindingHash
 }
 
+/** The keyed hash of a preview's RFC 8785 text. The prefix is not JSON, so it is no hash of arguments. */
+function hashPreview(key: CryptoKey, text: string): Promise<string> {
+  return keyedHash(key, `preview ${text}`)
+}
+
+/** The same with the key of a token. */
+export async function previewHash(
+  { kid }: TokenClaims,
+  text: string,
+  keyring: Keyring,
+): Promise<string | undefined> {
+  const keys = await keyring.byKid(kid)
+  return keys && hashPreview(keys.args, text)
+}
+
 /** The approval that a token claims to be for. Not verified: use it to find, never to authorise. */
 export function peekApprovalId(token: string): string | undefined {
   const body = token.length > MAX_TOKEN_LENGTH ? undefined : token.split('.')[2]
@@ -237,6 +265,8 @@ function readClaims(kid: string, payload: Payload): TokenClaims {
     issuedAt: payload.iat * 1000,
     expiresAt: payload.exp * 1000,
     bindingHash: payload.bd,
+    previewHash: payload.pv,
+    again: payload.ag ?? 0,
   }
 }
 
@@ -248,6 +278,7 @@ const isEdits = (value: unknown): value is ApprovalEdits =>
   typeof value === 'boolean' || (Array.isArray(value) && value.every(isText))
 
 const MEMBERS: { readonly [Name in keyof Payload]-?: (value: unknown) => boolean } = {
+  ag: (value) => value === undefined || isTime(value),
   ah: isText,
   ap: isText,
   aud: isText,
@@ -256,6 +287,7 @@ const MEMBERS: { readonly [Name in keyof Payload]-?: (value: unknown) => boolean
   exp: isTime,
   iat: isTime,
   oh: isText,
+  pv: (value) => value === undefined || isText(value),
   run: isText,
   sc: isScopes,
   tc: isText,

@@ -171,6 +171,8 @@ const OPTIONS: readonly Rule[] = [
   ['scopeKey', isFunction, 'a function'],
   ['bind', isFunction, 'a function'],
   ['redact', isFunction, 'a function'],
+  ['preview', isFunction, 'a function'],
+  ['previewUnasked', isBoolean, 'true or false'],
   ['message', (value) => isText(value) || isFunction(value), 'text or a function'],
   ['expiresIn', isSeconds, 'a positive number of seconds or "never"'],
   ['failureMode', isOneOf('return', 'throw'), '"return" or "throw"'],
