@@ -61,6 +61,7 @@ export {
   type ApprovalOption,
   type DataPart,
   type Delivery,
+  type EditedPreview,
   type FilePart,
   isTerminal,
   type MessagePart,

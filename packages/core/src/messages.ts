@@ -136,6 +136,13 @@ export type ApprovalOption = 'deny' | 'once' | 'session'
 /** How far an answer has got on its way to the server. `unknown`: the run broke after the server had begun. */
 export type Delivery = 'waiting' | 'sent' | 'settled' | 'unknown'
 
+/** The preview of arguments that the user has edited, as the server computed it. */
+export interface EditedPreview {
+  readonly preview: unknown
+  /** The server's proof that it has computed it for these arguments; opaque to the client. */
+  readonly proof: string
+}
+
 /** An approval request for one tool call and, once given, its answer. */
 export interface ToolCallApproval {
   /** Never the tool call's id, and not derived from it. */
@@ -161,6 +168,8 @@ export interface ToolCallApproval {
   readonly scope?: 'once' | 'session'
   /** The arguments as edited by the user. */
   readonly input?: unknown
+  /** What they would do. */
+  readonly edited?: EditedPreview
   readonly delivery?: Delivery
   /** The run that first carried the answer. With it the server tells a resent answer from the same answer given on another page. */
   readonly sentIn?: string

@@ -228,7 +228,7 @@ function foldApproval(value: unknown, token: unknown): ToolCallPart['approval'] 
   const asked = isRecord(value) ? { ...value, token } : {}
   const question = readApproval(asked)
   if (!question) return undefined
-  const { approved, reason, scope, input, delivery, sentIn, problem }: Record<string, unknown> = asked
+  const { approved, reason, scope, input, edited, delivery, sentIn, problem }: Record<string, unknown> = asked
   return {
     ...question,
     ...omitUndefined({
@@ -236,6 +236,7 @@ function foldApproval(value: unknown, token: unknown): ToolCallPart['approval'] 
       reason: asString(reason),
       scope: oneOf(scope, 'once', 'session'),
       input,
+      edited: isRecord(edited) ? { preview: edited.preview, proof: `${edited.proof}` } : undefined,
       delivery: readDelivery(delivery),
       sentIn: asString(sentIn),
       problem: readRefusal(problem),

@@ -95,7 +95,8 @@ export function readDecisions(sites: readonly CallSite[]): readonly RecordedDeci
     const { approval, token } = getCountersignMetadata(site.call.metadata)
     const approvalId = isRecord(approval) ? asString(approval.id) : undefined
     if (!isDecided(site.call) || !isRecord(approval) || approvalId === undefined) return []
-    const { approved, reason, scope, input: editedArgs, sentIn, preview, proof } = approval
+    const { approved, reason, scope, input: editedArgs, sentIn, edited } = approval
+    const { preview, proof } = isRecord(edited) ? edited : { preview: approval.preview, proof: undefined }
     return [{ site, approvalId, approved, reason, scope, editedArgs, token, sentIn, preview, proof }]
   })
 }

@@ -200,6 +200,42 @@ export async function previewHash(
   return keys && hashPreview(keys.args, text)
 }
 
+/**
+ * What a page returns to approve edited arguments: the hash of their preview, and the proof that this server has computed it for this
+ * request and these arguments.
+ */
+export async function signEdit(
+  claims: TokenClaims,
+  edited: string,
+  preview: string,
+  keyring: Keyring,
+): Promise<string | undefined> {
+  const keys = await keyring.byKid(claims.kid)
+  if (keys === undefined) return undefined
+  const hash = await hashPreview(keys.args, preview)
+  return `${hash}.${await keyedHash(keys.args, editText(claims, edited, hash))}`
+}
+
+/** The hash of the preview in a proof by {@link signEdit} for these arguments; undefined if it is none. */
+export async function verifyEdit(
+  claims: TokenClaims,
+  edited: string,
+  proof: unknown,
+  keyring: Keyring,
+): Promise<string | undefined> {
+  const [hash = '', mac = ''] = typeof proof === 'string' && proof.length < 200 ? proof.split('.') : []
+  const keys = await keyring.byKid(claims.kid)
+  const bytes = decodeBase64url(mac)
+  if (keys === undefined || bytes?.length !== 32) return undefined
+  const text = utf8.encode(editText(claims, edited, hash))
+  return (await globalThis.crypto.subtle.verify('HMAC', keys.args, bytes, text)) ? hash : undefined
+}
+
+/** The prefix is not JSON, so it is no text of arguments. */
+function editText({ approvalId }: TokenClaims, edited: string, hash: string): string {
+  return `edit ${JSON.stringify([approvalId, hash, edited])}`
+}
+
 /** The approval that a token claims to be for. Not verified: use it to find, never to authorise. */
 export function peekApprovalId(token: string): string | undefined {
   const body = token.length > MAX_TOKEN_LENGTH ? undefined : token.split('.')[2]

@@ -37,7 +37,7 @@ export function writer(made: ReturnType<typeof fileTool>, options: Partial<Agent
 }
 
 /** The answer of a page that shows previews: it returns what it showed. */
-export function yes(asked: Asked, more: Record<string, unknown> = {}, own: Record<string, unknown> = {}) {
+export function yes(asked: Asked, more: Record<string, unknown> = {}, own: object = {}) {
   const { id, token, preview } = asked.approval
   const countersign = { token, sentIn: 'run', preview, ...own }
   return {
