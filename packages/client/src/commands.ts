@@ -93,7 +93,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     cancelQueued: (id: string): void => dispatch({ type: 'unqueue', id }),
 
     async answer(response: ApprovalResponse): Promise<AnswerResult> {
-      const { id, approved, reason, scope, mandate, input } = response
+      const { id, approved, reason, scope, mandate, input, edited } = response
       const found = findAnswerable(state, id)
       if (found.status === 'not-found') session.warn(`There is no approval "${String(id)}" to answer.`)
       if (found.status !== 'open') return found
@@ -104,7 +104,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       }
       const fault = faultOf(response, approval, call.input)
       if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
-      return give(call, { type: 'answer', approvalId: id, approved, reason, input, scope, mandate })
+      return give(call, { type: 'answer', approvalId: id, approved, reason, input, edited, scope, mandate })
     },
 
     async giveResult(result: ToolResult): Promise<AnswerResult> {

@@ -1,14 +1,18 @@
 import {
   type AnyClientTool,
   type ChatState,
+  isTerminal,
   type JsonSchema,
   omitUndefined,
   PROTOCOL_VERSION,
+  type ResumeEntry,
   type RunAgentInput,
   readMessages,
   resumeEntries,
   type Tool,
+  type ToolCallPart,
   toAGUIMessages,
+  type UIMessage,
 } from '@countersign/core'
 
 /** The request for one run: the conversation and, in `resume`, the answers that the server does not have. */
@@ -32,12 +36,26 @@ export function createRequest(
     protocolVersion: PROTOCOL_VERSION,
     state: state.shared,
     // AG-UI 1.0: a client does not send activities.
-    messages: toAGUIMessages(readMessages(state)).filter(({ role }) => role !== 'activity'),
+    messages: toAGUIMessages(readMessages(state).map((message) => withoutSeen(message, resume))).filter(
+      ({ role }) => role !== 'activity',
+    ),
     tools: tools.map((tool) => describeTool(tool, warn)),
     context: [],
     forwardedProps,
     resume: resume.length > 0 ? resume : undefined,
   })
+}
+
+/** The server has these previews, or gets them with the answer: repeated in each request, they would only make it larger. */
+function withoutSeen(message: UIMessage, resume: readonly ResumeEntry[]): UIMessage {
+  const isSeen = ({ state, approval }: ToolCallPart) =>
+    isTerminal(state) || resume.some(({ interruptId }) => interruptId === approval?.id)
+  const parts = message.parts.map((part) => {
+    if (part.type !== 'tool-call' || part.approval?.preview === undefined || !isSeen(part)) return part
+    const { preview, previous, edited, ...approval } = part.approval
+    return { ...part, approval }
+  })
+  return { ...message, parts }
 }
 
 function describeTool(tool: AnyClientTool, warn: (message: string) => void): Tool {

@@ -62,6 +62,7 @@ export {
   type ApprovalOption,
   type DataPart,
   type Delivery,
+  type EditedPreview,
   type FilePart,
   isTerminal,
   type MandateBudget,
@@ -81,6 +82,7 @@ export {
   type UIMessage,
   type WithOutput,
 } from './messages.js'
+export { type DiffHunk, type Preview, type PreviewCell, readPreview } from './preview.js'
 export {
   type ActivityMessage,
   type AGUIEvent,
@@ -129,6 +131,7 @@ export {
   type InferTools,
   type JsonSchema,
   type NeedsApproval,
+  type PreviewContext,
   type ServerExecute,
   type ServerTool,
   type SessionGrant,

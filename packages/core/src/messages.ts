@@ -160,6 +160,13 @@ export interface OfferedMandate {
   readonly budget?: Pick<MandateBudget, 'total' | 'unit'>
 }
 
+/** The preview of arguments that the user has edited, as the server computed it. */
+export interface EditedPreview {
+  readonly preview: unknown
+  /** The server's proof that it has computed it for these arguments; opaque to the client. */
+  readonly proof: string
+}
+
 /** An approval request for one tool call and, once given, its answer. */
 export interface ToolCallApproval {
   /** Never the tool call's id, and not derived from it. */
@@ -176,6 +183,10 @@ export interface ToolCallApproval {
   readonly display?: unknown
   /** Standing approvals and denials to choose from. */
   readonly mandates?: readonly OfferedMandate[]
+  /** What the call would do, as the server sent it: read it with `readPreview`. Its approval covers exactly this. */
+  readonly preview?: unknown
+  /** The preview of the request before this one, if approval is requested again because it changed. */
+  readonly previous?: unknown
   /** Opaque to the client; sent back unchanged. */
   readonly token?: string
   readonly approved?: boolean
@@ -185,6 +196,8 @@ export interface ToolCallApproval {
   readonly mandate?: string
   /** The arguments as edited by the user. */
   readonly input?: unknown
+  /** What they would do. */
+  readonly edited?: EditedPreview
   readonly delivery?: Delivery
   /** The run that first carried the answer. With it the server tells a resent answer from the same answer given on another page. */
   readonly sentIn?: string

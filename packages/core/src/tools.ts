@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { CountersignError } from './errors.js'
 import type { MandateOffer } from './mandates.js'
 import type { ApprovalOption, DataPart, SourcePart } from './messages.js'
+import type { Preview } from './preview.js'
 
 /** JSON Schema of a tool's parameters, as sent to the model. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -13,6 +14,12 @@ export interface GateContext {
   readonly messages: readonly unknown[]
   /** The run's context, provided by the application: `subject` (who the user is) and any services it needs. */
   readonly context: Readonly<Record<string, unknown>> & { readonly subject?: string | undefined }
+}
+
+/** What a tool's `preview` gets besides its input. */
+export interface PreviewContext extends GateContext {
+  /** Aborted after `approvals.previewTimeout`; a preview that comes later is ignored. */
+  readonly signal: AbortSignal
 }
 
 /** Whether a call needs approval: always, never, or decided from its validated input. If the function throws, approval is needed. */
@@ -127,6 +134,11 @@ export interface ToolContext extends GateContext {
   readonly approved: boolean
   readonly signal: AbortSignal
   /**
+   * The approved preview, unmasked, if the tool has one: make the write conditional on it (a version, an ETag, a `WHERE` clause). Absent
+   * if the call was not asked for, unless the tool sets `previewUnasked`.
+   */
+  readonly preview?: Preview | undefined
+  /**
    * Stable across retries of one approval: pass it to any system that can deduplicate. It is the approval's id; for a call without one, a
    * hash of its user, thread, run and id. If a plan is executed without an agent, it is the given id of the approval or else of the call.
    */
@@ -227,6 +239,15 @@ export interface ToolOptions<Name extends string, Schema extends StandardSchemaV
   version?: string | undefined
   /** Facts that an approval depends on (a file's hash, a list of recipients), read when it is requested and before the call runs. */
   bind?: ((input: StandardSchemaV1.InferOutput<Schema>, context: GateContext) => unknown) | undefined
+  /**
+   * What the call would do, computed when approval is requested and again right before the call starts. If it differs then, nothing
+   * runs, and approval is requested again. It must only read. Values that `redact` masks are masked here too.
+   */
+  preview?:
+    | ((input: StandardSchemaV1.InferOutput<Schema>, context: PreviewContext) => Preview | Promise<Preview>)
+    | undefined
+  /** Computes the preview also for calls that run without an approval request: `execute` gets it. Default: no. */
+  previewUnasked?: boolean | undefined
   /** Seconds until an approval request expires, or `'never'`. Default: the agent's, 24 hours. */
   expiresIn?: number | 'never' | undefined
   /** The arguments as shown, if some must be masked ({@link sanitizeArgs}). The call always runs with the real ones. */
@@ -312,6 +333,7 @@ interface AnyToolMembers {
     | undefined
   readonly bind?: ((input: never, context: GateContext) => unknown) | undefined
   readonly redact?: ((input: never) => unknown) | undefined
+  readonly preview?: ((input: never, context: PreviewContext) => Preview | Promise<Preview>) | undefined
   readonly message?: string | ((input: never) => string) | undefined
   readonly output?: StandardSchemaV1 | undefined
 }

@@ -6,6 +6,7 @@ export {
   tool,
   toolDefinition,
 } from '@countersign/core'
+export type { EditsToPreview } from './answers/preview-edits.js'
 export { type AnswerChannel, memoryAnswerChannel, type Receive } from './channel/answer-channel.js'
 export {
   type AnswerContext,
@@ -48,6 +49,7 @@ export { type ChatOptions, handleChat } from './http/chat.js'
 export { type GrantsOptions, grantsResponse } from './http/grants.js'
 export { readRunInput } from './http/http.js'
 export type { OriginRule } from './http/origin.js'
+export { previewResponse } from './http/preview.js'
 export { rejoinResponse } from './http/rejoin.js'
 export { type ServerSocket, type SocketOptions, serveSocket } from './http/socket.js'
 export { type ThreadOptions, threadResponse } from './http/thread.js'

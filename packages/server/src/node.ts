@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isRecord, type ServerFrame } from '@countersign/core'
 import { checkOptions } from './encoding/check-options.js'
-import { type AnswerOptions, answerRequest } from './http/answer.js'
+import { type AnswerOptions, answerRequest, type ServePost } from './http/answer.js'
 import { type ChatOptions, chatFrames } from './http/chat.js'
 import { grantsRequest } from './http/grants.js'
 import { subjectOf } from './http/holder.js'
@@ -17,6 +17,7 @@ import {
   rejection,
 } from './http/http.js'
 import type { OriginRule } from './http/origin.js'
+import { previewRequest } from './http/preview.js'
 import { readRejoin, restFrames } from './http/rejoin.js'
 import { handlerRules } from './http/route-rules.js'
 import { parseBody, queryOf, readParsedInput } from './http/run-input.js'
@@ -154,6 +155,23 @@ export function toNodeAnswerHandler<Req extends NodeRequest = NodeRequest>(
   options: NodeAnswerOptions<Req> = {},
 ): (request: Req, response: ServerResponse) => Promise<void> {
   checkOptions('toNodeAnswerHandler', options, handlerRules)
+  return toPostHandler(answerRequest, agent, options)
+}
+
+/** A handler for node:http and Express that computes the preview of edited arguments, like `previewResponse`. */
+export function toNodePreviewHandler<Req extends NodeRequest = NodeRequest>(
+  agent: Agent,
+  options: NodeAnswerOptions<Req> = {},
+): (request: Req, response: ServerResponse) => Promise<void> {
+  checkOptions('toNodePreviewHandler', options, handlerRules)
+  return toPostHandler(previewRequest, agent, options)
+}
+
+function toPostHandler<Req extends NodeRequest>(
+  serve: ServePost,
+  agent: Agent,
+  options: NodeAnswerOptions<Req>,
+): (request: Req, response: ServerResponse) => Promise<void> {
   return async (request, response) => {
     const { method, headers } = request
     const head = {
@@ -166,7 +184,7 @@ export function toNodeAnswerHandler<Req extends NodeRequest = NodeRequest>(
     let answered: Rejection
     try {
       const known: AnswerOptions = { origins: options.origins, context: await options.context?.(request) }
-      answered = await answerRequest(agent, head, (arrival) => readBody(request, arrival), known)
+      answered = await serve(agent, head, (arrival) => readBody(request, arrival), known)
     } catch (error) {
       answered = rejection(error)
     }

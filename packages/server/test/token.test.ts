@@ -4,12 +4,13 @@ import vectors from '../../../docs/token-vectors.json' with { type: 'json' }
 import { createKeyring } from '../src/tokens/keys.js'
 import {
   bindingMatches,
+  previewHash,
   signToken,
   type TokenExpectation,
   type TokenRequest,
   verifyToken,
 } from '../src/tokens/token.js'
-import { type Expected, verify } from './reference-token.js'
+import { argsHash, type Expected, verify } from './reference-token.js'
 
 interface Vector {
   readonly name: string
@@ -75,8 +76,23 @@ test('the claims of a token are those of its request', async () => {
       issuedAt: request.issuedAt,
       expiresAt: request.expiresAt,
       bindingHash: expect.stringMatching(/^[\w-]{43}$/),
+      previewHash: undefined,
+      again: 0,
     },
   })
+})
+
+test('V2 the digest of a preview is in the token, and is no hash of arguments', async () => {
+  const preview = '{"kind":"text","text":"Deletes 3 files"}'
+  const token = await signToken({ ...request, preview, again: 2 }, keyring)
+  const { secrets, expected } = vectors
+  expect(verify(token, expected, secrets, vectors.now)).toBe('ok')
+  const verdict = await verifyToken(token, request, { keyring, now })
+  if (!verdict.ok) return expect.unreachable()
+  const [secret = ''] = secrets
+  expect(verdict.claims).toMatchObject({ again: 2, previewHash: argsHash(secret, `preview ${preview}`) })
+  expect(await previewHash(verdict.claims, preview, keyring)).toBe(verdict.claims.previewHash)
+  expect(verdict.claims.previewHash).not.toBe(argsHash(secret, preview))
 })
 
 test('a binding matches only itself, and nothing only nothing', async () => {

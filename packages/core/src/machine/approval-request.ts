@@ -106,7 +106,7 @@ function isRepeated(call: CallDraft, before: ToolCallApproval, asked: AskedAppro
   const after = asked.approval
   return (
     before.id === after.id &&
-    (['message', 'expiresAt', 'token', 'display', 'mandates'] as const).every((name) =>
+    (['message', 'expiresAt', 'token', 'display', 'mandates', 'preview'] as const).every((name) =>
       agrees(before[name], after[name]),
     ) &&
     !differs(call, asked)

@@ -228,8 +228,7 @@ function foldApproval(value: unknown, token: unknown): ToolCallPart['approval'] 
   const asked = isRecord(value) ? { ...value, token } : {}
   const question = readApproval(asked)
   if (!question) return undefined
-  const { approved, reason, scope, mandate, input, delivery, sentIn, problem }: Record<string, unknown> =
-    asked
+  const { approved, reason, scope, mandate, input, edited, delivery, sentIn, problem }: Record<string, unknown> = asked
   return {
     ...question,
     ...omitUndefined({
@@ -238,6 +237,7 @@ function foldApproval(value: unknown, token: unknown): ToolCallPart['approval'] 
       scope: oneOf(scope, 'once', 'session'),
       mandate: asString(mandate),
       input,
+      edited: isRecord(edited) ? { preview: edited.preview, proof: `${edited.proof}` } : undefined,
       delivery: readDelivery(delivery),
       sentIn: asString(sentIn),
       problem: readRefusal(problem),

@@ -30,6 +30,8 @@ export function readApprovalInterrupt(interrupt: Interrupt): AskedApproval | und
     options: more.options,
     display: more.display,
     mandates: more.mandates,
+    preview: more.preview,
+    previous: more.previous,
     message: interrupt.message ?? more.message,
     expiresAt: interrupt.expiresAt ?? more.expiresAt,
     allowEdits: more.allowEdits ?? offersEdits(interrupt.responseSchema),
@@ -63,7 +65,7 @@ function readAsked(
 /** Reads the request part of an approval. An answer in it is ignored: a stream must not approve on the user's behalf. */
 export function readApproval(value: unknown): ToolCallApproval | undefined {
   if (!isRecord(value) || typeof value.id !== 'string') return undefined
-  const { id, options, allowEdits, message, expiresAt, display, mandates, token } = value
+  const { id, options, allowEdits, message, expiresAt, display, mandates, preview, previous, token } = value
   const offered = Array.isArray(options) ? options.filter(isOption) : []
   return omitUndefined({
     id,
@@ -76,6 +78,8 @@ export function readApproval(value: unknown): ToolCallApproval | undefined {
     expiresAt: asString(expiresAt),
     display,
     mandates: Array.isArray(mandates) ? mandates.filter(isMandate) : undefined,
+    preview,
+    previous,
     token: asString(token),
   })
 }

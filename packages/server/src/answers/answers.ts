@@ -19,6 +19,9 @@ export interface Answer {
   readonly token: unknown
   /** The run whose request first carried the answer, according to the client. */
   readonly sentIn?: string | undefined
+  /** The preview that the page showed, and the proof that the server has computed it for edited arguments. */
+  readonly preview?: unknown
+  readonly proof?: unknown
   /** The context of the request that brought it. */
   readonly context: RunContext
   /** The call it seems to be for. */
@@ -37,7 +40,7 @@ export function readAnswers(
   // A decision whose call has a result is a record, not an answer.
   const decisions = readDecisions(sites.filter(({ result }) => result === undefined))
   const recorded = decisions.map((decision): Answer => {
-    const { approvalId, token, sentIn, site, ...payload } = decision
+    const { approvalId, token, sentIn, preview, proof, site, ...payload } = decision
     return {
       via: 'history',
       approvalId,
@@ -45,6 +48,8 @@ export function readAnswers(
       payload,
       token,
       sentIn: runId(sentIn),
+      preview,
+      proof,
       site,
       context,
     }
@@ -59,8 +64,8 @@ export function answerOf(
   site: CallSite | undefined,
   context: RunContext,
 ): Answer {
-  const { token, sentIn } = getCountersignMetadata(metadata)
-  return { via, approvalId, status, payload, token, sentIn: runId(sentIn), site, context }
+  const { token, sentIn, preview, proof } = getCountersignMetadata(metadata)
+  return { via, approvalId, status, payload, token, sentIn: runId(sentIn), preview, proof, site, context }
 }
 
 /** The client decides how long its ids are, so a longer one is cut, and compared as cut. */
@@ -81,6 +86,8 @@ export interface RecordedDecision {
   readonly token: unknown
   /** The run whose request first carried it. */
   readonly sentIn: unknown
+  readonly preview: unknown
+  readonly proof: unknown
 }
 
 /** Every decision in a history, in the order of the calls. */
@@ -89,8 +96,10 @@ export function readDecisions(sites: readonly CallSite[]): readonly RecordedDeci
     const { approval, token } = getCountersignMetadata(site.call.metadata)
     const approvalId = isRecord(approval) ? asString(approval.id) : undefined
     if (!isDecided(site.call) || !isRecord(approval) || approvalId === undefined) return []
-    const { approved, reason, scope, mandate, input: editedArgs, sentIn } = approval
-    return [{ site, approvalId, approved, reason, scope, mandate, editedArgs, token, sentIn }]
+    const { approved, reason, scope, mandate, input: editedArgs, sentIn, edited } = approval
+    const { preview, proof } = isRecord(edited) ? edited : { preview: approval.preview, proof: undefined }
+    const given = { approvalId, approved, reason, scope, mandate, editedArgs, token, sentIn, preview, proof }
+    return [{ site, ...given }]
   })
 }
 

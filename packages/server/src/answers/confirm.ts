@@ -32,10 +32,11 @@ export async function isConfirmed(scope: RunScope, settlement: Settlement): Prom
 }
 
 /** The request as the user received it, without what the tool can no longer describe. */
-async function describe(scope: RunScope, { verdict, shown, mandates }: Settlement): Promise<ApprovalRequest> {
+async function describe(scope: RunScope, { verdict, record }: Settlement): Promise<ApprovalRequest> {
   const { site, canonical, claims, token } = verdict
   const { id, function: called } = site.call
-  const terms = { ...claims, token, shown, mandates }
+  const { shown, mandates, preview, previous } = record ?? {}
+  const terms = { ...claims, token, shown, mandates, preview, previous }
   const read = await readCall(scope.toolkit, proposedCall(site, canonical))
   try {
     if (read.ok) return describeRequest(scope, read.call, terms)

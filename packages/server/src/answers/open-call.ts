@@ -1,4 +1,11 @@
-import { asString, getCountersignMetadata, isRecord, type Message } from '@countersign/core'
+import {
+  asString,
+  getCountersignMetadata,
+  isRecord,
+  type Message,
+  type Preview,
+  readPreview,
+} from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
 import { randomId } from '../encoding/ids.js'
 import { describeRequest } from '../gate/ask.js'
@@ -7,6 +14,7 @@ import { type CallSite, isProviderExecuted, MOVED_ON, proposedCall } from '../hi
 import type { ApprovalRef, ApprovalScope, LedgerAnswer, ShownTerms } from '../ledger/ledger.js'
 import { failed, type ToolOutcome } from '../outcome.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
+import type { TokenClaims } from '../tokens/token.js'
 import { readCall } from '../tools/call.js'
 import { approvalIdOf } from './answers.js'
 import { auditNames, auditSettled } from './claim.js'
@@ -20,8 +28,8 @@ import {
   restoreOutcome,
   stampAnswer,
 } from './outcome.js'
-import { type IssuedRecords, lookUp } from './records.js'
-import { verifyCallToken } from './verify.js'
+import { type IssuedRecords, isReplaced, lookUpLast } from './records.js'
+import { verifyCallToken, wasShown } from './verify.js'
 
 /**
  * Decides about a call that has no result and was not settled by an answer; `refusal` is that of its answer, if it had one. No call runs
@@ -37,8 +45,9 @@ export async function outcomeOfOpenCall(
   const own = getCountersignMetadata(site.call.metadata)
   const known = issued.entryOf(site)
   // Without a subject everybody is the same owner: only the approval id shows whose approval request it is.
-  const entry = scope.owner === null && known?.record.approvalId !== approvalIdOf(site) ? undefined : known
-  const token = own.token === undefined ? entry?.record.token : own.token
+  const isNamed = known?.record.approvalId === approvalIdOf(site) || isReplaced(site, known)
+  const entry = scope.owner === null && !isNamed ? undefined : known
+  const token = own.token === undefined || isReplaced(site, entry) ? entry?.record.token : own.token
   const approvalId = entry?.record.approvalId ?? approvalIdOf(site)
   if (token === undefined || approvalId === undefined) return decideUnasked(scope, site, refusal, messages)
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
@@ -68,10 +77,14 @@ export async function outcomeOfOpenCall(
   if (stored !== undefined) return stored
   const ready = await readCall(scope.toolkit, proposedCall(site))
   if (!ready.ok) return close('approval-stale', ready.failure.reason)
-  const shown = verified.ok ? entry?.record.shown : shownBefore(own)
+  const { shown, preview, previous } = (verified.ok && entry?.record) || {
+    shown: verified.ok ? undefined : shownBefore(own),
+    preview: await previewBefore(scope, own, verified.claims),
+    previous: undefined,
+  }
   try {
     const mandates = verified.ok ? entry?.record.mandates : undefined
-    const terms = { ...verified.claims, token: String(token), shown, mandates }
+    const terms = { ...verified.claims, token: String(token), shown, mandates, preview, previous }
     const request = describeRequest(scope, ready.call, terms)
     return { kind: 'open', site, request, isAnothers: !verified.ok }
   } catch (error) {
@@ -87,6 +100,17 @@ function resultOf(site: CallSite, outcome: ToolOutcome): CallOutcome {
 /** What a history says was shown, for a request whose record belongs to another user: a different text would close the request for them. */
 function shownBefore({ approval }: Record<string, unknown>): ShownTerms | undefined {
   return isRecord(approval) ? { message: asString(approval.message), display: approval.display } : undefined
+}
+
+/** The preview in a history, for a request whose record is lost or belongs to another user: only the one that the token binds counts. */
+async function previewBefore(
+  scope: RunScope,
+  { approval }: Record<string, unknown>,
+  claims: TokenClaims,
+): Promise<Preview | undefined> {
+  const preview = isRecord(approval) ? approval.preview : undefined
+  const isBound = preview !== undefined && (await wasShown(scope, { preview }, claims, claims.previewHash))
+  return isBound ? readPreview(preview) : undefined
 }
 
 /** Decides about a call without an approval request: a client tool is left to the client; any other may have run and lost its result. */
@@ -160,7 +184,7 @@ async function storedOutcome(
   scope: RunScope,
   { site, ref, scopes }: OpenRequest,
 ): Promise<CallOutcome | undefined> {
-  const entry = await lookUp(scope, ref)
+  const entry = await lookUpLast(scope, ref)
   if (entry === undefined || entry === 'unavailable') return undefined
   const { state } = entry
   if (state.phase !== 'done' && state.phase !== 'interrupted') return undefined

@@ -30,6 +30,11 @@ export interface ReadHistory {
   readonly corrected: readonly ToolMessage[]
 }
 
+/** Whether the history has an earlier request for a call than the ledger: approval was requested again, because the preview had changed. */
+export function isReplaced(site: CallSite, entry: LedgerEntry | undefined): boolean {
+  return entry?.record.earlier?.includes(approvalIdOf(site) ?? '') === true
+}
+
 /** An approval in the ledger. */
 export async function lookUp(
   { settings }: RunScope,
@@ -41,6 +46,18 @@ export async function lookUp(
     settings.warn('The ledger could not be read.', error)
     return 'unavailable'
   }
+}
+
+/** The same, or the request that has replaced it since, if the ledger still has that. */
+export async function lookUpLast(
+  scope: RunScope,
+  ref: ApprovalRef,
+): Promise<LedgerEntry | undefined | 'unavailable'> {
+  const entry = await lookUp(scope, ref)
+  if (entry === undefined || entry === 'unavailable' || entry.state.phase !== 'done') return entry
+  const { outcome } = entry.state
+  if (outcome.type !== 'cancelled' || outcome.next === undefined) return entry
+  return (await lookUpLast(scope, { ...ref, approvalId: outcome.next })) ?? entry
 }
 
 /**
@@ -180,11 +197,14 @@ function siteFinder(sites: readonly CallSite[]): IssuedRecords['siteOf'] {
   }
   const read = new Map<string, SameId>()
   return ({ record }) => {
-    const { approvalId, toolCallId, toolName } = record
+    const { approvalId, toolCallId, toolName, earlier = [] } = record
     const known = read.get(toolCallId) ?? readSameId(byId.get(toolCallId) ?? [])
     read.set(toolCallId, known)
+    const named = [...earlier, approvalId].findLast((id) => known.byApproval.has(id))
     return (
-      known.byApproval.get(approvalId) ?? known.byWords.get(wordsOf(toolName, record.arguments)) ?? known.last
+      known.byApproval.get(named ?? '') ??
+      known.byWords.get(wordsOf(toolName, record.arguments)) ??
+      known.last
     )
   }
 }
@@ -224,9 +244,10 @@ const MAX_LOOKUPS = 1000
 
 /** The settled approval of each call that has one. If the ledger can't be read, the history stays as it is. */
 async function readSettled(
-  { settings, owner, threadId }: RunScope,
+  scope: RunScope,
   sites: readonly CallSite[],
 ): Promise<ReadonlyMap<CallSite, LedgerEntry>> {
+  const { settings, owner, threadId } = scope
   const { ledger } = settings.approvals
   const found = new Map<CallSite, LedgerEntry>()
   try {
@@ -244,13 +265,15 @@ async function readSettled(
       if (!knowsCalls || byCall.has(site.call.id)) named.add(approvalId)
     }
     const lookups = [...named].slice(-MAX_LOOKUPS).map(async (approvalId) => {
-      const entry = await ledger.lookup({ owner, threadId, approvalId })
+      const entry = await lookUpLast(scope, { owner, threadId, approvalId })
       // There may be many entries, and nobody reads the long texts here.
-      if (entry?.state.phase === 'done') byId.set(approvalId, { ...entry, state: withoutWords(entry.state) })
+      if (typeof entry === 'object' && entry.state.phase === 'done')
+        byId.set(approvalId, { ...entry, state: withoutWords(entry.state) })
     })
     await Promise.all(lookups)
     for (const site of sites) {
-      const entry = byId.get(approvalIdOf(site) ?? '') ?? byCall.get(site.call.id)
+      const last = byCall.get(site.call.id)
+      const entry = isReplaced(site, last) ? last : (byId.get(approvalIdOf(site) ?? '') ?? last)
       if (entry?.record.toolCallId === site.call.id && isAbout(entry, site)) found.set(site, entry)
     }
   } catch (error) {

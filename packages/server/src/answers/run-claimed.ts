@@ -1,12 +1,15 @@
-import type { Message } from '@countersign/core'
+import type { Message, Preview } from '@countersign/core'
 import { abortLater } from '../encoding/signals.js'
+import { requestApproval } from '../gate/ask.js'
 import { askPolicy } from '../gate/gate.js'
 import { findPermission, grantAnswered, reasonOfDenial } from '../gate/grants.js'
-import { type LedgerAnswer, MAX_REASON_LENGTH } from '../ledger/ledger.js'
+import { type ComputedPreview, computePreview } from '../gate/preview.js'
+import { type ApprovalRecord, type LedgerAnswer, MAX_REASON_LENGTH } from '../ledger/ledger.js'
 import type { ChosenMandate } from '../mandates/offer.js'
 import { askPerson } from '../scope/ask-person.js'
 import { type AuditStep, audit } from '../scope/audit.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
+import { previewHash } from '../tokens/token.js'
 import type { ReadyCall } from '../tools/call.js'
 import { executeTool, NOT_STARTED } from '../tools/execute.js'
 import type { Execution } from '../tools/execution.js'
@@ -32,6 +35,10 @@ export interface ClaimedCall {
   /** The call as it was shown for approval. */
   readonly asked: ReadyCall
   readonly answer: LedgerAnswer
+  /** The hash of the preview that was approved, if the call has one. */
+  readonly approvedPreview: string | undefined
+  /** The request as the ledger has it. */
+  readonly record?: ApprovalRecord | undefined
   readonly holder: string
   /** The ledger's revision from the claim, for the grant that may follow. */
   readonly revision: number
@@ -58,15 +65,16 @@ export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise
   try {
     if (step !== undefined) await audit(scope, { event: 'claimed', ...step })
     if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })
-    const reason = await reasonNotToStart(scope, claim, claimed)
-    if (reason !== undefined) {
-      await complete(scope, claim, reason)
-      return { kind: 'result', site, outcome: restoreOutcome(reason), decided }
+    const start = await decideStart(scope, claim, claimed)
+    if (start.kind === 'changed') return await askAgain(scope, claim, claimed, start.preview)
+    if (start.kind === 'not') {
+      await complete(scope, claim, start.outcome)
+      return { kind: 'result', site, outcome: restoreOutcome(start.outcome), decided }
     }
     if (tool.location !== 'server') return handOut(scope, claim, claimed)
     // Only once the call may start, and before the tool can change the input, from which the grant's key is read.
     const granting = grantAnswered(scope, claimed)
-    execution = await execute(scope, claimed, tool)
+    execution = await execute(scope, claimed, tool, start.preview)
     await granting
   } finally {
     stopRenewing()
@@ -94,38 +102,93 @@ export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise
   }
 }
 
+type Start =
+  /** `preview`: the approved one, unmasked. */
+  | { readonly kind: 'start'; readonly preview: Preview | undefined }
+  | { readonly kind: 'not'; readonly outcome: Unstarted }
+  | { readonly kind: 'changed'; readonly preview: ComputedPreview | undefined }
+
 /**
- * Why a claimed call must not start now, as an outcome for the ledger; undefined if it may start. The caller must then start it without
- * awaiting anything else: everything that may have changed since the answer was checked is checked here, the ledger last, then the clock.
+ * Whether a claimed call may start now. The caller must then start it without awaiting anything else: everything that may have changed
+ * since the answer was checked is checked here, the ledger last, then the clock.
  */
-async function reasonNotToStart(
+async function decideStart(
   scope: RunScope,
   claim: Claim,
-  { verdict, asked, call, messages }: ClaimedCall,
-): Promise<Unstarted | undefined> {
+  { verdict, asked, call, messages, approvedPreview }: ClaimedCall,
+): Promise<Start> {
   const { approvals, now, warn } = scope.settings
-  // At the start, in the order of the table in docs/security.md: what was bound, the policy, the lease, the time.
+  const not = (outcome: Unstarted) => ({ kind: 'not', outcome }) as const
+  // At the start, in the order of the table in docs/security.md: what was bound, the policy, the preview, the lease, the time.
   const gate = gateContext(scope, call.id, messages)
   if (!(await isStillBound(scope, verdict, asked, gate)))
-    return { type: 'cancelled', reason: STALE, code: 'approval-stale' }
+    return not({ type: 'cancelled', reason: STALE, code: 'approval-stale' })
   const { decision, reason } = await askPolicy(call, gate, { policy: approvals.policy, warn })
-  if (decision === 'block') return { type: 'denied', reason: reason?.slice(0, MAX_REASON_LENGTH) }
+  if (decision === 'block') return not({ type: 'denied', reason: reason?.slice(0, MAX_REASON_LENGTH) })
   if (call.tool.mandates !== undefined) {
     const standing = await findPermission(scope, call, 'look')
-    if (standing.kind === 'denied') return { type: 'denied', reason: reasonOfDenial(standing.grant) }
+    if (standing.kind === 'denied') return not({ type: 'denied', reason: reasonOfDenial(standing.grant) })
     if (standing.kind === 'unknown')
-      return { type: 'cancelled', reason: UNKNOWN_DENIALS, code: 'ledger-unavailable' }
+      return not({ type: 'cancelled', reason: UNKNOWN_DENIALS, code: 'ledger-unavailable' })
   }
-  if (!(await holdsLease(scope, claim))) return { type: 'interrupted' }
+  const preview = await computePreview(scope, call, gate)
+  const hash = preview && (await previewHash(verdict.claims, preview.text, approvals.keyring))
+  if (!(await holdsLease(scope, claim))) return not({ type: 'interrupted' })
   // A call that somebody else runs is only handed over here, and can be handed over again.
   if (scope.callerSignal?.aborted && call.tool.location === 'server')
-    return { type: 'cancelled', reason: NOT_STARTED }
-  return now() < verdict.claims.expiresAt ? undefined : { type: 'cancelled', code: 'approval-expired' }
+    return not({ type: 'cancelled', reason: NOT_STARTED })
+  if (now() >= verdict.claims.expiresAt) return not({ type: 'cancelled', code: 'approval-expired' })
+  return hash === approvedPreview ? { kind: 'start', preview: preview?.exact } : { kind: 'changed', preview }
 }
 
 const UNKNOWN_DENIALS =
   'Whether a standing denial refuses it could not be read, so it was not started; ask again.'
 const STALE = 'What the approval was given for has changed; ask again.'
+
+/** How often in a row approval is requested again for one call. */
+const MAX_ASKED_AGAIN = 5
+
+/**
+ * The preview has changed: nothing runs, and a new request replaces the one that was answered. It is for the call as the model made it,
+ * without the user's edits: only that is signed by the token that was verified. Nobody is asked once the user has moved on, or if the
+ * preview changes each time.
+ */
+async function askAgain(
+  scope: RunScope,
+  claim: Claim,
+  { verdict, asked, call, messages, record, answer }: ClaimedCall,
+  current: ComputedPreview | undefined,
+): Promise<CallOutcome> {
+  const { site, claims, approvalId } = verdict
+  const ended = (outcome: Unstarted): CallOutcome => {
+    const decided = decidedBy(scope, answer, claims.scopes)
+    return { kind: 'result', site, outcome: restoreOutcome(outcome), decided }
+  }
+  const stale = { type: 'cancelled', reason: STALE, code: 'approval-stale' } as const
+  if (site.superseded || claims.again >= MAX_ASKED_AGAIN) {
+    const outcome = site.superseded ? stale : { ...stale, reason: UNSTEADY }
+    await complete(scope, claim, outcome)
+    return ended(outcome)
+  }
+  // Settled first: at no time can both requests be answered.
+  const next = scope.settings.approvals.generateId()
+  const recorded = await complete(scope, claim, { ...stale, next })
+  if (recorded !== 'held') return ended(recorded === 'lost' ? { type: 'interrupted' } : stale)
+  const asking = await requestApproval(scope, asked, gateContext(scope, call.id, messages), {
+    approvalId: next,
+    scopes: claims.scopes,
+    shown: record?.shown,
+    again: {
+      count: claims.again + 1,
+      earlier: [...(record?.earlier ?? []), approvalId],
+      previous: record?.preview,
+      preview: call === asked ? current : undefined,
+    },
+  })
+  return asking.ok ? { kind: 'asked-again', site, request: asking.request } : ended(stale)
+}
+
+const UNSTEADY = `What the call would do has changed each time it was approved, ${MAX_ASKED_AGAIN + 1} times in a row.`
 
 /** Leaves a call to its client or provider, which starts it: only if the ledger recorded that while the claim was held. */
 async function handOut(scope: RunScope, claim: Claim, claimed: ClaimedCall): Promise<CallOutcome | Refusal> {
@@ -154,6 +217,7 @@ function execute(
   scope: RunScope,
   { verdict, call, messages }: ClaimedCall,
   tool: Extract<AgentTool, { location: 'server' }>,
+  preview: Preview | undefined,
 ): Promise<Execution> {
   const { id: toolCallId, name: toolName } = call
   const leave = abortLater(scope.stop, scope.settings.approvals.waitMs)
@@ -172,6 +236,7 @@ function execute(
       context: scope.context,
       approved: true,
       idempotencyKey: verdict.approvalId,
+      ...(preview !== undefined && { preview }),
     },
     stream: async (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
     report: (data) => scope.report(progressEvent(toolCallId, toolName, data)),

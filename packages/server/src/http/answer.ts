@@ -56,7 +56,7 @@ export function deliverAnswers(
 }
 
 /** The HTTP request line and headers that are checked. */
-interface AnswerHead {
+export interface PostHead {
   readonly method: string | undefined
   readonly type: string | null | undefined
   readonly length: string | null | undefined
@@ -64,13 +64,16 @@ interface AnswerHead {
   readonly host: string | null | undefined
 }
 
-/** Delivers answers to the user's open run. 200 once the run has them, 409 if it took none, 429 if too many wait, 503 if unknown. */
-export async function answerRequest(
+/** How a POST of a page is served, once its head is known. */
+export type ServePost = (
   agent: Agent,
-  head: AnswerHead,
+  head: PostHead,
   readBody: (arrival: Arrival) => Promise<unknown>,
   options: AnswerOptions,
-): Promise<Rejection> {
+) => Promise<Rejection>
+
+/** Delivers answers to the user's open run. 200 once the run has them, 409 if it took none, 429 if too many wait, 503 if unknown. */
+export const answerRequest: ServePost = async (agent, head, readBody, options) => {
   try {
     checkOrigin(head.origin, head.host, options)
     const { limits } = agent
@@ -84,11 +87,16 @@ export async function answerRequest(
     const delivery = await deliverAnswers(agent, holder, answers, options.context).finally(held.release)
     if (delivery.status === 'refused')
       return rejectionOf(delivery.code === 'too-many-answers' ? 429 : 409, delivery)
-    const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-    return { status: 200, body: JSON.stringify(delivery), headers }
+    return replyOf(delivery)
   } catch (error) {
     return rejection(error)
   }
+}
+
+/** A reply with JSON. */
+export function replyOf(body: unknown): Rejection {
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+  return { status: 200, body: JSON.stringify(body), headers }
 }
 
 /**
@@ -108,8 +116,18 @@ export async function answerResponse(
   options: AnswerOptions = {},
 ): Promise<Response> {
   checkOptions('answerResponse', options, routeRules)
+  return respond(answerRequest, agent, request, options)
+}
+
+/** Serves a request of the Fetch API. */
+export async function respond(
+  serve: ServePost,
+  agent: Agent,
+  request: Request,
+  options: AnswerOptions,
+): Promise<Response> {
   const { headers } = request
-  const head: AnswerHead = {
+  const head: PostHead = {
     method: request.method,
     type: headers.get('content-type'),
     length: headers.get('content-length'),
@@ -118,6 +136,6 @@ export async function answerResponse(
   }
   const readBody = async (arrival: Arrival) =>
     parseBody(await readText(request.body?.getReader(), arrival), arrival.limits)
-  const { body, ...init } = await answerRequest(agent, head, readBody, options)
+  const { body, ...init } = await serve(agent, head, readBody, options)
   return new Response(body, init)
 }

@@ -1,4 +1,4 @@
-import { type ApprovalErrorCode, type ApprovalScope, CountersignError } from '@countersign/core'
+import { type ApprovalErrorCode, type ApprovalScope, CountersignError, type Preview } from '@countersign/core'
 import { type Rule, withMethods } from '../encoding/check-options.js'
 import type { OfferedMandates } from '../mandates/offer.js'
 import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector, MandateCall } from './grant.js'
@@ -47,6 +47,11 @@ export interface ApprovalRecord extends ApprovalRef {
   readonly shown?: ShownTerms | undefined
   /** The standing approvals that it offered. */
   readonly mandates?: OfferedMandates | undefined
+  /** The tool's preview, as the user was shown it. */
+  readonly preview?: Preview | undefined
+  /** If approval is requested again because the preview changed: the preview before, and the ids of the earlier requests. */
+  readonly previous?: Preview | undefined
+  readonly earlier?: readonly string[] | undefined
   /** Milliseconds since the epoch. */
   readonly issuedAt: number
   /** Milliseconds since the epoch; from then on a new answer is refused. */
@@ -108,6 +113,8 @@ export type ToolOutcome =
       readonly type: 'cancelled'
       readonly reason?: string | undefined
       readonly code?: ApprovalErrorCode | undefined
+      /** The request that replaced it, because its preview had changed: that one has the call's outcome. */
+      readonly next?: string | undefined
     }
 
 /** How a settled request ended. Repeating the same answer returns it. */

@@ -1,12 +1,14 @@
 import {
   type AGUIEvent,
   CountersignError,
+  type EditedPreview,
   type Interrupt,
   StreamProcessor,
   type TokenUsage,
   type UIMessage,
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
+import type { EditsToPreview } from '../answers/preview-edits.js'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { threadsOf } from '../conversation/load-thread.js'
 import { type OpenThread, openThread } from '../conversation/open-thread.js'
@@ -25,7 +27,7 @@ import type { ThreadStore } from '../threads/thread-store.js'
 import { createDrain, type Drain, type DrainOptions } from './drain.js'
 import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
 import { recoverThreads } from './recover.js'
-import { closing, driveRun, type RunInput, type RunOptions, type RunOrigin } from './run.js'
+import { closing, driveRun, previewOf, type RunInput, type RunOptions, type RunOrigin } from './run.js'
 import { runErrorEvent } from './run-error.js'
 import { runRules } from './run-rules.js'
 
@@ -85,6 +87,12 @@ export interface Agent<Output = unknown> {
    * @example process.once('SIGTERM', () => agent.drain({ within: 20_000 }).then(() => server.close()))
    */
   drain(options?: DrainOptions): Promise<void>
+  /**
+   * The preview of arguments that a user has edited, for a request of theirs that is open; `previewResponse` is its route.
+   *
+   * @throws CountersignError with the code of a refusal: `data.status` is 409, or 503 for `ledger-unavailable`
+   */
+  previewEdits(edits: EditsToPreview, context?: RunContext): Promise<EditedPreview>
   /** The conversations, where the agent was given a store. */
   readonly threads: ThreadStore | undefined
   /** The live session grants, for the application's own server code; `grantsResponse` is their route. */
@@ -194,6 +202,10 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
         // Without the model: the run only closes calls.
         for await (const _ of agent.run(input, { context, thread, maxSteps: 0 }));
       })
+    },
+    async previewEdits(edits, context) {
+      checkSubject(context?.subject)
+      return previewOf(settings, edits, context)
     },
     drain: (drainOptions) => drain.drain(drainOptions),
     threads,

@@ -18,6 +18,7 @@ import {
   reasonOfDenial,
   returnUse,
 } from '../gate/grants.js'
+import { computePreview } from '../gate/preview.js'
 import { recordShadow } from '../gate/shadow.js'
 import type { Grant } from '../ledger/grant.js'
 import { type AuditEntry, ledgerKey } from '../ledger/ledger.js'
@@ -156,6 +157,7 @@ export async function runFresh(
   const context = gateContext(scope, toolCallId, messages)
   const gate = await decideGate(call, context, { policy: approvals.policy, warn, needed })
   const idempotencyKey = await freshKey(scope, toolCallId)
+  const preview = tool.previewUnasked ? await computePreview(scope, call, context) : undefined
   const asks = gate.kind === 'ask' || decision.required !== undefined
   const standing =
     gate.kind === 'block' || (asks && !granted)
@@ -192,6 +194,7 @@ export async function runFresh(
       context: scope.context,
       approved,
       idempotencyKey,
+      ...(preview !== undefined && { preview: preview.exact }),
     },
     stream: async (data) => scope.emit(progressEvent(toolCallId, name, data)),
     report: (data) => scope.report(progressEvent(toolCallId, name, data)),

@@ -120,6 +120,9 @@ class Progress {
       case 'open':
         this.#open.push(outcome.request)
         return
+      case 'asked-again':
+        this.#settled.add(outcome.site)
+        return this.#reopen({ ...outcome, kind: 'open', isAnothers: false }, undefined)
       case 'threw':
         this.#settled.add(outcome.site)
         this.#error ??= outcome.error
@@ -146,7 +149,8 @@ class Progress {
 
   /** Resolves when the run has stopped waiting for all approval requests. */
   async answered(): Promise<void> {
-    await Promise.all(this.#waiting)
+    // An answer may lead to another request.
+    for (const one of this.#waiting) await one
   }
 
   /** Whether a call got an outcome that the history does not have. */

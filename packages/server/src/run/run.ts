@@ -1,6 +1,7 @@
 import {
   type AGUIEvent,
   type CountersignError,
+  type EditedPreview,
   isCountersignError,
   type Message,
   PROTOCOL_VERSION,
@@ -10,6 +11,7 @@ import {
   type ToolCall,
   type ToolMessage,
 } from '@countersign/core'
+import { type EditsToPreview, previewEdits } from '../answers/preview-edits.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { CloseCalls } from '../conversation/leave-branch.js'
 import { type OpenThread, openThread } from '../conversation/open-thread.js'
@@ -145,6 +147,16 @@ export function closing(
 ): CloseCalls {
   const scope = openScope(settings, { ...input, messages: [] }, { context }, { method: 'stream' }, unread)
   return (messages, ids) => closeBranch(scope, messages, ids)
+}
+
+/** The preview of edited arguments, outside of a run. */
+export function previewOf(
+  settings: AgentSettings,
+  edits: EditsToPreview,
+  context: RunContext | undefined,
+): Promise<EditedPreview> {
+  const input = { threadId: edits.threadId, runId: '', messages: [] }
+  return previewEdits(openScope(settings, input, { context }, { method: 'stream' }, unread), edits)
 }
 
 const unread: Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer'> = {

@@ -138,6 +138,8 @@ export class StepWork {
       case 'open':
         this.asked.push(request)
         return
+      case 'asked-again':
+        return this.#ask(outcome.request)
       case 'threw':
         return this.fail(outcome.error)
       default:

@@ -53,6 +53,7 @@ const approvalRules: Rules<ApprovalOptions> = {
   generateId: method,
   lease: milliseconds,
   wait: milliseconds,
+  previewTimeout: milliseconds,
 }
 
 export const outputRules: Rules<OutputOptions> = {

@@ -1,4 +1,4 @@
-import type { ApprovalOption, OfferedMandate } from '@countersign/core'
+import type { ApprovalOption, OfferedMandate, Preview } from '@countersign/core'
 import type { RunContext } from './run-context.js'
 
 /** An approval request: the value of `CUSTOM approval-requested`. */
@@ -17,6 +17,10 @@ export interface ApprovalRequest {
     readonly expiresAt?: string
     readonly display?: unknown
     readonly mandates?: readonly OfferedMandate[]
+    /** What the call would do. */
+    readonly preview?: Preview
+    /** The preview of the request before, if approval is requested again because it changed. */
+    readonly previous?: Preview
     readonly token: string
   }
 }

@@ -78,6 +78,8 @@ export interface ApprovalOptions {
    * `timeout` has to finish once its run was stopped or its reader has gone; then it is aborted, and its call is interrupted. Default 30,000.
    */
   readonly wait?: number | undefined
+  /** Milliseconds that a tool's `preview` may take. Default 5,000. Beyond that, the request says that there is no preview, and why. */
+  readonly previewTimeout?: number | undefined
 }
 
 /** How long (ms) a run waits before it ends with an error. What it has used and kept until then stays. */
@@ -174,6 +176,7 @@ interface ApprovalSettings
   readonly generateId: () => string
   readonly leaseMs: number
   readonly waitMs: number
+  readonly previewTimeout: number
 }
 
 const DAY_IN_SECONDS = 24 * 60 * 60
@@ -246,6 +249,7 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
     generateId: options.generateId ?? newApprovalId,
     leaseMs: options.lease ?? 30_000,
     waitMs: options.wait ?? 30_000,
+    previewTimeout: options.previewTimeout ?? 5000,
   }
 }
 

@@ -163,6 +163,8 @@ const rules: Readonly<Record<string, Rule>> = {
   version: text,
   bind: method,
   redact: method,
+  preview: method,
+  previewUnasked: flag,
   message: either(text, method),
   expiresIn: expiry,
   failureMode: oneOf('return', 'throw'),
