@@ -30,6 +30,8 @@ export function askApproval(
   if (call.approval && !isAskedAnew(state, call, approval))
     return isRepeated(call, call.approval, asked) ? undefined : markChanged(state, call)
   if (!canMove(call.state, 'approval-requested')) return 'illegal-step'
+  // The token that came with the call was that of its first request.
+  if (call.approval) call.token = undefined
   // If its request can't be shown, the turn does not wait for it. Otherwise the server has sent something new about a call whose run broke.
   call.interrupted = !takeRequestId(state, approval.id, call)
   if (call.interrupted || !moveCall(state, call, 'approval-requested')) return 'illegal-step'
