@@ -6,10 +6,10 @@ import {
   fetchServerSentEvents,
   type Preview,
   postAnswers,
-  serverHistory,
   type ToolCallPart,
   withPreviews,
 } from '@countersign/client'
+import { serverHistory } from '@countersign/client/server-history'
 import {
   type AgentOptions,
   createAgent,
@@ -101,7 +101,10 @@ function openPage(
 }
 
 const asked = (client: ChatClient, count = 1) =>
-  until(client, ({ pendingApprovals, status }) => pendingApprovals.length === count && status === 'ready')
+  until(
+    client,
+    ({ pendingApprovals, status }) => pendingApprovals.length === count && status === 'awaiting-approval',
+  )
 
 function callOf(client: ChatClient): ToolCallPart {
   const parts = client.getSnapshot().messages.flatMap(({ parts: all }) => all)
@@ -153,7 +156,7 @@ test('V4 the call is open again with the new request, and its second answer runs
 })
 
 test('V2 a preview that is altered, dropped or added on the way makes the request unanswerable', async () => {
-  const event = /"preview":\{"kind":"diff","before":"one","after":"new"\},/
+  const event = /"preview":\{"after":"new","before":"one","kind":"diff"\},/
   const alterations: ((text: string) => string)[] = [
     (text) => text.replaceAll('"before":"one"', '"before":"xxx"'),
     (text) => text.replaceAll(new RegExp(event, 'g'), ''),
@@ -177,7 +180,10 @@ test('V2 a preview that differs between the event and the interrupt makes the re
   const { url } = await startServer()
   const { client } = openPage(url, (text) => text.replace('"before":"one"', '"before":"xxx"'))
   void client.sendMessage('go')
-  await until(client, ({ status, messages }) => status === 'ready' && messages.length === 2)
+  await until(
+    client,
+    ({ status, messages }) => status !== 'submitted' && status !== 'streaming' && messages.length === 2,
+  )
   expect(callOf(client).approval?.problem).toBe('approval-changed')
 })
 

@@ -38,6 +38,8 @@ function attachRequest(state: ChatState, asked: AskedApproval, call: CallDraft |
   if (call.approval && !isAskedAnew(state, call, approval))
     return isRepeated(call, call.approval, asked) ? undefined : markChanged(state, call)
   if (!canMove(call.state, 'approval-requested')) return 'illegal-step'
+  // The token that came with the call was that of its first request.
+  if (call.approval) call.token = undefined
   // If its request can't be shown, the turn does not wait for it. Otherwise the server has sent something new about a call whose run broke.
   call.interrupted = !takeRequestId(state, approval.id, call)
   touch(state, call)
