@@ -228,7 +228,17 @@ function foldApproval(value: unknown, token: unknown): ToolCallPart['approval'] 
   const asked = isRecord(value) ? { ...value, token } : {}
   const question = readApproval(asked)
   if (!question) return undefined
-  const { approved, reason, scope, mandate, input, edited, delivery, sentIn, problem }: Record<string, unknown> = asked
+  const {
+    approved,
+    reason,
+    scope,
+    mandate,
+    input,
+    edited,
+    delivery,
+    sentIn,
+    problem,
+  }: Record<string, unknown> = asked
   return {
     ...question,
     ...omitUndefined({

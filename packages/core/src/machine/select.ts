@@ -93,8 +93,19 @@ function interruptEntry({ interrupt, response, sent }: InterruptDraft, again: bo
 }
 
 function approvalEntry({ approval, state }: CallDraft, again: boolean, runId?: string): ResumeEntry[] {
-  const { id = '', token, approved, reason, scope, mandate, input, edited, preview, delivery, sentIn } =
-    approval ?? {}
+  const {
+    id = '',
+    token,
+    approved,
+    reason,
+    scope,
+    mandate,
+    input,
+    edited,
+    preview,
+    delivery,
+    sentIn,
+  } = approval ?? {}
   if (delivery !== 'waiting' && !(again && delivery === 'unknown')) return []
   const isAnswer = approved !== undefined
   // What the user saw when approving it: the server compares it with what it sent.
