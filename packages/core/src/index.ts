@@ -141,6 +141,7 @@ export {
 } from './tools.js'
 export {
   asString,
+  frozen,
   getCountersignMetadata,
   isRecord,
   omitUndefined,

@@ -28,6 +28,7 @@ export interface CallSite {
   /** Whether a user message follows. */
   readonly superseded: boolean
   readonly result?: ToolMessage | undefined
+  readonly resultIndex?: number
 }
 
 /**
@@ -41,7 +42,10 @@ export function readCalls(history: readonly Message[]): readonly CallSite[] {
   history.forEach((message, index) => {
     if (message.role === 'tool') {
       const site = open.get(message.toolCallId)?.pop()
-      if (site !== undefined) site.result = message
+      if (site !== undefined) {
+        site.result = message
+        site.resultIndex = index
+      }
     }
     if (message.role !== 'assistant') return
     for (const call of message.toolCalls ?? []) {
@@ -161,6 +165,11 @@ export function providerApprovalOf(call: ToolCall): string | undefined {
     : undefined
 }
 
+/** Whether the provider runs the call without requesting approval. */
+export function isProvidersOwn(call: ToolCall): boolean {
+  return isProviderExecuted(call) && providerApprovalOf(call) === undefined
+}
+
 /** The last call for which the model's provider made this approval request. */
 export function callAskedAbout(history: readonly Message[], approvalId: string): string | undefined {
   const calls = history.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []))
@@ -199,6 +208,7 @@ export function prepareMessagesForModel(history: readonly Message[], also?: 'act
 
 /** The calls that the model may see. If two share an id, which no model produces, the last. */
 function modelCalls({ toolCalls = [] }: AssistantMessage): readonly ToolCall[] {
+  if (toolCalls.length === 0) return toolCalls
   const byId = new Map(toolCalls.map((call) => [call.id, call]))
   return toolCalls.filter((call) => byId.get(call.id) === call && !isReserved(call.function.name))
 }

@@ -1,4 +1,5 @@
 import { CountersignError, type Message, type TokenUsage, type ToolCall } from '@countersign/core'
+import { copyOf } from '../encoding/copy.js'
 import type { ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
 import { findUnansweredCalls, prepareMessagesForModel, readCalls } from '../history/history.js'
 import { assertReconciled } from '../history/reconcile.js'
@@ -59,7 +60,7 @@ function contextOf(
     threadId,
     runId,
     step,
-    messages: shown.map((message) => ({ ...message })),
+    messages: copyOf(shown),
     usage: [...usage],
     context,
     signal,
