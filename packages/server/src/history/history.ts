@@ -13,6 +13,7 @@ import type { ProposedCall } from '../tools/call.js'
 import { isReserved } from '../tools/toolkit.js'
 import { ownMetadata } from './metadata.js'
 import { orderWithout } from './order.js'
+import { remembered } from './remembered.js'
 
 /** The reason for closing a call because the user moved on without answering. */
 export const MOVED_ON = 'user moved on'
@@ -195,9 +196,13 @@ export function prepareMessagesForModel(history: readonly Message[], also?: 'act
       if (message.content.length > 0 || message.role === 'reasoning') prepared.push(message)
       continue
     }
-    const calls = modelCalls(message)
-    if (calls.length === 0 && !message.content) continue
-    prepared.push(withCalls(message, calls))
+    if (message.toolCalls === undefined) {
+      if (message.content) prepared.push(message)
+      continue
+    }
+    const { calls, copy } = modelCopy(message)
+    if (copy === undefined) continue
+    prepared.push(copy)
     for (const call of calls) {
       const result = results.get(call)
       if (result !== undefined) prepared.push(withoutDecision(result))
@@ -206,9 +211,14 @@ export function prepareMessagesForModel(history: readonly Message[], also?: 'act
   return prepared
 }
 
+/** An assistant message as the model may see it, and its own calls that are left in it. */
+const modelCopy = remembered((message: AssistantMessage) => {
+  const calls = modelCalls(message)
+  return { calls, copy: calls.length === 0 && !message.content ? undefined : withCalls(message, calls) }
+})
+
 /** The calls that the model may see. If two share an id, which no model produces, the last. */
 function modelCalls({ toolCalls = [] }: AssistantMessage): readonly ToolCall[] {
-  if (toolCalls.length === 0) return toolCalls
   const byId = new Map(toolCalls.map((call) => [call.id, call]))
   return toolCalls.filter((call) => byId.get(call.id) === call && !isReserved(call.function.name))
 }
@@ -233,10 +243,10 @@ export function withoutApproval(call: ToolCall): ToolCall {
 }
 
 /** A result as the model may see it; the same object if nothing had to be removed. */
-function withoutDecision(result: ToolMessage): ToolMessage {
+const withoutDecision = remembered((result: ToolMessage): ToolMessage => {
   const { decided, ...own } = getCountersignMetadata(result.metadata)
   return decided === undefined ? result : withMetadata(result, own)
-}
+})
 
 /** The same with other `countersign` metadata; without metadata if nothing is left. */
 function withMetadata<T extends { readonly metadata?: Readonly<Record<string, unknown>> | undefined }>(

@@ -20,6 +20,7 @@ import { type FailureFlag, fromResultContent, isSuccess, type ToolOutcome } from
 import type { ForwardedCalls } from './forwarded.js'
 import { isProviderExecuted, providerApprovalOf } from './history.js'
 import { arrangeParts, readTextPieces, type TextPiece } from './order.js'
+import { remembered } from './remembered.js'
 
 type AssistantMessage = Extract<Message, { role: 'assistant' }>
 type UserMessage = Extract<Message, { role: 'user' }>
@@ -211,11 +212,11 @@ function toolAnswer(
 }
 
 /** The outcome in a tool message. */
-export function outcomeOf({ metadata, content, error }: ToolMessage): ToolOutcome {
+export const outcomeOf = remembered(({ metadata, content, error }: ToolMessage): ToolOutcome => {
   const { outcome, code } = getCountersignMetadata(metadata)
   const failure: FailureFlag | undefined =
     outcome === 'denied' || outcome === 'cancelled' || outcome === 'error'
       ? { outcome, ...(typeof code === 'string' && { code }) }
       : undefined
   return fromResultContent(content, failure, error)
-}
+})
