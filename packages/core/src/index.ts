@@ -148,6 +148,7 @@ export {
 } from './tools.js'
 export {
   asString,
+  frozen,
   getCountersignMetadata,
   isRecord,
   omitUndefined,

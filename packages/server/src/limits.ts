@@ -64,6 +64,12 @@ export interface Limits {
    * failed tool is cut at a sixteenth of it.
    */
   readonly resultSize?: number | undefined
+  /**
+   * Estimated bytes of conversations that one thread store keeps in memory after their requests, two per character of JSON. The next request
+   * then loads and parses only what was stored since. The least recently used are dropped first; a larger one is not kept. 0 keeps none.
+   * Default 128 MiB.
+   */
+  readonly cachedThreadBytes?: number | undefined
   /** Answers whose approval was not requested yet. Default 256 per user, 4,096 in total. Beyond that: `too-many-answers`. */
   readonly earlyAnswers?: Share | undefined
   /** Characters of those answers. Default 4 Mi per user, 32 Mi in total. Beyond that: `too-many-answers`. */
@@ -109,6 +115,7 @@ export const DEFAULT_LIMITS: FullLimits = {
   arrivingBytes: { perOwner: 32 * MIB, total: 128 * MIB },
   arrivalTime: 60_000,
   resultSize: 2 * MIB,
+  cachedThreadBytes: 128 * MIB,
   earlyAnswers: { perOwner: 256, total: 4096 },
   earlyAnswerSize: { perOwner: 4 * MIB, total: 32 * MIB },
   unreadBytes: 64 * 1024,
@@ -160,6 +167,7 @@ export function readLimits(given: Limits = {}): FullLimits {
     arrivingBytes: share('arrivingBytes'),
     arrivalTime: Math.min(number('arrivalTime'), MAX_DELAY),
     resultSize: number('resultSize'),
+    cachedThreadBytes: given.cachedThreadBytes === 0 ? 0 : number('cachedThreadBytes'),
     earlyAnswers: share('earlyAnswers'),
     earlyAnswerSize: share('earlyAnswerSize'),
     unreadBytes: number('unreadBytes'),

@@ -70,6 +70,7 @@ export async function readHistory(scope: RunScope, given: readonly Message[]): P
   const hasCalls = given.some((message) => message.role === 'assistant' && message.toolCalls?.length)
   const open = hasCalls ? await readOpen(scope) : []
   const history = withProviderCalls(open, withoutClaims(given))
+  if (open.length === 0) return correctResults(scope, history, open)
   const siteOf = siteFinder(readCalls(history))
   const claimed = new Set<Message>()
   for (const entry of open) {

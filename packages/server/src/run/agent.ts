@@ -191,7 +191,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       checkSubject(context?.subject)
       const key = { owner: context?.subject ?? null, threadId }
       const close = closing(settings, { threadId, runId: '' }, context)
-      await showVersion(threadsOf({ threads }), key, messageId, settings.approvals.leaseMs, close)
+      await showVersion(threadsOf({ threads }), key, messageId, settings, close)
     },
     async recover(recoverOptions = {}) {
       checkOptions('agent.recover', recoverOptions, { limit: wholeNumber })

@@ -1,5 +1,6 @@
 import { CountersignError, type Message, type TokenUsage, type ToolCall } from '@countersign/core'
 import { checkOptions } from '../encoding/check-options.js'
+import { copyOf } from '../encoding/copy.js'
 import { untilAborted } from '../encoding/signals.js'
 import type { ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
 import { findUnansweredCalls, prepareMessagesForModel, readCalls } from '../history/history.js'
@@ -63,7 +64,7 @@ function contextOf(
     threadId,
     runId,
     step,
-    messages: shown.map((message) => ({ ...message })),
+    messages: copyOf(shown),
     usage: [...usage],
     context,
     signal,

@@ -15,14 +15,7 @@ import { verifyAnswers } from '../answers/verify.js'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import { type Forwarded, type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
-import {
-  type CallSite,
-  isProviderExecuted,
-  MOVED_ON,
-  placeResults,
-  providerApprovalOf,
-  resultMessage,
-} from '../history/history.js'
+import { type CallSite, isProvidersOwn, MOVED_ON, placeResults, resultMessage } from '../history/history.js'
 import { exceeds } from '../limits.js'
 import { failed, type ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
@@ -69,11 +62,6 @@ export async function resumeConversation(
   await progress.closeAbandoned()
   await progress.answered()
   return { ...progress.resumed(), hadNoEffect: answers.length > 0 && !progress.hasNews }
-}
-
-/** Whether the provider runs the call without requesting approval. */
-function isProvidersOwn(call: ToolCall): boolean {
-  return isProviderExecuted(call) && providerApprovalOf(call) === undefined
 }
 
 class Progress {
@@ -159,10 +147,14 @@ class Progress {
   }
 
   resumed(): Omit<Resumed, 'hadNoEffect'> {
-    const replaced = this.#read.messages.map((message) => this.#replaced.get(message) ?? message)
+    const { messages } = this.#read
+    const replaced =
+      this.#replaced.size === 0 ? messages : messages.map((message) => this.#replaced.get(message) ?? message)
     const placed = placeResults(replaced, this.#results)
     return {
-      ...forwardCalls(placed, (call) => this.#forwarded.get(call)),
+      ...(this.#forwarded.size === 0
+        ? { messages: placed, forwarded: this.#forwarded }
+        : forwardCalls(placed, (call) => this.#forwarded.get(call))),
       open: this.#open,
       clientCalls: this.#clientCalls,
       error: this.#error,

@@ -113,7 +113,7 @@ export async function driveRun(
     const messages = thread?.messages ?? input.messages
     if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
     const { report, gone } = outlet
-    const scope = openScope(settings, input, options, origin, {
+    const scope = openScope(withNewIds(settings, thread), input, options, origin, {
       emit: recorded(emit, thread),
       ...{ report, usage, observer },
       stop: anySignal([
@@ -137,6 +137,18 @@ export async function driveRun(
     deadline.end()
     options.answers?.close()
   }
+}
+
+/** No message gets the id of one that is stored, whatever the application's generator returns: it would replace that. */
+function withNewIds(settings: AgentSettings, thread: OpenThread | undefined): AgentSettings {
+  if (thread === undefined) return settings
+  const generateId = () => {
+    const given = settings.generateId()
+    let id = given
+    for (let n = 2; thread.has(id); n++) id = `${given}-${n}`
+    return id
+  }
+  return { ...settings, generateId }
 }
 
 /** Closes calls outside of a run: nobody reads events of that. */

@@ -11,8 +11,8 @@ export interface StepContext {
   readonly step: number
   /**
    * The conversation as the model would get it: each call followed by its result, without approval data. Data parts are in it too, as
-   * messages with the role `activity`, which no model gets (those of earlier runs only with `threads`). The list and the messages are copies,
-   * what a message contains is not: return other messages instead of changing it.
+   * messages with the role `activity`, which no model gets (those of earlier runs only with `threads`). Changing the list or a message does
+   * not change the conversation.
    */
   readonly messages: readonly Message[]
   /** What the run has used so far. */

@@ -13,6 +13,7 @@ import type { Observe } from '../observe/events.js'
 import { failSafeRunLog } from '../run-log/fail-safe-run-log.js'
 import { defaultRunLog } from '../run-log/memory-run-log.js'
 import type { RunLog } from '../run-log/run-log.js'
+import { type KnownThreads, knownThreads } from '../threads/known-threads.js'
 import type { ThreadStore } from '../threads/thread-store.js'
 import { createKeyring, type Keyring, type Secret, secretFromEnvironment } from '../tokens/keys.js'
 import { type AgentTool, createToolkit, type Toolkit } from '../tools/toolkit.js'
@@ -150,7 +151,7 @@ export interface AgentSettings {
   readonly concurrency: number
   readonly runTools: boolean
   readonly runLog: RunLog
-  readonly threads: ThreadStore | undefined
+  readonly threads: KnownThreads | undefined
   readonly acceptUploads: boolean
   readonly answerChannel: AnswerChannel
   readonly limits: FullLimits
@@ -200,7 +201,7 @@ export function readSettings(options: AgentOptions): AgentSettings {
     concurrency: concurrency === 'unbounded' ? Number.POSITIVE_INFINITY : concurrency,
     runTools: options.runTools ?? true,
     runLog: failSafeRunLog(options.runLog ?? defaultRunLog(), warn),
-    threads: options.threads,
+    threads: options.threads && knownThreads(options.threads),
     acceptUploads: options.acceptUploads ?? false,
     answerChannel: failSafeAnswerChannel(options.answerChannel ?? defaultAnswerChannel(), warn),
     limits: readLimits(options.limits),
