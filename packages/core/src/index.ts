@@ -128,6 +128,7 @@ export {
   type GrantedMandate,
   type InferTools,
   type JsonSchema,
+  type MandateReplay,
   type NeedsApproval,
   type ServerExecute,
   type ServerTool,
