@@ -98,7 +98,18 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
       'encoding',
     ],
     plan: ['run', 'answers', 'scope', 'channel', 'history', 'prompt', 'ledger', 'tools', 'encoding'],
-    http: ['run', 'conversation', 'scope', 'channel', 'run-log', 'history', 'ledger', 'limits', 'encoding'],
+    http: [
+      'run',
+      'conversation',
+      'gate',
+      'scope',
+      'channel',
+      'run-log',
+      'history',
+      'ledger',
+      'limits',
+      'encoding',
+    ],
   },
 }
 /** The vocabulary of a package, open to all of its folders. */

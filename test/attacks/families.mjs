@@ -2,6 +2,7 @@
 import { answers } from './families/answers.mjs'
 import { doors } from './families/doors.mjs'
 import { http } from './families/http.mjs'
+import { mandates } from './families/mandates.mjs'
 import { fromModel } from './families/model.mjs'
 import { owners } from './families/owners.mjs'
 import { questions } from './families/questions.mjs'
@@ -18,6 +19,7 @@ export const families = [
   { family: 'replay and races', attacks: replay },
   { family: 'several processes', attacks: processes },
   { family: 'owners', attacks: owners },
+  { family: 'mandates', attacks: mandates },
   { family: 'other doors', attacks: doors },
   { family: 'model and history', attacks: fromModel },
   { family: 'requests', attacks: http },

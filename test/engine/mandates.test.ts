@@ -114,3 +114,33 @@ test('W4 the client refuses a mandate that was not offered for this answer, and 
   expect(states(chat)).toEqual(['pay:approval-requested'])
   expect(paid).toEqual([])
 })
+
+test('W15 before choosing a mandate, the page can see which past requests it would have let through', async () => {
+  const { chat, propose } = await payServer()
+  const answer = async (approved: boolean) => chat.addToolApprovalResponse({ id: pendingId(chat), approved })
+  for (const [amount, to, approved] of [
+    [60, 'acme', true],
+    [20, 'globex', true],
+    [30, 'acme', false],
+    [30, 'acme', true],
+    [10, 'acme', true],
+  ] as const) {
+    await propose(amount, to)
+    await answer(approved)
+  }
+  await propose(1)
+  const ids = chat
+    .getSnapshot()
+    .messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'tool-call' ? part.id : [])))
+  // 60 + 30 + 10 fill the budget of 100; the second 30 would have been asked about.
+  const replay = await chat.replayMandate(pendingId(chat), 'to')
+  expect(replay?.asked).toBe(5)
+  expect(replay?.matched).toMatchObject([
+    { toolCallId: ids[0], decision: 'approve' },
+    { toolCallId: ids[2], decision: 'deny' },
+    { toolCallId: ids[4], decision: 'approve' },
+  ])
+  expect((await chat.replayMandate(pendingId(chat), 'never'))?.matched.length).toBe(4)
+  await expect(chat.replayMandate(pendingId(chat), 'other')).rejects.toMatchObject({ code: 'http-status' })
+  expect(await chat.grants()).toEqual([])
+})

@@ -13,6 +13,7 @@ export {
   type InferTools,
   type Interrupt,
   isCountersignError,
+  type MandateReplay,
   type MessagePart,
   type OfferedMandate,
   type PartialOutput,

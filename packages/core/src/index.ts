@@ -130,6 +130,7 @@ export {
   type GrantedMandate,
   type InferTools,
   type JsonSchema,
+  type MandateReplay,
   type NeedsApproval,
   type PreviewContext,
   type ServerExecute,

@@ -61,6 +61,20 @@ export interface SessionGrant {
   readonly mandate?: GrantedMandate | undefined
 }
 
+/** What a mandate would have decided, had it been given before. */
+export interface MandateReplay {
+  /** How many of the calls had an answered approval request of the same tool. */
+  readonly asked: number
+  /** Those that it would have let through, or refused if it is a denial: the oldest first. */
+  readonly matched: readonly {
+    readonly toolCallId: string
+    /** ISO 8601. */
+    readonly askedAt: string
+    /** What the user decided then. */
+    readonly decision?: 'approve' | 'deny' | 'cancel' | 'expire'
+  }[]
+}
+
 /** A standing approval or denial that a user has given. */
 export interface GrantedMandate {
   /** What it allows or refuses, plain text. */

@@ -1,6 +1,7 @@
 import type {
   AGUIEvent,
   EditedPreview,
+  MandateReplay,
   ResumeEntry,
   RunAgentInput,
   SessionGrant,
@@ -61,6 +62,16 @@ export interface Connection {
     which: { readonly threadId: string; readonly id?: string | undefined },
     options: Pick<ConnectOptions, 'headers'>,
   ): Promise<number>
+  /** What a mandate offered with an open request would have decided about past calls. */
+  replayMandate?(
+    which: {
+      readonly threadId: string
+      readonly approvalId: string
+      readonly mandate: string
+      readonly toolCallIds: readonly string[]
+    },
+    options: Pick<ConnectOptions, 'headers'>,
+  ): Promise<MandateReplay>
 }
 
 /** Edited arguments of an open request, and its call as the model made it. */

@@ -14,7 +14,7 @@ export function withGrants(
 ): Connection {
   async function send(
     method: 'GET' | 'DELETE',
-    which: Record<string, string>,
+    which: Record<string, string> | [string, string][],
     headers: Readonly<Record<string, string>>,
   ): Promise<Record<string, unknown>> {
     const separator = String(url).includes('?') ? '&' : '?'
@@ -34,6 +34,12 @@ export function withGrants(
     async grants({ threadId }, { headers }) {
       const { grants } = await send('GET', { threadId }, headers)
       return Array.isArray(grants) ? grants.filter(isGrant) : []
+    },
+    async replayMandate({ threadId, approvalId, mandate, toolCallIds }, { headers }) {
+      const which = Object.entries({ threadId, approvalId, mandate })
+      const calls = toolCallIds.map((id): [string, string] => ['call', id])
+      const { asked, matched } = await send('GET', [...which, ...calls], headers)
+      return { asked: Number(asked), matched: Array.isArray(matched) ? matched : [] }
     },
     async revokeGrant({ threadId, id }, { headers }) {
       const { revoked } = await send('DELETE', { threadId, ...(id !== undefined && { id }) }, headers)

@@ -1,4 +1,9 @@
-import { type ApprovalDecided, CountersignError } from '@countersign/core'
+import {
+  type ApprovalDecided,
+  CountersignError,
+  isCountersignError,
+  type MandateReplay,
+} from '@countersign/core'
 import { copyOf } from '../encoding/copy.js'
 import { sha256 } from '../encoding/digest.js'
 import { randomId } from '../encoding/ids.js'
@@ -12,6 +17,7 @@ import type { AgentSettings } from '../scope/settings.js'
 import type { ReadyCall } from '../tools/call.js'
 import { invalidTool } from '../tools/tool-errors.js'
 import { mandateCall, mandatesText } from './mandates.js'
+import { type ReplayQuestion, replayMandate } from './replay.js'
 
 /** Whether a standing decision of the user's applies to a call. */
 export type Permission =
@@ -201,12 +207,18 @@ export interface SessionGrants {
    * revoked.
    */
   revoke(subject: string, which?: { readonly threadId?: string; readonly id?: string }): Promise<number>
+  /**
+   * Which past requests of this user in this conversation an offered mandate would have decided. Rejects with `approval-not-found` if the
+   * user has no such request.
+   */
+  replay(subject: string, question: ReplayQuestion): Promise<MandateReplay>
 }
 
 export function sessionGrants(settings: AgentSettings): SessionGrants {
   const { epoch, ledger } = settings.approvals
   const reached = <Result>(work: Promise<Result>): Promise<Result> =>
     work.catch((error: unknown) => {
+      if (isCountersignError(error) && error.code === 'approval-not-found') throw error
       settings.warn('The ledger could not be reached for session approvals.', error)
       const message = 'Session approvals can be neither read nor ended at the moment; try again.'
       throw new CountersignError('ledger-unavailable', message, { status: 503 }, error)
@@ -218,6 +230,7 @@ export function sessionGrants(settings: AgentSettings): SessionGrants {
   }
   return {
     list,
+    replay: (subject, question) => reached(replayMandate(settings, subject, question)),
     async revoke(subject, { threadId, id } = {}) {
       const ended = (await list(subject, threadId)).filter((grant) => id === undefined || grant.id === id)
       await reached(ledger.revoke({ owner: subject, threadId, id }))

@@ -1,5 +1,6 @@
 import type { GrantedMandate, SessionGrant } from '@countersign/core'
 import { checkOptions } from '../encoding/check-options.js'
+import { MAX_REPLAYED } from '../gate/replay.js'
 import type { Grant, Mandate } from '../ledger/grant.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/run-context.js'
@@ -38,6 +39,7 @@ export async function grantsRequest(
     const subject = holder?.id
     switch (method) {
       case 'GET': {
+        if (query.has('mandate')) return told(await replay(agent, subject, threadId, query))
         const grants = subject === undefined ? [] : await agent.grants.list(subject, threadId)
         return told({ grants: grants.map(toSessionGrant) })
       }
@@ -57,7 +59,7 @@ export async function grantsRequest(
 
 /**
  * Lists and revokes the user's session grants, mandates and standing denials in one thread, for servers with the Fetch API. `GET ?threadId=` returns
- * `{ grants }`. `DELETE ?threadId=&id=` revokes one, or without `id` all of the thread, and returns `{ revoked }`, the number revoked.
+ * `{ grants }`; with `&approvalId=&mandate=&call=&call=`, what an offered mandate would have decided about past calls. `DELETE ?threadId=&id=` revokes one, or without `id` all of the thread, and returns `{ revoked }`, the number revoked.
  * Nobody can list or revoke another user's.
  *
  * @throws CountersignError `invalid-option`
@@ -77,6 +79,16 @@ export async function grantsResponse(
   const head = { method, url, origin: headers.get('origin'), host: headers.get('host') ?? new URL(url).host }
   const { body, ...init } = await grantsRequest(agent, head, options)
   return new Response(body, init)
+}
+
+async function replay(agent: Agent, subject: string | undefined, threadId: string, query: URLSearchParams) {
+  const id = (name: string) => checkId(name, query.get(name), agent.limits)
+  const toolCallIds = query.getAll('call')
+  if (toolCallIds.length > MAX_REPLAYED) throw invalid(`Name at most ${MAX_REPLAYED} calls.`, 413)
+  for (const one of toolCallIds) checkId('call', one, agent.limits)
+  if (subject === undefined) throw invalid('Without a user there are no mandates.', 404)
+  const question = { threadId, approvalId: id('approvalId'), mandate: id('mandate'), toolCallIds }
+  return { ...(await agent.grants.replay(subject, question)) }
 }
 
 function toSessionGrant(grant: Grant): SessionGrant {

@@ -463,3 +463,31 @@ test('repeating the answer neither stores the mandate again nor counts again; an
   expect(chat.runs).toEqual([bill(50)])
   expect(await chat.list()).toMatchObject([{ terms: { used: 1 } }])
 })
+
+test('W15 a replay tells nothing of what other users asked, and takes no request of theirs', async () => {
+  const ledger = memoryLedger()
+  const chat = openChat({ ledger })
+  const done = await chat.reply(await chat.propose([bill(1)]), { approved: true })
+  const toolCallIds = done.results.map(({ id }) => id)
+  const { asked } = await chat.propose([bill(2)])
+  const approvalId = asked[0]?.approval.id ?? ''
+  const question = { threadId: 'thread', approvalId, mandate: 'small', toolCallIds }
+  expect(await chat.agent.grants.replay('ann', question)).toMatchObject({
+    asked: 1,
+    matched: [{ decision: 'approve' }],
+  })
+  for (const [subject, more] of [
+    ['bob', {}],
+    ['ann', { threadId: 'other' }],
+    ['ann', { approvalId: 'other' }],
+    ['ann', { mandate: '__proto__' }],
+  ] as const)
+    await expect(chat.agent.grants.replay(subject, { ...question, ...more })).rejects.toMatchObject({
+      code: 'approval-not-found',
+    })
+  // Bob names ann's calls with a request of his own.
+  const bob = openChat({ ledger, context: { subject: 'bob' } })
+  const [own] = (await bob.propose([bill(3)])).asked
+  const his = { ...question, approvalId: own?.approval.id ?? '' }
+  expect(await bob.agent.grants.replay('bob', his)).toEqual({ asked: 0, matched: [] })
+})
