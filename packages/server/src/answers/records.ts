@@ -8,6 +8,7 @@ import { unavailable } from '../ledger/outcome.js'
 import { isSuccess, type ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
 import { approvalIdOf } from './answers.js'
+import { nextOf } from './ask-again.js'
 import { decidedBy, restoreOutcome, toStored } from './outcome.js'
 
 /** The ledger's records of a thread, matched with the calls of a history. */
@@ -54,10 +55,8 @@ export async function lookUpLast(
   ref: ApprovalRef,
 ): Promise<LedgerEntry | undefined | 'unavailable'> {
   const entry = await lookUp(scope, ref)
-  if (entry === undefined || entry === 'unavailable' || entry.state.phase !== 'done') return entry
-  const { outcome } = entry.state
-  if (outcome.type !== 'cancelled' || outcome.next === undefined) return entry
-  return (await lookUpLast(scope, { ...ref, approvalId: outcome.next })) ?? entry
+  const next = nextOf(entry)
+  return next === undefined ? entry : ((await lookUpLast(scope, { ...ref, approvalId: next })) ?? entry)
 }
 
 /**

@@ -1,6 +1,5 @@
 import type { Message, Preview } from '@countersign/core'
 import { abortLater } from '../encoding/signals.js'
-import { requestApproval } from '../gate/ask.js'
 import { askPolicy } from '../gate/gate.js'
 import { findPermission, grantAnswered, reasonOfDenial } from '../gate/grants.js'
 import { type ComputedPreview, computePreview } from '../gate/preview.js'
@@ -16,6 +15,7 @@ import type { Execution } from '../tools/execution.js'
 import { progressEvent } from '../tools/progress.js'
 import { logThrown, toolFailed } from '../tools/tool-errors.js'
 import type { AgentTool } from '../tools/toolkit.js'
+import { requestAgain } from './ask-again.js'
 import { auditNames, type Claim, complete, holdsLease, keepLease, record } from './claim.js'
 import {
   type CallOutcome,
@@ -52,9 +52,12 @@ export interface ClaimedCall {
 /**
  * Runs a claimed call and records the outcome. Once the run has stopped, or its reader has gone, the tool may finish within its own
  * `timeout`, or `approvals.wait` if it has none; then it is abandoned, so that it does not block its thread. The lease is kept from here
- * on. A call that must not start after all ends with the reason.
+ * on. A call that must not start after all ends with the reason; nothing if it belongs to another request now.
  */
-export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise<CallOutcome | Refusal> {
+export async function runClaimed(
+  scope: RunScope,
+  claimed: ClaimedCall,
+): Promise<CallOutcome | Refusal | undefined> {
   const { verdict, holder, answer, step, call } = claimed
   const { site, claims } = verdict
   const { tool } = call
@@ -158,8 +161,8 @@ async function askAgain(
   claim: Claim,
   { verdict, asked, call, messages, record, answer }: ClaimedCall,
   current: ComputedPreview | undefined,
-): Promise<CallOutcome> {
-  const { site, claims, approvalId } = verdict
+): Promise<CallOutcome | undefined> {
+  const { site, claims } = verdict
   const ended = (outcome: Unstarted): CallOutcome => {
     const decided = decidedBy(scope, answer, claims.scopes)
     return { kind: 'result', site, outcome: restoreOutcome(outcome), decided }
@@ -174,18 +177,10 @@ async function askAgain(
   const next = scope.settings.approvals.generateId()
   const recorded = await complete(scope, claim, { ...stale, next })
   if (recorded !== 'held') return ended(recorded === 'lost' ? { type: 'interrupted' } : stale)
-  const asking = await requestApproval(scope, asked, gateContext(scope, call.id, messages), {
-    approvalId: next,
-    scopes: claims.scopes,
-    shown: record?.shown,
-    again: {
-      count: claims.again + 1,
-      earlier: [...(record?.earlier ?? []), approvalId],
-      previous: record?.preview,
-      preview: call === asked ? current : undefined,
-    },
-  })
-  return asking.ok ? { kind: 'asked-again', site, request: asking.request } : ended(stale)
+  const preview = call === asked ? current : undefined
+  const asking = await requestAgain(scope, asked, { claims, record, next, messages, preview })
+  // Another run may have found that it was missing, and made it.
+  return asking.ok ? { kind: 'asked-again', site, request: asking.request } : undefined
 }
 
 const UNSTEADY = `What the call would do has changed each time it was approved, ${MAX_ASKED_AGAIN + 1} times in a row.`

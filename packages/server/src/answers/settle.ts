@@ -218,7 +218,7 @@ async function reclaim(
   settlement: Extract<Settlement, { kind: 'run' }>,
   holder: string,
   messages: readonly Message[],
-): Promise<CallOutcome | Refusal> {
+): Promise<CallOutcome | Refusal | undefined> {
   const { ledger, leaseMs } = scope.settings.approvals
   const { verdict, call } = settlement
   try {
