@@ -22,6 +22,7 @@ export {
 export type { ClientFrame, ServerFrame } from './live/frames.js'
 export { type Answerable, findAnswerable } from './machine/approval-answer.js'
 export { isRefusal, leavesOpen, readRefusal } from './machine/approval-refusal.js'
+export { isRefusedWhole } from './machine/runs.js'
 export { readResult } from './machine/call-result.js'
 export { checkMessages, isMessage } from './machine/check-messages.js'
 export { canRunOnClient, findClientCall } from './machine/client-calls.js'

@@ -80,14 +80,15 @@ function callAskedAbout(state: ChatState, asked: AskedApproval): CallDraft | und
   const holder = state.approvals.get(approval.id)
   const latest = state.calls.get(id)
   const isMeant = (call: CallDraft) => isUnasked(state, call) && !differs(call, asked)
-  const meant = findCall(state, id, isMeant, true)
   if (holder?.id === id && !isTerminal(holder.state)) {
     // A server that numbers calls and requests anew in each run means the call of this run.
     const isSame = holder.approval?.token !== undefined && holder.approval.token === approval.token
-    return meant && !isSame && isOfOpenRun(state, meant) && !isOfOpenRun(state, holder) ? meant : holder
+    const isNew = !isSame && !isOfOpenRun(state, holder)
+    const isOfRun = (call: CallDraft) => isOfOpenRun(state, call) && isMeant(call)
+    return (isNew && findCall(state, id, isOfRun, true)) || holder
   }
   return (
-    meant ??
+    findCall(state, id, isMeant, true) ??
     findCall(state, id, (call) => isUnasked(state, call)) ??
     (holder?.id === id ? holder : undefined) ??
     (latest?.approval && takeRepeat(state, id)) ??

@@ -4,7 +4,7 @@ import type { Interrupt } from '../protocol/events.js'
 import { asString, changed, getCountersignMetadata, omitUndefined } from '../value.js'
 import { reopen } from './approval-answer.js'
 import { askApproval } from './approval-request.js'
-import { moveCall, withoutProblem } from './calls.js'
+import { isAttached, moveCall, withoutProblem } from './calls.js'
 import { touch } from './changes.js'
 import type { CallDraft, FinishedRun, InterruptDraft, RunState } from './data.js'
 import { endOf } from './drafts.js'
@@ -139,12 +139,6 @@ function markSent(state: ChatState, item: CallDraft | InterruptDraft, runId: str
     })
     touch(state, item)
   }
-}
-
-/** Whether it is still part of the conversation: messages may have been replaced while the run was open. */
-function isAttached(state: ChatState, item: CallDraft | InterruptDraft): boolean {
-  if (item.kind === 'interrupt') return state.interrupts.get(item.interrupt.id) === item
-  return state.messages.get(item.owner.id) === item.owner && item.owner.parts[item.index] === item
 }
 
 /**
