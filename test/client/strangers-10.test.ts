@@ -26,16 +26,23 @@ test('K a result whose call an older snapshot has removed leaves no hole, and wh
   const more: (() => void)[] = []
   const pause = () => new Promise<void>((resolve) => void more.push(resolve))
   const { connection } = server(
-    (input) => [...call('c1', 1), ...call('c0', 0), finish(input, ['a1', 'c1'], ['a0', 'c0'])],
+    (input) => [
+      { type: 'TEXT_MESSAGE_START', messageId: 't1', role: 'assistant' },
+      { type: 'TEXT_MESSAGE_CONTENT', messageId: 't1', delta: 'Hello.' },
+      { type: 'TEXT_MESSAGE_END', messageId: 't1' },
+      finish(input),
+    ],
+    (input) => [...call('c1', 1, 'm1'), ...call('c0', 0, 'm1'), finish(input, ['a1', 'c1'], ['a0', 'c0'])],
     async function* (input) {
       yield { type: 'MESSAGES_SNAPSHOT', messages: input.messages.slice(0, 1) }
       await pause()
       yield { type: 'TOOL_CALL_RESULT', messageId: 'r1', toolCallId: 'c1', role: 'tool', content: 'paid' }
-      yield* [...call('c2', 2), ...call('c3', 3), finish(input, ['a2', 'c2'], ['a3', 'c3'])]
+      yield* [...call('c2', 2, 'm2'), ...call('c3', 3, 'm2'), finish(input, ['a2', 'c2'], ['a3', 'c3'])]
     },
   )
   const { client, pending } = open({ connection, persistence, notify: 'sync' })
   client.subscribe(() => client.getSnapshot())
+  await client.sendMessage('hello')
   await client.sendMessage('pay')
   await client.addToolApprovalResponse({ id: 'a1', approved: true })
   const sent = client.sendMessage('and?')

@@ -84,7 +84,7 @@ export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
           ? await rejoin(agent, request, options, gone)
           : await chat(agent, request, options, gone)
     } catch (error) {
-      return reject(response, rejection(error))
+      return reject(response, rejection(agent, error))
     }
     if (frames === undefined) response.writeHead(204, { 'cache-control': 'no-store' }).end()
     else await pipe(frames, response, gone.signal, agent.limits)
@@ -186,7 +186,7 @@ function toPostHandler<Req extends NodeRequest>(
       const known: AnswerOptions = { origins: options.origins, context: await options.context?.(request) }
       answered = await serve(agent, head, (arrival) => readBody(request, arrival), known)
     } catch (error) {
-      answered = rejection(error)
+      answered = rejection(agent, error)
     }
     if (answered.status === 200) response.writeHead(200, answered.headers).end(answered.body)
     else reject(response, answered)
@@ -213,7 +213,7 @@ export function toNodeGrantsHandler<Req extends NodeRequest = NodeRequest>(
         context: await options.context?.(request),
       })
     } catch (error) {
-      answered = rejection(error)
+      answered = rejection(agent, error)
     }
     if (answered.status === 200) response.writeHead(200, answered.headers).end(answered.body)
     else reject(response, answered)

@@ -65,7 +65,7 @@ export async function handleAiSdkChat(
     const { runId } = input
     return toResponse(eventsOf(events), { continued, keepAlive, messageId, runId }, request.signal)
   } catch (error) {
-    const { body, ...init } = rejection(error)
+    const { body, ...init } = rejection(agent, error)
     return new Response(body, init)
   }
 }
@@ -135,7 +135,7 @@ export async function resumeAiSdkChat(
         : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip: Number(after) }
     return toResponse(eventsOf(rest), options, request.signal)
   } catch (error) {
-    const { body, ...init } = rejection(error, 'GET')
+    const { body, ...init } = rejection(agent, error, 'GET')
     return new Response(body, init)
   }
 }

@@ -89,7 +89,7 @@ export const answerRequest: ServePost = async (agent, head, readBody, options) =
       return rejectionOf(delivery.code === 'too-many-answers' ? 429 : 409, delivery)
     return replyOf(delivery)
   } catch (error) {
-    return rejection(error)
+    return rejection(agent, error)
   }
 }
 

@@ -60,7 +60,7 @@ export async function handleChat(
     const input = await readRequest(request, arrival)
     frames = await chatFrames(agent, input, options, request.signal)
   } catch (error) {
-    const { body, ...init } = rejection(error)
+    const { body, ...init } = rejection(agent, error)
     return new Response(body, init)
   }
   return new Response(sseBody(frames), { headers: SSE_HEADERS })

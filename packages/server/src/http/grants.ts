@@ -53,7 +53,7 @@ export async function grantsRequest(
         throw invalid('Send GET or DELETE.', 405)
     }
   } catch (error) {
-    return rejection(error, 'GET, DELETE')
+    return rejection(agent, error, 'GET, DELETE')
   }
 }
 

@@ -114,9 +114,14 @@ export function bodyTooLarge(limits: FullLimits) {
   return exceeds('bodyBytes', limits, ['A request', 'bytes'])
 }
 
+/** Where an error goes that the client must not see: an agent, with its option `warn`. */
+interface Reporter {
+  warn(message: string, error?: unknown): void
+}
+
 /** The response to a request that was rejected before any stream. Never contains internals. */
-export function rejection(error: unknown, allow = 'POST'): Rejection {
-  const { status, retryAfter, ...reason } = describeRejection(error)
+export function rejection(agent: Reporter, error: unknown, allow = 'POST'): Rejection {
+  const { status, retryAfter, ...reason } = describeRejection(agent, error)
   const { headers, ...rest } = rejectionOf(status, reason, allow)
   return {
     ...rest,
@@ -160,9 +165,11 @@ interface RejectedBecause {
   readonly upload?: true
 }
 
-export function describeRejection(error: unknown): RejectedBecause {
-  if (!isCountersignError(error) || typeof error.data.status !== 'number')
+export function describeRejection(agent: Reporter, error: unknown): RejectedBecause {
+  if (!isCountersignError(error) || typeof error.data.status !== 'number') {
+    agent.warn('A request failed, and its client got the status 500.', error)
     return { status: 500, code: 'internal', message: 'Something went wrong on the server.' }
+  }
   const { code, message, data } = error
   const { runId, limit, max, upload, retryAfter } = data
   return {

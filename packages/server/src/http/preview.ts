@@ -39,7 +39,7 @@ export const previewRequest: ServePost = async (agent, head, readBody, options) 
     if (held === undefined) throw tooManyBodies()
     return replyOf(await agent.previewEdits(edits, options.context).finally(held.release))
   } catch (error) {
-    return rejection(error)
+    return rejection(agent, error)
   }
 }
 

@@ -137,7 +137,7 @@ export async function rejoinResponse(
       return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
     return new Response(sseBody(frames), { headers: SSE_HEADERS })
   } catch (error) {
-    const { body, ...init } = rejection(error, 'GET')
+    const { body, ...init } = rejection(agent, error, 'GET')
     return new Response(body, init)
   }
 }

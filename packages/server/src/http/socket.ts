@@ -232,7 +232,7 @@ class Peer {
   #refuse(error: unknown, closeCode = POLICY_VIOLATION, reason?: string): void {
     if (this.#closed) return
     this.#closed = true
-    const { code, message } = describeRejection(error)
+    const { code, message } = describeRejection(this.#agent, error)
     const frame: ServerFrame = { type: 'error', code, message }
     try {
       if (this.#socket.readyState === OPEN) this.#socket.send(JSON.stringify(frame))
@@ -270,7 +270,7 @@ class Peer {
       await Promise.all(run.replies)
       if (!run.gone.signal.aborted) this.#send({ type: 'end', runId: id })
     } catch (error) {
-      const { code, message } = describeRejection(error)
+      const { code, message } = describeRejection(this.#agent, error)
       if (!run.gone.signal.aborted) this.#send({ type: 'error', runId: id, code, message })
     } finally {
       this.#leave(run)
@@ -335,7 +335,7 @@ class Peer {
       if (delivery.status === 'taken') return this.#send({ type: 'answered', id })
       this.#send({ type: 'refused', id, code: delivery.code, message: delivery.message })
     } catch (error) {
-      const { code, message } = describeRejection(error)
+      const { code, message } = describeRejection(this.#agent, error)
       this.#send({ type: 'refused', id, code, message })
     }
   }

@@ -54,7 +54,7 @@ export async function threadResponse(
     const { status, headers, body } = await threadRequest(agent, asked, options.context)
     return new Response(body, { status, headers })
   } catch (error) {
-    const { body, ...init } = rejection(error, 'GET, PATCH, DELETE')
+    const { body, ...init } = rejection(agent, error, 'GET, PATCH, DELETE')
     return new Response(body, init)
   }
 }

@@ -103,6 +103,8 @@ export interface Agent<Output = unknown> {
   readonly answerChannel: AnswerChannel
   /** How much callers can make it hold in memory, with defaults filled in. */
   readonly limits: FullLimits
+  /** Reports what went wrong where nobody can be told: its option `warn`. */
+  warn(message: string, error?: unknown): void
 }
 
 /** The events of a run. */
@@ -213,6 +215,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     runLog,
     answerChannel,
     limits,
+    warn: settings.warn,
   }
   return agent
 }
