@@ -101,6 +101,7 @@ const folderRules: Record<string, Record<string, readonly string[]>> = {
     http: [
       'run',
       'conversation',
+      'answers',
       'gate',
       'scope',
       'channel',

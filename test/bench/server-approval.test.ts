@@ -14,5 +14,5 @@ test('an approval is signed, verified and claimed with every ledger there is, an
   expect(text).toMatch(/Redis: (?:signing|not measured)/)
   expect(text).toMatch(/PostgreSQL: (?:statements for one approval|not measured)/)
   expect(text).toContain('SQLite: statements for one approval')
-  expect(rows.filter(({ ok }) => ok !== undefined)).toHaveLength(4)
+  expect(rows.filter(({ ok }) => ok !== undefined)).toHaveLength(5)
 })

@@ -34,7 +34,7 @@ export const mutants = [
   {
     name: 'a grant is checked at gating only',
     by: 'a session approval is ended while its call waits',
-    edits: [swap(fresh, "(granted && (await hasGrant(scope, call, 'use')))", 'granted')],
+    edits: [swap(fresh, "(asks ? standing.kind === 'granted' :", '(asks ? granted :')],
   },
   {
     name: 'a grant that was ended while the ledger answered still counts',
@@ -48,9 +48,9 @@ export const mutants = [
       swap(
         fresh,
         '  if (granted) {\n    await auditGrant',
-        "  const stands = granted && (await hasGrant(scope, call, 'use'))\n  if (granted) {\n    await auditGrant",
+        "  const stands = granted && (await findPermission(scope, call, 'use')).kind === 'granted'\n  if (granted) {\n    await auditGrant",
       ),
-      swap(fresh, "(granted && (await hasGrant(scope, call, 'use')))", 'stands'),
+      swap(fresh, "(asks ? standing.kind === 'granted' :", '(asks ? stands :'),
     ],
   },
   {

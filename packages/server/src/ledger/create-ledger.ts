@@ -294,23 +294,33 @@ function mandatesKey({ threadId, toolServer, toolName }: Omit<GrantKey, 'scopeKe
 }
 
 function mandatesRow(mandates: readonly MandateGrant[]): Row {
+  const state = JSON.stringify({ mandates })
+  remember(state, mandates)
   return {
     record: '',
-    state: JSON.stringify({ mandates }),
+    state,
     list: GRANTS,
     keptUntil: Math.max(...mandates.map(({ expiresAt }) => expiresAt)),
     expendable: true,
   }
 }
 
-/** Parsed rows of mandates that are still in memory: each call of their tool reads them. */
-const parsedMandates = new WeakMap<StoredRow, readonly MandateGrant[]>()
+/** The states of mandates that were read or written last, parsed: each call of their tool reads them. By their text, so none is out of date. */
+const parsedMandates = new Map<string, readonly MandateGrant[]>()
+const MAX_PARSED = 100
+
+function remember(state: string, mandates: readonly MandateGrant[]): readonly MandateGrant[] {
+  for (const oldest of parsedMandates.keys()) {
+    if (parsedMandates.size < MAX_PARSED) break
+    parsedMandates.delete(oldest)
+  }
+  parsedMandates.set(state, mandates)
+  return mandates
+}
 
 function mandatesOf(row: StoredRow | undefined): readonly MandateGrant[] {
   if (row === undefined) return []
-  const known = parsedMandates.get(row) ?? JSON.parse(row.state).mandates
-  parsedMandates.set(row, known)
-  return known
+  return parsedMandates.get(row.state) ?? remember(row.state, JSON.parse(row.state).mandates)
 }
 
 /** The grants of one row of an owner's list: one, or all mandates of a tool. */

@@ -99,15 +99,18 @@ export async function decideFresh(
   }
 }
 
-/** What the user's standing decisions say about a call: any for one that needs approval, only a denial for another. */
-async function standingPermission(
+/**
+ * What the user's standing decisions say about a call: any for one that needs approval, only a denial for another. Not async, because a
+ * start must follow the ledger's reply at once.
+ */
+function standingPermission(
   scope: RunScope,
   call: ReadyCall,
   { kind }: GateDecision,
   purpose: 'look' | 'use',
 ): Promise<Permission> {
   if (kind === 'ask') return findPermission(scope, call, purpose)
-  return call.tool.mandates === undefined ? { kind: 'none' } : findPermission(scope, call, 'look')
+  return call.tool.mandates === undefined ? Promise.resolve(NONE) : findPermission(scope, call, 'look')
 }
 
 /** A refused provider call has not been tried: for the provider it is a denial. */

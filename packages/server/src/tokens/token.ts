@@ -112,7 +112,9 @@ export async function signToken(request: TokenRequest, keyring: Keyring): Promis
     ed: request.edits,
     exp: Math.floor(request.expiresAt / 1000),
     iat: Math.floor(request.issuedAt / 1000),
-    ...(request.mandates === undefined ? {} : { md: await keyedHash(keys.args, request.mandates) }),
+    ...(request.mandates === undefined
+      ? {}
+      : { md: await keyedHash(keys.args, mandatesInput(request.mandates)) }),
     oh: await hashOwner(keys.owner, request.owner),
     ...(request.preview === undefined ? {} : { pv: await hashPreview(keys.args, request.preview) }),
     run: request.runId,
@@ -197,7 +199,12 @@ export async function mandatesMatch(
   mandates: string | undefined,
   keyring: Keyring,
 ): Promise<boolean> {
-  return isHashOf(claims, claims.mandatesHash, mandates, keyring)
+  return isHashOf(claims, claims.mandatesHash, mandates && mandatesInput(mandates), keyring)
+}
+
+/** No other text that is hashed begins like this, so no hash stands for two things. */
+function mandatesInput(text: string): string {
+  return `mandates ${text}`
 }
 
 async function isHashOf(

@@ -40,7 +40,7 @@ export function mandating(spec: Spec, expect: Expect): void {
     expect(await ledger.list('alice')).toEqual([])
   })
 
-  spec('W9 W22 workers at once exceed neither budget nor uses, and a use counts once', async (bench) => {
+  spec('W9 workers at once exceed neither budget nor uses, and a use counts once', async (bench) => {
     if (!keeps(bench)) return
     const { ledger, others } = bench
     await ledger.grant(given({ uses: 7 }))
