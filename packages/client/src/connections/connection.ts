@@ -1,11 +1,4 @@
-import type {
-  AGUIEvent,
-  EditedPreview,
-  ResumeEntry,
-  RunAgentInput,
-  SessionGrant,
-  UIMessage,
-} from '@countersign/core'
+import type { AGUIEvent, ResumeEntry, RunAgentInput, SessionGrant, UIMessage } from '@countersign/core'
 
 /** What a connection gets besides the request itself. */
 export interface ConnectOptions {
@@ -49,8 +42,6 @@ export interface Connection {
    * request with an answer broke, only `retry()` then sends it again, even if no response had arrived. Default: no.
    */
   readonly repeatsAnswers?: boolean | undefined
-  /** Computes the preview of edited arguments, if the server does that. */
-  previewEdits?(edits: EditsToPreview, options: Pick<ConnectOptions, 'headers'>): Promise<EditedPreview>
   /** The session approvals of this user in a thread, if the server offers them. */
   grants?(
     which: { readonly threadId: string },
@@ -61,16 +52,6 @@ export interface Connection {
     which: { readonly threadId: string; readonly id?: string | undefined },
     options: Pick<ConnectOptions, 'headers'>,
   ): Promise<number>
-}
-
-/** Edited arguments of an open request, and its call as the model made it. */
-export interface EditsToPreview {
-  readonly threadId: string
-  readonly approvalId: string
-  readonly token?: string | undefined
-  readonly call: { readonly id: string; readonly name: string; readonly arguments: string }
-  /** All arguments, edited. */
-  readonly input: unknown
 }
 
 /** Wraps a connection in a translation: the type of the option `compat`. `warn` receives what gets lost. */
