@@ -101,6 +101,17 @@ export const checks = {
     never(prepare, '!(await isStillBound(scope, verdict, asked.call, gate))'),
     never(start, '!(await isStillBound(scope, verdict, asked, gate))'),
   ],
+  'preview as shown': never(
+    verify,
+    'isApproved && !(await wasShown(scope, answer, claims, claims.previewHash))',
+  ),
+  'preview unchanged': { file: start, find: 'return hash === approvedPreview ?', put: 'return true ?' },
+  'edits with their preview': never(prepare, 'isEdited && approvedPreview === undefined'),
+  'proof of edits': {
+    file: token,
+    find: "return (await globalThis.crypto.subtle.verify('HMAC', keys.args, bytes, text)) ? hash : undefined",
+    put: 'return hash',
+  },
   policy: [never(prepare, "policy.decision === 'block'"), never(start, "decision === 'block'")],
   'edits allowed': never(prepare, 'forbidden.length > 0'),
   'edits are an object': never(prepare, '!isRecord(edits.value)'),
@@ -123,7 +134,7 @@ export const checks = {
   ],
   'row expiry': [
     never(server('ledger/ledger-row.ts'), "lease.now >= record.expiresAt && answer.decision !== 'expire'"),
-    { file: start, find: 'now() < verdict.claims.expiresAt', put: 'true' },
+    { file: start, find: 'now() >= verdict.claims.expiresAt', put: 'false' },
   ],
   'taken up before': {
     file: prepare,
@@ -467,7 +478,7 @@ export const checks = {
   },
   "nobody's question": {
     file: abandoned,
-    find: 'scope.owner === null && known?.record.approvalId !== approvalIdOf(site) ? undefined : known',
+    find: 'scope.owner === null && !isNamed ? undefined : known',
     put: 'known',
   },
   'edits of what has no keys': never(prepare, 'allowed !== true && !isRecord(asked)'),

@@ -5,6 +5,7 @@ import { http } from './families/http.mjs'
 import { mandates } from './families/mandates.mjs'
 import { fromModel } from './families/model.mjs'
 import { owners } from './families/owners.mjs'
+import { previews } from './families/previews.mjs'
 import { questions } from './families/questions.mjs'
 import { processes, replay } from './families/replay.mjs'
 import { sdk } from './families/sdk.mjs'
@@ -25,6 +26,7 @@ export const families = [
   { family: 'requests', attacks: http },
   { family: 'AI SDK', attacks: sdk },
   { family: 'questions of tools', attacks: questions },
+  { family: 'previews', attacks: previews },
   { family: 'other spellings', attacks: spelling },
   { family: 'odd requests', attacks: transport },
   { family: 'found by strangers: answers', attacks: strangersAnswers },

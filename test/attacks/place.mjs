@@ -55,6 +55,10 @@ function tools({ ApprovalRequiredError, tool, toolDefinition }, record, version)
     counted('post', { scopes: ['once', 'session'], scopeKey: ({ to }) => String(to) }),
     counted('letter', { scopeKey: ({ to }) => String(to) }),
     counted('file', { bind: () => version.current }),
+    counted('edit', {
+      allowEdits: ['text'],
+      preview: ({ text }) => ({ kind: 'text', text: `${version.current}: ${text}` }),
+    }),
     counted('fixed', { input: whatever, parameters: { type: 'object' } }),
     counted('buy', { allowEdits: true, scopes: ['once', 'session'], mandates: () => buying }),
     counted('order', { mandates: () => buying }),
@@ -151,6 +155,7 @@ export async function openPlace(
     '/chat': server.toNodeHandler(agent, { context, goOnFor: 2000 }),
     '/live': server.toNodeHandler(agent, { context, live: true }),
     '/answer': server.toNodeAnswerHandler(agent, { context }),
+    '/preview': server.toNodePreviewHandler(agent, { context }),
     '/grants': server.toNodeGrantsHandler(agent, { context }),
     '/ai-sdk': onNode((request, known) =>
       server.handleAiSdkChat(agent, request, { context: context(known) }),

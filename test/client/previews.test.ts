@@ -6,8 +6,8 @@ import {
   fetchServerSentEvents,
   type Preview,
   postAnswers,
+  previewEdits,
   type ToolCallPart,
-  withPreviews,
 } from '@countersign/client'
 import { serverHistory } from '@countersign/client/server-history'
 import {
@@ -91,10 +91,7 @@ function openPage(
       .pipeThrough(new TextEncoderStream())
     return new Response(changed, response)
   }
-  const connection = withPreviews(
-    fetchServerSentEvents(`${url}/chat`, { fetch: fetchAltered }),
-    `${url}/preview`,
-  )
+  const connection = fetchServerSentEvents(`${url}/chat`, { fetch: fetchAltered })
   const client = new ChatClient({ connection, ...more(url) })
   onTestFinished(() => client.dispose())
   return { client, sent }
@@ -232,12 +229,14 @@ test('V8 the page gets the preview of edited arguments, and approves them with i
   expect(refused).toMatchObject({ status: 'refused', code: 'approval-edit-invalid' })
   // Open as before, with the preview of the call as the model made it.
   expect(callOf(client)).toMatchObject({ state: 'approval-requested', approval: { preview: diff('one') } })
-  const edited = await client.previewEdits(id, input)
+  const edited = await previewEdits(`${url}/preview`, client, { id, input })
   expect(edited.preview).toEqual(diff('one', 'mine'))
   await client.addToolApprovalResponse({ id, approved: true, input, edited })
   expect(callOf(client)).toMatchObject({ state: 'complete', approval: { input, edited } })
   expect(world.written).toEqual(['mine', diff('one', 'mine')])
-  await expect(client.previewEdits(id, input)).rejects.toMatchObject({ code: 'invalid-argument' })
+  await expect(previewEdits(`${url}/preview`, client, { id, input })).rejects.toMatchObject({
+    code: 'invalid-argument',
+  })
 })
 
 test('V8 edits that are not allowed are refused before the answer', async () => {
@@ -245,7 +244,9 @@ test('V8 edits that are not allowed are refused before the answer', async () => 
   const { client } = openPage(url)
   void client.sendMessage('go')
   await asked(client)
-  await expect(client.previewEdits(idOf(client), { text: 5 })).rejects.toMatchObject({
+  await expect(
+    previewEdits(`${url}/preview`, client, { id: idOf(client), input: { text: 5 } }),
+  ).rejects.toMatchObject({
     code: 'http-status',
     data: { status: 409 },
   })

@@ -2,9 +2,7 @@ import {
   type ChatSnapshot,
   CountersignError,
   checkMessages,
-  type EditedPreview,
   type FilePart,
-  findAnswerable,
   isRecord,
   type MandateReplay,
   type SessionGrant,
@@ -162,25 +160,6 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    */
   addToolApprovalResponse = (response: ApprovalResponse): Promise<AnswerResult> =>
     this.#give('answer', response)
-
-  /**
-   * Asks the server what edited arguments would do: pass the result as `edited` with the answer that approves them. Rejects with a
-   * CountersignError if the request is not open, the edits are not allowed, or the connection has no `previewEdits`.
-   */
-  previewEdits = async (approvalId: string, input: unknown): Promise<EditedPreview> => {
-    const { state, headers, options } = this.#session
-    const found = findAnswerable(state, approvalId)
-    const { connection } = options
-    if (found.status !== 'open' || !connection.previewEdits)
-      throw new CountersignError(
-        'invalid-argument',
-        'This request is not open, or nothing previews its edits.',
-      )
-    const { id, name, arguments: text } = found.call
-    const { token } = found.approval
-    const edits = { threadId: this.threadId, approvalId, token, call: { id, name, arguments: text }, input }
-    return connection.previewEdits(edits, { headers })
-  }
 
   /** Provides the result of a client tool that the application runs itself. */
   addToolResult = (result: ToolResult): Promise<AnswerResult> => this.#give('giveResult', result)

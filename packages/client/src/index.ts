@@ -60,7 +60,6 @@ export {
   type Compat,
   type Connection,
   type ConnectOptions,
-  type EditsToPreview,
   type EventSource,
   type LiveAnswers,
   type RunCursor,
@@ -74,7 +73,7 @@ export {
 } from './connections/fetch.js'
 export { withGrants } from './connections/grants.js'
 export { postAnswers } from './connections/post-answers.js'
-export { withPreviews } from './connections/previews.js'
+export { previewEdits } from './connections/previews.js'
 export { type NextStep, nextStep } from './next-step.js'
 export type { Observation, Observer } from './observation.js'
 export type {

@@ -10,7 +10,6 @@ import {
   readMessages,
   resumeEntries,
   type Tool,
-  type ToolCallPart,
   toAGUIMessages,
   type UIMessage,
 } from '@countersign/core'
@@ -48,12 +47,11 @@ export function createRequest(
 
 /** The server has these previews, or gets them with the answer: repeated in each request, they would only make it larger. */
 function withoutSeen(message: UIMessage, resume: readonly ResumeEntry[]): UIMessage {
-  const isSeen = ({ state, approval }: ToolCallPart) =>
-    isTerminal(state) || resume.some(({ interruptId }) => interruptId === approval?.id)
   const parts = message.parts.map((part) => {
-    if (part.type !== 'tool-call' || part.approval?.preview === undefined || !isSeen(part)) return part
+    if (part.type !== 'tool-call' || !part.approval) return part
     const { preview, previous, edited, ...approval } = part.approval
-    return { ...part, approval }
+    const isSeen = isTerminal(part.state) || resume.some(({ interruptId }) => interruptId === approval.id)
+    return preview && isSeen ? { ...part, approval } : part
   })
   return { ...message, parts }
 }

@@ -1,6 +1,5 @@
 import type {
   AGUIEvent,
-  EditedPreview,
   MandateReplay,
   ResumeEntry,
   RunAgentInput,
@@ -50,8 +49,6 @@ export interface Connection {
    * request with an answer broke, only `retry()` then sends it again, even if no response had arrived. Default: no.
    */
   readonly repeatsAnswers?: boolean | undefined
-  /** Computes the preview of edited arguments, if the server does that. */
-  previewEdits?(edits: EditsToPreview, options: Pick<ConnectOptions, 'headers'>): Promise<EditedPreview>
   /** The session approvals of this user in a thread, if the server offers them. */
   grants?(
     which: { readonly threadId: string },
@@ -72,16 +69,6 @@ export interface Connection {
     },
     options: Pick<ConnectOptions, 'headers'>,
   ): Promise<MandateReplay>
-}
-
-/** Edited arguments of an open request, and its call as the model made it. */
-export interface EditsToPreview {
-  readonly threadId: string
-  readonly approvalId: string
-  readonly token?: string | undefined
-  readonly call: { readonly id: string; readonly name: string; readonly arguments: string }
-  /** All arguments, edited. */
-  readonly input: unknown
 }
 
 /** Wraps a connection in a translation: the type of the option `compat`. `warn` receives what gets lost. */

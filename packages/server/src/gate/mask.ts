@@ -53,7 +53,6 @@ function formsOf(text: string): readonly string[] {
 
 /** A preview in which these texts are replaced, wherever they occur. */
 export function withMasks(preview: Preview, masked: readonly string[]): unknown {
-  if (masked.length === 0) return preview
   const hide = hiding(masked)
   const numbers = new Set(masked)
   const copy = (value: unknown): unknown => {

@@ -36,7 +36,10 @@ export async function computePreview(
   const exact = 'error' in made ? noPreview(toldOf(made.error, call.name, call.id)) : readMade(made.value)
   const redact = call.tool.redact ?? approvals.redact
   const masked = redact === undefined ? [] : maskedValues(call, redact)
-  const shown = readMade(masked === undefined ? MANY_MASKS : withMasks(exact.value, masked))
+  const shown =
+    masked?.length === 0
+      ? exact
+      : readMade(masked === undefined ? MANY_MASKS : withMasks(exact.value, masked))
   return { exact: exact.value, shown: shown.value, text: shown.text }
 }
 

@@ -56,7 +56,7 @@ export function deliverAnswers(
 }
 
 /** The HTTP request line and headers that are checked. */
-export interface PostHead {
+interface PostHead {
   readonly method: string | undefined
   readonly type: string | null | undefined
   readonly length: string | null | undefined

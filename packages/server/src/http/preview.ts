@@ -1,5 +1,4 @@
 import { isRecord } from '@countersign/core'
-import type { EditsToPreview } from '../answers/preview-edits.js'
 import type { FullLimits } from '../limits.js'
 import type { Agent } from '../run/agent.js'
 import { type AnswerOptions, replyOf, respond, type ServePost } from './answer.js'
@@ -10,7 +9,7 @@ import { bytesHeldBy, takeArriving } from './quota.js'
 import { checkId, invalid } from './run-input.js'
 
 /** @throws CountersignError `invalid-request` */
-function readEdits(body: unknown, limits: FullLimits): EditsToPreview {
+function readEdits(body: unknown, limits: FullLimits): Parameters<Agent['previewEdits']>[0] {
   if (!isRecord(body) || !isRecord(body.call) || typeof body.call.arguments !== 'string')
     throw invalid('The body must be an object: { threadId, approvalId, token, call, input }.')
   const { call, token, input } = body
