@@ -15,5 +15,5 @@ test('V20 an approval is signed, verified and claimed with every ledger there is
   expect(text).toMatch(/PostgreSQL: (?:statements for one approval|not measured)/)
   expect(text).toContain('SQLite: statements for one approval')
   expect(text).toContain('asking: with a preview of 100 KB, more than without')
-  expect(rows.filter(({ ok }) => ok !== undefined)).toHaveLength(5)
+  expect(rows.filter(({ ok }) => ok !== undefined)).toHaveLength(6)
 })

@@ -128,8 +128,8 @@ export const mutants = [
     edits: [
       swap(
         server('answers/prepare.ts'),
-        "return { kind: 'run', verdict, call, asked, answer, approvedPreview }",
-        "return { kind: 'run', verdict, call, asked, answer, approvedPreview, now: await computePreview(scope, call, gate) } as never",
+        "return { kind: 'run', verdict, call, asked, answer, approvedPreview, mandate }",
+        "return { kind: 'run', verdict, call, asked, answer, approvedPreview, mandate, now: await computePreview(scope, call, gate) } as never",
       ),
       swap(
         server('answers/prepare.ts'),

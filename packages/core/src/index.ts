@@ -22,7 +22,6 @@ export {
 export type { ClientFrame, ServerFrame } from './live/frames.js'
 export { type Answerable, findAnswerable } from './machine/approval-answer.js'
 export { isRefusal, leavesOpen, readRefusal } from './machine/approval-refusal.js'
-export { isRefusedWhole } from './machine/runs.js'
 export { readResult } from './machine/call-result.js'
 export { checkMessages, isMessage } from './machine/check-messages.js'
 export { canRunOnClient, findClientCall } from './machine/client-calls.js'
@@ -40,6 +39,7 @@ export { mirrorSteps, readMirror } from './machine/mirror.js'
 export { readMessage, readMessages } from './machine/read.js'
 export { readApproval, readApprovalEvent, readDelivery } from './machine/read-approval.js'
 export { isThreadRecord, readRecord, restoreSteps } from './machine/record.js'
+export { isRefusedWhole } from './machine/runs.js'
 export {
   areAllToolsComplete,
   clientCalls,
