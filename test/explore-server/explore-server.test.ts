@@ -9,7 +9,7 @@ import { exhaust, wander } from './search.mjs'
 const seed = 20_260_101
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('F13 F14 F15 F16 F60 V5 V18 every guard holds at the moment of the start, in the timelines of the small models', async () => {
+test('F13 F14 F15 F16 F60 V5 V18 W11 every guard holds at the moment of the start, in the timelines of the small models', async () => {
   for (const model of models) {
     const { failure, timelines } = await exhaust(server, model, { most: 20 })
     expect(failure, model.name).toBeUndefined()

@@ -183,6 +183,26 @@ export const models = [
     ],
   },
   {
+    name: 'a mandate is revoked while its call waits',
+    granted: true,
+    mandate: true,
+    concurrency: 1,
+    points: ['use', 'used', 'audit', 'slow', 'run', 'revoke', 'revoked'],
+    actors: [
+      {
+        name: 'one',
+        kind: 'speak',
+        turn: {
+          calls: [
+            ['s', 'slow', {}],
+            ['c', 'send', { n: 1 }],
+          ],
+        },
+      },
+      { name: 'ender', kind: 'revoke' },
+    ],
+  },
+  {
     name: 'a policy forbids what a session approval allowed',
     granted: true,
     policy: true,

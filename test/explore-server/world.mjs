@@ -62,7 +62,8 @@ export class World {
     if (granted) {
       await this.#say([{ calls: [['g', 'send', { n: 0 }]] }, { text: 'ok' }])
       const [first] = this.asked
-      await this.#carryOut([this.#entry(first, { approved: true, scope: 'session' })], {
+      const further = this.#model.mandate ? { mandate: 'm' } : { scope: 'session' }
+      await this.#carryOut([this.#entry(first, { approved: true, ...further })], {
         who: 'setup',
         factor: true,
       })
@@ -343,6 +344,7 @@ export class World {
       input: anything,
       ...model.tool,
       scopes: ['once', 'session'],
+      ...(model.mandate && { mandates: () => [{ id: 'm', label: 'All', where: [] }] }),
       ...(model.bind && {
         bind: async () => {
           await at('bind')
@@ -451,6 +453,14 @@ export class World {
     const { scheduler } = this
     const at = (label) => (this.#model.points.includes(label) ? scheduler.point(label) : undefined)
     const until = () => scheduler.now + LEASE
+    const find = async (purpose, ask) => {
+      await at(purpose)
+      const found = await ask()
+      scheduler.note(found === undefined ? 'none' : 'grant')
+      await at(`${purpose}d`)
+      this.#noteGuard(purpose, found === undefined ? 'none' : 'grant')
+      return found
+    }
     return {
       ...raw,
       raw,
@@ -486,14 +496,8 @@ export class World {
         await at('complete')
         return raw.complete(ref, holder, outcome)
       },
-      findGrant: async (key, purpose) => {
-        await at(purpose)
-        const found = await raw.findGrant(key, purpose)
-        scheduler.note(found === undefined ? 'none' : 'grant')
-        await at(`${purpose}d`)
-        this.#noteGuard(purpose, found === undefined ? 'none' : 'grant')
-        return found
-      },
+      findGrant: (key, purpose) => find(purpose, () => raw.findGrant(key, purpose)),
+      findMandate: (call, purpose) => find(purpose, () => raw.findMandate(call, purpose)),
       revoke: async (selector) => {
         await at('revoke')
         const count = await raw.revoke(selector)

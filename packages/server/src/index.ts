@@ -34,7 +34,7 @@ export {
 } from './gate/approval-required.js'
 export { isApprovalNeeded } from './gate/gate.js'
 export type { SessionGrants } from './gate/grants.js'
-export type { ReplayQuestion } from './gate/replay.js'
+export type { ReplayRequest } from './gate/replay.js'
 export {
   type CallSite,
   cancelAllPending,

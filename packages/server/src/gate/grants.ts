@@ -17,7 +17,7 @@ import type { AgentSettings } from '../scope/settings.js'
 import type { ReadyCall } from '../tools/call.js'
 import { invalidTool } from '../tools/tool-errors.js'
 import { mandateCall, mandatesText } from './mandates.js'
-import { type ReplayQuestion, replayMandate } from './replay.js'
+import { type ReplayRequest, replayMandate } from './replay.js'
 
 /** Whether a standing decision of the user's applies to a call. */
 export type Permission =
@@ -211,7 +211,7 @@ export interface SessionGrants {
    * Which past requests of this user in this conversation an offered mandate would have decided. Rejects with `approval-not-found` if the
    * user has no such request.
    */
-  replay(subject: string, question: ReplayQuestion): Promise<MandateReplay>
+  replay(subject: string, request: ReplayRequest): Promise<MandateReplay>
 }
 
 export function sessionGrants(settings: AgentSettings): SessionGrants {
@@ -230,7 +230,7 @@ export function sessionGrants(settings: AgentSettings): SessionGrants {
   }
   return {
     list,
-    replay: (subject, question) => reached(replayMandate(settings, subject, question)),
+    replay: (subject, request) => reached(replayMandate(settings, subject, request)),
     async revoke(subject, { threadId, id } = {}) {
       const ended = (await list(subject, threadId)).filter((grant) => id === undefined || grant.id === id)
       await reached(ledger.revoke({ owner: subject, threadId, id }))

@@ -7,7 +7,7 @@ import { readCall } from '../tools/call.js'
 import { toolDigest } from './mandates.js'
 
 /** Which mandate to replay, and over which calls of its conversation. */
-export interface ReplayQuestion {
+export interface ReplayRequest {
   readonly threadId: string
   /** The open request that offers it, and its id there. */
   readonly approvalId: string
@@ -16,7 +16,7 @@ export interface ReplayQuestion {
   readonly toolCallIds: readonly string[]
 }
 
-/** The most calls in one question. */
+/** The most calls in one request. */
 export const MAX_REPLAYED = 256
 
 /**
@@ -28,7 +28,7 @@ export const MAX_REPLAYED = 256
 export async function replayMandate(
   settings: AgentSettings,
   owner: string,
-  { threadId, approvalId, mandate: id, toolCallIds }: ReplayQuestion,
+  { threadId, approvalId, mandate: id, toolCallIds }: ReplayRequest,
 ): Promise<MandateReplay> {
   const { ledger } = settings.approvals
   const record = (await ledger.lookup({ owner, threadId, approvalId }))?.record

@@ -87,8 +87,8 @@ async function replay(agent: Agent, subject: string | undefined, threadId: strin
   if (toolCallIds.length > MAX_REPLAYED) throw invalid(`Name at most ${MAX_REPLAYED} calls.`, 413)
   for (const one of toolCallIds) checkId('call', one, agent.limits)
   if (subject === undefined) throw invalid('Without a user there are no mandates.', 404)
-  const question = { threadId, approvalId: id('approvalId'), mandate: id('mandate'), toolCallIds }
-  return { ...(await agent.grants.replay(subject, question)) }
+  const request = { threadId, approvalId: id('approvalId'), mandate: id('mandate'), toolCallIds }
+  return { ...(await agent.grants.replay(subject, request)) }
 }
 
 function toSessionGrant(grant: Grant): SessionGrant {
