@@ -18,7 +18,12 @@ import {
   text,
 } from './checks.js'
 
-const answered = { approved: flag, reason: optional(text), scope: optional(one('once', 'session')) }
+const answered = {
+  approved: flag,
+  reason: optional(text),
+  scope: optional(one('once', 'session')),
+  edited: optional(shape({ proof: text })),
+}
 
 /** The argument of each command. */
 const commands: Readonly<Record<string, Check>> = {
