@@ -138,3 +138,15 @@ test('V4 V10 a conversation that the server keeps', async () => {
   await collect(agent, input([], { resume: [yes(second)] }), { context })
   expect(made.approved).toEqual([diff('two')])
 })
+
+test('V4 V10 a run that has lost its lease asks nobody again, because others were told that the call may have run', async () => {
+  const ledger = memoryLedger()
+  const { agent } = writer(fileTool(), { approvals: { ledger } })
+  const { first } = await ask(agent)
+  const ref = { owner: null, threadId: 'thread', approvalId: first.approval.id }
+  await ledger.claim(ref, { decision: 'approve', scope: 'once' }, 'holder', 1)
+  await expect.poll(async () => (await ledger.lookup(ref))?.state.phase).toBe('interrupted')
+  const replaced = { type: 'cancelled', code: 'approval-stale', next: 'approval_next' } as const
+  expect(await ledger.complete(ref, 'holder', replaced)).toEqual({ status: 'fenced' })
+  expect((await ledger.lookup(ref))?.state.phase).toBe('interrupted')
+})
