@@ -215,7 +215,7 @@ export const mutants = [
     edits: [
       swap(
         server('ledger/ledger-row.ts'),
-        "if (late && outcome.type === 'handed-out') return { result: { status: 'fenced' } }",
+        "if (late && isStart) return { result: { status: 'fenced' } }",
         '',
       ),
       swap(server('answers/run-claimed.ts'), "if (recorded !== 'held') {", 'if (false) {'),

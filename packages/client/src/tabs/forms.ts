@@ -23,6 +23,7 @@ const answered = {
   reason: optional(text),
   scope: optional(one('once', 'session')),
   mandate: optional(text),
+  edited: optional(shape({ proof: text })),
 }
 
 /** The argument of each command. */

@@ -151,8 +151,9 @@ export function completeRow(
     case 'interrupted': {
       if (current.holder !== holder) return { result: { status: 'fenced' } }
       const late = current.phase === 'interrupted'
-      // Handing out starts the call, and others may have been told that this call will not start any more.
-      if (late && outcome.type === 'handed-out') return { result: { status: 'fenced' } }
+      // Either starts the call, now or later, and others may have been told that this call will not start any more.
+      const isStart = outcome.type === 'handed-out' || (outcome.type === 'cancelled' && 'next' in outcome)
+      if (late && isStart) return { result: { status: 'fenced' } }
       const { answer, revision } = current
       return {
         result: { status: 'recorded', late },

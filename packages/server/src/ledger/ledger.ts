@@ -292,8 +292,8 @@ export interface Ledger {
   renew(ref: ApprovalRef, holder: string, leaseMs: number): Promise<RenewResult>
 
   /**
-   * Records the outcome; only the holder of the claim may. Beyond {@link MAX_OUTCOME_BYTES} only hash and size are kept. `handed-out` is
-   * refused (`fenced`) once the lease was lost: the call has not started, and others may have been told that it was interrupted.
+   * Records the outcome; only the holder of the claim may. Beyond {@link MAX_OUTCOME_BYTES} only hash and size are kept. `handed-out`, and
+   * `cancelled` with `next`, are refused (`fenced`) once the lease was lost: the call has not started, and others may have been told that it was interrupted.
    */
   complete(ref: ApprovalRef, holder: string, outcome: ToolOutcome): Promise<CompleteResult>
 
