@@ -16,6 +16,8 @@ const sections = [
       { text: 'Start', link: '/start' },
       { text: 'Concepts', link: '/concepts' },
       { text: 'Approvals', link: '/approvals' },
+      { text: 'Previews', link: '/previews' },
+      { text: 'Mandates and rules', link: '/mandates' },
       { text: 'Chained approvals', link: '/chained-approvals' },
       { text: 'Replies', link: '/replies' },
       { text: 'Everyday tasks', link: '/habits' },

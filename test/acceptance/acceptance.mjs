@@ -1,12 +1,16 @@
 // `npm run acceptance`: how many lines of the acceptance checklist are proved by a test that ran and passed, and which are not.
+// After that, how many tests of the suites for stores passed on each store; it fails if they are not the same number.
 // It reads results, not source text. It runs all tests with coverage of the approval code, unless `--results FILE` names the JSON report
 // of a run and `--coverage FILE` its coverage summary; lines about speed are read from the last `npm run bench`, or from `--bench FILE`.
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { given } from '../../scripts/arguments.mjs'
+import { findPostgres } from '../../scripts/postgres.mjs'
 import { ended, start } from '../../scripts/run.mjs'
 import { countSection, coverageByFolder, coverageRow, inRanges, statedBy } from './count.mjs'
+import { countSuites, suiteTable, unequal } from './suites.mjs'
 
 const root = join(import.meta.dirname, '../..')
 const kept = join(root, '.countersign')
@@ -52,6 +56,22 @@ for (const { folder, percent } of folders) console.log(`lines run in ${folder}: 
 if (folders.length === 0) console.log('No coverage was measured: the line about it does not count.')
 if (benchRows.length === 0)
   console.log('No results of the benchmark: lines about speed count after `npm run bench`.')
+
+const tests = results.testResults.flatMap(({ assertionResults }) => assertionResults)
+const onStores = countSuites(tests.flatMap(({ fullName, status }) => (status === 'passed' ? [fullName] : [])))
+console.log(`\n${suiteTable(onStores)}\nPostgreSQL: ${postgresVersion()}`)
+for (const what of unequal(onStores)) {
+  console.error(`Not the same on every store: ${what}`)
+  process.exitCode = 1
+}
+
+/** The server that the tests start, or how to reach the one they were given. PGlite has a row of its own. */
+function postgresVersion() {
+  if (process.env.POSTGRES_URL) return 'the server of POSTGRES_URL'
+  const programs = findPostgres()
+  if (programs === undefined) return 'none was found; only PGlite ran'
+  return spawnSync(join(programs, 'postgres'), ['--version'], { encoding: 'utf8' }).stdout.trim()
+}
 
 function read(file) {
   return JSON.parse(readFileSync(file, 'utf8'))

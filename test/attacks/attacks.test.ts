@@ -62,6 +62,10 @@ test('each check is where it is said to be', () => {
   expect(misplaced(Object.keys(checks).flatMap(editsOf))).toEqual([])
 })
 
+test('W20 at least 25 of them are on mandates', () => {
+  expect(families.find(({ family }) => family === 'mandates')?.attacks.length).toBeGreaterThanOrEqual(25)
+})
+
 test('there are more than sixty, no two have one name, and each has a check', () => {
   expect(attacks.length).toBeGreaterThan(60)
   expect(new Set(attacks.map(({ name }) => name)).size).toBe(attacks.length)

@@ -9,6 +9,9 @@ const start = server('answers/run-claimed.ts')
 const abandoned = server('answers/open-call.ts')
 const input = server('http/run-input.ts')
 const strict = 'server/src/encoding/strict-json.ts'
+const mandates = server('ledger/mandate-row.ts')
+const budget = server('mandates/budget.ts')
+const under = server('mandates/under.ts')
 
 const gone = (file, find) => ({ file, find, put: '' })
 const never = (file, condition) => ({ file, find: `if (${condition})`, put: 'if (false)' })
@@ -98,6 +101,17 @@ export const checks = {
     never(prepare, '!(await isStillBound(scope, verdict, asked.call, gate))'),
     never(start, '!(await isStillBound(scope, verdict, asked, gate))'),
   ],
+  'preview as shown': never(
+    verify,
+    'isApproved && !(await wasShown(scope, answer, claims, claims.previewHash))',
+  ),
+  'preview unchanged': { file: start, find: 'return hash === approvedPreview ?', put: 'return true ?' },
+  'edits with their preview': never(prepare, 'isEdited && approvedPreview === undefined'),
+  'proof of edits': {
+    file: token,
+    find: "return (await globalThis.crypto.subtle.verify('HMAC', keys.args, bytes, text)) ? hash : undefined",
+    put: 'return hash',
+  },
   policy: [never(prepare, "policy.decision === 'block'"), never(start, "decision === 'block'")],
   'edits allowed': never(prepare, 'forbidden.length > 0'),
   'edits are an object': never(prepare, '!isRecord(edits.value)'),
@@ -120,7 +134,7 @@ export const checks = {
   ],
   'row expiry': [
     never(server('ledger/ledger-row.ts'), "lease.now >= record.expiresAt && answer.decision !== 'expire'"),
-    { file: start, find: 'now() < verdict.claims.expiresAt', put: 'true' },
+    { file: start, find: 'now() >= verdict.claims.expiresAt', put: 'false' },
   ],
   'taken up before': {
     file: prepare,
@@ -348,14 +362,14 @@ export const checks = {
   },
   revocation: {
     file: ledger,
-    find: 'return isStill ? { result: 1, row: null } : { result: 0 }',
-    put: 'return { result: isStill ? 1 : 0 }',
+    find: 'return { result: 1, row: left.length === 0 ? null : mandatesRow(left) }',
+    put: 'return { result: 1 }',
   },
   'revocation wins': never(ledger, 'isRevoked'),
   'grant at the start': {
     file: server('run/fresh-calls.ts'),
-    find: "(granted && (await hasGrant(scope, call, 'use')))",
-    put: 'granted',
+    find: "(asks ? standing.kind === 'granted' :",
+    put: '(asks ? granted :',
   },
   'text for a scope key': {
     file: server('gate/grants.ts'),
@@ -363,6 +377,92 @@ export const checks = {
     put: 'return key',
   },
   'text for a ledger key': gone(server('ledger/ledger.ts'), "if (typeof part === 'string') "),
+
+  // mandates
+  'mandate was offered': {
+    file: prepare,
+    find: '(one) => one.id === id) : undefined',
+    put: '(one) => one.id === id) ?? offered?.offers[0] : offered?.offers[0]',
+  },
+  'mandate for its decision': {
+    file: prepare,
+    find: "offer?.decide === 'deny' ? decision === 'deny' : decision === 'approve' && scope === 'once'",
+    put: 'true',
+  },
+  'mandate by its id': never(
+    server('answers/answers.ts'),
+    "mandate !== undefined && mandate !== null && typeof mandate !== 'string'",
+  ),
+  'mandate owner': {
+    file: ledger,
+    find: 'store.update(call.owner, [mandatesKey(call)], ([row], now)',
+    put: "store.update('ann', [mandatesKey(call)], ([row], now)",
+  },
+  'mandate thread': {
+    file: ledger,
+    find: "ledgerKey('mandates', threadId, toolServer, toolName)",
+    put: "ledgerKey('mandates', toolServer, toolName)",
+  },
+  'mandate tool': {
+    file: ledger,
+    find: "ledgerKey('mandates', threadId, toolServer, toolName)",
+    put: "ledgerKey('mandates', threadId, toolServer)",
+  },
+  constraints: { file: mandates, find: 'meetsAll(input, terms.where)', put: 'true' },
+  'uses and expiry': {
+    file: server('ledger/grant-row.ts'),
+    find: 'now < grant.expiresAt && grant.usesLeft !== 0',
+    put: 'true',
+  },
+  'denials first': {
+    file: mandates,
+    find: 'return isLive(grant, now) && grantedAt >= since',
+    put: 'return grant.approved && isLive(grant, now) && grantedAt >= since',
+  },
+  'denial at the start': never(start, "standing.kind === 'denied'"),
+  'a new key for each use': {
+    file: server('gate/grants.ts'),
+    find: "const callKey = randomId('')",
+    put: 'const callKey = [scope.runId, call.id].join()',
+  },
+  'own members': never(server('mandates/constraint.ts'), '!isRecord(value) || !Object.hasOwn(value, key)'),
+  amounts: {
+    file: budget,
+    find: 'return isAmount(amount) ? amount : undefined',
+    put: 'return Math.abs(Number(amount)) % 100',
+  },
+  units: never(budget, 'unitField !== undefined && valueAt(input, unitField) !== unit'),
+  'rest of the budget': {
+    file: budget,
+    find: 'sum < 0n || sum > unitsOf(total)',
+    put: 'sum < 0n',
+  },
+  'one way to read': never(
+    under,
+    'whole.length > MAX_LENGTH || !whole.startsWith(root) || /\\p{C}|\\\\/u.test(whole)',
+  ),
+  'same root': {
+    file: under,
+    find: '!whole.startsWith(root) ||',
+    put: '',
+  },
+  'look-alikes': never(under, "path.normalize('NFKC') !== path"),
+  escapes: {
+    file: under,
+    find: "path === undefined || path.startsWith('/') || (!isUrl && /%[\\da-f]{2}/i.test(path))",
+    put: "path === undefined || path.startsWith('/')",
+  },
+  'escapes of URLs': never(under, '/%(?!20|[89a-f][\\da-f])/i.test(path)'),
+  'plain names': {
+    file: under,
+    find: "return segment !== '' && !segment.startsWith('..') && !/[. ]$/.test(segment)",
+    put: "return segment !== ''",
+  },
+  'strictly below': {
+    file: under,
+    find: 'segments.length <= base.segments.length',
+    put: 'segments.length < base.segments.length',
+  },
 
   // who answers, when, and what is told of it
   'context of the answer': {
@@ -378,7 +478,7 @@ export const checks = {
   },
   "nobody's question": {
     file: abandoned,
-    find: 'scope.owner === null && known?.record.approvalId !== approvalIdOf(site) ? undefined : known',
+    find: 'scope.owner === null && !isNamed ? undefined : known',
     put: 'known',
   },
   'edits of what has no keys': never(prepare, 'allowed !== true && !isRecord(asked)'),
@@ -389,8 +489,8 @@ export const checks = {
   },
   'epoch of grants': {
     file: server('gate/grants.ts'),
-    find: 'grant?.approved === true && grant.grantedAt >= epoch',
-    put: 'grant?.approved === true',
+    find: 'grant?.approved !== true || grant.grantedAt < epoch',
+    put: 'grant?.approved !== true',
   },
   'results of settled calls': {
     file: server('answers/records.ts'),

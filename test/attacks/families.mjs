@@ -2,8 +2,10 @@
 import { answers } from './families/answers.mjs'
 import { doors } from './families/doors.mjs'
 import { http } from './families/http.mjs'
+import { mandates } from './families/mandates.mjs'
 import { fromModel } from './families/model.mjs'
 import { owners } from './families/owners.mjs'
+import { previews } from './families/previews.mjs'
 import { questions } from './families/questions.mjs'
 import { processes, replay } from './families/replay.mjs'
 import { sdk } from './families/sdk.mjs'
@@ -18,11 +20,13 @@ export const families = [
   { family: 'replay and races', attacks: replay },
   { family: 'several processes', attacks: processes },
   { family: 'owners', attacks: owners },
+  { family: 'mandates', attacks: mandates },
   { family: 'other doors', attacks: doors },
   { family: 'model and history', attacks: fromModel },
   { family: 'requests', attacks: http },
   { family: 'AI SDK', attacks: sdk },
   { family: 'questions of tools', attacks: questions },
+  { family: 'previews', attacks: previews },
   { family: 'other spellings', attacks: spelling },
   { family: 'odd requests', attacks: transport },
   { family: 'found by strangers: answers', attacks: strangersAnswers },

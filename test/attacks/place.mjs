@@ -11,6 +11,21 @@ const SECRET = 'countersign-attack-secret-0123456789abcdef'
 const anything = z.looseObject({})
 const whatever = { '~standard': { version: 1, vendor: 'attacks', validate: (value) => ({ value }) } }
 
+/** What `buy` and `order` offer. */
+const buying = [
+  {
+    ...{ id: 'acme', label: 'Buy from Acme, four times, 100 EUR at most', uses: 4 },
+    where: [{ field: 'to', is: 'acme' }],
+    budget: { field: 'amount', total: 100, unit: 'EUR', unitField: 'currency' },
+  },
+  {
+    id: 'named',
+    label: 'Buy for the team',
+    where: [{ field: ['for', 'constructor', 'name'], is: 'Object' }],
+  },
+  { id: 'never', label: 'Never buy from Mallory', where: [{ field: 'to', is: 'mallory' }], decide: 'deny' },
+]
+
 /** @param version What the tool `file` is bound to. */
 function tools({ ApprovalRequiredError, tool, toolDefinition }, record, version) {
   const counted = (name, more = {}) =>
@@ -40,7 +55,23 @@ function tools({ ApprovalRequiredError, tool, toolDefinition }, record, version)
     counted('post', { scopes: ['once', 'session'], scopeKey: ({ to }) => String(to) }),
     counted('letter', { scopeKey: ({ to }) => String(to) }),
     counted('file', { bind: () => version.current }),
+    counted('edit', {
+      allowEdits: ['text'],
+      preview: ({ text }) => ({ kind: 'text', text: `${version.current}: ${text}` }),
+    }),
     counted('fixed', { input: whatever, parameters: { type: 'object' } }),
+    counted('buy', { allowEdits: true, scopes: ['once', 'session'], mandates: () => buying }),
+    counted('order', { mandates: () => buying }),
+    counted('erase', {
+      mandates: () => [
+        { id: 'data', label: 'Erase what is in data', where: [{ field: 'path', under: '/srv/data' }] },
+      ],
+    }),
+    counted('fetch', {
+      mandates: () => [
+        { id: 'v1', label: 'Fetch from v1', where: [{ field: 'url', under: 'https://example.org/v1' }] },
+      ],
+    }),
     // its scope key is no text
     counted('write', { scopes: ['once', 'session'], scopeKey: ({ to }) => ({ to }) }),
     // needs nobody's yes
@@ -124,6 +155,7 @@ export async function openPlace(
     '/chat': server.toNodeHandler(agent, { context, goOnFor: 2000 }),
     '/live': server.toNodeHandler(agent, { context, live: true }),
     '/answer': server.toNodeAnswerHandler(agent, { context }),
+    '/preview': server.toNodePreviewHandler(agent, { context }),
     '/grants': server.toNodeGrantsHandler(agent, { context }),
     '/ai-sdk': onNode((request, known) =>
       server.handleAiSdkChat(agent, request, { context: context(known) }),

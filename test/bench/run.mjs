@@ -43,6 +43,9 @@ const serverNotes = {
   'server-stream': [
     'Ratios are medians over rounds in which all routes take turns, each in a process of its own.',
   ],
+  'server-threads': [
+    'The conversations take turns, in one process, with the memory store. No garbage collection is forced between requests. A first request loads and parses the whole conversation.',
+  ],
   'server-open-runs': [
     'Each run has 20 deltas a second. A delay counts from when a delta was due. Delays are wall time: they need an otherwise idle machine.',
   ],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { main } from './run.mjs'
 
-test('an approval is signed, verified and claimed with every ledger there is, and its cost printed', async () => {
+test('V20 an approval is signed, verified and claimed with every ledger there is, and its cost printed', async () => {
   const printed: string[] = []
   const { rows } = await main(['--no-build', '--only', 'server-approval'], {
     scale: 'tiny',
@@ -14,5 +14,6 @@ test('an approval is signed, verified and claimed with every ledger there is, an
   expect(text).toMatch(/Redis: (?:signing|not measured)/)
   expect(text).toMatch(/PostgreSQL: (?:statements for one approval|not measured)/)
   expect(text).toContain('SQLite: statements for one approval')
-  expect(rows.filter(({ ok }) => ok !== undefined)).toHaveLength(4)
+  expect(text).toContain('asking: with a preview of 100 KB, more than without')
+  expect(rows.filter(({ ok }) => ok !== undefined)).toHaveLength(6)
 })

@@ -49,6 +49,13 @@ export function memoryPersistence(): MemoryPersistence {
       await check()
       texts.delete(threadId)
     },
+    async update(threadId, change) {
+      const text = texts.get(threadId)
+      const next = change(text === undefined ? undefined : JSON.parse(text))
+      if (next) texts.set(threadId, JSON.stringify(next))
+      else texts.delete(threadId)
+      await check()
+    },
   }
   return persistence
 }

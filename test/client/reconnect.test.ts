@@ -289,7 +289,9 @@ test('a run that the server stopped meanwhile is no complete answer', async () =
 
 test('options that cannot work are refused by name', () => {
   const able: Connection = { async *connect() {}, async *rejoin() {} }
-  expect(() => reconnecting({ async *connect() {} })).toThrow('`connection` must be one with `rejoin: true`')
+  expect(() => reconnecting({ async *connect() {} })).toThrow(
+    '`connection` has to be one with `rejoin: true`',
+  )
   for (const [name, value] of Object.entries({ attempts: 0, delay: -1, heartbeat: Number.NaN }))
-    expect(() => reconnecting(able, { [name]: value })).toThrow(`\`${name}\` must be a positive number`)
+    expect(() => reconnecting(able, { [name]: value })).toThrow(`\`${name}\` has to be of the kind number`)
 })

@@ -355,10 +355,10 @@ test('what the server has is not kept in the browser', async () => {
 
 test('options that cannot work are refused by name', async () => {
   for (const name of ['pollEvery', 'busyFor', 'timeout', 'delay', 'attempts', 'heartbeat'])
-    expect(() => serverThreads('/chat', { [name]: 0 })).toThrow(`\`${name}\` must be a positive number`)
+    expect(() => serverThreads('/chat', { [name]: 0 })).toThrow(`\`${name}\` has to be of the kind number`)
   const { tabs } = await import('@countersign/client/tabs')
   expect(() => new ChatClient({ ...serverThreads('/chat'), threadId: 't', tabs: tabs() })).toThrow(
-    '`tabs` must be left out',
+    '`tabs` has to be left out',
   )
 })
 
@@ -400,4 +400,36 @@ test.each([
     ['user', 'Go'],
     ['assistant', 'All of it.'],
   ])
+})
+
+const call = (id: string, to: string) => ({
+  type: 'tool-call' as const,
+  id,
+  name: 'send',
+  arguments: JSON.stringify({ to }),
+})
+
+test('two pages of one browser keep their unsent answers and messages for the next page, and each removes only its own', async () => {
+  const replies = [[call('c1', 'ada'), call('c2', 'ben'), { type: 'finish' as const, reason: 'tool_calls' }]]
+  const server = startServer(() => replies.shift() ?? [words('Done.'), stop])
+  const first = openPage(server)
+  await first.client.sendMessage('Send both')
+  const second = openPage(server, { local: first.local })
+  await vi.waitUntil(() => second.client.getSnapshot().pendingApprovals.length === 2)
+  const [to1, to2] = second.client.getSnapshot().pendingApprovals.map(({ approval }) => approval.id)
+  first.network.isUp = second.network.isUp = false
+  await first.client.addToolApprovalResponse({ id: to1 ?? '', approved: true })
+  await second.client.addToolApprovalResponse({ id: to2 ?? '', approved: false })
+  expect(await second.client.sendMessage('Both?')).toMatchObject({ status: 'failed' })
+  first.leave()
+  second.leave()
+  const third = openPage(server, { local: first.local })
+  const states = () => shown(third)[1]?.slice(1)
+  await vi.waitUntil(() => states() !== undefined)
+  expect([states(), server.executed]).toEqual([['approval-responded', 'approval-responded'], []])
+  await third.client.retry()
+  await vi.waitUntil(() => statusOf(third) === 'ready')
+  expect(server.executed).toEqual(['ada'])
+  expect(shown(third).flat()).toContain('Both?')
+  expect(await first.local.load('t')).toBeUndefined()
 })

@@ -363,3 +363,24 @@ test.each([
     expect(await sent(true)).toEqual(await sent(false))
   },
 )
+
+test('K a call whose run ended before its result says so, in the same page and in the next one, until the result comes', async () => {
+  const persistence = memoryPersistence()
+  const runs = [
+    (): (Event | 'cut')[] => [...call('call_0', 1), 'cut'],
+    (input: RunAgentInput) => [result('call_0', 'done'), finish(input)],
+  ]
+  const { connection } = server(...runs)
+  const first = open({ connection, persistence })
+  await first.client.sendMessage('go')
+  const interrupted = { state: 'input-complete', error: { code: 'interrupted' } }
+  expect(first.calls()).toMatchObject([interrupted])
+  await first.client.dispose()
+  const second = open({ connection, persistence })
+  second.client.attach()
+  await vi.waitUntil(() => second.calls().length === 1)
+  expect(second.calls()).toMatchObject([interrupted])
+  await second.client.sendMessage('and?')
+  expect(second.calls()[0]).toMatchObject({ state: 'complete', output: 'done' })
+  expect(second.calls()[0]).not.toHaveProperty('error')
+})

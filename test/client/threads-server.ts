@@ -136,6 +136,9 @@ export function openPage(
       load: (threadId) => whileOpen(() => local.load(threadId)),
       save: (threadId, record) => whileOpen(() => local.save(threadId, record)),
       remove: (threadId) => whileOpen(() => local.remove(threadId)),
+      ...(local.update && {
+        update: (threadId, change) => whileOpen(async () => local.update?.(threadId, change)),
+      }),
     },
   })
   const client = new ChatClient({

@@ -117,7 +117,7 @@ const textOf = (events: readonly { delta?: string }[]) => events.map(({ delta = 
 
 test('a connection that is cut in mid-stream: the run goes on, and retry() takes it up where it stopped', async () => {
   const talk = talkingModel()
-  const { chat: open, asked, cut } = await serve(talk)
+  const { chat: open, asked, cut } = await serve({ model: talk.model })
   const chat = open()
   const sent = chat.sendMessage('Tell me.')
   talk.say('one ')
@@ -138,7 +138,7 @@ test('a connection that is cut in mid-stream: the run goes on, and retry() takes
 
 test('a run that is still open when it is taken up is followed to its end', async () => {
   const talk = talkingModel()
-  const { chat: open, cut } = await serve(talk)
+  const { chat: open, cut } = await serve({ model: talk.model })
   const chat = open()
   const sent = chat.sendMessage('Tell me.')
   talk.say('one ')
@@ -156,7 +156,7 @@ test('a run that is still open when it is taken up is followed to its end', asyn
 
 test('a page that was reloaded in mid-stream reads the run from its first event on', async () => {
   const talk = talkingModel()
-  const { connection, chat: open, cut } = await serve(talk)
+  const { connection, chat: open, cut } = await serve({ model: talk.model })
   const chat = open()
   const sent = chat.sendMessage('Tell me.')
   talk.say('one ')
@@ -175,7 +175,7 @@ test('a page that was reloaded in mid-stream reads the run from its first event 
 
 test('a second tab reads along with the first, and both see all of it', async () => {
   const talk = talkingModel()
-  const { connection, chat: open } = await serve(talk)
+  const { connection, chat: open } = await serve({ model: talk.model })
   const chat = open()
   const sent = chat.sendMessage('Tell me.')
   talk.say('one ')
@@ -191,7 +191,7 @@ test('a second tab reads along with the first, and both see all of it', async ()
 
 test('a run of another person is as one that never was', async () => {
   const talk = talkingModel()
-  const { connection, chat: open } = await serve(talk)
+  const { connection, chat: open } = await serve({ model: talk.model })
   const chat = open()
   const sent = chat.sendMessage('Tell me.')
   talk.say('one ')
@@ -261,7 +261,7 @@ test('without goOnFor a reader that goes stops the model; with it the model goes
     [60_000, false],
   ] as const) {
     const talk = talkingModel()
-    const { chat: open, cut } = await serve(talk, goOnFor)
+    const { chat: open, cut } = await serve({ model: talk.model }, goOnFor)
     const chat = open()
     const sent = chat.sendMessage('Tell me.')
     talk.say('one ')
@@ -279,7 +279,7 @@ test('without goOnFor a reader that goes stops the model; with it the model goes
 
 test('the time that a run goes on for ends it', async () => {
   const talk = talkingModel()
-  const { chat: open, cut } = await serve(talk, 30)
+  const { chat: open, cut } = await serve({ model: talk.model }, 30)
   const chat = open()
   const sent = chat.sendMessage('Tell me.')
   talk.say('one ')
@@ -291,7 +291,7 @@ test('the time that a run goes on for ends it', async () => {
 
 test('a run goes on as long as anybody reads it, whoever began, and stops with its last reader', async () => {
   const talk = talkingModel()
-  const { connection, chat: open, connected } = await serve(talk, 0)
+  const { connection, chat: open, connected } = await serve({ model: talk.model }, 0)
   const chat = open()
   void chat.sendMessage('Tell me.')
   talk.say('one ')

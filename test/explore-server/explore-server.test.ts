@@ -9,7 +9,7 @@ import { exhaust, wander } from './search.mjs'
 const seed = 20_260_101
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('F13 F14 F15 F16 F60 every guard holds at the moment of the start, in the timelines of the small models', async () => {
+test('F13 F14 F15 F16 F60 V5 V18 W11 every guard holds at the moment of the start, in the timelines of the small models', async () => {
   for (const model of models) {
     const { failure, timelines } = await exhaust(server, model, { most: 20 })
     expect(failure, model.name).toBeUndefined()
@@ -41,3 +41,14 @@ test.each(broken)('a server is found out with the mutation: $name', async ({ nam
   const { failure } = await exhaust(Object(mutant.server), model)
   expect(failure).toBeDefined()
 })
+
+test.each(mutants.filter(({ name }) => name.includes('preview')))(
+  'V19 a server is found out with the mutation: $name',
+  async ({ name, by, edits }) => {
+    const mutant = await buildServer(`explored-${name.replace(/\W+/g, '-')}`, edits)
+    const model = models.find((one) => one.name === by)
+    if (model === undefined) return expect.fail(`There is no model ${by}.`)
+    const { failure } = await exhaust(Object(mutant.server), model)
+    expect(failure).toContain('preview: ')
+  },
+)

@@ -91,6 +91,55 @@ export const models = [
     most: 1,
   },
   {
+    name: 'what was shown changes between the request and the start, and changes back',
+    question,
+    preview: true,
+    points: ['claim', 'renew', 'renewed', 'complete', 'preview', 'audit', 'run'],
+    environment: ['change two', 'change one', 'change three'],
+    actors: [ann('one')],
+    most: 1,
+  },
+  {
+    name: 'two tabs approve what is shown, and it changes',
+    question,
+    preview: true,
+    points: ['claim', 'renew', 'complete', 'preview', 'run'],
+    environment: ['change two'],
+    actors: [ann('one'), ann('two', { process: 'p2' })],
+    most: 1,
+  },
+  {
+    name: 'what was shown changes, and a process is killed',
+    question,
+    preview: true,
+    points: ['claim', 'complete', 'preview', 'run'],
+    environment: ['change two', 'crash p1', 'stall'],
+    actors: [ann('one'), ann('two', { process: 'p2' })],
+    most: 1,
+  },
+  {
+    name: 'what was shown changes, and time runs out',
+    question,
+    preview: true,
+    points: ['claim', 'renew', 'complete', 'preview', 'run'],
+    environment: ['change two', 'expire'],
+    actors: [ann('one')],
+    most: 1,
+  },
+  {
+    name: 'edits are approved with their preview, and it changes',
+    question,
+    preview: true,
+    tool: { ...gated, allowEdits: true },
+    points: ['claim', 'renew', 'preview', 'run'],
+    environment: ['change two', 'change one'],
+    actors: [
+      ann('one', { payload: { approved: true, editedArgs: { n: 2 } } }),
+      ann('two', { process: 'p2' }),
+    ],
+    most: 1,
+  },
+  {
     name: 'a process is killed, and another takes the answer',
     question,
     points: ['claim', 'renew', 'complete', 'audit', 'run'],
@@ -128,6 +177,26 @@ export const models = [
     granted: true,
     concurrency: 1,
     points: ['look', 'use', 'used', 'audit', 'slow', 'run', 'revoke', 'revoked'],
+    actors: [
+      {
+        name: 'one',
+        kind: 'speak',
+        turn: {
+          calls: [
+            ['s', 'slow', {}],
+            ['c', 'send', { n: 1 }],
+          ],
+        },
+      },
+      { name: 'ender', kind: 'revoke' },
+    ],
+  },
+  {
+    name: 'a mandate is revoked while its call waits',
+    granted: true,
+    mandate: true,
+    concurrency: 1,
+    points: ['use', 'used', 'audit', 'slow', 'run', 'revoke', 'revoked'],
     actors: [
       {
         name: 'one',

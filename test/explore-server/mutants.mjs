@@ -34,7 +34,7 @@ export const mutants = [
   {
     name: 'a grant is checked at gating only',
     by: 'a session approval is ended while its call waits',
-    edits: [swap(fresh, "(granted && (await hasGrant(scope, call, 'use')))", 'granted')],
+    edits: [swap(fresh, "(asks ? standing.kind === 'granted' :", '(asks ? granted :')],
   },
   {
     name: 'a grant that was ended while the ledger answered still counts',
@@ -48,9 +48,9 @@ export const mutants = [
       swap(
         fresh,
         '  if (granted) {\n    await auditGrant',
-        "  const stands = granted && (await hasGrant(scope, call, 'use'))\n  if (granted) {\n    await auditGrant",
+        "  const stands = granted && (await findPermission(scope, call, 'use')).kind === 'granted'\n  if (granted) {\n    await auditGrant",
       ),
-      swap(fresh, "(granted && (await hasGrant(scope, call, 'use')))", 'stands'),
+      swap(fresh, "(asks ? standing.kind === 'granted' :", '(asks ? stands :'),
     ],
   },
   {
@@ -77,7 +77,7 @@ export const mutants = [
   {
     name: 'expiry is looked at in verification only',
     by: 'one says yes and one says no, and time runs out',
-    edits: [swap(start, 'now() < verdict.claims.expiresAt', 'true')],
+    edits: [swap(start, 'now() >= verdict.claims.expiresAt', 'false')],
   },
   {
     name: 'the policy is not asked again before an approved call starts',
@@ -96,8 +96,8 @@ export const mutants = [
     edits: [
       swap(
         server('answers/run-claimed.ts'),
-        "    if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })\n    const reason = await reasonNotToStart(scope, claim, claimed)\n",
-        "    const reason = await reasonNotToStart(scope, claim, claimed)\n    if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })\n",
+        "    if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })\n    const start = await decideStart(scope, claim, claimed)\n",
+        "    const start = await decideStart(scope, claim, claimed)\n    if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })\n",
       ),
     ],
   },
@@ -116,6 +116,51 @@ export const mutants = [
     name: 'what was bound is not read again',
     by: 'what was bound changes between the answer and the start',
     edits: [swap(start, '!(await isStillBound(scope, verdict, asked, gate))', 'false')],
+  },
+  {
+    name: 'the preview is not computed again before the start',
+    by: 'what was shown changes between the request and the start, and changes back',
+    edits: [swap(start, 'return hash === approvedPreview ?', 'return true ?')],
+  },
+  {
+    name: 'the preview is compared before the claim',
+    by: 'what was shown changes between the request and the start, and changes back',
+    edits: [
+      swap(
+        server('answers/prepare.ts'),
+        "return { kind: 'run', verdict, call, asked, answer, approvedPreview, mandate }",
+        "return { kind: 'run', verdict, call, asked, answer, approvedPreview, mandate, now: await computePreview(scope, call, gate) } as never",
+      ),
+      swap(
+        server('answers/prepare.ts'),
+        "import { askPolicy } from '../gate/gate.js'",
+        "import { askPolicy } from '../gate/gate.js'\nimport { computePreview } from '../gate/preview.js'",
+      ),
+      swap(
+        start,
+        '{ verdict, asked, call, messages, approvedPreview }: ClaimedCall,\n): Promise<Start> {',
+        '{ verdict, asked, call, messages, approvedPreview, now: preview }: ClaimedCall & { now: ComputedPreview },\n): Promise<Start> {',
+      ),
+      swap(start, '  const preview = await computePreview(scope, call, gate)\n', ''),
+      swap(start, 'const { approvals, now, warn }', 'const { approvals, now: time, warn }'),
+      swap(start, 'now() >= verdict', 'time() >= verdict'),
+    ],
+  },
+  {
+    name: 'the preview of the call as the model made it is bound to edits',
+    by: 'edits are approved with their preview, and it changes',
+    edits: [
+      swap(
+        start,
+        'const preview = await computePreview(scope, call, gate)',
+        'const preview = await computePreview(scope, asked, gate)',
+      ),
+      swap(
+        server('answers/prepare.ts'),
+        'const approvedPreview = isEdited ? await previewOfEdits(scope, verdict, approved) : claims.previewHash',
+        'const approvedPreview = claims.previewHash',
+      ),
+    ],
   },
   {
     name: 'the call starts before onAudit has returned',
@@ -170,7 +215,7 @@ export const mutants = [
     edits: [
       swap(
         server('ledger/ledger-row.ts'),
-        "if (late && outcome.type === 'handed-out') return { result: { status: 'fenced' } }",
+        "if (late && isStart) return { result: { status: 'fenced' } }",
         '',
       ),
       swap(server('answers/run-claimed.ts'), "if (recorded !== 'held') {", 'if (false) {'),

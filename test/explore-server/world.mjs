@@ -45,6 +45,8 @@ export class World {
   /** How often the model was called. */
   turns = 0
   asked = []
+  /** Every request that anybody got, and every preview of edits, by approval id and arguments: what is shown for it. */
+  #shown = new Map()
   history = []
 
   constructor(server, model) {
@@ -60,7 +62,8 @@ export class World {
     if (granted) {
       await this.#say([{ calls: [['g', 'send', { n: 0 }]] }, { text: 'ok' }])
       const [first] = this.asked
-      await this.#carryOut([this.#entry(first, { approved: true, scope: 'session' })], {
+      const further = this.#model.mandate ? { mandate: 'm' } : { scope: 'session' }
+      await this.#carryOut([this.#entry(first, { approved: true, ...further })], {
         who: 'setup',
         factor: true,
       })
@@ -93,8 +96,10 @@ export class World {
   /** All that decides what comes next and what may still be wrong. */
   async state() {
     const rows = []
-    for (const { approval } of this.asked) {
-      const entry = await this.#ledger.raw.lookup({ owner: OWNER, threadId: 't', approvalId: approval.id })
+    const asked = this.asked.map(({ approval }) => approval.id)
+    const ids = this.#model.preview ? [...this.#shown.keys()].map((key) => key.split(' ')[0]) : asked
+    for (const approvalId of ids) {
+      const entry = await this.#ledger.raw.lookup({ owner: OWNER, threadId: 't', approvalId })
       rows.push(
         JSON.stringify(entry?.state, (name, value) => (name === 'holder' ? this.#holders.get(value) : value)),
       )
@@ -109,6 +114,7 @@ export class World {
       this.starts,
       this.told,
       this.#confirmed,
+      this.#model.preview ? [...this.#shown] : [],
     ])
   }
 
@@ -141,6 +147,7 @@ export class World {
   async #act(actor) {
     switch (actor.kind) {
       case 'answer':
+        if (this.#model.preview) return this.#approve(actor)
         return this.#carryOut(
           [this.#entry(this.asked[0], actor.payload ?? { approved: true })],
           actor.context,
@@ -168,9 +175,46 @@ export class World {
     }
   }
 
-  #entry(asked, payload) {
-    const { id, token } = asked.approval
-    return { interruptId: id, status: 'resolved', payload, metadata: { countersign: { token } } }
+  #entry(asked, payload, edited) {
+    const { id, token, preview } = asked.approval
+    const own = preview === undefined ? { token } : { token, sentIn: 'page', preview, ...edited }
+    return { interruptId: id, status: 'resolved', payload, metadata: { countersign: own } }
+  }
+
+  /** Approves what is shown, and again if approval is requested again. Edits only the first time, with their preview. */
+  async #approve(actor) {
+    let asked = this.asked[0]
+    let payload = actor.payload ?? { approved: true }
+    for (let times = 0; asked !== undefined && times < 8; times++) {
+      const { editedArgs } = payload
+      const edited = editedArgs && (await this.#previewEdits(actor, asked, editedArgs))
+      if (editedArgs && edited === undefined) return
+      const runId = `run_${actor.name}_${times}`
+      const again = await this.#carryOut([this.#entry(asked, payload, edited)], actor.context, {
+        ...actor,
+        runId,
+      })
+      asked = again.find(({ approval }) => approval.id !== asked.approval.id)
+      payload = { approved: true }
+    }
+  }
+
+  async #previewEdits(
+    { name, process = 'p1', context },
+    { toolCallId: id, toolName, input: asked, approval },
+    input,
+  ) {
+    const call = { id, name: toolName, arguments: JSON.stringify(asked) }
+    const edits = { threadId: 't', approvalId: approval.id, token: approval.token, call, input }
+    try {
+      const edited = await this.#agent(process).previewEdits(edits, { subject: OWNER, who: name, ...context })
+      this.#shown.set(`${approval.id} ${JSON.stringify(input)}`, edited.preview.text)
+      return edited
+    } catch (error) {
+      // Somebody else has answered.
+      if (error.code === 'approval-conflict' || error.code === 'approval-expired') return undefined
+      throw error
+    }
   }
 
   async #carryOut(resume, context, actor = { name: 'setup', process: 'p1' }) {
@@ -237,7 +281,7 @@ export class World {
       run = this.#agent(process).run(input, options)
     } catch (error) {
       if (error.code !== 'run-open') throw error
-      return
+      return []
     }
     if (this.#model.points.includes('made')) await scheduler.point('made')
     for await (const event of run) {
@@ -259,9 +303,14 @@ export class World {
     if (last?.type !== 'RUN_FINISHED' && !(last?.type === 'RUN_ERROR' && isRefused))
       this.#violate('ends', `the run of ${actor} ended with ${JSON.stringify(last)}`)
     if (isSetup) this.history = fold(input.messages, events)
+    return events.flatMap(({ name, value }) => (name === 'approval-requested' ? [value] : []))
   }
 
   #hear(actor, event) {
+    if (event.name === 'approval-requested') {
+      const { approval, input } = event.value
+      this.#shown.set(`${approval.id} ${JSON.stringify(input)}`, approval.preview?.text)
+    }
     if (event.type === 'TOOL_CALL_RESULT') {
       const { outcome = 'ok', code } = event.metadata?.countersign ?? {}
       const call = event.toolCallId
@@ -295,6 +344,7 @@ export class World {
       input: anything,
       ...model.tool,
       scopes: ['once', 'session'],
+      ...(model.mandate && { mandates: () => [{ id: 'm', label: 'All', where: [] }] }),
       ...(model.bind && {
         bind: async () => {
           await at('bind')
@@ -302,11 +352,20 @@ export class World {
           return this.#file
         },
       }),
+      ...(model.preview && {
+        preview: async ({ n }) => {
+          await at('preview')
+          const text = `${this.#file} ${n}`
+          scheduler.note(text)
+          this.#noteGuard('preview', text)
+          return { kind: 'text', text }
+        },
+      }),
       ...(model.tool?.location === 'client'
         ? {}
         : {
-            execute: async (input, { toolCallId, idempotencyKey }) => {
-              this.#start(toolCallId, 'server', input, idempotencyKey)
+            execute: async (input, { toolCallId, idempotencyKey, preview }) => {
+              this.#start(toolCallId, 'server', input, idempotencyKey, preview)
               await at('run')
               return 'sent'
             },
@@ -394,6 +453,14 @@ export class World {
     const { scheduler } = this
     const at = (label) => (this.#model.points.includes(label) ? scheduler.point(label) : undefined)
     const until = () => scheduler.now + LEASE
+    const find = async (purpose, ask) => {
+      await at(purpose)
+      const found = await ask()
+      scheduler.note(found === undefined ? 'none' : 'grant')
+      await at(`${purpose}d`)
+      this.#noteGuard(purpose, found === undefined ? 'none' : 'grant')
+      return found
+    }
     return {
       ...raw,
       raw,
@@ -429,14 +496,8 @@ export class World {
         await at('complete')
         return raw.complete(ref, holder, outcome)
       },
-      findGrant: async (key, purpose) => {
-        await at(purpose)
-        const found = await raw.findGrant(key, purpose)
-        scheduler.note(found === undefined ? 'none' : 'grant')
-        await at(`${purpose}d`)
-        this.#noteGuard(purpose, found === undefined ? 'none' : 'grant')
-        return found
-      },
+      findGrant: (key, purpose) => find(purpose, () => raw.findGrant(key, purpose)),
+      findMandate: (call, purpose) => find(purpose, () => raw.findMandate(call, purpose)),
       revoke: async (selector) => {
         await at('revoke')
         const count = await raw.revoke(selector)
@@ -464,7 +525,7 @@ export class World {
 
   // what must hold when a call starts
 
-  #start(call, where, input, key) {
+  #start(call, where, input, key, preview) {
     const actor = current()
     const name = actor?.name ?? 'setup'
     const granted = this.#model.granted === true
@@ -488,6 +549,7 @@ export class World {
     if (closed)
       this.#violate('told', `${closed.actor} was told ${closed.outcome} about ${call}, and then it started`)
     if (granted) this.#checkGranted(actor, call)
+    else if (this.#model.preview) this.#checkPreviewed(actor, call, input, key, preview)
     else this.#checkApproved(actor, call, input, isHandedOut, key)
     if (this.#model.policy)
       this.#checkFresh(actor, call, 'policy', undefined, isHandedOut ? ['complete'] : [])
@@ -513,6 +575,19 @@ export class World {
       if (!proven)
         this.#violate('confirm', `${call} started and nobody with a second factor said yes to ${ran}`)
     }
+  }
+
+  /** What runs is what was shown with the request that it runs under, and nothing has happened since that was looked at last. */
+  #checkPreviewed(actor, call, input, id, preview) {
+    const shown = this.#shown.get(`${id} ${JSON.stringify(input)}`)
+    if (shown === undefined)
+      return this.#violate('preview', `${call} started, and its effect was never shown`)
+    if (preview?.text !== shown)
+      this.#violate('preview', `${call} started with ${preview?.text}, and ${shown} was shown`)
+    const lease = this.#leases.get(id)
+    if (lease?.actor !== actor.name || this.scheduler.now >= lease.until)
+      this.#violate('lease', `${actor.name} started ${call} without its lease`)
+    this.#checkFresh(actor, call, 'preview', shown, [])
   }
 
   #checkGranted(actor, call) {
@@ -571,7 +646,7 @@ export class World {
         this.#mood = 'block'
         return
       case 'change':
-        this.#file = 'two'
+        this.#file = process ?? 'two'
         return
       case 'crash':
         return this.scheduler.crash(process)

@@ -312,6 +312,46 @@ test('T6 what the AI SDK client claims of the history changes nothing that the m
   ])
 })
 
+test('T6 a call whose arguments the AI SDK client shows otherwise than they are stored is not approved by it; loaded again, it can be', async () => {
+  const server = await serve(calls('send_mail', { to: 'ada' }), said('Sent.'))
+  const { chat, errors } = open(server)
+  await chat.sendMessage({ text: 'Send it' })
+  const approve = async ({ messages, addToolApprovalResponse }: PlainChat) => {
+    const part = messages[1]?.parts.find((one) => 'approval' in one)
+    const id = part && 'approval' in part ? (part.approval?.id ?? '') : ''
+    await addToolApprovalResponse({ id, approved: true })
+  }
+  chat.messages = JSON.parse(JSON.stringify(chat.messages).replaceAll('"ada"', '"eve"'))
+  await approve(chat)
+  await vi.waitUntil(() => errors.length > 0)
+  expect([server.sent, errors[0]]).toEqual([[], expect.stringContaining('approval-tampered')])
+  const second = open(server, await server.load())
+  await approve(second.chat)
+  await vi.waitUntil(() => shown(second.chat.messages)[1]?.at(-1) === 'Sent.')
+  expect([server.sent, second.errors]).toEqual([['ada'], []])
+})
+
+test('T9 an edit from a page that sends only its last message replaces that message, and one of an unknown message none', async () => {
+  const server = await serve(said('One.'), said('Two.'), said('Three.'), said('Four.'), said('Five.'))
+  const { chat } = open(server)
+  await chat.sendMessage({ text: 'First' })
+  await chat.sendMessage({ text: 'Second' })
+  const { id = '' } = chat.messages[2] ?? {}
+  const post = async (messageId: string, text: string) => {
+    const message = { id: messageId, role: 'user', parts: [{ type: 'text', text }] }
+    const body = { id: 'chat 1', messages: [message], trigger: 'submit-message', messageId }
+    const headers = { 'content-type': 'application/json' }
+    await (await fetch(server.api, { method: 'POST', headers, body: JSON.stringify(body) })).text()
+  }
+  const texts = async () => shown(await server.load()).map(([, text]) => text)
+  await post(id, 'Second, edited')
+  expect(await texts()).toEqual(['First', 'One.', 'Second, edited', 'Three.'])
+  await post(id, 'Second, edited again')
+  expect(await texts()).toEqual(['First', 'One.', 'Second, edited again', 'Four.'])
+  await post('unknown', 'Third')
+  expect(await texts()).toEqual(['First', 'One.', 'Second, edited again', 'Four.', 'Third', 'Five.'])
+})
+
 /** A response that breaks after so many of its chunks. */
 async function brokenAfter(chunks: number, response: Response): Promise<Response> {
   const frames = (await response.text()).split(/(?<=\n\n)/)

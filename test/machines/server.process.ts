@@ -2,31 +2,18 @@
 import { appendFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { redisAnswerChannel, redisLedger, redisRunLog } from '@countersign/redis'
 import {
-  type AgentOptions,
   createAgent,
   type Ledger,
   type ModelEvent,
   type ModelRequest,
   scriptedModel,
-  statelessLedger,
   tool,
 } from '@countersign/server'
-import { fileLedger, toNodeAnswerHandler, toNodeGrantsHandler, toNodeHandler } from '@countersign/server/node'
-import {
-  ensureSchema,
-  fromPg,
-  fromSqlite,
-  type SqlConnection,
-  sqlAnswerChannel,
-  sqlLedger,
-  sqlRunLog,
-} from '@countersign/sql'
-import { Pool } from 'pg'
-import { createClient } from 'redis'
+import { toNodeAnswerHandler, toNodeGrantsHandler, toNodeHandler } from '@countersign/server/node'
 import * as z from 'zod'
 import type { ServerConfig, Step } from './processes.js'
+import { openShared } from './shared-ledger.js'
 
 const config: ServerConfig = JSON.parse(process.argv[2] ?? '')
 
@@ -102,49 +89,7 @@ function mortal(ledger: Ledger): Ledger {
   }
 }
 
-type Shared = Pick<AgentOptions, 'runLog' | 'answerChannel'> & { readonly ledger: Ledger }
-
-async function sqlLedgerOf(connection: SqlConnection, prefix: string): Promise<Ledger> {
-  const options = prefix === '' ? {} : { prefix }
-  await ensureSchema(connection, options)
-  return sqlLedger(connection, options)
-}
-
-async function openSqlite(path: string) {
-  const sqlite = await import(['node', 'sqlite'].join(':')).catch(() => import('@photostructure/sqlite'))
-  const database = new sqlite.DatabaseSync(path)
-  for (const pragma of ['busy_timeout = 5000', 'journal_mode = wal', 'synchronous = full'])
-    database.exec(`pragma ${pragma}`)
-  return database
-}
-
-async function shared(): Promise<Shared> {
-  const { ledger } = config
-  if (ledger.kind === 'stateless') return { ledger: statelessLedger({ acceptReplay: true }) }
-  if (ledger.kind === 'file') return { ledger: await fileLedger(ledger.path) }
-  if (ledger.kind === 'sqlite')
-    return { ledger: await sqlLedgerOf(fromSqlite(await openSqlite(ledger.path)), '') }
-  if (ledger.kind === 'postgres') {
-    const pool = new Pool({ connectionString: ledger.url }).on('error', () => {})
-    const connection = fromPg(pool)
-    const { prefix } = ledger
-    return {
-      ledger: await sqlLedgerOf(connection, prefix),
-      runLog: sqlRunLog(connection, { prefix, lease: config.lease }),
-      answerChannel: sqlAnswerChannel(connection, { prefix }),
-    }
-  }
-  const client = createClient({ url: ledger.url }).on('error', () => {})
-  await client.connect()
-  const { prefix } = ledger
-  return {
-    ledger: redisLedger(client, { prefix }),
-    runLog: redisRunLog(client, { prefix, lease: config.lease }),
-    answerChannel: redisAnswerChannel(client, { prefix }),
-  }
-}
-
-const { ledger, ...rest } = await shared()
+const { ledger, ...rest } = await openShared(config.ledger, config.lease)
 const agent = createAgent({
   ...rest,
   model: scriptedModel(script),

@@ -64,6 +64,7 @@ test('S3.106 where nobody can be asked a request is denied, but for a tool that 
       { ...choice, option: 'once' },
       { ...choice, option: 'session' },
     ],
+    mandates: [],
     edit: { status: 'none' },
     expiresAt: undefined,
     approved: undefined,

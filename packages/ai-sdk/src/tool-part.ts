@@ -40,8 +40,16 @@ export function requestOf(approval: AiSdkApproval, display?: { readonly value: u
     id: approval.id,
     needsApproval: true,
     options: ['deny', 'once'],
-    ...omitUndefined({ message: approval.requestReason, token: tokenOf(approval), display: display?.value }),
+    ...omitUndefined({
+      ...{ message: approval.requestReason, token: tokenOf(approval), display: display?.value },
+      ...previewsOf(approval),
+    }),
   }
+}
+
+/** A Countersign server describes the previews of its request to a client of the AI SDK. */
+function previewsOf({ descriptor }: AiSdkApproval): Pick<ToolCallApproval, 'preview' | 'previous'> {
+  return isRecord(descriptor) ? { preview: descriptor.preview, previous: descriptor.previous } : {}
 }
 
 /** Converts a part of an AI SDK message to a call and, if it has one, its result. */

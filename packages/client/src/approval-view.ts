@@ -7,6 +7,7 @@ import {
   displayJson,
   displayText,
   isRecord,
+  type OfferedMandate,
   readSubagent,
   type ToolCallApproval,
   type ToolCallPart,
@@ -27,6 +28,15 @@ export interface ApprovalChoice {
   /** The request is not open, or it would be approved while part of it is not shown. */
   readonly disabled: boolean
   /** To pass to `addToolApprovalResponse`; a page may add a `reason` or the edited `input`. */
+  readonly response: ApprovalResponse
+}
+
+/** A standing approval or denial that the user may choose instead. */
+export interface MandateChoice {
+  readonly mandate: OfferedMandate
+  readonly label: DisplayText
+  /** As for a choice that approves or denies. */
+  readonly disabled: boolean
   readonly response: ApprovalResponse
 }
 
@@ -88,6 +98,7 @@ export interface ApprovalView {
   readonly suspicious: boolean
   /** The choices offered, in this order: deny, once, session. */
   readonly choices: readonly ApprovalChoice[]
+  readonly mandates: readonly MandateChoice[]
   readonly edit: ApprovalEdit
   /** Milliseconds since the epoch, if the request expires. */
   readonly expiresAt: number | undefined
@@ -145,19 +156,26 @@ export function approvalView(
   const askedBy = askersOf(part).map(inOneLine)
   const said = message ? room.take(0.5, (limits) => displayText(message, limits)) : undefined
   const shown = showArguments(part, approval, options, room)
-  const held = status !== 'open' || room.found().hidden > 0
+  const labelled = (approval.mandates ?? []).map((one) => [one, inOneLine(one.label)] as const)
+  const closed = status !== 'open'
+  const held = closed || room.found().hidden > 0
   const expiresAt = expiryOf(approval)
   return {
     id,
     toolCallId: part.id,
     status,
-    disabled: status !== 'open',
+    disabled: closed,
     askedBy,
     title,
     message: said,
     arguments: shown,
     ...room.found(),
-    choices: choicesOf(approval, options, status !== 'open', held),
+    choices: choicesOf(approval, options, closed, held),
+    mandates: labelled.map(([mandate, label]) => {
+      const approved = mandate.decide !== 'deny'
+      const response = { id, approved, mandate: mandate.id }
+      return { mandate, label, disabled: approved ? held : closed, response }
+    }),
     edit: editOf(part, approval, held),
     expiresAt: Number.isFinite(expiresAt) ? expiresAt : undefined,
     approved,

@@ -27,9 +27,17 @@ export async function runClientTool(
       throw new CountersignError('tool-failed', `The result of "${tool.name}": ${fault}`)
     return { output: value }
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
     // Truncated for readability; a longer message could make every later request too large.
-    return { error: { message: message.slice(0, 10_000) } }
+    return { error: { message: messageOf(error).slice(0, 10_000) } }
+  }
+}
+
+/** Anything can be thrown, also what is no text and cannot be made one. */
+function messageOf(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error)
+  } catch {
+    return 'The tool failed with an error that has no text.'
   }
 }
 

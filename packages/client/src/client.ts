@@ -5,6 +5,7 @@ import {
   type FilePart,
   isMessage,
   isRecord,
+  type MandateReplay,
   omitUndefined,
   type RequestOptions,
   type SessionGrant,
@@ -303,6 +304,19 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
       throw new CountersignError('invalid-argument', 'revokeGrant takes an id, or nothing.')
     const { headers, options } = this.#session
     return (await options.connection.revokeGrant?.({ threadId: this.threadId, id }, { headers })) ?? 0
+  }
+
+  /**
+   * Which past calls of this conversation a mandate offered with an open request would have decided, of the latest 256; `undefined` if the
+   * server can't tell. Rejects as `grants` does.
+   */
+  replayMandate = async (approvalId: string, mandate: string): Promise<MandateReplay | undefined> => {
+    const { headers, options } = this.#session
+    const calls = this.getSnapshot().messages.flatMap(({ parts }) =>
+      parts.flatMap((part) => (part.type === 'tool-call' && part.approval ? part.id : [])),
+    )
+    const which = { threadId: this.threadId, approvalId, mandate, toolCallIds: calls.slice(-256) }
+    return options.connection.replayMandate?.(which, { headers })
   }
 
   /** Changes options, from their next use on; an open run keeps its connection. */

@@ -1,4 +1,4 @@
-import type { QueuedMessage, RequestOptions, UIMessage } from '@countersign/core'
+import type { EditedPreview, QueuedMessage, RequestOptions, UIMessage } from '@countersign/core'
 
 /** A user's answer to an approval request, by the approval's id. */
 export interface ApprovalResponse {
@@ -7,7 +7,11 @@ export interface ApprovalResponse {
   readonly reason?: string
   /** The complete edited arguments; only if the request allows edits. */
   readonly input?: unknown
+  /** The preview of these arguments, from `previewEdits`. Required if the request has a preview. */
+  readonly edited?: EditedPreview
   readonly scope?: 'once' | 'session'
+  /** The id of one of the request's `mandates`, in place of `scope`: a standing approval, or a standing denial with `approved: false`. */
+  readonly mandate?: string
   /** Of the request that carries the answer. Kept in memory only: after a reload, the answer is sent without them. */
   readonly options?: RequestOptions
 }

@@ -84,10 +84,11 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       return { status: 'expired' }
     }
     if ('cancel' in response) return give(call, { type: 'close', ids: [id], because: 'moved-on' })
-    const { approved, reason, scope, input, options } = response
+    const { approved, reason, scope, mandate, input, edited, options } = response
     const fault = faultOf(response, approval, call.input)
     if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
-    return give(call, { type: 'answer', approvalId: id, approved, reason, input, scope }, options)
+    const given = { approvalId: id, approved, reason, input, edited, scope, mandate }
+    return give(call, { type: 'answer', ...given }, options)
   }
 
   return {
@@ -279,12 +280,16 @@ export function disposedError(): CountersignError {
 
 /** What makes an answer one that the server could not take. It is told before the request is used up. */
 function faultOf(
-  { approved, scope, reason, input }: ApprovalResponse,
+  { approved, scope, reason, input, mandate }: ApprovalResponse,
   approval: ToolCallApproval,
   asked: unknown,
 ): string | undefined {
   if (typeof approved !== 'boolean') return '`approved` has to be true or false.'
   if (reason !== undefined && typeof reason !== 'string') return '`reason` has to be a text.'
+  const chosen = approval.mandates?.find(({ id }) => id === mandate)
+  if (mandate !== undefined && (scope || !chosen || (chosen.decide === 'deny') === approved)) {
+    return `The mandate "${String(mandate)}" is not offered for this answer.`
+  }
   if (!approved) return undefined
   if (input !== undefined && !approval.allowEdits) {
     return 'The arguments of this call may not be edited; leave `input` out.'

@@ -7,15 +7,21 @@ export {
   type DisplayText,
   displayJson,
   displayText,
+  type EditedPreview,
   type FilePart,
+  type GrantedMandate,
   type InferTools,
   type Interrupt,
   isCountersignError,
+  type MandateReplay,
   type MessagePart,
+  type OfferedMandate,
   type PartialOutput,
   type PendingApproval,
+  type Preview,
   type QueuedMessage,
   type RequestOptions,
+  readPreview,
   readSubagent,
   type SessionGrant,
   type Subagent,
@@ -40,6 +46,7 @@ export {
   type ArgumentField,
   approvalView,
   argumentFields,
+  type MandateChoice,
 } from './approval-view.js'
 export {
   type ChatActions,
@@ -70,6 +77,7 @@ export {
 } from './connections/fetch.js'
 export { withGrants } from './connections/grants.js'
 export { postAnswers } from './connections/post-answers.js'
+export { previewEdits } from './connections/previews.js'
 export { type NextStep, nextStep } from './next-step.js'
 export type { Observation, Observer } from './observation.js'
 export type {

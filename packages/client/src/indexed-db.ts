@@ -1,5 +1,6 @@
 import { createStore, delMany, get, promisifyRequest, type UseStore } from 'idb-keyval'
-import { invalid, missing } from './persistence/failures.js'
+import { checkKinds } from './kinds.js'
+import { missing } from './persistence/failures.js'
 import type { Persistent } from './persistence/persistence.js'
 import type { MigrateRecord } from './persistence/record-text.js'
 import { type TextStore, textPersistence } from './persistence/text-persistence.js'
@@ -39,7 +40,12 @@ export interface IndexedDbOptions {
  */
 export function indexedDb(options: IndexedDbOptions = {}): Persistent {
   const { name = 'countersign', migrate, saveEvery = 250 } = options
-  if (typeof name !== 'string' || name === '') throw invalid('name', 'the name of a database')
+  if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production')
+    checkKinds('indexedDb', options, {
+      name: 'string',
+      migrate: 'function',
+      saveEvery: 'number of milliseconds',
+    })
   const texts = textsOf(createStore(name, 'threads'))
   return persistent(textPersistence(texts, { prefix: '', migrate, instead: '' }), { saveEvery })
 }
@@ -51,11 +57,12 @@ function textsOf(store: UseStore): TextStore {
   }
   return {
     read: (key) => get<unknown>(key, opened),
-    write: (key, text, guard) =>
+    write: (key, next) =>
       opened('readwrite', (texts) =>
         committed(texts, async () => {
-          guard(await promisifyRequest<unknown>(texts.get(key)))
-          texts.put(text, key)
+          const text = next(await promisifyRequest<unknown>(texts.get(key)))
+          if (text === undefined) texts.delete(key)
+          else texts.put(text, key)
         }),
       ),
     moveAside: (key, value, aside) =>

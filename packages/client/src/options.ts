@@ -18,6 +18,7 @@ import {
 } from '@countersign/core'
 import type { Compat, Connection } from './connections/connection.js'
 import type { HeadersGiven } from './connections/fetch.js'
+import { checkKinds, invalidOption, type Kinds } from './kinds.js'
 import type { InitialThread, Persistent } from './persistence/persistence.js'
 import type { Notify } from './schedule.js'
 import type { Tabs } from './tabs/link.js'
@@ -150,8 +151,7 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
 
 const callback = 'function'
 
-/** What each option must be: one of these words or types; `''` is not checked here. */
-const kinds: { readonly [Name in keyof ChatClientOptions]-?: string } = {
+const kinds: Kinds<ChatClientOptions> = {
   connection: '',
   forwardedProps: '',
   threadId: 'string',
@@ -186,24 +186,13 @@ const kinds: { readonly [Name in keyof ChatClientOptions]-?: string } = {
   maxContinuations: 'number',
 }
 
-/** No option may be null, an empty string, negative or NaN. */
-function fits(value: unknown, kind: string): boolean {
-  if (value === null || value === '' || (typeof value === 'number' && !(value >= 0))) return false
-  const type = Array.isArray(value) ? 'array' : typeof value
-  return kind.split(' | ').some((one) => one === value || one === type)
-}
-
 /** Invalid options fail at construction, naming the option. */
 export function checkOptions<Tools extends ToolMap>(
   options: Partial<ChatClientOptions<Tools>> | undefined,
 ): void {
   if (typeof options?.connection?.connect !== 'function')
     fail('connection', 'a connection such as fetchServerSentEvents("/api/chat")')
-  for (const [name, value] of Object.entries(options)) {
-    const kind = kinds[name as keyof ChatClientOptions] as string | undefined
-    if (value !== undefined && kind !== '' && !(kind && fits(value, kind)))
-      fail(name, kind ? `of the kind ${kind}` : 'left out: it does not exist')
-  }
+  checkKinds<Partial<ChatClientOptions<Tools>>>('ChatClient', options, kinds)
   const { tools = [], initialMessages = [] } = options
   if (!tools.every((tool) => isRecord(tool) && isRecord(tool.input) && typeof tool.execute === 'function'))
     fail('tools', 'client tools: see `clientTool(...)`')
@@ -219,6 +208,5 @@ export function checkOptions<Tools extends ToolMap>(
 }
 
 function fail(option: string, expected: string): never {
-  const message = `ChatClient: the option \`${option}\` has to be ${expected}.`
-  throw new CountersignError('invalid-option', message, { option })
+  throw invalidOption('ChatClient', option, expected)
 }

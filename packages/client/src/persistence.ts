@@ -1,6 +1,6 @@
 import { mirrorSteps, restoreSteps } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
-import { invalid } from './persistence/failures.js'
+import { checkKinds } from './kinds.js'
 import type { Persistence, Persistent, PersistentOptions } from './persistence/persistence.js'
 import { Thread } from './persistence/thread.js'
 
@@ -11,19 +11,19 @@ export type { Persistence, Persistent, PersistentOptions } from './persistence/p
  * and the newest state last: every `saveEvery` while a text grows, and at once after user actions and at the start and
  * end of each run. If the storage fails, or does not settle within `timeout`, `onError` is called and the chat continues.
  *
- * Throws `invalid-option` if an option is not a number of milliseconds.
+ * In development, throws `invalid-option` if an option is not a number of milliseconds.
  *
  * @example new ChatClient({ connection, threadId, persistence: persistent({ load, save, remove }) })
  */
 export function persistent(storage: Persistence, options: PersistentOptions = {}): Persistent {
   const { saveEvery = 2000, timeout = 10_000 } = options
-  for (const [option, value] of Object.entries({ saveEvery, timeout })) {
-    if (typeof value !== 'number' || !(value >= 0)) throw invalid(option, 'a number of milliseconds')
-  }
+  if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production')
+    checkKinds('persistent', options, { saveEvery: 'number of milliseconds', timeout: 'number' })
   return {
     load: (threadId) => storage.load(threadId),
     save: (threadId, record) => storage.save(threadId, record),
     remove: (threadId) => storage.remove(threadId),
+    ...(storage.update && { update: storage.update.bind(storage) }),
     // Included up front, because steps of another tab are applied synchronously.
     steps: { ...fullSteps, ...restoreSteps, ...mirrorSteps },
     open: (session, host) => new Thread(session, host, storage, { saveEvery, timeout }),

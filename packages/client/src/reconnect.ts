@@ -1,6 +1,7 @@
 import { CountersignError, isCountersignError, isRecord } from '@countersign/core'
 import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
 import { wait } from './connections/wait.js'
+import { checkKinds, invalidOption, type Kinds } from './kinds.js'
 
 /** Options of {@link reconnecting}. */
 export interface ReconnectOptions {
@@ -13,6 +14,13 @@ export interface ReconnectOptions {
   delay?: number | undefined
   /** Milliseconds between the server's signs of life (its `keepAlive`). A stream without any for three of them is lost. Default 15,000. */
   heartbeat?: number | undefined
+}
+
+/** What each option must be. */
+export const reconnectKinds: Kinds<ReconnectOptions> = {
+  attempts: 'number above 0',
+  delay: 'number of milliseconds above 0',
+  heartbeat: 'number of milliseconds above 0',
 }
 
 type Limits = { readonly [Name in keyof ReconnectOptions]-?: number }
@@ -30,17 +38,18 @@ const MAX_OFFLINE = 30_000
  *
  * A stream that broke before its first event is tried once; the run may not have begun.
  *
- * Throws `invalid-option` if the connection cannot rejoin a run, or an option is not a positive number.
+ * Throws `invalid-option` if the connection cannot rejoin a run; in development, also if an option is invalid.
  *
  * @example const connection = reconnecting(fetchServerSentEvents('/api/chat', { rejoin: true }))
  */
 export function reconnecting(connection: Connection, options: ReconnectOptions = {}): Connection {
   const { attempts = 8, delay = 500, heartbeat = 15_000 } = options
   const { rejoin } = connection
-  if (typeof rejoin !== 'function') throw invalid('connection', 'one with `rejoin: true`')
+  if (typeof rejoin !== 'function')
+    throw invalidOption('reconnecting', 'connection', 'one with `rejoin: true`')
+  if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production')
+    checkKinds('reconnecting', options, reconnectKinds)
   const limits: Limits = { attempts, delay, heartbeat }
-  for (const [name, value] of Object.entries(limits))
-    if (typeof value !== 'number' || !(value > 0)) throw invalid(name, 'a positive number')
   return {
     ...connection,
     connect(input, connect) {
@@ -162,10 +171,4 @@ function cut(): CountersignError {
 
 function silent(ms: number): CountersignError {
   return new CountersignError('connection-failed', `The server gave no sign of life for ${ms} ms. Try again.`)
-}
-
-function invalid(option: string, expected: string): CountersignError {
-  return new CountersignError('invalid-option', `reconnecting: \`${option}\` must be ${expected}.`, {
-    option,
-  })
 }

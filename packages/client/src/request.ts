@@ -2,15 +2,19 @@ import {
   type AnyClientTool,
   type ChatState,
   isRecord,
+  isTerminal,
   type JsonSchema,
+  type MessagePart,
   omitUndefined,
   PROTOCOL_VERSION,
   type RequestOptions,
+  type ResumeEntry,
   type RunAgentInput,
   readMessages,
   resumeEntries,
   type Tool,
   toAGUIMessages,
+  type UIMessage,
 } from '@countersign/core'
 
 /** The request for one run: the conversation and, in `resume`, the answers that the server does not have. */
@@ -38,12 +42,31 @@ export function createRequest(
     protocolVersion: PROTOCOL_VERSION,
     state: state.shared,
     // AG-UI 1.0: a client does not send activities.
-    messages: toAGUIMessages(readMessages(state)).filter(({ role }) => role !== 'activity'),
+    messages: toAGUIMessages(readMessages(state).map((message) => withoutSeen(message, resume))).filter(
+      ({ role }) => role !== 'activity',
+    ),
     tools: tools.map((tool) => describeTool(tool, warn)),
     context: [...context],
     forwardedProps: merged(options.forwardedProps, own.forwardedProps),
     resume: resume.length > 0 ? resume : undefined,
   })
+}
+
+/** The server has these previews, or gets them with the answer: repeated in each request, they would only make it larger. */
+function withoutSeen(message: UIMessage, resume: readonly ResumeEntry[]): UIMessage {
+  const isSeen = (part: MessagePart) =>
+    part.type === 'tool-call' &&
+    part.approval?.preview !== undefined &&
+    (isTerminal(part.state) || resume.some(({ interruptId }) => interruptId === part.approval?.id))
+  return message.parts.some(isSeen)
+    ? { ...message, parts: message.parts.map((part) => (isSeen(part) ? withoutPreview(part) : part)) }
+    : message
+}
+
+function withoutPreview(part: MessagePart): MessagePart {
+  if (part.type !== 'tool-call' || !part.approval) return part
+  const { preview, previous, edited, ...approval } = part.approval
+  return { ...part, approval }
 }
 
 /** The later ones win. */

@@ -3,6 +3,7 @@ import {
   type CallDraft,
   type CountersignError,
   type InterruptDraft,
+  isRefusedWhole,
   isTerminal,
   leavesOpen,
   type RunEnd,
@@ -38,7 +39,9 @@ export type Answered = CallDraft | InterruptDraft
 export function resultOf(answered: Answered, end: RunEnd): AnswerResult {
   if (answered.kind === 'interrupt') {
     const { problem: reason } = answered
-    if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
+    const isWhole = end.type === 'failed' && isRefusedWhole(end.error)
+    const code = isWhole ? 'request-refused' : 'approval-malformed'
+    if (reason !== undefined) return { status: 'refused', code, reason }
   } else {
     const { approval, error } = answered
     const code = error && leavesOpen(error.code) ? error.code : approval?.problem

@@ -8,14 +8,14 @@ import {
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
 import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
-import { type FetchOptions, fetchResponse, fetchServerSentEvents } from './connections/fetch.js'
+import { type FetchOptions, fetchKinds, fetchResponse, fetchServerSentEvents } from './connections/fetch.js'
 import { withGrants } from './connections/grants.js'
 import { withCountersignProps } from './connections/own-props.js'
 import { wait } from './connections/wait.js'
-import { invalid } from './persistence/failures.js'
+import { checkKinds, invalidOption } from './kinds.js'
 import type { Persistence, Persistent } from './persistence/persistence.js'
 import { isResponse, ServerThread, type ServerThreadsShared } from './persistence/server-thread.js'
-import { type ReconnectOptions, reconnecting } from './reconnect.js'
+import { type ReconnectOptions, reconnecting, reconnectKinds } from './reconnect.js'
 import { serverHistory } from './server-history.js'
 import { webStorage } from './web-storage.js'
 
@@ -65,16 +65,26 @@ export function versionsOf({ metadata }: Pick<UIMessage, 'metadata'>): readonly 
  * sends only what the server does not have, reconnects when its stream breaks, shows what happens in other browsers, and stops a run
  * for all of them. Without a `threadId`, a client begins a new conversation.
  *
- * Throws `invalid-option` if an option is not a positive number.
+ * In development, throws `invalid-option` if an option is invalid.
  *
  * @example new ChatClient({ ...serverThreads('/api/chat'), threadId })
  */
 export function serverThreads(url: string | URL, options: ServerThreadsOptions = {}): ServerThreads {
-  const { pollEvery = 5000, busyFor = 120_000, timeout = 10_000, local, grants } = options
-  for (const [name, value] of Object.entries({ pollEvery, busyFor, timeout }))
-    if (typeof value !== 'number' || !(value > 0)) throw invalid(name, 'a positive number of milliseconds')
+  if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production')
+    checkKinds('serverThreads', options, {
+      ...fetchKinds,
+      ...reconnectKinds,
+      pollEvery: 'number of milliseconds above 0',
+      busyFor: 'number of milliseconds above 0',
+      grants: 'string | object',
+      timeout: 'number of milliseconds above 0',
+      local: 'object | boolean',
+    })
+  const { pollEvery = 5000, busyFor = 120_000, timeout = 10_000, local, grants, ...connecting } = options
+  const { attempts, delay, heartbeat, ...fetching } = connecting
   const place = String(url)
-  const events = reconnecting(fetchServerSentEvents(place, { ...options, rejoin: true }), options)
+  const stream = fetchServerSentEvents(place, { ...fetching, rejoin: true })
+  const events = reconnecting(stream, { attempts, delay, heartbeat })
   const unsent = local === undefined ? localStorageIfAny() : local || inMemory
   const shared: ServerThreadsShared = { replaced: new Map(), shown: new Set() }
   const sending = withReplaced(serverHistory(events), shared)
@@ -89,7 +99,11 @@ export function serverThreads(url: string | URL, options: ServerThreadsOptions =
       steps: { ...fullSteps, ...restoreSteps },
       open: (session, host) => {
         if (session.options.tabs)
-          throw invalid('tabs', 'left out: with serverThreads, tabs share the conversation on the server')
+          throw invalidOption(
+            'ChatClient',
+            'tabs',
+            'left out: with serverThreads, tabs share the conversation on the server',
+          )
         return new ServerThread(session, host, place, options, unsent, shared, { pollEvery, timeout })
       },
       async showVersion(threadId, messageId) {

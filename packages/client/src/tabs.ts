@@ -1,4 +1,4 @@
-import { CountersignError } from '@countersign/core'
+import { checkKinds } from './kinds.js'
 import type { Tabs } from './tabs/link.js'
 import { joinTabs } from './tabs/member.js'
 
@@ -26,9 +26,12 @@ export interface TabsOptions {
  */
 export function tabs(options: TabsOptions = {}): Tabs {
   const { timeout = 5000 } = options
-  if (!Number.isFinite(timeout) || timeout < 0)
-    throw new CountersignError('invalid-option', '`timeout` must be a number of milliseconds.', {
-      option: 'timeout',
+  if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production')
+    checkKinds('tabs', options, {
+      prefix: 'text',
+      locks: 'object',
+      BroadcastChannel: 'function',
+      timeout: 'number of milliseconds',
     })
   return {
     join(host) {

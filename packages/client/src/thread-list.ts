@@ -1,5 +1,6 @@
 import { CountersignError, isCountersignError, isRecord } from '@countersign/core'
-import { type FetchOptions, fetchResponse } from './connections/fetch.js'
+import { type FetchOptions, fetchKinds, fetchResponse } from './connections/fetch.js'
+import { checkKinds, invalidOption } from './kinds.js'
 
 /** One of the user's conversations. */
 export interface ListedThread {
@@ -62,12 +63,10 @@ const returns = ['focus', 'online']
  */
 export function threadList(url: string | URL, options: ThreadListOptions = {}): ThreadList {
   const { pageSize = 50 } = options
+  if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production')
+    checkKinds('threadList', options, { ...fetchKinds, pageSize: 'number above 0' })
   if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > MAX_LIMIT)
-    throw new CountersignError(
-      'invalid-option',
-      `threadList: \`pageSize\` must be a whole number from 1 to ${MAX_LIMIT}.`,
-      { option: 'pageSize' },
-    )
+    throw invalidOption('threadList', 'pageSize', `a whole number from 1 to ${MAX_LIMIT}`)
   const listeners = new Set<() => void>()
   let snapshot: ThreadListSnapshot = { threads: [], hasMore: false, isLoading: false, error: undefined }
   let cursor: string | undefined

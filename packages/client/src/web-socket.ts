@@ -9,6 +9,7 @@ import {
   withHeaders,
 } from './connections/web-socket-link.js'
 import { createSocketRun } from './connections/web-socket-run.js'
+import { checkKinds } from './kinds.js'
 
 export type { ClientFrame, ServerFrame } from '@countersign/core'
 export type { WebSocketLike } from './connections/web-socket-link.js'
@@ -72,6 +73,15 @@ export type WebSocketUrl = string | URL | (() => string | URL | Promise<string |
  */
 export function webSocket(url: WebSocketUrl, options: WebSocketOptions = {}): WebSocketConnection {
   const { maxEventBytes = 16 * 1024 * 1024, maxUnreadBytes = 64 * 1024 * 1024, keepAlive = 0 } = options
+  if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production')
+    checkKinds('webSocket', options, {
+      protocols: 'string | array',
+      WebSocket: 'function',
+      maxEventBytes: 'number above 0',
+      maxUnreadBytes: 'number above 0',
+      keepAlive: 'number of milliseconds',
+      rejoin: 'boolean',
+    })
   let link: SocketLink | undefined
 
   function usableLink(): SocketLink {

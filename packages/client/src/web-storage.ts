@@ -1,4 +1,5 @@
-import { invalid, missing } from './persistence/failures.js'
+import { checkKinds, invalidOption } from './kinds.js'
+import { missing } from './persistence/failures.js'
 import type { Persistent } from './persistence/persistence.js'
 import type { MigrateRecord } from './persistence/record-text.js'
 import { type TextStore, textPersistence } from './persistence/text-persistence.js'
@@ -40,8 +41,16 @@ export interface WebStorageOptions {
  */
 export function webStorage(options: WebStorageOptions = {}): Persistent {
   const { storage, prefix = 'countersign:', migrate, saveEvery = 250 } = options
-  if (storage !== undefined && typeof storage?.getItem !== 'function') throw invalid('storage', 'a Storage')
+  if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production')
+    checkKinds('webStorage', options, {
+      storage: 'object',
+      prefix: 'text',
+      migrate: 'function',
+      saveEvery: 'number of milliseconds',
+    })
   const instead = ', keep files out of the messages, or use `indexedDb()`, which holds far more'
+  if (storage && typeof storage.getItem !== 'function')
+    throw invalidOption('webStorage', 'storage', 'a Storage')
   const texts = textsOf(() => storage ?? localStorageHere())
   return persistent(textPersistence(texts, { prefix, migrate, instead }), { saveEvery })
 }
@@ -57,10 +66,11 @@ function localStorageHere(): Storage {
 function textsOf(open: () => Storage): TextStore {
   return {
     read: async (key) => open().getItem(key) ?? undefined,
-    write: async (key, text, guard) => {
+    write: async (key, next) => {
       const storage = open()
-      guard(storage.getItem(key) ?? undefined)
-      storage.setItem(key, text)
+      const text = next(storage.getItem(key) ?? undefined)
+      if (text === undefined) storage.removeItem(key)
+      else storage.setItem(key, text)
     },
     moveAside: async (key, value, aside) => {
       const storage = open()

@@ -18,6 +18,8 @@ export interface ApprovalDecided {
   readonly subject?: string
   /** ISO 8601. */
   readonly at?: string
+  /** The mandate that let the call through, or the standing denial that refused it, by the id under which it is listed. */
+  readonly mandate?: { readonly id: string; readonly label: string }
 }
 
 /** One call that needed approval, and its outcome. */
@@ -89,6 +91,11 @@ function decisionOf(
   return state === 'cancelled' ? 'cancel' : undefined
 }
 
+function readMandate(value: unknown): ApprovalDecided['mandate'] {
+  const { id, label } = isRecord(value) ? value : {}
+  return typeof id === 'string' && typeof label === 'string' ? { id, label } : undefined
+}
+
 function readDecided(value: unknown): ApprovalDecided | undefined {
   if (!isRecord(value)) return undefined
   const decision = oneOf(value.decision, 'approve', 'deny', 'cancel', 'expire')
@@ -105,5 +112,6 @@ function readDecided(value: unknown): ApprovalDecided | undefined {
       : undefined,
     subject: asString(value.subject),
     at: asString(value.at),
+    mandate: readMandate(value.mandate),
   })
 }

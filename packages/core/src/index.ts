@@ -46,6 +46,7 @@ export { mirrorSteps, readMirror } from './machine/mirror.js'
 export { readMessage, readMessages } from './machine/read.js'
 export { readApproval, readApprovalEvent, readDelivery } from './machine/read-approval.js'
 export { isThreadRecord, readRecord, restoreSteps } from './machine/record.js'
+export { isRefusedWhole } from './machine/runs.js'
 export {
   areAllToolsComplete,
   clientCalls,
@@ -64,13 +65,17 @@ export {
 } from './machine/state.js'
 export { step } from './machine/step.js'
 export { readSubagent } from './machine/subagents.js'
+export type { Constraint, MandateOffer } from './mandates.js'
 export {
   type ApprovalOption,
   type DataPart,
   type Delivery,
+  type EditedPreview,
   type FilePart,
   isTerminal,
+  type MandateBudget,
   type MessagePart,
+  type OfferedMandate,
   type PartialOutput,
   type PendingApproval,
   type ReasoningPart,
@@ -85,6 +90,7 @@ export {
   type UIMessage,
   type WithOutput,
 } from './messages.js'
+export { type DiffHunk, type Preview, type PreviewCell, readPreview } from './preview.js'
 export {
   type ActivityMessage,
   type AGUIEvent,
@@ -129,9 +135,12 @@ export {
   type Execute,
   type Finalize,
   type GateContext,
+  type GrantedMandate,
   type InferTools,
   type JsonSchema,
+  type MandateReplay,
   type NeedsApproval,
+  type PreviewContext,
   type ServerExecute,
   type ServerTool,
   type SessionGrant,
@@ -148,6 +157,7 @@ export {
 } from './tools.js'
 export {
   asString,
+  frozen,
   getCountersignMetadata,
   isRecord,
   omitUndefined,

@@ -136,6 +136,37 @@ export type ApprovalOption = 'deny' | 'once' | 'session'
 /** How far an answer has got on its way to the server. `unknown`: the run broke after the server had begun. */
 export type Delivery = 'waiting' | 'sent' | 'settled' | 'unknown'
 
+/** An amount that the calls of one mandate may reach together. */
+export interface MandateBudget {
+  /** The argument with the amount of a call: a number that is not negative. A key, or a path. */
+  readonly field: string | readonly string[]
+  readonly total: number
+  /** For example `EUR`. */
+  readonly unit: string
+  /** The argument that must be exactly `unit`. Without it, the tool must know no other unit. */
+  readonly unitField?: string | readonly string[] | undefined
+}
+
+/** A standing approval or denial that the user may choose with an answer. */
+export interface OfferedMandate {
+  readonly id: string
+  /** What it allows or refuses, plain text. */
+  readonly label: string
+  /** It is chosen with a denial, and refuses further calls. */
+  readonly decide?: 'deny'
+  readonly uses?: number
+  /** Seconds. */
+  readonly expiresIn?: number
+  readonly budget?: Pick<MandateBudget, 'total' | 'unit'>
+}
+
+/** The preview of arguments that the user has edited, as the server computed it. */
+export interface EditedPreview {
+  readonly preview: unknown
+  /** The server's proof that it has computed it for these arguments; opaque to the client. */
+  readonly proof: string
+}
+
 /** An approval request for one tool call and, once given, its answer. */
 export interface ToolCallApproval {
   /** Never the tool call's id, and not derived from it. */
@@ -150,13 +181,23 @@ export interface ToolCallApproval {
   readonly expiresAt?: string
   /** What to show if it differs from `input` (redacted, or transformed by the tool's schema). */
   readonly display?: unknown
+  /** Standing approvals and denials to choose from. */
+  readonly mandates?: readonly OfferedMandate[]
+  /** What the call would do, as the server sent it: read it with `readPreview`. Its approval covers exactly this. */
+  readonly preview?: unknown
+  /** The preview of the request before this one, if approval is requested again because it changed. */
+  readonly previous?: unknown
   /** Opaque to the client; sent back unchanged. */
   readonly token?: string
   readonly approved?: boolean
   readonly reason?: string
   readonly scope?: 'once' | 'session'
+  /** The id of the mandate that was chosen. */
+  readonly mandate?: string
   /** The arguments as edited by the user. */
   readonly input?: unknown
+  /** What they would do. */
+  readonly edited?: EditedPreview
   readonly delivery?: Delivery
   /** The run that first carried the answer. With it the server tells a resent answer from the same answer given on another page. */
   readonly sentIn?: string

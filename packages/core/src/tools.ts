@@ -1,6 +1,8 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { CountersignError } from './errors.js'
+import type { MandateOffer } from './mandates.js'
 import type { ApprovalOption, DataPart, SourcePart } from './messages.js'
+import type { Preview } from './preview.js'
 
 /** JSON Schema of a tool's parameters, as sent to the model. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -12,6 +14,12 @@ export interface GateContext {
   readonly messages: readonly unknown[]
   /** The run's context, provided by the application: `subject` (who the user is) and any services it needs. */
   readonly context: Readonly<Record<string, unknown>> & { readonly subject?: string | undefined }
+}
+
+/** What a tool's `preview` gets besides its input. */
+export interface PreviewContext extends GateContext {
+  /** Aborted after `approvals.previewTimeout`; a preview that comes later is ignored. */
+  readonly signal: AbortSignal
 }
 
 /** Whether a call needs approval: always, never, or decided from its validated input. If the function throws, approval is needed. */
@@ -49,6 +57,37 @@ export interface SessionGrant {
   /** ISO 8601. */
   readonly expiresAt: string
   readonly usesLeft?: number | undefined
+  /** What it is limited to, if it is narrower than the tool (see `mandates` of a tool), and how far it is used up. */
+  readonly mandate?: GrantedMandate | undefined
+}
+
+/** What a mandate would have decided, had it been given before. */
+export interface MandateReplay {
+  /** How many of the calls had an answered approval request of the same tool. */
+  readonly asked: number
+  /** Those that it would have let through, or refused if it is a denial: the oldest first. */
+  readonly matched: readonly {
+    readonly toolCallId: string
+    /** ISO 8601. */
+    readonly askedAt: string
+    /** What the user decided then. */
+    readonly decision?: 'approve' | 'deny' | 'cancel' | 'expire'
+  }[]
+}
+
+/** A standing approval or denial that a user has given. */
+export interface GrantedMandate {
+  /** What it allows or refuses, plain text. */
+  readonly label: string
+  /** It refuses calls instead of allowing them. */
+  readonly decide?: 'deny' | undefined
+  /** How many calls it has let through. */
+  readonly used: number
+  /** ISO 8601. */
+  readonly lastUsedAt?: string | undefined
+  readonly budget?: { readonly total: number; readonly spent: number; readonly unit: string } | undefined
+  /** The id of the user who gave it. */
+  readonly grantedBy: string
 }
 
 /**
@@ -108,6 +147,11 @@ export interface ToolContext extends GateContext {
    */
   readonly approved: boolean
   readonly signal: AbortSignal
+  /**
+   * The approved preview, unmasked, if the tool has one: make the write conditional on it (a version, an ETag, a `WHERE` clause). Absent
+   * if the call was not asked for, unless the tool sets `previewUnasked`.
+   */
+  readonly preview?: Preview | undefined
   /**
    * Stable across retries of one approval: pass it to any system that can deduplicate. It is the approval's id; for a call without one, a
    * hash of its user, thread, run and id. If a plan is executed without an agent, it is the given id of the approval or else of the call.
@@ -195,8 +239,29 @@ export interface ToolOptions<Name extends string, Schema extends StandardSchemaV
    * finite number or a boolean, there is no key, and each call needs approval. Default: the tool's name alone.
    */
   scopeKey?: ((input: StandardSchemaV1.InferOutput<Schema>) => string | number | boolean) | undefined
+  /**
+   * Standing approvals (and denials) to offer with the approval request for this call, narrower than the tool: for calls that meet
+   * constraints, a number of times, within a budget. At most 16. If it throws or returns anything invalid, none is offered.
+   */
+  mandates?:
+    | ((
+        input: StandardSchemaV1.InferOutput<Schema>,
+        context: GateContext,
+      ) => readonly MandateOffer[] | Promise<readonly MandateOffer[]>)
+    | undefined
+  /** Change it when calls with the same arguments come to mean something else: standing approvals given before then no longer apply. */
+  version?: string | undefined
   /** Facts that an approval depends on (a file's hash, a list of recipients), read when it is requested and before the call runs. */
   bind?: ((input: StandardSchemaV1.InferOutput<Schema>, context: GateContext) => unknown) | undefined
+  /**
+   * What the call would do, computed when approval is requested and again right before the call starts. If it differs then, nothing
+   * runs, and approval is requested again. It must only read. Values that `redact` masks are masked here too.
+   */
+  preview?:
+    | ((input: StandardSchemaV1.InferOutput<Schema>, context: PreviewContext) => Preview | Promise<Preview>)
+    | undefined
+  /** Computes the preview also for calls that run without an approval request: `execute` gets it. Default: no. */
+  previewUnasked?: boolean | undefined
   /** Seconds until an approval request expires, or `'never'`. Default: the agent's, 24 hours. */
   expiresIn?: number | 'never' | undefined
   /** The arguments as shown, if some must be masked ({@link sanitizeArgs}). The call always runs with the real ones. */
@@ -279,8 +344,12 @@ interface AnyToolMembers {
     | ((input: never, context: GateContext) => boolean | Promise<boolean>)
     | undefined
   readonly scopeKey?: ((input: never) => string | number | boolean) | undefined
+  readonly mandates?:
+    | ((input: never, context: GateContext) => readonly MandateOffer[] | Promise<readonly MandateOffer[]>)
+    | undefined
   readonly bind?: ((input: never, context: GateContext) => unknown) | undefined
   readonly redact?: ((input: never) => unknown) | undefined
+  readonly preview?: ((input: never, context: PreviewContext) => Preview | Promise<Preview>) | undefined
   readonly message?: string | ((input: never) => string) | undefined
   readonly output?: StandardSchemaV1 | undefined
 }

@@ -101,6 +101,23 @@ test('the shape the server reads: toolCall.metadata.countersign = { token, appro
   ])
 })
 
+test('W4 W5 offered mandates and the one that was chosen survive a reload, and are sent', () => {
+  const chat = new Chat()
+  const mandates = [
+    { id: 'm', label: 'Up to 5', uses: 3, budget: { total: 5, unit: 'EUR' } },
+    { id: 'n', label: 'Never', decide: 'deny' },
+  ]
+  const odd = [{ id: 'x' }, null, 'y', { id: 1, label: 'z' }]
+  chat.do({ type: 'user-message', message: user('u1') }, ...text('a1', 'x'))
+  chat.do(...pending('c1', { token: 'T', mandates: [...mandates, ...odd] }))
+  chat.do(answer('approval_c1', true, { mandate: 'm' }))
+  const restored = fromAGUIMessages(overTheWire(toAGUIMessages(chat.messages)))
+  expect(restored).toEqual(chat.messages)
+  const part = restored.at(-1)?.parts.find(({ type }) => type === 'tool-call')
+  expect(part).toMatchObject({ approval: { mandates, mandate: 'm', approved: true, delivery: 'waiting' } })
+  expect(resumeEntries(chat.state, false, 'r')).toMatchObject([{ payload: { approved: true, mandate: 'm' } }])
+})
+
 test('what was cancelled says so, so that an answer in it is no yes any more', () => {
   const chat = new Chat()
   chat.do(...pending('c1'), { type: 'close', ids: ['approval_c1'], because: 'moved-on' })

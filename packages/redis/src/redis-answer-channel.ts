@@ -1,7 +1,16 @@
 import type { ResumeEntry } from '@countersign/core'
 import type { AnswerChannel, AnswerContext, Delivery } from '@countersign/server'
-import { endedRun, plainMembers, received } from '@countersign/server/ledger-kit'
-import { digest, itemsOf, openRedis, type RedisOptions, textOf, unguessable, withDeadline } from './redis.js'
+import { checkOptions, endedRun, plainMembers, received } from '@countersign/server/ledger-kit'
+import {
+  digest,
+  itemsOf,
+  openRedis,
+  type RedisOptions,
+  redisRules,
+  textOf,
+  unguessable,
+  withDeadline,
+} from './redis.js'
 import { type SubscribableClient, subscriptions } from './subscriptions.js'
 
 export interface RedisAnswerChannel extends AnswerChannel {
@@ -60,6 +69,7 @@ export function redisAnswerChannel(
   client: SubscribableClient,
   options: RedisOptions = {},
 ): RedisAnswerChannel {
+  checkOptions('redisAnswerChannel', options, redisRules)
   const redis = openRedis(client, options)
   const timeout = options.timeout ?? 5000
   const messages = subscriptions(client, timeout)

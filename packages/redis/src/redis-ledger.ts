@@ -1,6 +1,14 @@
 import type { Ledger } from '@countersign/server'
-import { createLedger, type LedgerLimits, positive } from '@countersign/server/ledger-kit'
-import { openRedis, type RedisClient, type RedisOptions } from './redis.js'
+import {
+  checkOptions,
+  createLedger,
+  type LedgerLimits,
+  ledgerLimitRules,
+  method,
+  text,
+  wholeNumber,
+} from '@countersign/server/ledger-kit'
+import { openRedis, type RedisClient, type RedisOptions, redisRules } from './redis.js'
 import { redisRows } from './redis-rows.js'
 
 export interface RedisLedgerOptions extends RedisOptions, LedgerLimits {
@@ -25,7 +33,14 @@ export interface RedisLedgerOptions extends RedisOptions, LedgerLimits {
  * const agent = createAgent({ model, tools, approvals: { ledger: redisLedger(client), secret } })
  */
 export function redisLedger(client: RedisClient, options: RedisLedgerOptions = {}): Ledger {
+  checkOptions('redisLedger', options, {
+    ...redisRules,
+    ...ledgerLimitRules,
+    id: text,
+    now: method,
+    maxAuditEntries: wholeNumber,
+  })
   const redis = openRedis(client, options, options.now)
-  const maxLogLines = positive('maxAuditEntries', options.maxAuditEntries ?? 100_000)
+  const maxLogLines = options.maxAuditEntries ?? 100_000
   return createLedger(redisRows(redis, options.id ?? `redis:${redis.prefix}`, maxLogLines), options)
 }

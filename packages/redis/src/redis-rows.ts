@@ -52,7 +52,11 @@ if ARGV[9] == '' then redis.call('HDEL', KEYS[1], 'words') else redis.call('HSET
 redis.call('PEXPIRE', KEYS[1], ARGV[11])
 if not old[1] and ARGV[12] ~= '' then redis.call('SET', ARGV[12], ARGV[5], 'PX', ARGV[11]) end
 if ARGV[6] == '' then return 'swapped' end
-if list ~= ARGV[6] then redis.call('RPUSH', KEYS[2], ARGV[5]) end
+if list ~= ARGV[6] then
+  -- A row that has expired is still in its list.
+  if not old[1] then redis.call('LREM', KEYS[2], 1, ARGV[5]) end
+  redis.call('RPUSH', KEYS[2], ARGV[5])
+end
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[11]) then redis.call('PEXPIRE', KEYS[2], ARGV[11]) end
 while ARGV[15] ~= '' and redis.call('LLEN', KEYS[2]) > tonumber(ARGV[15]) do
   redis.call('DEL', rowOf(redis.call('LPOP', KEYS[2])))

@@ -1,5 +1,6 @@
 import type { LoggedEvent, RunLog, RunWriter } from '@countersign/server'
-import { digest, itemsOf, openRedis, positive, type RedisOptions, textOf, unguessable } from './redis.js'
+import { checkOptions, milliseconds, wholeNumber } from '@countersign/server/ledger-kit'
+import { digest, itemsOf, openRedis, type RedisOptions, redisRules, textOf, unguessable } from './redis.js'
 import { type SubscribableClient, subscriptions } from './subscriptions.js'
 
 export interface RedisRunLogOptions extends RedisOptions {
@@ -77,11 +78,17 @@ interface Look {
  * @throws CountersignError `invalid-option`
  */
 export function redisRunLog(client: SubscribableClient, options: RedisRunLogOptions = {}): RedisRunLog {
+  checkOptions('redisRunLog', options, {
+    ...redisRules,
+    keepFor: wholeNumber,
+    maxRunSize: wholeNumber,
+    lease: milliseconds,
+  })
   const redis = openRedis(client, options)
   const wakes = subscriptions(client, options.timeout ?? 5000)
-  const keepFor = String(positive('keepFor', options.keepFor ?? 5 * 60_000))
-  const lease = positive('lease', options.lease ?? 30_000)
-  const maxRunSize = String(positive('maxRunSize', options.maxRunSize ?? 4 * 1024 * 1024))
+  const { lease = 30_000 } = options
+  const keepFor = String(options.keepFor ?? 5 * 60_000)
+  const maxRunSize = String(options.maxRunSize ?? 4 * 1024 * 1024)
   const channelOf = (runKey: string) => `${redis.prefix}run:${digest(runKey)}`
   const keysOf = (runKey: string) =>
     ['', ':events'].map((end) => `${redis.prefix}run:{${digest(runKey)}}${end}`)

@@ -1,6 +1,6 @@
 import type { ThreadLimits, ThreadStore } from '@countersign/server'
-import { createThreads } from '@countersign/server/ledger-kit'
-import { openRedis, type RedisClient, type RedisOptions } from './redis.js'
+import { checkOptions, createThreads, method, text, threadLimitRules } from '@countersign/server/ledger-kit'
+import { openRedis, type RedisClient, type RedisOptions, redisRules } from './redis.js'
 import { redisThreadRows } from './redis-thread-rows.js'
 
 export interface RedisThreadsOptions extends RedisOptions, ThreadLimits {
@@ -19,6 +19,7 @@ export interface RedisThreadsOptions extends RedisOptions, ThreadLimits {
  * @throws CountersignError `invalid-option`
  */
 export function redisThreads(client: RedisClient, options: RedisThreadsOptions = {}): ThreadStore {
+  checkOptions('redisThreads', options, { ...redisRules, ...threadLimitRules, id: text, now: method })
   const redis = openRedis(client, options, options.now)
   return createThreads(
     {

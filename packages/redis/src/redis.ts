@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { CountersignError } from '@countersign/core'
+import { milliseconds, type Rules, text } from '@countersign/server/ledger-kit'
 
 /** The required API of a client of the package `redis`: a connected client, a pool or a cluster. */
 export interface RedisClient {
@@ -13,6 +14,9 @@ export interface RedisOptions {
   /** Milliseconds after which an operation without a response from Redis fails, even if the connection is lost. Default 5,000. */
   readonly timeout?: number | undefined
 }
+
+/** What each option of a connection must be. */
+export const redisRules: Rules<RedisOptions> = { prefix: text, timeout: milliseconds }
 
 /** Runs one script, atomically. */
 export type Ask = (script: string, keys: readonly string[], values?: readonly string[]) => Promise<unknown>
@@ -43,13 +47,12 @@ export function openRedis(
       },
     )
   }
-  const ms = positive('timeout', timeout)
   return {
     prefix,
     timeOf: (seconds, micros) => now?.() ?? Number(seconds) * 1000 + Math.floor(Number(micros) / 1000),
     within: (work) => {
-      const end = performance.now() + ms
-      return withDeadline(ms, (stop) => work(asking(client, stop), () => end - performance.now()))
+      const end = performance.now() + timeout
+      return withDeadline(timeout, (stop) => work(asking(client, stop), () => end - performance.now()))
     },
   }
 }
@@ -89,15 +92,6 @@ function unavailable(error: unknown): CountersignError {
   if (error instanceof CountersignError) return error
   const reason = error instanceof Error && error.message !== '' ? error.message : String(error)
   return new CountersignError('ledger-unavailable', `Redis cannot be used: ${reason}`, {}, error)
-}
-
-/** @throws CountersignError `invalid-option` */
-export function positive(option: string, value: number): number {
-  if (Number.isSafeInteger(value) && value > 0) return value
-  throw new CountersignError('invalid-option', `${option} must be a positive integer, not ${value}.`, {
-    option,
-    value,
-  })
 }
 
 /** A part of a key, with a fixed length. JSON keeps the parts distinct, even if they are not well-formed Unicode. */

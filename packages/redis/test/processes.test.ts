@@ -23,7 +23,7 @@ afterAll(async () => {
 let logs = 0
 
 describeSharedLedger(
-  'redisLedger',
+  'redisLedger of several processes',
   async () => {
     const prefix = newPrefix()
     const log = join(folder, `${++logs}.log`)

@@ -1,4 +1,12 @@
-export { sanitizeArgs, tool, toolDefinition } from '@countersign/core'
+export {
+  type Constraint,
+  type MandateBudget,
+  type MandateOffer,
+  sanitizeArgs,
+  tool,
+  toolDefinition,
+} from '@countersign/core'
+export type { EditsToPreview } from './answers/preview-edits.js'
 export { type AnswerChannel, memoryAnswerChannel, type Receive } from './channel/answer-channel.js'
 export {
   type AnswerContext,
@@ -26,6 +34,7 @@ export {
 } from './gate/approval-required.js'
 export { isApprovalNeeded } from './gate/gate.js'
 export type { SessionGrants } from './gate/grants.js'
+export type { ReplayRequest } from './gate/replay.js'
 export {
   type CallSite,
   cancelAllPending,
@@ -41,6 +50,7 @@ export { type ChatOptions, handleChat } from './http/chat.js'
 export { type GrantsOptions, grantsResponse } from './http/grants.js'
 export { readRunInput } from './http/http.js'
 export type { OriginRule } from './http/origin.js'
+export { previewResponse } from './http/preview.js'
 export { rejoinResponse } from './http/rejoin.js'
 export { type ServerSocket, type SocketOptions, serveSocket } from './http/socket.js'
 export { type ThreadOptions, threadResponse } from './http/thread.js'
@@ -52,7 +62,16 @@ export {
   approvalCache,
   type CachedTool,
 } from './ledger/approval-cache.js'
-export type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from './ledger/grant.js'
+export type {
+  Grant,
+  GrantKey,
+  GrantRequest,
+  GrantResult,
+  GrantSelector,
+  Mandate,
+  MandateCall,
+  MandateTerms,
+} from './ledger/grant.js'
 export type {
   ApprovalEdits,
   ApprovalRecord,
@@ -77,6 +96,8 @@ export { ledgerKey } from './ledger/ledger.js'
 export { type MemoryLedgerOptions, memoryLedger } from './ledger/memory-ledger.js'
 export { type StatelessLedgerOptions, statelessLedger } from './ledger/stateless-ledger.js'
 export type { FullLimits, FullShare, Limits, Share } from './limits.js'
+export { meetsConstraints } from './mandates/constraint.js'
+export type { OfferedMandates } from './mandates/offer.js'
 export type {
   FinishReason,
   Model,
@@ -135,6 +156,7 @@ export type { ApprovalRequest, Confirm, ConfirmDetails, ConfirmedVerdict } from 
 export type { OutputOptions } from './scope/output.js'
 export type { PermissionLevel, Policy, PolicyCall, PolicyDecision } from './scope/policy.js'
 export type { PrepareStep, StepContext, StepOverrides } from './scope/prepare-step.js'
+export { type Rule, rules } from './scope/rules.js'
 export type { RunContext } from './scope/run-context.js'
 export type {
   AgentOptions,

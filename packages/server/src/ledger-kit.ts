@@ -2,13 +2,22 @@
 export { runEnded as endedRun } from './channel/answer-queue.js'
 export { plainMembers, received } from './channel/between-processes.js'
 export {
+  checkOptions,
+  method,
+  milliseconds,
+  type Rule,
+  type Rules,
+  text,
+  wholeNumber,
+} from './encoding/check-options.js'
+export {
   compareAndSwap,
   type RemoteRows,
   type RowsNow,
   type Swap,
   type Within,
 } from './ledger/compare-and-swap.js'
-export { createLedger, type LedgerLimits, positive } from './ledger/create-ledger.js'
+export { createLedger, type LedgerLimits, ledgerLimitRules, positive } from './ledger/create-ledger.js'
 export type { Change, Decide, ListedRows, Room, Row, RowStore, StoredRow } from './ledger/row-store.js'
 export {
   type SqlDatabase,
@@ -23,7 +32,7 @@ export {
   sqlRows,
 } from './ledger/sql-rows.js'
 export { ledgerTables, sqlIndex, sqlSequence } from './ledger/sql-schema.js'
-export { createThreads } from './threads/create-threads.js'
+export { createThreads, threadLimitRules } from './threads/create-threads.js'
 export type {
   HeaderRow,
   ItemRow,

@@ -1,4 +1,5 @@
 import { CountersignError } from '@countersign/core'
+import { group, MAX_DELAY, numberFrom, positiveNumber, type Rules } from './encoding/check-options.js'
 
 /** Data parts that one run may write. */
 export const MAX_DATA_PARTS = 1024
@@ -63,6 +64,12 @@ export interface Limits {
    * failed tool is cut at a sixteenth of it.
    */
   readonly resultSize?: number | undefined
+  /**
+   * Estimated bytes of conversations that one thread store keeps in memory after their requests, two per character of JSON. The next request
+   * then loads and parses only what was stored since. The least recently used are dropped first; a larger one is not kept. 0 keeps none.
+   * Default 128 MiB.
+   */
+  readonly cachedThreadBytes?: number | undefined
   /** Answers whose approval was not requested yet. Default 256 per user, 4,096 in total. Beyond that: `too-many-answers`. */
   readonly earlyAnswers?: Share | undefined
   /** Characters of those answers. Default 4 Mi per user, 32 Mi in total. Beyond that: `too-many-answers`. */
@@ -108,6 +115,7 @@ export const DEFAULT_LIMITS: FullLimits = {
   arrivingBytes: { perOwner: 32 * MIB, total: 128 * MIB },
   arrivalTime: 60_000,
   resultSize: 2 * MIB,
+  cachedThreadBytes: 128 * MIB,
   earlyAnswers: { perOwner: 256, total: 4096 },
   earlyAnswerSize: { perOwner: 4 * MIB, total: 32 * MIB },
   unreadBytes: 64 * 1024,
@@ -115,55 +123,58 @@ export const DEFAULT_LIMITS: FullLimits = {
   stallTime: 60_000,
 }
 
-/** The longest delay of a timer. */
-const MAX_DELAY = 2 ** 31 - 1
+const share = group<Share>({ perOwner: positiveNumber, total: positiveNumber })
 
-/** @throws CountersignError `invalid-option` if a limit is not a positive number, or not in its range. */
+/** What each limit must be. */
+export const limitRules: Rules<Limits> = {
+  bodyBytes: positiveNumber,
+  messages: positiveNumber,
+  callsPerMessage: positiveNumber,
+  answers: positiveNumber,
+  openCalls: positiveNumber,
+  depth: numberFrom(1, 1000),
+  // Servers make ids of that length themselves.
+  idLength: numberFrom(DEFAULT_LIMITS.idLength),
+  runs: share,
+  runBytes: share,
+  arrivingBytes: share,
+  arrivalTime: positiveNumber,
+  resultSize: positiveNumber,
+  cachedThreadBytes: numberFrom(0),
+  earlyAnswers: share,
+  earlyAnswerSize: share,
+  unreadBytes: positiveNumber,
+  reportedBytes: positiveNumber,
+  stallTime: positiveNumber,
+}
+
+/** Fills in the defaults of limits that {@link limitRules} have checked. */
 export function readLimits(given: Limits = {}): FullLimits {
-  const share = (name: ShareName): FullShare => {
-    const { perOwner, total } = DEFAULT_LIMITS[name]
-    return {
-      perOwner: positive(`limits.${name}.perOwner`, given[name]?.perOwner ?? perOwner),
-      total: positive(`limits.${name}.total`, given[name]?.total ?? total),
-    }
-  }
-  const number = (name: NumberName, least = 0, most = Number.POSITIVE_INFINITY): number => {
-    const value = positive(`limits.${name}`, given[name] ?? DEFAULT_LIMITS[name])
-    if (value >= least && value <= most) return value
-    throw outOfRange(`limits.${name}`, least > 0 ? `at least ${least}` : `at most ${most}`, value)
-  }
+  const share = (name: ShareName): FullShare => ({
+    perOwner: given[name]?.perOwner ?? DEFAULT_LIMITS[name].perOwner,
+    total: given[name]?.total ?? DEFAULT_LIMITS[name].total,
+  })
+  const number = (name: NumberName): number => given[name] ?? DEFAULT_LIMITS[name]
   return {
     bodyBytes: number('bodyBytes'),
     messages: number('messages'),
     callsPerMessage: number('callsPerMessage'),
     answers: number('answers'),
     openCalls: number('openCalls'),
-    depth: number('depth', 0, 1000),
-    // Servers make ids of that length themselves.
-    idLength: number('idLength', DEFAULT_LIMITS.idLength),
+    depth: number('depth'),
+    idLength: number('idLength'),
     runs: share('runs'),
     runBytes: share('runBytes'),
     arrivingBytes: share('arrivingBytes'),
     arrivalTime: Math.min(number('arrivalTime'), MAX_DELAY),
     resultSize: number('resultSize'),
+    cachedThreadBytes: number('cachedThreadBytes'),
     earlyAnswers: share('earlyAnswers'),
     earlyAnswerSize: share('earlyAnswerSize'),
     unreadBytes: number('unreadBytes'),
     reportedBytes: number('reportedBytes'),
     stallTime: Math.min(number('stallTime'), MAX_DELAY),
   }
-}
-
-function positive(option: string, value: number): number {
-  if (typeof value === 'number' && value > 0) return value
-  throw outOfRange(option, 'a positive number', value)
-}
-
-function outOfRange(option: string, expected: string, value: number): CountersignError {
-  return new CountersignError('invalid-option', `${option} must be ${expected}, not ${value}.`, {
-    option,
-    value,
-  })
 }
 
 /** The error of a request that exceeds a limit: it names the limit, its value, and the option. `what`: what there is too much of, and in what. */

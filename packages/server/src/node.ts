@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isRecord, type ServerFrame } from '@countersign/core'
-import { type AnswerOptions, answerRequest } from './http/answer.js'
+import { checkOptions } from './encoding/check-options.js'
+import { type AnswerOptions, answerRequest, type ServePost } from './http/answer.js'
 import { type ChatOptions, chatFrames } from './http/chat.js'
 import { grantsRequest } from './http/grants.js'
 import { subjectOf } from './http/holder.js'
@@ -16,7 +17,9 @@ import {
   rejection,
 } from './http/http.js'
 import type { OriginRule } from './http/origin.js'
+import { previewRequest } from './http/preview.js'
 import { readRejoin, restFrames } from './http/rejoin.js'
+import { handlerRules } from './http/route-rules.js'
 import { parseBody, queryOf, readParsedInput } from './http/run-input.js'
 import { openSocket, type ServerSocket, type SocketOptions } from './http/socket.js'
 import { SSE_HEADERS, type SseFrames } from './http/sse.js'
@@ -59,11 +62,14 @@ export interface NodeSocketOptions extends Omit<SocketOptions, 'context'> {
 /**
  * A handler for node:http and Express that responds to a chat request with its run as an event stream, like `handleChat`. A body
  * that is already parsed (`express.json()`) is taken as it is. GET, PATCH and DELETE are handled like `threadResponse`.
+ *
+ * @throws CountersignError `invalid-option`
  */
 export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
   options: NodeChatOptions<Req> = {},
 ): (request: Req, response: ServerResponse) => Promise<void> {
+  checkOptions('toNodeHandler', options, handlerRules)
   return async (request, response) => {
     const gone = new AbortController()
     response.on('close', () => gone.abort())
@@ -78,7 +84,7 @@ export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
           ? await rejoin(agent, request, options, gone)
           : await chat(agent, request, options, gone)
     } catch (error) {
-      return reject(response, rejection(error))
+      return reject(response, rejection(agent, error))
     }
     if (frames === undefined) response.writeHead(204, { 'cache-control': 'no-store' }).end()
     else await pipe(frames, response, gone.signal, agent.limits)
@@ -139,10 +145,32 @@ function isRejoin({ url = '' }: NodeRequest): boolean {
   return queryOf(url).has('runId')
 }
 
-/** A handler for node:http and Express that delivers answers to open runs, like `answerResponse`. */
+/**
+ * A handler for node:http and Express that delivers answers to open runs, like `answerResponse`.
+ *
+ * @throws CountersignError `invalid-option`
+ */
 export function toNodeAnswerHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
   options: NodeAnswerOptions<Req> = {},
+): (request: Req, response: ServerResponse) => Promise<void> {
+  checkOptions('toNodeAnswerHandler', options, handlerRules)
+  return toPostHandler(answerRequest, agent, options)
+}
+
+/** A handler for node:http and Express that computes the preview of edited arguments, like `previewResponse`. */
+export function toNodePreviewHandler<Req extends NodeRequest = NodeRequest>(
+  agent: Agent,
+  options: NodeAnswerOptions<Req> = {},
+): (request: Req, response: ServerResponse) => Promise<void> {
+  checkOptions('toNodePreviewHandler', options, handlerRules)
+  return toPostHandler(previewRequest, agent, options)
+}
+
+function toPostHandler<Req extends NodeRequest>(
+  serve: ServePost,
+  agent: Agent,
+  options: NodeAnswerOptions<Req>,
 ): (request: Req, response: ServerResponse) => Promise<void> {
   return async (request, response) => {
     const { method, headers } = request
@@ -156,20 +184,25 @@ export function toNodeAnswerHandler<Req extends NodeRequest = NodeRequest>(
     let answered: Rejection
     try {
       const known: AnswerOptions = { origins: options.origins, context: await options.context?.(request) }
-      answered = await answerRequest(agent, head, (arrival) => readBody(request, arrival), known)
+      answered = await serve(agent, head, (arrival) => readBody(request, arrival), known)
     } catch (error) {
-      answered = rejection(error)
+      answered = rejection(agent, error)
     }
     if (answered.status === 200) response.writeHead(200, answered.headers).end(answered.body)
     else reject(response, answered)
   }
 }
 
-/** A handler for node:http and Express that lists and revokes session grants, like `grantsResponse`. */
+/**
+ * A handler for node:http and Express that lists and revokes session grants, like `grantsResponse`.
+ *
+ * @throws CountersignError `invalid-option`
+ */
 export function toNodeGrantsHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
   options: NodeAnswerOptions<Req> = {},
 ): (request: Req, response: ServerResponse) => Promise<void> {
+  checkOptions('toNodeGrantsHandler', options, handlerRules)
   return async (request, response) => {
     const { method, headers, url = '/' } = request
     const head = { method, url, origin: headers.origin, host: hostOf(request) }
@@ -180,7 +213,7 @@ export function toNodeGrantsHandler<Req extends NodeRequest = NodeRequest>(
         context: await options.context?.(request),
       })
     } catch (error) {
-      answered = rejection(error)
+      answered = rejection(agent, error)
     }
     if (answered.status === 200) response.writeHead(200, answered.headers).end(answered.body)
     else reject(response, answered)
@@ -202,14 +235,18 @@ export const socketServerLimits = {
  * a socket and the request that opened it. A server of `ws` needs {@link socketServerLimits}; if it accepts larger messages, its
  * sockets are closed with 1011.
  *
+ * @throws CountersignError `invalid-option`
+ *
  * @example
  * const sockets = new WebSocketServer({ server, ...socketServerLimits })
  * sockets.on('connection', toSocketHandler(agent, { context: (request) => ({ subject: userOf(request) }) }))
  */
 export function toSocketHandler(
   agent: Agent,
-  { context, ...options }: NodeSocketOptions = {},
+  given: NodeSocketOptions = {},
 ): (socket: ServerSocket, request: IncomingMessage) => void {
+  checkOptions('toSocketHandler', given, handlerRules)
+  const { context, ...options } = given
   return function (this: unknown, socket, request) {
     const { bodyBytes } = agent.limits
     if (takesTooMuch(this, bodyBytes)) {

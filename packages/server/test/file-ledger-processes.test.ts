@@ -21,7 +21,7 @@ const linesOf = async (file: string) =>
   (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '')
 
 describeSharedLedger(
-  'fileLedger',
+  'fileLedger of several processes',
   async () => {
     const path = newFile()
     const log = `${path}.log`

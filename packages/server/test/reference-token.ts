@@ -38,7 +38,7 @@ const ownerHash = (secret: string, owner: string | null) =>
 
 /** Signs any bytes as a payload, also such as no server would. */
 const REQUIRED = ['ah', 'ap', 'aud', 'ed', 'exp', 'iat', 'oh', 'run', 'sc', 'tc', 'th', 'tn']
-const TEXTS = ['ah', 'ap', 'aud', 'bd', 'oh', 'run', 'tc', 'th', 'tn']
+const TEXTS = ['ah', 'ap', 'aud', 'bd', 'md', 'oh', 'pv', 'run', 'tc', 'th', 'tn']
 
 /** `ok`, or the name of the check that refuses. `now` in seconds. */
 export function verify(token: string, expected: Expected, secrets: string[], now: number): string {
@@ -85,9 +85,11 @@ function readPayload(body: string): Payload | undefined {
   const names = Object.keys(value)
   const exact =
     REQUIRED.every((name) => names.includes(name)) &&
-    names.every((name) => REQUIRED.includes(name) || name === 'bd')
+    names.every((name) => REQUIRED.includes(name) || ['ag', 'bd', 'md', 'pv'].includes(name))
   const texts = TEXTS.every((name) => !names.includes(name) || typeof payload[name] === 'string')
-  const times = Number.isSafeInteger(payload.exp) && Number.isSafeInteger(payload.iat)
+  const times = ['exp', 'iat', 'ag'].every(
+    (name) => !names.includes(name) || Number.isSafeInteger(payload[name]),
+  )
   const edits = payload.ed
   const editsFit =
     edits === true ||

@@ -171,6 +171,23 @@ test('T36 a model that has said its last word, but does not end, ends no run wit
   expect(last(await collect(agent, input([user('go')])))).toMatchObject({ outcome: { type: 'success' } })
 })
 
+test.each([
+  ['prepareStep', { prepareStep: never }],
+  [
+    'the check of an output schema',
+    {
+      output: { '~standard': { version: 1 as const, vendor: 'test', validate: never } },
+      outputSchema: { type: 'object' },
+    },
+  ],
+])('T36 %s that does not settle does not hold up the end of a run', async (_, options) => {
+  const threads = memoryThreads()
+  const { agent } = testAgent([say('{}')], { ...options, threads, timeouts: { run: 20 } } as never)
+  const events = await collect(agent, input([user('go')]), { context })
+  expect(last(events)).toMatchObject({ type: 'RUN_ERROR', code: 'run-timeout' })
+  expect((await threads.load({ owner: 'ann', threadId: 'thread' }))?.run).toBeUndefined()
+})
+
 test('a stop is not held up by a model that does not react to it', async () => {
   const stop = new AbortController()
   const { agent } = testAgent([], { model: silent })

@@ -4,12 +4,14 @@ import vectors from '../../../docs/token-vectors.json' with { type: 'json' }
 import { createKeyring } from '../src/tokens/keys.js'
 import {
   bindingMatches,
+  mandatesMatch,
+  previewHash,
   signToken,
   type TokenExpectation,
   type TokenRequest,
   verifyToken,
 } from '../src/tokens/token.js'
-import { type Expected, verify } from './reference-token.js'
+import { argsHash, type Expected, verify } from './reference-token.js'
 
 interface Vector {
   readonly name: string
@@ -75,8 +77,23 @@ test('the claims of a token are those of its request', async () => {
       issuedAt: request.issuedAt,
       expiresAt: request.expiresAt,
       bindingHash: expect.stringMatching(/^[\w-]{43}$/),
+      previewHash: undefined,
+      again: 0,
     },
   })
+})
+
+test('V2 the digest of a preview is in the token, and is no hash of arguments', async () => {
+  const preview = '{"kind":"text","text":"Deletes 3 files"}'
+  const token = await signToken({ ...request, preview, again: 2 }, keyring)
+  const { secrets, expected } = vectors
+  expect(verify(token, expected, secrets, vectors.now)).toBe('ok')
+  const verdict = await verifyToken(token, request, { keyring, now })
+  if (!verdict.ok) return expect.unreachable()
+  const [secret = ''] = secrets
+  expect(verdict.claims).toMatchObject({ again: 2, previewHash: argsHash(secret, `preview ${preview}`) })
+  expect(await previewHash(verdict.claims, preview, keyring)).toBe(verdict.claims.previewHash)
+  expect(verdict.claims.previewHash).not.toBe(argsHash(secret, preview))
 })
 
 test('a binding matches only itself, and nothing only nothing', async () => {
@@ -90,6 +107,20 @@ test('a binding matches only itself, and nothing only nothing', async () => {
   expect(await bindingMatches(bound.claims, undefined, keyring)).toBe(false)
   expect(await bindingMatches(free.claims, undefined, keyring)).toBe(true)
   expect(await bindingMatches(free.claims, vector?.binding, keyring)).toBe(false)
+})
+
+test('W4 the digest of offered mandates is in the token, and matches only them', async () => {
+  const mandates = '{"offers":[{"id":"a"}],"tool":"v1"}'
+  const token = await signToken({ ...request, mandates }, keyring)
+  const { secrets, expected } = vectors
+  expect(verify(token, expected, secrets, vectors.now)).toBe('ok')
+  const verdict = await verifyToken(token, request, { keyring, now })
+  if (!verdict.ok) return expect.unreachable()
+  const [secret = ''] = secrets
+  expect(verdict.claims.mandatesHash).toBe(argsHash(secret, `mandates ${mandates}`))
+  expect(await mandatesMatch(verdict.claims, mandates, keyring)).toBe(true)
+  for (const other of [`${mandates} `, undefined, ''])
+    expect(await mandatesMatch(verdict.claims, other, keyring)).toBe(false)
 })
 
 test('after a rotation the older token and its binding still hold', async () => {

@@ -7,7 +7,7 @@ import type { SqlConnection } from './connection.js'
  *
  * @throws CountersignError `invalid-option` if it is not a connection.
  */
-export function openDatabase(connection: SqlConnection, timeout: number): SqlDatabase {
+export function openDatabase(connection: SqlConnection, timeout = 5000): SqlDatabase {
   if (typeof connection?.query !== 'function' || !['postgres', 'sqlite'].includes(connection.dialect)) {
     throw new CountersignError(
       'invalid-option',

@@ -1,5 +1,12 @@
 import { CountersignError } from '@countersign/core'
-import { ledgerTables, sqlIndex, sqlSequence } from '@countersign/server/ledger-kit'
+import {
+  checkOptions,
+  ledgerTables,
+  type Rules,
+  sqlIndex,
+  sqlSequence,
+  text,
+} from '@countersign/server/ledger-kit'
 import type { SqlConnection } from './connection.js'
 
 /**
@@ -12,6 +19,8 @@ export interface SchemaOptions {
   /** Prefix of the tables' names. Default `countersign_`. */
   readonly prefix?: string | undefined
 }
+
+const schemaRules: Rules<SchemaOptions> = { prefix: text }
 
 /** @throws CountersignError `invalid-option` for a prefix that can't be part of a name. */
 export function prefixOf(prefix = 'countersign_'): string {
@@ -69,6 +78,7 @@ function threadTables(dialect: SqlConnection['dialect'], prefix: string): readon
 
 /** The statements that create missing tables, for your own migrations. {@link ensureSchema} runs the same. */
 export function schemaStatements(dialect: SqlConnection['dialect'], options: SchemaOptions = {}): string[] {
+  checkOptions('schemaStatements', options, schemaRules)
   const prefix = prefixOf(options.prefix)
   return [
     ...ledgerTables(dialect, prefix),
@@ -85,6 +95,7 @@ export function schemaStatements(dialect: SqlConnection['dialect'], options: Sch
  * @throws CountersignError `ledger-unavailable` if the database can't be reached, or a newer version of this package created its tables.
  */
 export async function ensureSchema(connection: SqlConnection, options: SchemaOptions = {}): Promise<void> {
+  checkOptions('ensureSchema', options, schemaRules)
   const prefix = prefixOf(options.prefix)
   const statements = schemaStatements(connection.dialect, options)
   try {

@@ -1,12 +1,14 @@
 import type { ResumeEntry } from '@countersign/core'
 import type { AnswerChannel, AnswerContext, Delivery, Receive } from '@countersign/server'
 import {
+  checkOptions,
   endedRun,
+  milliseconds,
   plainMembers,
-  positive,
   received,
   sqlClock,
   sqlNames,
+  text,
 } from '@countersign/server/ledger-kit'
 import type { SqlConnection } from './connection.js'
 import { openDatabase, outOfTime } from './database.js'
@@ -52,9 +54,9 @@ export function sqlAnswerChannel(
   connection: SqlConnection,
   options: SqlAnswerChannelOptions = {},
 ): SqlAnswerChannel {
+  checkOptions('sqlAnswerChannel', options, { prefix: text, timeout: milliseconds, pollMs: milliseconds })
+  const { timeout = 5000, pollMs = 500 } = options
   const prefix = prefixOf(options.prefix)
-  const timeout = positive('timeout', options.timeout ?? 5000)
-  const pollMs = positive('pollMs', options.pollMs ?? 500)
   const database = openDatabase(connection, timeout)
   const { nameOf } = sqlNames(database)
   const clock = sqlClock(connection.dialect)

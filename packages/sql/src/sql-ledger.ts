@@ -1,5 +1,15 @@
 import type { Ledger } from '@countersign/server'
-import { createLedger, type LedgerLimits, positive, sqlRows } from '@countersign/server/ledger-kit'
+import {
+  checkOptions,
+  createLedger,
+  type LedgerLimits,
+  ledgerLimitRules,
+  method,
+  milliseconds,
+  sqlRows,
+  text,
+  wholeNumber,
+} from '@countersign/server/ledger-kit'
 import type { SqlConnection } from './connection.js'
 import { openDatabase } from './database.js'
 import { prefixOf } from './schema.js'
@@ -31,13 +41,21 @@ export interface SqlLedgerOptions extends LedgerLimits {
  * const agent = createAgent({ model, tools, approvals: { ledger: sqlLedger(connection), secret } })
  */
 export function sqlLedger(connection: SqlConnection, options: SqlLedgerOptions = {}): Ledger {
+  checkOptions('sqlLedger', options, {
+    ...ledgerLimitRules,
+    prefix: text,
+    id: text,
+    now: method,
+    timeout: milliseconds,
+    maxAuditEntries: wholeNumber,
+  })
   const prefix = prefixOf(options.prefix)
-  const database = openDatabase(connection, positive('timeout', options.timeout ?? 5000))
+  const database = openDatabase(connection, options.timeout)
   const rows = sqlRows(database, {
     prefix,
     id: options.id ?? `sql:${prefix}`,
     now: options.now,
-    maxLogLines: positive('maxAuditEntries', options.maxAuditEntries ?? 100_000),
+    maxLogLines: options.maxAuditEntries ?? 100_000,
   })
   return createLedger(rows, options)
 }

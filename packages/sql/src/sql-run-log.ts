@@ -1,5 +1,13 @@
 import type { LoggedEvent, RunLog, RunWriter } from '@countersign/server'
-import { positive, type SqlSession, sqlClock, sqlNames } from '@countersign/server/ledger-kit'
+import {
+  checkOptions,
+  milliseconds,
+  type SqlSession,
+  sqlClock,
+  sqlNames,
+  text,
+  wholeNumber,
+} from '@countersign/server/ledger-kit'
 import type { SqlConnection } from './connection.js'
 import { openDatabase } from './database.js'
 import { prefixOf } from './schema.js'
@@ -41,11 +49,16 @@ interface Look {
  * @throws CountersignError `invalid-option`
  */
 export function sqlRunLog(connection: SqlConnection, options: SqlRunLogOptions = {}): RunLog {
+  checkOptions('sqlRunLog', options, {
+    prefix: text,
+    timeout: milliseconds,
+    keepFor: wholeNumber,
+    maxRunSize: wholeNumber,
+    lease: milliseconds,
+  })
+  const { keepFor = 5 * 60_000, lease = 30_000, maxRunSize = 4 * 1024 * 1024 } = options
   const prefix = prefixOf(options.prefix)
-  const database = openDatabase(connection, positive('timeout', options.timeout ?? 5000))
-  const keepFor = positive('keepFor', options.keepFor ?? 5 * 60_000)
-  const lease = positive('lease', options.lease ?? 30_000)
-  const maxRunSize = positive('maxRunSize', options.maxRunSize ?? 4 * 1024 * 1024)
+  const database = openDatabase(connection, options.timeout)
   const runs = `${prefix}runs`
   const said = `${prefix}events`
   const clock = sqlClock(connection.dialect)

@@ -1,5 +1,12 @@
 import type { ThreadLimits, ThreadStore } from '@countersign/server'
-import { createThreads, positive } from '@countersign/server/ledger-kit'
+import {
+  checkOptions,
+  createThreads,
+  method,
+  milliseconds,
+  text,
+  threadLimitRules,
+} from '@countersign/server/ledger-kit'
 import type { SqlConnection } from './connection.js'
 import { openDatabase } from './database.js'
 import { prefixOf } from './schema.js'
@@ -28,8 +35,15 @@ export interface SqlThreadsOptions extends ThreadLimits {
  * @throws CountersignError `invalid-option`
  */
 export function sqlThreads(connection: SqlConnection, options: SqlThreadsOptions = {}): ThreadStore {
+  checkOptions('sqlThreads', options, {
+    ...threadLimitRules,
+    prefix: text,
+    id: text,
+    now: method,
+    timeout: milliseconds,
+  })
   const prefix = prefixOf(options.prefix)
-  const database = openDatabase(connection, positive('timeout', options.timeout ?? 5000))
+  const database = openDatabase(connection, options.timeout)
   const rows = sqlThreadRows(database.dialect, `${prefix}threads`, options.now)
   return createThreads(
     {

@@ -4,6 +4,7 @@ import { claiming } from './ledger-suite/claiming.js'
 import { granting } from './ledger-suite/granting.js'
 import { issuing } from './ledger-suite/issuing.js'
 import { leasing } from './ledger-suite/leasing.js'
+import { mandating } from './ledger-suite/mandating.js'
 
 export type { CreateLedger, LedgerUnderTest, SuiteRunner } from './ledger-suite/bench.js'
 
@@ -29,5 +30,6 @@ export function describeLedger(name: string, create: CreateLedger, runner: Suite
   claiming(spec, expect)
   leasing(spec, expect)
   granting(spec, expect)
+  mandating(spec, expect)
   auditing(spec, expect)
 }

@@ -17,6 +17,7 @@ const sources = `
 export { readArguments } from './server/src/encoding/canonical.ts'
 export { createKeyring } from './server/src/tokens/keys.ts'
 export { signToken, verifyToken } from './server/src/tokens/token.ts'
+export { createAgent, scriptedModel, tool } from './server/src/index.ts'
 export { memoryLedger } from './server/src/ledger/memory-ledger.ts'
 export { fileLedger } from './server/src/ledger/file-ledger.ts'
 export { redisLedger } from './redis/src/index.ts'
@@ -37,6 +38,7 @@ async function openEngine(folder) {
     nodePaths: [join(packages, 'server/node_modules')],
     alias: {
       '@countersign/server/prompt': source('server', 'prompt'),
+      '@countersign/core/ag-ui': source('core', 'ag-ui'),
       '@countersign/core': source('core'),
       '@countersign/server/ledger-kit': source('server', 'ledger-kit'),
       '@countersign/server': source('server'),
@@ -211,6 +213,81 @@ async function longestBlock(engine, ledger, count) {
   return Math.min(...passes)
 }
 
+/**
+ * What a mandate adds to a call: found when the gate decides, used right before the start. Its owner has about 1,000, as many per tool as a
+ * ledger keeps, and the call matches the last of them.
+ */
+async function measureMandates(ledger, count) {
+  const [tools, each] = [16, 64]
+  const key = (tool) => ({ owner: 'ann', threadId: 'mandates', toolName: `tool_${tool}` })
+  for (let tool = 0; tool < tools; tool++)
+    for (let n = 0; n < each; n++)
+      await ledger.grant({
+        ...{ ...key(tool), scopeKey: `terms ${n}`, approved: true },
+        terms: {
+          ...{ label: `Pay supplier ${n}`, tool: 'v1', approvalId: `approval ${tool} ${n}` },
+          where: [{ field: 'to', is: `supplier ${n}` }],
+          budget: { field: 'amount', total: 1_000_000, unit: 'EUR', unitField: 'currency' },
+        },
+      })
+  const kept = (await ledger.list('ann', 'mandates')).length
+  if (kept !== tools * each) throw new Error(`${kept} mandates are kept`)
+  const times = []
+  const warmup = Math.ceil(count / 5)
+  for (let n = 0; n < warmup + count; n++) {
+    const input = { to: `supplier ${each - 1}`, amount: 1.5, currency: 'EUR' }
+    const call = { ...key(n % tools), tool: 'v1', input, callKey: `call ${n}`, since: 0 }
+    const start = performance.now()
+    const looked = await ledger.findMandate(call, 'look')
+    const used = await ledger.findMandate(call, 'use')
+    if (n >= warmup) times.push(performance.now() - start)
+    if (!looked?.approved || !used?.approved) throw new Error('no mandate was found')
+  }
+  return median(times)
+}
+
+const KB = 1024
+
+/** A run that asks, with a preview of this many bytes: a diff with a quarter of its lines changed, as events in JSON. */
+async function asking({ createAgent, memoryLedger, scriptedModel, tool }, bytes, count) {
+  const line = (n, word) => `line ${n}: ${word} and some more text, as it is in a file of settings`
+  const text = (word) =>
+    Array.from({ length: bytes / 2 / KB }, (_, kb) =>
+      Array.from({ length: 15 }, (__, n) => line(kb * 15 + n, n % 4 ? 'the same' : word)).join('\n'),
+    ).join('\n')
+  const preview = { kind: 'diff', name: 'settings.txt', before: text('before'), after: text('after') }
+  const write = tool({
+    name: 'write',
+    description: 'Writes',
+    input: { '~standard': { version: 1, vendor: 'bench', validate: (value) => ({ value }) } },
+    parameters: { type: 'object' },
+    needsApproval: true,
+    ...(bytes > 0 && { preview: () => preview }),
+    execute: () => 'written',
+  })
+  const turn = [
+    { type: 'tool-call', id: 'call', name: 'write', arguments: CALL },
+    { type: 'finish', reason: 'tool_calls' },
+  ]
+  const times = []
+  const warmup = Math.ceil(count / 5)
+  for (let n = 0; n < warmup + count; n++) {
+    const approvals = { ledger: memoryLedger(), secret: 'x'.repeat(32) }
+    const agent = createAgent({ model: scriptedModel([turn]), tools: [write], approvals, warn: () => {} })
+    const messages = [{ id: 'u', role: 'user', content: 'go' }]
+    const start = performance.now()
+    let asked = false
+    for await (const event of agent.run(
+      { threadId: 't', runId: `r${n}`, messages },
+      { context: { subject: 'ann' } },
+    ))
+      asked ||= JSON.stringify(event).includes('approval-requested')
+    if (n >= warmup) times.push(performance.now() - start)
+    if (!asked) throw new Error('nobody was asked')
+  }
+  return median(times)
+}
+
 const words = {
   sign: 'signing: arguments read, signed, issued',
   verify: 'verifying: arguments read, token checked, record looked up',
@@ -236,6 +313,14 @@ export async function run({ scale = 'full' } = {}) {
         const all = Math.ceil(count / 5) + count
         rows.push({ name: `${name}: statements for one approval`, value: statements() / all, unit: '' })
       }
+      if (name === 'memory')
+        rows.push({
+          name: 'memory: a call that one of 1,024 mandates of its user lets through',
+          value: await measureMandates(ledger, count),
+          unit: 'ms',
+          bound: 0.2,
+          acceptance: ['W22'],
+        })
       if (name === 'file')
         rows.push({
           name: 'file: longest block of the event loop',
@@ -245,6 +330,15 @@ export async function run({ scale = 'full' } = {}) {
         })
       await close()
     }
+    const times = Math.min(count, 400)
+    const [plain, previewed] = [await asking(engine, 0, times), await asking(engine, 100 * KB, times)]
+    rows.push({ name: 'asking: a whole run that asks, without a preview', value: plain, unit: 'ms' })
+    rows.push({
+      name: 'asking: with a preview of 100 KB, more than without',
+      value: previewed - plain,
+      unit: 'ms',
+      bound: 2,
+    })
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

@@ -17,9 +17,23 @@ function messagesOf(bytes) {
   })
 }
 
+/** The same size, of turns with a call each: half of its bytes are the result. */
+function callsOf(bytes) {
+  return messagesOf(bytes / 2).flatMap(({ content }, n) => [
+    { id: `u${n}`, role: 'user', content: content.slice(0, content.length / 2) },
+    {
+      id: `a${n}`,
+      role: 'assistant',
+      toolCalls: [{ id: `c${n}`, type: 'function', function: { name: 'find', arguments: `{"n":${n}}` } }],
+    },
+    { id: `r${n}`, role: 'tool', toolCallId: `c${n}`, content: JSON.stringify({ found: [content, n] }) },
+    { id: `t${n}`, role: 'assistant', content: content.slice(content.length / 2) },
+  ])
+}
+
 /** A thread in a store, as runs have left it. */
 async function threadsWith(messages, key) {
-  const threads = memoryThreads({ maxBytes: 4096 * MB, maxBytesPerOwner: 4096 * MB })
+  const threads = memoryThreads({ maxMessages: 20_000, maxBytes: 4096 * MB, maxBytesPerOwner: 4096 * MB })
   const stored = messages.map((message, n) => ({
     id: message.id,
     parent: messages[n - 1]?.id ?? null,
@@ -63,10 +77,9 @@ async function requestBody(messages, n) {
   return JSON.stringify(sent)
 }
 
-async function measure(bytes, rounds) {
-  const key = { owner: 'ann', threadId: 't' }
-  const messages = messagesOf(bytes)
-  const threads = await threadsWith(messages, key)
+/** A conversation that one page continues. `ask` resolves to the cost until the model is called. */
+async function openConversation(messages) {
+  const threads = await threadsWith(messages, { owner: 'ann', threadId: 't' })
   let called
   const model = {
     id: 'scripted',
@@ -77,22 +90,26 @@ async function measure(bytes, rounds) {
     },
   }
   const approvals = { secret: 'x'.repeat(32), ledger: memoryLedger() }
-  const agent = createAgent({ model, approvals, threads, warn: () => {} })
-  const times = []
-  const memories = []
-  let size = 0
-  for (let n = 0; n < rounds + 2; n++) {
+  let requests = 0
+
+  /** `isCold`: of a process that has just started, which has nothing of the conversation in memory. */
+  async function ask({ isCold = false } = {}) {
+    const n = requests++
     const body = await requestBody(messages, n)
-    size = body.length
-    gc()
+    const agent = createAgent({
+      model,
+      approvals,
+      threads: isCold ? { ...threads } : threads,
+      warn: () => {},
+    })
     const held = process.memoryUsage().heapUsed
     const before = process.cpuUsage()
+    let cost
     called = (count) => {
       const { user, system } = process.cpuUsage(before)
-      if (n < 2) return
-      times.push((user + system) / 1000)
-      memories.push(process.memoryUsage().heapUsed - held)
+      const memory = process.memoryUsage().heapUsed - held
       if (count < messages.length) throw new Error(`the model got ${count} of ${messages.length} messages`)
+      cost = { ms: (user + system) / 1000, memory, size: body.length }
     }
     const headers = { 'content-type': 'application/json' }
     const request = new Request('http://127.0.0.1/', { method: 'POST', headers, body })
@@ -101,15 +118,46 @@ async function measure(bytes, rounds) {
     if (id === undefined || !text.includes('"type":"RUN_FINISHED"')) throw new Error(text.slice(-500))
     // The page has what it was sent: one that has not is sent the conversation.
     messages.push(nextMessage(n), { id, role: 'assistant', content: 'Yes.' })
+    return cost
   }
-  return { size, ms: median(times), memory: median(memories) }
+  return ask
+}
+
+/** What stays in memory of a conversation after its request, besides the store. */
+async function memoryAfter(ask) {
+  gc()
+  const held = process.memoryUsage().heapUsed
+  await ask()
+  gc()
+  return process.memoryUsage().heapUsed - held
+}
+
+/** The conversations take turns. No collection is forced between: a server forces none. */
+async function inTurns(asks, rounds, options) {
+  const costs = asks.map(() => [])
+  for (let n = 0; n < rounds + 2; n++)
+    for (const [at, ask] of asks.entries()) {
+      const cost = await ask(options)
+      if (n >= 2) costs[at].push(cost)
+    }
+  return costs.map((all) => ({
+    ms: median(all.map(({ ms }) => ms)),
+    memory: median(all.map(({ memory }) => memory)),
+    size: all[0].size,
+  }))
 }
 
 export async function run({ scale = 'full' } = {}) {
   const [short, long] = sizes[scale]
-  const rounds = { tiny: 1, quick: 5, full: 15 }[scale]
-  const small = await measure(short, rounds)
-  const large = await measure(long, rounds)
+  const rounds = { tiny: 1, quick: 5, full: 25 }[scale]
+  const asks = [
+    await openConversation(messagesOf(short)),
+    await openConversation(messagesOf(long)),
+    await openConversation(callsOf(long)),
+  ]
+  const kept = await memoryAfter(asks[1])
+  const [small, large, calls] = await inTurns(asks, rounds)
+  const [coldSmall, coldLarge] = await inTurns(asks, rounds, { isCold: true })
   const nameOf = (bytes) => (bytes >= MB ? `${bytes / MB} MB` : `${bytes / KB} KB`)
   return [
     { name: `${nameOf(short)}: request with one more message`, value: small.size / KB, unit: 'KB' },
@@ -121,12 +169,30 @@ export async function run({ scale = 'full' } = {}) {
       acceptance: ['T.39'],
     },
     { name: `${nameOf(short)}: CPU time until the model is called`, value: small.ms, unit: 'ms' },
-    { name: `${nameOf(long)}: CPU time until the model is called`, value: large.ms, unit: 'ms' },
-    { name: `${nameOf(long)}: the same for each MB`, value: large.ms / (long / MB), unit: 'ms' },
     {
-      name: `${nameOf(long)}: memory of the run by then, besides the store`,
-      value: large.memory / MB,
+      name: `${nameOf(long)}: CPU time until the model is called, relative to that`,
+      value: large.ms / small.ms,
+      unit: 'x',
+      bound: 3,
+      acceptance: ['T.39'],
+    },
+    { name: `${nameOf(long)}: CPU time until the model is called`, value: large.ms, unit: 'ms' },
+    { name: `${nameOf(long)}, half of it results of tools: the same`, value: calls.ms, unit: 'ms' },
+    { name: `${nameOf(long)}: memory of the run by then`, value: large.memory / MB, unit: 'MB' },
+    {
+      name: `${nameOf(long)}: memory that stays after a run, besides the store`,
+      value: kept / MB,
       unit: 'MB',
+    },
+    {
+      name: `${nameOf(short)}, first request after a start: CPU time until the model is called`,
+      value: coldSmall.ms,
+      unit: 'ms',
+    },
+    {
+      name: `${nameOf(long)}, first request after a start: CPU time until the model is called`,
+      value: coldLarge.ms,
+      unit: 'ms',
     },
   ]
 }

@@ -29,13 +29,14 @@ export function answersOf(messages: readonly AiSdkMessage[]): ResumeEntry[] {
   for (const { parts } of messages) {
     for (const part of parts) {
       if (!isToolPart(part) || part.state !== 'approval-responded' || !part.approval) continue
-      const { id: interruptId, approved, reason, signature: token, isAutomatic } = part.approval
+      const { id: interruptId, approved, reason, signature: token, descriptor, isAutomatic } = part.approval
+      const preview = isRecord(descriptor) ? descriptor.preview : undefined
       if (isAutomatic || typeof interruptId !== 'string' || entries.has(interruptId)) continue
       entries.set(interruptId, {
         interruptId,
         status: 'resolved',
         payload: { approved, ...(reason !== undefined && { reason }) },
-        ...(token !== undefined && { metadata: { countersign: { token } } }),
+        ...(token !== undefined && { metadata: { countersign: { token, preview } } }),
       })
     }
   }
@@ -83,7 +84,7 @@ function restoreCall({ metadata, approval, ...part }: ToolCallPart): ToolCallPar
   const own = metadataOf(without(ownOf(callProviderMetadata), 'token', 'approval', 'state', 'error'))
   if (!approval) return { ...part, ...own }
   const { id, needsApproval, options, message } = approval
-  const { token, display } = saidOf(approval.token)
+  const { token, display, preview } = saidOf(approval.token)
   return {
     ...part,
     ...(part.state === 'approval-responded' && { state: 'approval-requested' }),
@@ -93,6 +94,7 @@ function restoreCall({ metadata, approval, ...part }: ToolCallPart): ToolCallPar
       options,
       ...(message !== undefined && { message }),
       ...(display !== undefined && { display }),
+      ...(preview !== undefined && { preview }),
       ...(token !== undefined && { token }),
     },
     ...own,
@@ -114,14 +116,18 @@ function ownOfTexts({ metadata }: UIMessage): Readonly<Record<string, unknown>> 
   return own
 }
 
-/** The data of our request, which such a client keeps as one string: the token, and the arguments as shown. */
-function saidOf(kept: string | undefined): { readonly token?: string; readonly display?: unknown } {
+/** The data of our request, which such a client keeps as one string: the token, and the arguments and the preview as shown. */
+function saidOf(kept: string | undefined): {
+  readonly token?: string
+  readonly display?: unknown
+  readonly preview?: unknown
+} {
   const asked: unknown = kept === undefined ? undefined : JSON.parse(kept)
   if (!isRecord(asked)) return {}
   const { signature, descriptor } = asked
   return {
     ...(typeof signature === 'string' && { token: signature }),
-    ...(isRecord(descriptor) && { display: descriptor.display }),
+    ...(isRecord(descriptor) && { display: descriptor.display, preview: descriptor.preview }),
   }
 }
 

@@ -1,9 +1,19 @@
-import { isRecord, type Message, PROTOCOL_VERSION, type RunAgentInput } from '@countersign/core'
+import {
+  CountersignError,
+  getCountersignMetadata,
+  isRecord,
+  type Message,
+  PROTOCOL_VERSION,
+  parseJson,
+  type RunAgentInput,
+  sameJson,
+} from '@countersign/core'
 import type { Agent, ChatOptions } from '@countersign/server'
 import {
   type Arrival,
   checkId,
   checkRequest,
+  findUnansweredCalls,
   invalid,
   parseBody,
   randomId,
@@ -86,8 +96,10 @@ function replacing({ trigger, messageId }: Readonly<Record<string, unknown>>, la
 }
 
 /**
- * The request for an agent with threads: only what its stored conversation may lack. The SDK keeps the id of an edited message, so the
- * messages of the user are matched by their number; a new version gets an id of its own.
+ * The request for an agent with threads: only what its stored conversation may lack. The SDK keeps the id of an edited message; the new
+ * version that is stored gets an id of its own.
+ *
+ * @throws CountersignError `approval-tampered` (409) if an answered call is not shown as it is stored: the user saw other arguments.
  */
 export async function inputFor(
   { threads }: Agent,
@@ -95,18 +107,36 @@ export async function inputFor(
   context: ChatOptions['context'],
 ): Promise<RunAgentInput> {
   if (threads === undefined) return input
-  const { messages, threadId } = input
+  const { messages, threadId, resume = [] } = input
   const spoken = messages.findLastIndex(({ role }) => role === 'assistant')
   const added = messages.filter(({ role }, at) => role === 'tool' || (role === 'user' && at > spoken))
-  if (replaces === undefined) return { ...input, messages: added }
-  const stored = await readThread(threads, { owner: context?.subject ?? null, threadId })
-  const users = (all: readonly Message[]) => all.filter(({ role }) => role === 'user')
-  const id = users(stored?.messages ?? [])[users(messages).length - 1]?.id
-  if (id === undefined) return { ...input, messages: added }
+  if (replaces === undefined && resume.length === 0) return { ...input, messages: added }
+  const thread = await readThread(threads, { owner: context?.subject ?? null, threadId })
+  const stored = thread?.messages ?? []
+  if (resume.length > 0) checkShown(messages, stored)
+  const last = messages.findLast(({ role }) => role === 'user')
+  const id = last && stored.find((message) => isVersion(message, last.id))?.id
+  if (!replaces || !last || id === undefined) return { ...input, messages: added }
   const own = added.filter(({ role }) => role !== 'user')
-  const last = messages.at(-1)
-  const edited = replaces === 'edit' && last ? [...own, { ...last, id: randomId('msg_') }] : own
+  const edited = replaces === 'edit' ? [...own, { ...last, id: randomId('msg_') }] : own
   return { ...input, messages: edited, forwardedProps: { countersign: { [replaces]: id } } }
+}
+
+function isVersion({ id, role, metadata }: Message, of: string): boolean {
+  const { versions = [] } = getCountersignMetadata(metadata)
+  return role === 'user' && (id === of || (Array.isArray(versions) && versions.includes(of)))
+}
+
+/** The agent does not get the calls of the page: it takes those that are stored. */
+function checkShown(shown: readonly Message[], stored: readonly Message[]): void {
+  const open = new Map(findUnansweredCalls(stored).map(({ call }) => [call.id, call]))
+  for (const { call } of findUnansweredCalls(shown)) {
+    const other = open.get(call.id)?.function
+    const { name, arguments: input } = call.function
+    if (!other || (other.name === name && sameJson(parseJson(other.arguments), parseJson(input)))) continue
+    const message = `The call ${call.id} is stored with other arguments than this page shows. Load the conversation again.`
+    throw new CountersignError('approval-tampered', message, { status: 409, toolCallId: call.id })
+  }
 }
 
 function readMessage(value: unknown, index: number, limits: Arrival['limits']): AiSdkMessage {

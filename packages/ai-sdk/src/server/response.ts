@@ -2,6 +2,7 @@ import type { AGUIEvent, Message } from '@countersign/core'
 import type { Agent, ChatOptions } from '@countersign/server'
 import {
   checkId,
+  checkOptions,
   framesOf,
   invalid,
   KEEP_ALIVE_MS,
@@ -11,6 +12,7 @@ import {
   randomId,
   readThread,
   rejection,
+  routeRules,
   SSE_HEADERS,
   type SseFrames,
   sseBody,
@@ -43,23 +45,27 @@ export type AiSdkChatOptions = Pick<ChatOptions, 'context' | 'keepAlive' | 'prep
  * If the agent has `threads`, the server keeps the conversation under the chat's id, takes from the request only what is new, and keeps edited
  * messages and regenerated replies as versions. With `goOnFor`, a client that reloads can resume its run: {@link resumeAiSdkChat}.
  *
+ * @throws CountersignError `invalid-option`
+ *
  * @example export const POST = (request) => handleAiSdkChat(agent, request, { context: { subject: await userId(request) } })
  */
 export async function handleAiSdkChat(
   agent: Agent,
   request: Request,
-  { keepAlive, ...options }: AiSdkChatOptions = {},
+  given: AiSdkChatOptions = {},
 ): Promise<Response> {
+  checkOptions('handleAiSdkChat', given, routeRules)
+  const { keepAlive, ...options } = given
   try {
     const { context } = options
-    const given = await readFrom(request, { owner: subjectOf(context)?.id, limits: agent.limits })
-    const { continued } = given
-    const { events, messages, input } = await startRun(agent, await inputFor(agent, given, context), options)
+    const asked = await readFrom(request, { owner: subjectOf(context)?.id, limits: agent.limits })
+    const { continued } = asked
+    const { events, messages, input } = await startRun(agent, await inputFor(agent, asked, context), options)
     const messageId = agent.threads ? replyId(messages) : undefined
     const { runId } = input
     return toResponse(eventsOf(events), { continued, keepAlive, messageId, runId }, request.signal)
   } catch (error) {
-    const { body, ...init } = rejection(error)
+    const { body, ...init } = rejection(agent, error)
     return new Response(body, init)
   }
 }
@@ -95,13 +101,17 @@ function eventsOf(batches: AsyncIterator<readonly LoggedEvent[]>): AsyncIterable
  *
  * With `runId` and `after` in the query, as our `aiSdk({ resume: 'rest' })` sends them, it responds with the rest of that run.
  *
+ * @throws CountersignError `invalid-option`
+ *
  * @example export const GET = (request) => resumeAiSdkChat(agent, request, { context: { subject: await userId(request) } })
  */
 export async function resumeAiSdkChat(
   agent: Agent,
   request: Request,
-  { context, keepAlive }: Pick<AiSdkChatOptions, 'context' | 'keepAlive'> = {},
+  given: Pick<AiSdkChatOptions, 'context' | 'keepAlive'> = {},
 ): Promise<Response> {
+  checkOptions('resumeAiSdkChat', given, routeRules)
+  const { context, keepAlive } = given
   try {
     if (request.method !== 'GET') throw invalid('Send a GET request.', 405)
     const query = queryOf(request.url)
@@ -125,7 +135,7 @@ export async function resumeAiSdkChat(
         : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip: Number(after) }
     return toResponse(eventsOf(rest), options, request.signal)
   } catch (error) {
-    const { body, ...init } = rejection(error, 'GET')
+    const { body, ...init } = rejection(agent, error, 'GET')
     return new Response(body, init)
   }
 }
@@ -159,9 +169,11 @@ function chatIdIn(url: string, { limits }: Agent): string {
  */
 export function toAiSdkResponse(
   events: AsyncIterable<AGUIEvent>,
-  { continued, keepAlive = KEEP_ALIVE_MS }: AiSdkResponseOptions = {},
+  options: AiSdkResponseOptions = {},
   gone?: AbortSignal,
 ): Response {
+  checkOptions('toAiSdkResponse', options, { continued: routeRules.context, keepAlive: routeRules.keepAlive })
+  const { continued, keepAlive = KEEP_ALIVE_MS } = options
   return toResponse(events, { continued, keepAlive }, gone)
 }
 

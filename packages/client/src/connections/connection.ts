@@ -1,4 +1,11 @@
-import type { AGUIEvent, ResumeEntry, RunAgentInput, SessionGrant, UIMessage } from '@countersign/core'
+import type {
+  AGUIEvent,
+  MandateReplay,
+  ResumeEntry,
+  RunAgentInput,
+  SessionGrant,
+  UIMessage,
+} from '@countersign/core'
 
 /** What a connection gets besides the request itself. */
 export interface ConnectOptions {
@@ -52,6 +59,16 @@ export interface Connection {
     which: { readonly threadId: string; readonly id?: string | undefined },
     options: Pick<ConnectOptions, 'headers'>,
   ): Promise<number>
+  /** What a mandate offered with an open request would have decided about past calls. */
+  replayMandate?(
+    which: {
+      readonly threadId: string
+      readonly approvalId: string
+      readonly mandate: string
+      readonly toolCallIds: readonly string[]
+    },
+    options: Pick<ConnectOptions, 'headers'>,
+  ): Promise<MandateReplay>
 }
 
 /** Wraps a connection in a translation: the type of the option `compat`. `warn` receives what gets lost. */

@@ -8,6 +8,7 @@ import {
   readJsonLines,
   readServerSentEvents,
 } from '@countersign/core'
+import { checkKinds, type Kinds } from '../kinds.js'
 import type { Connection, ConnectOptions } from './connection.js'
 
 /** Headers by name, or the platform's `Headers`. */
@@ -53,11 +54,24 @@ export interface ServerSentEventsOptions extends FetchOptions {
   rejoin?: boolean | undefined
 }
 
+/** What each option must be. */
+export const fetchKinds: Kinds<FetchOptions> = {
+  headers: 'object | function',
+  credentials: 'omit | same-origin | include',
+  fetch: 'function',
+  prepareRequest: 'function',
+  onUnauthorized: 'function',
+  onResponse: 'function',
+  maxEventBytes: 'number above 0',
+}
+
 /**
  * Posts `RunAgentInput` to `url` and reads the response as server-sent events: the transport of AG-UI 1.0. Fails with
  * `http-status`, `not-an-event-stream`, `connection-failed`, `malformed-event`, `event-too-large` or `truncated-stream`.
  */
 export function fetchServerSentEvents(url: Endpoint, options: ServerSentEventsOptions = {}): Connection {
+  if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production')
+    checkKinds('fetchServerSentEvents', options, { ...fetchKinds, rejoin: 'boolean' })
   const connection: Connection = {
     async *connect(input, connect) {
       const response = await fetchResponse(url, options, post(input, eventStream, connect))
@@ -96,6 +110,8 @@ async function* readEvents(
 
 /** The same with one JSON event per line (`application/x-ndjson`), for servers and proxies without event streams. */
 export function fetchHttpStream(url: Endpoint, options: FetchOptions = {}): Connection {
+  if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production')
+    checkKinds('fetchHttpStream', options, fetchKinds)
   const { maxEventBytes } = options
   return {
     async *connect(input, connect) {
@@ -112,7 +128,7 @@ interface Asked extends Omit<PreparedRequest, 'url'> {
   readonly signal?: AbortSignal
   readonly keepalive?: boolean
   /** Added to the URL. */
-  readonly query?: Readonly<Record<string, string>>
+  readonly query?: Record<string, string> | [string, string][]
 }
 
 function post(input: RunAgentInput, accept: string, { headers, signal }: ConnectOptions): Asked {

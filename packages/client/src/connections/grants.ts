@@ -10,7 +10,7 @@ import { type Endpoint, type FetchOptions, fetchResponse, urlOf } from './fetch.
 export function withGrants(connection: Connection, url: Endpoint, options: FetchOptions = {}): Connection {
   async function send(
     method: 'GET' | 'DELETE',
-    query: Record<string, string>,
+    query: Record<string, string> | [string, string][],
     headers: Readonly<Record<string, string>>,
   ): Promise<Record<string, unknown>> {
     const response = await fetchResponse(url, options, {
@@ -29,6 +29,12 @@ export function withGrants(connection: Connection, url: Endpoint, options: Fetch
     async grants({ threadId }, { headers }) {
       const { grants } = await send('GET', { threadId }, headers)
       return Array.isArray(grants) ? grants.filter(isGrant) : []
+    },
+    async replayMandate({ threadId, approvalId, mandate, toolCallIds }, { headers }) {
+      const which = Object.entries({ threadId, approvalId, mandate })
+      const calls = toolCallIds.map((id): [string, string] => ['call', id])
+      const { asked, matched } = await send('GET', [...which, ...calls], headers)
+      return { asked: Number(asked), matched: Array.isArray(matched) ? matched : [] }
     },
     async revokeGrant({ threadId, id }, { headers }) {
       const { revoked } = await send('DELETE', { threadId, ...(id !== undefined && { id }) }, headers)

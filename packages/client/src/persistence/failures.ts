@@ -61,7 +61,3 @@ function isQuotaError(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || !('name' in error)) return false
   return error.name === 'QuotaExceededError' || error.name === 'NS_ERROR_DOM_QUOTA_REACHED'
 }
-
-export function invalid(option: string, expected: string): CountersignError {
-  return new CountersignError('invalid-option', `\`${option}\` must be ${expected}.`, { option })
-}

@@ -20,10 +20,17 @@ export interface Persistence {
   /** Replaces the record. If it rejects, the earlier record must still be there. */
   save(threadId: string, record: ThreadRecord): Promise<void>
   remove(threadId: string): Promise<void>
+  /**
+   * Replaces the record by what `change` makes of it; `undefined` stands for no record. In one step: pages of one browser that share a
+   * record do not overwrite each other's. Default: `load`, then `save` or `remove`.
+   */
+  update?(threadId: string, change: ChangeRecord): Promise<void>
 }
 
+export type ChangeRecord = (stored: ThreadRecord | undefined) => ThreadRecord | undefined
+
 /** A storage inside the client. */
-export interface ThreadStorage extends Omit<Persistence, 'remove'> {
+export interface ThreadStorage extends Pick<Persistence, 'load' | 'save'> {
   /** Called when the record that was loaded last has been taken over. */
   restored?(): void
 }

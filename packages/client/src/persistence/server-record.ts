@@ -1,6 +1,7 @@
 import {
   isTerminal,
   type MessagePart,
+  omitUndefined,
   type ThreadRecord,
   type ToolCallPart,
   type UIMessage,
@@ -37,21 +38,65 @@ export function isEmpty({ messages, queue, interrupts, ready, openRun }: ThreadR
   return messages.length + queue.length + interrupts.length + ready.length === 0 && openRun === undefined
 }
 
-/** Both, of which the second is newer. */
-export function together(before: ThreadRecord, after: ThreadRecord): ThreadRecord {
-  return {
-    ...after,
-    messages: joined(before.messages, after.messages),
-    unsentOutputs: [...new Set([...before.unsentOutputs, ...after.unsentOutputs])],
-    ready: [...before.ready, ...after.ready],
-    interrupts: [...before.interrupts, ...after.interrupts],
-    queue: joined(before.queue, after.queue),
-  }
+export const nothing: ThreadRecord = {
+  version: 1,
+  messages: [],
+  unsentOutputs: [],
+  ready: [],
+  interrupts: [],
+  queue: [],
 }
 
-function joined<T extends { readonly id: string }>(before: readonly T[], after: readonly T[]): T[] {
-  const newer = new Set(after.map(({ id }) => id))
-  return [...before.filter(({ id }) => !newer.has(id)), ...after]
+/** What is in the first record and not in the second. */
+export function without(record: ThreadRecord, known: ThreadRecord): ThreadRecord {
+  const names = new Set(
+    known.messages.flatMap((message) => message.parts.map((part) => nameOf(message, part))),
+  )
+  const messages = record.messages.flatMap((message) => {
+    const parts = message.parts.filter((part) => !names.has(nameOf(message, part)))
+    return parts.length > 0 ? [{ ...message, parts }] : []
+  })
+  return omitUndefined({
+    ...record,
+    messages,
+    unsentOutputs: record.unsentOutputs.filter((id) => !known.unsentOutputs.includes(id)),
+    ready: notIn(known.ready, record.ready),
+    interrupts: record.interrupts.filter(
+      ({ interrupt }) => !known.interrupts.some((other) => other.interrupt.id === interrupt.id),
+    ),
+    queue: notIn(known.queue, record.queue),
+    openRun: record.openRun === known.openRun ? undefined : record.openRun,
+  })
+}
+
+/** Both, of which the second is newer. */
+export function together(before: ThreadRecord, after: ThreadRecord): ThreadRecord {
+  const rest = without(before, after)
+  const parts = new Map(rest.messages.map((message) => [message.id, message.parts]))
+  const messages = after.messages.map((message) => ({
+    ...message,
+    parts: [...(parts.get(message.id) ?? []), ...message.parts],
+  }))
+  return omitUndefined({
+    ...after,
+    messages: [...notIn(messages, rest.messages), ...messages],
+    unsentOutputs: [...rest.unsentOutputs, ...after.unsentOutputs],
+    ready: [...rest.ready, ...after.ready],
+    interrupts: [...rest.interrupts, ...after.interrupts],
+    queue: [...rest.queue, ...after.queue],
+    openRun: after.openRun ?? rest.openRun,
+  })
+}
+
+/** A call and its result have names of their own; the parts of what a user wrote have that of the message. */
+function nameOf({ id }: UIMessage, part: MessagePart): string {
+  if (part.type === 'tool-call') return `call ${part.id}`
+  return part.type === 'tool-result' ? `result ${part.toolCallId}` : `message ${id}`
+}
+
+function notIn<T extends { readonly id: string }>(known: readonly T[], all: readonly T[]): T[] {
+  const ids = new Set(known.map(({ id }) => id))
+  return all.filter(({ id }) => !ids.has(id))
 }
 
 /** The conversation of the server, with what the page has not sent. What the server has got further with counts. */

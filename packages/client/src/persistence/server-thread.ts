@@ -10,9 +10,16 @@ import {
 } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { type FetchOptions, fetchResponse } from '../connections/fetch.js'
-import type { InitialThread, KeptSession, KeptThread, Persistence, ThreadHost } from './persistence.js'
+import type {
+  ChangeRecord,
+  InitialThread,
+  KeptSession,
+  KeptThread,
+  Persistence,
+  ThreadHost,
+} from './persistence.js'
 import { type Replaced, Replacement } from './replacement.js'
-import { isEmpty, together, unsentOf, withUnsent } from './server-record.js'
+import { isEmpty, nothing, together, unsentOf, without, withUnsent } from './server-record.js'
 import { Thread } from './thread.js'
 
 /** The response of `threadResponse`, as far as it is used. */
@@ -58,11 +65,12 @@ export class ServerThread implements KeptThread {
   #isBehind = false
   /** The last run that this page opened, perhaps before a reload. */
   #ownRun: string | undefined
-  /** Whether something of this conversation is in `local`. */
-  #isStored = false
-  /** Whether the conversation was tried to load, and what is in `local` of it if that failed. */
+  /** Whether the conversation was tried to load, and whether that succeeded. */
   #isTried = false
-  #unmerged: ThreadRecord | undefined
+  #isLoaded = false
+  /** What was found in `local` last, and what of it is this page's: pages of one browser share it, and each removes only its own. */
+  #stored = nothing
+  #own = nothing
   readonly #replacement: Replacement
   /** The open run makes a new version of a message. */
   #isNewVersion = false
@@ -94,6 +102,7 @@ export class ServerThread implements KeptThread {
       save: (_: string, record: ThreadRecord) => this.#save(record),
       restored: () => {
         this.#shown = this.#loaded
+        this.#own = this.#stored
         this.#replacement.loaded(this.#loaded?.messages ?? [])
         const { run } = this.#loaded ?? {}
         this.#isNewVersion ||= run?.isVersion === true
@@ -149,7 +158,6 @@ export class ServerThread implements KeptThread {
       this.#session.failed(error)
       return undefined
     })
-    this.#isStored = unsent !== undefined
     this.#ownRun ??= unsent?.openRun
     const { initialThread } = this.#session.options
     const given = this.#isTried ? undefined : initialThread
@@ -158,13 +166,13 @@ export class ServerThread implements KeptThread {
       if (this.#isTried) throw error
       // What is given until it can be loaded is kept, with what was kept before.
       this.#session.failed(error)
-      this.#unmerged = unsent
       return 'failed' as const
     })
     this.#isTried = true
     if (loaded === 'failed') return undefined
     this.#loaded = loaded
-    this.#unmerged = undefined
+    this.#isLoaded = true
+    this.#stored = unsent ?? nothing
     if (!loaded && !unsent) return undefined
     const { messages = [], run } = loaded ?? {}
     // A run that was recovered leaves its mark: the reply was cut off.
@@ -181,11 +189,11 @@ export class ServerThread implements KeptThread {
   async #save(record: ThreadRecord): Promise<void> {
     const { threadId } = this.#session
     const shown = unsentOf(record)
-    const unsent = this.#unmerged ? together(this.#unmerged, shown) : shown
-    // Another tab's may be there: what was not stored here is not removed here.
-    if (!isEmpty(unsent)) await this.#local.save(threadId, unsent)
-    else if (this.#isStored) await this.#local.remove(threadId)
-    this.#isStored = !isEmpty(unsent)
+    await update(this.#local, threadId, (stored) => {
+      const unsent = stored ? together(without(stored, this.#own), shown) : shown
+      return isEmpty(unsent) ? undefined : unsent
+    })
+    this.#own = shown
   }
 
   /** The run that is open on the server and can be rejoined here. */
@@ -243,7 +251,7 @@ export class ServerThread implements KeptThread {
       const now = await this.#fetch(before?.version ?? 0)
       if (this.#isBusy || !now) return
       // A conversation that began here may be shown as it is, unless something of it waits to be loaded.
-      const isKnown = before ? before.createdAt === now.createdAt : this.#unmerged === undefined
+      const isKnown = before ? before.createdAt === now.createdAt : this.#isLoaded
       // Where the head has moved to an older message, another version is shown.
       const isBranch = !before || before.head === now.head || now.messages.some(({ id }) => id === now.head)
       const isSame = isKnown && isBranch && !this.#isBehind && this.#shows(now)
@@ -292,6 +300,14 @@ export class ServerThread implements KeptThread {
     }
     return messages.every((message, at) => shown.get(message.id) === place(message, parents[at] ?? null))
   }
+}
+
+async function update(local: Persistence, threadId: string, change: ChangeRecord): Promise<void> {
+  if (local.update) return local.update(threadId, change)
+  const stored = await local.load(threadId)
+  const next = change(stored)
+  if (next) await local.save(threadId, next)
+  else if (stored) await local.remove(threadId)
 }
 
 function place({ content }: Message, parent: string | null): string {

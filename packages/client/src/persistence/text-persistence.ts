@@ -1,4 +1,4 @@
-import { corrupt, invalid, newerVersion, storageFailure } from './failures.js'
+import { corrupt, newerVersion, storageFailure } from './failures.js'
 import type { Persistence } from './persistence.js'
 import { isNewer, type MigrateRecord, readRecordText, versionOf, writeRecordText } from './record-text.js'
 
@@ -6,8 +6,8 @@ import { isNewer, type MigrateRecord, readRecordText, versionOf, writeRecordText
 export interface TextStore {
   /** `undefined` if there is nothing. */
   read(key: string): Promise<unknown>
-  /** Stores `text` under `key`, unless `guard` throws for the present value. */
-  write(key: string, text: string, guard: (present: unknown) => void): Promise<void>
+  /** Replaces the value of `key` by what `next` makes of it, `undefined` removes it. If `next` throws, it stays. */
+  write(key: string, next: (present: unknown) => string | undefined): Promise<void>
   /** Appends the value of `key` to what is stored under `aside`, if it is still `value`, and removes it from `key`. */
   moveAside(key: string, value: unknown, aside: string): Promise<void>
   remove(keys: readonly string[]): Promise<void>
@@ -23,8 +23,6 @@ export interface TextPersistenceOptions {
 /** Stores records as versioned text. Both storages use the same format, so they share this code. */
 export function textPersistence(store: TextStore, options: TextPersistenceOptions): Persistence {
   const { prefix, migrate, instead } = options
-  if (typeof prefix !== 'string') throw invalid('prefix', 'a string')
-  if (migrate !== undefined && typeof migrate !== 'function') throw invalid('migrate', 'a function')
   const keyOf = (threadId: string) => prefix + escapeKey(threadId)
   const asideOf = (threadId: string) => `${keyOf(threadId)}.corrupt`
 
@@ -56,14 +54,29 @@ export function textPersistence(store: TextStore, options: TextPersistenceOption
         }
       }),
     save: (threadId, record) =>
+      attempt(threadId, async () => {
+        const text = writeRecordText(record)
+        await store.write(keyOf(threadId), (present) => {
+          mustNotBeNewer(threadId, present)
+          return text
+        })
+      }),
+    update: (threadId, change) =>
       attempt(threadId, () =>
-        store.write(keyOf(threadId), writeRecordText(record), (present) => {
-          const version = versionOf(present)
-          if (isNewer(version)) throw newerVersion(threadId, version)
+        store.write(keyOf(threadId), (present) => {
+          mustNotBeNewer(threadId, present)
+          const reading = readRecordText(present, migrate)
+          const record = change(reading.status === 'record' ? reading.record : undefined)
+          return record && writeRecordText(record)
         }),
       ),
     remove: (threadId) => attempt(threadId, () => store.remove([keyOf(threadId), asideOf(threadId)])),
   }
+}
+
+function mustNotBeNewer(threadId: string, present: unknown): void {
+  const version = versionOf(present)
+  if (isNewer(version)) throw newerVersion(threadId, version)
 }
 
 /** Escaped ids contain no dot, so none can end like the key of data moved aside. Some storages do not preserve lone surrogates. */

@@ -18,7 +18,13 @@ import {
   text,
 } from './checks.js'
 
-const answered = { approved: flag, reason: optional(text), scope: optional(one('once', 'session')) }
+const answered = {
+  approved: flag,
+  reason: optional(text),
+  scope: optional(one('once', 'session')),
+  mandate: optional(text),
+  edited: optional(shape({ proof: text })),
+}
 
 const options = optional(shape({ headers: optional(isRecord), body: optional(isRecord) }))
 const answer = either(shape({ id: text, cancel: one(true) }), shape({ id: text, ...answered, options }))

@@ -8,7 +8,7 @@ import type { ChatState, StepTable } from './state.js'
 /** Steps for the answer to an approval request and its delivery. */
 export const approvalSteps = {
   /** The first answer wins: only an open request takes one, or one whose answer had no effect. */
-  answer(state, { approvalId, approved, reason, scope, input }) {
+  answer(state, { approvalId, approved, reason, scope, mandate, input, edited }) {
     const found = findAnswerable(state, approvalId)
     if (found.status === 'not-found') return 'unknown-id'
     if (found.status !== 'open') return undefined
@@ -22,7 +22,9 @@ export const approvalSteps = {
       delivery: 'waiting' as const,
       reason,
       scope: approved ? scope : undefined,
+      mandate,
       input: approved ? input : undefined,
+      edited: approved ? edited : undefined,
     }
     setApproval(state, call, omitUndefined(given))
     state.unsent.add(call)
@@ -89,7 +91,7 @@ function moveAnswer(state: ChatState, approvalId: string, sent: boolean): undefi
 /** Removes the answer of a call; returns whether the request is open again. */
 export function reopen(state: ChatState, call: CallDraft): boolean {
   if (!call.approval || !moveCall(state, call, 'approval-requested')) return false
-  const { approved, reason, scope, input, delivery, sentIn, ...asked } = call.approval
+  const { approved, reason, scope, mandate, input, edited, delivery, sentIn, ...asked } = call.approval
   call.approval = asked
   state.unsent.delete(call)
   return true

@@ -7,6 +7,7 @@ import {
   setApproval,
   takeRepeat,
   takeRequestId,
+  withdrawAnswer,
   withoutProblem,
 } from './calls.js'
 import { touch } from './changes.js'
@@ -23,6 +24,13 @@ export function askApproval(
   asked: AskedApproval,
   call = callAskedAbout(state, asked),
 ): Outcome {
+  const outcome = attachRequest(state, asked, call)
+  // Even if its request can't be shown: an answer to that of another call would be taken for one to this.
+  if (call) takeRequestId(state, asked.approval.id, call)
+  return outcome
+}
+
+function attachRequest(state: ChatState, asked: AskedApproval, call: CallDraft | undefined): Outcome {
   const { approval } = asked
   if (!call) return 'unknown-id'
   // The request that it had before this one.
@@ -30,8 +38,11 @@ export function askApproval(
   if (call.approval && !isAskedAnew(state, call, approval))
     return isRepeated(call, call.approval, asked) ? undefined : markChanged(state, call)
   if (!canMove(call.state, 'approval-requested')) return 'illegal-step'
+  // The token that came with the call was that of its first request.
+  if (call.approval) call.token = undefined
   // If its request can't be shown, the turn does not wait for it. Otherwise the server has sent something new about a call whose run broke.
   call.interrupted = !takeRequestId(state, approval.id, call)
+  touch(state, call)
   if (call.interrupted || !moveCall(state, call, 'approval-requested')) return 'illegal-step'
   call.approval = frozen(call.token === undefined ? approval : changed(approval, { token: call.token }))
   // Parsed again: the page may have mutated the value it was shown while the arguments streamed.
@@ -69,14 +80,15 @@ function callAskedAbout(state: ChatState, asked: AskedApproval): CallDraft | und
   const holder = state.approvals.get(approval.id)
   const latest = state.calls.get(id)
   const isMeant = (call: CallDraft) => isUnasked(state, call) && !differs(call, asked)
-  const meant = findCall(state, id, isMeant, true)
   if (holder?.id === id && !isTerminal(holder.state)) {
     // A server that numbers calls and requests anew in each run means the call of this run.
     const isSame = holder.approval?.token !== undefined && holder.approval.token === approval.token
-    return meant && !isSame && isOfOpenRun(state, meant) && !isOfOpenRun(state, holder) ? meant : holder
+    const isNew = !isSame && !isOfOpenRun(state, holder)
+    const isOfRun = (call: CallDraft) => isOfOpenRun(state, call) && isMeant(call)
+    return (isNew && findCall(state, id, isOfRun, true)) || holder
   }
   return (
-    meant ??
+    findCall(state, id, isMeant, true) ??
     findCall(state, id, (call) => isUnasked(state, call)) ??
     (holder?.id === id ? holder : undefined) ??
     (latest?.approval && takeRepeat(state, id)) ??
@@ -97,7 +109,7 @@ function isRepeated(call: CallDraft, before: ToolCallApproval, asked: AskedAppro
   const after = asked.approval
   return (
     before.id === after.id &&
-    (['message', 'expiresAt', 'token', 'display'] as const).every((name) =>
+    (['message', 'expiresAt', 'token', 'display', 'mandates', 'preview'] as const).every((name) =>
       agrees(before[name], after[name]),
     ) &&
     !differs(call, asked)
@@ -117,10 +129,12 @@ function differs(call: CallDraft, { toolName = call.name, input, approval }: Ask
   )
 }
 
-/** Makes a pending request unanswerable, because it no longer matches what was shown. */
+/** Makes a pending request unanswerable, because it no longer matches what was shown. An answer to it is not sent any more. */
 export function markChanged(state: ChatState, call: CallDraft): Outcome {
   call.doubted = false
-  if (call.state !== 'approval-requested' || call.approval?.problem) return undefined
+  const isAnswered = call.state === 'approval-responded' && call.approval?.delivery !== 'settled'
+  if (isAnswered) withdrawAnswer(state, call)
+  else if (call.state !== 'approval-requested' || call.approval?.problem) return undefined
   setApproval(state, call, { problem: 'approval-changed' })
   const message = `The request for "${call.id}" changed after it was shown; it cannot be answered.`
   return [{ type: 'warning', code: 'illegal-step', message }]

@@ -4,9 +4,9 @@ import { asString, getCountersignMetadata, isRecord, omitUndefined, oneOf, parse
 import { isForNow } from './approval-refusal.js'
 import { clearDoubt } from './approval-request.js'
 import { isAsked } from './asked.js'
-import { findCall, moveCall, setApproval, takeRepeat, withoutProblem } from './calls.js'
+import { findCall, isAttached, moveCall, setApproval, takeRepeat, withoutProblem } from './calls.js'
 import { touch } from './changes.js'
-import type { CallDraft } from './data.js'
+import type { CallDraft, InterruptDraft } from './data.js'
 import { addFixed } from './drafts.js'
 import { effectsOf, type Outcome } from './effects.js'
 import type { ChatState } from './state.js'
@@ -33,7 +33,9 @@ export function takeResult(state: ChatState, event: EventOf<'TOOL_CALL_RESULT'>)
  */
 function callWithResult(state: ChatState, id: string): CallDraft | undefined {
   const run = state.run.phase === 'idle' ? undefined : state.run
-  const carried = run?.carried.flatMap((item) => (item.kind === 'call' && item.id === id ? [item] : [])) ?? []
+  const isCarried = (item: CallDraft | InterruptDraft) =>
+    item.kind === 'call' && item.id === id && isAttached(state, item) ? [item] : []
+  const carried = run?.carried.flatMap(isCarried) ?? []
   const isSent = ({ answered, approval }: CallDraft) => !answered && approval?.delivery === 'sent'
   const isResumed = (call: CallDraft) =>
     isSent(call) && call.approval?.approved !== undefined && (run?.again || !call.inDoubt)

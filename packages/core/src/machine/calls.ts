@@ -2,7 +2,7 @@ import { isTerminal, type ToolCallApproval, type ToolCallPart, type ToolCallStat
 import { changed } from '../value.js'
 import { enterAsked, isAsked, leaveAsked } from './asked.js'
 import { addPart, touch } from './changes.js'
-import type { CallDraft, MessageDraft } from './data.js'
+import type { CallDraft, InterruptDraft, MessageDraft } from './data.js'
 import type { ChatState } from './state.js'
 import { canMove } from './transitions.js'
 
@@ -148,11 +148,21 @@ export function takeRequestId(state: ChatState, id: string, by?: CallDraft): boo
   }
   if (holder.approval?.problem === 'approval-changed' && state.unsent.has(holder)) return false
   state.approvals.delete(id)
-  if (!delivery || delivery === 'settled') return true
-  const isUnclear = !isTerminal(holder.state) && (delivery !== 'sent' || holder.inDoubt)
-  setApproval(state, holder, { delivery: 'settled', ...(isUnclear && { problem: 'approval-interrupted' }) })
-  if (holder.outputSent === undefined) state.unsent.delete(holder)
+  if (delivery && delivery !== 'settled') withdrawAnswer(state, holder)
   return true
+}
+
+/** The answer, or cancellation, is not sent any more, or not again. */
+export function withdrawAnswer(state: ChatState, call: CallDraft): void {
+  const isUnclear = !isTerminal(call.state) && (call.approval?.delivery !== 'sent' || call.inDoubt)
+  setApproval(state, call, { delivery: 'settled', ...(isUnclear && { problem: 'approval-interrupted' }) })
+  if (call.outputSent === undefined) state.unsent.delete(call)
+}
+
+/** Whether it is still part of the conversation: messages may have been replaced while the run was open. */
+export function isAttached(state: ChatState, item: CallDraft | InterruptDraft): boolean {
+  if (item.kind === 'interrupt') return state.interrupts.get(item.interrupt.id) === item
+  return state.messages.get(item.owner.id) === item.owner && item.owner.parts[item.index] === item
 }
 
 /** Whether the open run has made a call. */

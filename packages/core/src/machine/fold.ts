@@ -228,14 +228,26 @@ function foldApproval(value: unknown, token: unknown): ToolCallPart['approval'] 
   const asked = isRecord(value) ? { ...value, token } : {}
   const question = readApproval(asked)
   if (!question) return undefined
-  const { approved, reason, scope, input, delivery, sentIn, problem }: Record<string, unknown> = asked
+  const {
+    approved,
+    reason,
+    scope,
+    mandate,
+    input,
+    edited,
+    delivery,
+    sentIn,
+    problem,
+  }: Record<string, unknown> = asked
   return {
     ...question,
     ...omitUndefined({
       approved: oneOf(approved, true, false),
       reason: asString(reason),
       scope: oneOf(scope, 'once', 'session'),
+      mandate: asString(mandate),
       input,
+      edited: isRecord(edited) ? { preview: edited.preview, proof: `${edited.proof}` } : undefined,
       delivery: readDelivery(delivery),
       sentIn: asString(sentIn),
       problem: readRefusal(problem),

@@ -1,6 +1,6 @@
 import type { ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
-import { asString, getCountersignMetadata, isRecord, omitUndefined } from '../value.js'
+import { asString, getCountersignMetadata, isRecord, omitUndefined, sameJson } from '../value.js'
 import { takeRequestId } from './calls.js'
 import type { InterruptDraft } from './data.js'
 import type { Outcome } from './effects.js'
@@ -37,12 +37,28 @@ export function withdraw(state: ChatState, { id, token }: ToolCallApproval): voi
   setResponse(state, state.interrupts.get(id), { cancel: true })
 }
 
-/** An interrupt of a finished run. If it was answered and is raised again, it needs another response. */
+/**
+ * An interrupt of a finished run. If it was answered and is raised again, it needs another response; so does one whose id the server uses
+ * again for something else. The response to the earlier one is then not sent.
+ */
 export function askInterrupt(state: ChatState, interrupt: Interrupt): Outcome {
   const draft = state.interrupts.get(interrupt.id)
   if (!takeRequestId(state, interrupt.id)) return 'illegal-step'
-  if (!draft || draft.sent) put(state, { interrupt, liveIn: undefined })
-  return undefined
+  const isReused = draft && !draft.sent && !isCancelled(draft) && !isSameQuestion(draft.interrupt, interrupt)
+  if (!draft || draft.sent || isReused) put(state, { interrupt, liveIn: undefined })
+  if (!isReused || !draft.response) return undefined
+  const message = `The server uses the id of the interrupt "${interrupt.id}" for another one: the response to the earlier one is not sent.`
+  return [{ type: 'warning', code: 'illegal-step', message }]
+}
+
+function isCancelled({ response }: InterruptDraft): boolean {
+  return response !== undefined && !('payload' in response)
+}
+
+/** Whether both ask the user the same. */
+function isSameQuestion(one: Interrupt, other: Interrupt): boolean {
+  const asked = ({ reason, message, responseSchema }: Interrupt) => [reason, message, responseSchema]
+  return sameJson(asked(one), asked(other))
 }
 
 /**

@@ -1,4 +1,5 @@
 import { isTerminal, type ToolCallApproval, type ToolCallPart, type UIMessage } from '../messages.js'
+import { omitUndefined } from '../value.js'
 import { addCall } from './calls.js'
 import { answerHere } from './client-calls.js'
 import type { CallDraft, MessageDraft } from './data.js'
@@ -85,10 +86,16 @@ export function settleLoaded(part: ToolCallPart, run?: 'open' | 'none'): ToolCal
   if (part.state === 'awaiting-input' || part.state === 'input-streaming') {
     return { ...part, state: 'cancelled', error: incomplete }
   }
+  // Whether the result may still come is decided anew.
+  if (part.state === 'input-complete' && part.error) return omitUndefined({ ...part, error: undefined })
   if (part.state === 'executing') {
     const error = { message: 'It was interrupted and may or may not have run.', code: 'interrupted' }
     return { ...part, state: 'error', error }
   }
+  const { problem, delivery } = part.approval ?? {}
+  // As at the end of a run: no result comes any more.
+  if (part.state === 'approval-responded' && problem && delivery === 'settled')
+    return { ...part, state: 'cancelled' }
   const isCancellation = run === 'open' && part.state === 'cancelled' && part.approval?.approved === undefined
   const mayBeLost = isCancellation || (part.state === 'approval-responded' && run !== 'none')
   if (mayBeLost && part.approval?.delivery === 'sent') {

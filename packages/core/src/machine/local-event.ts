@@ -1,5 +1,5 @@
 import type { CountersignError } from '../errors.js'
-import type { UIMessage } from '../messages.js'
+import type { EditedPreview, UIMessage } from '../messages.js'
 import type { End, FinishedRun, InterruptDraft, QueuedMessage, RunState, Subagent } from './data.js'
 
 /** What happens here, beside the events of a stream. The machine takes both alike. */
@@ -49,7 +49,10 @@ export interface Answer {
   readonly approved: boolean
   readonly reason?: string | undefined
   readonly scope?: 'once' | 'session' | undefined
+  /** The id of the mandate that was chosen. */
+  readonly mandate?: string | undefined
   readonly input?: unknown
+  readonly edited?: EditedPreview | undefined
 }
 
 export type ToolOutput =

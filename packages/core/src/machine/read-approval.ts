@@ -1,4 +1,4 @@
-import type { Delivery, ToolCallApproval } from '../messages.js'
+import type { Delivery, OfferedMandate, ToolCallApproval } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { asString, getCountersignMetadata, isRecord, omitUndefined, oneOf } from '../value.js'
 
@@ -29,6 +29,9 @@ export function readApprovalInterrupt(interrupt: Interrupt): AskedApproval | und
     id: interrupt.id,
     options: more.options,
     display: more.display,
+    mandates: more.mandates,
+    preview: more.preview,
+    previous: more.previous,
     message: interrupt.message ?? more.message,
     expiresAt: interrupt.expiresAt ?? more.expiresAt,
     allowEdits: more.allowEdits ?? offersEdits(interrupt.responseSchema),
@@ -62,7 +65,7 @@ function readAsked(
 /** Reads the request part of an approval. An answer in it is ignored: a stream must not approve on the user's behalf. */
 export function readApproval(value: unknown): ToolCallApproval | undefined {
   if (!isRecord(value) || typeof value.id !== 'string') return undefined
-  const { id, options, allowEdits, message, expiresAt, display, token } = value
+  const { id, options, allowEdits, message, expiresAt, display, mandates, preview, previous, token } = value
   const offered = Array.isArray(options) ? options.filter(isOption) : []
   return omitUndefined({
     id,
@@ -74,8 +77,15 @@ export function readApproval(value: unknown): ToolCallApproval | undefined {
     message: asString(message),
     expiresAt: asString(expiresAt),
     display,
+    mandates: Array.isArray(mandates) ? mandates.filter(isMandate) : undefined,
+    preview,
+    previous,
     token: asString(token),
   })
+}
+
+function isMandate(value: unknown): value is OfferedMandate {
+  return isRecord(value) && typeof value.id === 'string' && typeof value.label === 'string'
 }
 
 function isOption(value: unknown): value is ToolCallApproval['options'][number] {

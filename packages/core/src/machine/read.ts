@@ -169,6 +169,12 @@ export function growingValue(reader: JsonReader, length: number): unknown {
   return value
 }
 
+/** The result of such a call may still come, so its state is not final. */
+const interrupted = {
+  message: 'Its result did not come: the tool may or may not have run.',
+  code: 'interrupted',
+}
+
 function makeCall(call: CallDraft): ToolCallPart {
   const { id, name, reader, state, approval, output, error, metadata } = call
   const input = reader ? growingValue(reader, call.arguments.length) : call.input
@@ -178,6 +184,7 @@ function makeCall(call: CallDraft): ToolCallPart {
   if (call.progress !== undefined && !isTerminal(state)) part.progress = call.progress
   if (output !== undefined) part.output = output
   if (error) part.error = error
+  else if (call.interrupted && state === 'input-complete') part.error = interrupted
   if (call.providerExecuted) part.providerExecuted = true
   if (metadata) part.metadata = metadata
   return protectedCall(part)

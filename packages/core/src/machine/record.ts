@@ -1,6 +1,7 @@
 import { CountersignError } from '../errors.js'
 import { isTerminal } from '../messages.js'
 import { isRecord, omitUndefined } from '../value.js'
+import { touch } from './changes.js'
 import { isMessage, repeatOf } from './check-messages.js'
 import type { CallDraft, FinishedRun, InterruptDraft } from './data.js'
 import { retainMessages } from './drafts.js'
@@ -119,6 +120,7 @@ export const restoreSteps = {
       const place = String([call.owner.position, call.index])
       call.interrupted =
         call.state === 'input-complete' && (interrupted?.has(place) ?? !isLeftToClient(call, run))
+      if (call.interrupted) touch(state, call)
       if (isTerminal(call.state)) {
         if (takeOne(outputs, (id) => id === call.id) === undefined) continue
         call.outputSent = false

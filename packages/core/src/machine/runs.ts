@@ -4,7 +4,7 @@ import type { Interrupt } from '../protocol/events.js'
 import { asString, changed, getCountersignMetadata, omitUndefined } from '../value.js'
 import { reopen } from './approval-answer.js'
 import { askApproval } from './approval-request.js'
-import { moveCall, withoutProblem } from './calls.js'
+import { isAttached, moveCall, withoutProblem } from './calls.js'
 import { touch } from './changes.js'
 import type { CallDraft, FinishedRun, InterruptDraft, RunState } from './data.js'
 import { endOf } from './drafts.js'
@@ -141,12 +141,6 @@ function markSent(state: ChatState, item: CallDraft | InterruptDraft, runId: str
   }
 }
 
-/** Whether it is still part of the conversation: messages may have been replaced while the run was open. */
-function isAttached(state: ChatState, item: CallDraft | InterruptDraft): boolean {
-  if (item.kind === 'interrupt') return state.interrupts.get(item.interrupt.id) === item
-  return state.messages.get(item.owner.id) === item.owner && item.owner.parts[item.index] === item
-}
-
 /**
  * Returns what a broken request carried. If the server had not acknowledged it (RUN_STARTED), it was not delivered. Otherwise it is
  * unknown whether an answer arrived, so it is sent again only if the user asks for it. If that was already unknown before, it stays so.
@@ -198,8 +192,10 @@ function settleCalls(state: ChatState, broke: boolean): void {
     if (call.state === 'approval-responded' && problem && delivery === 'settled')
       moveCall(state, call, 'cancelled')
     if (!broke) continue
-    if (call.state === 'input-complete') call.interrupted = true
-    else if (call.reader) {
+    if (call.state === 'input-complete') {
+      if (!call.interrupted) touch(state, call)
+      call.interrupted = true
+    } else if (call.reader) {
       call.reader = undefined
       call.error = incomplete
       moveCall(state, call, 'cancelled')

@@ -93,14 +93,30 @@ function interruptEntry({ interrupt, response, sent }: InterruptDraft, again: bo
 }
 
 function approvalEntry({ approval, state }: CallDraft, again: boolean, runId?: string): ResumeEntry[] {
-  const { id = '', token, approved, reason, scope, input, delivery, sentIn } = approval ?? {}
+  const {
+    id = '',
+    token,
+    approved,
+    reason,
+    scope,
+    mandate,
+    input,
+    edited,
+    preview,
+    delivery,
+    sentIn,
+  } = approval ?? {}
   if (delivery !== 'waiting' && !(again && delivery === 'unknown')) return []
   const isAnswer = approved !== undefined
-  const own = { token, sentIn: approved ? (sentIn ?? runId) : undefined }
+  // What the user saw when approving it: the server compares it with what it sent.
+  const seen = approved ? { sentIn: sentIn ?? runId, ...(edited ?? { preview }) } : {}
+  const own = { token, ...seen }
   const metadata = token === undefined ? undefined : { countersign: omitUndefined(own) }
   if (isAnswer ? isTerminal(state) : state !== 'cancelled') return []
   const status = isAnswer ? ('resolved' as const) : ('cancelled' as const)
-  const payload = isAnswer ? omitUndefined({ approved, reason, editedArgs: input, scope }) : undefined
+  const payload = isAnswer
+    ? omitUndefined({ approved, reason, editedArgs: input, scope, mandate })
+    : undefined
   return [omitUndefined({ interruptId: id, metadata, status, payload })]
 }
 

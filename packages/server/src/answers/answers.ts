@@ -19,6 +19,9 @@ export interface Answer {
   readonly token: unknown
   /** The run whose request first carried the answer, according to the client. */
   readonly sentIn?: string | undefined
+  /** The preview that the page showed, and the proof that the server has computed it for edited arguments. */
+  readonly preview?: unknown
+  readonly proof?: unknown
   /** The context of the request that brought it. */
   readonly context: RunContext
   /** The call it seems to be for. */
@@ -37,7 +40,7 @@ export function readAnswers(
   // A decision whose call has a result is a record, not an answer.
   const decisions = readDecisions(sites.filter(({ result }) => result === undefined))
   const recorded = decisions.map((decision): Answer => {
-    const { approvalId, token, sentIn, site, ...payload } = decision
+    const { approvalId, token, sentIn, preview, proof, site, ...payload } = decision
     return {
       via: 'history',
       approvalId,
@@ -45,6 +48,8 @@ export function readAnswers(
       payload,
       token,
       sentIn: runId(sentIn),
+      preview,
+      proof,
       site,
       context,
     }
@@ -59,8 +64,8 @@ export function answerOf(
   site: CallSite | undefined,
   context: RunContext,
 ): Answer {
-  const { token, sentIn } = getCountersignMetadata(metadata)
-  return { via, approvalId, status, payload, token, sentIn: runId(sentIn), site, context }
+  const { token, sentIn, preview, proof } = getCountersignMetadata(metadata)
+  return { via, approvalId, status, payload, token, sentIn: runId(sentIn), preview, proof, site, context }
 }
 
 /** The client decides how long its ids are, so a longer one is cut, and compared as cut. */
@@ -75,11 +80,14 @@ export interface RecordedDecision {
   readonly approved: unknown
   readonly reason: unknown
   readonly scope: unknown
+  readonly mandate: unknown
   /** The arguments as edited by the user. */
   readonly editedArgs: unknown
   readonly token: unknown
   /** The run whose request first carried it. */
   readonly sentIn: unknown
+  readonly preview: unknown
+  readonly proof: unknown
 }
 
 /** Every decision in a history, in the order of the calls. */
@@ -88,8 +96,10 @@ export function readDecisions(sites: readonly CallSite[]): readonly RecordedDeci
     const { approval, token } = getCountersignMetadata(site.call.metadata)
     const approvalId = isRecord(approval) ? asString(approval.id) : undefined
     if (!isDecided(site.call) || !isRecord(approval) || approvalId === undefined) return []
-    const { approved, reason, scope, input: editedArgs, sentIn } = approval
-    return [{ site, approvalId, approved, reason, scope, editedArgs, token, sentIn }]
+    const { approved, reason, scope, mandate, input: editedArgs, sentIn, edited } = approval
+    const { preview, proof } = isRecord(edited) ? edited : { preview: approval.preview, proof: undefined }
+    const given = { approvalId, approved, reason, scope, mandate, editedArgs, token, sentIn, preview, proof }
+    return [{ site, ...given }]
   })
 }
 
@@ -157,6 +167,8 @@ export interface Decision {
   readonly decision: 'approve' | 'deny' | 'cancel'
   readonly reason?: string | undefined
   readonly scope: ApprovalScope
+  /** The id of a mandate, offered or not. */
+  readonly mandate?: string | undefined
   /** As sent: neither parsed strictly nor permitted yet. */
   readonly edits?: { readonly value: unknown } | undefined
 }
@@ -168,9 +180,13 @@ export function readDecision({
 }: Pick<ResumeEntry, 'status' | 'payload'>): Decision | undefined {
   if (status === 'cancelled') return { decision: 'cancel', scope: 'once' }
   if (!isRecord(payload) || typeof payload.approved !== 'boolean') return undefined
-  const { approved, reason, scope, editedArgs } = payload
+  const { approved, reason, scope, editedArgs, mandate } = payload
   if (reason !== undefined && reason !== null && typeof reason !== 'string') return undefined
-  const said = typeof reason === 'string' && reason !== '' ? { reason } : {}
+  if (mandate !== undefined && mandate !== null && typeof mandate !== 'string') return undefined
+  const said = {
+    ...(typeof reason === 'string' && reason !== '' && { reason }),
+    ...(typeof mandate === 'string' && { mandate }),
+  }
   if (!approved) return { decision: 'deny', scope: 'once', ...said }
   if (scope !== undefined && scope !== null && scope !== 'once' && scope !== 'session') return undefined
   // Clients in typed languages write omitted members as `null` (`{"approved":true,"editedArgs":null}`, also `reason` and `scope`):

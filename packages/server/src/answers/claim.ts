@@ -46,9 +46,10 @@ export async function holdsLease({ settings }: RunScope, { ref, holder, call }: 
 }
 
 /** Ends a claim: records the outcome in the ledger and the audit trail. */
-export async function complete(scope: RunScope, claim: Claim, outcome: ToolOutcome): Promise<void> {
-  await record(scope, claim, outcome)
+export async function complete(scope: RunScope, claim: Claim, outcome: ToolOutcome): Promise<Recorded> {
+  const recorded = await record(scope, claim, outcome)
   await audit(scope, { event: 'completed', ...auditNames(claim), outcome: outcome.type })
+  return recorded
 }
 
 const ATTEMPTS = 3

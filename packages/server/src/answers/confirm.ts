@@ -13,12 +13,13 @@ export async function isConfirmed(scope: RunScope, settlement: Settlement): Prom
   const { approvals, warn } = scope.settings
   if (approvals.confirm === undefined) return true
   const { verdict } = settlement
-  const { approvalId, site, decision, reason, payload, token, via, context } = verdict
+  const { approvalId, site, decision, reason, mandate, payload, token, via, context } = verdict
   const { id: toolCallId, function: called } = site.call
   const request = await describe(scope, settlement)
   const answered = {
     ...{ approvalId, toolCallId, toolName: called.name, decision, scope: verdict.scope },
     ...(reason !== undefined && { reason }),
+    ...(mandate !== undefined && { mandate }),
     ...{ payload, token, via },
     arguments: settlement.kind === 'run' ? copyOf(settlement.call.args) : JSON.parse(verdict.canonical),
   }
@@ -31,10 +32,11 @@ export async function isConfirmed(scope: RunScope, settlement: Settlement): Prom
 }
 
 /** The request as the user received it, without what the tool can no longer describe. */
-async function describe(scope: RunScope, { verdict, shown }: Settlement): Promise<ApprovalRequest> {
+async function describe(scope: RunScope, { verdict, record }: Settlement): Promise<ApprovalRequest> {
   const { site, canonical, claims, token } = verdict
   const { id, function: called } = site.call
-  const terms = { ...claims, token, shown }
+  const { shown, mandates, preview, previous } = record ?? {}
+  const terms = { ...claims, token, shown, mandates, preview, previous }
   const read = await readCall(scope.toolkit, proposedCall(site, canonical))
   try {
     if (read.ok) return describeRequest(scope, read.call, terms)

@@ -1,14 +1,30 @@
-import { asString, getCountersignMetadata, isRecord, type Message } from '@countersign/core'
+import {
+  asString,
+  getCountersignMetadata,
+  isRecord,
+  type Message,
+  type Preview,
+  readPreview,
+} from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
 import { randomId } from '../encoding/ids.js'
 import { describeRequest } from '../gate/ask.js'
 import { decideGate, termsOf } from '../gate/gate.js'
 import { type CallSite, isProviderExecuted, MOVED_ON, proposedCall } from '../history/history.js'
-import type { ApprovalRef, ApprovalScope, LedgerAnswer, ShownTerms } from '../ledger/ledger.js'
+import type {
+  ApprovalRecord,
+  ApprovalRef,
+  ApprovalScope,
+  LedgerAnswer,
+  LedgerEntry,
+  ShownTerms,
+} from '../ledger/ledger.js'
 import { failed, type ToolOutcome } from '../outcome.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
+import type { TokenClaims } from '../tokens/token.js'
 import { readCall } from '../tools/call.js'
 import { approvalIdOf } from './answers.js'
+import { nextOf, requestAgain } from './ask-again.js'
 import { auditNames, auditSettled } from './claim.js'
 import {
   type CallOutcome,
@@ -20,8 +36,8 @@ import {
   restoreOutcome,
   stampAnswer,
 } from './outcome.js'
-import { type IssuedRecords, lookUp } from './records.js'
-import { verifyCallToken } from './verify.js'
+import { type IssuedRecords, isReplaced, lookUpLast } from './records.js'
+import { verifyCallToken, wasShown } from './verify.js'
 
 /**
  * Decides about a call that has no result and was not settled by an answer; `refusal` is that of its answer, if it had one. No call runs
@@ -37,8 +53,9 @@ export async function outcomeOfOpenCall(
   const own = getCountersignMetadata(site.call.metadata)
   const known = issued.entryOf(site)
   // Without a subject everybody is the same owner: only the approval id shows whose approval request it is.
-  const entry = scope.owner === null && known?.record.approvalId !== approvalIdOf(site) ? undefined : known
-  const token = own.token === undefined ? entry?.record.token : own.token
+  const isNamed = known?.record.approvalId === approvalIdOf(site) || isReplaced(site, known)
+  const entry = scope.owner === null && !isNamed ? undefined : known
+  const token = own.token === undefined || isReplaced(site, entry) ? entry?.record.token : own.token
   const approvalId = entry?.record.approvalId ?? approvalIdOf(site)
   if (token === undefined || approvalId === undefined) return decideUnasked(scope, site, refusal, messages)
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
@@ -53,29 +70,53 @@ export async function outcomeOfOpenCall(
   if (!read.ok) return close('approval-tampered', undefined, entry !== undefined)
   const verified = await verifyCallToken(scope, token, ref, site, read.canonical)
   const isLeft = site.superseded || own.state === 'cancelled'
-  // Another user's request stays open for them wherever it is shown, until the conversation that shows it moves on.
-  if (!verified.ok && (isLeft || verified.check !== 'oh')) {
+  if (!verified.ok && verified.check !== 'oh') {
+    const isReplaced = verified.check === 'exp' && nextOf(await lookUpLast(scope, ref)) !== undefined
     // Apart from its expiry, an expired token is genuine: the outcome of its request is reported, even much later.
     const isKnown = entry !== undefined || verified.code === 'approval-expired'
-    return close(refusal?.code ?? verified.code, undefined, isKnown)
+    if (verified.check !== 'exp' || !isReplaced || isLeft)
+      return close(refusal?.code ?? verified.code, undefined, isKnown)
   }
+  // Another user's request stays open for them wherever it is shown, until the conversation that shows it moves on.
+  if (!verified.ok && isLeft) return close(refusal?.code ?? verified.code, undefined, entry !== undefined)
   // The model is told what was wrong with the answer.
   if (refusal?.effect === 'close') return close(refusal.code, refusal.message)
   if (refusal === undefined && isLeft) return close(undefined, MOVED_ON)
   if (refusal !== undefined && site.superseded && refusal.effect === 'as-found') return close(refusal.code)
 
-  const stored = await storedOutcome(scope, asked)
-  if (stored !== undefined) return stored
   const ready = await readCall(scope.toolkit, proposedCall(site))
+  let last = await lookUpLast(scope, ref)
+  const next = nextOf(last)
+  if (next !== undefined && ready.ok) {
+    // The run that settled it has not made the new request yet, or has died.
+    const replaced = { claims: verified.claims, record: recordOf(last), next, messages }
+    const asking = await requestAgain(scope, ready.call, replaced)
+    if (asking.ok) return { kind: 'open', site, request: asking.request, isAnothers: false }
+    last = await lookUpLast(scope, ref)
+  }
+  const stored = endedOutcome(scope, asked, last)
+  if (stored !== undefined) return stored
   if (!ready.ok) return close('approval-stale', ready.failure.reason)
-  const shown = verified.ok ? entry?.record.shown : shownBefore(own)
+  const latest = recordOf(last)
+  const { shown, preview, previous } = (verified.ok && entry?.record) || {
+    shown: verified.ok ? undefined : shownBefore(own),
+    preview: await previewBefore(scope, own, verified.claims),
+    previous: undefined,
+  }
+  const mandates = verified.ok ? entry?.record.mandates : undefined
+  const terms = { ...verified.claims, token: String(token), shown, mandates, preview, previous }
   try {
-    const request = describeRequest(scope, ready.call, { ...verified.claims, token: String(token), shown })
-    return { kind: 'open', site, request, isAnothers: !verified.ok }
+    const isLatest = latest === undefined || latest.approvalId === approvalId
+    const request = describeRequest(scope, ready.call, isLatest ? terms : latest)
+    return { kind: 'open', site, request, isAnothers: !verified.ok && isLatest }
   } catch (error) {
     scope.settings.warn(`The request for ${ready.call.name} cannot be described any more.`, error)
     return close('approval-stale')
   }
+}
+
+function recordOf(entry: LedgerEntry | undefined | 'unavailable'): ApprovalRecord | undefined {
+  return entry === undefined || entry === 'unavailable' ? undefined : entry.record
 }
 
 function resultOf(site: CallSite, outcome: ToolOutcome): CallOutcome {
@@ -85,6 +126,17 @@ function resultOf(site: CallSite, outcome: ToolOutcome): CallOutcome {
 /** What a history says was shown, for a request whose record belongs to another user: a different text would close the request for them. */
 function shownBefore({ approval }: Record<string, unknown>): ShownTerms | undefined {
   return isRecord(approval) ? { message: asString(approval.message), display: approval.display } : undefined
+}
+
+/** The preview in a history, for a request whose record is lost or belongs to another user: only the one that the token binds counts. */
+async function previewBefore(
+  scope: RunScope,
+  { approval }: Record<string, unknown>,
+  claims: TokenClaims,
+): Promise<Preview | undefined> {
+  const preview = isRecord(approval) ? approval.preview : undefined
+  const isBound = preview !== undefined && (await wasShown(scope, { preview }, claims, claims.previewHash))
+  return isBound ? readPreview(preview) : undefined
 }
 
 /** Decides about a call without an approval request: a client tool is left to the client; any other may have run and lost its result. */
@@ -105,9 +157,9 @@ async function decideUnasked(
   const context = gateContext(scope, site.call.id, messages)
   const gate = await decideGate(ready.call, context, { policy: approvals.policy, warn })
   if (tool.location === 'server') {
-    // Approval was not requested, so the call ran at once, or by a session grant that may have ended since.
-    const mayHaveRun =
-      gate.kind === 'run' || (scope.owner !== null && termsOf(tool).scopes.includes('session'))
+    // Approval was not requested, so the call ran at once, or by a session grant or mandate that may have ended since.
+    const isGrantable = tool.mandates !== undefined || termsOf(tool).scopes.includes('session')
+    const mayHaveRun = gate.kind === 'run' || (scope.owner !== null && isGrantable)
     return mayHaveRun ? resultOf(site, interruptedOutcome()) : closed(why)
   }
   return gate.kind === 'run' ? { kind: 'client', site } : closed('not requested', 'approval-not-found')
@@ -154,11 +206,15 @@ async function closeInLedger({ settings }: RunScope, ref: ApprovalRef, answer: L
 }
 
 /** The ledger's outcome, if the history has lost it. */
-async function storedOutcome(
+async function storedOutcome(scope: RunScope, asked: OpenRequest): Promise<CallOutcome | undefined> {
+  return endedOutcome(scope, asked, await lookUpLast(scope, asked.ref))
+}
+
+function endedOutcome(
   scope: RunScope,
-  { site, ref, scopes }: OpenRequest,
-): Promise<CallOutcome | undefined> {
-  const entry = await lookUp(scope, ref)
+  { site, scopes }: OpenRequest,
+  entry: LedgerEntry | undefined | 'unavailable',
+): CallOutcome | undefined {
   if (entry === undefined || entry === 'unavailable') return undefined
   const { state } = entry
   if (state.phase !== 'done' && state.phase !== 'interrupted') return undefined

@@ -32,6 +32,8 @@ export type CallOutcome = { readonly site: CallSite; readonly refusal?: Refusal 
   | { readonly kind: 'client' }
   /** A valid approval request, with its own token. `isAnothers`: no user who sees it here can answer it. */
   | { readonly kind: 'open'; readonly request: ApprovalRequest; readonly isAnothers: boolean }
+  /** The preview had changed, so nothing ran, and this new request replaces the one that was answered. */
+  | { readonly kind: 'asked-again'; readonly request: ApprovalRequest }
   /** The tool threw and its `failureMode` is `throw`: the run ends with this error, once the other outcomes are reported. */
   | { readonly kind: 'threw'; readonly error: CountersignError }
 )

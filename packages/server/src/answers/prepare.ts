@@ -2,20 +2,30 @@ import { type GateContext, isRecord, type Message } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
 import { bindingOf } from '../gate/ask.js'
 import { askPolicy } from '../gate/gate.js'
+import { mandatesText } from '../gate/mandates.js'
 import { isProviderExecuted, MOVED_ON, proposedCall } from '../history/history.js'
-import type { LedgerAnswer, LedgerEntry, ShownTerms } from '../ledger/ledger.js'
+import type { ApprovalRecord, LedgerAnswer, LedgerEntry } from '../ledger/ledger.js'
+import type { ChosenMandate, OfferedMandates } from '../mandates/offer.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
-import { bindingMatches } from '../tokens/token.js'
+import { bindingMatches, mandatesMatch, verifyEdit } from '../tokens/token.js'
 import { type ReadyCall, readCall } from '../tools/call.js'
 import { ToolkitRequiredError, ToolNotFoundError } from '../tools/tool-errors.js'
 import { type Refusal, stampAnswer } from './outcome.js'
 import { lookUp } from './records.js'
-import { LEDGER_UNAVAILABLE, type VerifiedVerdict } from './verify.js'
+import { LEDGER_UNAVAILABLE, type VerifiedVerdict, wasShown } from './verify.js'
 
 /** What to do about a verified verdict; nothing has happened yet. */
-export type Settlement = { readonly verdict: VerifiedVerdict; readonly shown?: ShownTerms | undefined } & (
+export type Settlement = {
+  readonly verdict: VerifiedVerdict
+  readonly record?: ApprovalRecord | undefined
+} & (
   | RunSettlement
-  | { readonly kind: 'reject'; readonly answer: LedgerAnswer }
+  | {
+      readonly kind: 'reject'
+      readonly answer: LedgerAnswer
+      /** The standing denial that was chosen, and the call as it was shown. */
+      readonly denial?: { readonly mandate: ChosenMandate; readonly call: ReadyCall } | undefined
+    }
   | { readonly kind: 'refuse'; readonly refusal: Refusal }
   /** Claimed before, by this or another run: the ledger knows the outcome, and nothing is decided again. */
   | { readonly kind: 'repeat'; readonly answer: LedgerAnswer }
@@ -28,6 +38,10 @@ interface RunSettlement {
   /** The call as it was shown for approval. */
   readonly asked: ReadyCall
   readonly answer: LedgerAnswer
+  /** The standing approval that was chosen. */
+  readonly mandate?: ChosenMandate | undefined
+  /** The hash of the preview that was approved, if the call has one. */
+  readonly approvedPreview: string | undefined
 }
 
 /**
@@ -52,8 +66,10 @@ export async function prepareVerdicts(
   return Promise.all(
     known.map(async ({ verdict, entry }): Promise<Settlement> => {
       if (entry === 'unavailable') return refuse(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
-      if (isFresh(entry))
-        return { ...(await prepareVerdict(scope, verdict, messages)), shown: entry?.record.shown }
+      if (isFresh(entry)) {
+        const { record } = entry ?? {}
+        return { ...(await prepareVerdict(scope, verdict, record?.mandates, messages)), record }
+      }
       return { kind: 'repeat', verdict, answer: answerOf(scope, verdict, editedText(verdict)) }
     }),
   )
@@ -82,52 +98,116 @@ function checkTools({ toolkit, method }: RunScope, verdicts: readonly VerifiedVe
 async function prepareVerdict(
   scope: RunScope,
   verdict: VerifiedVerdict,
+  mandates: OfferedMandates | undefined,
   messages: readonly Message[],
 ): Promise<Settlement> {
-  const { decision, claims, site, canonical } = verdict
+  const { decision, claims, site } = verdict
   // Answer: without a subject nobody owns a session, so `session` counts as `once` and need not be offered.
   const isOffered = verdict.scope === 'once' || scope.owner === null || claims.scopes.includes(verdict.scope)
   if (decision === 'approve' && !isOffered)
     return refuse(verdict, 'approval-malformed', 'The answer has a scope that was not offered.')
-  if (decision !== 'approve') return { kind: 'reject', verdict, answer: answerOf(scope, verdict) }
+  const mandate = await chosenMandate(scope, verdict, mandates)
+  if (mandate === 'not-offered')
+    return refuse(verdict, 'approval-malformed', 'The answer chooses a mandate that was not offered for it.')
+  if (decision !== 'approve') {
+    const read = mandate && (await readCall(scope.toolkit, proposedCall(site, verdict.canonical)))
+    const denial = mandate && read?.ok ? { mandate, call: read.call } : undefined
+    return { kind: 'reject', verdict, answer: answerOf(scope, verdict), denial }
+  }
   const gate = gateContext(scope, site.call.id, messages)
-  // Unchanged: the arguments still fit the tool, and what was bound is the same.
-  const asked = await readCall(scope.toolkit, proposedCall(site, canonical))
-  if (!asked.ok) return refuse(verdict, 'approval-stale', asked.failure.reason ?? UNFIT)
-  if (!(await isStillBound(scope, verdict, asked.call, gate)))
-    return refuse(verdict, 'approval-stale', 'What the approval was given for has changed; ask again.')
-  const edited = await readEdits(scope, verdict)
-  // Edits: the user's mistake. Nothing has run, so the request stays open and can be answered again.
-  if (!edited.ok && edited.unfit) return refuse(verdict, 'approval-edit-invalid', edited.reason, 'open')
-  if (!edited.ok) return refuse(verdict, 'approval-malformed', edited.reason)
-  const call = edited.call ?? asked.call
+  const approved = await readApproved(scope, verdict, gate)
+  if ('refusal' in approved) return { kind: 'refuse', verdict, refusal: approved.refusal }
+  const { asked, call } = approved
+  // Preview: that of edited arguments is asked for before.
   const { approvals, warn } = scope.settings
+  const isEdited = verdict.edits !== undefined && call.tool.preview !== undefined
+  const approvedPreview = isEdited ? await previewOfEdits(scope, verdict, approved) : claims.previewHash
+  if (isEdited && approvedPreview === undefined)
+    return refuse(verdict, 'approval-edit-invalid', UNSEEN, 'open')
   // Policy: for the call as edited.
   const policy = await askPolicy(call, gate, { policy: approvals.policy, warn })
   if (policy.decision === 'block') {
     const answer = stampAnswer(scope, { decision: 'deny', reason: policy.reason }, 'policy')
     return { kind: 'reject', verdict, answer }
   }
-  const answer = answerOf(scope, verdict, edited.call?.canonical)
-  return { kind: 'run', verdict, call, asked: asked.call, answer }
+  const answer = answerOf(scope, verdict, call === asked ? undefined : call.canonical)
+  return { kind: 'run', verdict, call, asked, answer, approvedPreview, mandate }
 }
 
+/** The mandate that an answer chooses: one of those signed with the request, for this decision, instead of a scope. */
+async function chosenMandate(
+  { settings }: RunScope,
+  { mandate: id, decision, scope, claims }: VerifiedVerdict,
+  offered: OfferedMandates | undefined,
+): Promise<ChosenMandate | 'not-offered' | undefined> {
+  if (id === undefined) return undefined
+  const isSigned = await mandatesMatch(claims, mandatesText(offered), settings.approvals.keyring)
+  const offer = isSigned ? offered?.offers.find((one) => one.id === id) : undefined
+  const isFor = offer?.decide === 'deny' ? decision === 'deny' : decision === 'approve' && scope === 'once'
+  return offered !== undefined && offer !== undefined && isFor ? { tool: offered.tool, offer } : 'not-offered'
+}
+
+/** The call of an approval: as it was shown, and as the user left it. */
+interface ApprovedCall {
+  readonly asked: ReadyCall
+  /** The same object if nothing was edited. */
+  readonly call: ReadyCall
+}
+
+/** Checks what an approval is for: its call still fits and is bound to the same, and its edits are allowed. */
+export async function readApproved(
+  scope: RunScope,
+  verdict: VerifiedVerdict,
+  gate: GateContext,
+): Promise<ApprovedCall | { readonly refusal: Refusal }> {
+  const refused = (code: Refusal['code'], message: string, effect: Refusal['effect'] = 'close') => ({
+    refusal: refusalOf(verdict, code, message, effect),
+  })
+  // Unchanged: the arguments still fit the tool, and what was bound is the same.
+  const asked = await readCall(scope.toolkit, proposedCall(verdict.site, verdict.canonical))
+  if (!asked.ok) return refused('approval-stale', asked.failure.reason ?? UNFIT)
+  if (!(await isStillBound(scope, verdict, asked.call, gate)))
+    return refused('approval-stale', 'What the approval was given for has changed; ask again.')
+  const edited = await readEdits(scope, verdict)
+  // Edits: the user's mistake. Nothing has run, so the request stays open and can be answered again.
+  if (!edited.ok && edited.unfit) return refused('approval-edit-invalid', edited.reason, 'open')
+  if (!edited.ok) return refused('approval-malformed', edited.reason)
+  return { asked: asked.call, call: edited.call ?? asked.call }
+}
+
+/** The hash of the preview that was shown for edited arguments; undefined if none was. */
+async function previewOfEdits(
+  scope: RunScope,
+  verdict: VerifiedVerdict,
+  { asked, call }: ApprovedCall,
+): Promise<string | undefined> {
+  const { claims, proof, preview } = verdict
+  const proven = await verifyEdit(claims, call.canonical, proof, scope.settings.approvals.keyring)
+  // Arguments that were edited and are again as the model made them have the preview of the request.
+  const hash = proven ?? (call === asked ? claims.previewHash : undefined)
+  const isShown = preview === undefined ? proven !== undefined : await wasShown(scope, verdict, claims, hash)
+  return isShown ? hash : undefined
+}
+
+const UNSEEN =
+  'The tool has a preview, and that of the edited arguments was not shown: request it before you approve them.'
 const UNFIT = 'The arguments no longer fit the tool; ask again.'
 
 /** A verified verdict as the ledger stores it; `edited` are the arguments, if the user edited them. */
 function answerOf(scope: RunScope, verdict: VerifiedVerdict, edited?: string | undefined): LedgerAnswer {
-  const { decision, reason, sentIn, site } = verdict
+  const { decision, reason, sentIn, site, mandate } = verdict
   switch (decision) {
     case 'approve': {
       const reach = scope.owner === null ? 'once' : verdict.scope
       const more = {
         ...(sentIn !== undefined && { sentIn }),
         ...(edited !== undefined && { arguments: edited }),
+        ...(mandate !== undefined && { mandate }),
       }
       return stampAnswer(scope, { decision, scope: reach, reason, ...more }, 'person')
     }
     case 'deny':
-      return stampAnswer(scope, { decision, reason }, 'person')
+      return stampAnswer(scope, { decision, reason, ...(mandate !== undefined && { mandate }) }, 'person')
     case 'cancel':
       return stampAnswer(
         scope,

@@ -8,6 +8,7 @@ import { unavailable } from '../ledger/outcome.js'
 import { isSuccess, type ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
 import { approvalIdOf } from './answers.js'
+import { nextOf } from './ask-again.js'
 import { decidedBy, restoreOutcome, toStored } from './outcome.js'
 
 /** The ledger's records of a thread, matched with the calls of a history. */
@@ -30,6 +31,11 @@ export interface ReadHistory {
   readonly corrected: readonly ToolMessage[]
 }
 
+/** Whether the history has an earlier request for a call than the ledger: approval was requested again, because the preview had changed. */
+export function isReplaced(site: CallSite, entry: LedgerEntry | undefined): boolean {
+  return entry?.record.earlier?.includes(approvalIdOf(site) ?? '') === true
+}
+
 /** An approval in the ledger. */
 export async function lookUp(
   { settings }: RunScope,
@@ -43,6 +49,16 @@ export async function lookUp(
   }
 }
 
+/** The same, or the request that has replaced it since, if the ledger still has that. */
+export async function lookUpLast(
+  scope: RunScope,
+  ref: ApprovalRef,
+): Promise<LedgerEntry | undefined | 'unavailable'> {
+  const entry = await lookUp(scope, ref)
+  const next = nextOf(entry)
+  return next === undefined ? entry : ((await lookUpLast(scope, { ...ref, approvalId: next })) ?? entry)
+}
+
 /**
  * Corrects a client's history by the ledger. A result of a call whose approval is still open is removed (one deployed client appends the
  * answer's payload before it resumes). For a call whose approval is settled, the ledger's record overrides the client's text, except for
@@ -53,6 +69,7 @@ export async function readHistory(scope: RunScope, given: readonly Message[]): P
   const hasCalls = given.some((message) => message.role === 'assistant' && message.toolCalls?.length)
   const open = hasCalls ? await readOpen(scope) : []
   const history = withProviderCalls(open, withoutClaims(given))
+  if (open.length === 0) return correctResults(scope, history, open)
   const siteOf = siteFinder(readCalls(history))
   const claimed = new Set<Message>()
   for (const entry of open) {
@@ -180,11 +197,14 @@ function siteFinder(sites: readonly CallSite[]): IssuedRecords['siteOf'] {
   }
   const read = new Map<string, SameId>()
   return ({ record }) => {
-    const { approvalId, toolCallId, toolName } = record
+    const { approvalId, toolCallId, toolName, earlier = [] } = record
     const known = read.get(toolCallId) ?? readSameId(byId.get(toolCallId) ?? [])
     read.set(toolCallId, known)
+    const named = [...earlier, approvalId].findLast((id) => known.byApproval.has(id))
     return (
-      known.byApproval.get(approvalId) ?? known.byWords.get(wordsOf(toolName, record.arguments)) ?? known.last
+      known.byApproval.get(named ?? '') ??
+      known.byWords.get(wordsOf(toolName, record.arguments)) ??
+      known.last
     )
   }
 }
@@ -224,9 +244,10 @@ const MAX_LOOKUPS = 1000
 
 /** The settled approval of each call that has one. If the ledger can't be read, the history stays as it is. */
 async function readSettled(
-  { settings, owner, threadId }: RunScope,
+  scope: RunScope,
   sites: readonly CallSite[],
 ): Promise<ReadonlyMap<CallSite, LedgerEntry>> {
+  const { settings, owner, threadId } = scope
   const { ledger } = settings.approvals
   const found = new Map<CallSite, LedgerEntry>()
   try {
@@ -244,13 +265,15 @@ async function readSettled(
       if (!knowsCalls || byCall.has(site.call.id)) named.add(approvalId)
     }
     const lookups = [...named].slice(-MAX_LOOKUPS).map(async (approvalId) => {
-      const entry = await ledger.lookup({ owner, threadId, approvalId })
+      const entry = await lookUpLast(scope, { owner, threadId, approvalId })
       // There may be many entries, and nobody reads the long texts here.
-      if (entry?.state.phase === 'done') byId.set(approvalId, { ...entry, state: withoutWords(entry.state) })
+      if (typeof entry === 'object' && entry.state.phase === 'done')
+        byId.set(approvalId, { ...entry, state: withoutWords(entry.state) })
     })
     await Promise.all(lookups)
     for (const site of sites) {
-      const entry = byId.get(approvalIdOf(site) ?? '') ?? byCall.get(site.call.id)
+      const last = byCall.get(site.call.id)
+      const entry = isReplaced(site, last) ? last : (byId.get(approvalIdOf(site) ?? '') ?? last)
       if (entry?.record.toolCallId === site.call.id && isAbout(entry, site)) found.set(site, entry)
     }
   } catch (error) {

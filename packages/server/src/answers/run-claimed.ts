@@ -1,17 +1,21 @@
-import type { Message } from '@countersign/core'
+import type { Message, Preview } from '@countersign/core'
 import { abortLater } from '../encoding/signals.js'
 import { askPolicy } from '../gate/gate.js'
-import { grantSession } from '../gate/grants.js'
-import { type LedgerAnswer, MAX_REASON_LENGTH } from '../ledger/ledger.js'
+import { findPermission, grantAnswered, reasonOfDenial } from '../gate/grants.js'
+import { type ComputedPreview, computePreview } from '../gate/preview.js'
+import { type ApprovalRecord, type LedgerAnswer, MAX_REASON_LENGTH } from '../ledger/ledger.js'
+import type { ChosenMandate } from '../mandates/offer.js'
 import { askPerson } from '../scope/ask-person.js'
 import { type AuditStep, audit } from '../scope/audit.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
+import { previewHash } from '../tokens/token.js'
 import type { ReadyCall } from '../tools/call.js'
 import { executeTool, NOT_STARTED } from '../tools/execute.js'
 import type { Execution } from '../tools/execution.js'
 import { progressEvent } from '../tools/progress.js'
 import { logThrown, toolFailed } from '../tools/tool-errors.js'
 import type { AgentTool } from '../tools/toolkit.js'
+import { requestAgain } from './ask-again.js'
 import { auditNames, type Claim, complete, holdsLease, keepLease, record } from './claim.js'
 import {
   type CallOutcome,
@@ -31,10 +35,16 @@ export interface ClaimedCall {
   /** The call as it was shown for approval. */
   readonly asked: ReadyCall
   readonly answer: LedgerAnswer
+  /** The hash of the preview that was approved, if the call has one. */
+  readonly approvedPreview: string | undefined
+  /** The request as the ledger has it. */
+  readonly record?: ApprovalRecord | undefined
   readonly holder: string
   /** The ledger's revision from the claim, for the grant that may follow. */
   readonly revision: number
   readonly messages: readonly Message[]
+  /** The standing approval that was chosen. */
+  readonly mandate?: ChosenMandate | undefined
   /** What the audit trail records of the claim. Absent if it is recorded already. */
   readonly step?: Omit<AuditStep, 'event'> | undefined
 }
@@ -42,9 +52,12 @@ export interface ClaimedCall {
 /**
  * Runs a claimed call and records the outcome. Once the run has stopped, or its reader has gone, the tool may finish within its own
  * `timeout`, or `approvals.wait` if it has none; then it is abandoned, so that it does not block its thread. The lease is kept from here
- * on. A call that must not start after all ends with the reason.
+ * on. A call that must not start after all ends with the reason; nothing if it belongs to another request now.
  */
-export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise<CallOutcome | Refusal> {
+export async function runClaimed(
+  scope: RunScope,
+  claimed: ClaimedCall,
+): Promise<CallOutcome | Refusal | undefined> {
   const { verdict, holder, answer, step, call } = claimed
   const { site, claims } = verdict
   const { tool } = call
@@ -55,15 +68,16 @@ export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise
   try {
     if (step !== undefined) await audit(scope, { event: 'claimed', ...step })
     if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })
-    const reason = await reasonNotToStart(scope, claim, claimed)
-    if (reason !== undefined) {
-      await complete(scope, claim, reason)
-      return { kind: 'result', site, outcome: restoreOutcome(reason), decided }
+    const start = await decideStart(scope, claim, claimed)
+    if (start.kind === 'changed') return await askAgain(scope, claim, claimed, start.preview)
+    if (start.kind === 'not') {
+      await complete(scope, claim, start.outcome)
+      return { kind: 'result', site, outcome: restoreOutcome(start.outcome), decided }
     }
     if (tool.location !== 'server') return handOut(scope, claim, claimed)
     // Only once the call may start, and before the tool can change the input, from which the grant's key is read.
-    const granting = grantSession(scope, claimed)
-    execution = await execute(scope, claimed, tool)
+    const granting = grantAnswered(scope, claimed)
+    execution = await execute(scope, claimed, tool, start.preview)
     await granting
   } finally {
     stopRenewing()
@@ -91,30 +105,85 @@ export async function runClaimed(scope: RunScope, claimed: ClaimedCall): Promise
   }
 }
 
+type Start =
+  /** `preview`: the approved one, unmasked. */
+  | { readonly kind: 'start'; readonly preview: Preview | undefined }
+  | { readonly kind: 'not'; readonly outcome: Unstarted }
+  | { readonly kind: 'changed'; readonly preview: ComputedPreview | undefined }
+
 /**
- * Why a claimed call must not start now, as an outcome for the ledger; undefined if it may start. The caller must then start it without
- * awaiting anything else: everything that may have changed since the answer was checked is checked here, the ledger last, then the clock.
+ * Whether a claimed call may start now. The caller must then start it without awaiting anything else: everything that may have changed
+ * since the answer was checked is checked here, the ledger last, then the clock.
  */
-async function reasonNotToStart(
+async function decideStart(
   scope: RunScope,
   claim: Claim,
-  { verdict, asked, call, messages }: ClaimedCall,
-): Promise<Unstarted | undefined> {
+  { verdict, asked, call, messages, approvedPreview }: ClaimedCall,
+): Promise<Start> {
   const { approvals, now, warn } = scope.settings
-  // At the start, in the order of the table in docs/security.md: what was bound, the policy, the lease, the time.
+  const not = (outcome: Unstarted) => ({ kind: 'not', outcome }) as const
+  // At the start, in the order of the table in docs/security.md: what was bound, the policy, the preview, the lease, the time.
   const gate = gateContext(scope, call.id, messages)
   if (!(await isStillBound(scope, verdict, asked, gate)))
-    return { type: 'cancelled', reason: STALE, code: 'approval-stale' }
+    return not({ type: 'cancelled', reason: STALE, code: 'approval-stale' })
   const { decision, reason } = await askPolicy(call, gate, { policy: approvals.policy, warn })
-  if (decision === 'block') return { type: 'denied', reason: reason?.slice(0, MAX_REASON_LENGTH) }
-  if (!(await holdsLease(scope, claim))) return { type: 'interrupted' }
+  if (decision === 'block') return not({ type: 'denied', reason: reason?.slice(0, MAX_REASON_LENGTH) })
+  if (call.tool.mandates !== undefined) {
+    const standing = await findPermission(scope, call, 'look')
+    if (standing.kind === 'denied') return not({ type: 'denied', reason: reasonOfDenial(standing.grant) })
+    if (standing.kind === 'unknown')
+      return not({ type: 'cancelled', reason: UNKNOWN_DENIALS, code: 'ledger-unavailable' })
+  }
+  const preview = await computePreview(scope, call, gate)
+  const hash = preview && (await previewHash(verdict.claims, preview.text, approvals.keyring))
+  if (!(await holdsLease(scope, claim))) return not({ type: 'interrupted' })
   // A call that somebody else runs is only handed over here, and can be handed over again.
   if (scope.callerSignal?.aborted && call.tool.location === 'server')
-    return { type: 'cancelled', reason: NOT_STARTED }
-  return now() < verdict.claims.expiresAt ? undefined : { type: 'cancelled', code: 'approval-expired' }
+    return not({ type: 'cancelled', reason: NOT_STARTED })
+  if (now() >= verdict.claims.expiresAt) return not({ type: 'cancelled', code: 'approval-expired' })
+  return hash === approvedPreview ? { kind: 'start', preview: preview?.exact } : { kind: 'changed', preview }
 }
 
+const UNKNOWN_DENIALS =
+  'Whether a standing denial refuses it could not be read, so it was not started; ask again.'
 const STALE = 'What the approval was given for has changed; ask again.'
+
+/** How often in a row approval is requested again for one call. */
+const MAX_ASKED_AGAIN = 5
+
+/**
+ * The preview has changed: nothing runs, and a new request replaces the one that was answered. It is for the call as the model made it,
+ * without the user's edits: only that is signed by the token that was verified. Nobody is asked once the user has moved on, or if the
+ * preview changes each time.
+ */
+async function askAgain(
+  scope: RunScope,
+  claim: Claim,
+  { verdict, asked, call, messages, record, answer }: ClaimedCall,
+  current: ComputedPreview | undefined,
+): Promise<CallOutcome | undefined> {
+  const { site, claims } = verdict
+  const ended = (outcome: Unstarted): CallOutcome => {
+    const decided = decidedBy(scope, answer, claims.scopes)
+    return { kind: 'result', site, outcome: restoreOutcome(outcome), decided }
+  }
+  const stale = { type: 'cancelled', reason: STALE, code: 'approval-stale' } as const
+  if (site.superseded || claims.again >= MAX_ASKED_AGAIN) {
+    const outcome = site.superseded ? stale : { ...stale, reason: UNSTEADY }
+    await complete(scope, claim, outcome)
+    return ended(outcome)
+  }
+  // Settled first: at no time can both requests be answered.
+  const next = scope.settings.approvals.generateId()
+  const recorded = await complete(scope, claim, { ...stale, next })
+  if (recorded !== 'held') return ended(recorded === 'lost' ? { type: 'interrupted' } : stale)
+  const preview = call === asked ? current : undefined
+  const asking = await requestAgain(scope, asked, { claims, record, next, messages, preview })
+  // Another run may have found that it was missing, and made it.
+  return asking.ok ? { kind: 'asked-again', site, request: asking.request } : undefined
+}
+
+const UNSTEADY = `What the call would do has changed each time it was approved, ${MAX_ASKED_AGAIN + 1} times in a row.`
 
 /** Leaves a call to its client or provider, which starts it: only if the ledger recorded that while the claim was held. */
 async function handOut(scope: RunScope, claim: Claim, claimed: ClaimedCall): Promise<CallOutcome | Refusal> {
@@ -130,7 +199,7 @@ async function handOut(scope: RunScope, claim: Claim, claimed: ClaimedCall): Pro
     await audit(scope, { ...end, outcome: 'interrupted' })
     return { kind: 'result', site, outcome: restoreOutcome({ type: 'interrupted' }), decided }
   }
-  await grantSession(scope, claimed)
+  await grantAnswered(scope, claimed)
   // The request that reports the approval to the provider claims the call again, and records its outcome.
   if (call.tool.location === 'provider') return { kind: 'forwarded', site, decided }
   await audit(scope, { ...end, outcome: 'handed-out' })
@@ -143,6 +212,7 @@ function execute(
   scope: RunScope,
   { verdict, call, messages }: ClaimedCall,
   tool: Extract<AgentTool, { location: 'server' }>,
+  preview: Preview | undefined,
 ): Promise<Execution> {
   const { id: toolCallId, name: toolName } = call
   const leave = abortLater(scope.stop, scope.settings.approvals.waitMs)
@@ -161,6 +231,7 @@ function execute(
       context: scope.context,
       approved: true,
       idempotencyKey: verdict.approvalId,
+      ...(preview !== undefined && { preview }),
     },
     stream: async (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
     report: (data) => scope.report(progressEvent(toolCallId, toolName, data)),

@@ -1,8 +1,9 @@
 import type { Message } from '@countersign/core'
 import { randomId } from '../encoding/ids.js'
+import { grantAnswered } from '../gate/grants.js'
 import { isProviderExecuted } from '../history/history.js'
 import { claimAndWait } from '../ledger/claim-and-wait.js'
-import type { ApprovalState, ClaimResult, LedgerAnswer } from '../ledger/ledger.js'
+import type { ApprovalState, ClaimResult, LedgerAnswer, StoredOutcome } from '../ledger/ledger.js'
 import type { RunScope } from '../scope/scope.js'
 import { auditNames, auditSettled } from './claim.js'
 import { isConfirmed } from './confirm.js'
@@ -22,7 +23,8 @@ import { LEDGER_UNAVAILABLE, NO_SUCH_REQUEST, type VerifiedVerdict } from './ver
 
 /**
  * Carries out verified verdicts before the model is called: all are validated, then each call is claimed right before its own
- * execution. Yields approved calls first, then denied ones, each in the order of the calls.
+ * execution. Yields approved calls first, then denied ones, each in the order of the calls. Nothing for the repeated answer to a request
+ * that was replaced: the call belongs to the later request.
  *
  * @throws ToolkitRequiredError, ToolNotFoundError before anything runs.
  */
@@ -37,14 +39,17 @@ export async function* settleVerdicts(
   const work = ordered.map((one) => scope.limit(() => settle(scope, one, messages)))
   // A failure is thrown in its turn; without this it would be unhandled until then.
   for (const outcome of work) outcome.catch(() => {})
-  for (const outcome of work) yield await outcome
+  for (const outcome of work) {
+    const ended = await outcome
+    if (ended !== undefined) yield ended
+  }
 }
 
 async function settle(
   scope: RunScope,
   settlement: Settlement,
   messages: readonly Message[],
-): Promise<CallOutcome | Refusal> {
+): Promise<CallOutcome | Refusal | undefined> {
   const { kind, verdict } = settlement
   const { site, claims } = verdict
   // What can't be verified now settles nothing. Whatever would settle the request, even an invalid answer, must be confirmed.
@@ -62,6 +67,8 @@ async function settle(
     const step = { ...auditNames({ ref: verdict.ref, call: site.call }), ...auditAnswer(verdict, answer) }
     if (kind === 'run') return runClaimed(scope, { ...settlement, holder, revision, messages, step })
     await auditSettled(scope, step, answer)
+    if (kind === 'reject' && settlement.denial !== undefined)
+      await grantAnswered(scope, { ...settlement.denial, answer, revision, verdict })
     const decided = decidedBy(scope, answer, claims.scopes)
     return { kind: 'result', site, outcome: outcomeOfAnswer(answer), decided }
   }
@@ -108,7 +115,7 @@ async function settledBefore(
   scope: RunScope,
   verdict: VerifiedVerdict,
   claim: Exclude<Claim, { status: 'claimed' }>,
-): Promise<CallOutcome | Refusal> {
+): Promise<CallOutcome | Refusal | undefined> {
   switch (claim.status) {
     case 'repeat':
       return repeated(scope, verdict, claim)
@@ -143,6 +150,11 @@ async function firstAnswer(
     : entry.state
 }
 
+/** Whether a request was replaced by another one for its call. */
+function isReplacement(stored: StoredOutcome | { readonly type: 'interrupted' }): boolean {
+  return stored.type === 'cancelled' && stored.next !== undefined
+}
+
 /** A result is reported even if the ledger can't tell now who gave the answer. */
 async function interrupted(scope: RunScope, verdict: VerifiedVerdict): Promise<CallOutcome> {
   const { site, claims } = verdict
@@ -156,7 +168,8 @@ async function repeated(
   scope: RunScope,
   verdict: VerifiedVerdict,
   { outcome: stored }: Extract<ClaimResult, { status: 'repeat' }>,
-): Promise<CallOutcome | Refusal> {
+): Promise<CallOutcome | Refusal | undefined> {
+  if (isReplacement(stored)) return undefined
   const { site, claims } = verdict
   const first = await firstAnswer(scope, verdict)
   const decided = first && decidedBy(scope, first.answer, claims.scopes)
@@ -180,7 +193,7 @@ async function contradiction(
   scope: RunScope,
   verdict: VerifiedVerdict,
   settled: LedgerAnswer['decision'],
-): Promise<CallOutcome | Refusal> {
+): Promise<CallOutcome | Refusal | undefined> {
   const { site, claims } = verdict
   const first = await firstAnswer(scope, verdict)
   if (first === undefined) return unavailable(verdict)
@@ -188,6 +201,7 @@ async function contradiction(
   if (again.status === 'in-progress') return refusalOf(verdict, 'call-running', STILL_RUNNING, 'open')
   if (again.status !== 'repeat' && again.status !== 'interrupted') return unavailable(verdict)
   const stored = again.status === 'repeat' ? again.outcome : ({ type: 'interrupted' } as const)
+  if (isReplacement(stored)) return undefined
   const outcome = stored.type === 'handed-out' ? handedOutOutcome() : restoreOutcome(stored)
   const decided = decidedBy(scope, first.answer, claims.scopes)
   // If the policy blocked this user's approval, that is no other answer: the same approval gets the same outcome.
@@ -204,7 +218,7 @@ async function reclaim(
   settlement: Extract<Settlement, { kind: 'run' }>,
   holder: string,
   messages: readonly Message[],
-): Promise<CallOutcome | Refusal> {
+): Promise<CallOutcome | Refusal | undefined> {
   const { ledger, leaseMs } = scope.settings.approvals
   const { verdict, call } = settlement
   try {

@@ -1,17 +1,25 @@
 import { getCountersignMetadata } from '@countersign/core'
-import { readArguments } from '../encoding/canonical.js'
+import { canonicalJson, readArguments } from '../encoding/canonical.js'
 import { type CallSite, isProviderExecuted, providerApprovalOf } from '../history/history.js'
 import type { ApprovalRef } from '../ledger/ledger.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { RunScope } from '../scope/scope.js'
-import { CHECK_FIRST, type TokenClaims, type TokenVerdict, verifyToken } from '../tokens/token.js'
+import {
+  CHECK_FIRST,
+  previewHash,
+  type TokenClaims,
+  type TokenVerdict,
+  verifyToken,
+} from '../tokens/token.js'
 import { boundName } from '../tools/provider-tool.js'
 import { type Answer, type Decision, readDecision } from './answers.js'
 import type { Refusal } from './outcome.js'
-import { type IssuedRecords, lookUp } from './records.js'
+import { type IssuedRecords, isReplaced, lookUp } from './records.js'
 
 /** A verified answer: from this owner, in time, to this server's own request for exactly this call. */
-export interface VerifiedVerdict extends Decision, Pick<Answer, 'via' | 'sentIn' | 'payload'> {
+export interface VerifiedVerdict
+  extends Decision,
+    Pick<Answer, 'via' | 'sentIn' | 'payload' | 'preview' | 'proof'> {
   readonly kind: 'verified'
   readonly ref: ApprovalRef
   readonly approvalId: string
@@ -62,7 +70,7 @@ async function verifyAnswer(
   answer: Answer,
   issued: IssuedRecords,
 ): Promise<VerifiedVerdict | Refusal> {
-  const { approvalId, via, payload, context, sentIn } = answer
+  const { approvalId, via, payload, context, sentIn, preview, proof } = answer
   const { requireToken } = scope.settings.approvals
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
   let { site } = answer
@@ -79,7 +87,8 @@ async function verifyAnswer(
     const entry = await lookUp(scope, ref)
     if (entry === 'unavailable') return refuse('ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
     site ??= entry && issued.siteOf(entry)
-    token = site && tokenOf(site)
+    // A call that still has the token of an earlier request has none of this one.
+    token = site && !isReplaced(site, entry) ? tokenOf(site) : answer.token
     if (token === undefined && !requireToken) token = entry?.record.token
   }
   if (site === undefined) return refuse('approval-not-found', NO_CALL)
@@ -104,12 +113,33 @@ async function verifyAnswer(
   // Answer: only `approved: true` approves.
   const decision = readDecision(answer)
   if (decision === undefined) return refuse('approval-malformed', MALFORMED)
-  const said = { ...decision, via, payload, context, sentIn }
+  const said = { ...decision, via, payload, context, sentIn, preview, proof }
   const { claims } = verified
+  // Preview: what the page showed is what was sent. `prepareVerdicts` checks that of edited arguments.
+  const isApproved = decision.decision === 'approve' && decision.edits === undefined
+  if (isApproved && !(await wasShown(scope, answer, claims, claims.previewHash)))
+    return refuse('approval-tampered', NOT_SHOWN)
   const { canonical } = read
   return { kind: 'verified', ref, approvalId, site, claims, token: String(token), canonical, ...said }
 }
 
+/**
+ * Whether the preview that an answer returns is the one that it has to approve. A peer that doesn't know previews returns none; our own
+ * client, which names its run, always does.
+ */
+export async function wasShown(
+  { settings }: RunScope,
+  { preview, sentIn }: Pick<Answer, 'preview' | 'sentIn'>,
+  claims: TokenClaims,
+  approved: string | undefined,
+): Promise<boolean> {
+  if (preview === undefined) return approved === undefined || sentIn === undefined
+  const written = canonicalJson(preview)
+  if (!written.ok || approved === undefined) return false
+  return (await previewHash(claims, written.canonical, settings.approvals.keyring)) === approved
+}
+
+const NOT_SHOWN = 'The answer does not return the preview that was sent with the request: reload the page.'
 const MALFORMED =
   'The answer must say approved: true or false; reason must be text and scope "once" or "session".'
 const NO_CALL = 'This conversation holds no call that the answer is for.'

@@ -1,4 +1,5 @@
 import type { ResumeEntry } from '@countersign/core'
+import { checkOptions, method, milliseconds } from '../encoding/check-options.js'
 
 /** What the application knows about the request that brought an answer. */
 export type AnswerContext = Readonly<Record<string, unknown>>
@@ -74,13 +75,17 @@ interface Early {
 /**
  * A queue for one run, which closes it at its end.
  *
+ * @throws CountersignError `invalid-option`
+ *
  * @example
  * const answers = answerQueue()
  * for await (const event of agent.run(input, { answers })) show(event)      // stays open while the user decides
  * // and meanwhile, elsewhere
  * await answers.put({ interruptId: approval.id, status: 'resolved', payload: { approved: true } })
  */
-export function answerQueue({ keepEarly, reserve = () => () => {} }: AnswerQueueOptions = {}): AnswerQueue {
+export function answerQueue(options: AnswerQueueOptions = {}): AnswerQueue {
+  checkOptions('answerQueue', options, { keepEarly: milliseconds, reserve: method })
+  const { keepEarly, reserve = () => () => {} } = options
   /** The waiting callbacks by id. The latest gets the answer; the others keep waiting. */
   const waiting = new Map<string, Take[]>()
   const early = new Map<string, Early>()

@@ -17,18 +17,21 @@ const none: Gap = { isBehind: false, unseen: 0 }
 export function gapOf(stored: readonly Message[], given: readonly Message[], last: string | undefined): Gap {
   const ids = new Set(given.map(({ id }) => id))
   const results = new Set(given.flatMap((message) => (message.role === 'tool' ? message.toolCallId : [])))
-  const from = stored.findIndex(({ id }) => (last === undefined ? ids.has(id) : id === last))
+  const from =
+    last === undefined
+      ? stored.findIndex(({ id }) => ids.has(id))
+      : stored.findLastIndex(({ id }) => id === last)
   if (from < 0) return none
-  const isLacking = (message: Message, at: number) =>
-    at > from &&
+  const rest = stored.slice(from + 1)
+  const isLacking = (message: Message) =>
     /^(user|assistant|tool)$/.test(message.role) &&
     !ids.has(message.id) &&
     !(message.role === 'tool' && results.has(message.toolCallId))
-  const lacking = stored.filter(isLacking)
-  const spoken = stored.findLastIndex(({ role }) => role === 'user')
-  const knowsTurn = !stored.some((message, at) => at <= spoken && isLacking(message, at))
-  const seen = stored.findLastIndex((message, at) => !(isLacking(message, at) && isText(message)))
-  const unseen = knowsTurn ? stored.length - 1 - seen : 0
+  const lacking = rest.filter(isLacking)
+  const spoken = rest.findLastIndex(({ role }) => role === 'user')
+  const knowsTurn = !rest.some((message, at) => at <= spoken && isLacking(message))
+  const seen = rest.findLastIndex((message) => !(isLacking(message) && isText(message)))
+  const unseen = knowsTurn ? rest.length - 1 - seen : 0
   return { isBehind: lacking.length > unseen, unseen }
 }
 

@@ -1,4 +1,5 @@
 import type { Message, ToolMessage } from '@countersign/core'
+import type { KnownMessage } from '../threads/known-threads.js'
 import type { StoredMessage } from '../threads/thread-store.js'
 import { chain } from './branch.js'
 import { sharedBy } from './versions.js'
@@ -11,13 +12,13 @@ export type CloseCalls = (
 
 /** Closes what is open on the branch `shown` where `next` differs from it. Returns what must be stored on it. */
 export async function leaveBranch(
-  shown: readonly StoredMessage[],
-  next: readonly StoredMessage[],
+  shown: readonly KnownMessage[],
+  next: readonly KnownMessage[],
   closeCalls: CloseCalls,
 ): Promise<readonly StoredMessage[]> {
   const left = shown.slice(sharedBy(shown, next))
   if (left.length === 0) return []
-  const messages = shown.map(({ message }): Message => JSON.parse(message))
+  const messages = shown.map(({ message }) => message)
   const closed = await closeCalls(messages, new Set(left.map(({ id }) => id)))
   return chain(closed, left.at(-1)?.id ?? null)
 }

@@ -92,7 +92,7 @@ function openRunOf({ run, messages: all }: StoredThread, messages: readonly Mess
 }
 
 /** @throws CountersignError `invalid-option` */
-export function threadsOf({ threads }: ThreadKeeper): ThreadStore {
+export function threadsOf<T extends ThreadStore>({ threads }: { readonly threads?: T | undefined }): T {
   if (threads !== undefined) return threads
   throw new CountersignError(
     'invalid-option',

@@ -12,10 +12,11 @@ export function mergeHistory(
   stored: readonly Message[],
   given: readonly Message[],
   toolkit: Toolkit,
-  known: ReadonlySet<string>,
+  known: { has(id: string): boolean },
   newId: () => string,
 ): Message[] {
-  const ids = new Set(known)
+  const ids = new Set<string>()
+  const isKnown = (id: string) => known.has(id) || ids.has(id)
   const waiting = new Set(
     readCalls(stored).flatMap(({ call, result }) =>
       result === undefined && isClients(call.function.name, toolkit) ? [call.id] : [],
@@ -23,12 +24,12 @@ export function mergeHistory(
   )
   const added = given.flatMap((message): Message[] => {
     if (message.role === 'user') {
-      if (ids.has(message.id)) return []
+      if (isKnown(message.id)) return []
       ids.add(message.id)
       return [message]
     }
     if (message.role !== 'tool' || !waiting.delete(message.toolCallId)) return []
-    const id = ids.has(message.id) ? newId() : message.id
+    const id = isKnown(message.id) ? newId() : message.id
     ids.add(id)
     return [{ ...message, id }]
   })

@@ -9,7 +9,8 @@ import {
 } from '@countersign/core'
 import type { RunContext } from '../scope/run-context.js'
 import type { AgentSettings } from '../scope/settings.js'
-import type { StoredMessage, StoredThread, ThreadKey, ThreadStore } from '../threads/thread-store.js'
+import type { KnownMessage, KnownThread, KnownThreads } from '../threads/known-threads.js'
+import type { ThreadKey } from '../threads/thread-store.js'
 import { withClientTools } from '../tools/toolkit.js'
 import { branchOf, chain } from './branch.js'
 import { gapOf } from './gap.js'
@@ -33,6 +34,8 @@ export interface OpenThread {
   readonly lost: AbortSignal
   /** What the run uses: the run adds to it, and it is stored with what the run stores. */
   readonly usage: TokenUsage[]
+  /** Whether it has a message with this id, on any branch. */
+  has(id: string): boolean
   /**
    * Takes each event of the run before it is sent. If there is something to wait for, resolves once what must not be lost is stored: calls
    * before they run, and results.
@@ -58,7 +61,7 @@ type ThreadRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
  * `ledger-unavailable` if the store can't be reached.
  */
 export async function openThread(
-  threads: ThreadStore,
+  threads: KnownThreads,
   settings: AgentSettings,
   { threadId, runId, messages: given, tools = [], forwardedProps }: ThreadRequest,
   context: RunContext,
@@ -69,14 +72,14 @@ export async function openThread(
   const { leaseMs } = settings.approvals
   await takeThread(threads, key, run, leaseMs)
   try {
-    const thread = await threads.load(key)
+    const thread = await threads.open(key, settings.limits.cachedThreadBytes)
     const shown = thread === undefined ? [] : branchOf(thread)
     const page = readPage(forwardedProps)
     const isUpload = page.isUpload && thread === undefined && settings.acceptUploads
     if (!isUpload) checkKnown(page.after, thread, settings.acceptUploads)
-    const known = new Set(thread?.messages.map(({ id }) => id))
+    const known = thread?.byId ?? new Map<string, KnownMessage>()
     const stored = thread === undefined ? [] : continuedBranch(thread, shown, page, given)
-    const history: readonly Message[] = stored.map(({ message }) => JSON.parse(message))
+    const history = stored.map(({ message }) => message)
     const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
     const merged = isUpload
       ? uploadedHistory(given)
@@ -97,7 +100,7 @@ export async function openThread(
         head,
         ...(thread === undefined && { title: titleOf(messages) }),
       })
-    const recorder = new Recorder(settings, writer, leaseMs, [...kept, ...added], messages)
+    const recorder = new Recorder(settings, writer, leaseMs, messages)
     return {
       messages,
       hasNews: added.length > 0 || page.regenerate !== undefined,
@@ -105,6 +108,7 @@ export async function openThread(
       isPageBehind: isUpload || gap.isBehind || left < gap.unseen,
       lost: recorder.lost,
       usage: recorder.usage,
+      has: (id) => known.has(id) || added.some((message) => message.id === id),
       take: (event) => recorder.take(event),
       close: () => recorder.close(),
     }
@@ -147,36 +151,37 @@ function readPage(forwardedProps: unknown): PageHistory {
  * replaced. An edit that is sent again, because its response was lost, continues the branch that it made.
  */
 function continuedBranch(
-  { messages }: StoredThread,
-  shown: readonly StoredMessage[],
+  { messages, byId }: KnownThread,
+  shown: readonly KnownMessage[],
   { after, regenerate, edit }: PageHistory,
   given: readonly Message[],
-): readonly StoredMessage[] {
-  const find = (id: string | undefined) => messages.find((message) => message.id === id)
-  const to = (head: string | null | undefined) => branchOf({ head: head ?? null, messages })
+): readonly KnownMessage[] {
+  const find = (id: string | undefined) => (id === undefined ? undefined : byId.get(id))
+  const to = (head: string | null | undefined) => branchOf({ head: head ?? null, messages, byId })
   const again = find(regenerate)
   if (again !== undefined) return to(again.id)
   const users = given.filter(({ role }) => role === 'user')
   const replaced = find(edit)
   if (replaced !== undefined) {
-    const isVersion = ({ id, parent }: StoredMessage) => id !== edit && parent === replaced.parent
+    const isVersion = ({ id, parent }: KnownMessage) => id !== edit && parent === replaced.parent
     const made = messages.findLast(
       (message) => isVersion(message) && users.some(({ id }) => id === message.id),
     )
-    if (made !== undefined) return to(headOf({ messages }, made.id))
+    if (made !== undefined) return to(headOf(messages, made.id))
   }
   if (users.every(({ id }) => find(id) !== undefined)) return shown
   if (replaced !== undefined) return to(replaced.parent)
-  return after === undefined || shown.some(({ id }) => id === after) ? shown : to(headOf({ messages }, after))
+  const last = find(after)
+  return last === undefined || shown.includes(last) ? shown : to(headOf(messages, last.id))
 }
 
 /** @throws CountersignError `thread-unknown` */
 function checkKnown(
   after: string | undefined,
-  thread: StoredThread | undefined,
+  thread: KnownThread | undefined,
   acceptUploads: boolean,
 ): void {
-  if (after === undefined || thread?.messages.some(({ id }) => id === after)) return
+  if (after === undefined || thread?.byId.has(after)) return
   throw new CountersignError(
     'thread-unknown',
     'The server does not have the conversation that this request continues. Nothing was stored.',

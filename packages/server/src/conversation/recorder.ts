@@ -1,8 +1,6 @@
-import { type AGUIEvent, type Message, StreamProcessor, type TokenUsage } from '@countersign/core'
-import { fullSteps } from '@countersign/core/ag-ui'
+import type { AGUIEvent, Message, TokenUsage } from '@countersign/core'
 import type { AgentSettings } from '../scope/settings.js'
-import type { StoredMessage } from '../threads/thread-store.js'
-import { BranchDiff } from './branch.js'
+import { RecordedBranch } from './recorded-branch.js'
 import { isTakenOver, type ThreadWriter } from './thread-writer.js'
 
 /** Milliseconds between two saves of text that is still arriving. */
@@ -12,8 +10,7 @@ const SAVE_EVERY = 1000
 export class Recorder {
   readonly #settings: AgentSettings
   readonly #writer: ThreadWriter
-  readonly #processor = new StreamProcessor({ moreSteps: fullSteps })
-  readonly #diff: BranchDiff
+  readonly #branch: RecordedBranch
   readonly #lost = new AbortController()
   readonly #renewal: ReturnType<typeof setInterval>
   #saving: Promise<void> = Promise.resolve()
@@ -24,17 +21,10 @@ export class Recorder {
   #timer: ReturnType<typeof setTimeout> | undefined
   #closed: Promise<void> | undefined
 
-  constructor(
-    settings: AgentSettings,
-    writer: ThreadWriter,
-    leaseMs: number,
-    stored: readonly StoredMessage[],
-    messages: readonly Message[],
-  ) {
+  constructor(settings: AgentSettings, writer: ThreadWriter, leaseMs: number, messages: readonly Message[]) {
     this.#settings = settings
     this.#writer = writer
-    this.#processor.dispatch({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
-    this.#diff = new BranchDiff(stored, this.#processor.getSnapshot().messages)
+    this.#branch = new RecordedBranch(messages)
     this.#renewal = setInterval(() => this.#renew(leaseMs), leaseMs / 3)
   }
 
@@ -44,7 +34,7 @@ export class Recorder {
 
   take(event: AGUIEvent): Promise<void> | undefined {
     if (this.#closed) return undefined
-    this.#processor.dispatch(event)
+    this.#branch.dispatch(event)
     if (event.type === 'TOOL_CALL_END' || event.type === 'TOOL_CALL_RESULT')
       return this.#save().then(() => this.lost.throwIfAborted())
     this.#timer ??= setTimeout(() => void this.#save(), SAVE_EVERY)
@@ -79,15 +69,15 @@ export class Recorder {
 
   async #store(release: boolean): Promise<void> {
     if (this.lost.aborted) return
-    const change = this.#diff.next(this.#processor.getSnapshot().messages)
-    if (change === undefined && !release) return
-    const { messages, head } = change ?? {}
+    const { messages, head, commit } = this.#branch.change()
+    const isChanged = messages.length > 0
+    if (!isChanged && !release) return
     const { length } = this.usage
     const usage = length > this.#stored ? { runId: this.#writer.run.runId, usage: this.usage } : undefined
-    if (change === undefined && usage === undefined) return this.#writer.release()
-    await this.#writer.append({ messages, head, usage, release })
+    if (!isChanged && usage === undefined) return this.#writer.release()
+    await this.#writer.append({ ...(isChanged && { messages, head }), usage, release })
     this.#stored = length
-    change?.commit()
+    commit()
   }
 
   #renew(leaseMs: number): void {

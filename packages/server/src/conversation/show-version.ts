@@ -1,6 +1,8 @@
 import { CountersignError } from '@countersign/core'
 import { randomId } from '../encoding/ids.js'
-import type { ThreadKey, ThreadStore } from '../threads/thread-store.js'
+import type { AgentSettings } from '../scope/settings.js'
+import type { KnownThreads } from '../threads/known-threads.js'
+import type { ThreadKey } from '../threads/thread-store.js'
 import { branchOf } from './branch.js'
 import { type CloseCalls, leaveBranch } from './leave-branch.js'
 import { ThreadWriter, takeThread } from './thread-writer.js'
@@ -12,17 +14,17 @@ import { headOf } from './versions.js'
  * @throws CountersignError `thread-unknown` (404), `thread-busy` (409), `thread-full` (413), `ledger-unavailable`
  */
 export async function showVersion(
-  threads: ThreadStore,
+  threads: KnownThreads,
   key: ThreadKey,
   messageId: string,
-  leaseMs: number,
+  { approvals: { leaseMs }, limits }: Pick<AgentSettings, 'approvals' | 'limits'>,
   closeCalls: CloseCalls,
 ): Promise<void> {
   const run = { runId: randomId('version_'), holder: randomId('holder_') }
   await takeThread(threads, key, run, leaseMs)
   try {
-    const thread = await threads.load(key)
-    const head = thread && headOf(thread, messageId)
+    const thread = await threads.open(key, limits.cachedThreadBytes)
+    const head = thread && headOf(thread.messages, messageId)
     if (thread === undefined || head === undefined) throw unknownMessage()
     const shown = branchOf(thread)
     if (shown.some(({ id }) => id === messageId)) return

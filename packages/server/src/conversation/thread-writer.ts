@@ -89,7 +89,7 @@ function checkHeld(result: HoldResult): void {
 function takenOver(): CountersignError {
   return new CountersignError(
     'thread-busy',
-    'Another run has taken this thread over. Load the thread again.',
+    'Another run has taken this thread over, or the thread was removed. Load it again.',
     {
       status: 409,
     },

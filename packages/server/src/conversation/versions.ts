@@ -1,6 +1,6 @@
 import { getCountersignMetadata, type Message } from '@countersign/core'
 import type { StoredMessage, StoredThread } from '../threads/thread-store.js'
-import { branchOf } from './branch.js'
+import { branchOf, type TreeMessage } from './branch.js'
 
 type Tree = Pick<StoredThread, 'head' | 'messages'>
 
@@ -21,7 +21,7 @@ export function shownMessages(tree: Tree): readonly Message[] {
 }
 
 /** The head of the branch that a message is on, or `undefined` for an unknown message. If there are several, the newest. */
-export function headOf({ messages }: Pick<Tree, 'messages'>, id: string): string | undefined {
+export function headOf(messages: readonly TreeMessage[], id: string): string | undefined {
   const children = childrenOf(messages)
   const below = new Set([id])
   for (const at of below) for (const child of children.get(at) ?? []) below.add(child.id)
@@ -29,8 +29,8 @@ export function headOf({ messages }: Pick<Tree, 'messages'>, id: string): string
 }
 
 /** How many of the first messages two branches share. */
-export function sharedBy(one: readonly StoredMessage[], other: readonly StoredMessage[]): number {
-  const differs = one.findIndex(({ id }, at) => id !== other[at]?.id)
+export function sharedBy(one: readonly TreeMessage[], other: readonly TreeMessage[]): number {
+  const differs = one.findIndex((message, at) => message !== other[at] && message.id !== other[at]?.id)
   return differs < 0 ? one.length : differs
 }
 
@@ -59,10 +59,10 @@ function versionsOf(
   return versions
 }
 
-type Children = ReadonlyMap<string | null, readonly StoredMessage[]>
+type Children<M> = ReadonlyMap<string | null, readonly M[]>
 
-function childrenOf(messages: readonly StoredMessage[]): Children {
-  const children = new Map<string | null, StoredMessage[]>()
+function childrenOf<M extends TreeMessage>(messages: readonly M[]): Children<M> {
+  const children = new Map<string | null, M[]>()
   for (const message of messages) {
     const same = children.get(message.parent)
     if (same === undefined) children.set(message.parent, [message])

@@ -2,8 +2,8 @@
  * Copies a value for other code, which may change it in place: arrays, plain objects and dates, nested in each other and in maps and
  * sets. Anything else that a schema returned (an instance of a class) is passed as it is.
  */
-export function copyOf(value: unknown): unknown {
-  return copied(value, new Map())
+export function copyOf<T>(value: T): T {
+  return copied(value, new Map()) as T
 }
 
 /** `known` has what is already copied: a value may contain another twice, or itself. */

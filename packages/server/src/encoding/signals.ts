@@ -22,6 +22,24 @@ export function abortLater(signal: AbortSignal, ms: number): { signal: AbortSign
   }
 }
 
+/** What `start` resolves with, or `left` once the signal aborts, which must not have happened yet. */
+export async function untilAborted<T>(
+  start: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<{ readonly left: false; readonly value: T } | { readonly left: true }> {
+  const work = start().then((value) => ({ left: false, value }) as const)
+  let leave = () => {}
+  const left = new Promise<{ readonly left: true }>((resolve) => {
+    leave = () => resolve({ left: true })
+    signal.addEventListener('abort', leave, { once: true })
+  })
+  try {
+    return await Promise.race([work, left])
+  } finally {
+    signal.removeEventListener('abort', leave)
+  }
+}
+
 function follow(signals: readonly AbortSignal[]): AbortSignal {
   const controller = new AbortController()
   const over = (signal: AbortSignal) => {

@@ -8,7 +8,7 @@ export const APPROVAL_TOOL = 'client.requestApproval'
  * count.
  */
 export function approvalToolArguments({ toolCallId, toolName, input, approval }: ApprovalRequest): string {
-  const { message, options, allowEdits, expiresAt, display, token } = approval
+  const { message, options, allowEdits, expiresAt, display, preview, previous, token } = approval
   return JSON.stringify({
     toolName,
     toolCallId,
@@ -18,6 +18,8 @@ export function approvalToolArguments({ toolCallId, toolName, input, approval }:
     options,
     allowEdits,
     expiresAt,
+    preview,
+    previous,
     token,
   })
 }

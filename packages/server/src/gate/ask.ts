@@ -1,4 +1,4 @@
-import type { ApprovalOption, GateContext, Interrupt, JsonSchema } from '@countersign/core'
+import type { ApprovalOption, GateContext, Interrupt, JsonSchema, Preview } from '@countersign/core'
 import { bindingText, canonicalJson } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import { ignoreRejection, inWords } from '../encoding/in-words.js'
@@ -10,6 +10,7 @@ import {
   NEVER,
   type ShownTerms,
 } from '../ledger/ledger.js'
+import { type OfferedMandates, shownOffer } from '../mandates/offer.js'
 import { failed, type ToolFailure } from '../outcome.js'
 import { audit } from '../scope/audit.js'
 import type { ApprovalRequest } from '../scope/confirm.js'
@@ -19,6 +20,8 @@ import type { ReadyCall } from '../tools/call.js'
 import { boundName } from '../tools/provider-tool.js'
 import type { AgentTool } from '../tools/toolkit.js'
 import { termsOf } from './gate.js'
+import { mandatesText, offerMandates } from './mandates.js'
+import { bytesOf, type ComputedPreview, computePreview, MAX_PREVIEW_BYTES } from './preview.js'
 
 export type { ApprovalRequest } from '../scope/confirm.js'
 
@@ -31,14 +34,27 @@ export interface AskedTerms {
   readonly expiresAt: number
   readonly token: string
   readonly shown?: ShownTerms | undefined
+  readonly mandates?: OfferedMandates | undefined
+  readonly preview?: Preview | undefined
+  readonly previous?: Preview | undefined
 }
 
-/** Terms set by a provider or a tool, in place of those of the gate and the tool's options. */
+/** Terms set by a provider, a tool or an earlier request, in place of those of the gate and the tool's options. */
 export interface OwnTerms {
   /** The provider's own id, for a call that the provider runs. */
   readonly approvalId?: string | undefined
   readonly scopes?: readonly ApprovalScope[] | undefined
   readonly shown?: ShownTerms | undefined
+  /** Approval is requested again, because the preview has changed. */
+  readonly again?: {
+    /** How often, with this time. */
+    readonly count: number
+    /** The ids of the earlier requests for this call, as far as the ledger has them. */
+    readonly earlier: readonly string[]
+    readonly previous: Preview | undefined
+    /** The preview now, if it was computed already. */
+    readonly preview: ComputedPreview | undefined
+  }
 }
 
 export type Asking =
@@ -46,8 +62,8 @@ export type Asking =
   | { readonly ok: false; readonly failure: ToolFailure }
 
 /**
- * Creates an approval request for a call **that the model made in this run**, and no other: nothing from a request body is ever signed.
- * The ledger stores it before the user sees it. If the request fails, the result is a failure, never a call that runs.
+ * Creates an approval request for a call **that the model made in this run**, or one whose verified token has just been claimed (`own.again`:
+ * the token signs exactly these arguments), and no other: nothing from a request body is ever signed. The ledger stores it before the user sees it. If the request fails, the result is a failure, never a call that runs.
  */
 export async function requestApproval(
   scope: RunScope,
@@ -125,20 +141,38 @@ async function signRecord(
     expiresAt: expiresIn === 'never' ? NEVER : issuedAt + Math.ceil(expiresIn) * 1000,
   }
   const binding = await bindingOf(call, gate)
+  const mandates = await offerMandates(scope, call, gate)
+  const preview = own.again?.preview ?? (await computePreview(scope, call, gate))
   const providerExecuted = tool.location === 'provider'
   const toolName = boundName(call.name, providerExecuted)
   const token = await signToken(
-    { ...question, toolName, ledgerId: approvals.ledger.id, binding },
+    {
+      ...question,
+      ...{ toolName, ledgerId: approvals.ledger.id, binding, mandates: mandatesText(mandates) },
+      ...{ preview: preview?.text, again: own.again?.count },
+    },
     approvals.keyring,
   )
   return {
     ...question,
     idempotent: tool.idempotent ?? false,
     ...(providerExecuted && { providerExecuted }),
+    ...(mandates !== undefined && { mandates }),
     ...(own.shown !== undefined && { shown: { ...shownTerms(scope, call), ...own.shown } }),
+    ...(preview !== undefined && { preview: preview.shown, ...previousOf(preview, own) }),
+    ...(own.again !== undefined && { earlier: own.again.earlier }),
     token,
   }
 }
+
+/** The preview of the request before this one, if both together are no larger than one may be. */
+function previousOf({ text }: ComputedPreview, { again }: OwnTerms): Pick<ApprovalRecord, 'previous'> {
+  if (again?.previous === undefined) return {}
+  const isSmall = bytesOf(text) + bytesOf(JSON.stringify(again.previous)) <= MAX_PREVIEW_BYTES
+  return { previous: isSmall ? again.previous : TOO_LARGE }
+}
+
+const TOO_LARGE: Preview = { kind: 'none', reason: 'It is too large to be shown again.' }
 
 /**
  * What a request is bound to besides its arguments: the validated value if the schema changed it, and the tool's `bind`. Undefined
@@ -193,6 +227,9 @@ export function requestOf(
       ...(message !== undefined && { message }),
       ...(terms.expiresAt < NEVER && { expiresAt: new Date(terms.expiresAt).toISOString() }),
       ...(display !== undefined && { display }),
+      ...(terms.mandates !== undefined && { mandates: terms.mandates.offers.map(shownOffer) }),
+      ...(terms.preview !== undefined && { preview: terms.preview }),
+      ...(terms.previous !== undefined && { previous: terms.previous }),
       token: terms.token,
     },
   }
@@ -264,6 +301,10 @@ function responseSchema({ approval }: ApprovalRequest): Record<string, unknown> 
   }
   if (approval.options.includes('session')) {
     properties.scope = { type: 'string', description: 'once, or session for further calls of this tool.' }
+  }
+  if (approval.mandates !== undefined) {
+    const ids = approval.mandates.map(({ id }) => id).join(', ')
+    properties.mandate = { type: 'string', description: `A standing approval or denial: ${ids}.` }
   }
   if (approval.allowEdits !== undefined) {
     const which = approval.allowEdits === true ? 'any key' : `only ${approval.allowEdits.join(', ')}`

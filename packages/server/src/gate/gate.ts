@@ -10,7 +10,7 @@ import type { AgentTool } from '../tools/toolkit.js'
 export type GateDecision =
   /** `approved`: the application's policy allowed it, so the tool's own rule was not evaluated. */
   | { readonly kind: 'run'; readonly approved: boolean }
-  | { readonly kind: 'ask' }
+  | { readonly kind: 'ask'; readonly reason?: string | undefined }
   | { readonly kind: 'block'; readonly reason: string | undefined }
 
 /**
@@ -35,7 +35,7 @@ export async function decideGate(
     case 'allow':
       return isProviders ? { kind: 'ask' } : { kind: 'run', approved: true }
     case 'ask':
-      return { kind: 'ask' }
+      return { kind: 'ask', reason: policy.reason }
     case undefined: {
       const { needed, warn } = options
       const asks = isProviders || (needed ?? (await needsApproval(call.tool, call.input, context, warn)))

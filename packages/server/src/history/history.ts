@@ -13,6 +13,7 @@ import type { ProposedCall } from '../tools/call.js'
 import { isReserved } from '../tools/toolkit.js'
 import { ownMetadata } from './metadata.js'
 import { orderWithout } from './order.js'
+import { remembered } from './remembered.js'
 
 /** The reason for closing a call because the user moved on without answering. */
 export const MOVED_ON = 'user moved on'
@@ -28,6 +29,7 @@ export interface CallSite {
   /** Whether a user message follows. */
   readonly superseded: boolean
   readonly result?: ToolMessage | undefined
+  readonly resultIndex?: number
 }
 
 /**
@@ -41,7 +43,10 @@ export function readCalls(history: readonly Message[]): readonly CallSite[] {
   history.forEach((message, index) => {
     if (message.role === 'tool') {
       const site = open.get(message.toolCallId)?.pop()
-      if (site !== undefined) site.result = message
+      if (site !== undefined) {
+        site.result = message
+        site.resultIndex = index
+      }
     }
     if (message.role !== 'assistant') return
     for (const call of message.toolCalls ?? []) {
@@ -161,6 +166,11 @@ export function providerApprovalOf(call: ToolCall): string | undefined {
     : undefined
 }
 
+/** Whether the provider runs the call without requesting approval. */
+export function isProvidersOwn(call: ToolCall): boolean {
+  return isProviderExecuted(call) && providerApprovalOf(call) === undefined
+}
+
 /** The last call for which the model's provider made this approval request. */
 export function callAskedAbout(history: readonly Message[], approvalId: string): string | undefined {
   const calls = history.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []))
@@ -186,9 +196,13 @@ export function prepareMessagesForModel(history: readonly Message[], also?: 'act
       if (message.content.length > 0 || message.role === 'reasoning') prepared.push(message)
       continue
     }
-    const calls = modelCalls(message)
-    if (calls.length === 0 && !message.content) continue
-    prepared.push(withCalls(message, calls))
+    if (message.toolCalls === undefined) {
+      if (message.content) prepared.push(message)
+      continue
+    }
+    const { calls, copy } = modelCopy(message)
+    if (copy === undefined) continue
+    prepared.push(copy)
     for (const call of calls) {
       const result = results.get(call)
       if (result !== undefined) prepared.push(withoutDecision(result))
@@ -196,6 +210,12 @@ export function prepareMessagesForModel(history: readonly Message[], also?: 'act
   }
   return prepared
 }
+
+/** An assistant message as the model may see it, and its own calls that are left in it. */
+const modelCopy = remembered((message: AssistantMessage) => {
+  const calls = modelCalls(message)
+  return { calls, copy: calls.length === 0 && !message.content ? undefined : withCalls(message, calls) }
+})
 
 /** The calls that the model may see. If two share an id, which no model produces, the last. */
 function modelCalls({ toolCalls = [] }: AssistantMessage): readonly ToolCall[] {
@@ -223,10 +243,10 @@ export function withoutApproval(call: ToolCall): ToolCall {
 }
 
 /** A result as the model may see it; the same object if nothing had to be removed. */
-function withoutDecision(result: ToolMessage): ToolMessage {
+const withoutDecision = remembered((result: ToolMessage): ToolMessage => {
   const { decided, ...own } = getCountersignMetadata(result.metadata)
   return decided === undefined ? result : withMetadata(result, own)
-}
+})
 
 /** The same with other `countersign` metadata; without metadata if nothing is left. */
 function withMetadata<T extends { readonly metadata?: Readonly<Record<string, unknown>> | undefined }>(

@@ -20,6 +20,7 @@ import { type FailureFlag, fromResultContent, isSuccess, type ToolOutcome } from
 import type { ForwardedCalls } from './forwarded.js'
 import { isProviderExecuted, providerApprovalOf } from './history.js'
 import { arrangeParts, readTextPieces, type TextPiece } from './order.js'
+import { remembered } from './remembered.js'
 
 type AssistantMessage = Extract<Message, { role: 'assistant' }>
 type UserMessage = Extract<Message, { role: 'user' }>
@@ -37,7 +38,7 @@ export function toModelMessages(
   const messages: ModelMessage[] = []
   const reasoning = reasoningByOwner(prepared)
   const answeredApprovals = new Set<string>()
-  let calls = new Map<string, ToolCall>()
+  let calls: readonly ToolCall[] = []
   let results: (ModelToolResult | ModelApprovalResponse)[] | undefined
   const answer = (result: ModelToolResult | ModelApprovalResponse) => {
     if (result.type === 'approval-response') {
@@ -61,15 +62,21 @@ export function toModelMessages(
         messages.push({ role: 'user', content: userContent(message) })
         break
       case 'assistant':
-        calls = new Map((message.toolCalls ?? []).map((call) => [call.id, call]))
+        calls = message.toolCalls ?? []
         messages.push({
           role: 'assistant',
           content: assistantContent(message, reasoning.get(message.id) ?? [], provider),
         })
-        for (const call of calls.values()) if (forwarded.has(call)) forwardedAnswer(call).forEach(answer)
+        for (const call of calls) if (forwarded.has(call)) forwardedAnswer(call).forEach(answer)
         break
       case 'tool':
-        answer(toolAnswer(message, calls.get(message.toolCallId), provider))
+        answer(
+          toolAnswer(
+            message,
+            calls.findLast(({ id }) => id === message.toolCallId),
+            provider,
+          ),
+        )
         break
       case 'reasoning':
       case 'activity':
@@ -117,6 +124,10 @@ function assistantContent(
   reasoning: readonly ReasoningMessage[],
   provider: string,
 ): readonly (ModelText | ModelReasoning | ModelToolCall)[] {
+  const { content, toolCalls, metadata } = message
+  // Most messages of a long conversation are only a text.
+  if (content && toolCalls === undefined && metadata === undefined && reasoning.length === 0)
+    return [{ type: 'text', text: content }]
   const thoughts = reasoning.map(
     (thought): ModelReasoning => ({
       type: 'reasoning',
@@ -125,7 +136,7 @@ function assistantContent(
       ...providerMetadata(thought.metadata, provider),
     }),
   )
-  const calls = (message.toolCalls ?? []).map(
+  const calls = (toolCalls ?? []).map(
     (call): ModelToolCall => ({
       type: 'tool-call',
       id: call.id,
@@ -137,12 +148,7 @@ function assistantContent(
       ...providerMetadata(call.metadata, provider),
     }),
   )
-  return arrangeParts(
-    thoughts,
-    textPieces(message, provider),
-    calls,
-    getCountersignMetadata(message.metadata).order,
-  )
+  return arrangeParts(thoughts, textPieces(message, provider), calls, getCountersignMetadata(metadata).order)
 }
 
 function textPieces({ content, metadata }: AssistantMessage, name: string): readonly TextPiece[] {
@@ -206,11 +212,11 @@ function toolAnswer(
 }
 
 /** The outcome in a tool message. */
-export function outcomeOf({ metadata, content, error }: ToolMessage): ToolOutcome {
+export const outcomeOf = remembered(({ metadata, content, error }: ToolMessage): ToolOutcome => {
   const { outcome, code } = getCountersignMetadata(metadata)
   const failure: FailureFlag | undefined =
     outcome === 'denied' || outcome === 'cancelled' || outcome === 'error'
       ? { outcome, ...(typeof code === 'string' && { code }) }
       : undefined
   return fromResultContent(content, failure, error)
-}
+})

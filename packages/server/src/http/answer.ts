@@ -1,5 +1,6 @@
 import { isRecord, type ResumeEntry } from '@countersign/core'
 import type { Delivery } from '../channel/answer-queue.js'
+import { checkOptions } from '../encoding/check-options.js'
 import type { FullLimits } from '../limits.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/run-context.js'
@@ -15,6 +16,7 @@ import {
 } from './http.js'
 import { checkOrigin, type OriginRule } from './origin.js'
 import { bytesHeldBy, takeArriving } from './quota.js'
+import { routeRules } from './route-rules.js'
 import { invalid, parseBody, readParsedInput } from './run-input.js'
 
 export interface AnswerOptions extends OriginRule {
@@ -54,7 +56,7 @@ export function deliverAnswers(
 }
 
 /** The HTTP request line and headers that are checked. */
-interface AnswerHead {
+interface PostHead {
   readonly method: string | undefined
   readonly type: string | null | undefined
   readonly length: string | null | undefined
@@ -62,13 +64,16 @@ interface AnswerHead {
   readonly host: string | null | undefined
 }
 
-/** Delivers answers to the user's open run. 200 once the run has them, 409 if it took none, 429 if too many wait, 503 if unknown. */
-export async function answerRequest(
+/** How a POST of a page is served, once its head is known. */
+export type ServePost = (
   agent: Agent,
-  head: AnswerHead,
+  head: PostHead,
   readBody: (arrival: Arrival) => Promise<unknown>,
   options: AnswerOptions,
-): Promise<Rejection> {
+) => Promise<Rejection>
+
+/** Delivers answers to the user's open run. 200 once the run has them, 409 if it took none, 429 if too many wait, 503 if unknown. */
+export const answerRequest: ServePost = async (agent, head, readBody, options) => {
   try {
     checkOrigin(head.origin, head.host, options)
     const { limits } = agent
@@ -82,11 +87,16 @@ export async function answerRequest(
     const delivery = await deliverAnswers(agent, holder, answers, options.context).finally(held.release)
     if (delivery.status === 'refused')
       return rejectionOf(delivery.code === 'too-many-answers' ? 429 : 409, delivery)
-    const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-    return { status: 200, body: JSON.stringify(delivery), headers }
+    return replyOf(delivery)
   } catch (error) {
-    return rejection(error)
+    return rejection(agent, error)
   }
+}
+
+/** A reply with JSON. */
+export function replyOf(body: unknown): Rejection {
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+  return { status: 200, body: JSON.stringify(body), headers }
 }
 
 /**
@@ -96,6 +106,8 @@ export async function answerRequest(
  * requests that were not made yet: the client then sends such an answer with its next request. 503 with
  * `ledger-unavailable` if the answer channel can't be reached: the client retries.
  *
+ * @throws CountersignError `invalid-option`
+ *
  * @example export const POST = (request) => answerResponse(agent, request, { context: { subject: await userId(request) } })
  */
 export async function answerResponse(
@@ -103,8 +115,19 @@ export async function answerResponse(
   request: Request,
   options: AnswerOptions = {},
 ): Promise<Response> {
+  checkOptions('answerResponse', options, routeRules)
+  return respond(answerRequest, agent, request, options)
+}
+
+/** Serves a request of the Fetch API. */
+export async function respond(
+  serve: ServePost,
+  agent: Agent,
+  request: Request,
+  options: AnswerOptions,
+): Promise<Response> {
   const { headers } = request
-  const head: AnswerHead = {
+  const head: PostHead = {
     method: request.method,
     type: headers.get('content-type'),
     length: headers.get('content-length'),
@@ -113,6 +136,6 @@ export async function answerResponse(
   }
   const readBody = async (arrival: Arrival) =>
     parseBody(await readText(request.body?.getReader(), arrival), arrival.limits)
-  const { body, ...init } = await answerRequest(agent, head, readBody, options)
+  const { body, ...init } = await serve(agent, head, readBody, options)
   return new Response(body, init)
 }

@@ -1,5 +1,6 @@
 import { isCountersignError, type Message, type RunAgentInput } from '@countersign/core'
 import type { OpenThread } from '../conversation/open-thread.js'
+import { checkOptions } from '../encoding/check-options.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import type { RunContext } from '../scope/run-context.js'
@@ -7,6 +8,7 @@ import { ownerOf, subjectOf } from './holder.js'
 import { readRequest, rejection } from './http.js'
 import { takeRun } from './quota.js'
 import { restFrames } from './rejoin.js'
+import { routeRules } from './route-rules.js'
 import { serveRun } from './serve-run.js'
 import { KEEP_ALIVE_MS, SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
 
@@ -43,19 +45,22 @@ export interface ChatOptions {
  * Responds to a chat request with its run as an event stream, for servers with the Fetch API. A client that disconnects stops the
  * model; a claimed call may finish (`approvals.wait`). A rejected request gets 400, 405, 408, 413, 415 or 429 and
  * `{ error: { code, message } }`. Authenticate before you call it: the body is read only here.
+ *
+ * @throws CountersignError `invalid-option`
  */
 export async function handleChat(
   agent: Agent,
   request: Request,
   options: ChatOptions = {},
 ): Promise<Response> {
+  checkOptions('handleChat', options, routeRules)
   let frames: SseFrames
   try {
     const arrival = { owner: subjectOf(options.context)?.id, limits: agent.limits }
     const input = await readRequest(request, arrival)
     frames = await chatFrames(agent, input, options, request.signal)
   } catch (error) {
-    const { body, ...init } = rejection(error)
+    const { body, ...init } = rejection(agent, error)
     return new Response(body, init)
   }
   return new Response(sseBody(frames), { headers: SSE_HEADERS })

@@ -1,10 +1,13 @@
-import type { SessionGrant } from '@countersign/core'
-import type { Grant } from '../ledger/grant.js'
+import type { GrantedMandate, SessionGrant } from '@countersign/core'
+import { checkOptions } from '../encoding/check-options.js'
+import { MAX_REPLAYED } from '../gate/replay.js'
+import type { Grant, Mandate } from '../ledger/grant.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/run-context.js'
 import { subjectOf } from './holder.js'
 import { type Rejection, rejection } from './http.js'
 import { checkOrigin, type OriginRule } from './origin.js'
+import { routeRules } from './route-rules.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 
 export interface GrantsOptions extends OriginRule {
@@ -36,6 +39,7 @@ export async function grantsRequest(
     const subject = holder?.id
     switch (method) {
       case 'GET': {
+        if (query.has('mandate')) return told(await replay(agent, subject, threadId, query))
         const grants = subject === undefined ? [] : await agent.grants.list(subject, threadId)
         return told({ grants: grants.map(toSessionGrant) })
       }
@@ -49,14 +53,16 @@ export async function grantsRequest(
         throw invalid('Send GET or DELETE.', 405)
     }
   } catch (error) {
-    return rejection(error, 'GET, DELETE')
+    return rejection(agent, error, 'GET, DELETE')
   }
 }
 
 /**
- * Lists and revokes the user's session grants in one thread, for servers with the Fetch API. `GET ?threadId=` returns
- * `{ grants }`. `DELETE ?threadId=&id=` revokes one, or without `id` all of the thread, and returns `{ revoked }`, the number revoked.
+ * Lists and revokes the user's session grants, mandates and standing denials in one thread, for servers with the Fetch API. `GET ?threadId=` returns
+ * `{ grants }`; with `&approvalId=&mandate=&call=&call=`, what an offered mandate would have decided about past calls. `DELETE ?threadId=&id=` revokes one, or without `id` all of the thread, and returns `{ revoked }`, the number revoked.
  * Nobody can list or revoke another user's.
+ *
+ * @throws CountersignError `invalid-option`
  *
  * @example
  * const options = async (request) => ({ context: { subject: await userId(request) } })
@@ -68,23 +74,46 @@ export async function grantsResponse(
   request: Request,
   options: GrantsOptions = {},
 ): Promise<Response> {
+  checkOptions('grantsResponse', options, routeRules)
   const { method, url, headers } = request
   const head = { method, url, origin: headers.get('origin'), host: headers.get('host') ?? new URL(url).host }
   const { body, ...init } = await grantsRequest(agent, head, options)
   return new Response(body, init)
 }
 
+async function replay(agent: Agent, subject: string | undefined, threadId: string, query: URLSearchParams) {
+  const id = (name: string) => checkId(name, query.get(name), agent.limits)
+  const toolCallIds = query.getAll('call')
+  if (toolCallIds.length > MAX_REPLAYED) throw invalid(`Name at most ${MAX_REPLAYED} calls.`, 413)
+  for (const one of toolCallIds) checkId('call', one, agent.limits)
+  if (subject === undefined) throw invalid('Without a user there are no mandates.', 404)
+  const request = { threadId, approvalId: id('approvalId'), mandate: id('mandate'), toolCallIds }
+  return { ...(await agent.grants.replay(subject, request)) }
+}
+
 function toSessionGrant(grant: Grant): SessionGrant {
-  const { id, threadId, toolName, toolServer, scopeKey, grantedAt, expiresAt, usesLeft } = grant
+  const { id, threadId, toolName, toolServer, scopeKey, grantedAt, expiresAt, usesLeft, terms } = grant
   return {
     id,
     threadId,
     toolName,
     ...(toolServer !== undefined && { toolServer }),
-    ...(scopeKey !== toolName && { scopeKey }),
+    ...(terms === undefined && scopeKey !== toolName && { scopeKey }),
     grantedAt: new Date(grantedAt).toISOString(),
     expiresAt: new Date(expiresAt).toISOString(),
     ...(usesLeft !== undefined && { usesLeft }),
+    ...(terms !== undefined && { mandate: toGrantedMandate(grant, terms) }),
+  }
+}
+
+/** Without the constraints, which may contain arguments that the user must not read. */
+function toGrantedMandate({ approved, owner }: Grant, terms: Mandate): GrantedMandate {
+  const { label, budget, spent, used, lastUsedAt } = terms
+  return {
+    ...{ label, used, grantedBy: owner },
+    ...(!approved && { decide: 'deny' }),
+    ...(lastUsedAt !== undefined && { lastUsedAt: new Date(lastUsedAt).toISOString() }),
+    ...(budget !== undefined && { budget: { total: budget.total, spent, unit: budget.unit } }),
   }
 }
 

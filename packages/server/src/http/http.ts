@@ -1,5 +1,6 @@
 import { isCountersignError, type RunAgentInput } from '@countersign/core'
-import { DEFAULT_LIMITS, exceeds, type FullLimits, type Limits, readLimits } from '../limits.js'
+import { checkOptions, group } from '../encoding/check-options.js'
+import { DEFAULT_LIMITS, exceeds, type FullLimits, type Limits, limitRules, readLimits } from '../limits.js'
 import { type QuotaOwner, takeArriving } from './quota.js'
 import { invalid, parseRunInput, tooMany } from './run-input.js'
 
@@ -8,10 +9,11 @@ import { invalid, parseRunInput, tooMany } from './run-input.js'
  *
  * Authenticate before you call it: the sender of the body is not known here. `limits`: as for `createAgent`.
  *
- * @throws CountersignError `invalid-request`, `request-too-large`, `too-many-requests`; `data.status` is the HTTP status: 400, 405, 408,
+ * @throws CountersignError `invalid-option`; `invalid-request`, `request-too-large`, `too-many-requests`, of which `data.status` is the HTTP status: 400, 405, 408,
  * 413, 415 or 429.
  */
 export async function readRunInput(request: Request, limits?: Limits): Promise<RunAgentInput> {
+  checkOptions('readRunInput', { limits }, { limits: group(limitRules) })
   return readRequest(request, { owner: undefined, limits: readLimits(limits) })
 }
 
@@ -112,9 +114,14 @@ export function bodyTooLarge(limits: FullLimits) {
   return exceeds('bodyBytes', limits, ['A request', 'bytes'])
 }
 
+/** Where an error goes that the client must not see: an agent, with its option `warn`. */
+interface Reporter {
+  warn(message: string, error?: unknown): void
+}
+
 /** The response to a request that was rejected before any stream. Never contains internals. */
-export function rejection(error: unknown, allow = 'POST'): Rejection {
-  const { status, retryAfter, ...reason } = describeRejection(error)
+export function rejection(agent: Reporter, error: unknown, allow = 'POST'): Rejection {
+  const { status, retryAfter, ...reason } = describeRejection(agent, error)
   const { headers, ...rest } = rejectionOf(status, reason, allow)
   return {
     ...rest,
@@ -158,9 +165,11 @@ interface RejectedBecause {
   readonly upload?: true
 }
 
-export function describeRejection(error: unknown): RejectedBecause {
-  if (!isCountersignError(error) || typeof error.data.status !== 'number')
+export function describeRejection(agent: Reporter, error: unknown): RejectedBecause {
+  if (!isCountersignError(error) || typeof error.data.status !== 'number') {
+    agent.warn('A request failed, and its client got the status 500.', error)
     return { status: 500, code: 'internal', message: 'Something went wrong on the server.' }
+  }
   const { code, message, data } = error
   const { runId, limit, max, upload, retryAfter } = data
   return {

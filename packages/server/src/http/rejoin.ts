@@ -1,3 +1,4 @@
+import { checkOptions } from '../encoding/check-options.js'
 import type { Agent } from '../run/agent.js'
 import { eventNumber, type LoggedEvent } from '../run-log/run-log.js'
 import type { RunContext } from '../scope/run-context.js'
@@ -5,6 +6,7 @@ import { type Holder, ownerOf, runKey, subjectOf } from './holder.js'
 import { rejection } from './http.js'
 import { takeRun } from './quota.js'
 import { readersOf } from './readers.js'
+import { routeRules } from './route-rules.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 import { KEEP_ALIVE_MS, SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
 
@@ -111,6 +113,8 @@ export async function restFrames(
  * with the Fetch API. 204 if there is nothing to rejoin: the run is unknown, no longer stored, another user's, or was read to its
  * end; the client then retries its request. 429 if the user has too many open runs. Needs `context.subject`, as runs are stored by owner.
  *
+ * @throws CountersignError `invalid-option`
+ *
  * @example export const GET = (request) => rejoinResponse(agent, request, { context: { subject: await userId(request) } })
  */
 export async function rejoinResponse(
@@ -118,6 +122,7 @@ export async function rejoinResponse(
   request: Request,
   options: ReaderOptions = {},
 ): Promise<Response> {
+  checkOptions('rejoinResponse', options, routeRules)
   try {
     if (request.method !== 'GET') throw invalid('Send a GET request.', 405)
     const query = queryOf(request.url)
@@ -132,7 +137,7 @@ export async function rejoinResponse(
       return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
     return new Response(sseBody(frames), { headers: SSE_HEADERS })
   } catch (error) {
-    const { body, ...init } = rejection(error, 'GET')
+    const { body, ...init } = rejection(agent, error, 'GET')
     return new Response(body, init)
   }
 }

@@ -1,4 +1,5 @@
 import { isRecord, type ServerFrame } from '@countersign/core'
+import { checkOptions } from '../encoding/check-options.js'
 import { exceeds, type FullLimits } from '../limits.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
@@ -12,6 +13,7 @@ import { checkOrigin, type OriginRule } from './origin.js'
 import { bytesHeldBy, takeRun } from './quota.js'
 import { readersOf } from './readers.js'
 import { openReplay, readRejoin } from './rejoin.js'
+import { handlerRules } from './route-rules.js'
 import { checkId, invalid, parseBody, readParsedInput, tooMany } from './run-input.js'
 import { serveRun } from './serve-run.js'
 import { KEEP_ALIVE_MS } from './sse.js'
@@ -67,6 +69,7 @@ const MAX_UNREAD = 1024 * 1024
  * message is complete, only the platform's socket can limit it: set its message limit to 4 MiB.
  *
  * @param opened The request that opened the socket.
+ * @throws CountersignError `invalid-option`
  */
 export function serveSocket(
   agent: Agent,
@@ -74,6 +77,7 @@ export function serveSocket(
   opened: Request,
   options: SocketOptions = {},
 ): void {
+  checkOptions('serveSocket', options, handlerRules)
   const host = opened.headers.get('host') ?? new URL(opened.url).host
   openSocket(agent, socket, { origin: opened.headers.get('origin'), host }, options)
 }
@@ -228,7 +232,7 @@ class Peer {
   #refuse(error: unknown, closeCode = POLICY_VIOLATION, reason?: string): void {
     if (this.#closed) return
     this.#closed = true
-    const { code, message } = describeRejection(error)
+    const { code, message } = describeRejection(this.#agent, error)
     const frame: ServerFrame = { type: 'error', code, message }
     try {
       if (this.#socket.readyState === OPEN) this.#socket.send(JSON.stringify(frame))
@@ -266,7 +270,7 @@ class Peer {
       await Promise.all(run.replies)
       if (!run.gone.signal.aborted) this.#send({ type: 'end', runId: id })
     } catch (error) {
-      const { code, message } = describeRejection(error)
+      const { code, message } = describeRejection(this.#agent, error)
       if (!run.gone.signal.aborted) this.#send({ type: 'error', runId: id, code, message })
     } finally {
       this.#leave(run)
@@ -331,7 +335,7 @@ class Peer {
       if (delivery.status === 'taken') return this.#send({ type: 'answered', id })
       this.#send({ type: 'refused', id, code: delivery.code, message: delivery.message })
     } catch (error) {
-      const { code, message } = describeRejection(error)
+      const { code, message } = describeRejection(this.#agent, error)
       this.#send({ type: 'refused', id, code, message })
     }
   }

@@ -1,4 +1,5 @@
 import { type LoadedThread, type OpenRun, readThread, threadsOf } from '../conversation/load-thread.js'
+import { checkOptions } from '../encoding/check-options.js'
 import { sha256 } from '../encoding/digest.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/run-context.js'
@@ -6,6 +7,7 @@ import { runKey, subjectOf } from './holder.js'
 import { type Arrival, readText, rejection, rejectionOf } from './http.js'
 import { readersOf } from './readers.js'
 import { rejoinResponse } from './rejoin.js'
+import { routeRules } from './route-rules.js'
 import { checkId, invalid, parseBody, queryOf } from './run-input.js'
 import { listThreads, removeThread, renameThread } from './thread-list.js'
 
@@ -30,6 +32,8 @@ export interface ThreadOptions {
  * `title`, `createdAt`, `updatedAt` and `isRunning`. `limit` is at most 1,000 (default 50); `cursor` continues an earlier page. A PATCH with
  * `{ "title": "…" }` renames a conversation. A DELETE without `runId` removes it for good, with its session approvals: 204 in any case.
  *
+ * @throws CountersignError `invalid-option`
+ *
  * @example
  * const handle = async (request) => threadResponse(agent, request, { context: { subject: await userId(request) } })
  * export { handle as GET, handle as PATCH, handle as DELETE }
@@ -39,6 +43,7 @@ export async function threadResponse(
   request: Request,
   options: ThreadOptions = {},
 ): Promise<Response> {
+  checkOptions('threadResponse', options, routeRules)
   const query = queryOf(request.url)
   if (request.method === 'GET' && query.has('runId')) return rejoinResponse(agent, request, options)
   try {
@@ -49,7 +54,7 @@ export async function threadResponse(
     const { status, headers, body } = await threadRequest(agent, asked, options.context)
     return new Response(body, { status, headers })
   } catch (error) {
-    const { body, ...init } = rejection(error, 'GET, PATCH, DELETE')
+    const { body, ...init } = rejection(agent, error, 'GET, PATCH, DELETE')
     return new Response(body, init)
   }
 }

@@ -1,6 +1,7 @@
 import { CountersignError } from '@countersign/core'
+import { checkOptions, positiveNumber, text } from '../encoding/check-options.js'
 import { type Grant, scopeKeyText } from './grant.js'
-import type { Ledger } from './ledger.js'
+import { type Ledger, ledgerRule } from './ledger.js'
 import { memoryLedger } from './memory-ledger.js'
 
 /** A tool by name, optionally of one MCP server, optionally limited to one `scopeKey` (as the tool's own returns it; default: no limit). */
@@ -43,8 +44,9 @@ export class ApprovalCache {
   readonly #subject: string
   readonly #ttl: number | undefined
 
-  /** @throws CountersignError `invalid-option` if the subject is empty. */
+  /** @throws CountersignError `invalid-option` if an option is invalid or the subject empty. */
   constructor(options: ApprovalCacheOptions = {}) {
+    checkOptions('ApprovalCache', options, { ledger: ledgerRule, subject: text, ttl: positiveNumber })
     const { ledger, subject = 'single-user', ttl } = options
     if (subject === '') {
       throw new CountersignError('invalid-option', 'ApprovalCache: subject must not be empty.', {

@@ -1,4 +1,5 @@
 import { CountersignError } from '@countersign/core'
+import { checkKnown, type Rules, wholeNumber } from '../encoding/check-options.js'
 import type { Grant, GrantKey, GrantResult } from './grant.js'
 import { isLive, matches, newGrant, takeGrant } from './grant-row.js'
 import {
@@ -25,6 +26,7 @@ import {
   splitState,
   stateAt,
 } from './ledger-row.js'
+import { addMandate, type MandateGrant, returnUse, useMandate } from './mandate-row.js'
 import { boundOutcome, outcomeSize, unavailable } from './outcome.js'
 import type { Change, Row, RowStore, StoredRow } from './row-store.js'
 
@@ -40,17 +42,25 @@ export interface LedgerLimits {
   readonly maxOpenBytesPerThread?: number | undefined
 }
 
+/** What each limit of a ledger must be. */
+export const ledgerLimitRules: Rules<LedgerLimits> = {
+  maxGrantsPerOwner: wholeNumber,
+  grantTtl: wholeNumber,
+  maxOpenPerThread: wholeNumber,
+  maxOpenBytesPerThread: wholeNumber,
+}
+
 /**
  * A ledger on a row store: memory, a file, Redis, a database. Its rules are implemented here and in `ledger-row.ts`, once for all stores.
  *
  * @throws CountersignError `invalid-option` if a limit is not a positive integer.
  */
 export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger {
-  const maxGrants = positive('maxGrantsPerOwner', limits.maxGrantsPerOwner ?? 1000)
-  const grantTtl = positive('grantTtl', limits.grantTtl ?? 7 * 24 * 60 * 60 * 1000)
+  checkKnown('createLedger', limits, ledgerLimitRules)
+  const { maxGrantsPerOwner: maxGrants = 1000, grantTtl = 7 * 24 * 60 * 60 * 1000 } = limits
   const room = {
-    rows: positive('maxOpenPerThread', limits.maxOpenPerThread ?? 1024),
-    bytes: positive('maxOpenBytesPerThread', limits.maxOpenBytesPerThread ?? 4 * 1024 * 1024),
+    rows: limits.maxOpenPerThread ?? 1024,
+    bytes: limits.maxOpenBytesPerThread ?? 4 * 1024 * 1024,
   }
 
   /** Reads and changes one approval in one atomic step; `more` adds to the change. */
@@ -83,7 +93,7 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     owner: string,
   ): Promise<{ readonly grants: readonly Grant[]; readonly now: number }> {
     const { rows, now } = await store.list(owner, GRANTS)
-    const grants = rows.map((row): Grant => JSON.parse(row.state))
+    const grants = rows.flatMap(grantsIn)
     return { grants: grants.filter((grant) => isLive(grant, now)), now }
   }
 
@@ -124,8 +134,10 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     },
 
     async claim(ref, answer, holder, leaseMs) {
-      // Only an approval for the session leads to a grant.
-      const leadsToGrant = answer.decision === 'approve' && answer.scope === 'session'
+      // Only these answers lead to a grant.
+      const leadsToGrant =
+        (answer.decision === 'approve' && (answer.scope === 'session' || answer.mandate !== undefined)) ||
+        (answer.decision === 'deny' && answer.mandate !== undefined)
       // Read before the claim, so that any later revocation changes it.
       const revision = leadsToGrant ? await revisionOf(ref.owner) : 0
       const decide = (entry: LedgerEntry, now: number) =>
@@ -162,10 +174,15 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       store.changed && ((ref, signal) => store.changed?.(ref.owner, approvalKey(ref), signal) ?? never()),
 
     async grant(request) {
-      return store.update<GrantResult>(request.owner, [grantKey(request), REVISION], ([, stored], now) => {
+      const key = request.terms === undefined ? grantKey(request) : mandatesKey(request)
+      return store.update<GrantResult>(request.owner, [key, REVISION], ([row, stored], now) => {
         const isRevoked = request.revision !== undefined && request.revision !== Number(stored?.state)
         if (isRevoked) return { result: { status: 'revoked' } }
         const grant = newGrant(request, now, grantTtl)
+        if (isMandate(grant)) {
+          const left = addMandate(mandatesOf(row), grant, request.call, now)
+          return { result: { status: 'granted', grant }, row: left && mandatesRow(left), newest: maxGrants }
+        }
         return { result: { status: 'granted', grant }, row: grantRow(grant), newest: maxGrants }
       })
     },
@@ -177,15 +194,32 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       })
     },
 
+    async findMandate(call, purpose) {
+      return store.update(call.owner, [mandatesKey(call)], ([row], now): Change<Grant | undefined> => {
+        const { found, left } = useMandate(mandatesOf(row), call, purpose, now)
+        return { result: found, row: left && mandatesRow(left) }
+      })
+    },
+
+    async returnUse(call, callKey) {
+      return store.update(call.owner, [mandatesKey(call)], ([row]): Change<void> => {
+        const left = returnUse(mandatesOf(row), callKey)
+        return { result: undefined, row: left && mandatesRow(left) }
+      })
+    },
+
     async revoke(selector) {
       const { owner } = selector
       await store.update(owner, [REVISION], () => ({ result: undefined, row: null }))
       const { grants } = await grantsOf(owner)
       let removed = 0
       for (const grant of grants.filter((one) => matches(one, selector))) {
-        removed += await store.update(owner, [grantKey(grant)], ([row]) => {
-          const isStill = row !== undefined && JSON.parse(row.state).id === grant.id
-          return isStill ? { result: 1, row: null } : { result: 0 }
+        const key = isMandate(grant) ? mandatesKey(grant) : grantKey(grant)
+        removed += await store.update(owner, [key], ([row]) => {
+          const before = row === undefined ? [] : grantsIn(row)
+          const left = before.filter(({ id }) => id !== grant.id).filter(isMandate)
+          if (left.length === before.length) return { result: 0 }
+          return { result: 1, row: left.length === 0 ? null : mandatesRow(left) }
         })
       }
       return removed
@@ -252,6 +286,50 @@ export function grantRow(grant: Grant): Row {
     keptUntil: grant.expiresAt,
     expendable: true,
   }
+}
+
+/** The key of the row with all mandates of a tool in a conversation. */
+function mandatesKey({ threadId, toolServer, toolName }: Omit<GrantKey, 'scopeKey'>): string {
+  return ledgerKey('mandates', threadId, toolServer, toolName)
+}
+
+function mandatesRow(mandates: readonly MandateGrant[]): Row {
+  const state = JSON.stringify({ mandates })
+  remember(state, mandates)
+  return {
+    record: '',
+    state,
+    list: GRANTS,
+    keptUntil: Math.max(...mandates.map(({ expiresAt }) => expiresAt)),
+    expendable: true,
+  }
+}
+
+/** The states of mandates that were read or written last, parsed: each call of their tool reads them. By their text, so none is out of date. */
+const parsedMandates = new Map<string, readonly MandateGrant[]>()
+const MAX_PARSED = 100
+
+function remember(state: string, mandates: readonly MandateGrant[]): readonly MandateGrant[] {
+  for (const oldest of parsedMandates.keys()) {
+    if (parsedMandates.size < MAX_PARSED) break
+    parsedMandates.delete(oldest)
+  }
+  parsedMandates.set(state, mandates)
+  return mandates
+}
+
+function mandatesOf(row: StoredRow | undefined): readonly MandateGrant[] {
+  if (row === undefined) return []
+  return parsedMandates.get(row.state) ?? remember(row.state, JSON.parse(row.state).mandates)
+}
+
+/** The grants of one row of an owner's list: one, or all mandates of a tool. */
+function grantsIn(row: StoredRow): readonly Grant[] {
+  return row.state.startsWith('{"mandates":') ? mandatesOf(row) : [JSON.parse(row.state)]
+}
+
+function isMandate(grant: Grant): grant is MandateGrant {
+  return grant.terms !== undefined
 }
 
 export function approvalRow(record: ApprovalRecord, state: ApprovalState, short?: ApprovalState): Row {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { CountersignError } from '@countersign/core'
-import { createLedger, type LedgerLimits, positive } from './create-ledger.js'
+import { checkOptions, method, object, text, wholeNumber } from '../encoding/check-options.js'
+import { createLedger, type LedgerLimits, ledgerLimitRules } from './create-ledger.js'
 import { prepareFile } from './file-ledger-schema.js'
 import { openDatabase, type SqliteModule } from './file-ledger-sqlite.js'
 import type { Ledger } from './ledger.js'
@@ -42,8 +43,15 @@ export async function fileLedger(path: string, options: FileLedgerOptions = {}):
   if (typeof path !== 'string' || path === '') {
     throw new CountersignError('invalid-option', 'fileLedger needs the path of a file.', { option: 'path' })
   }
-  const maxSize = positive('maxSize', options.maxSize ?? 1024 * 1024 * 1024)
-  const maxLogLines = positive('maxAuditEntries', options.maxAuditEntries ?? 100_000)
+  checkOptions('fileLedger', options, {
+    ...ledgerLimitRules,
+    id: text,
+    now: method,
+    maxSize: wholeNumber,
+    maxAuditEntries: wholeNumber,
+    sqlite: object,
+  })
+  const { maxSize = 1024 * 1024 * 1024, maxAuditEntries: maxLogLines = 100_000 } = options
   const database = await openDatabase(resolve(path), options.sqlite, maxSize)
   try {
     const id = await prepareFile(database, PREFIX, options.id)

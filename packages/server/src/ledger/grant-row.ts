@@ -3,12 +3,13 @@ import type { Grant, GrantRequest, GrantSelector } from './grant.js'
 
 /** Creates the grant for a request at `now`; `ttl` is the lifetime if the request has none. Milliseconds. */
 export function newGrant(request: GrantRequest, now: number, ttl: number): Grant {
-  const { owner, threadId, toolName, toolServer, scopeKey, approved, uses } = request
+  const { owner, threadId, toolName, toolServer, scopeKey, approved, uses, terms } = request
   return {
     ...{ id: randomId('grant_'), owner, threadId, toolName, toolServer, scopeKey, approved },
     grantedAt: now,
     expiresAt: now + (request.ttl ?? ttl),
     usesLeft: uses,
+    ...(terms !== undefined && { terms: { ...terms, used: 0, spent: 0, recent: [] } }),
   }
 }
 

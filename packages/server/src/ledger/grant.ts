@@ -1,4 +1,4 @@
-import { CountersignError } from '@countersign/core'
+import { type Constraint, CountersignError, type MandateBudget } from '@countersign/core'
 import { inWords } from '../encoding/in-words.js'
 
 /** What a grant covers. Its owner is never null: without a subject, the scope `session` counts as `once`. */
@@ -43,6 +43,46 @@ export interface GrantRequest extends GrantKey {
    * Omitted only by the application's own server code.
    */
   readonly revision?: number | undefined
+  /** Makes the grant a mandate, which is narrower than its tool. Its `scopeKey` identifies its terms. */
+  readonly terms?: MandateTerms | undefined
+  /** The call that a mandate was chosen for: it counts, if it matches. */
+  readonly call?: MandateCall | undefined
+}
+
+/** What a mandate lets through, or refuses. */
+export interface MandateTerms {
+  readonly label: string
+  readonly where: readonly Constraint[]
+  readonly budget?: MandateBudget | undefined
+  /** The digest of the tool's schema and version. With another one, the mandate does not apply. */
+  readonly tool: string
+  /** The approval that it was chosen with. */
+  readonly approvalId: string
+  /** Why calls are refused, if it is a denial. */
+  readonly reason?: string | undefined
+}
+
+/** The terms of a mandate, and how far it is used up. */
+export interface Mandate extends MandateTerms {
+  readonly used: number
+  /** The part of the budget that is spent. */
+  readonly spent: number
+  /** Milliseconds since the epoch. */
+  readonly lastUsedAt?: number | undefined
+  /** The latest uses, each with its call and amount: those that can be given back. */
+  readonly recent: readonly (readonly [callKey: string, amount: number])[]
+}
+
+/** A call for which a mandate may be found. */
+export interface MandateCall extends Omit<GrantKey, 'scopeKey'> {
+  /** The digest of the tool's schema and version. */
+  readonly tool: string
+  /** Validated arguments. */
+  readonly input: unknown
+  /** Identifies the call, so that it counts once. */
+  readonly callKey: string
+  /** Mandates from before this moment do not apply. Milliseconds since the epoch. */
+  readonly since: number
 }
 
 export interface Grant extends GrantKey {
@@ -53,6 +93,8 @@ export interface Grant extends GrantKey {
   readonly grantedAt: number
   readonly expiresAt: number
   readonly usesLeft?: number | undefined
+  /** If the grant is narrower than its tool. `approved: false` then refuses calls. */
+  readonly terms?: Mandate | undefined
 }
 
 export type GrantResult =

@@ -151,8 +151,9 @@ export function completeRow(
     case 'interrupted': {
       if (current.holder !== holder) return { result: { status: 'fenced' } }
       const late = current.phase === 'interrupted'
-      // Handing out starts the call, and others may have been told that this call will not start any more.
-      if (late && outcome.type === 'handed-out') return { result: { status: 'fenced' } }
+      // Either starts the call, now or later, and others may have been told that this call will not start any more.
+      const isStart = outcome.type === 'handed-out' || (outcome.type === 'cancelled' && 'next' in outcome)
+      if (late && isStart) return { result: { status: 'fenced' } }
       const { answer, revision } = current
       return {
         result: { status: 'recorded', late },
@@ -236,8 +237,13 @@ function sameOr(
   return first.decision === 'expire' ? { status: 'expired' } : { status: 'conflict', settled: first.decision }
 }
 
+function mandateOf(answer: LedgerAnswer): string | undefined {
+  return 'mandate' in answer ? answer.mandate : undefined
+}
+
 // An edit that changes nothing is no edit: what counts is which arguments run. The reason is not part of the decision.
 function isSameAnswer(record: ApprovalRecord, first: LedgerAnswer, second: LedgerAnswer): boolean {
+  if (mandateOf(first) !== mandateOf(second)) return false
   if (first.decision !== 'approve' || second.decision !== 'approve') return first.decision === second.decision
   const ran = (answer: { readonly arguments?: string | undefined }) => answer.arguments ?? record.arguments
   return first.scope === second.scope && ran(first) === ran(second)

@@ -1,5 +1,7 @@
-import { type ApprovalErrorCode, type ApprovalScope, CountersignError } from '@countersign/core'
-import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector } from './grant.js'
+import { type ApprovalErrorCode, type ApprovalScope, CountersignError, type Preview } from '@countersign/core'
+import { type Rule, withMethods } from '../encoding/check-options.js'
+import type { OfferedMandates } from '../mandates/offer.js'
+import type { Grant, GrantKey, GrantRequest, GrantResult, GrantSelector, MandateCall } from './grant.js'
 
 export type { ApprovalScope } from '@countersign/core'
 
@@ -43,6 +45,13 @@ export interface ApprovalRecord extends ApprovalRef {
   readonly providerExecuted?: boolean | undefined
   /** What the user was shown besides the arguments, if the tool itself sent the request while it ran. JSON. */
   readonly shown?: ShownTerms | undefined
+  /** The standing approvals that it offered. */
+  readonly mandates?: OfferedMandates | undefined
+  /** The tool's preview, as the user was shown it. */
+  readonly preview?: Preview | undefined
+  /** If approval is requested again because the preview changed: the preview before, and the ids of the earlier requests. */
+  readonly previous?: Preview | undefined
+  readonly earlier?: readonly string[] | undefined
   /** Milliseconds since the epoch. */
   readonly issuedAt: number
   /** Milliseconds since the epoch; from then on a new answer is refused. */
@@ -68,6 +77,8 @@ type Decision =
       readonly scope: ApprovalScope
       /** RFC 8785 text of the edited arguments, if the user edited them. */
       readonly arguments?: string | undefined
+      /** The id of the mandate that was chosen. */
+      readonly mandate?: string | undefined
       readonly reason?: string | undefined
       /**
        * The run whose request first carried the answer, according to the client. A client tool's call is handed out again only to a request
@@ -75,7 +86,7 @@ type Decision =
        */
       readonly sentIn?: string | undefined
     }
-  | { readonly decision: 'deny'; readonly reason?: string | undefined }
+  | { readonly decision: 'deny'; readonly mandate?: string | undefined; readonly reason?: string | undefined }
   | {
       readonly decision: 'cancel'
       readonly reason?: string | undefined
@@ -102,6 +113,8 @@ export type ToolOutcome =
       readonly type: 'cancelled'
       readonly reason?: string | undefined
       readonly code?: ApprovalErrorCode | undefined
+      /** The request that replaced it, because its preview had changed: that one has the call's outcome. */
+      readonly next?: string | undefined
     }
 
 /** How a settled request ended. Repeating the same answer returns it. */
@@ -197,7 +210,15 @@ export type ReclaimResult =
 export interface AuditEntry {
   /** Milliseconds since the epoch. */
   readonly at: number
-  readonly event: 'issued' | 'claimed' | 'refused' | 'started' | 'completed' | 'granted' | 'revoked'
+  readonly event:
+    | 'issued'
+    | 'claimed'
+    | 'refused'
+    | 'started'
+    | 'completed'
+    | 'granted'
+    | 'revoked'
+    | 'shadow'
   readonly ownerHash: string
   readonly threadId: string
   readonly approvalId?: string | undefined
@@ -211,10 +232,20 @@ export interface AuditEntry {
   readonly decision?: LedgerAnswer['decision'] | undefined
   readonly scope?: ApprovalScope | undefined
   readonly edited?: boolean | undefined
-  /** How the answer arrived; `server` if the request was closed without the user, `grant` if a session grant allowed the call. */
+  /** The mandate that was chosen, or that let the call through or refused it. */
+  readonly mandate?: { readonly id: string; readonly label: string } | undefined
+  /** How the answer arrived; `server` if the request was closed without the user, `grant` if a session grant or a mandate allowed the call. */
   readonly via?: string | undefined
   readonly code?: ApprovalErrorCode | undefined
   readonly outcome?: StoredOutcome['type'] | 'interrupted' | undefined
+  /** With `shadow`: what was decided about a new call, and what the shadow policy would have decided. */
+  readonly policy?:
+    | {
+        readonly decided: 'allow' | 'ask' | 'block'
+        readonly shadow: 'allow' | 'ask' | 'block'
+        readonly reason?: string | undefined
+      }
+    | undefined
 }
 
 /**
@@ -261,8 +292,8 @@ export interface Ledger {
   renew(ref: ApprovalRef, holder: string, leaseMs: number): Promise<RenewResult>
 
   /**
-   * Records the outcome; only the holder of the claim may. Beyond {@link MAX_OUTCOME_BYTES} only hash and size are kept. `handed-out` is
-   * refused (`fenced`) once the lease was lost: the call has not started, and others may have been told that it was interrupted.
+   * Records the outcome; only the holder of the claim may. Beyond {@link MAX_OUTCOME_BYTES} only hash and size are kept. `handed-out`, and
+   * `cancelled` with `next`, are refused (`fenced`) once the lease was lost: the call has not started, and others may have been told that it was interrupted.
    */
   complete(ref: ApprovalRef, holder: string, outcome: ToolOutcome): Promise<CompleteResult>
 
@@ -286,6 +317,18 @@ export interface Ledger {
    */
   findGrant(key: GrantKey, purpose: 'look' | 'use'): Promise<Grant | undefined>
 
+  /**
+   * For a call of a tool that offers mandates: the denial that refuses it, or else a mandate that lets it through. `use` counts the use and
+   * debits the budget in the same step, once per `callKey`, and is called immediately before execution. Optional, with `returnUse`:
+   * without them, no mandates are offered.
+   */
+  readonly findMandate?:
+    | ((call: MandateCall, purpose: 'look' | 'use') => Promise<Grant | undefined>)
+    | undefined
+
+  /** Gives back what a call has used of a mandate, because it has not started. Does nothing if there is nothing to give back. */
+  readonly returnUse?: ((call: Omit<GrantKey, 'scopeKey'>, callKey: string) => Promise<void>) | undefined
+
   /** Removes the matching grants and voids those of this owner in flight. Resolves with the number removed. */
   revoke(selector: GrantSelector): Promise<number>
 
@@ -297,6 +340,12 @@ export interface Ledger {
 
   /** The audit trail, oldest first, as far as it is kept. */
   auditTrail(): AsyncIterable<AuditEntry>
+}
+
+/** What an option that is a ledger must be. */
+export const ledgerRule: Rule = {
+  ...withMethods('', 'issue', 'lookup', 'unsettled', 'claim', 'renew', 'complete'),
+  expected: 'a ledger (fileLedger() gives a promise of one: await it)',
 }
 
 /** Of outcomes whose JSON is larger, only hash and size are kept. */

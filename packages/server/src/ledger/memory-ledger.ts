@@ -1,4 +1,5 @@
-import { createLedger, type LedgerLimits, positive } from './create-ledger.js'
+import { checkOptions, method, text, wholeNumber } from '../encoding/check-options.js'
+import { createLedger, type LedgerLimits, ledgerLimitRules } from './create-ledger.js'
 import type { Ledger } from './ledger.js'
 import { MemoryRows } from './memory-rows.js'
 
@@ -32,18 +33,23 @@ export interface MemoryLedgerOptions extends LedgerLimits {
  * @throws CountersignError `invalid-option` if a limit is not a positive integer.
  */
 export function memoryLedger(options: MemoryLedgerOptions = {}): Ledger {
-  const { now = Date.now, id } = options
-  const maxRecords = positive('maxRecords', options.maxRecords ?? 100_000)
-  const maxSize = positive('maxSize', options.maxSize ?? 256 * 1024 * 1024)
+  checkOptions('memoryLedger', options, {
+    ...ledgerLimitRules,
+    id: text,
+    now: method,
+    maxRecords: wholeNumber,
+    maxSize: wholeNumber,
+    maxRecordsPerOwner: wholeNumber,
+    maxSizePerOwner: wholeNumber,
+    maxAuditEntries: wholeNumber,
+  })
+  const { now = Date.now, id, maxRecords = 100_000, maxSize = 256 * 1024 * 1024 } = options
   const limits = {
     maxRecords,
     maxSize,
-    maxRecordsPerOwner: positive(
-      'maxRecordsPerOwner',
-      options.maxRecordsPerOwner ?? Math.ceil(maxRecords / 10),
-    ),
-    maxSizePerOwner: positive('maxSizePerOwner', options.maxSizePerOwner ?? Math.ceil(maxSize / 10)),
-    maxLogLines: positive('maxAuditEntries', options.maxAuditEntries ?? 10_000),
+    maxRecordsPerOwner: options.maxRecordsPerOwner ?? Math.ceil(maxRecords / 10),
+    maxSizePerOwner: options.maxSizePerOwner ?? Math.ceil(maxSize / 10),
+    maxLogLines: options.maxAuditEntries ?? 10_000,
   }
   return createLedger(new MemoryRows(limits, now, id), options)
 }

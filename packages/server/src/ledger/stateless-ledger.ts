@@ -1,4 +1,5 @@
 import { CountersignError } from '@countersign/core'
+import { checkOptions, flag, text } from '../encoding/check-options.js'
 import type { Ledger } from './ledger.js'
 
 export interface StatelessLedgerOptions {
@@ -12,7 +13,7 @@ export interface StatelessLedgerOptions {
  * A ledger that keeps nothing. Only tokens decide: an answer is fully verified, but **it can be replayed until the request
  * expires**, contradicting answers are not detected, and there are no session grants and no audit trail. Only for tools that may run twice.
  *
- * @throws CountersignError `invalid-option` without the literal `acceptReplay: true`.
+ * @throws CountersignError `invalid-option` without the literal `acceptReplay: true`, or if `id` is not text.
  */
 export function statelessLedger(options: StatelessLedgerOptions): Ledger {
   if (options?.acceptReplay !== true) {
@@ -23,6 +24,7 @@ export function statelessLedger(options: StatelessLedgerOptions): Ledger {
       { option: 'acceptReplay' },
     )
   }
+  checkOptions('statelessLedger', options, { acceptReplay: flag, id: text })
   return {
     id: options.id ?? 'stateless',
     durable: true,

@@ -1,4 +1,4 @@
-import { CountersignError } from '@countersign/core'
+import { checkOptions, method, positiveNumber } from '../encoding/check-options.js'
 import type { LoggedEvent, RunLog } from './run-log.js'
 
 export interface MemoryRunLogOptions {
@@ -31,11 +31,15 @@ interface KeptRun {
  * @throws CountersignError `invalid-option`
  */
 export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
-  const { now = Date.now } = options
-  const keepFor = positive('keepFor', options.keepFor ?? 5 * 60_000)
-  const maxRuns = positive('maxRuns', options.maxRuns ?? 1000)
-  const maxRunSize = positive('maxRunSize', options.maxRunSize ?? 4 * 1024 * 1024)
-  const maxSize = positive('maxSize', options.maxSize ?? 16 * 1024 * 1024)
+  checkOptions('memoryRunLog', options, {
+    keepFor: positiveNumber,
+    maxRuns: positiveNumber,
+    maxRunSize: positiveNumber,
+    maxSize: positiveNumber,
+    now: method,
+  })
+  const { now = Date.now, keepFor = 5 * 60_000, maxRuns = 1000 } = options
+  const { maxRunSize = 4 * 1024 * 1024, maxSize = 16 * 1024 * 1024 } = options
   const runs = new Map<string, KeptRun>()
   let size = 0
 
@@ -138,18 +142,6 @@ function woken({ readers }: KeptRun, signal: AbortSignal): Promise<void> {
     readers.add(done)
     signal.addEventListener('abort', done)
   })
-}
-
-function positive(option: string, value: number): number {
-  if (Number.isFinite(value) && value > 0) return value
-  throw new CountersignError(
-    'invalid-option',
-    `memoryRunLog: ${option} must be a positive number, not ${value}.`,
-    {
-      option,
-      value,
-    },
-  )
 }
 
 let shared: RunLog | undefined

@@ -1,19 +1,23 @@
 import {
   type AGUIEvent,
   CountersignError,
+  type EditedPreview,
   type Interrupt,
   StreamProcessor,
   type TokenUsage,
   type UIMessage,
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
+import type { EditsToPreview } from '../answers/preview-edits.js'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { threadsOf } from '../conversation/load-thread.js'
 import { type OpenThread, openThread } from '../conversation/open-thread.js'
 import { showVersion } from '../conversation/show-version.js'
+import { checkOptions, wholeNumber } from '../encoding/check-options.js'
 import { type SessionGrants, sessionGrants } from '../gate/grants.js'
 import type { FullLimits } from '../limits.js'
 import type { RunLog } from '../run-log/run-log.js'
+import { agentRules } from '../scope/agent-rules.js'
 import { createChannel, type Outlet } from '../scope/channel.js'
 import { eventSize } from '../scope/event-size.js'
 import { readOutputOptions } from '../scope/output.js'
@@ -23,8 +27,9 @@ import type { ThreadStore } from '../threads/thread-store.js'
 import { createDrain, type Drain, type DrainOptions } from './drain.js'
 import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
 import { recoverThreads } from './recover.js'
-import { closing, driveRun, type RunInput, type RunOptions, type RunOrigin } from './run.js'
+import { closing, driveRun, previewOf, type RunInput, type RunOptions, type RunOrigin } from './run.js'
 import { runErrorEvent } from './run-error.js'
+import { runRules } from './run-rules.js'
 
 /**
  * A model, its tools, and the approvals between them. It keeps conversations where it was given `threads`. `Output` is the type of its
@@ -36,7 +41,7 @@ export interface Agent<Output = unknown> {
    * thread and `runId`, and is open at most once in this process: if two were created before either was read, the second ends with
    * RUN_ERROR `run-open`. The id is free again once the run's end was read, or its reader has gone and it has ended.
    *
-   * @throws CountersignError `invalid-option` if `context.subject` is given and not a non-empty string; `run-open` if the same run is
+   * @throws CountersignError `invalid-option` if an option is invalid or `context.subject` is not a non-empty string; `run-open` if the same run is
    * already open (`data.status` 409); `shutting-down` after `drain` (503).
    */
   run(input: RunInput, options?: RunOptions): RunEvents
@@ -82,6 +87,12 @@ export interface Agent<Output = unknown> {
    * @example process.once('SIGTERM', () => agent.drain({ within: 20_000 }).then(() => server.close()))
    */
   drain(options?: DrainOptions): Promise<void>
+  /**
+   * The preview of arguments that a user has edited, for a request of theirs that is open; `previewResponse` is its route.
+   *
+   * @throws CountersignError with the code of a refusal: `data.status` is 409, or 503 for `ledger-unavailable`
+   */
+  previewEdits(edits: EditsToPreview, context?: RunContext): Promise<EditedPreview>
   /** The conversations, where the agent was given a store. */
   readonly threads: ThreadStore | undefined
   /** The live session grants, for the application's own server code; `grantsResponse` is their route. */
@@ -92,6 +103,8 @@ export interface Agent<Output = unknown> {
   readonly answerChannel: AnswerChannel
   /** How much callers can make it hold in memory, with defaults filled in. */
   readonly limits: FullLimits
+  /** Reports what went wrong where nobody can be told: its option `warn`. */
+  warn(message: string, error?: unknown): void
 }
 
 /** The events of a run. */
@@ -127,12 +140,13 @@ export interface GenerateResult<Output = unknown> {
  * @throws CountersignError `invalid-option` or `invalid-tool`, naming what is wrong.
  */
 export function createAgent<Output = unknown>(options: AgentOptions<Output>): Agent<Output> {
+  checkOptions('createAgent', options, agentRules)
   const settings = readSettings(options)
   const drain = createDrain()
   const start = (origin: RunOrigin, input: RunInput, runOptions: RunOptions = {}) => {
-    const { context, maxSteps } = runOptions
+    const { context } = runOptions
+    checkOptions('agent.run', runOptions, runRules)
     checkSubject(context?.subject)
-    checkSteps(maxSteps)
     const output = readOutputOptions(runOptions) ?? settings.output
     const name = { owner: context?.subject ?? null, threadId: input.threadId, runId: input.runId }
     if (isRunOpen(settings.approvals.ledger, name)) throw runIsOpen(name)
@@ -152,6 +166,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
   const agent: Agent<Output> = {
     run: (input, runOptions) => start({ method: 'stream' }, input, runOptions),
     async generate<Result>(input: RunInput, runOptions: RunOptions<Result> = {}) {
+      checkOptions('agent.generate', runOptions, runRules)
       let failure: unknown
       const onFailure = (error: unknown) => {
         failure = error
@@ -178,9 +193,11 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       checkSubject(context?.subject)
       const key = { owner: context?.subject ?? null, threadId }
       const close = closing(settings, { threadId, runId: '' }, context)
-      await showVersion(threadsOf({ threads }), key, messageId, settings.approvals.leaseMs, close)
+      await showVersion(threadsOf({ threads }), key, messageId, settings, close)
     },
-    async recover({ limit = 100 } = {}) {
+    async recover(recoverOptions = {}) {
+      checkOptions('agent.recover', recoverOptions, { limit: wholeNumber })
+      const { limit = 100 } = recoverOptions
       if (threads === undefined) return 0
       return recoverThreads(threads, limit, async (input, context) => {
         const thread = await agent.openThread(input, context)
@@ -188,12 +205,17 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
         for await (const _ of agent.run(input, { context, thread, maxSteps: 0 }));
       })
     },
+    async previewEdits(edits, context) {
+      checkSubject(context?.subject)
+      return previewOf(settings, edits, context)
+    },
     drain: (drainOptions) => drain.drain(drainOptions),
     threads,
     grants: sessionGrants(settings),
     runLog,
     answerChannel,
     limits,
+    warn: settings.warn,
   }
   return agent
 }
@@ -212,13 +234,6 @@ function checkSubject(subject: unknown): void {
     'context.subject must be a non-empty string; leave it out where the application has no users.',
     { option: 'context.subject' },
   )
-}
-
-function checkSteps(maxSteps: number | undefined): void {
-  if (maxSteps === undefined || (Number.isInteger(maxSteps) && maxSteps >= 0)) return
-  throw new CountersignError('invalid-option', 'maxSteps of a run must be 0 or more, or left out.', {
-    option: 'maxSteps',
-  })
 }
 
 async function generate<Output>(

@@ -1,4 +1,5 @@
 import { CountersignError } from '@countersign/core'
+import { checkOptions, MAX_DELAY, numberFrom } from '../encoding/check-options.js'
 
 export interface DrainOptions {
   /** Milliseconds after which runs that are still open are stopped. Default: none are, and `drain` waits for their end. */
@@ -41,13 +42,15 @@ export function createDrain(): Drain {
       }
       return { signal: run.signal, leave }
     },
-    async drain({ within } = {}) {
+    async drain(options = {}) {
+      checkOptions('agent.drain', options, { within: numberFrom(0) })
+      const { within } = options
       isDraining = true
       look()
       const stop = () => {
         for (const run of open) run.abort(shuttingDown())
       }
-      const timer = within === undefined ? undefined : setTimeout(stop, within)
+      const timer = within === undefined ? undefined : setTimeout(stop, Math.min(within, MAX_DELAY))
       await empty
       clearTimeout(timer)
     },

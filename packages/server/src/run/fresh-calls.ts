@@ -1,10 +1,26 @@
-import type { AnyServerTool, CountersignError, GateContext, Message } from '@countersign/core'
+import type {
+  AnyServerTool,
+  ApprovalDecided,
+  CountersignError,
+  GateContext,
+  Message,
+} from '@countersign/core'
 import { toStored } from '../answers/outcome.js'
 import { sha256 } from '../encoding/digest.js'
 import { type ApprovalRequiredError, isApprovalRequired, isMaskOf } from '../gate/approval-required.js'
 import { type ApprovalRequest, requestApproval } from '../gate/ask.js'
-import { decideGate, termsOf } from '../gate/gate.js'
-import { auditGrant, hasGrant } from '../gate/grants.js'
+import { decideGate, type GateDecision, termsOf } from '../gate/gate.js'
+import {
+  auditGrant,
+  decidedByGrant,
+  findPermission,
+  type Permission,
+  reasonOfDenial,
+  returnUse,
+} from '../gate/grants.js'
+import { computePreview } from '../gate/preview.js'
+import { recordShadow } from '../gate/shadow.js'
+import type { Grant } from '../ledger/grant.js'
 import { type AuditEntry, ledgerKey } from '../ledger/ledger.js'
 import { failed, type ToolFailure, type ToolOutcome } from '../outcome.js'
 import { askPerson } from '../scope/ask-person.js'
@@ -18,13 +34,18 @@ import { logThrown, toolFailed } from '../tools/tool-errors.js'
 
 /** What to do with a call that the model has just made. */
 export type FreshDecision =
-  | { readonly kind: 'refused'; readonly outcome: ToolFailure }
-  /** `granted`: by a session grant, which is used when the call starts. */
+  | {
+      readonly kind: 'refused'
+      readonly outcome: ToolFailure
+      /** The standing denial that refuses it. */
+      readonly decided?: ApprovalDecided | undefined
+    }
+  /** `granted`: the session grant or mandate, which is used when the call starts. */
   | {
       readonly kind: 'run'
       readonly call: ReadyCall
       readonly tool: AnyServerTool
-      readonly granted: boolean
+      readonly granted: Grant | undefined
       /** What the tool's own rule returned; undefined if the policy decided instead. */
       readonly needed: boolean | undefined
       /** What the tool itself requires approval for, discovered when it ran without one. */
@@ -48,17 +69,25 @@ export async function decideFresh(
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, call.id, messages)
   const gate = await decideGate(call, context, { policy: approvals.policy, warn })
-  switch (gate.kind) {
-    case 'block':
-      return refused(proposed, failed('denied', gate.reason))
+  await recordShadow(scope, call, context, gate)
+  if (gate.kind === 'block') return refused(proposed, failed('denied', gate.reason))
+  // A client tool starts when it is handed out, so it uses the grant now; a server tool uses it when it starts.
+  const isClients = call.tool.location === 'client'
+  const standing = await standingPermission(scope, call, gate, isClients ? 'use' : 'look')
+  if (standing.kind === 'denied') {
+    const { grant } = standing
+    const refusal = refused(proposed, failed('denied', reasonOfDenial(grant)))
+    return { ...refusal, decided: decidedByGrant(grant) }
+  }
+  // Whether the call is denied is not known: an approval request can't be made either, so it is refused.
+  const decision = gate.kind === 'run' && standing.kind === 'unknown' ? ({ kind: 'ask' } as const) : gate
+  switch (decision.kind) {
     case 'run':
-      return cleared(call, false, gate.approved ? undefined : false)
+      return cleared(call, undefined, decision.approved ? undefined : false)
     case 'ask': {
-      // A client tool starts when it is handed out, so it uses the grant now; a server tool uses it when it starts.
-      const isClients = call.tool.location === 'client'
-      if (await hasGrant(scope, call, isClients ? 'use' : 'look')) {
-        if (isClients) await auditGrant(scope, call)
-        return cleared(call, true, true)
+      if (standing.kind === 'granted') {
+        if (isClients) await auditGrant(scope, call, standing.grant)
+        return cleared(call, standing.grant, true)
       }
       const { approvalId } = proposed
       const own = approvalId === undefined ? {} : { approvalId, scopes: ['once' as const] }
@@ -66,24 +95,46 @@ export async function decideFresh(
       return asking.ok ? { kind: 'ask', request: asking.request } : refused(proposed, asking.failure)
     }
     default:
-      return gate satisfies never
+      return decision satisfies never
   }
 }
 
+/**
+ * What the user's standing decisions say about a call: any for one that needs approval, only a denial for another. Not async, because a
+ * start must follow the ledger's reply at once.
+ */
+function standingPermission(
+  scope: RunScope,
+  call: ReadyCall,
+  { kind }: GateDecision,
+  purpose: 'look' | 'use',
+): Promise<Permission> {
+  if (kind === 'ask') return findPermission(scope, call, purpose)
+  return call.tool.mandates === undefined ? Promise.resolve(NONE) : findPermission(scope, call, 'look')
+}
+
 /** A refused provider call has not been tried: for the provider it is a denial. */
-function refused({ providerExecuted }: ProposedCall, failure: ToolFailure): FreshDecision {
+function refused(
+  { providerExecuted }: ProposedCall,
+  failure: ToolFailure,
+): Extract<FreshDecision, { kind: 'refused' }> {
   if (!providerExecuted || failure.kind === 'denied') return { kind: 'refused', outcome: failure }
   return { kind: 'refused', outcome: failed('cancelled', failure.reason, failure.code) }
 }
 
-function cleared(call: ReadyCall, granted: boolean, needed: boolean | undefined): FreshDecision {
+function cleared(call: ReadyCall, granted: Grant | undefined, needed: boolean | undefined): FreshDecision {
   const { tool } = call
   return tool.location === 'server' ? { kind: 'run', call, tool, granted, needed } : { kind: 'client', call }
 }
 
 /** How a call that needed no approval request ended. */
 export type FreshResult =
-  | { readonly kind: 'outcome'; readonly outcome: ToolOutcome }
+  | {
+      readonly kind: 'outcome'
+      readonly outcome: ToolOutcome
+      /** The mandate that let it through, or the standing denial that refused it. */
+      readonly decided?: ApprovalDecided | undefined
+    }
   /** The tool itself requires approval. */
   | { readonly kind: 'ask'; readonly request: ApprovalRequest }
   | { readonly kind: 'threw'; readonly error: CountersignError }
@@ -102,20 +153,35 @@ export async function runFresh(
   const { id: toolCallId, name } = call
   const told = { toolCallId, toolName: name, via: 'grant' }
   if (granted) {
-    await auditGrant(scope, call)
+    await auditGrant(scope, call, granted)
     await audit(scope, { event: 'started', ...told })
   }
   const { approvals, limits, warn } = scope.settings
   const context = gateContext(scope, toolCallId, messages)
   const gate = await decideGate(call, context, { policy: approvals.policy, warn, needed })
   const idempotencyKey = await freshKey(scope, toolCallId)
+  const preview = tool.previewUnasked ? await computePreview(scope, call, context) : undefined
   const asks = gate.kind === 'ask' || decision.required !== undefined
-  const mayStart = gate.kind !== 'block' && (!asks || (granted && (await hasGrant(scope, call, 'use'))))
+  const standing =
+    gate.kind === 'block' || (asks && !granted)
+      ? NONE
+      : await standingPermission(scope, call, asks ? ASK : gate, 'use')
+  const mayStart =
+    gate.kind !== 'block' &&
+    (asks ? standing.kind === 'granted' : standing.kind !== 'denied' && standing.kind !== 'unknown')
   if (!mayStart) {
     if (granted) await audit(scope, { event: 'completed', ...told, outcome: 'cancelled' })
     if (gate.kind === 'block') return { kind: 'outcome', outcome: failed('denied', gate.reason) }
-    return askNow(scope, call, context, decision.required)
+    if (standing.kind !== 'denied') return askNow(scope, call, context, decision.required)
+    const { grant } = standing
+    return {
+      kind: 'outcome',
+      outcome: failed('denied', reasonOfDenial(grant)),
+      decided: decidedByGrant(grant),
+    }
   }
+  const used = asks && standing.kind === 'granted' ? standing : undefined
+  if (used !== undefined && scope.stop.aborted) await returnUse(scope, call, used.callKey)
   const approved = asks || (gate.kind === 'run' && gate.approved)
   const execution = await executeTool({
     tool,
@@ -131,6 +197,7 @@ export async function runFresh(
       context: scope.context,
       approved,
       idempotencyKey,
+      ...(preview !== undefined && { preview: preview.exact }),
     },
     stream: async (data) => scope.emit(progressEvent(toolCallId, name, data)),
     report: (data) => scope.report(progressEvent(toolCallId, name, data)),
@@ -140,16 +207,24 @@ export async function runFresh(
   if (granted) await audit(scope, { event: 'completed', ...told, outcome: endOf(execution) })
   if (execution.kind === 'threw') {
     if (!approved && isApprovalRequired(execution.error)) {
-      const again = { ...decision, granted: await hasGrant(scope, call, 'look'), required: execution.error }
-      return again.granted
-        ? runFresh(scope, again, messages, messageId)
+      const found = await findPermission(scope, call, 'look')
+      return found.kind === 'granted'
+        ? runFresh(
+            scope,
+            { ...decision, granted: found.grant, required: execution.error },
+            messages,
+            messageId,
+          )
         : askNow(scope, call, context, execution.error)
     }
     if (tool.failureMode === 'throw') return { kind: 'threw', error: toolFailed(name, execution.error) }
     logThrown(scope.settings.warn, execution.error, name, toolCallId)
   }
-  return { kind: 'outcome', outcome: outcomeOf(execution) }
+  return { kind: 'outcome', outcome: outcomeOf(execution), decided: used && decidedByGrant(used.grant) }
 }
+
+const NONE: Permission = { kind: 'none' }
+const ASK: GateDecision = { kind: 'ask' }
 
 /** The same for the same call of the same run, different for any other call of any user: ids of threads, runs and calls are not ours. */
 async function freshKey({ owner, threadId, runId }: RunScope, toolCallId: string): Promise<string> {

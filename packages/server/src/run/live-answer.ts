@@ -78,5 +78,8 @@ async function carryOut(
     refusal = outcome
   }
   const outcome = await outcomeOfOpenCall(scope, site, issued, refusal, messages)
-  return outcome.kind === 'open' ? { ...outcome, request, refusal } : { ...outcome, refusal }
+  if (outcome.kind !== 'open') return { ...outcome, refusal }
+  return outcome.request.approval.id === request.approval.id
+    ? { ...outcome, request, refusal }
+    : { kind: 'asked-again', site, request: outcome.request }
 }

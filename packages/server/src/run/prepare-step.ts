@@ -1,10 +1,13 @@
 import { CountersignError, type Message, type TokenUsage, type ToolCall } from '@countersign/core'
+import { checkOptions } from '../encoding/check-options.js'
+import { copyOf } from '../encoding/copy.js'
+import { untilAborted } from '../encoding/signals.js'
 import type { ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
 import { findUnansweredCalls, prepareMessagesForModel, readCalls } from '../history/history.js'
 import { assertReconciled } from '../history/reconcile.js'
+import { stepRules } from '../scope/agent-rules.js'
 import type { StepContext, StepOverrides } from '../scope/prepare-step.js'
 import type { RunScope } from '../scope/scope.js'
-import { checkModel } from '../scope/settings.js'
 import { chooseTools } from '../tools/toolkit.js'
 
 /** A step's place in its run. */
@@ -42,8 +45,10 @@ export async function preparedStep(
   const usual = { scope: run, history, sent: { messages: history, forwarded } }
   const { prepareStep } = run.settings
   if (prepareStep === undefined || run.stop.aborted) return usual
-  const chosen = await prepareStep(contextOf(run, start, messages))
-  if (chosen === undefined) return usual
+  const prepared = await untilAborted(async () => prepareStep(contextOf(run, start, messages)), run.stop)
+  if (prepared.left || prepared.value === undefined) return usual
+  const chosen = prepared.value
+  checkOptions('prepareStep', chosen, stepRules)
   const own = chosen.messages === undefined ? history : modelCopy(chosen.messages)
   const sent = { messages: own, forwarded: findForwarded(own, forwarded) }
   return { scope: withOverrides(run, chosen), history, sent }
@@ -59,7 +64,7 @@ function contextOf(
     threadId,
     runId,
     step,
-    messages: shown.map((message) => ({ ...message })),
+    messages: copyOf(shown),
     usage: [...usage],
     context,
     signal,
@@ -68,7 +73,6 @@ function contextOf(
 }
 
 function withOverrides(run: RunScope, { model, system, tools }: StepOverrides): RunScope {
-  if (model !== undefined) checkModel('prepareStep', model)
   return {
     ...run,
     settings: {

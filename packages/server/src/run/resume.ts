@@ -15,14 +15,7 @@ import { verifyAnswers } from '../answers/verify.js'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import { type Forwarded, type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
-import {
-  type CallSite,
-  isProviderExecuted,
-  MOVED_ON,
-  placeResults,
-  providerApprovalOf,
-  resultMessage,
-} from '../history/history.js'
+import { type CallSite, isProvidersOwn, MOVED_ON, placeResults, resultMessage } from '../history/history.js'
 import { exceeds } from '../limits.js'
 import { failed, type ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
@@ -71,11 +64,6 @@ export async function resumeConversation(
   return { ...progress.resumed(), hadNoEffect: answers.length > 0 && !progress.hasNews }
 }
 
-/** Whether the provider runs the call without requesting approval. */
-function isProvidersOwn(call: ToolCall): boolean {
-  return isProviderExecuted(call) && providerApprovalOf(call) === undefined
-}
-
 class Progress {
   readonly #scope: RunScope
   readonly #read: ReadHistory
@@ -120,6 +108,9 @@ class Progress {
       case 'open':
         this.#open.push(outcome.request)
         return
+      case 'asked-again':
+        this.#settled.add(outcome.site)
+        return this.#reopen({ ...outcome, kind: 'open', isAnothers: false }, undefined)
       case 'threw':
         this.#settled.add(outcome.site)
         this.#error ??= outcome.error
@@ -146,7 +137,8 @@ class Progress {
 
   /** Resolves when the run has stopped waiting for all approval requests. */
   async answered(): Promise<void> {
-    await Promise.all(this.#waiting)
+    // An answer may lead to another request.
+    for (const one of this.#waiting) await one
   }
 
   /** Whether a call got an outcome that the history does not have. */
@@ -155,10 +147,14 @@ class Progress {
   }
 
   resumed(): Omit<Resumed, 'hadNoEffect'> {
-    const replaced = this.#read.messages.map((message) => this.#replaced.get(message) ?? message)
+    const { messages } = this.#read
+    const replaced =
+      this.#replaced.size === 0 ? messages : messages.map((message) => this.#replaced.get(message) ?? message)
     const placed = placeResults(replaced, this.#results)
     return {
-      ...forwardCalls(placed, (call) => this.#forwarded.get(call)),
+      ...(this.#forwarded.size === 0
+        ? { messages: placed, forwarded: this.#forwarded }
+        : forwardCalls(placed, (call) => this.#forwarded.get(call))),
       open: this.#open,
       clientCalls: this.#clientCalls,
       error: this.#error,

@@ -1,6 +1,7 @@
 import {
   type AGUIEvent,
   type CountersignError,
+  type EditedPreview,
   isCountersignError,
   type Message,
   PROTOCOL_VERSION,
@@ -10,6 +11,7 @@ import {
   type ToolCall,
   type ToolMessage,
 } from '@countersign/core'
+import { type EditsToPreview, previewEdits } from '../answers/preview-edits.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { CloseCalls } from '../conversation/leave-branch.js'
 import { type OpenThread, openThread } from '../conversation/open-thread.js'
@@ -111,7 +113,7 @@ export async function driveRun(
     const messages = thread?.messages ?? input.messages
     if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
     const { report, gone } = outlet
-    const scope = openScope(settings, input, options, origin, {
+    const scope = openScope(withNewIds(settings, thread), input, options, origin, {
       emit: recorded(emit, thread),
       ...{ report, usage, observer },
       stop: anySignal([
@@ -137,6 +139,18 @@ export async function driveRun(
   }
 }
 
+/** No message gets the id of one that is stored, whatever the application's generator returns: it would replace that. */
+function withNewIds(settings: AgentSettings, thread: OpenThread | undefined): AgentSettings {
+  if (thread === undefined) return settings
+  const generateId = () => {
+    const given = settings.generateId()
+    let id = given
+    for (let n = 2; thread.has(id); n++) id = `${given}-${n}`
+    return id
+  }
+  return { ...settings, generateId }
+}
+
 /** Closes calls outside of a run: nobody reads events of that. */
 export function closing(
   settings: AgentSettings,
@@ -145,6 +159,16 @@ export function closing(
 ): CloseCalls {
   const scope = openScope(settings, { ...input, messages: [] }, { context }, { method: 'stream' }, unread)
   return (messages, ids) => closeBranch(scope, messages, ids)
+}
+
+/** The preview of edited arguments, outside of a run. */
+export function previewOf(
+  settings: AgentSettings,
+  edits: EditsToPreview,
+  context: RunContext | undefined,
+): Promise<EditedPreview> {
+  const input = { threadId: edits.threadId, runId: '', messages: [] }
+  return previewEdits(openScope(settings, input, { context }, { method: 'stream' }, unread), edits)
 }
 
 const unread: Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer'> = {

@@ -55,7 +55,7 @@ export class StepWork {
   async carryOut(id: string, decision: FreshDecision): Promise<void> {
     switch (decision.kind) {
       case 'refused':
-        return this.settle(id, decision.outcome)
+        return this.settle(id, decision.outcome, decision)
       case 'client':
         return this.leaveToClient(id)
       case 'ask':
@@ -98,7 +98,7 @@ export class StepWork {
     )
     switch (result.kind) {
       case 'outcome':
-        return this.settle(id, result.outcome)
+        return this.settle(id, result.outcome, result)
       case 'ask':
         return this.#ask(result.request)
       case 'threw':
@@ -138,6 +138,8 @@ export class StepWork {
       case 'open':
         this.asked.push(request)
         return
+      case 'asked-again':
+        return this.#ask(outcome.request)
       case 'threw':
         return this.fail(outcome.error)
       default:

@@ -9,6 +9,7 @@ import {
 import { type ForwardClaims, type TakenForwards, takeForwards } from '../answers/forward.js'
 import { interruptedOutcome, toStored } from '../answers/outcome.js'
 import { isId } from '../encoding/ids.js'
+import { untilAborted } from '../encoding/signals.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import type { Forwarded, ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
 import { callAskedAbout, placeResults, resultMessage } from '../history/history.js'
@@ -190,7 +191,11 @@ class Step {
     if (output === undefined || reason === undefined || reason === 'pause') return undefined
     if (this.#openCalls > 0 || this.#work.failure !== undefined || this.#scope.stop.aborted) return undefined
     try {
-      return await readOutput(output, this.#writer.content, reason)
+      const read = await untilAborted(
+        () => readOutput(output, this.#writer.content, reason),
+        this.#scope.stop,
+      )
+      return read.left ? undefined : read.value
     } catch (error) {
       this.#work.fail(error)
       return undefined

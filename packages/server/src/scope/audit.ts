@@ -67,6 +67,7 @@ function observed({
     case 'completed':
     case 'granted':
     case 'revoked':
+    case 'shadow':
       return undefined
     default:
       return event satisfies never

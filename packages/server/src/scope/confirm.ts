@@ -1,4 +1,4 @@
-import type { ApprovalOption } from '@countersign/core'
+import type { ApprovalOption, OfferedMandate, Preview } from '@countersign/core'
 import type { RunContext } from './run-context.js'
 
 /** An approval request: the value of `CUSTOM approval-requested`. */
@@ -16,6 +16,11 @@ export interface ApprovalRequest {
     /** ISO 8601. */
     readonly expiresAt?: string
     readonly display?: unknown
+    readonly mandates?: readonly OfferedMandate[]
+    /** What the call would do. */
+    readonly preview?: Preview
+    /** The preview of the request before, if approval is requested again because it changed. */
+    readonly previous?: Preview
     readonly token: string
   }
 }
@@ -27,6 +32,8 @@ export interface ConfirmedVerdict {
   readonly toolName: string
   readonly decision: 'approve' | 'deny' | 'cancel'
   readonly scope?: 'once' | 'session' | undefined
+  /** The id of the offered mandate that the answer chooses: it approves or denies further calls. */
+  readonly mandate?: string | undefined
   readonly reason?: string | undefined
   /** The answer's payload as sent, with anything the page added: the place for a signature or a one-time code. */
   readonly payload: unknown

@@ -1,4 +1,4 @@
-import { CountersignError, isRecord, type JsonSchema, sameJson } from '@countersign/core'
+import { CountersignError, type JsonSchema, sameJson } from '@countersign/core'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { jsonCopy } from '../tools/progress.js'
 import { jsonSchemaOf, validate } from '../tools/schema.js'
@@ -21,17 +21,12 @@ export interface OutputSettings {
   readonly json: JsonSchema
 }
 
-/** @throws CountersignError `invalid-option` */
+/** @throws CountersignError `invalid-option` if the JSON Schema is missing and can't be produced. */
 export function readOutputOptions({
   output: schema,
   outputSchema,
 }: OutputOptions): OutputSettings | undefined {
   if (schema === undefined) return undefined
-  const standard: unknown = Object(schema)['~standard']
-  if (!isRecord(standard) || typeof standard.validate !== 'function') {
-    const message = 'output must be a Standard Schema, such as z.object({ ... }).'
-    throw new CountersignError('invalid-option', message, { option: 'output' })
-  }
   return { schema, json: outputSchema ?? jsonSchemaOf(schema, 'outputSchema') }
 }
 

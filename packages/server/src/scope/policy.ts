@@ -1,4 +1,4 @@
-import { CountersignError, type GateContext, type ToolAnnotations } from '@countersign/core'
+import type { GateContext, ToolAnnotations } from '@countersign/core'
 
 /** What a policy decides about. */
 export interface PolicyCall {
@@ -33,25 +33,12 @@ export type Policy = (
  */
 export type PermissionLevel = 'read' | 'ask' | 'auto'
 
-const LEVELS: readonly unknown[] = ['read', 'ask', 'auto'] satisfies PermissionLevel[]
-
-/**
- * Combines a permission level and a policy.
- *
- * @throws CountersignError `invalid-option` for an unknown level.
- */
+/** Combines a permission level and a policy. */
 export function withPermission(
   level: PermissionLevel | undefined,
   policy: Policy | undefined,
 ): Policy | undefined {
   if (level === undefined) return policy
-  if (!LEVELS.includes(level)) {
-    throw new CountersignError(
-      'invalid-option',
-      `approvals.permission must be read, ask or auto, not ${level}.`,
-      { option: 'approvals.permission' },
-    )
-  }
   return async (call, context) => {
     const permitted = decideByLevel(level, call)
     if (permitted !== undefined && typeof permitted !== 'string') return permitted

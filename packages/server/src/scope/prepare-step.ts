@@ -40,7 +40,7 @@ export interface StepOverrides {
   readonly messages?: readonly Message[] | undefined
 }
 
-/** Decides about the model, the tools, the system prompt and the messages of one step. If it throws, the run ends with an error. */
+/** Decides about the model, the tools, the system prompt and the messages of one step. If it throws, the run ends with an error; a run that is stopped does not wait for it. */
 export type PrepareStep = (
   step: StepContext,
 ) => StepOverrides | undefined | Promise<StepOverrides | undefined>

@@ -1,6 +1,7 @@
-import { CountersignError, isRecord, type Message } from '@countersign/core'
+import type { Message } from '@countersign/core'
 import { type AnswerChannel, defaultAnswerChannel } from '../channel/answer-channel.js'
 import { failSafeAnswerChannel } from '../channel/fail-safe-answer-channel.js'
+import { MAX_DELAY } from '../encoding/check-options.js'
 import { newApprovalId, randomId } from '../encoding/ids.js'
 import { warnOnce } from '../encoding/warn-once.js'
 import { defaultLedger } from '../ledger/approval-cache.js'
@@ -12,6 +13,7 @@ import type { Observe } from '../observe/events.js'
 import { failSafeRunLog } from '../run-log/fail-safe-run-log.js'
 import { defaultRunLog } from '../run-log/memory-run-log.js'
 import type { RunLog } from '../run-log/run-log.js'
+import { type KnownThreads, knownThreads } from '../threads/known-threads.js'
 import type { ThreadStore } from '../threads/thread-store.js'
 import { createKeyring, type Keyring, type Secret, secretFromEnvironment } from '../tokens/keys.js'
 import { type AgentTool, createToolkit, type Toolkit } from '../tools/toolkit.js'
@@ -41,6 +43,11 @@ export interface ApprovalOptions {
    * before the call starts, so it should have no side effects.
    */
   readonly policy?: Policy | undefined
+  /**
+   * A policy on trial: it decides nothing. Where it would have decided otherwise about a new call, the audit trail gets a line (`shadow`).
+   * The run waits for it.
+   */
+  readonly shadow?: Policy | undefined
   /** What the agent may do without approval. Default: as the policy and the tools decide. */
   readonly permission?: PermissionLevel | undefined
   /** Masks arguments for display if the tool has no `redact` of its own, for example {@link sanitizeArgs}. Default: no masking. */
@@ -72,6 +79,8 @@ export interface ApprovalOptions {
    * `timeout` has to finish once its run was stopped or its reader has gone; then it is aborted, and its call is interrupted. Default 30,000.
    */
   readonly wait?: number | undefined
+  /** Milliseconds that a tool's `preview` may take. Default 5,000. Beyond that, the request says that there is no preview, and why. */
+  readonly previewTimeout?: number | undefined
 }
 
 /** How long (ms) a run waits before it ends with an error. What it has used and kept until then stays. */
@@ -142,7 +151,7 @@ export interface AgentSettings {
   readonly concurrency: number
   readonly runTools: boolean
   readonly runLog: RunLog
-  readonly threads: ThreadStore | undefined
+  readonly threads: KnownThreads | undefined
   readonly acceptUploads: boolean
   readonly answerChannel: AnswerChannel
   readonly limits: FullLimits
@@ -156,7 +165,8 @@ export interface AgentSettings {
   readonly observe: Observe | undefined
 }
 
-interface ApprovalSettings extends Pick<ApprovalOptions, 'policy' | 'confirm' | 'redact' | 'onAudit'> {
+interface ApprovalSettings
+  extends Pick<ApprovalOptions, 'policy' | 'shadow' | 'confirm' | 'redact' | 'onAudit'> {
   readonly keyring: Keyring
   readonly ledger: Ledger
   /** Milliseconds since 1970. */
@@ -167,13 +177,17 @@ interface ApprovalSettings extends Pick<ApprovalOptions, 'policy' | 'confirm' | 
   readonly generateId: () => string
   readonly leaseMs: number
   readonly waitMs: number
+  readonly previewTimeout: number
 }
 
 const DAY_IN_SECONDS = 24 * 60 * 60
 
-/** @throws CountersignError `invalid-option` or `invalid-tool`, naming what is wrong. */
+/**
+ * Fills in the defaults of options that `agentRules` have checked.
+ *
+ * @throws CountersignError `invalid-option` or `invalid-tool`, for what is more than one option of a wrong kind.
+ */
 export function readSettings(options: AgentOptions): AgentSettings {
-  checkModel('createAgent', options.model)
   const warn = carefully(options.warn ?? warnOnConsole)
   const now = options.now ?? Date.now
   const concurrency = options.concurrency ?? 'unbounded'
@@ -183,12 +197,11 @@ export function readSettings(options: AgentOptions): AgentSettings {
     system: options.system,
     prepareStep: options.prepareStep,
     output: readOutputOptions(options),
-    maxSteps: positive('maxSteps', options.maxSteps ?? 32),
-    concurrency:
-      concurrency === 'unbounded' ? Number.POSITIVE_INFINITY : positive('concurrency', concurrency),
+    maxSteps: options.maxSteps ?? 32,
+    concurrency: concurrency === 'unbounded' ? Number.POSITIVE_INFINITY : concurrency,
     runTools: options.runTools ?? true,
     runLog: failSafeRunLog(options.runLog ?? defaultRunLog(), warn),
-    threads: options.threads,
+    threads: options.threads && knownThreads(options.threads),
     acceptUploads: options.acceptUploads ?? false,
     answerChannel: failSafeAnswerChannel(options.answerChannel ?? defaultAnswerChannel(), warn),
     limits: readLimits(options.limits),
@@ -204,71 +217,41 @@ export function readSettings(options: AgentOptions): AgentSettings {
 }
 
 const TEN_MINUTES = 600_000
-/** The longest delay of a timer. */
-const MAX_DELAY = 2 ** 31 - 1
 
 function readTimeouts({ model = TEN_MINUTES, run }: Timeouts = {}): AgentSettings['timeouts'] {
   return {
-    model: Math.min(positive('timeouts.model', model), MAX_DELAY),
-    run: run === undefined ? undefined : Math.min(positive('timeouts.run', run), MAX_DELAY),
+    model: Math.min(model, MAX_DELAY),
+    run: run === undefined ? undefined : Math.min(run, MAX_DELAY),
   }
-}
-
-/** @throws CountersignError `invalid-option` */
-export function checkModel(where: string, model: unknown): asserts model is Model {
-  if (isRecord(model) && typeof model.stream === 'function' && typeof model.id === 'string') return
-  const message = `${where} needs \`model\`: an object with an \`id\` (text) and a stream() method.`
-  throw new CountersignError('invalid-option', message, { option: 'model' })
 }
 
 function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn): ApprovalSettings {
   const keyring = createKeyring({ secret: options.secret ?? secretFromEnvironment(), warn })
   // One ledger for this process, shared with approvalCache, unless the application has its own clock.
   const ledger = options.ledger ?? (now === Date.now ? defaultLedger() : memoryLedger({ now }))
-  if (typeof ledger.issue !== 'function') {
-    const message = 'approvals.ledger must be a ledger. fileLedger() gives a promise of one: await it.'
-    throw new CountersignError('invalid-option', message, { option: 'approvals.ledger' })
-  }
   if (keyring.durable && !ledger.durable) {
     warnOnce(
       warn,
       'countersign: the secret outlives this process but the ledger does not: approvals requested before a restart, or by another process, are refused. Give approvals.ledger a durable one.',
     )
   }
-  const expiresIn = options.expiresIn ?? DAY_IN_SECONDS
   return {
     keyring,
     ledger,
-    epoch: options.epoch === undefined ? Number.NEGATIVE_INFINITY : momentOf(options.epoch),
-    expiresIn: expiresIn === 'never' ? expiresIn : positive('approvals.expiresIn', expiresIn),
+    epoch: options.epoch?.getTime() ?? Number.NEGATIVE_INFINITY,
+    expiresIn: options.expiresIn ?? DAY_IN_SECONDS,
     policy: withPermission(options.permission, options.policy),
+    shadow: options.shadow && withPermission(options.permission, options.shadow),
     confirm: options.confirm,
     redact: options.redact,
     onAudit: options.onAudit,
     askAsTool: options.askAsTool ?? false,
     requireToken: options.requireToken ?? false,
     generateId: options.generateId ?? newApprovalId,
-    leaseMs: positive('approvals.lease', options.lease ?? 30_000),
-    waitMs: positive('approvals.wait', options.wait ?? 30_000),
+    leaseMs: options.lease ?? 30_000,
+    waitMs: options.wait ?? 30_000,
+    previewTimeout: options.previewTimeout ?? 5000,
   }
-}
-
-function momentOf(epoch: unknown): number {
-  const moment = epoch instanceof Date ? epoch.getTime() : Number.NaN
-  if (!Number.isNaN(moment)) return moment
-  throw new CountersignError(
-    'invalid-option',
-    'approvals.epoch must be a Date, such as new Date("2026-01-31T12:00:00Z"), or be left out.',
-    { option: 'approvals.epoch' },
-  )
-}
-
-function positive(option: string, value: number): number {
-  if (Number.isFinite(value) && value > 0) return value
-  throw new CountersignError('invalid-option', `${option} must be a positive number, not ${value}.`, {
-    option,
-    value,
-  })
 }
 
 /** A logger that throws stops nothing, least of all a claimed call. */

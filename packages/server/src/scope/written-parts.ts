@@ -71,7 +71,8 @@ export class WrittenParts {
 
 const emptyEvent: AGUIEvent = { type: 'CUSTOM', name: '', value: null }
 
-function messageOf({ messageId: id, activityType, content, metadata }: Activity): Message {
+/** The message of a data part. */
+export function messageOf({ messageId: id, activityType, content, metadata }: Activity): Message {
   return { id, role: 'activity', activityType, content, ...(metadata && { metadata }) }
 }
 

@@ -1,4 +1,5 @@
 import { CountersignError } from '@countersign/core'
+import { checkKnown, type Rules, wholeNumber } from '../encoding/check-options.js'
 import { sha256 } from '../encoding/digest.js'
 import { randomId } from '../encoding/ids.js'
 import { positive } from '../ledger/create-ledger.js'
@@ -26,6 +27,14 @@ import type { ThreadFull, ThreadKey, ThreadLimits, ThreadStore } from './thread-
 const MAX_TITLE = 1024
 const MAX_PAGE = 1000
 
+/** What each limit of a thread store must be. */
+export const threadLimitRules: Rules<ThreadLimits> = {
+  maxMessages: wholeNumber,
+  maxMessageBytes: wholeNumber,
+  maxThreadBytes: wholeNumber,
+  maxThreadsPerOwner: wholeNumber,
+}
+
 /**
  * A thread store on any kind of rows. All rules of {@link ThreadStore} are implemented here, once for all backends; a backend reads rows, and
  * writes them in one atomic step that requires the thread to be as it was read.
@@ -33,11 +42,12 @@ const MAX_PAGE = 1000
  * @throws CountersignError `invalid-option` if a limit is not a positive integer.
  */
 export function createThreads(backend: ThreadBackend, options: ThreadLimits = {}): ThreadStore {
+  checkKnown('createThreads', options, threadLimitRules)
   const limits = {
-    maxMessages: positive('maxMessages', options.maxMessages ?? 10_000),
-    maxMessageBytes: positive('maxMessageBytes', options.maxMessageBytes ?? 16 * 1024 * 1024),
-    maxThreadBytes: positive('maxThreadBytes', options.maxThreadBytes ?? 64 * 1024 * 1024),
-    maxThreadsPerOwner: positive('maxThreadsPerOwner', options.maxThreadsPerOwner ?? 10_000),
+    maxMessages: options.maxMessages ?? 10_000,
+    maxMessageBytes: options.maxMessageBytes ?? 16 * 1024 * 1024,
+    maxThreadBytes: options.maxThreadBytes ?? 64 * 1024 * 1024,
+    maxThreadsPerOwner: options.maxThreadsPerOwner ?? 10_000,
   }
 
   async function find(

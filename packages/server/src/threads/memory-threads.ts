@@ -1,6 +1,6 @@
+import { checkOptions, method, wholeNumber } from '../encoding/check-options.js'
 import { randomId } from '../encoding/ids.js'
-import { positive } from '../ledger/create-ledger.js'
-import { createThreads } from './create-threads.js'
+import { createThreads, threadLimitRules } from './create-threads.js'
 import type { HeaderRow, ItemRow, ThreadBackend, ThreadRows } from './thread-rows.js'
 import type { ThreadLimits, ThreadStore } from './thread-store.js'
 
@@ -35,11 +35,18 @@ interface MemoryOwner {
  * @throws CountersignError `invalid-option` if a limit is not a positive integer.
  */
 export function memoryThreads(options: MemoryThreadsOptions = {}): ThreadStore {
-  const maxBytes = positive('maxBytes', options.maxBytes ?? 256 * 1024 * 1024)
+  checkOptions('memoryThreads', options, {
+    ...threadLimitRules,
+    maxThreads: wholeNumber,
+    maxBytes: wholeNumber,
+    maxBytesPerOwner: wholeNumber,
+    now: method,
+  })
+  const { maxThreads = 100_000, maxBytes = 256 * 1024 * 1024 } = options
   const limits = {
-    maxThreads: positive('maxThreads', options.maxThreads ?? 100_000),
+    maxThreads,
     maxBytes,
-    maxBytesPerOwner: positive('maxBytesPerOwner', options.maxBytesPerOwner ?? Math.ceil(maxBytes / 4)),
+    maxBytesPerOwner: options.maxBytesPerOwner ?? Math.ceil(maxBytes / 4),
   }
   const rows = memoryRows(limits, options.now ?? Date.now)
   let id: string | undefined

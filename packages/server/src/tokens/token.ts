@@ -15,10 +15,20 @@ import { type Keyring, keyedHash } from './keys.js'
 const MAX_TOKEN_LENGTH = 4096
 
 /** The content of a token: the request as issued, its ledger, and what it is bound to besides its arguments. */
-export interface TokenRequest extends Omit<ApprovalRecord, 'token' | 'toolServer' | 'idempotent'> {
+export interface TokenRequest
+  extends Omit<
+    ApprovalRecord,
+    'token' | 'toolServer' | 'idempotent' | 'mandates' | 'preview' | 'previous' | 'earlier'
+  > {
   readonly ledgerId: string
   /** From `bindingText`, if the request is bound to a validated value or a result of `bind`. */
   readonly binding?: string | undefined
+  /** From `mandatesText`, if the request offers mandates. */
+  readonly mandates?: string | undefined
+  /** RFC 8785 text of the preview, if there is one. */
+  readonly preview?: string | undefined
+  /** How often approval was requested before for this call, because its preview had changed. */
+  readonly again?: number | undefined
 }
 
 /** What the server knows of the call that an answer is for. */
@@ -42,6 +52,11 @@ export interface TokenClaims {
   readonly expiresAt: number
   /** Compared by `bindingMatches`, when the call is about to run. */
   readonly bindingHash?: string | undefined
+  readonly mandatesHash?: string | undefined
+  /** Compared by `previewHash`: with what the page showed, and when the call is about to run. */
+  readonly previewHash?: string | undefined
+  /** How often approval was requested before for this call, because its preview had changed. */
+  readonly again: number
 }
 
 /** The check that refused a token, named after the payload member that it checks, if any. */
@@ -59,8 +74,9 @@ interface TokenRefusal {
   readonly message: string
 }
 
-/** The payload as signed. Times in seconds; `ah`, `bd` and `oh` are keyed hashes. */
+/** The payload as signed. Times in seconds; `ah`, `bd`, `md`, `oh` and `pv` are keyed hashes. */
 interface Payload {
+  readonly ag?: number
   readonly ah: string
   readonly ap: string
   readonly aud: string
@@ -68,7 +84,9 @@ interface Payload {
   readonly ed: ApprovalEdits
   readonly exp: number
   readonly iat: number
+  readonly md?: string
   readonly oh: string
+  readonly pv?: string
   readonly run: string
   readonly sc: readonly ApprovalScope[]
   readonly tc: string
@@ -86,6 +104,7 @@ interface Payload {
 export async function signToken(request: TokenRequest, keyring: Keyring): Promise<string> {
   const keys = await keyring.current()
   const payload: Payload = {
+    ...(request.again === undefined ? {} : { ag: request.again }),
     ah: await keyedHash(keys.args, request.arguments),
     ap: request.approvalId,
     aud: request.ledgerId,
@@ -93,7 +112,11 @@ export async function signToken(request: TokenRequest, keyring: Keyring): Promis
     ed: request.edits,
     exp: Math.floor(request.expiresAt / 1000),
     iat: Math.floor(request.issuedAt / 1000),
+    ...(request.mandates === undefined
+      ? {}
+      : { md: await keyedHash(keys.args, mandatesInput(request.mandates)) }),
     oh: await hashOwner(keys.owner, request.owner),
+    ...(request.preview === undefined ? {} : { pv: await hashPreview(keys.args, request.preview) }),
     run: request.runId,
     sc: request.scopes,
     tc: request.toolCallId,
@@ -167,9 +190,83 @@ export async function bindingMatches(
   binding: string | undefined,
   keyring: Keyring,
 ): Promise<boolean> {
-  if (claims.bindingHash === undefined || binding === undefined) return claims.bindingHash === binding
+  return isHashOf(claims, claims.bindingHash, binding, keyring)
+}
+
+/** Whether mandates, as `mandatesText`, are those that were offered. */
+export async function mandatesMatch(
+  claims: TokenClaims,
+  mandates: string | undefined,
+  keyring: Keyring,
+): Promise<boolean> {
+  return isHashOf(claims, claims.mandatesHash, mandates && mandatesInput(mandates), keyring)
+}
+
+/** No other text that is hashed begins like this, so no hash stands for two things. */
+function mandatesInput(text: string): string {
+  return `mandates ${text}`
+}
+
+async function isHashOf(
+  { kid }: TokenClaims,
+  hash: string | undefined,
+  text: string | undefined,
+  keyring: Keyring,
+): Promise<boolean> {
+  if (hash === undefined || text === undefined) return hash === text
+  const keys = await keyring.byKid(kid)
+  return keys !== undefined && (await keyedHash(keys.args, text)) === hash
+}
+
+/** The keyed hash of a preview's RFC 8785 text. The prefix is not JSON, so it is no hash of arguments. */
+function hashPreview(key: CryptoKey, text: string): Promise<string> {
+  return keyedHash(key, `preview ${text}`)
+}
+
+/** The same with the key of a token. */
+export async function previewHash(
+  { kid }: TokenClaims,
+  text: string,
+  keyring: Keyring,
+): Promise<string | undefined> {
+  const keys = await keyring.byKid(kid)
+  return keys && hashPreview(keys.args, text)
+}
+
+/**
+ * What a page returns to approve edited arguments: the hash of their preview, and the proof that this server has computed it for this
+ * request and these arguments.
+ */
+export async function signEdit(
+  claims: TokenClaims,
+  edited: string,
+  preview: string,
+  keyring: Keyring,
+): Promise<string | undefined> {
   const keys = await keyring.byKid(claims.kid)
-  return keys !== undefined && (await keyedHash(keys.args, binding)) === claims.bindingHash
+  if (keys === undefined) return undefined
+  const hash = await hashPreview(keys.args, preview)
+  return `${hash}.${await keyedHash(keys.args, editText(claims, edited, hash))}`
+}
+
+/** The hash of the preview in a proof by {@link signEdit} for these arguments; undefined if it is none. */
+export async function verifyEdit(
+  claims: TokenClaims,
+  edited: string,
+  proof: unknown,
+  keyring: Keyring,
+): Promise<string | undefined> {
+  const [hash = '', mac = ''] = typeof proof === 'string' && proof.length < 200 ? proof.split('.') : []
+  const keys = await keyring.byKid(claims.kid)
+  const bytes = decodeBase64url(mac)
+  if (keys === undefined || bytes?.length !== 32) return undefined
+  const text = utf8.encode(editText(claims, edited, hash))
+  return (await globalThis.crypto.subtle.verify('HMAC', keys.args, bytes, text)) ? hash : undefined
+}
+
+/** The prefix is not JSON, so it is no text of arguments. */
+function editText({ approvalId }: TokenClaims, edited: string, hash: string): string {
+  return `edit ${JSON.stringify([approvalId, hash, edited])}`
 }
 
 /** The approval that a token claims to be for. Not verified: use it to find, never to authorise. */
@@ -237,6 +334,9 @@ function readClaims(kid: string, payload: Payload): TokenClaims {
     issuedAt: payload.iat * 1000,
     expiresAt: payload.exp * 1000,
     bindingHash: payload.bd,
+    mandatesHash: payload.md,
+    previewHash: payload.pv,
+    again: payload.ag ?? 0,
   }
 }
 
@@ -248,6 +348,7 @@ const isEdits = (value: unknown): value is ApprovalEdits =>
   typeof value === 'boolean' || (Array.isArray(value) && value.every(isText))
 
 const MEMBERS: { readonly [Name in keyof Payload]-?: (value: unknown) => boolean } = {
+  ag: (value) => value === undefined || isTime(value),
   ah: isText,
   ap: isText,
   aud: isText,
@@ -255,7 +356,9 @@ const MEMBERS: { readonly [Name in keyof Payload]-?: (value: unknown) => boolean
   ed: isEdits,
   exp: isTime,
   iat: isTime,
+  md: (value) => value === undefined || isText(value),
   oh: isText,
+  pv: (value) => value === undefined || isText(value),
   run: isText,
   sc: isScopes,
   tc: isText,

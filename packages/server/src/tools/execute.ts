@@ -1,6 +1,6 @@
 import type { AnyServerTool, ToolContext, ToolQuestion, ToolReply } from '@countersign/core'
 import { copyOf } from '../encoding/copy.js'
-import { anySignal } from '../encoding/signals.js'
+import { anySignal, untilAborted } from '../encoding/signals.js'
 import type { RunObserver } from '../observe/run-observer.js'
 import {
   failed,
@@ -154,21 +154,4 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
 function interrupted(timedOut = false): Execution {
   const why = timedOut ? 'It took too long and was aborted' : 'It was aborted'
   return { kind: 'interrupted', reason: `${why}; it may or may not have had an effect.` }
-}
-
-async function untilAborted<T>(
-  start: () => Promise<T>,
-  signal: AbortSignal,
-): Promise<{ readonly left: false; readonly value: T } | { readonly left: true }> {
-  const work = start().then((value) => ({ left: false, value }) as const)
-  let leave = () => {}
-  const left = new Promise<{ readonly left: true }>((resolve) => {
-    leave = () => resolve({ left: true })
-    signal.addEventListener('abort', leave, { once: true })
-  })
-  try {
-    return await Promise.race([work, left])
-  } finally {
-    signal.removeEventListener('abort', leave)
-  }
 }

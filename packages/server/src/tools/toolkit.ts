@@ -5,6 +5,7 @@ import {
   type JsonSchema,
   type Tool,
 } from '@countersign/core'
+import { either, expiry, flag, listOf, method, oneOf, type Rule, text } from '../encoding/check-options.js'
 import { inWords } from '../encoding/in-words.js'
 import type { ModelTool } from '../model/model.js'
 import { anything, parametersOf } from './schema.js'
@@ -137,48 +138,41 @@ function checkTool(tool: AgentTool): void {
       { tool: tool.name },
     )
   }
-  checkOptions(tool)
+  checkTerms(tool)
 }
 
-const isFunction = (value: unknown) => typeof value === 'function'
-const isBoolean = (value: unknown) => typeof value === 'boolean'
-const isText = (value: unknown) => typeof value === 'string'
-const isListOf = (known: (item: unknown) => boolean) => (value: unknown) =>
-  Array.isArray(value) && value.every(known)
-const isOneOf =
-  (...known: readonly unknown[]) =>
-  (value: unknown) =>
-    known.includes(value)
-const isSeconds = (value: unknown) =>
-  value === 'never' || (typeof value === 'number' && Number.isFinite(value) && value > 0)
-const isTerms = (value: unknown) => isRecord(value) && APPROVAL.every(([name, fits]) => fits(value[name]))
-const orNone = (fits: (value: unknown) => boolean) => (value: unknown) => value === undefined || fits(value)
+const orNone = (rule: Rule) => (value: unknown) => value === undefined || rule.fits(value)
 
-type Rule = readonly [name: string, fits: (value: unknown) => boolean, expected: string]
-
-const APPROVAL: readonly (readonly [name: string, fits: (value: unknown) => boolean])[] = [
-  ['required', isBoolean],
-  ['message', orNone(isText)],
-  ['options', orNone(isListOf(isOneOf('deny', 'once', 'session')))],
-]
+const terms: Rule = {
+  expected: 'an object with required (true or false) and, where wanted, message and options',
+  fits: (value) =>
+    isRecord(value) &&
+    flag.fits(value.required) &&
+    orNone(text)(value.message) &&
+    orNone(listOf('scopes', oneOf('deny', 'once', 'session')))(value.options),
+}
 
 /** Types of the options about approval. A wrong one would otherwise be found only when approval is needed, or never. */
-const OPTIONS: readonly Rule[] = [
-  ['needsApproval', (value) => isBoolean(value) || isFunction(value), 'true, false or a function'],
-  ['approval', isTerms, 'an object with required (true or false) and, where wanted, message and options'],
-  ['allowEdits', (value) => isBoolean(value) || isListOf(isText)(value), 'true, false or a list of keys'],
-  ['scopes', isListOf(isOneOf('once', 'session')), 'a list of "once" and "session"'],
-  ['scopeKey', isFunction, 'a function'],
-  ['bind', isFunction, 'a function'],
-  ['redact', isFunction, 'a function'],
-  ['message', (value) => isText(value) || isFunction(value), 'text or a function'],
-  ['expiresIn', isSeconds, 'a positive number of seconds or "never"'],
-  ['failureMode', isOneOf('return', 'throw'), '"return" or "throw"'],
-  ['idempotent', isBoolean, 'true or false'],
-]
+const rules: Readonly<Record<string, Rule>> = {
+  needsApproval: either(flag, method),
+  approval: terms,
+  allowEdits: either(flag, listOf('keys', text)),
+  scopes: listOf('"once" and "session"', oneOf('once', 'session')),
+  scopeKey: method,
+  mandates: method,
+  version: text,
+  bind: method,
+  redact: method,
+  preview: method,
+  previewUnasked: flag,
+  message: either(text, method),
+  expiresIn: expiry,
+  failureMode: oneOf('return', 'throw'),
+  idempotent: flag,
+}
 
-function checkOptions(tool: AgentTool): void {
-  for (const [option, fits, expected] of OPTIONS) {
+function checkTerms(tool: AgentTool): void {
+  for (const [option, { fits, expected }] of Object.entries(rules)) {
     const value: unknown = Reflect.get(tool, option)
     if (value === undefined || fits(value)) continue
     throw invalidTool(

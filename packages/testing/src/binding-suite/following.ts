@@ -42,7 +42,7 @@ export function following(spec: Spec, expect: Expect): void {
       const { sendMessage, addToolApprovalResponses, setState, setMessages } = page.mounted.chat()
       await bench.after(() => void sendMessage('go', { forwardedProps: { mood: 'kind' } }))
       await bench.after(() => void addToolApprovalResponses([{ id: 'a1', approved: true }]))
-      expect(server.requests).toHaveLength(1)
+      expect(server.requests.length).toEqual(1)
       await bench.after(() => setState({ n: 2 }))
       await bench.after(() => void sendMessage())
       expect(server.requests.map(({ state, forwardedProps }) => [state, forwardedProps])).toEqual([

@@ -42,6 +42,8 @@ export function granting(spec: Spec, expect: Expect): void {
     bench.advance(1)
     expect(await ledger.findGrant(key, 'use')).toEqual(undefined)
     expect(await ledger.list('alice', 'thread')).toEqual([])
+    await ledger.grant({ ...key, approved: true, ttl: 1000 })
+    expect((await ledger.list('alice')).length).toEqual(1)
   })
 
   spec('grants are listed by owner and thread and revoked by what they match', async (bench) => {

@@ -103,6 +103,34 @@ export function keeping(spec: Spec<PersistenceUnderTest>, expect: SuiteRunner['e
     expect(await persistence.load('a')).toEqual(saying('second'))
   })
 
+  spec(
+    'updates at once each change what the one before left, and one that throws or leaves nothing counts too',
+    async ({ persistence }) => {
+      // Optional: a client falls back to load, save and remove.
+      const update = persistence.update?.bind(persistence)
+      if (!update) return
+      const numbers = Array.from({ length: 20 }, (_, index) => index)
+      await Promise.all(
+        numbers.map((number) =>
+          update('a', (stored) => ({ ...silence, state: [...((stored?.state as number[]) ?? []), number] })),
+        ),
+      )
+      expect((await persistence.load('a'))?.state).toEqual(numbers)
+      const failing = update('a', () => {
+        throw new Error('no')
+      })
+      expect(
+        await failing.then(
+          () => 'done',
+          () => 'rejected',
+        ),
+      ).toEqual('rejected')
+      expect((await persistence.load('a'))?.state).toEqual(numbers)
+      await update('a', () => undefined)
+      expect(await persistence.load('a')).toEqual(undefined)
+    },
+  )
+
   spec('a record changed after the save is kept as it was when saved', async ({ persistence }) => {
     const state = { count: 1 }
     const saving = persistence.save('a', { ...saying('x'), state })

@@ -1,0 +1,126 @@
+import {
+  type AGUIEvent,
+  type Message,
+  StreamProcessor,
+  toAGUIMessages,
+  type UIMessage,
+} from '@countersign/core'
+import { fullSteps } from '@countersign/core/ag-ui'
+import { isProvidersOwn, readCalls } from '../history/history.js'
+import { messageOf } from '../scope/written-parts.js'
+import type { StoredMessage } from '../threads/thread-store.js'
+
+/** What must be stored so that the branch is stored as it is now. */
+interface BranchChange {
+  readonly messages: readonly StoredMessage[]
+  readonly head: string | null
+  /** Call it once they are stored. */
+  commit(): void
+}
+
+interface Stored {
+  readonly parent: string | null
+  readonly text: string
+}
+
+/** A message of the user interface: the stored message before it, and its own last one. */
+interface Place {
+  readonly before: string | null
+  readonly last: string | null
+}
+
+/**
+ * The conversation of a run, as its events change it, and what of that is stored. What it costs grows with the turn and not with the
+ * conversation: of earlier turns, whose calls have their results, a run changes only data parts. A message that is the same object as when
+ * it was stored costs one comparison; only the others are converted.
+ */
+export class RecordedBranch {
+  /** The end of the conversation, behind the message `#before`. */
+  readonly #end = new StreamProcessor({ moreSteps: fullSteps })
+  readonly #before: string | null
+  readonly #stored: Map<string, Stored>
+  readonly #places = new WeakMap<UIMessage, Place>()
+  /** The messages before the data parts of earlier turns. */
+  readonly #parentsOfParts: ReadonlyMap<string, string | null>
+  readonly #changedParts = new Map<string, StoredMessage>()
+
+  /** `messages` are stored, and are not rewritten until they change. */
+  constructor(messages: readonly Message[]) {
+    const from = startOfEnd(messages)
+    const parentOf = (at: number) => messages[at - 1]?.id ?? null
+    this.#before = parentOf(from)
+    this.#parentsOfParts = new Map(
+      messages.flatMap(({ role, id }, at) => (role === 'activity' && at < from ? [[id, parentOf(at)]] : [])),
+    )
+    const end = messages.slice(from)
+    this.#end.dispatch({ type: 'MESSAGES_SNAPSHOT', messages: end })
+    this.#stored = new Map(
+      end.map((message, at) => [message.id, { parent: parentOf(from + at), text: JSON.stringify(message) }]),
+    )
+    let last = this.#before
+    for (const message of this.#end.getSnapshot().messages) {
+      const before = last
+      let isInPlace = true
+      for (const { id } of toAGUIMessages([message])) {
+        isInPlace &&= this.#stored.get(id)?.parent === last
+        last = id
+      }
+      // A result that was stored after a later message is moved to its call.
+      if (isInPlace) this.#places.set(message, { before, last })
+    }
+  }
+
+  dispatch(event: AGUIEvent): void {
+    const id = event.type === 'ACTIVITY_SNAPSHOT' ? event.messageId : ''
+    const parent = this.#parentsOfParts.get(id)
+    if (event.type === 'ACTIVITY_SNAPSHOT' && parent !== undefined)
+      this.#changedParts.set(id, { id, parent, message: JSON.stringify(messageOf(event)) })
+    else this.#end.dispatch(event)
+  }
+
+  /** What has changed since it was stored. */
+  change(): BranchChange {
+    const parts = [...this.#changedParts.values()]
+    const messages: StoredMessage[] = []
+    const places: (readonly [UIMessage, Place])[] = []
+    let last = this.#before
+    for (const message of this.#end.getSnapshot().messages) {
+      const place = this.#places.get(message)
+      if (place !== undefined && place.before === last) {
+        last = place.last
+        continue
+      }
+      const before = last
+      for (const part of toAGUIMessages([message])) {
+        const text = JSON.stringify(part)
+        const stored = this.#stored.get(part.id)
+        if (stored?.text !== text || stored.parent !== last)
+          messages.push({ id: part.id, parent: last, message: text })
+        last = part.id
+      }
+      places.push([message, { before, last }])
+    }
+    const commit = () => {
+      for (const part of parts)
+        if (this.#changedParts.get(part.id) === part) this.#changedParts.delete(part.id)
+      for (const { id, parent, message } of messages) this.#stored.set(id, { parent, text: message })
+      for (const [message, place] of places) this.#places.set(message, place)
+    }
+    return { messages: [...parts, ...messages], head: last, commit }
+  }
+}
+
+/** The index of the last user message with no call before it that is open, or whose result comes behind it. */
+function startOfEnd(messages: readonly Message[]): number {
+  const userBefore = (end: number) =>
+    Math.max(
+      messages.findLastIndex(({ role }, index) => role === 'user' && index <= end),
+      0,
+    )
+  let from = userBefore(messages.length)
+  for (const { call, index, resultIndex } of readCalls(messages).toReversed()) {
+    const isOpen = resultIndex === undefined && !isProvidersOwn(call)
+    if (index < from && (isOpen || (resultIndex ?? 0) >= from)) from = userBefore(index)
+  }
+  return from
+}

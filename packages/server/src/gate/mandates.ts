@@ -1,0 +1,66 @@
+import type { GateContext } from '@countersign/core'
+import { canonicalJson } from '../encoding/canonical.js'
+import { copyOf } from '../encoding/copy.js'
+import { sha256 } from '../encoding/digest.js'
+import type { MandateCall } from '../ledger/grant.js'
+import type { OfferedMandates } from '../mandates/offer.js'
+import { readOffers } from '../mandates/offer.js'
+import type { RunScope } from '../scope/scope.js'
+import type { ReadyCall } from '../tools/call.js'
+import { parametersOf } from '../tools/schema.js'
+
+/**
+ * The mandates that a tool offers with the approval request for a call. None if nobody could own one, or the ledger keeps none; what a
+ * tool offers by mistake is not offered at all.
+ */
+export async function offerMandates(
+  scope: RunScope,
+  call: ReadyCall,
+  gate: GateContext,
+): Promise<OfferedMandates | undefined> {
+  const { tool } = call
+  const { approvals, warn } = scope.settings
+  if (tool.mandates === undefined || scope.owner === null || approvals.ledger.findMandate === undefined)
+    return undefined
+  try {
+    const offers = readOffers(await tool.mandates(copyOf(call.input) as never, gate))
+    return offers.length === 0 ? undefined : { tool: await toolDigest(tool), offers }
+  } catch (error) {
+    warn(`The mandates of ${call.name} are not offered.`, error)
+    return undefined
+  }
+}
+
+/** A call as mandates are matched with it; undefined if none can apply. */
+export async function mandateCall(
+  { settings, owner, threadId }: RunScope,
+  { tool, name, input }: ReadyCall,
+  callKey: string,
+): Promise<MandateCall | undefined> {
+  if (tool.mandates === undefined || owner === null) return undefined
+  const { toolServer } = tool
+  const { epoch: since } = settings.approvals
+  return { owner, threadId, toolName: name, toolServer, tool: await toolDigest(tool), input, callKey, since }
+}
+
+const digests = new WeakMap<ReadyCall['tool'], Promise<string>>()
+
+/** The digest of a tool's schema and `version`: mandates given for another one do not apply. */
+export function toolDigest(tool: ReadyCall['tool']): Promise<string> {
+  const known = digests.get(tool) ?? sha256(descriptionOf(tool))
+  digests.set(tool, known)
+  return known
+}
+
+/** @throws Error if the schema can't be written as JSON. */
+function descriptionOf(tool: ReadyCall['tool']): string {
+  const written = canonicalJson([parametersOf(tool), tool.version ?? null])
+  if (!written.ok) throw new Error(`The schema of ${tool.name} can't be written: ${written.reason}.`)
+  return written.canonical
+}
+
+/** Mandates as RFC 8785 text, to be bound. */
+export function mandatesText(offered: OfferedMandates | undefined): string | undefined {
+  const written = canonicalJson(offered ?? null)
+  return offered !== undefined && written.ok ? written.canonical : undefined
+}

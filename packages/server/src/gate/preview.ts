@@ -1,0 +1,103 @@
+import { type GateContext, type Preview, readPreview } from '@countersign/core'
+import { canonicalJson } from '../encoding/canonical.js'
+import { copyOf } from '../encoding/copy.js'
+import { inWords } from '../encoding/in-words.js'
+import type { RunScope } from '../scope/scope.js'
+import type { ReadyCall } from '../tools/call.js'
+import { toldOf } from '../tools/tool-errors.js'
+import { maskedValues, withMasks } from './mask.js'
+
+/** A preview as computed, and as the user sees it: masked like the arguments. */
+export interface ComputedPreview {
+  readonly exact: Preview
+  readonly shown: Preview
+  /** RFC 8785 text of `shown`: what an approval is bound to. */
+  readonly text: string
+}
+
+/** Bytes of a preview, as JSON. */
+export const MAX_PREVIEW_BYTES = 256 * 1024
+
+/**
+ * What a call would do now, as its tool tells; undefined if the tool has no preview. One that can't be computed or shown is replaced by
+ * the reason, which an approval is bound to all the same: a preview that works later is a change.
+ *
+ * @throws if `redact` throws: the values that it masks are not known.
+ */
+export async function computePreview(
+  scope: RunScope,
+  call: ReadyCall,
+  gate: GateContext,
+): Promise<ComputedPreview | undefined> {
+  if (call.tool.preview === undefined) return undefined
+  const { approvals, warn } = scope.settings
+  const made = await runPreview(call, gate, approvals.previewTimeout)
+  if ('error' in made) warn(`preview of ${call.name} failed.`, made.error)
+  const exact = 'error' in made ? noPreview(toldOf(made.error, call.name, call.id)) : readMade(made.value)
+  const redact = call.tool.redact ?? approvals.redact
+  const masked = redact === undefined ? [] : maskedValues(call, redact)
+  const shown =
+    masked?.length === 0
+      ? exact
+      : readMade(masked === undefined ? MANY_MASKS : withMasks(exact.value, masked))
+  return { exact: exact.value, shown: shown.value, text: shown.text }
+}
+
+/** Runs the tool's `preview`. One that takes too long is abandoned. */
+async function runPreview(
+  { tool, input, name }: ReadyCall,
+  gate: GateContext,
+  timeout: number,
+): Promise<{ readonly value: unknown } | { readonly error: unknown }> {
+  const over = new AbortController()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<{ readonly value: Preview }>((resolve) => {
+    timer = setTimeout(() => {
+      over.abort()
+      resolve({ value: noPreview(`${name} did not compute it within ${timeout} ms.`).value })
+    }, timeout)
+  })
+  try {
+    const work = Promise.resolve(tool.preview?.(copyOf(input) as never, { ...gate, signal: over.signal }))
+    return await Promise.race([work.then((value) => ({ value })), late])
+  } catch (error) {
+    return { error }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+interface ReadPreview {
+  readonly value: Preview
+  readonly text: string
+}
+
+/** Reads what a tool returned: JSON, and small enough. */
+function readMade(made: unknown): ReadPreview {
+  if (made === undefined) return noPreview('The tool gave none.')
+  const written = canonicalJson(made)
+  if (!written.ok) return noPreview(`The tool gave ${inWords(made)} that is not JSON: ${written.reason}.`)
+  const { canonical } = written
+  if (canonical.length > MAX_PREVIEW_BYTES || bytesOf(canonical) > MAX_PREVIEW_BYTES)
+    return noPreview(`It has more than ${MAX_PREVIEW_BYTES / 1024} KiB.`)
+  // Parsed, so that what the tool does to its object later changes nothing.
+  const value = JSON.parse(canonical)
+  const preview = readPreview(value)
+  return preview === value ? { value, text: canonical } : readMade(preview)
+}
+
+function noPreview(reason: string): ReadPreview {
+  const value = { kind: 'none', reason: reason.slice(0, MAX_REASON) } as const
+  return { value, text: JSON.stringify(value) }
+}
+
+/** UTF-16 units of a reason. */
+const MAX_REASON = 1024
+
+const MANY_MASKS: Preview = { kind: 'none', reason: 'The arguments have too many masked values.' }
+
+const utf8 = new TextEncoder()
+
+export function bytesOf(text: string): number {
+  return utf8.encode(text).length
+}

@@ -1,0 +1,107 @@
+import { amountOf, spend } from '../mandates/budget.js'
+import { meetsAll } from '../mandates/constraint.js'
+import type { Grant, Mandate, MandateCall } from './grant.js'
+import { isLive } from './grant-row.js'
+
+/** A grant that is narrower than its tool. */
+export type MandateGrant = Grant & { readonly terms: Mandate }
+
+/** Mandates of one tool in one conversation; the oldest are dropped first. They share a row, because each call is matched with all. */
+const MAX_MANDATES = 64
+
+/**
+ * The latest uses that can be given back, per mandate. A use is given back within moments or never, so this bounds how many calls can be
+ * about to start at once.
+ */
+const MAX_RECENT = 128
+
+/** What was found for a call and, if a use was counted, the mandates as they are then. */
+export interface MandateUse {
+  readonly found?: MandateGrant | undefined
+  readonly left?: readonly MandateGrant[] | undefined
+}
+
+/** The denial that refuses a call, or else the oldest mandate that lets it through. `use` counts the use and debits the budget. */
+export function useMandate(
+  mandates: readonly MandateGrant[],
+  call: MandateCall,
+  purpose: 'look' | 'use',
+  now: number,
+): MandateUse {
+  const again = mandates.find(({ terms }) => terms.recent.some(([key]) => key === call.callKey))
+  const applying = mandates.filter((grant) => applies(grant, call, now))
+  const denial = applying.find(({ approved }) => !approved)
+  if (denial !== undefined) return { found: denial }
+  // A use whose reply was lost is not counted twice.
+  if (purpose === 'use' && again !== undefined) return { found: again }
+  for (const grant of applying) {
+    const left = charged(grant, call, now)
+    if (left === undefined) continue
+    if (purpose === 'look') return { found: grant }
+    return { found: left, left: mandates.map((one) => (one === grant ? left : one)) }
+  }
+  return {}
+}
+
+function applies(grant: MandateGrant, { tool, input, since }: MandateCall, now: number): boolean {
+  const { terms, grantedAt } = grant
+  return isLive(grant, now) && grantedAt >= since && terms.tool === tool && meetsAll(input, terms.where)
+}
+
+/** A mandate after a use; undefined if the rest of its budget does not cover the call. */
+function charged(
+  grant: MandateGrant,
+  { input, callKey }: MandateCall,
+  now: number,
+): MandateGrant | undefined {
+  const { terms, usesLeft } = grant
+  const { budget } = terms
+  const amount = budget === undefined ? 0 : amountOf(input, budget)
+  const spent = amount === undefined ? undefined : spend(terms.spent, amount, budget?.total ?? 0)
+  if (amount === undefined || spent === undefined) return undefined
+  const recent = [...terms.recent.slice(1 - MAX_RECENT), [callKey, amount] as const]
+  return {
+    ...grant,
+    ...(usesLeft !== undefined && { usesLeft: usesLeft - 1 }),
+    terms: { ...terms, spent, used: terms.used + 1, lastUsedAt: now, recent },
+  }
+}
+
+/** The mandates after the use of a call was given back; undefined if there is none to give back. */
+export function returnUse(
+  mandates: readonly MandateGrant[],
+  callKey: string,
+): readonly MandateGrant[] | undefined {
+  const grant = mandates.find(({ terms }) => terms.recent.some(([key]) => key === callKey))
+  if (grant === undefined) return undefined
+  const { terms, usesLeft } = grant
+  const [, amount = 0] = terms.recent.find(([key]) => key === callKey) ?? []
+  const returned: MandateGrant = {
+    ...grant,
+    ...(usesLeft !== undefined && { usesLeft: usesLeft + 1 }),
+    terms: {
+      ...terms,
+      spent: spend(terms.spent, -amount, terms.budget?.total ?? 0) ?? terms.spent,
+      used: terms.used - 1,
+      recent: terms.recent.filter(([key]) => key !== callKey),
+    },
+  }
+  return mandates.map((one) => (one === grant ? returned : one))
+}
+
+/**
+ * The mandates with a new one, which replaces an earlier one with the same terms. The call that it was chosen for counts, if it
+ * matches. Undefined if it was added before, for the same approval.
+ */
+export function addMandate(
+  mandates: readonly MandateGrant[],
+  grant: MandateGrant,
+  call: MandateCall | undefined,
+  now: number,
+): readonly MandateGrant[] | undefined {
+  const { approvalId } = grant.terms
+  if (mandates.some(({ terms }) => terms.approvalId === approvalId)) return undefined
+  const first = call && grant.approved && applies(grant, call, now) ? charged(grant, call, now) : undefined
+  const others = mandates.filter((one) => one.scopeKey !== grant.scopeKey && now < one.expiresAt)
+  return [...others, first ?? grant].slice(-MAX_MANDATES)
+}

@@ -1,0 +1,76 @@
+/** A path or URL as a base of `under`: what comes before the first segment, and the segments. */
+export interface Base {
+  readonly isUrl: boolean
+  /** `https://example.org/` of a URL, `/` of an absolute path, empty for a relative one. */
+  readonly root: string
+  readonly segments: readonly string[]
+}
+
+/** Longer texts are never under anything, in characters. */
+const MAX_LENGTH = 8192
+
+/** Reads a base; undefined if it could be read in two ways itself, or is a URL that is not written in its normal form. */
+export function readBase(text: string): Base | undefined {
+  const isUrl = /^[a-z][a-z\d+.-]*:\/\//i.test(text)
+  const root = isUrl ? rootOf(text) : text.startsWith('/') ? '/' : ''
+  if (root === undefined || /[?#]/.test(isUrl ? text : '')) return undefined
+  const segments = segmentsOf(text, { isUrl, root, segments: [] })
+  return segments && { isUrl, root, segments }
+}
+
+/** Scheme, host and port, in normal form: another spelling would only look like a base that something can be under. */
+function rootOf(text: string): string | undefined {
+  const parsed = URL.canParse(text) ? new URL(text) : undefined
+  const root = parsed && `${parsed.protocol}//${parsed.host}/`
+  return root !== undefined && `${text}/`.startsWith(root) ? root : undefined
+}
+
+/**
+ * Whether `value` is strictly below a base. Only the text is read, and whatever another program could read differently is not below
+ * anything: `..` (a symbolic link may lead elsewhere), escapes in paths, look-alike and invisible characters, another spelling of a host.
+ */
+export function isUnder(value: unknown, base: Base): boolean {
+  if (typeof value !== 'string') return false
+  const segments = segmentsOf(value, base)
+  if (segments === undefined || segments.length <= base.segments.length) return false
+  // Relative to no folder in particular: `C:` and `~` are roots of their own.
+  if (base.root === '' && base.segments.length === 0 && /^[^/]*:|^~/.test(value)) return false
+  return base.segments.every((segment, index) => segment === segments[index])
+}
+
+/** The segments after the root of `base`; undefined for another root, and for anything that could be read in two ways. */
+function segmentsOf(text: string, { isUrl, root }: Base): readonly string[] | undefined {
+  // A base without its last slash has the same root.
+  const whole = isUrl && `${text}/` === root ? root : text
+  if (whole.length > MAX_LENGTH || !whole.startsWith(root) || /\p{C}|\\/u.test(whole)) return undefined
+  const path = isUrl ? pathOf(whole.slice(root.length)) : whole.slice(root.length)
+  // A second slash at the start makes another root.
+  if (path === undefined || path.startsWith('/') || (!isUrl && /%[\da-f]{2}/i.test(path))) return undefined
+  if (path.normalize('NFKC') !== path) return undefined
+  const all = path.split('/')
+  // In a path, `.` and `//` change nothing. In a URL, servers differ.
+  const segments = isUrl ? withoutLast(all) : all.filter((segment) => segment !== '' && segment !== '.')
+  return segments.every(isPlain) ? segments : undefined
+}
+
+/** The path of a URL with its escapes resolved; undefined if it has escapes that servers may resolve a second time, or not at all. */
+function pathOf(rest: string): string | undefined {
+  const [path = ''] = rest.split(/[?#]/)
+  // Only spaces and characters beyond ASCII need escapes.
+  if (/%(?!20|[89a-f][\da-f])/i.test(path)) return undefined
+  try {
+    const resolved = decodeURIComponent(path)
+    return /\p{C}/u.test(resolved) ? undefined : resolved
+  } catch {
+    return undefined
+  }
+}
+
+function withoutLast(segments: readonly string[]): readonly string[] {
+  return segments.at(-1) === '' ? segments.slice(0, -1) : segments
+}
+
+/** Some systems ignore dots and spaces at the end of a name, and some servers what follows two dots. */
+function isPlain(segment: string): boolean {
+  return segment !== '' && !segment.startsWith('..') && !/[. ]$/.test(segment)
+}

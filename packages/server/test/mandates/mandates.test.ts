@@ -1,0 +1,493 @@
+import { grantsResponse, type MandateOffer, memoryLedger, statelessLedger } from '@countersign/server'
+import { expect, test } from 'vitest'
+import * as z from 'zod'
+import { answer, collect, input, refusals } from '../support.js'
+import { bill, offers, openChat } from './chat.js'
+
+const choose = (mandate: string) => ({ approved: true, mandate })
+
+test('W4 what a tool offers is sent with the request: label and limits, without the constraints', async () => {
+  const { asked } = await openChat().propose([bill()])
+  expect(asked[0]?.approval.mandates).toEqual([
+    {
+      id: 'acme',
+      label: 'Pay Acme up to 200 EUR in total, three times',
+      uses: 3,
+      expiresIn: 3600,
+      budget: { total: 200, unit: 'EUR' },
+    },
+    { id: 'small', label: 'Pay up to 10' },
+    { id: 'never', label: 'Never pay Mallory', decide: 'deny' },
+  ])
+})
+
+test('W4 only an offered mandate can be chosen, for its own decision, and not beside a scope', async () => {
+  for (const payload of [
+    choose('other'),
+    choose('never'),
+    { approved: false, mandate: 'acme' },
+    { approved: true, mandate: 'acme', scope: 'session' },
+    { approved: true, mandate: { id: 'acme', label: 'x', where: [] } },
+    { approved: true, mandate: '__proto__' },
+  ]) {
+    const chat = openChat()
+    const { events } = await chat.reply(await chat.propose([bill()]), payload)
+    expect(refusals(events), JSON.stringify(payload)).toMatchObject([{ code: 'approval-malformed' }])
+    expect(chat.runs).toEqual([])
+    expect(await chat.list()).toEqual([])
+  }
+})
+
+test('W5 W13 a mandate chosen with an approval: the call runs, and it is stored with who, when, for what, and what is used', async () => {
+  const now = () => 1_000_000
+  const chat = openChat({ now })
+  const asked = await chat.propose([bill()])
+  await chat.reply(asked, choose('acme'))
+  expect(chat.runs).toEqual([bill()])
+  const [offer] = offers
+  expect(await chat.list()).toMatchObject([
+    {
+      ...{ owner: 'ann', threadId: 'thread', toolName: 'pay', approved: true, usesLeft: 2 },
+      ...{ grantedAt: 1_000_000, expiresAt: 1_000_000 + 3_600_000 },
+      terms: {
+        ...{ label: offer?.label, where: offer?.where, budget: offer?.budget },
+        ...{ approvalId: asked.asked[0]?.approval.id, used: 1, spent: 50, lastUsedAt: 1_000_000 },
+      },
+    },
+  ])
+  expect(chat.audited.find(({ event }) => event === 'granted')).toMatchObject({
+    mandate: { label: offer?.label },
+  })
+})
+
+test('W6 a later call that matches runs unasked and says which mandate let it through; another is asked about', async () => {
+  const chat = openChat()
+  await chat.reply(await chat.propose([bill()]), choose('acme'))
+  const { asked, decided } = await chat.propose([bill(20)])
+  expect(asked).toEqual([])
+  const [grant] = await chat.list()
+  const mandate = { id: grant?.id, label: offers[0]?.label }
+  expect(decided).toMatchObject([{ decision: 'approve', by: 'person', subject: 'ann', mandate }])
+  expect(chat.audited.filter(({ via }) => via === 'grant').map(({ event }) => event)).toEqual([
+    'claimed',
+    'started',
+    'completed',
+  ])
+  expect(chat.audited.find(({ via }) => via === 'grant')).toMatchObject({ event: 'claimed', mandate })
+  expect((await chat.propose([bill(20, 'globex')])).asked.length).toBe(1)
+  expect(chat.runs).toEqual([bill(), bill(20)])
+})
+
+test('W6 a mandate is for its user, its conversation and its tool', async () => {
+  const chat = openChat()
+  await chat.reply(await chat.propose([bill()]), choose('small'))
+  expect((await chat.propose([bill(5)])).asked).toEqual([])
+  expect((await chat.propose([bill(5)], { threadId: 'other' })).asked.length).toBe(1)
+  expect((await chat.propose([bill(5)], { context: { subject: 'bob' } })).asked.length).toBe(1)
+})
+
+test('W7 a use counts if the tool fails, and is given back if the call did not start', async () => {
+  const failing = openChat({
+    tool: {
+      execute: async ({ amount }) => {
+        if (amount === 20) throw new Error('declined')
+        return 'paid'
+      },
+    },
+  })
+  await failing.reply(await failing.propose([bill()]), choose('acme'))
+  await failing.propose([bill(20)])
+  expect(await failing.list()).toMatchObject([{ usesLeft: 1, terms: { used: 2, spent: 70 } }])
+
+  const memory = memoryLedger()
+  const chat = openChat({
+    ledger: {
+      ...memory,
+      id: memory.id,
+      // A revocation of something else arrives while the use is on its way.
+      findMandate: async (call, purpose) => {
+        const found = await memory.findMandate?.(call, purpose)
+        if (purpose === 'use') await chat.agent.grants.revoke('ann', { id: 'other' })
+        return found
+      },
+    },
+  })
+  await chat.reply(await chat.propose([bill()]), choose('acme'))
+  expect((await chat.propose([bill(20)])).asked.length).toBe(1)
+  expect(await chat.list()).toMatchObject([{ usesLeft: 2, terms: { used: 1, spent: 50 } }])
+})
+
+test('W7 if the reply of the ledger is lost, the use is given back, and approval is requested', async () => {
+  const memory = memoryLedger()
+  let isLost = false
+  const chat = openChat({
+    ledger: {
+      ...memory,
+      id: memory.id,
+      findMandate: async (call, purpose) => {
+        const found = await memory.findMandate?.(call, purpose)
+        if (purpose === 'use' && isLost) throw new Error('connection reset')
+        return found
+      },
+    },
+  })
+  await chat.reply(await chat.propose([bill()]), choose('acme'))
+  isLost = true
+  expect((await chat.propose([bill(20)])).asked.length).toBe(1)
+  expect(chat.runs).toEqual([bill()])
+  expect(await chat.list()).toMatchObject([{ usesLeft: 2, terms: { used: 1, spent: 50 } }])
+})
+
+test('W8 W10 a budget counts exactly, takes only amounts in its unit, and asks about a call above the rest', async () => {
+  const mandates = (): MandateOffer[] => [
+    {
+      ...{ id: 'some', label: 'Some', where: [] },
+      budget: { field: 'amount', total: 0.8, unit: 'EUR', unitField: 'currency' },
+    },
+  ]
+  const chat = openChat({ tool: { mandates } })
+  await chat.reply(await chat.propose([bill(0.1)]), choose('some'))
+  for (const amount of [-1, -0.1, 1e-7, 2 ** 53 - 1, 0.71]) {
+    const { asked } = await chat.propose([bill(amount)])
+    expect(asked.length, String(amount)).toBe(1)
+  }
+  for (const currency of ['USD', 'eur', 'ЕUR', ' EUR', ''])
+    expect((await chat.propose([bill(0.1, 'acme', currency)])).asked.length, currency).toBe(1)
+  // As binary fractions 0.1 + 0.7 would leave a rest.
+  expect((await chat.propose([bill(0.7)])).asked).toEqual([])
+  expect(await chat.list()).toMatchObject([{ terms: { spent: 0.8 } }])
+  expect((await chat.propose([bill(1e-6)])).asked.length).toBe(1)
+  expect((await chat.propose([bill(0)])).asked).toEqual([])
+})
+
+test('W8 an amount that is no number never passes a budget', async () => {
+  const chat = openChat({
+    tool: {
+      input: z.looseObject({}) as never,
+      mandates: () => [
+        {
+          id: 'some',
+          label: 'Some',
+          where: [],
+          budget: { field: ['pay', 'amount'], total: 100, unit: 'EUR' },
+        },
+      ],
+    },
+  })
+  await chat.reply(await chat.propose([{ pay: { amount: 1 } }]), choose('some'))
+  expect(await chat.list()).toMatchObject([{ terms: { spent: 1 } }])
+  for (const amount of ['5', null, [5], { value: 5 }, true])
+    expect((await chat.propose([{ pay: { amount } }])).asked.length, JSON.stringify(amount)).toBe(1)
+  expect((await chat.propose([{ amount: 5 }])).asked.length).toBe(1)
+  expect((await chat.propose([{ pay: { amount: 99 } }])).asked).toEqual([])
+})
+
+test('W8 several calls of one reply share a budget', async () => {
+  const chat = openChat()
+  await chat.reply(await chat.propose([bill(100)]), choose('acme'))
+  const { asked } = await chat.propose([bill(60), bill(60)])
+  expect(asked.length).toBe(1)
+  expect(await chat.list()).toMatchObject([{ terms: { spent: 160 } }])
+})
+
+test('W10 an expired, used up or revoked mandate lets nothing through', async () => {
+  let time = 0
+  const chat = openChat({ now: () => time })
+  await chat.reply(await chat.propose([bill(1)]), choose('acme'))
+  await chat.propose([bill(1)])
+  await chat.propose([bill(1)])
+  expect(chat.runs.length).toBe(3)
+  expect((await chat.propose([bill(1)])).asked.length).toBe(1)
+  expect(await chat.list()).toEqual([])
+
+  const expiring = openChat({ now: () => time })
+  await expiring.reply(await expiring.propose([bill(1)]), choose('acme'))
+  time += 3_600_000
+  expect((await expiring.propose([bill(1)])).asked.length).toBe(1)
+
+  const revoked = openChat()
+  await revoked.reply(await revoked.propose([bill(1)]), choose('acme'))
+  const [grant] = await revoked.list()
+  expect(await revoked.agent.grants.revoke('bob', { id: grant?.id ?? '' })).toBe(0)
+  expect((await revoked.propose([bill(1)])).asked).toEqual([])
+  expect(await revoked.agent.grants.revoke('ann', { id: grant?.id ?? '' })).toBe(1)
+  expect((await revoked.propose([bill(1)])).asked.length).toBe(1)
+})
+
+test('W11 a revocation wins over a call that the gate has let through, wherever it waits', async () => {
+  let decisions = 0
+  const chat = openChat({
+    approvals: {
+      policy: async () => {
+        decisions++
+        // The second decision about the second call comes right before its start.
+        if (decisions === 5) await chat.agent.grants.revoke('ann')
+        return undefined
+      },
+    },
+  })
+  await chat.reply(await chat.propose([bill(1)]), choose('acme'))
+  expect(decisions).toBe(3)
+  expect((await chat.propose([bill(2)])).asked.length).toBe(1)
+  expect(chat.runs).toEqual([bill(1)])
+})
+
+test('W11 a revocation between the answer and the grant wins: no mandate is stored', async () => {
+  const chat = openChat({
+    approvals: {
+      policy: async () => {
+        if (chat.audited.some(({ event }) => event === 'claimed')) await chat.agent.grants.revoke('ann')
+        return undefined
+      },
+    },
+  })
+  await chat.reply(await chat.propose([bill(1)]), choose('acme'))
+  expect(chat.runs).toEqual([bill(1)])
+  expect(await chat.list()).toEqual([])
+})
+
+test('W12 a standing denial refuses with its reason, is listed, beats every approval, and is revocable', async () => {
+  const chat = openChat({ tool: { scopes: ['once', 'session'] } })
+  const denied = await chat.reply(await chat.propose([bill(1, 'mallory')]), {
+    ...{ approved: false, mandate: 'never', reason: 'she cheats' },
+  })
+  expect(denied.results).toMatchObject([{ own: { outcome: 'denied' } }])
+  // Approvals of small calls, and of all.
+  await chat.reply(await chat.propose([bill(1)]), choose('small'))
+  await chat.reply(await chat.propose([bill(100)]), { approved: true, scope: 'session' })
+  const before = chat.runs.length
+  const refused = await chat.propose([bill(1, 'mallory')])
+  expect(refused.asked).toEqual([])
+  expect(refused.results).toMatchObject([{ content: { type: 'execution-denied', reason: 'she cheats' } }])
+  expect(refused.decided).toMatchObject([{ decision: 'deny', mandate: { label: 'Never pay Mallory' } }])
+  expect(chat.runs.length).toBe(before)
+  const denial = (await chat.list()).find(({ approved }) => !approved)
+  expect(denial).toMatchObject({ terms: { label: 'Never pay Mallory', reason: 'she cheats', used: 0 } })
+  await chat.agent.grants.revoke('ann', { id: denial?.id ?? '' })
+  expect((await chat.propose([bill(1, 'mallory')])).asked).toEqual([])
+  expect(chat.runs.length).toBe(before + 1)
+})
+
+test('W12 a standing denial beats the policy, and an approval given before it', async () => {
+  const ledger = memoryLedger()
+  const chat = openChat({ ledger })
+  const asked = await chat.propose([bill(1, 'mallory'), bill(2, 'mallory')])
+  const [first, second] = asked.asked
+  if (first === undefined || second === undefined) throw new Error('two are asked')
+  await chat.reply({ asked: [first] }, { approved: false, mandate: 'never' })
+  const { results } = await chat.reply({ asked: [second] }, { approved: true })
+  expect(results).toMatchObject([{ content: { reason: 'Never pay Mallory' }, own: { outcome: 'denied' } }])
+  expect(chat.runs).toEqual([])
+  const allowing = openChat({ ledger, approvals: { policy: () => 'allow' } })
+  expect((await allowing.propose([bill(1, 'mallory')])).results).toMatchObject([
+    { content: { reason: 'Never pay Mallory' } },
+  ])
+  expect((await allowing.propose([bill(1)])).results.length).toBe(1)
+  expect(allowing.runs).toEqual([bill(1)])
+})
+
+test('W12 if the ledger can not say whether a denial applies, nothing runs', async () => {
+  const memory = memoryLedger()
+  const findMandate = () => Promise.reject(new Error('down'))
+  const ledger = { ...memory, id: memory.id, findMandate, issue: () => Promise.reject(new Error('down')) }
+  const chat = openChat({ ledger, tool: { needsApproval: false } })
+  const { asked, results } = await chat.propose([bill(1)])
+  expect([asked, chat.runs]).toEqual([[], []])
+  expect(results).toMatchObject([{ own: { code: 'ledger-unavailable' } }])
+})
+
+test('W13 the route lists label, limits, use, who and when, without constraints; it revokes only the own', async () => {
+  const chat = openChat({ now: () => 60_000 })
+  await chat.reply(await chat.propose([bill()]), choose('acme'))
+  const get = async (subject: string, method = 'GET', id = '') => {
+    const request = new Request(`http://localhost/grants?threadId=thread${id}`, { method })
+    return (await grantsResponse(chat.agent, request, { context: { subject } })).json()
+  }
+  const [grant] = await chat.list()
+  expect(await get('ann')).toEqual({
+    grants: [
+      {
+        ...{ id: grant?.id, threadId: 'thread', toolName: 'pay', usesLeft: 2 },
+        ...{ grantedAt: '1970-01-01T00:01:00.000Z', expiresAt: '1970-01-01T01:01:00.000Z' },
+        mandate: {
+          ...{ label: offers[0]?.label, used: 1, grantedBy: 'ann', lastUsedAt: '1970-01-01T00:01:00.000Z' },
+          budget: { total: 200, spent: 50, unit: 'EUR' },
+        },
+      },
+    ],
+  })
+  expect(await get('bob')).toEqual({ grants: [] })
+  expect(await get('bob', 'DELETE', `&id=${grant?.id}`)).toEqual({ revoked: 0 })
+  expect(await get('ann', 'DELETE', `&id=${grant?.id}`)).toEqual({ revoked: 1 })
+})
+
+test('W14 session grants with a scopeKey work as before, and are listed beside mandates', async () => {
+  const chat = openChat({
+    tool: { scopes: ['once', 'session'], scopeKey: (input) => String(Object(input).to) },
+  })
+  await chat.reply(await chat.propose([bill(50, 'globex')]), { approved: true, scope: 'session' })
+  await chat.reply(await chat.propose([bill(50)]), choose('acme'))
+  expect((await chat.list()).map(({ scopeKey, terms }) => terms?.label ?? scopeKey)).toEqual([
+    'globex',
+    offers[0]?.label,
+  ])
+  expect((await chat.propose([bill(500, 'globex'), bill(20)])).asked).toEqual([])
+  expect((await chat.propose([bill(500)])).asked.length).toBe(1)
+  expect(await chat.agent.grants.revoke('ann')).toBe(2)
+  expect(await chat.list()).toEqual([])
+})
+
+test('W18 edited arguments are matched as edited', async () => {
+  const chat = openChat({ tool: { allowEdits: true } })
+  await chat.reply(await chat.propose([bill(500)]), { ...choose('acme'), editedArgs: bill(30) })
+  expect(chat.runs).toEqual([bill(30)])
+  expect(await chat.list()).toMatchObject([{ terms: { used: 1, spent: 30 } }])
+  // Edited to what is not covered: the call was approved by itself, and does not count.
+  await chat.agent.grants.revoke('ann')
+  await chat.reply(await chat.propose([bill(500)]), { ...choose('acme'), editedArgs: bill(30, 'globex') })
+  expect(await chat.list()).toMatchObject([{ usesLeft: 3, terms: { used: 0, spent: 0 } }])
+  // A denial stops what is edited into its reach.
+  const [one, two] = (await chat.propose([bill(500, 'mallory'), bill(500, 'globex')])).asked
+  if (one === undefined || two === undefined) throw new Error('two are asked')
+  await chat.reply({ asked: [one] }, { approved: false, mandate: 'never' })
+  const { results } = await chat.reply({ asked: [two] }, { approved: true, editedArgs: bill(1, 'mallory') })
+  expect(results).toMatchObject([{ own: { outcome: 'denied' } }])
+})
+
+test('W19 a mandate of a tool whose schema or version has changed does not apply', async () => {
+  const ledger = memoryLedger()
+  const chat = openChat({ ledger, tool: { version: '1' } })
+  const open = await chat.propose([bill(1)])
+  await chat.reply(open, choose('small'))
+  const same = openChat({ ledger, tool: { version: '1' } })
+  expect((await same.propose([bill(1)])).asked).toEqual([])
+  for (const tool of [
+    {},
+    { version: '2' },
+    {
+      version: '1',
+      input: z.looseObject({
+        to: z.string(),
+        amount: z.number(),
+        currency: z.string(),
+        at: z.string().optional(),
+      }) as never,
+    },
+  ]) {
+    const changed = openChat({ ledger, tool })
+    expect((await changed.propose([bill(1)])).asked.length, Object.keys(tool).join()).toBe(1)
+  }
+})
+
+test('W19 a mandate is given for the schema and version at the time of its offer', async () => {
+  const ledger = memoryLedger()
+  const before = openChat({ ledger, tool: { version: '1' } })
+  const { asked } = await before.propose([bill(1)])
+  const after = openChat({ ledger, tool: { version: '2' } })
+  // The answer arrives at the new version.
+  const resume = asked.map((one) => answer(one, choose('small')))
+  await collect(after.agent, input(before.history(), { resume }), { context: { subject: 'ann' } })
+  expect(after.runs).toEqual([bill(1)])
+  expect((await after.propose([bill(1)])).asked.length).toBe(1)
+})
+
+test('what a tool offers by mistake is not offered, with a warning that says where', async () => {
+  const good = offers[1]
+  const mistakes: readonly [unknown, string][] = [
+    ['all', 'mandates must be a list'],
+    [[good, good], 'mandates must be a list in which no id occurs twice'],
+    [
+      Array.from({ length: 17 }, (_, id) => ({ ...good, id: String(id) })),
+      'mandates must be a list of at most 16',
+    ],
+    [[good, null], 'mandates[1] must be an object'],
+    [[{ ...good, amount: 5 }], 'mandates[0].amount must be left out'],
+    [[{ ...good, id: '' }], 'mandates[0].id must be text'],
+    [[{ ...good, label: 'x'.repeat(201) }], 'mandates[0].label must be text'],
+    [[{ ...good, where: undefined }], 'mandates[0].where must be a list'],
+    [[{ ...good, uses: 0 }], 'mandates[0].uses must be a positive integer'],
+    [[{ ...good, expiresIn: 'never' }], 'mandates[0].expiresIn must be a positive number'],
+    [[{ ...good, decide: 'allow' }], 'mandates[0].decide must be "deny"'],
+    [[{ ...good, decide: 'deny', uses: 1 }], 'mandates[0] must be without uses and budget'],
+    [[{ ...good, budget: 200 }], 'mandates[0].budget must be an object'],
+    [[{ ...good, budget: { field: 'a', total: 0, unit: 'x' } }], 'mandates[0].budget.total must be'],
+    [[{ ...good, budget: { field: 'a', total: 1 } }], 'mandates[0].budget.unit must be text'],
+    [
+      [{ ...good, budget: { field: 'a', total: 1, unit: 'x', most: 1 } }],
+      'mandates[0].budget.most must be left out',
+    ],
+  ]
+  for (const [value, message] of mistakes) {
+    const warnings: string[] = []
+    const warn = (said: string, error?: unknown) => void warnings.push(`${said} ${error}`)
+    const chat = openChat({ tool: { mandates: () => value as MandateOffer[] }, warn })
+    const { asked } = await chat.propose([bill(1)])
+    expect([asked.length, asked[0]?.approval.mandates]).toEqual([1, undefined])
+    expect(warnings.join(), message).toContain(message)
+  }
+})
+
+test('without a user, and with a ledger that keeps none, no mandate is offered', async () => {
+  const nobody = await openChat({ context: {} }).propose([bill(1)])
+  const stateless = openChat({ ledger: statelessLedger({ acceptReplay: true }) })
+  const asked = await stateless.propose([bill(1)])
+  expect([nobody, asked].map((one) => one.asked[0]?.approval.mandates)).toEqual([undefined, undefined])
+  expect(refusals((await stateless.reply(asked, choose('small'))).events)).toMatchObject([
+    { code: 'approval-malformed' },
+  ])
+})
+
+test('choosing the same mandate again starts it anew, and another one comes beside it', async () => {
+  const chat = openChat()
+  await chat.reply(await chat.propose([bill(150)]), choose('acme'))
+  await chat.reply(await chat.propose([bill(100)]), choose('acme'))
+  await chat.reply(await chat.propose([bill(100, 'globex')]), choose('small'))
+  expect((await chat.list()).map(({ terms }) => [terms?.label, terms?.used, terms?.spent])).toEqual([
+    [offers[0]?.label, 1, 100],
+    ['Pay up to 10', 0, 0],
+  ])
+})
+
+test('repeating the answer neither stores the mandate again nor counts again; another choice is a conflict', async () => {
+  const chat = openChat()
+  const asked = await chat.propose([bill(50)])
+  const before = chat.history()
+  await chat.reply(asked, choose('acme'))
+  const again = async (payload: Record<string, unknown>) =>
+    collect(chat.agent, input(before, { resume: asked.asked.map((one) => answer(one, payload)) }), {
+      context: { subject: 'ann' },
+    })
+  expect(refusals(await again(choose('acme')))).toEqual([])
+  for (const payload of [choose('small'), { approved: true }])
+    expect(refusals(await again(payload))).toMatchObject([{ code: 'approval-conflict' }])
+  expect(chat.runs).toEqual([bill(50)])
+  expect(await chat.list()).toMatchObject([{ terms: { used: 1 } }])
+})
+
+test('W15 a replay tells nothing of what other users asked, and takes no request of theirs', async () => {
+  const ledger = memoryLedger()
+  const chat = openChat({ ledger })
+  const done = await chat.reply(await chat.propose([bill(1)]), { approved: true })
+  const toolCallIds = done.results.map(({ id }) => id)
+  const { asked } = await chat.propose([bill(2)])
+  const approvalId = asked[0]?.approval.id ?? ''
+  const question = { threadId: 'thread', approvalId, mandate: 'small', toolCallIds }
+  expect(await chat.agent.grants.replay('ann', question)).toMatchObject({
+    asked: 1,
+    matched: [{ decision: 'approve' }],
+  })
+  for (const [subject, more] of [
+    ['bob', {}],
+    ['ann', { threadId: 'other' }],
+    ['ann', { approvalId: 'other' }],
+    ['ann', { mandate: '__proto__' }],
+  ] as const)
+    await expect(chat.agent.grants.replay(subject, { ...question, ...more })).rejects.toMatchObject({
+      code: 'approval-not-found',
+    })
+  // Bob names ann's calls with a request of his own.
+  const bob = openChat({ ledger, context: { subject: 'bob' } })
+  const [own] = (await bob.propose([bill(3)])).asked
+  const his = { ...question, approvalId: own?.approval.id ?? '' }
+  expect(await bob.agent.grants.replay('bob', his)).toEqual({ asked: 0, matched: [] })
+})

@@ -1,0 +1,352 @@
+import type { Preview } from '@countersign/core'
+import { memoryLedger, statelessLedger, ToolError } from '@countersign/server'
+import { expect, test } from 'vitest'
+import {
+  answer,
+  ask,
+  call,
+  collect,
+  counted,
+  input,
+  last,
+  refusals,
+  requests,
+  results,
+  say,
+  testAgent,
+  types,
+  user,
+} from '../support.js'
+import { diff, fileTool, naming, writer, yes } from './world.js'
+
+test('V2 V13 the preview is computed when asking, and sent with the event and the interrupt', async () => {
+  const made = fileTool()
+  const { events, first } = await ask(writer(made).agent)
+  expect(first.approval.preview).toEqual(diff('one'))
+  expect(last(events)).toMatchObject({
+    outcome: { interrupts: [{ metadata: { countersign: { approval: { preview: diff('one') } } } }] },
+  })
+  expect(made.world.computed).toBe(1)
+})
+
+test('V2 a preview that was altered on the way makes the answer fail, and nothing runs', async () => {
+  const made = fileTool()
+  const { agent } = writer(made)
+  const { history, first } = await ask(agent)
+  for (const preview of [diff('two'), { kind: 'text', text: 'harmless' }, undefined, null]) {
+    const events = await collect(agent, input(history, { resume: [yes(first, {}, { preview })] }))
+    expect(refusals(events)).toMatchObject([{ approvalId: first.approval.id, code: 'approval-tampered' }])
+    expect(last(events)).toMatchObject({ outcome: { type: 'interrupt' } })
+  }
+  expect(made.runs).toEqual([])
+  await collect(agent, input(history, { resume: [yes(first)] }))
+  expect(made.runs).toEqual([{ text: 'new' }])
+})
+
+test('V2 a preview that was added on the way makes the answer fail', async () => {
+  const made = fileTool({ preview: undefined })
+  const { agent } = writer(made)
+  const { history, first } = await ask(agent)
+  expect('preview' in first.approval).toBe(false)
+  const resume = [yes(first, {}, { preview: diff('one') })]
+  expect(refusals(await collect(agent, input(history, { resume })))).toMatchObject([
+    { code: 'approval-tampered' },
+  ])
+  expect(made.runs).toEqual([])
+})
+
+test('V2 a request whose preview was altered can still be denied', async () => {
+  const made = fileTool()
+  const { agent } = writer(made)
+  const { history, first } = await ask(agent)
+  const events = await collect(
+    agent,
+    input(history, { resume: [yes(first, { approved: false }, { preview: 1 })] }),
+  )
+  expect(results(events)).toMatchObject([{ content: { type: 'execution-denied' } }])
+})
+
+test('V3 unchanged at execution: it runs, and execute gets the approved preview', async () => {
+  const made = fileTool()
+  const { agent } = writer(made)
+  const { history, first } = await ask(agent)
+  const events = await collect(agent, input(history, { resume: [yes(first)] }))
+  expect(results(events)).toMatchObject([{ content: { done: true } }])
+  expect(made.approved).toEqual([diff('one')])
+  expect(made.world.computed).toBe(2)
+})
+
+test('V4 changed: nothing runs, and a new request has the new preview and the previous one; the model is not called', async () => {
+  const made = fileTool()
+  const { agent, model } = writer(made)
+  const { history, first } = await ask(agent)
+  made.world.text = 'two'
+  const events = await collect(agent, input(history, { resume: [yes(first)] }))
+  expect(types(events)).toEqual(['RUN_STARTED', 'CUSTOM approval-requested', 'RUN_FINISHED'])
+  const [second] = requests(events)
+  expect(second).toMatchObject({
+    toolCallId: 'call_1',
+    input: { text: 'new' },
+    approval: { preview: diff('two'), previous: diff('one') },
+  })
+  expect(second?.approval.id).not.toBe(first.approval.id)
+  expect(second?.approval.token).not.toBe(first.approval.token)
+  expect(model.requests).toHaveLength(1)
+  expect(made.runs).toEqual([])
+  if (second === undefined) return
+  const done = await collect(agent, input(history, { resume: [yes(second)] }))
+  expect(results(done)).toMatchObject([{ content: { done: true } }])
+  expect(made.approved).toEqual([diff('two')])
+  expect(model.requests).toHaveLength(2)
+})
+
+test('V4 the answer to the request that was replaced gets no outcome of its own: the call belongs to the new request', async () => {
+  const made = fileTool()
+  const { agent } = writer(made)
+  const { history, first } = await ask(agent)
+  made.world.text = 'two'
+  const [second] = requests(await collect(agent, input(history, { resume: [yes(first)] })))
+  if (second === undefined) throw new Error('not asked again')
+  // The reply was lost: the same answer again, with a page that knows only the first request.
+  const repeated = await collect(agent, input(history, { resume: [yes(first)] }))
+  expect(types(repeated)).toEqual(['RUN_STARTED', 'CUSTOM approval-requested', 'RUN_FINISHED'])
+  expect(requests(repeated)).toEqual([second])
+  // Neither does the contrary answer.
+  const denied = await collect(agent, input(history, { resume: [yes(first, { approved: false })] }))
+  expect(requests(denied)).toEqual([second])
+  expect(results(denied)).toEqual([])
+  expect(made.runs).toEqual([])
+  const done = await collect(agent, input(history, { resume: [yes(second)] }))
+  expect(results(done)).toMatchObject([{ content: { done: true } }])
+  // And once the call has run, a page that still knows only the first request gets the result.
+  const late = await collect(agent, input(history, { resume: [yes(first)] }))
+  expect(results(late)).toMatchObject([{ content: { done: true } }])
+  expect(made.runs).toHaveLength(1)
+})
+
+test('V4 a page that names only the first request, and no token, can answer the new one', async () => {
+  const made = fileTool()
+  const { agent } = writer(made)
+  const { history, first } = await ask(agent)
+  made.world.text = 'two'
+  const [second] = requests(
+    await collect(agent, input(history, { resume: [answer(first, { approved: true })] })),
+  )
+  if (second === undefined) throw new Error('not asked again')
+  const { metadata: _, ...bare } = answer(second, { approved: true })
+  const done = await collect(agent, input(history, { resume: [bare] }))
+  expect(results(done)).toMatchObject([{ content: { done: true } }])
+  expect(made.runs).toHaveLength(1)
+})
+
+test('V4 with users, V4 without: the result that follows survives a later request of a page that named the first', async () => {
+  for (const context of [undefined, { subject: 'ann' }]) {
+    const made = fileTool()
+    const { agent } = writer(made)
+    const options = context && { context }
+    const { history, first } = await ask(agent, {}, options)
+    made.world.text = 'two'
+    const [second] = requests(await collect(agent, input(history, { resume: [yes(first)] }), options))
+    if (second === undefined) throw new Error('not asked again')
+    const done = await collect(agent, input(history, { resume: [yes(second)] }), options)
+    const result = done.find((event) => event.type === 'TOOL_CALL_RESULT')
+    if (result?.type !== 'TOOL_CALL_RESULT') throw new Error('no result')
+    const { messageId: id, toolCallId, content, metadata } = result
+    const kept = [
+      ...history,
+      { id, role: 'tool' as const, toolCallId, content: String(content), ...(metadata && { metadata }) },
+    ]
+    const next = await collect(agent, input([...kept, user('and now?')]), options)
+    expect(results(next)).toEqual([])
+  }
+})
+
+test('V4 nobody is asked again once the user has moved on', async () => {
+  const made = fileTool()
+  const { agent, model } = writer(made)
+  const { history, first } = await ask(agent)
+  made.world.text = 'two'
+  const events = await collect(agent, input([...history, user('never mind')], { resume: [yes(first)] }))
+  expect(requests(events)).toEqual([])
+  expect(results(events)).toMatchObject([{ own: { outcome: 'cancelled', code: 'approval-stale' } }])
+  expect(model.requests).toHaveLength(2)
+})
+
+test('V4 no grant comes from an approval for the session that was replaced', async () => {
+  const made = fileTool({ scopes: ['once', 'session'] })
+  const { agent } = writer(made)
+  const context = { subject: 'ann' }
+  const { history, first } = await ask(agent, {}, { context })
+  made.world.text = 'two'
+  await collect(agent, input(history, { resume: [yes(first, { scope: 'session' })] }), { context })
+  expect(await agent.grants.list('ann')).toEqual([])
+})
+
+test('V5 a change while the call waits for its turn is seen', async () => {
+  const made = fileTool()
+  const order: string[] = []
+  const slow = counted('slow', {
+    needsApproval: true,
+    execute: async () => {
+      order.push('slow')
+      made.world.text = 'changed by the call before'
+      return {}
+    },
+  })
+  const { agent } = testAgent(
+    [call(['call_0', 'slow', {}], ['call_1', 'write', { text: 'new' }]), say('done')],
+    {
+      tools: [slow.tool, made.tool],
+      concurrency: 1,
+    },
+  )
+  const { history, asked } = await ask(agent)
+  const events = await collect(agent, input(history, { resume: asked.map((one) => yes(one)) }))
+  expect(order).toEqual(['slow'])
+  expect(made.runs).toEqual([])
+  expect(requests(events)).toMatchObject([{ approval: { preview: diff('changed by the call before') } }])
+})
+
+test('V5 a change during the claim is seen', async () => {
+  const made = fileTool()
+  const ledger = memoryLedger()
+  const claim: typeof ledger.claim = async (...given) => {
+    const claimed = await ledger.claim(...given)
+    made.world.text = 'two'
+    return claimed
+  }
+  const { agent } = writer(made, { approvals: { ledger: { ...ledger, id: ledger.id, claim } } })
+  const { history, first } = await ask(agent)
+  const events = await collect(agent, input(history, { resume: [yes(first)] }))
+  expect(requests(events)).toHaveLength(1)
+  expect(made.runs).toEqual([])
+})
+
+test('V6 drift ten times in a row is bounded, and ends with a clear reason, with every kind of ledger', async () => {
+  for (const ledger of [memoryLedger(), statelessLedger({ acceptReplay: true })]) {
+    const made = fileTool()
+    const { agent, model } = writer(made, { approvals: { ledger } })
+    const asked = await ask(agent)
+    let { first } = asked
+    let outcome: unknown
+    let times = 0
+    for (; times < 10 && outcome === undefined; times++) {
+      made.world.text = `drift ${times}`
+      const events = await collect(agent, input(naming(asked.history, first), { resume: [yes(first)] }))
+      first = requests(events)[0] ?? first
+      outcome = results(events)[0]
+    }
+    expect(times).toBe(6)
+    expect(outcome).toMatchObject({
+      content: { reason: expect.stringContaining('6 times in a row') },
+      own: { outcome: 'cancelled', code: 'approval-stale' },
+    })
+    expect(made.runs).toEqual([])
+    expect(model.requests).toHaveLength(2)
+  }
+})
+
+const failing: readonly [name: string, preview: () => unknown, reason: RegExp][] = [
+  ['throws', () => Promise.reject(new Error('db://secret')), /^The tool write failed\. .*call_1/],
+  ['says why', () => Promise.reject(new ToolError('The file is gone.')), /^The file is gone\.$/],
+  ['hangs', () => new Promise(() => {}), /within 20 ms/],
+  ['is too large', () => ({ kind: 'text', text: 'x'.repeat(256 * 1024) }), /256 KiB/],
+  ['is not JSON', () => ({ kind: 'json', value: new Date() }), /not JSON/],
+  ['is a function', () => () => 1, /not JSON/],
+  ['is nothing', () => undefined, /gave none/],
+]
+
+test.each(failing)(
+  'V7 a preview that %s: the request says so, and the reason is bound',
+  async (_, preview, reason) => {
+    let works: Preview | undefined
+    const made = fileTool({ preview: (() => works ?? preview()) as () => Preview })
+    const approvals = { previewTimeout: 20 }
+    const { agent } = writer(made, { approvals })
+    const { history, first } = await ask(agent)
+    expect(first.approval.preview).toEqual({ kind: 'none', reason: expect.stringMatching(reason) })
+    expect(JSON.stringify(first)).not.toContain('db://secret')
+    // A preview that works later is a change.
+    works = diff('one')
+    const [second] = requests(await collect(agent, input(history, { resume: [yes(first)] })))
+    expect(second?.approval).toMatchObject({ preview: works, previous: { kind: 'none' } })
+    expect(made.runs).toEqual([])
+  },
+)
+
+test('V7 a preview that fails in the same way each time does not hold up the call', async () => {
+  const made = fileTool({ preview: () => Promise.reject(new ToolError('The file is binary.')) })
+  const { agent } = writer(made)
+  const { history, first } = await ask(agent)
+  await collect(agent, input(history, { resume: [yes(first)] }))
+  expect(made.approved).toEqual([{ kind: 'none', reason: 'The file is binary.' }])
+})
+
+test('V1 V7 what is no known kind is sent as JSON', async () => {
+  const made = fileTool({ preview: () => ({ kind: 'chart', points: [1] }) as never })
+  const { first } = await ask(writer(made).agent)
+  expect(first.approval.preview).toEqual({ kind: 'json', value: { kind: 'chart', points: [1] } })
+})
+
+test('V10 another process, and a restart in between, with a ledger that both share', async () => {
+  const ledger = memoryLedger()
+  const made = fileTool()
+  const { history, first } = await ask(writer(made, { approvals: { ledger } }).agent)
+  const other = testAgent([say('done'), say('done')], { tools: [made.tool], approvals: { ledger } })
+  made.world.text = 'two'
+  const [second] = requests(await collect(other.agent, input(history, { resume: [yes(first)] })))
+  expect(second?.approval).toMatchObject({ preview: diff('two'), previous: diff('one') })
+  const third = testAgent([say('done')], { tools: [made.tool], approvals: { ledger } })
+  // The request that is sent again shows the same.
+  expect(requests(await collect(third.agent, input(history)))).toEqual([second])
+  if (second === undefined) return
+  await collect(third.agent, input(history, { resume: [yes(second)] }))
+  expect(made.approved).toEqual([diff('two')])
+})
+
+test('V10 with a ledger without records, the preview comes back from the history, if it is the one that was sent', async () => {
+  const ledger = statelessLedger({ acceptReplay: true })
+  const made = fileTool()
+  const { history, first } = await ask(writer(made, { approvals: { ledger } }).agent)
+  const given = (preview: unknown) => naming(history, first, preview)
+  const { agent } = testAgent([], { tools: [made.tool], approvals: { ledger } })
+  expect(requests(await collect(agent, input(given(diff('one')))))[0]?.approval.preview).toEqual(diff('one'))
+  expect(requests(await collect(agent, input(given(diff('two')))))[0]?.approval.preview).toBeUndefined()
+})
+
+test('V11 a grant lets a call through without a preview, unless the tool wants one', async () => {
+  for (const previewUnasked of [false, true]) {
+    const made = fileTool({ scopes: ['once', 'session'], previewUnasked })
+    const write = call(['', 'write', { text: 'new' }])
+    const { agent } = testAgent([write, write, say('done')], { tools: [made.tool] })
+    const context = { subject: 'ann' }
+    const { history, first } = await ask(agent, {}, { context })
+    await collect(agent, input(history, { resume: [yes(first, { scope: 'session' })] }), { context })
+    expect(made.runs).toHaveLength(2)
+    expect(made.approved).toEqual([diff('one'), previewUnasked ? diff('one') : undefined])
+    expect(made.world.computed).toBe(previewUnasked ? 3 : 2)
+  }
+})
+
+test('V13 a peer that knows nothing of previews is still checked for drift', async () => {
+  const made = fileTool()
+  const { agent } = writer(made)
+  const { history, first } = await ask(agent)
+  made.world.text = 'two'
+  const [second] = requests(
+    await collect(agent, input(history, { resume: [answer(first, { approved: true })] })),
+  )
+  expect(made.runs).toEqual([])
+  if (second === undefined) throw new Error('not asked again')
+  await collect(agent, input(history, { resume: [answer(second, { approved: true })] }))
+  expect(made.approved).toEqual([diff('two')])
+})
+
+test('V13 the approval tool carries the preview', async () => {
+  const made = fileTool()
+  const { events } = await ask(writer(made, { approvals: { askAsTool: true } }).agent)
+  const asked = events.findLast((event) => event.type === 'TOOL_CALL_ARGS')
+  expect(JSON.parse(asked?.type === 'TOOL_CALL_ARGS' ? asked.delta : '')).toMatchObject({
+    preview: diff('one'),
+  })
+})

@@ -1,0 +1,160 @@
+import type { GrantRequest, Ledger, MandateCall } from '@countersign/server'
+import { approve, atOnce, deny, type Expect, LEASE, type Spec } from './bench.js'
+
+/** For ledgers that keep mandates. */
+export function mandating(spec: Spec, expect: Expect): void {
+  const tool = { owner: 'alice', threadId: 'thread', toolName: 'pay' }
+  const given = (more: Partial<GrantRequest> = {}): GrantRequest => ({
+    ...{ ...tool, scopeKey: 'terms', approved: true },
+    ...more,
+    terms: {
+      ...{ label: 'Pay Acme', where: [{ field: 'to', is: 'acme' }], tool: 'v1', approvalId: 'a1' },
+      budget: { field: 'amount', total: 100, unit: 'EUR' },
+      ...more.terms,
+    },
+  })
+  let keys = 0
+  const paying = (amount: unknown, more: Partial<MandateCall> = {}): MandateCall => ({
+    ...{ ...tool, tool: 'v1', input: { to: 'acme', amount }, callKey: `key ${++keys}`, since: 0 },
+    ...more,
+  })
+  const use = (ledger: Ledger | undefined, call: MandateCall) => ledger?.findMandate?.(call, 'use')
+  const rest = async (ledger: Ledger) =>
+    (await ledger.list('alice')).map(({ usesLeft, terms }) => ({
+      usesLeft,
+      spent: terms?.spent,
+      used: terms?.used,
+    }))
+  const keeps = ({ ledger }: { readonly ledger: Ledger }) => ledger.findMandate !== undefined
+
+  spec('W7 W8 a mandate lets calls through until its budget or its uses are spent', async (bench) => {
+    if (!keeps(bench)) return
+    const { ledger } = bench
+    await ledger.grant(given({ uses: 3 }))
+    expect((await ledger.findMandate?.(paying(60), 'look'))?.terms?.spent).toEqual(0)
+    expect((await use(ledger, paying(60)))?.terms?.spent).toEqual(60)
+    expect(await use(ledger, paying(40.01))).toEqual(undefined)
+    expect((await use(ledger, paying(40)))?.usesLeft).toEqual(1)
+    expect((await use(ledger, paying(0)))?.usesLeft).toEqual(0)
+    expect(await use(ledger, paying(0))).toEqual(undefined)
+    expect(await ledger.list('alice')).toEqual([])
+  })
+
+  spec('W9 workers at once exceed neither budget nor uses, and a use counts once', async (bench) => {
+    if (!keeps(bench)) return
+    const { ledger, others } = bench
+    await ledger.grant(given({ uses: 7 }))
+    const used = await atOnce(20, (index) => use(others[index % others.length], paying(10)))
+    expect(used.filter((one) => one !== undefined).length).toEqual(7)
+    await ledger.grant(given({ terms: { ...given().terms, approvalId: 'a2' } as GrantRequest['terms'] }))
+    const spent = await atOnce(20, (index) => use(others[index % others.length], paying(15)))
+    expect(spent.filter((one) => one !== undefined).length).toEqual(6)
+    expect(await rest(ledger)).toEqual([{ usesLeft: undefined, spent: 90, used: 6 }])
+    const same = paying(5)
+    await atOnce(4, (index) => use(others[index % others.length], same))
+    expect(await rest(ledger)).toEqual([{ usesLeft: undefined, spent: 95, used: 7 }])
+  })
+
+  spec('W7 what did not start is given back, once', async (bench) => {
+    if (!keeps(bench)) return
+    const { ledger, others } = bench
+    await ledger.grant(given({ uses: 1 }))
+    const call = paying(33.3)
+    await use(ledger, call)
+    expect(await use(ledger, paying(1))).toEqual(undefined)
+    await atOnce(4, (index) => others[index % others.length]?.returnUse?.(tool, call.callKey))
+    await ledger.returnUse?.(tool, 'another')
+    expect(await rest(ledger)).toEqual([{ usesLeft: 1, spent: 0, used: 0 }])
+    expect((await use(ledger, paying(100)))?.usesLeft).toEqual(0)
+  })
+
+  spec(
+    'W6 W19 a mandate is for its owner, conversation, tool, server and version, and for what it says',
+    async (bench) => {
+      if (!keeps(bench)) return
+      const { ledger } = bench
+      await ledger.grant(given())
+      const others: readonly Partial<MandateCall>[] = [
+        { owner: 'bob' },
+        { threadId: 'other' },
+        { toolName: 'send' },
+        { toolServer: 'bank' },
+        { tool: 'v2' },
+        { input: { to: 'acme' } },
+        { input: { to: 'globex', amount: 1 } },
+        { input: { to: 'acme', amount: '1' } },
+        { input: { to: 'acme', amount: -1 } },
+        { since: Number.MAX_SAFE_INTEGER },
+      ]
+      for (const other of others) expect(await use(ledger, paying(1, other))).toEqual(undefined)
+      expect((await use(ledger, paying(1)))?.terms?.label).toEqual('Pay Acme')
+      // No session grant comes of it, whatever a tool's scopeKey returns.
+      for (const scopeKey of ['terms', 'pay', '']) {
+        expect(await ledger.findGrant({ ...tool, scopeKey }, 'use')).toEqual(undefined)
+      }
+    },
+  )
+
+  spec(
+    'W10 W11 an expired or revoked mandate lets nothing through; a revocation wins over one in flight',
+    async (bench) => {
+      if (!keeps(bench)) return
+      const { ledger, record } = bench
+      await ledger.grant(given({ ttl: 1000 }))
+      bench.advance(999)
+      expect((await use(ledger, paying(1)))?.terms?.used).toEqual(1)
+      bench.advance(1)
+      expect(await use(ledger, paying(1))).toEqual(undefined)
+      await ledger.grant(
+        given({ scopeKey: 'other', terms: { ...given().terms, approvalId: 'a2' } as GrantRequest['terms'] }),
+      )
+      await ledger.grant(given({ terms: { ...given().terms, approvalId: 'a3' } as GrantRequest['terms'] }))
+      const [first, second] = await ledger.list('alice')
+      expect(await ledger.revoke({ owner: 'bob', id: first?.id })).toEqual(0)
+      expect(await ledger.revoke({ owner: 'alice', id: first?.id })).toEqual(1)
+      expect((await ledger.list('alice')).map(({ id }) => id)).toEqual([second?.id])
+      expect((await use(ledger, paying(1)))?.id).toEqual(second?.id)
+      expect(await ledger.revoke({ owner: 'alice', toolName: 'pay' })).toEqual(1)
+      expect(await use(ledger, paying(1))).toEqual(undefined)
+      await ledger.issue(record)
+      const claim = await ledger.claim(record, { ...approve, mandate: 'm' }, 'h1', LEASE)
+      const revision = claim.status === 'claimed' ? claim.revision : undefined
+      await ledger.revoke({ owner: 'alice', threadId: 'nowhere' })
+      expect(await ledger.grant(given({ revision }))).toEqual({ status: 'revoked' })
+    },
+  )
+
+  spec('W12 a denial comes before every mandate, and is revocable', async (bench) => {
+    if (!keeps(bench)) return
+    const { ledger } = bench
+    await ledger.grant(given())
+    const terms = { label: 'Never', where: [], tool: 'v1', approvalId: 'a2' }
+    await ledger.grant({ ...tool, scopeKey: 'never', approved: false, terms })
+    for (const purpose of ['look', 'use'] as const)
+      expect((await ledger.findMandate?.(paying(1), purpose))?.approved).toEqual(false)
+    expect((await rest(ledger)).map(({ used }) => used)).toEqual([0, 0])
+    const denial = (await ledger.list('alice')).find(({ approved }) => !approved)
+    await ledger.revoke({ owner: 'alice', id: denial?.id })
+    expect((await use(ledger, paying(1)))?.approved).toEqual(true)
+  })
+
+  spec('a mandate is stored once for its approval; the same terms start anew with another', async (bench) => {
+    if (!keeps(bench)) return
+    const { ledger } = bench
+    await ledger.grant(given({ uses: 5, call: paying(20) }))
+    await use(ledger, paying(20))
+    await ledger.grant(given({ uses: 5, call: paying(20) }))
+    expect(await rest(ledger)).toEqual([{ usesLeft: 3, spent: 40, used: 2 }])
+    await ledger.grant(
+      given({ uses: 5, terms: { ...given().terms, approvalId: 'a2' } as GrantRequest['terms'] }),
+    )
+    expect(await rest(ledger)).toEqual([{ usesLeft: 5, spent: 0, used: 0 }])
+  })
+
+  spec('an answer with another mandate is another answer', async ({ ledger, record }) => {
+    await ledger.issue(record)
+    await ledger.claim(record, { ...deny, mandate: 'never' }, 'h1', LEASE)
+    expect((await ledger.claim(record, { ...deny, mandate: 'never' }, 'h2', LEASE)).status).toEqual('repeat')
+    expect((await ledger.claim(record, deny, 'h3', LEASE)).status).toEqual('conflict')
+  })
+}

@@ -1,0 +1,75 @@
+import { aiSdk } from '@countersign/ai-sdk'
+import { handleAiSdkChat } from '@countersign/ai-sdk/server'
+import { ChatClient } from '@countersign/client'
+import type { Preview } from '@countersign/core'
+import { createAgent, type ModelEvent, memoryLedger, scriptedModel, tool } from '@countersign/server'
+import { isToolUIPart } from 'ai'
+import { expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import { chatInit, PlainChat } from './ai-sdk-chat.js'
+import { serveFetch } from './fetch-server.js'
+
+const diff = (before: string): Preview => ({ kind: 'diff', before, after: 'new' })
+
+async function open() {
+  const world = { text: 'one', written: [] as unknown[] }
+  const write = tool({
+    name: 'write',
+    description: 'Writes the file.',
+    input: z.object({ text: z.string() }),
+    needsApproval: true,
+    preview: () => diff(world.text),
+    execute: (_, context) => {
+      world.written.push(context.preview)
+      return 'written'
+    },
+  })
+  const done: ModelEvent[] = [
+    { type: 'text-delta', delta: 'Done.' },
+    { type: 'finish', reason: 'stop' },
+  ]
+  const model = scriptedModel([
+    [
+      { type: 'tool-call', id: 'c1', name: 'write', arguments: '{"text":"new"}' },
+      { type: 'finish', reason: 'tool_calls' },
+    ],
+    done,
+  ])
+  const approvals = { ledger: memoryLedger(), secret: 'a secret of more than thirty-two characters' }
+  const agent = createAgent({ model, tools: [write], approvals })
+  const url = await serveFetch((request) => handleAiSdkChat(agent, request, { context: { subject: 'ada' } }))
+  return { world, url, model }
+}
+
+test('V13 our client on our AI SDK route: the preview is carried, and a change is asked about again', async () => {
+  const { world, url, model } = await open()
+  const client = new ChatClient({ threadId: 'thread-1', connection: aiSdk({ api: url }) })
+  onTestFinished(client.dispose)
+  const [pending] = [() => client.getSnapshot().pendingApprovals[0]?.approval]
+  await client.sendMessage('go')
+  expect(pending()?.preview).toEqual(diff('one'))
+  world.text = 'two'
+  await client.addToolApprovalResponse({ id: pending()?.id ?? '', approved: true })
+  expect(pending()).toMatchObject({ preview: diff('two'), previous: diff('one') })
+  expect(model.requests).toHaveLength(1)
+  await client.addToolApprovalResponse({ id: pending()?.id ?? '', approved: true })
+  expect(world.written).toEqual([diff('two')])
+})
+
+test('V13 a chat of the AI SDK: the preview is in the descriptor, and a change is asked about again', async () => {
+  const { world, url, model } = await open()
+  const chat: PlainChat = new PlainChat(chatInit({ url, locate: () => '' }, fetch, [], () => chat))
+  const asked = () => {
+    const part = chat.messages.at(-1)?.parts.find(isToolUIPart)
+    return part?.state === 'approval-requested' ? part.approval : undefined
+  }
+  await chat.sendMessage({ text: 'go' })
+  await expect.poll(asked).toMatchObject({ descriptor: { preview: diff('one') } })
+  const first = asked()?.id ?? ''
+  world.text = 'two'
+  await chat.addToolApprovalResponse({ id: first, approved: true })
+  await expect.poll(asked).toMatchObject({ descriptor: { preview: diff('two'), previous: diff('one') } })
+  expect(model.requests).toHaveLength(1)
+  await chat.addToolApprovalResponse({ id: asked()?.id ?? '', approved: true })
+  await expect.poll(() => world.written).toEqual([diff('two')])
+})
