@@ -118,15 +118,6 @@ export const models = [
     most: 1,
   },
   {
-    name: 'what was shown changes, and a process stands still',
-    question,
-    preview: true,
-    points: ['complete', 'preview'],
-    environment: ['change two', 'stall'],
-    actors: [ann('one'), ann('two', { process: 'p2' })],
-    most: 1,
-  },
-  {
     name: 'what was shown changes, and time runs out',
     question,
     preview: true,
