@@ -326,6 +326,23 @@ const combined: readonly Asked[] = [
       ]),
   },
   {
+    name: 'answers by resume that return previews, and proofs of edits',
+    body: (bytes) =>
+      input([...turns(16, (index) => call(`c${index}`, { metadata: token(index) }))], {
+        resume: times(16, (index) => ({
+          ...{ interruptId: `a${index}`, status: 'resolved' },
+          payload: { approved: true, editedArgs: { x: index } },
+          metadata: {
+            countersign: {
+              ...(token(index).countersign as Value),
+              preview: { kind: 'json', value: times(bytes / 96, (n) => ({ [`k${n}`]: n })) },
+              proof: text(bytes / 64),
+            },
+          },
+        })),
+      }),
+  },
+  {
     name: 'answers by resume',
     body: (bytes) =>
       input([...turns(256, (index) => call(`c${index}`, { metadata: token(index) }))], {
