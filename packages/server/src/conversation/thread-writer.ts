@@ -1,6 +1,7 @@
 import { CountersignError, isCountersignError } from '@countersign/core'
 import type {
   HoldResult,
+  InterruptedRun,
   RunHold,
   ThreadChange,
   ThreadFull,
@@ -12,7 +13,7 @@ import type {
 const WAIT_MS = 1000
 
 /**
- * Takes a thread for one run.
+ * Takes a thread for one run. Returns the runs that were interrupted on it.
  *
  * @throws CountersignError `thread-busy`, `thread-full`
  */
@@ -21,7 +22,7 @@ export async function takeThread(
   key: ThreadKey,
   run: RunHold,
   leaseMs: number,
-): Promise<void> {
+): Promise<readonly InterruptedRun[]> {
   for (const until = Date.now() + WAIT_MS; ; ) {
     const held = await threads.hold(key, run, leaseMs)
     if (held.status !== 'busy' || held.runId === run.runId || Date.now() >= until) return checkHeld(held)
@@ -76,7 +77,7 @@ export function isTakenOver(error: unknown): boolean {
 }
 
 /** @throws CountersignError `thread-busy`, `thread-full` */
-function checkHeld(result: HoldResult): void {
+function checkHeld(result: HoldResult): readonly InterruptedRun[] {
   if (result.status === 'full') throw threadFull(result)
   if (result.status === 'busy')
     throw new CountersignError(
@@ -84,6 +85,7 @@ function checkHeld(result: HoldResult): void {
       'Another run is open on this thread. Wait for its end, or rejoin it.',
       { status: 409, runId: result.runId },
     )
+  return result.interrupted
 }
 
 function takenOver(): CountersignError {
