@@ -70,7 +70,7 @@ export async function openThread(
   const key: ThreadKey = { owner: context.subject ?? null, threadId }
   const run = { runId, holder: globalThis.crypto.randomUUID() }
   const { leaseMs } = settings.approvals
-  await takeThread(threads, key, run, leaseMs)
+  const interrupted = await takeThread(threads, key, run, leaseMs)
   try {
     const thread = await threads.open(key, settings.limits.cachedThreadBytes)
     const shown = thread === undefined ? [] : branchOf(thread)
@@ -113,7 +113,9 @@ export async function openThread(
       close: () => recorder.close(),
     }
   } catch (error) {
-    await threads.release(key, run).catch(() => {})
+    // Once it is released, it no longer counts as abandoned, and `recover` would not find it.
+    const leave = interrupted.length > 0 ? threads.hold(key, run, 1) : threads.release(key, run)
+    await leave.catch(() => {})
     throw error
   }
 }

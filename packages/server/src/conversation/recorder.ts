@@ -1,7 +1,7 @@
 import type { AGUIEvent, Message, TokenUsage } from '@countersign/core'
 import type { AgentSettings } from '../scope/settings.js'
 import { RecordedBranch } from './recorded-branch.js'
-import { isTakenOver, type ThreadWriter } from './thread-writer.js'
+import { isLost, type ThreadWriter } from './thread-writer.js'
 
 /** Milliseconds between two saves of text that is still arriving. */
 const SAVE_EVERY = 1000
@@ -82,8 +82,10 @@ export class Recorder {
 
   #renew(leaseMs: number): void {
     this.#writer.renew(leaseMs).catch((error: unknown) => {
+      // The last save releases the thread, and says itself whether the thread was lost before.
+      if (this.#closed !== undefined) return
       // A store that can't be reached now may be back before the lease ends.
-      if (isTakenOver(error)) this.#lost.abort(error)
+      if (isLost(error)) this.#lost.abort(error)
       else this.#settings.warn('The lease of a thread could not be renewed.', error)
     })
   }

@@ -1,6 +1,7 @@
 import { CountersignError, isCountersignError } from '@countersign/core'
 import type {
   HoldResult,
+  InterruptedRun,
   RunHold,
   ThreadChange,
   ThreadFull,
@@ -12,7 +13,7 @@ import type {
 const WAIT_MS = 1000
 
 /**
- * Takes a thread for one run.
+ * Takes a thread for one run. Returns the runs that were interrupted on it.
  *
  * @throws CountersignError `thread-busy`, `thread-full`
  */
@@ -21,7 +22,7 @@ export async function takeThread(
   key: ThreadKey,
   run: RunHold,
   leaseMs: number,
-): Promise<void> {
+): Promise<readonly InterruptedRun[]> {
   for (const until = Date.now() + WAIT_MS; ; ) {
     const held = await threads.hold(key, run, leaseMs)
     if (held.status !== 'busy' || held.runId === run.runId || Date.now() >= until) return checkHeld(held)
@@ -57,43 +58,53 @@ export class ThreadWriter {
       cursor: this.#after,
     })
     if (result.status === 'full') throw threadFull(result)
-    if (result.status !== 'appended') throw takenOver()
+    if (result.status !== 'appended') throw await this.#lost()
     this.#version = result.version
   }
 
   async renew(leaseMs: number): Promise<void> {
-    checkHeld(await this.#threads.hold(this.#key, this.#run, leaseMs))
+    const result = await this.#threads.hold(this.#key, this.#run, leaseMs, { renew: true })
+    if (result.status === 'lost') throw await this.#lost()
+    checkHeld(result)
   }
 
   release(): Promise<void> {
     return this.#threads.release(this.#key, this.#run)
   }
+
+  /** Why the run does not have the thread any more. A thread that was removed and begun again counts its versions from 1. */
+  async #lost(): Promise<CountersignError> {
+    const now = await this.#threads.load(this.#key, Number.MAX_SAFE_INTEGER)
+    return (now?.version ?? 0) < this.#version ? removed() : takenOver(now?.run?.runId)
+  }
 }
 
-/** Whether another run has the thread. */
-export function isTakenOver(error: unknown): boolean {
-  return isCountersignError(error) && error.code === 'thread-busy'
+/** Whether the run does not have its thread any more: another one has taken over, or the thread was removed. */
+export function isLost(error: unknown): boolean {
+  return isCountersignError(error) && (error.code === 'thread-busy' || error.code === 'thread-unknown')
 }
 
 /** @throws CountersignError `thread-busy`, `thread-full` */
-function checkHeld(result: HoldResult): void {
+function checkHeld(result: HoldResult): readonly InterruptedRun[] {
   if (result.status === 'full') throw threadFull(result)
+  if (result.status === 'lost') throw takenOver(undefined)
   if (result.status === 'busy')
     throw new CountersignError(
       'thread-busy',
       'Another run is open on this thread. Wait for its end, or rejoin it.',
       { status: 409, runId: result.runId },
     )
+  return result.interrupted
 }
 
-function takenOver(): CountersignError {
-  return new CountersignError(
-    'thread-busy',
-    'Another run has taken this thread over, or the thread was removed. Load it again.',
-    {
-      status: 409,
-    },
-  )
+function takenOver(runId: string | undefined): CountersignError {
+  const message = 'Another run has taken this thread over. Load it again.'
+  return new CountersignError('thread-busy', message, { status: 409, runId })
+}
+
+function removed(): CountersignError {
+  const message = 'This thread was removed while its run was open. Start a new one.'
+  return new CountersignError('thread-unknown', message, { status: 404 })
 }
 
 function threadFull({ limit, max }: ThreadFull): CountersignError {

@@ -73,7 +73,11 @@ export interface Agent<Output = unknown> {
   ): Promise<void>
   /**
    * Ends runs whose process has died, for all threads: keeps what had arrived, closes calls that may have run as interrupted, and releases
-   * the thread. Any process may call it at any time, for example at its start. Returns how many runs it has ended.
+   * the thread. Any process may call it at any time, for example at its start. Returns how many runs it has ended. A thread that can't be
+   * read or closed is reported to `warn`, and not counted; the others are recovered. `limit`: how many threads at most, the oldest first.
+   * Default 100.
+   *
+   * @throws CountersignError `invalid-option`, `shutting-down` after `drain`, `ledger-unavailable`
    */
   recover(options?: { readonly limit?: number | undefined }): Promise<number>
   /**
@@ -199,11 +203,9 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       checkOptions('agent.recover', recoverOptions, { limit: wholeNumber })
       const { limit = 100 } = recoverOptions
       if (threads === undefined) return 0
-      return recoverThreads(threads, limit, async (input, context) => {
-        const thread = await agent.openThread(input, context)
-        // Without the model: the run only closes calls.
-        for await (const _ of agent.run(input, { context, thread, maxSteps: 0 }));
-      })
+      // Without the model: the run only closes calls.
+      const close = (input: RunInput, context: RunContext) => agent.generate(input, { context, maxSteps: 0 })
+      return recoverThreads(threads, limit, close, settings.warn)
     },
     async previewEdits(edits, context) {
       checkSubject(context?.subject)

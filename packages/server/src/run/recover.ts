@@ -7,25 +7,39 @@ import type { RunInput } from './run.js'
 
 /**
  * Ends abandoned runs, one after the other: `close` closes what a run left open. A thread that another process takes meanwhile is left
- * to it. Returns how many it has ended.
+ * to it, and one that can't be read or closed is reported to `warn`. Returns how many it has ended.
+ *
+ * @throws CountersignError `shutting-down`, `ledger-unavailable`
  */
 export async function recoverThreads(
   threads: ThreadStore,
   limit: number,
-  close: (input: RunInput, context: RunContext) => Promise<void>,
+  close: (input: RunInput, context: RunContext) => Promise<unknown>,
+  warn: (message: string, error: unknown) => void,
 ): Promise<number> {
   let ended = 0
   for (const { owner, threadId } of await threads.abandoned(limit)) {
     try {
       const input = { threadId, runId: randomId('recovery_'), messages: [] }
-      await close(input, owner === null ? {} : { subject: owner })
-      await markCut(threads, { owner, threadId })
+      await close(input, owner === null ? {} : { subject: owner }).finally(() =>
+        markCut(threads, { owner, threadId }),
+      )
       ended++
     } catch (error) {
-      if (!isCountersignError(error) || error.code !== 'thread-busy') throw error
+      const code = codeOf(error)
+      if (code === 'shutting-down') throw error
+      // Another process has the thread now, or its user has removed it.
+      if (code !== 'thread-busy' && code !== 'thread-unknown')
+        warn(`The run of the thread ${JSON.stringify(threadId)} could not be recovered.`, error)
     }
   }
   return ended
+}
+
+/** The code of an error, or of the error that ended a run. */
+function codeOf(error: unknown): unknown {
+  if (!isCountersignError(error)) return undefined
+  return error.code === 'run-error' ? error.data.code : error.code
 }
 
 /**

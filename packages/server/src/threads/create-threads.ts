@@ -101,12 +101,12 @@ export function createThreads(backend: ThreadBackend, options: ThreadLimits = {}
       })
     },
 
-    async hold(key, run, leaseMs) {
+    async hold(key, run, leaseMs, { renew = false } = {}) {
       const place = await placeOf(key)
       positive('leaseMs', leaseMs)
       return update(backend, place, [], async (look, rows) => {
         const found = await find(key, place.owner, look, rows)
-        return { ...holdThread(found, run, leaseMs), whenFull: STORE_FULL }
+        return { ...holdThread(found, run, leaseMs, renew), whenFull: STORE_FULL }
       })
     },
 

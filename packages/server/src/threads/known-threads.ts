@@ -50,7 +50,7 @@ function remembering(store: ThreadStore): KnownThreads {
     durable: store.durable,
     load: (key, after) => store.load(key, after),
     append: (key, change) => store.append(key, change),
-    hold: (key, run, leaseMs) => store.hold(key, run, leaseMs),
+    hold: (key, run, leaseMs, options) => store.hold(key, run, leaseMs, options),
     release: (key, run) => store.release(key, run),
     list: (owner, page) => store.list(owner, page),
     rename: (key, title) => store.rename(key, title),

@@ -76,12 +76,18 @@ function newHeader({ owner, threadId }: ThreadKey, now: number): ThreadHeader {
   return { owner, threadId, ...empty, createdAt: now, updatedAt: now, change: '' }
 }
 
-export function holdThread(found: FoundThread, hold: RunHold, leaseMs: number): Decision<HoldResult> {
+export function holdThread(
+  found: FoundThread,
+  hold: RunHold,
+  leaseMs: number,
+  renew: boolean,
+): Decision<HoldResult> {
   const { key, now, header = newHeader(key, now), mayBegin, maxThreadsPerOwner } = found
   const { runId, holder } = hold
-  if (found.header === undefined && !mayBegin) return full('maxThreadsPerOwner', maxThreadsPerOwner)
   const { run, version } = header
   const isMine = run !== undefined && isHeldBy(run, hold)
+  if (renew && !isMine) return { result: { status: 'lost' } }
+  if (found.header === undefined && !mayBegin) return full('maxThreadsPerOwner', maxThreadsPerOwner)
   if (run !== undefined && !isMine && run.until > now) return { result: { status: 'busy', runId: run.runId } }
   const interrupted =
     run === undefined || isMine ? header.interrupted : [...header.interrupted, interruptedRun(run)]

@@ -121,6 +121,8 @@ export type HoldResult =
     }
   /** Another attempt holds the thread. `runId` may be the same: then the run is open elsewhere, and can be joined. */
   | { readonly status: 'busy'; readonly runId: string }
+  /** Only with `renew`: the run does not hold the thread any more. Another attempt has taken over, or the thread was removed. */
+  | { readonly status: 'lost' }
   | ThreadFull
 
 export interface ThreadPage {
@@ -155,9 +157,14 @@ export interface ThreadStore {
   /**
    * Takes the thread for one run, for `leaseMs` milliseconds by the store's clock; a thread that does not exist can be held as well.
    * The same `run` again renews the lease. When the lease has ended, another attempt may take the thread; until one does, `run` still
-   * holds it and can renew.
+   * holds it and can renew. `renew`: only if `run` still holds the thread; else nothing changes, and the result is `lost`.
    */
-  hold(key: ThreadKey, run: RunHold, leaseMs: number): Promise<HoldResult>
+  hold(
+    key: ThreadKey,
+    run: RunHold,
+    leaseMs: number,
+    options?: { readonly renew?: boolean | undefined },
+  ): Promise<HoldResult>
   /** Ends the hold of `run`, and clears the interrupted runs that `hold` reported. Does nothing if `run` does not hold the thread. */
   release(key: ThreadKey, run: RunHold): Promise<void>
   /**

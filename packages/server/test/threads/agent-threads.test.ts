@@ -370,6 +370,32 @@ test('a run whose thread another run has taken over stops, stores nothing more, 
   expect(await threads.load(key)).toEqual(before)
 })
 
+for (const discovery of ['its next save', 'the renewal of its lease'])
+  test(`a run whose thread is removed ends with thread-unknown, at ${discovery}, and brings nothing back`, async () => {
+    const gate = deferred()
+    const { agent, threads } = setUp({
+      lease: discovery === 'its next save' ? 60_000 : 30,
+      say: async function* (_: unknown, call: number) {
+        if (call > 1) return
+        yield { type: 'text-delta', delta: 'Hello' }
+        await gate.promise
+        yield { type: 'tool-call', id: 'c1', name: 'locate', arguments: '{}' }
+      } as never,
+    })
+    const key = { owner: 'ann', threadId: 't' }
+    const reading = all(agent.run(input([user('u1', 'Hi')]), { context }))
+    await vi.waitUntil(() => threads.load(key))
+    await threads.remove(key)
+    if (discovery === 'its next save') gate.resolve()
+    expect((await reading).at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'thread-unknown' })
+    expect(await threads.load(key)).toBeUndefined()
+    // Nothing holds it: it can be begun again at once.
+    expect((await threads.hold(key, { runId: 'r', holder: 'h' }, 1)).status).toBe('held')
+    await threads.release(key, { runId: 'r', holder: 'h' })
+    gate.resolve()
+    expect((await all(agent.run(input([user('u2', 'Anew')]), { context }))).at(-1)?.type).toBe('RUN_FINISHED')
+  })
+
 test('a store that fails stops the run before the call is carried out', async () => {
   const inner = memoryThreads()
   let appends = 0

@@ -121,6 +121,27 @@ export function holding(spec: ThreadSpec, expect: Expect): void {
   )
 
   spec(
+    'a renewal takes nothing: a run that does not hold the thread any more has lost it, and the thread is as before',
+    async ({ store, another, say, advance }) => {
+      const renew = (run = r1) => another.hold(key, run, LEASE, { renew: true })
+      expect(await renew()).toEqual({ status: 'lost' })
+      expect(await store.hold(key, r2, LEASE)).toEqual({ status: 'held', version: 0, interrupted: [] })
+      await say('m1')
+      expect([await renew(), await renew(attempt('r2', 'another'))]).toEqual([
+        { status: 'lost' },
+        { status: 'lost' },
+      ])
+      advance(LEASE)
+      expect(await renew()).toEqual({ status: 'lost' })
+      expect(await renew(r2)).toEqual({ status: 'held', version: 1, interrupted: [] })
+      expect((await store.load(key))?.run).toEqual({ runId: 'r2', lapsed: false })
+      await store.release(key, r2)
+      expect(await renew(r2)).toEqual({ status: 'lost' })
+      expect((await store.load(key))?.run).toEqual(undefined)
+    },
+  )
+
+  spec(
     'interrupted runs are reported until a run releases the thread, also where the next run dies as well',
     async ({ store, another, advance }) => {
       await store.hold(key, r1, LEASE)

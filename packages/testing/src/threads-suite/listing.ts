@@ -131,9 +131,12 @@ export function listing(spec: ThreadSpec, expect: Expect): void {
       expect(await another.remove(key)).toEqual(true)
       const change = { version: 1, run: attempt('r1'), messages: [text('m2')] }
       expect(await store.append(key, change)).toEqual({ status: 'lost' })
+      expect(await store.hold(key, attempt('r1'), LEASE, { renew: true })).toEqual({ status: 'lost' })
       await store.release(key, attempt('r1'))
       advance(LEASE)
       expect([await store.load(key), await store.abandoned(10)]).toEqual([undefined, []])
+      const held = { status: 'held', version: 0, interrupted: [] }
+      expect(await another.hold(key, attempt('r2'), LEASE)).toEqual(held)
     },
   )
 

@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  createAgent,
+  loadThread,
+  memoryLedger,
+  memoryThreads,
+  scriptedModel,
+  type ThreadStore,
+} from '@countersign/server'
+import { expect, test } from 'vitest'
+
+// agent.recover(): what happens to several abandoned threads, of which some can't be recovered.
+
+const secret = 'only for this test, 32 bytes long!'
+
+/** Threads whose runs were abandoned with an open call. `changed`: what of the store the agent sees otherwise. */
+async function abandon(
+  ids: readonly string[],
+  changed: (threads: ThreadStore) => Partial<ThreadStore> = () => ({}),
+) {
+  const threads = memoryThreads()
+  const warnings: string[] = []
+  const agent = createAgent({
+    model: scriptedModel(() => [{ type: 'finish', reason: 'stop' }]),
+    threads: { ...threads, id: 'changed', ...changed(threads) },
+    approvals: { secret, ledger: memoryLedger() },
+    warn: (message) => void (message.startsWith('The run of') && warnings.push(message)),
+    onError: () => {},
+  })
+  for (const threadId of ids) {
+    const key = { owner: 'ann', threadId }
+    const run = { runId: 'dead', holder: 'dead process' }
+    const call = { id: 'c1', type: 'function', function: { name: 'pay', arguments: '{}' } }
+    const messages = [
+      { id: 'u1', role: 'user', content: 'Hi' },
+      { id: 'a1', role: 'assistant', toolCalls: [call] },
+    ]
+    await threads.hold(key, run, 1)
+    await threads.append(key, {
+      version: 0,
+      run,
+      messages: messages.map((message, at) => ({
+        id: message.id,
+        parent: messages[at - 1]?.id ?? null,
+        message: JSON.stringify(message),
+      })),
+      head: 'a1',
+    })
+    // The oldest is recovered first.
+    await sleep(5)
+  }
+  const states = () =>
+    Promise.all(
+      ids.map(async (threadId) => {
+        const thread = await loadThread({ threads }, { subject: 'ann', threadId })
+        const [call] = thread?.messages.at(-1)?.parts.filter((part) => part.type === 'tool-call') ?? []
+        return thread && `${thread.run ? 'held' : 'free'} ${call?.state}`
+      }),
+    )
+  return { agent, threads, warnings, states }
+}
+
+test('recover() goes on after a thread that cannot be read: it reports it, counts the others, and finds it again the next time', async () => {
+  let isBroken = true
+  const { agent, warnings, states } = await abandon(['one', 'broken', 'three'], (threads) => ({
+    load: (key, after) =>
+      isBroken && key.threadId === 'broken'
+        ? Promise.reject(new SyntaxError('no JSON'))
+        : threads.load(key, after),
+  }))
+  expect(await agent.recover()).toBe(2)
+  expect(warnings).toEqual(['The run of the thread "broken" could not be recovered.'])
+  expect(await states()).toEqual(['free cancelled', expect.stringContaining('held'), 'free cancelled'])
+  isBroken = false
+  await sleep(5)
+  expect(await agent.recover()).toBe(1)
+  expect(await states()).toEqual(['free cancelled', 'free cancelled', 'free cancelled'])
+})
+
+test('recover() goes on after a thread whose calls cannot be closed', async () => {
+  const { agent, warnings, states } = await abandon(['one', 'broken', 'three'], (threads) => ({
+    append: (key, change) =>
+      key.threadId === 'broken' ? Promise.reject(new Error('down')) : threads.append(key, change),
+  }))
+  expect(await agent.recover()).toBe(2)
+  expect(warnings).toEqual(['The run of the thread "broken" could not be recovered.'])
+  expect((await states()).filter((state) => state === 'free cancelled')).toHaveLength(2)
+})
+
+test('recover() says nothing of a thread that another process takes, or its user removes, meanwhile', async () => {
+  const { agent, warnings } = await abandon(['taken', 'removed', 'three'], (threads) => ({
+    hold: async (key, ...rest) => {
+      if (key.threadId === 'taken') await threads.hold(key, { runId: 'other', holder: 'other' }, 60_000)
+      return threads.hold(key, ...rest)
+    },
+    load: async (key, after) => {
+      if (key.threadId === 'removed') await threads.remove(key)
+      return threads.load(key, after)
+    },
+  }))
+  expect(await agent.recover()).toBe(2)
+  expect(warnings).toEqual([])
+})
+
+test('recover() stops when the server shuts down', async () => {
+  const { agent, warnings } = await abandon(['one', 'two'])
+  await agent.drain()
+  await expect(agent.recover()).rejects.toMatchObject({ code: 'shutting-down' })
+  expect(warnings).toEqual([])
+})
