@@ -2,7 +2,7 @@ import {
   type AGUIEvent,
   type AnyClientTool,
   type ApplyPatch,
-  CountersignError,
+  type CountersignError,
   type DataPart,
   type FinishedRun,
   type Interrupt,
