@@ -174,6 +174,19 @@ const combined: readonly Stream[] = [
       })),
   },
   {
+    name: 'progress of a call with many calls beside it',
+    events: (bytes) => [
+      ...times(Math.min(500, bytes / 400), (index) => ({
+        ...{ type: 'TOOL_CALL_START', toolCallId: `c${index}` },
+        ...{ toolCallName: 'x', parentMessageId: 'm' },
+      })),
+      ...times(bytes / 160, (index) => ({
+        ...{ type: 'CUSTOM', name: 'tool-progress' },
+        value: { toolCallId: `c${index % 500}`, toolName: 'x', data: { index, text: 'half done' } },
+      })),
+    ],
+  },
+  {
     name: 'metadata of an activity that grows',
     events: (bytes) => [
       { type: 'ACTIVITY_SNAPSHOT', messageId: 'm', activityType: 'x', content: {} },
