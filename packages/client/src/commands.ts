@@ -1,5 +1,6 @@
 import {
   areAllToolsComplete,
+  awaitedRequests,
   CountersignError,
   canRunOnClient,
   canWithdraw,
@@ -15,7 +16,6 @@ import {
   type ToolCallApproval,
   type ToolMap,
   type UIMessage,
-  visibleRequests,
 } from '@countersign/core'
 import type {
   ApprovalCancellation,
@@ -102,7 +102,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       // Another tab may hand over again what a tab that is gone had taken already.
       if (state.messages.has(id)) return { status: 'sent' }
       if (isQueued(id)) return { status: 'queued', id }
-      const visible = visibleRequests(state)
+      const visible = awaitedRequests(state)
       if (session.options.onPendingMessage === 'reject' && visible.length > 0) {
         return { status: 'refused', error: pendingError(visible) }
       }
@@ -125,7 +125,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
 
     async continue(options: RequestOptions): Promise<SendResult> {
       if (runner.isBusy) return { status: 'refused', error: busyError() }
-      const visible = visibleRequests(state)
+      const visible = awaitedRequests(state)
       if (visible.length > 0) return { status: 'refused', error: pendingError(visible) }
       runner.resetContinuationLimit()
       if (!hasUnsentAnswer(state)) runner.sendQueued()

@@ -50,17 +50,42 @@ export function reconnecting(connection: Connection, options: ReconnectOptions =
   if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production')
     checkKinds('reconnecting', options, reconnectKinds)
   const limits: Limits = { attempts, delay, heartbeat }
+  /** Ids of the runs whose stream is lost. */
+  const lost = new Set<string>()
+  const followed = (first: Open, start: RunCursor, connect: ConnectOptions) => {
+    const onLost = (isLost: boolean) => {
+      if (isLost) lost.add(start.runId)
+      else lost.delete(start.runId)
+      connect.onLost?.(isLost)
+    }
+    return until(follow(first, rejoin, start, { ...connect, onLost }, limits), () => lost.delete(start.runId))
+  }
   return {
     ...connection,
     connect(input, connect) {
       const { threadId, runId } = input
-      const first: Open = (options) => connection.connect(input, options)
-      return follow(first, rejoin, { threadId, runId }, connect, limits)
+      return followed((options) => connection.connect(input, options), { threadId, runId }, connect)
     },
-    rejoin(cursor, connect) {
-      const first: Open = (options) => rejoin(cursor, options)
-      return follow(first, rejoin, cursor, connect, limits)
-    },
+    rejoin: (cursor, connect) => followed((options) => rejoin(cursor, options), cursor, connect),
+    ...(connection.answer && {
+      async answer(answers, connect) {
+        try {
+          await connection.answer?.(answers, connect)
+        } catch (cause) {
+          // A link that was lost knows no runs: the client tries again until the run is there, or has failed.
+          const isUnknown = isCountersignError(cause) && cause.data.code === 'run-ended'
+          throw isUnknown && lost.has(answers.runId) ? notThere() : cause
+        }
+      },
+    }),
+  }
+}
+
+async function* until<T>(source: AsyncIterable<T>, ended: () => void): AsyncGenerator<T, void, undefined> {
+  try {
+    yield* source
+  } finally {
+    ended()
   }
 }
 
@@ -167,6 +192,10 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 function cut(): CountersignError {
   return new CountersignError('truncated-stream', 'The stream ended before the run did. Try again.')
+}
+
+function notThere(): CountersignError {
+  return new CountersignError('connection-failed', 'The stream of the run is being opened again. Try again.')
 }
 
 function silent(ms: number): CountersignError {

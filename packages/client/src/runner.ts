@@ -1,6 +1,7 @@
 import {
   type AnyClientTool,
   areAllToolsComplete,
+  awaitedRequests,
   type CallDraft,
   CountersignError,
   clientCalls,
@@ -117,7 +118,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
    */
   function mayGo({ visible }: { readonly visible: readonly string[] }): boolean {
     if (executingCalls(state).length > 0) return false
-    const pending = visibleRequests(state)
+    const pending = awaitedRequests(state)
     const seen = new Set((session.options.onPendingMessage ?? 'cancel') === 'cancel' ? visible : [])
     return pending.every((id) => seen.has(id))
   }

@@ -20,7 +20,7 @@ export {
   type JsonReaderStatus,
 } from './json/partial.js'
 export type { ClientFrame, ServerFrame } from './live/frames.js'
-export { type Answerable, canWithdraw, findAnswerable } from './machine/approval-answer.js'
+export { type Answerable, awaitedRequests, canWithdraw, findAnswerable } from './machine/approval-answer.js'
 export { isRefusal, leavesOpen, readRefusal } from './machine/approval-refusal.js'
 export { readResult } from './machine/call-result.js'
 export { checkMessages, isMessage } from './machine/check-messages.js'

@@ -41,10 +41,14 @@ export class Replacement {
     return false
   }
 
-  /** The server shows this conversation: without what was dropped, a request whose response was lost has arrived. */
+  /**
+   * The page shows this conversation of the server. Without what was dropped, a request whose response was lost has arrived; with it, nothing
+   * is to be generated again, while an edit is still to be sent.
+   */
   loaded(messages: readonly { readonly id: string }[]): void {
-    const { dropped, runId } = this.#pending ?? {}
-    if (dropped === undefined || messages.some(({ id }) => id === dropped)) return
+    const { by, dropped, runId } = this.#pending ?? {}
+    const isThere = messages.some(({ id }) => id === dropped)
+    if (dropped === undefined || (isThere && by && 'edit' in by)) return
     this.#pending = undefined
     this.#requests.delete(runId ?? '')
   }

@@ -3,6 +3,7 @@ import { changed, omitUndefined } from '../value.js'
 import { callAskedBy, moveCall, setApproval } from './calls.js'
 import type { CallDraft } from './data.js'
 import { setResponse } from './interrupts.js'
+import { visibleRequests } from './select.js'
 import type { ChatState, StepTable } from './state.js'
 
 /** Steps for the answer to an approval request and its delivery. */
@@ -121,4 +122,9 @@ export function findAnswerable(state: ChatState, approvalId: string): Answerable
   if (approval.approved !== undefined) return { status: 'already-answered' }
   const reason = approval.problem ?? call.state
   return reason === 'approval-requested' ? { status: 'open', call, approval } : { status: 'closed', reason }
+}
+
+/** Those of the requests that a user can see which can be answered: a message may have to wait for them. */
+export function awaitedRequests(state: ChatState): readonly string[] {
+  return visibleRequests(state).filter((id) => findAnswerable(state, id).status !== 'closed')
 }

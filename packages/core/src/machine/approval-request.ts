@@ -148,10 +148,14 @@ export function doubt(state: ChatState, call: CallDraft): Outcome {
   return outcome
 }
 
+/** Not while another call may be meant, such as one of a broken run, which gets neither. */
 export function clearDoubt(state: ChatState, { id }: CallDraft): void {
   for (;;) {
     const call = findCall(state, id, ({ doubted }) => doubted)
     if (!call?.approval) return
+    const isOther = (other: CallDraft) =>
+      other.state === 'input-complete' && !other.approval && !sameJson(other.input, call.input)
+    if (findCall(state, id, isOther)) return
     call.doubted = false
     call.approval = withoutProblem(call.approval)
     touch(state, call)

@@ -1,6 +1,8 @@
 import { CountersignError } from '../errors.js'
 import { isTerminal } from '../messages.js'
 import { isRecord, omitUndefined } from '../value.js'
+import { isAsked } from './asked.js'
+import { callAskedBy } from './calls.js'
 import { touch } from './changes.js'
 import { isMessage, repeatOf } from './check-messages.js'
 import type { CallDraft, FinishedRun, InterruptDraft } from './data.js'
@@ -132,6 +134,9 @@ export const restoreSteps = {
     }
     state.interrupts.clear()
     for (const kept of record.interrupts) {
+      // A cancellation that did not arrive is void where its request is shown again.
+      const holder = callAskedBy(state, kept.interrupt.id)
+      if (holder && isAsked(holder)) continue
       const draft: InterruptDraft = { kind: 'interrupt', ...kept }
       state.interrupts.set(draft.interrupt.id, draft)
       if (draft.response) state.unsent.add(draft)
