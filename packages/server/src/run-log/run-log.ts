@@ -4,6 +4,11 @@ export interface LoggedEvent {
   readonly data: string
 }
 
+export interface ReadOptions {
+  /** Whether to wait for the events to come. Default true. */
+  readonly wait?: boolean | undefined
+}
+
 /**
  * Stores the events of runs, so that a client can rejoin one whose stream broke. The key of a run starts with its owner, so that
  * nobody else can form it.
@@ -16,11 +21,15 @@ export interface RunLog {
    * `undefined` if the run is unknown, no longer stored or incomplete, or has ended without any event after `after`.
    *
    * A reader ends early if the record is dropped, or its writer is gone: it must not wait forever.
+   *
+   * `wait: false`: only the events that are stored now, also those of a run whose writer is gone. Their record is kept as long as that
+   * of a run that has ended.
    */
   read(
     runKey: string,
     after: number,
     signal: AbortSignal,
+    options?: ReadOptions,
   ): Promise<AsyncIterable<readonly LoggedEvent[]> | undefined>
 }
 
