@@ -4,11 +4,6 @@ export interface LoggedEvent {
   readonly data: string
 }
 
-export interface ReadOptions {
-  /** Whether to wait for the events to come. Default true. */
-  readonly wait?: boolean | undefined
-}
-
 /**
  * Stores the events of runs, so that a client can rejoin one whose stream broke. The key of a run starts with its owner, so that
  * nobody else can form it.
@@ -29,7 +24,7 @@ export interface RunLog {
     runKey: string,
     after: number,
     signal: AbortSignal,
-    options?: ReadOptions,
+    options?: { readonly wait?: boolean | undefined },
   ): Promise<AsyncIterable<readonly LoggedEvent[]> | undefined>
 }
 
