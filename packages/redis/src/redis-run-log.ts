@@ -8,7 +8,10 @@ export interface RedisRunLogOptions extends RedisOptions {
   readonly keepFor?: number | undefined
   /** Bytes of one run. A longer record is dropped whole: the run continues, but can't be rejoined. Default 4 Mi. */
   readonly maxRunSize?: number | undefined
-  /** Milliseconds that an open run is kept after its server's last sign of life. Default 30,000. */
+  /**
+   * Milliseconds after its server's last sign of life until an open run counts as ended. Default 30,000. The next run of its thread may still
+   * read it for `keepFor`.
+   */
   readonly lease?: number | undefined
 }
 
@@ -21,12 +24,13 @@ export interface RedisRunLog extends RunLog {
 const LOOK_MS = 1000
 const BATCH = 256
 
-// A run is a hash (who writes it, whether it is open, its size) and a list of its events, in one slot of a cluster.
+// A run is a hash (who writes it, whether it is open, its size) and a list of its events, in one slot of a cluster. An open run expires some
+// time after its lease: `kept` milliseconds.
 
-/** KEYS: run, events. ARGV: writer, lifetime, channel. */
+/** KEYS: run, events. ARGV: writer, lifetime, channel, how much of that is after the lease. */
 const BEGIN = `
 redis.call('DEL', KEYS[1], KEYS[2])
-redis.call('HSET', KEYS[1], 'writer', ARGV[1], 'state', 'open', 'size', 0)
+redis.call('HSET', KEYS[1], 'writer', ARGV[1], 'state', 'open', 'size', 0, 'kept', ARGV[4])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 redis.call('PUBLISH', ARGV[3], '')
 return 1`
@@ -60,8 +64,9 @@ return 1`
 
 /** KEYS: run, events. ARGV: first and last index. */
 const READ = `
-local run = redis.call('HMGET', KEYS[1], 'writer', 'state')
-return { run[1], run[2], redis.call('LLEN', KEYS[2]), redis.call('LRANGE', KEYS[2], ARGV[1], ARGV[2]) }`
+local run = redis.call('HMGET', KEYS[1], 'writer', 'state', 'kept')
+local lapsed = run[2] == 'open' and redis.call('PTTL', KEYS[1]) <= tonumber(run[3] or '0')
+return { run[1], lapsed and 'lapsed' or run[2], redis.call('LLEN', KEYS[2]), redis.call('LRANGE', KEYS[2], ARGV[1], ARGV[2]) }`
 
 /** A run, as one poll found it. */
 interface Look {
@@ -72,8 +77,8 @@ interface Look {
 }
 
 /**
- * A run log in Redis: what one server writes, others can read, even while it is written. All readers share one additional connection. A
- * run whose server is gone is dropped when its lease expires, and its readers end.
+ * A run log in Redis: what one server writes, others can read, even while it is written. All readers share one additional connection. The
+ * readers of a run whose server is gone end when its lease expires.
  *
  * @throws CountersignError `invalid-option`
  */
@@ -87,7 +92,8 @@ export function redisRunLog(client: SubscribableClient, options: RedisRunLogOpti
   const redis = openRedis(client, options)
   const wakes = subscriptions(client, options.timeout ?? 5000)
   const { lease = 30_000 } = options
-  const keepFor = String(options.keepFor ?? 5 * 60_000)
+  const { keepFor = 5 * 60_000 } = options
+  const lifetime = String(lease + keepFor)
   const maxRunSize = String(options.maxRunSize ?? 4 * 1024 * 1024)
   const channelOf = (runKey: string) => `${redis.prefix}run:${digest(runKey)}`
   const keysOf = (runKey: string) =>
@@ -95,20 +101,20 @@ export function redisRunLog(client: SubscribableClient, options: RedisRunLogOpti
   const ask = (script: string, runKey: string, values: readonly string[]) =>
     redis.within((one) => one(script, keysOf(runKey), values))
 
-  async function look(runKey: string, after: number): Promise<Look | undefined> {
+  async function look(runKey: string, after: number, wait: boolean): Promise<Look | undefined> {
     const reply = await ask(READ, runKey, [String(after), String(after + BATCH - 1)])
     const [writer, state, length, texts] = itemsOf(reply)
-    if (textOf(writer) === undefined) return undefined
+    if (textOf(writer) === undefined || (wait && state === 'lapsed')) return undefined
     return {
       writer: String(writer),
-      isOpen: state === 'open',
+      isOpen: wait && state === 'open',
       length: Number(length),
       events: itemsOf(texts).map((data, index) => ({ n: after + index + 1, data: String(data) })),
     }
   }
 
   function writerOf(runKey: string, writer: string): RunWriter {
-    const open = [writer, String(lease), channelOf(runKey)]
+    const open = [writer, lifetime, channelOf(runKey)]
     const append = (events: readonly string[]) => ask(APPEND, runKey, [...open, maxRunSize, ...events])
     const signs = setInterval(() => void append([]).catch(() => {}), Math.ceil(lease / 3))
     signs.unref()
@@ -118,19 +124,19 @@ export function redisRunLog(client: SubscribableClient, options: RedisRunLogOpti
       },
       async end() {
         clearInterval(signs)
-        await ask(END, runKey, [writer, keepFor, channelOf(runKey)])
+        await ask(END, runKey, [writer, String(keepFor), channelOf(runKey)])
       },
     }
   }
 
-  async function* follow(runKey: string, writer: string, after: number, signal: AbortSignal) {
+  async function* follow(runKey: string, writer: string, after: number, signal: AbortSignal, wait: boolean) {
     const bell = doorbell(signal)
     // A reader that can't be woken still polls.
     const stop = await wakes.listen(channelOf(runKey), bell.ring).catch(() => async () => {})
     try {
       for (let read = after; !signal.aborted; ) {
         const woken = bell.rung(LOOK_MS)
-        const found = await look(runKey, read).catch(() => undefined)
+        const found = await look(runKey, read, wait).catch(() => undefined)
         if (found === undefined || found.writer !== writer || signal.aborted) return
         read += found.events.length
         if (found.events.length > 0) yield found.events
@@ -145,14 +151,14 @@ export function redisRunLog(client: SubscribableClient, options: RedisRunLogOpti
   return {
     async begin(runKey) {
       const writer = unguessable()
-      await ask(BEGIN, runKey, [writer, String(lease), channelOf(runKey)])
+      await ask(BEGIN, runKey, [writer, lifetime, channelOf(runKey), String(keepFor)])
       return writerOf(runKey, writer)
     },
-    async read(runKey, after, signal) {
-      const found = await look(runKey, after)
+    async read(runKey, after, signal, { wait = true } = {}) {
+      const found = await look(runKey, after, wait)
       if (found === undefined || after > found.length) return undefined
       if (!found.isOpen && after === found.length) return undefined
-      return follow(runKey, found.writer, after, signal)
+      return follow(runKey, found.writer, after, signal, wait)
     },
     close: (): void => wakes.close(),
   }

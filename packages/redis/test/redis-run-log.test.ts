@@ -15,7 +15,7 @@ async function logs(options: RedisRunLogOptions = {}) {
     log.close()
     another.close()
   }
-  return { log, another, close }
+  return { log, another, prefix, close }
 }
 
 describeRunLog('redisRunLog', logs, { test, expect })
@@ -46,6 +46,31 @@ test('a run is forgotten some time after its end', async () => {
   const { signal } = new AbortController()
   while ((await another.read('run', 0, signal)) !== undefined)
     await new Promise((resolve) => setTimeout(resolve, 10))
+  close()
+})
+
+test('a run whose server is gone is over for its readers with its lease, and is read without waiting for keepFor', async () => {
+  const { log, another, prefix, close } = await logs({ keepFor: 60_000 })
+  const writer = await log.begin('run')
+  await writer.append(['a'])
+  const { signal } = new AbortController()
+  const read: unknown[] = []
+  const ended = (async () => {
+    for await (const batch of (await another.read('run', 1, signal)) ?? []) read.push(...batch)
+  })()
+  const expire = async (ms: number) => {
+    const script = `for _, key in ipairs(redis.call('KEYS', ARGV[2])) do redis.call('PEXPIRE', key, ARGV[1]) end`
+    await (await connect()).eval(script, { keys: [], arguments: [String(ms), `${prefix}*`] })
+  }
+  await expire(60_000)
+  await ended
+  expect(read).toEqual([])
+  expect(await another.read('run', 0, signal)).toBeUndefined()
+  for await (const batch of (await another.read('run', 0, signal, { wait: false })) ?? []) read.push(...batch)
+  expect(read).toEqual([{ n: 1, data: 'a' }])
+  await expire(0)
+  expect(await another.read('run', 0, signal, { wait: false })).toBeUndefined()
+  await writer.end()
   close()
 })
 

@@ -21,7 +21,10 @@ export interface SqlRunLogOptions {
   readonly keepFor?: number | undefined
   /** Bytes of one run. A longer record is dropped whole: the run continues, but can't be rejoined. Default 4 Mi. */
   readonly maxRunSize?: number | undefined
-  /** Milliseconds that an open run is kept after its server's last sign of life. Default 30,000. */
+  /**
+   * Milliseconds after its server's last sign of life until an open run counts as ended. Default 30,000. The next run of its thread may still
+   * read it for `keepFor`.
+   */
   readonly lease?: number | undefined
 }
 
@@ -43,8 +46,8 @@ interface Look {
 
 /**
  * A run log in PostgreSQL or SQLite: what one server writes, others can read, even while it is written. Each `append` is one statement,
- * however many events it has. Readers poll at least once a second. A run whose server is gone is dropped when its lease expires,
- * and its readers end. It needs the tables of `ensureSchema`.
+ * however many events it has. Readers poll at least once a second. The readers of a run whose server
+ * is gone end when its lease expires. It needs the tables of `ensureSchema`.
  *
  * @throws CountersignError `invalid-option`
  */
@@ -65,12 +68,14 @@ export function sqlRunLog(connection: SqlConnection, options: SqlRunLogOptions =
   const { nameOf } = sqlNames(database)
   let begun = 0
 
-  async function look(key: string, after: number): Promise<Look | undefined> {
+  async function look(key: string, after: number, wait: boolean): Promise<Look | undefined> {
+    const isKept = `r.kept_until > ${clock}${wait ? '' : " or r.state = 'open'"}`
+
     const rows = await database.session(({ query }) =>
       query(
         `select r.writer, r.state, e.n, e.events, (select max(n) from ${said} where writer = r.writer) as last
         from ${runs} r left join ${said} e on e.writer = r.writer and e.n > ?
-        where r.name = ? and r.kept_until > ${clock} order by e.n limit ${BATCHES}`,
+        where r.name = ? and (${isKept}) order by e.n limit ${BATCHES}`,
         [after, key],
       ),
     )
@@ -79,7 +84,7 @@ export function sqlRunLog(connection: SqlConnection, options: SqlRunLogOptions =
     const events = rows.flatMap((row) => (row.n == null ? [] : eventsOf(Number(row.n), String(row.events))))
     return {
       writer: String(run.writer),
-      isOpen: run.state === 'open',
+      isOpen: wait && run.state === 'open',
       length: Number(run.last ?? 0),
       events: events.filter(({ n }) => n > after),
     }
@@ -87,7 +92,10 @@ export function sqlRunLog(connection: SqlConnection, options: SqlRunLogOptions =
 
   /** Removes expired runs, and events that nobody can read any more. */
   async function sweep({ query }: SqlSession): Promise<void> {
-    await query(`delete from ${runs} where kept_until <= ${clock}`, [])
+    await query(
+      `delete from ${runs} where kept_until <= ${clock} - case when state = 'open' then cast(? as double precision) else 0 end`,
+      [keepFor],
+    )
     await query(`delete from ${said} where writer not in (select writer from ${runs})`, [])
   }
 
@@ -137,10 +145,10 @@ export function sqlRunLog(connection: SqlConnection, options: SqlRunLogOptions =
     }
   }
 
-  async function* follow(key: string, writer: string, after: number, signal: AbortSignal) {
+  async function* follow(key: string, writer: string, after: number, signal: AbortSignal, wait: boolean) {
     let pause = LOOK_MS.first
     for (let read = after; !signal.aborted; ) {
-      const found = await look(key, read).catch(() => undefined)
+      const found = await look(key, read, wait).catch(() => undefined)
       if (found === undefined || found.writer !== writer || signal.aborted) return
       if (found.events.length > 0) {
         read = found.events.at(-1)?.n ?? read
@@ -168,12 +176,12 @@ export function sqlRunLog(connection: SqlConnection, options: SqlRunLogOptions =
       })
       return writerOf(key, writer)
     },
-    async read(runKey, after, signal) {
+    async read(runKey, after, signal, { wait = true } = {}) {
       const key = await nameOf(runKey)
-      const found = await look(key, after)
+      const found = await look(key, after, wait)
       if (found === undefined || after > found.length) return undefined
       if (!found.isOpen && after === found.length) return undefined
-      return follow(key, found.writer, after, signal)
+      return follow(key, found.writer, after, signal, wait)
     },
   }
 }

@@ -83,7 +83,7 @@ for (const database of databases) {
   )
 }
 
-test('a run whose server says nothing any more is dropped when its lease is over, and its readers end', async () => {
+test('a run whose server says nothing any more is over for its readers with its lease, and is read without waiting until it is swept', async () => {
   const database = databases.find(({ name }) => name === "D1's interface") as TestDatabase
   const { log, another, one, prefix } = await logs(database, { lease: 60_000 })
   await (await log.begin('run')).append(['a'])
@@ -95,4 +95,10 @@ test('a run whose server says nothing any more is dropped when its lease is over
   await one.query(`update ${prefix}runs set kept_until = 0`, [])
   await ended
   expect(read.length <= 1).toBe(true)
+  expect(await another.read('run', 0, never)).toBeUndefined()
+  // Recovery may still read it.
+  for await (const batch of (await another.read('run', 0, never, { wait: false })) ?? [])
+    expect(batch).toEqual([{ n: 1, data: 'a' }])
+  for (let index = 0; index < 16; index++) await (await log.begin('next')).end()
+  expect(await another.read('run', 0, never, { wait: false })).toBeUndefined()
 })

@@ -80,6 +80,21 @@ export function describeRunLog(name: string, create: CreateRunLog, { test, expec
     },
   )
 
+  spec(
+    'a reader that does not wait gets what is there of an open run, and ends; the run goes on',
+    async ({ log, another, signal }) => {
+      const read = async (after: number) => readAll(await another.read('run', after, signal, { wait: false }))
+      expect(await read(0)).toEqual([])
+      const writer = await log.begin('run')
+      expect(await read(0)).toEqual([])
+      await writer.append(['a', 'b'])
+      expect([await read(0), await read(1), await read(2)]).toEqual([['1 a', '2 b'], ['2 b'], []])
+      await writer.append(['c'])
+      await writer.end()
+      expect(await read(0)).toEqual(['1 a', '2 b', '3 c'])
+    },
+  )
+
   spec('several readers at different places each get their own rest', async ({ log, another, signal }) => {
     const writer = await log.begin('run')
     await writer.append(['a', 'b'])

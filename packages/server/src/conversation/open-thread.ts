@@ -17,6 +17,7 @@ import { gapOf } from './gap.js'
 import { type CloseCalls, leaveBranch } from './leave-branch.js'
 import { mergeHistory } from './merge.js'
 import { Recorder } from './recorder.js'
+import { restoreRuns } from './restore.js'
 import { ThreadWriter, takeThread } from './thread-writer.js'
 import { titleOf } from './title.js'
 import { uploadedHistory } from './upload.js'
@@ -72,6 +73,7 @@ export async function openThread(
   const { leaseMs } = settings.approvals
   const interrupted = await takeThread(threads, key, run, leaseMs)
   try {
+    const isRestored = await restoreRuns(threads, settings, key, run, interrupted)
     const thread = await threads.open(key, settings.limits.cachedThreadBytes)
     const shown = thread === undefined ? [] : branchOf(thread)
     const page = readPage(forwardedProps)
@@ -93,11 +95,12 @@ export async function openThread(
     const added = chain(messages.slice(kept.length), kept.at(-1)?.id ?? null)
     const head = (added.at(-1) ?? kept.at(-1))?.id ?? null
     const writer = new ThreadWriter(threads, key, run, thread?.version ?? 0, head ?? '')
-    // An answer that is asked for anew stays on the branch that is shown until something has come in its place.
-    if (added.length + closed.length > 0 || (left === 0 && head !== (thread?.head ?? null)))
+    // Unless it begins at the head, it stores at least where it begins: recovery needs to know. An answer that is asked for anew stays on the
+    // branch that is shown until something has come in its place.
+    if (added.length + closed.length > 0 || head !== (thread?.head ?? null))
       await writer.append({
         messages: [...closed, ...added],
-        head,
+        ...(left === 0 && { head }),
         ...(thread === undefined && { title: titleOf(messages) }),
       })
     const recorder = new Recorder(settings, writer, leaseMs, messages)
@@ -105,7 +108,7 @@ export async function openThread(
       messages,
       hasNews: added.length > 0 || page.regenerate !== undefined,
       // What was left out of an upload must go from the page as well.
-      isPageBehind: isUpload || gap.isBehind || left < gap.unseen,
+      isPageBehind: isUpload || isRestored || gap.isBehind || left < gap.unseen,
       lost: recorder.lost,
       usage: recorder.usage,
       has: (id) => known.has(id) || added.some((message) => message.id === id),

@@ -5,6 +5,7 @@ import type { KnownThreads } from '../threads/known-threads.js'
 import type { ThreadKey } from '../threads/thread-store.js'
 import { branchOf } from './branch.js'
 import { type CloseCalls, leaveBranch } from './leave-branch.js'
+import { restoreRuns } from './restore.js'
 import { ThreadWriter, takeThread } from './thread-writer.js'
 import { headOf } from './versions.js'
 
@@ -17,13 +18,14 @@ export async function showVersion(
   threads: KnownThreads,
   key: ThreadKey,
   messageId: string,
-  { approvals: { leaseMs }, limits }: Pick<AgentSettings, 'approvals' | 'limits'>,
+  settings: Pick<AgentSettings, 'approvals' | 'limits' | 'runLog' | 'warn'>,
   closeCalls: CloseCalls,
 ): Promise<void> {
   const run = { runId: randomId('version_'), holder: randomId('holder_') }
-  await takeThread(threads, key, run, leaseMs)
+  const interrupted = await takeThread(threads, key, run, settings.approvals.leaseMs)
   try {
-    const thread = await threads.open(key, limits.cachedThreadBytes)
+    await restoreRuns(threads, settings, key, run, interrupted)
+    const thread = await threads.open(key, settings.limits.cachedThreadBytes)
     const head = thread && headOf(thread.messages, messageId)
     if (thread === undefined || head === undefined) throw unknownMessage()
     const shown = branchOf(thread)

@@ -4,7 +4,8 @@ import { checkOptions } from '../encoding/check-options.js'
 import type { FullLimits } from '../limits.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/run-context.js'
-import { type Holder, runKey, subjectOf } from './holder.js'
+import { type Holder, runKey } from '../scope/run-key.js'
+import { subjectOf } from './holder.js'
 import {
   type Arrival,
   checkRequest,

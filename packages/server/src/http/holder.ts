@@ -1,14 +1,6 @@
 import { randomId } from '../encoding/ids.js'
-import { ledgerKey } from '../ledger/ledger.js'
 import type { RunContext } from '../scope/run-context.js'
-
-/**
- * Who may rejoin a run and answer into it: a user, or, if the application has no users, the one socket
- * that started it.
- */
-export type Holder =
-  | { readonly kind: 'subject'; readonly id: string }
-  | { readonly kind: 'socket'; readonly id: string }
+import type { Holder } from '../scope/run-key.js'
 
 /** The user, if the application names one. */
 export function subjectOf(context: RunContext | undefined): Holder | undefined {
@@ -24,9 +16,4 @@ export function ownerOf(holder: Holder | undefined): string | undefined {
 /** A random name for one socket, known only to this process. */
 export function newSocket(): Holder {
   return { kind: 'socket', id: randomId('socket_') }
-}
-
-/** The key of a run in the run log and the answer channel. Each part includes its length, so that different runs never share a key. */
-export function runKey(holder: Holder, threadId: string, runId: string): string {
-  return ledgerKey(holder.kind, holder.id, threadId, runId)
 }

@@ -11,9 +11,9 @@ export function failSafeRunLog(log: RunLog, warn: (message: string, error: unkno
         return { append: () => undefined, end: async () => {} }
       }
     },
-    async read(runKey, after, signal) {
+    async read(runKey, after, signal, options) {
       try {
-        return await log.read(runKey, after, signal)
+        return await log.read(runKey, after, signal, options)
       } catch (error) {
         warn('The run log could not be read.', error)
         return undefined

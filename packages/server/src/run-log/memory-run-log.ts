@@ -97,14 +97,14 @@ export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
         },
       }
     },
-    async read(runKey, after, signal) {
+    async read(runKey, after, signal, { wait = true } = {}) {
       const record = runs.get(runKey)
       if (record === undefined || after > record.events.length) return undefined
       if (record.state === 'ended') {
         if (record.endedAt + keepFor <= now()) drop(runKey, record)
         if (after >= record.events.length) return undefined
       }
-      return follow(record, after, signal)
+      return follow(record, after, signal, wait)
     },
   }
 }
@@ -113,6 +113,7 @@ async function* follow(
   record: KeptRun,
   after: number,
   signal: AbortSignal,
+  wait: boolean,
 ): AsyncGenerator<readonly LoggedEvent[]> {
   let read = after
   while (!signal.aborted && record.state !== 'dropped') {
@@ -122,7 +123,7 @@ async function* follow(
       .map((data, index) => ({ n: from + index + 1, data }))
     read += batch.length
     if (batch.length > 0) yield batch
-    else if (record.state === 'open') await woken(record, signal)
+    else if (wait && record.state === 'open') await woken(record, signal)
     else return
   }
 }

@@ -16,11 +16,15 @@ export interface RunLog {
    * `undefined` if the run is unknown, no longer stored or incomplete, or has ended without any event after `after`.
    *
    * A reader ends early if the record is dropped, or its writer is gone: it must not wait forever.
+   *
+   * `wait: false`: only the events that are stored now, also those of a run whose writer is gone. Their record is kept as long as that
+   * of a run that has ended.
    */
   read(
     runKey: string,
     after: number,
     signal: AbortSignal,
+    options?: { readonly wait?: boolean | undefined },
   ): Promise<AsyncIterable<readonly LoggedEvent[]> | undefined>
 }
 

@@ -1,0 +1,360 @@
+import type { Message } from '@countersign/core'
+import {
+  createAgent,
+  handleChat,
+  loadThread,
+  type Model,
+  type ModelEvent,
+  memoryLedger,
+  memoryRunLog,
+  memoryThreads,
+  type ThreadChange,
+  type ThreadStore,
+  tool,
+} from '@countersign/server'
+import * as fc from 'fast-check'
+import { afterEach, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+
+// A process that is killed: what the run log has of its reply, and the thread does not, is restored by the next run.
+
+const secret = 'only for this test, 32 bytes long!'
+const context = { subject: 'ann' }
+const key = { owner: 'ann', threadId: 't' }
+
+type Say = (call: number) => Iterable<ModelEvent> | AsyncIterable<ModelEvent>
+
+/** Stores that survive their processes, and the time. */
+function machines() {
+  let ahead = 0
+  const expire = () => {
+    ahead += 60_000
+  }
+  const threads = memoryThreads({ now: () => Date.now() + ahead })
+  const ledger = memoryLedger()
+  const runLog = memoryRunLog()
+  const ran: string[] = []
+  const warnings: string[] = []
+  const look = tool({
+    name: 'look',
+    description: 'Looks something up.',
+    input: z.object({ at: z.string() }),
+    execute: ({ at }) => {
+      ran.push(at)
+      return `seen ${at}`
+    },
+  })
+  /** `loses`: whether a change is lost after it was acknowledged, as when a database fails over. */
+  function start(say: Say, loses: (change: ThreadChange) => boolean = () => false) {
+    let isDead = false
+    const never = new Promise<never>(() => {})
+    const alive =
+      <A extends unknown[], R>(work: (...args: A) => Promise<R>) =>
+      (...args: A) =>
+        isDead ? never : work(...args)
+    const seen: string[] = []
+    let calls = 0
+    const model: Model = {
+      id: 'test/model',
+      async *stream({ messages }) {
+        seen.push(JSON.stringify(messages))
+        yield* say(++calls)
+        yield { type: 'finish', reason: 'stop' }
+      },
+    }
+    const store: ThreadStore = {
+      ...threads,
+      id: 'of a process',
+      append: alive(async (where, change) =>
+        loses(change) ? { status: 'appended', version: change.version + 1 } : threads.append(where, change),
+      ),
+      hold: alive(threads.hold),
+      release: alive(threads.release),
+    }
+    const agent = createAgent({
+      model,
+      tools: [look],
+      threads: store,
+      runLog,
+      approvals: { secret, ledger },
+      warn: (message) => warnings.push(message),
+    })
+    const post = (body: object) => {
+      const defaults = { threadId: 't', messages: [], tools: [], context: [], protocolVersion: '1.0' }
+      const request = new Request('http://x/', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ ...defaults, ...body }),
+      })
+      return handleChat(agent, request, { context })
+    }
+    /** Posts, and kills the process once `text` was sent. */
+    async function dieAfter(text: string, body: object) {
+      const reader = (await post(body)).body?.getReader()
+      for (let sent = ''; !sent.includes(text); ) {
+        const { done, value } = (await reader?.read()) ?? {}
+        if (done) throw new Error(`The run ended before it sent ${text}: ${sent}`)
+        sent += new TextDecoder().decode(value)
+      }
+      isDead = true
+      expire()
+    }
+    return { agent, post, dieAfter, seen }
+  }
+  const load = async () => (await loadThread({ threads }, { subject: 'ann', threadId: 't' }))?.messages ?? []
+  const shown = async () =>
+    (await load()).map(({ id, role, parts }) => ({
+      id: role === 'user' ? id : role,
+      parts: parts.map((part) =>
+        part.type === 'text' ? part.text : part.type === 'tool-call' ? `${part.id} ${part.state}` : part.type,
+      ),
+    }))
+  return { start, threads, load, shown, ran, warnings, runLog, expire }
+}
+
+const user = (id: string, content = id): Message => ({ id, role: 'user', content })
+const delta = (text: string): ModelEvent => ({ type: 'text-delta', delta: text })
+const never = new Promise<never>(() => {})
+
+async function* cutOff(...events: ModelEvent[]) {
+  yield* events
+  await never
+}
+
+test('recover() keeps the text that was sent but not saved when the process was killed, and marks it as cut off', async () => {
+  const { start, load, shown } = machines()
+  await start(() => cutOff(delta('Half an '), delta('answer'))).dieAfter('answer', {
+    runId: 'r1',
+    messages: [user('u1')],
+  })
+  expect(await shown()).toEqual([{ id: 'u1', parts: ['u1'] }])
+  const { agent, seen } = start(() => [])
+  expect([await agent.recover(), await agent.recover()]).toEqual([1, 0])
+  expect(await shown()).toEqual([
+    { id: 'u1', parts: ['u1'] },
+    { id: 'assistant', parts: ['Half an answer'] },
+  ])
+  expect((await load()).at(-1)?.metadata).toEqual({ countersign: { cut: true } })
+  expect(seen).toEqual([])
+})
+
+test('the next request continues with what the run log has, and its page gets it; what was saved is not doubled', async () => {
+  const { start, threads, shown } = machines()
+  const saved = async () => (await threads.load(key))?.messages.length === 2
+  const first = start(async function* () {
+    yield delta('One ')
+    await vi.waitUntil(saved, 5000)
+    yield delta('two')
+    await never
+  })
+  await first.dieAfter('two', { runId: 'r1', messages: [user('u1')] })
+  expect((await shown())[1]?.parts).toEqual(['One '])
+  const { post, seen } = start(() => [delta('three')])
+  const events = await (await post({ runId: 'r2', messages: [user('u2')] })).text()
+  expect(events).toMatch(/MESSAGES_SNAPSHOT.*One two/)
+  expect(seen[0]?.match(/One two/g)).toHaveLength(1)
+  expect((await shown()).map(({ parts }) => parts)).toEqual([['u1'], ['One two'], ['u2'], ['three']])
+})
+
+test('a complete call and its result are restored, the call does not run again, and a call that was not complete is left out', async () => {
+  const { start, shown, ran } = machines()
+  const call = (id: string): ModelEvent => ({
+    type: 'tool-call',
+    id,
+    name: 'look',
+    arguments: `{"at":"${id}"}`,
+  })
+  const open: ModelEvent[] = [
+    { type: 'tool-call-start', id: 'c2', name: 'look' },
+    { type: 'tool-call-delta', id: 'c2', delta: '{"at":"half' },
+  ]
+  const first = start(
+    (n) => (n === 1 ? [delta('Looking. '), call('c1')] : cutOff(delta('Seen.'), ...open)),
+    // The database has lost all that was saved after the question.
+    ({ head }) => head !== 'u1',
+  )
+  await first.dieAfter('half', { runId: 'r1', messages: [user('u1')] })
+  expect(await shown()).toHaveLength(1)
+  const { agent, post, seen } = start(() => [delta('Well.')])
+  expect(await agent.recover()).toBe(1)
+  await (await post({ runId: 'r2', messages: [user('u2')] })).text()
+  expect((await shown()).map(({ parts }) => parts)).toEqual([
+    ['u1'],
+    ['Looking. ', 'c1 complete', 'tool-result'],
+    ['Seen.'],
+    ['u2'],
+    ['Well.'],
+  ])
+  expect(seen[0]?.match(/seen c1/g)).toHaveLength(1)
+  expect(ran).toEqual(['c1'])
+})
+
+test('a reply that was generated anew is restored as a version of its own', async () => {
+  const { start, load, shown } = machines()
+  await (await start(() => [delta('First')]).post({ runId: 'r1', messages: [user('u1')] })).text()
+  // It asks for the reply anew, because its page lacks it.
+  const again = { runId: 'r2', messages: [user('u1')] }
+  await start(() => cutOff(delta('Second'))).dieAfter('Second', again)
+  expect((await shown()).map(({ parts }) => parts)).toEqual([['u1'], ['First']])
+  expect(await start(() => []).agent.recover()).toBe(1)
+  expect((await shown()).map(({ parts }) => parts)).toEqual([['u1'], ['Second']])
+  expect((await load()).at(-1)?.metadata?.countersign).toMatchObject({ cut: true, versions: { length: 2 } })
+})
+
+test('processes that die one after the other: each keeps what the one before had sent', async () => {
+  const { start, shown, threads } = machines()
+  await start(() => cutOff(delta('One'))).dieAfter('One', { runId: 'r1', messages: [user('u1')] })
+  await start(() => cutOff(delta('Two'))).dieAfter('Two', { runId: 'r2', messages: [user('u2')] })
+  await start(() => cutOff(delta('Three'))).dieAfter('Three', { runId: 'r3', messages: [user('u3')] })
+  const { agent } = start(() => [])
+  expect(await agent.recover()).toBe(1)
+  expect(await agent.recover()).toBe(0)
+  const parts = (await shown()).map((message) => message.parts)
+  expect(parts).toEqual([['u1'], ['One'], ['u2'], ['Two'], ['u3'], ['Three']])
+  expect((await threads.load(key))?.run).toBeUndefined()
+})
+
+test('a run that began a second time under its id, and was killed before it logged anything, doubles nothing', async () => {
+  const { start, shown, expire } = machines()
+  await start(() => cutOff(delta('Half'))).dieAfter('Half', { runId: 'r1', messages: [user('u1')] })
+  const again = { threadId: 't', runId: 'r1', messages: [user('u2')] }
+  await start(() => []).agent.openThread(again, context)
+  expire()
+  expect(await start(() => []).agent.recover()).toBe(1)
+  expect((await shown()).map(({ parts }) => parts)).toEqual([['u1'], ['Half'], ['u2']])
+})
+
+test('showing another version keeps what the interrupted run had sent', async () => {
+  const { start, load } = machines()
+  const { post } = start((n) => [delta(`Reply ${n}`)])
+  await (await post({ runId: 'r1', messages: [user('u1')] })).text()
+  const first = (await load()).at(-1)?.id ?? ''
+  const anew = { messages: [user('u1')], forwardedProps: { countersign: { regenerate: 'u1' } } }
+  await start(() => cutOff(delta('Half'))).dieAfter('Half', { runId: 'r2', ...anew })
+  const { agent } = start(() => [])
+  await agent.showVersion({ threadId: 't', messageId: first }, context)
+  const [, shown] = await load()
+  const { versions }: { versions?: readonly string[] } = shown?.metadata?.countersign ?? {}
+  expect([shown?.id, versions?.length]).toEqual([first, 2])
+  await agent.showVersion({ threadId: 't', messageId: versions?.[1] ?? '' }, context)
+  expect((await load())[1]?.parts).toMatchObject([{ text: 'Half' }])
+})
+
+test('a log that cannot be read stops nothing: the thread keeps what it has', async () => {
+  const { start, shown, runLog, warnings } = machines()
+  await start(() => cutOff(delta('Half'))).dieAfter('Half', { runId: 'r1', messages: [user('u1')] })
+  vi.spyOn(runLog, 'read').mockImplementation(async () =>
+    (async function* () {
+      yield [{ n: 1, data: 'no JSON' }]
+    })(),
+  )
+  expect(await start(() => []).agent.recover()).toBe(1)
+  expect((await shown()).map(({ parts }) => parts)).toEqual([['u1']])
+  expect(warnings).toContain('What an interrupted run had sent last could not be restored.')
+})
+
+afterEach(() => vi.useRealTimers())
+
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom('word ', 'and ', 'ä😀 ').map((text) => ({ text })) },
+  { weight: 1, arbitrary: fc.constantFrom('hm ', 'so ').map((thought) => ({ thought })) },
+  { weight: 1, arbitrary: fc.constant('save' as const) },
+  { weight: 1, arbitrary: fc.constant('call' as const) },
+)
+
+test('whatever the thread and the log have of a run: recovery keeps all of both, once and in order', async () => {
+  const counts = { restored: 0, ahead: 0 }
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { minLength: 1, maxLength: 14 }),
+      fc.nat(),
+      fc.nat(),
+      async (steps, i, j) => {
+        vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] })
+        const { changes, events, name } = await record(steps)
+        vi.useRealTimers()
+        const stored = changes.slice(0, 1 + (i % changes.length))
+        const logged = events.slice(0, j % (events.length + 1))
+        const before = await killed(stored, [], name)
+        const [fromThread, fromLog, both] = [
+          before,
+          await killed(stored.slice(0, 1), logged, name),
+          await killed(stored, logged, name),
+        ]
+        const longer = fromThread.length >= fromLog.length ? fromThread : fromLog
+        expect(both).toEqual(longer)
+        const sent = logged.map((event) => /"TEXT_MESSAGE_CONTENT".*"delta":"([^"]*)"/.exec(event)?.[1] ?? '')
+        const texts = fromLog.map((item) => /^text (.*)$/s.exec(item)?.[1] ?? '')
+        expect(texts.join('')).toBe(`u1${sent.join('')}`)
+        counts[longer === fromLog ? 'restored' : 'ahead']++
+      },
+    ),
+    { seed: 20261125, numRuns: 150 },
+  )
+  console.info(`The log had more ${counts.restored} times, the thread as much or more ${counts.ahead} times.`)
+})
+
+type Step = { text: string } | { thought: string } | 'save' | 'call'
+
+/** One whole run: what it stored, one change after the other, and what it logged. */
+async function record(steps: readonly Step[]) {
+  const { start, runLog } = machines()
+  const changes: ThreadChange[] = []
+  const events: string[] = []
+  let name = ''
+  let at = 0
+  const begin = runLog.begin
+  vi.spyOn(runLog, 'begin').mockImplementation(async (runKey) => {
+    const writer = await begin(runKey)
+    name = runKey
+    const append = (texts: readonly string[]) => {
+      events.push(...texts)
+      return writer.append(texts)
+    }
+    return { ...writer, append }
+  })
+  const { post } = start(
+    async function* () {
+      while (at < steps.length) {
+        const next = steps[at++]
+        if (next === undefined) return
+        if (next === 'save') await vi.advanceTimersByTimeAsync(1000)
+        else if (next === 'call') {
+          yield { type: 'tool-call', id: `c${at}`, name: 'look', arguments: `{"at":"${at}"}` }
+          return
+        } else if ('text' in next) yield delta(next.text)
+        else yield { type: 'reasoning-delta', delta: next.thought }
+      }
+    },
+    (change) => {
+      if (!change.release) changes.push(change)
+      return false
+    },
+  )
+  await (await post({ runId: 'r1', messages: [user('u1')] })).text()
+  return { changes, events, name }
+}
+
+/** The conversation after the recovery of a run of which this was stored and logged, one item for each thing that is shown. */
+async function killed(changes: readonly ThreadChange[], events: readonly string[], name: string) {
+  const { start, threads, runLog, load, expire } = machines()
+  const [first] = changes
+  if (first?.run === undefined) throw new Error('a run stores its first change under its hold')
+  await threads.hold(key, first.run, 1)
+  for (const change of changes) expect((await threads.append(key, change)).status).toBe('appended')
+  await (await runLog.begin(name)).append(events)
+  const { dieAfter: _, agent } = start(() => [])
+  expire()
+  expect(await agent.recover()).toBe(1)
+  return (await load()).flatMap(({ parts }) =>
+    parts.flatMap((part) => {
+      if (part.type === 'text' || part.type === 'reasoning')
+        return [...part.text].map((text) => `${part.type} ${text}`)
+      return part.type === 'tool-call'
+        ? [`call ${part.id}`]
+        : part.type === 'tool-result'
+          ? [`result ${part.toolCallId}`]
+          : []
+    }),
+  )
+}
