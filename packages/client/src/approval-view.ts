@@ -14,6 +14,7 @@ import {
 } from '@countersign/core'
 import type { ApprovalResponse } from './command.js'
 import { expiryOf } from './expiry.js'
+import { createRoom, type Room } from './room.js'
 
 /**
  * The status of an approval request. `open`: it waits for the user. `responded`: the answer is in transit or waits for other requests
@@ -196,37 +197,6 @@ export function argumentFields(
   const room = createRoom(limits)
   const fields = showFields(input, room)
   return { fields, ...room.found() }
-}
-
-/** The remaining limits, and the findings so far. */
-interface Room {
-  /** Shows something within the remaining limits, and at most that share of the total. `beside`: its first line is already counted. */
-  take(share: number, show: (limits: DisplayLimits) => DisplayText, beside?: 'beside'): DisplayText
-  isFull(): boolean
-  found(): { hidden: number; suspicious: boolean }
-}
-
-function createRoom({ maxLength = Infinity, maxLines = Infinity, columns }: DisplayLimits): Room {
-  let [length, lines, hidden] = [maxLength, maxLines, 0]
-  let suspicious = false
-  return {
-    take(share, show, beside) {
-      const free = beside ? 1 : 0
-      const shown = show({
-        maxLength: Math.min(length, Math.ceil(maxLength * share)),
-        maxLines: Math.min(lines + free, Math.ceil(maxLines * share)),
-        columns,
-      })
-      if (length < Infinity) length -= [...shown.text].length
-      // An empty text occupies a line too.
-      lines -= Math.max(1, shown.lines) - free
-      hidden += shown.hidden
-      suspicious ||= shown.suspicious
-      return shown
-    },
-    isFull: () => length <= 0 || lines <= 0,
-    found: () => ({ hidden, suspicious }),
-  }
 }
 
 /** A subagent that was never announced has no name, only its id. */
