@@ -57,6 +57,7 @@ test('S3.106 where nobody can be asked a request is denied, but for a tool that 
     disabled: false,
     title: { segments: [], text: '', hidden: 0, lines: 0, suspicious: false },
     message: undefined,
+    preview: undefined,
     arguments: undefined,
     hidden: 0,
     suspicious: false,

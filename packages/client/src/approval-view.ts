@@ -14,6 +14,7 @@ import {
 } from '@countersign/core'
 import type { ApprovalResponse } from './command.js'
 import { expiryOf } from './expiry.js'
+import type { PreviewView, previewView } from './preview-view.js'
 import { createRoom, type Room } from './room.js'
 
 /**
@@ -91,6 +92,8 @@ export interface ApprovalView {
   readonly title: DisplayText
   /** The server's message; set it apart from the page's own text. */
   readonly message: DisplayText | undefined
+  /** What the call would do: with the option `preview`, if the request has one. */
+  readonly preview: PreviewView | undefined
   /** Absent if the call has no arguments. */
   readonly arguments: ApprovalArguments | undefined
   /** How many characters of all this are not shown. While there are any, nothing can be approved, edited or not. */
@@ -111,8 +114,8 @@ export interface ApprovalView {
 }
 
 /**
- * `maxLength`, `maxLines` and `columns` limit how much of title, message and arguments is shown together; the message and each field
- * get at most half. While something is not shown, nothing can be approved. Offer to show everything (no limits). Default: no limits.
+ * `maxLength`, `maxLines` and `columns` limit how much of title, message and arguments is shown together, and how much of the preview;
+ * the message, each field and each line of the preview get at most half. While something is not shown, nothing can be approved. Offer to show everything (no limits). Default: no limits.
  */
 export interface ApprovalViewOptions extends DisplayLimits {
   /** Default: the tool's name. */
@@ -123,6 +126,8 @@ export interface ApprovalViewOptions extends DisplayLimits {
   readonly fields?: boolean | undefined
   /** Show the arguments exactly as the tool will get them, even if the server masks some. Default false. */
   readonly exact?: boolean | undefined
+  /** Shows the preview: pass `previewView`. It is an option so that a page without previews does not load it. */
+  readonly preview?: typeof previewView | undefined
 }
 
 const labels: { readonly [Option in ApprovalOption]: string } = {
@@ -159,7 +164,13 @@ export function approvalView(
   const shown = showArguments(part, approval, options, room)
   const labelled = (approval.mandates ?? []).map((one) => [one, inOneLine(one.label)] as const)
   const closed = status !== 'open'
-  const held = closed || room.found().hidden > 0
+  const preview =
+    approval.preview === undefined
+      ? undefined
+      : options.preview?.(approval.preview, { ...options, previous: approval.previous })
+  const { hidden, suspicious } = room.found()
+  const notShown = hidden + (preview?.hidden ?? 0)
+  const held = closed || notShown > 0
   const expiresAt = expiryOf(approval)
   return {
     id,
@@ -169,8 +180,10 @@ export function approvalView(
     askedBy,
     title,
     message: said,
+    preview,
     arguments: shown,
-    ...room.found(),
+    hidden: notShown,
+    suspicious: suspicious || preview?.suspicious === true,
     choices: choicesOf(approval, options, closed, held),
     mandates: labelled.map(([mandate, label]) => {
       const approved = mandate.decide !== 'deny'

@@ -8,6 +8,7 @@ export interface Room {
   found(): { hidden: number; suspicious: boolean }
 }
 
+/** Shares the limits among the parts of what is shown, in the order in which they are taken. */
 export function createRoom({ maxLength = Infinity, maxLines = Infinity, columns }: DisplayLimits): Room {
   let [length, lines, hidden] = [maxLength, maxLines, 0]
   let suspicious = false
