@@ -60,13 +60,12 @@ export function answeringInTheThread({ spec, open }: Bench): void {
       expect(await card.getByLabel('content').inputValue(), 'going back loses nothing').toBe('Back at one.')
       const path = card.getByLabel('path')
       await path.fill('')
-      await card.getByRole('button', { name: 'Approve with changes' }).click()
+      await card.getByRole('button', { name: 'Preview the changes' }).click()
       await card.getByText('The changed arguments were not accepted.').waitFor()
-      await settled()
       await demo.screenshot('edit-that-does-not-fit')
-      await card.getByRole('button', { name: 'Edit…' }).click()
       expect(await card.getByLabel('content').inputValue(), 'F54 a typo loses nothing').toBe('Back at one.')
       await path.fill('door.txt')
+      await card.getByRole('button', { name: 'Preview the changes' }).click()
       await card.getByRole('button', { name: 'Approve with changes' }).click()
       await cards('write_file')
         .filter({ hasText: 'You approved this with changes' })
@@ -75,7 +74,8 @@ export function answeringInTheThread({ spec, open }: Bench): void {
         .waitFor()
       await settled()
       expect(await demo.read('door.txt')).toBe('Back at one.')
-      expect(demo.complaints).toEqual([])
+      // The browser itself reports the edit that the server has refused.
+      expect(demo.complaints.filter((text) => !text.includes('409'))).toEqual([])
     },
   )
 
