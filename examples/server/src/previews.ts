@@ -18,7 +18,10 @@ export async function previewDelete(workspace: Workspace, path: string): Promise
   return {
     kind: 'list',
     total: `${path}: ${size(file.bytes)}, last changed ${file.changedAt.toISOString()}`,
-    items: [...lines.slice(0, FIRST_LINES), ...(more > 0 ? [`… ${more} more lines`] : [])],
+    items: [
+      ...lines.slice(0, FIRST_LINES),
+      ...(more > 0 ? [`… ${more} more ${more === 1 ? 'line' : 'lines'}`] : []),
+    ],
   }
 }
 

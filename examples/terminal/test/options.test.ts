@@ -76,6 +76,7 @@ test('S3.106 where nobody can be asked a request is denied, but for a tool that 
     view,
     viewOf: () => view,
     toolName: 'delete_file',
+    previewEdits: undefined,
     more: 0,
   }
   const denied = decideUnasked(request, new Set(['delete', 'DELETE_FILE', '*']))
