@@ -21,11 +21,11 @@ export function Preview({ view, expanded }: PreviewProps) {
   return (
     <section className="preview" aria-label="Preview" data-whole={expanded || undefined}>
       {view.previous && <p className="preview-changed">{CHANGED}</p>}
-      <Lines view={view} isBefore={false} />
+      <Lines view={view} isBefore={false} expanded={expanded} />
       {view.previous && (
         <details className="preview-previous">
           <summary>What you saw before</summary>
-          <Lines view={view.previous} isBefore />
+          <Lines view={view.previous} isBefore expanded={expanded} />
         </details>
       )}
     </section>
@@ -51,7 +51,8 @@ export function EditedPreviewOf({
   )
 }
 
-function Lines({ view, isBefore }: { view: PreviewView; isBefore: boolean }) {
+/** They scroll, and take the focus for that, only once all of them are shown. */
+function Lines({ view, isBefore, expanded }: PreviewProps & { isBefore: boolean }) {
   const { kind, total, columns, lines } = view
   return (
     <>
@@ -61,8 +62,7 @@ function Lines({ view, isBefore }: { view: PreviewView; isBefore: boolean }) {
         </p>
       )}
       {columns.length > 0 ? (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-        <div className="listing preview-lines" tabIndex={0}>
+        <div className="listing preview-lines" tabIndex={expanded ? 0 : undefined}>
           <table>
             <thead>
               <tr>
@@ -91,8 +91,7 @@ function Lines({ view, isBefore }: { view: PreviewView; isBefore: boolean }) {
         </div>
       ) : (
         lines.length > 0 && (
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-          <div className="preview-lines" data-kind={kind} tabIndex={0}>
+          <div className="preview-lines" data-kind={kind} tabIndex={expanded ? 0 : undefined}>
             {lines.map((line, row) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: the lines stay in their order
               <div key={row} className={lineClass(line)}>

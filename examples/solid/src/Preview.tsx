@@ -16,12 +16,12 @@ export function Preview(props: PreviewProps) {
       <Show when={props.view.previous}>
         <p class="preview-changed">{CHANGED}</p>
       </Show>
-      <Lines view={props.view} isBefore={false} />
+      <Lines view={props.view} isBefore={false} expanded={props.expanded} />
       <Show when={props.view.previous}>
         {(previous) => (
           <details class="preview-previous">
             <summary>What you saw before</summary>
-            <Lines view={previous()} isBefore />
+            <Lines view={previous()} isBefore expanded={props.expanded} />
           </details>
         )}
       </Show>
@@ -29,7 +29,8 @@ export function Preview(props: PreviewProps) {
   )
 }
 
-function Lines(props: { view: PreviewView; isBefore: boolean }) {
+/** They scroll, and take the focus for that, only once all of them are shown. */
+function Lines(props: PreviewProps & { isBefore: boolean }) {
   const hasLines = () => props.view.lines.length > 0 && props.view.columns.length === 0
   return (
     <>
@@ -41,8 +42,7 @@ function Lines(props: { view: PreviewView; isBefore: boolean }) {
         )}
       </Show>
       <Show when={props.view.columns.length > 0}>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-        <div class="listing preview-lines" tabIndex={0}>
+        <div class="listing preview-lines" tabIndex={props.expanded ? 0 : undefined}>
           <table>
             <thead>
               <tr>
@@ -74,8 +74,7 @@ function Lines(props: { view: PreviewView; isBefore: boolean }) {
         </div>
       </Show>
       <Show when={hasLines()}>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-        <div class="preview-lines" data-kind={props.view.kind} tabIndex={0}>
+        <div class="preview-lines" data-kind={props.view.kind} tabIndex={props.expanded ? 0 : undefined}>
           <Index each={props.view.lines}>
             {(line) => (
               <div class={lineClass(line())}>
