@@ -7,6 +7,7 @@ import { answeringOneByOne } from './page-script/dialog.js'
 import { keepingOneByOne } from './page-script/dialog-limits.js'
 import { revoking } from './page-script/grants.js'
 import { looking } from './page-script/looks.js'
+import { previewing } from './page-script/previews.js'
 
 /**
  * The specs in which the pages differ, since each framework renders, updates and focuses in its own way: a chain of answers, an edit, text
@@ -19,6 +20,9 @@ export const everyFramework: readonly RegExp[] = [
   /^an answer before and after its approval is one turn/,
   /^S3\.98 keyboard alone/,
   /^S3\.99 arguments are text/,
+  /^V14 V15 /,
+  /^V14 the preview of an edit/,
+  /^W21 /,
   /^a conversation is renamed and deleted by keyboard/,
 ]
 
@@ -32,5 +36,6 @@ export function describePage(name: PageName, specs: readonly RegExp[] = [/^/]): 
   conversing(bench)
   choosing(bench)
   looking(bench)
+  previewing(bench)
   bench.end()
 }

@@ -1,4 +1,4 @@
-import type { ToolCallPart } from '@countersign/core'
+import type { EditedPreview, ToolCallPart } from '@countersign/core'
 import { client } from './chat.js'
 import { type Draft, draftOf } from './edit.js'
 import { focusCard, nextRequest } from './focus.js'
@@ -9,7 +9,11 @@ export interface Answer {
   approved: boolean
   reason?: string
   input?: unknown
+  /** The preview of the edited arguments. */
+  edited?: EditedPreview
   scope?: 'once' | 'session'
+  /** The id of a standing approval or denial, in place of `scope`. */
+  mandate?: string
 }
 
 /** A denial, with its reason if one was given. */
@@ -18,8 +22,8 @@ export function denial(reason: string): Answer {
 }
 
 /** An approval of the arguments as the user edited them, or as they are. */
-export function approvalOf(edited: unknown): Answer {
-  return edited === undefined ? { approved: true } : { approved: true, input: edited }
+export function approvalOf(input: unknown, edited?: EditedPreview): Answer {
+  return input === undefined ? { approved: true } : { approved: true, input, ...(edited && { edited }) }
 }
 
 /** The edited arguments that were sent, by approval id. An edit that the tool's schema rejects leaves its request open. */

@@ -1,4 +1,4 @@
-import { type ApprovalView, approvalView, argumentFields } from '@countersign/client'
+import { type ApprovalView, approvalView, argumentFields, previewView } from '@countersign/client'
 import type { DisplayLimits, ToolCallPart } from '@countersign/core'
 
 /** Texts that are still streaming in are cut after this many characters. */
@@ -14,7 +14,7 @@ export function limitsOf(expanded: boolean): DisplayLimits {
 
 /** A request as its card shows it. `exact`: the arguments as the tool gets them instead of the server's display version. */
 export function cardOf(part: ToolCallPart, expanded: boolean, exact: boolean): ApprovalView | undefined {
-  return approvalView(part, { ...limitsOf(expanded), exact, fields: true })
+  return approvalView(part, { ...limitsOf(expanded), exact, fields: true, preview: previewView })
 }
 
 /** A request as the dialog shows it. */
@@ -23,7 +23,7 @@ export function dialogViewOf(
   expanded: boolean,
   exact: boolean,
 ): ApprovalView | undefined {
-  return approvalView(part, { ...limitsOf(expanded), exact })
+  return approvalView(part, { ...limitsOf(expanded), exact, preview: previewView })
 }
 
 /** The arguments a call runs with: edited by the user, or else the original ones. */

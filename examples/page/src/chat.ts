@@ -6,11 +6,18 @@ import { server } from './connection.js'
 import { showDevtools } from './devtools.js'
 import { ignoreSecondClicks } from './second-click.js'
 
-type Server = Pick<ChatClientOptions, 'connection' | 'persistence'> & { readonly list?: ThreadList }
-const { list: threads, ...options }: Server = server
+type Server = Pick<ChatClientOptions, 'connection' | 'persistence'> & {
+  readonly list?: ThreadList
+  /** Where the server previews edited arguments. */
+  readonly edits?: string
+}
+const { list: threads, edits, ...options }: Server = server
 
 /** The user's conversations; undefined if the server has no list of them. */
 export const list = threads
+
+/** The URL where the server previews edited arguments; undefined if it does not. */
+export const editsUrl = edits
 
 /** The conversation that the page shows: that of its address, or a new one. */
 export const client = new ChatClient({ ...options, ...shownThread(), checkResponse })

@@ -9,7 +9,10 @@ export interface GrantsSnapshot {
   readonly problem: GrantsProblem | undefined
 }
 
-/** The session approvals of a chat: read on subscription, and again when the server has accepted a session answer. */
+/**
+ * The session approvals and mandates of a chat: read on subscription, when the server has accepted an answer that gives one, and while
+ * there are mandates after each reply, which may have used them.
+ */
 export interface StandingGrants {
   readonly subscribe: (listener: () => void) => () => void
   readonly getSnapshot: () => GrantsSnapshot
@@ -41,12 +44,17 @@ export function standingGrants(chat: Chat): StandingGrants {
     if (turn === loads) become(read)
   }
   const follow = () => {
-    let before = sessionAnswers(chat)
+    let before = lastingAnswers(chat)
+    let wasLoading = false
     void load()
     return chat.subscribe(() => {
-      if (chat.getSnapshot().isLoading) return
-      const now = sessionAnswers(chat)
-      if (now !== before) void load()
+      const { isLoading } = chat.getSnapshot()
+      const hasEnded = wasLoading && !isLoading
+      wasLoading = isLoading
+      if (isLoading) return
+      const now = lastingAnswers(chat)
+      const mayBeUsed = hasEnded && snapshot.grants.some(({ mandate }) => mandate !== undefined)
+      if (now !== before || mayBeUsed) void load()
       before = now
     })
   }
@@ -80,11 +88,13 @@ function keepSame(before: readonly SessionGrant[], now: readonly SessionGrant[])
   return now.map((grant) => known.get(JSON.stringify(grant)) ?? grant)
 }
 
-/** How many answers with the scope `session` the server has accepted. */
-function sessionAnswers({ getSnapshot }: Chat): number {
+/** How many answers for more than one call the server has accepted. */
+function lastingAnswers({ getSnapshot }: Chat): number {
   const parts = getSnapshot().messages.flatMap((message) => message.parts)
   const approvals = parts.flatMap((part) => (part.type === 'tool-call' ? [part.approval] : []))
   return approvals.filter(
-    (approval) => approval?.approved && approval.scope === 'session' && approval.delivery === 'settled',
+    (approval) =>
+      approval?.delivery === 'settled' &&
+      (approval.mandate !== undefined || (approval.approved && approval.scope === 'session')),
   ).length
 }

@@ -81,6 +81,23 @@ export const restoreSamples = toolDefinition({
     'This puts back every sample file that was moved, changed or deleted. Your changes to those files are lost.',
 })
 
+/** One cell of payments.csv. */
+const cell = z.string().regex(/^[^,"\r\n]{1,80}$/, 'Up to 80 characters, without commas and quotation marks')
+
+export const payInvoice = toolDefinition({
+  name: 'pay_invoice',
+  description: 'Pays an invoice: writes a line into payments.csv.',
+  input: z.object({
+    to: cell.describe('The name of the payee'),
+    amount: z.number().positive().max(100_000).multipleOf(0.01),
+    currency: z.enum(['EUR', 'USD']),
+    reference: cell.describe('The number of the invoice'),
+  }),
+  needsApproval: true,
+  message: ({ to, amount, currency }) =>
+    `This pays ${amount} ${currency} to ${to}. In this demo that is a line in payments.csv.`,
+})
+
 /** The demo's tools, as both sides know them: the server implements them, and the page takes the types of their calls from here. */
 export type DemoTools = InferTools<
   [
@@ -92,5 +109,6 @@ export type DemoTools = InferTools<
     typeof deleteFile,
     typeof sendEmail,
     typeof restoreSamples,
+    typeof payInvoice,
   ]
 >

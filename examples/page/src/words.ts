@@ -1,5 +1,5 @@
 import { type AnswerResult, nextStep } from '@countersign/client'
-import type { ChatSnapshot, QueuedMessage, ToolCallPart } from '@countersign/core'
+import { type ChatSnapshot, displayText, type QueuedMessage, type ToolCallPart } from '@countersign/core'
 import type { UnsentKind } from './unsent.js'
 
 /** The status of a call, in the page's own words. `tone` sets its color. */
@@ -64,10 +64,13 @@ function answered(approval: ToolCallPart['approval']): Standing {
 /** The user's decision as a sentence; `undefined` while there is none. */
 export function decisionOf({ approval, state }: ToolCallPart): string | undefined {
   if (approval?.approved === undefined) return undefined
-  if (!approval.approved) return 'You denied this'
+  const { mandates, mandate } = approval
+  const label = mandates?.find(({ id }) => id === mandate)?.label
+  const more = label === undefined ? '' : ` and more (${displayText(label, { multiline: false }).text})`
+  if (!approval.approved) return `You denied this${more}`
   if (state === 'denied') return 'You approved this, but the server did not allow it'
   const scope = approval.scope === 'session' ? ' for the rest of this chat' : ''
-  return `You approved this${approval.input === undefined ? '' : ' with changes'}${scope}`
+  return `You approved this${approval.input === undefined ? '' : ' with changes'}${scope}${more}`
 }
 
 /** What to tell a user whose answer did not count, say because another tab was first. The card shows other problems. */

@@ -11,7 +11,9 @@ import { DenyForm } from './DenyForm.js'
 import { EditForm } from './EditForm.js'
 import { Expiry } from './Expiry.js'
 import { Help } from './Help.js'
+import { MandateChoices } from './MandateChoices.js'
 import { MaskedNote } from './MaskedNote.js'
+import { Preview } from './Preview.js'
 import { ServerWords } from './ServerWords.js'
 
 type Mode = 'choose' | 'deny' | 'edit'
@@ -40,6 +42,7 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
     <div className="approval">
       <AskedBy askers={view.askedBy} />
       {view.message && <ServerWords message={view.message} />}
+      {mode !== 'edit' && view.preview && <Preview view={view.preview} expanded={expanded} />}
       {mode !== 'edit' && (
         <Arguments
           fields={view.arguments?.fields ?? []}
@@ -60,16 +63,15 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
         />
       ) : mode === 'edit' ? (
         <EditForm
-          input={part.input}
-          allowEdits={approval.allowEdits ?? false}
+          part={part}
           disabled={view.edit.status !== 'offered' || view.edit.disabled}
           draft={draft}
           onChange={setDraft}
-          onApprove={(edited) => void answer(approvalOf(edited))}
+          onApprove={(input, edited) => void answer(approvalOf(input, edited))}
           onBack={back}
         />
       ) : (
-        <Choices view={view} onMode={setMode} onApprove={(scope) => void answer({ approved: true, scope })} />
+        <Choices view={view} onMode={setMode} onAnswer={(given) => void answer(given)} />
       )}
       {approval.expiresAt && <Expiry at={approval.expiresAt} />}
     </div>
@@ -79,10 +81,10 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
 interface ChoicesProps {
   view: ApprovalView
   onMode: (mode: Mode) => void
-  onApprove: (scope: 'once' | 'session') => void
+  onAnswer: (answer: Answer) => void
 }
 
-function Choices({ view: { id, hidden, choices, edit }, onMode, onApprove }: ChoicesProps) {
+function Choices({ view: { id, hidden, choices, edit, mandates }, onMode, onAnswer }: ChoicesProps) {
   const noteId = `${id}-note`
   const describedBy = hidden > 0 ? noteId : undefined
   const [once, session, deny] = (['once', 'session', 'deny'] as const).map((option) =>
@@ -98,7 +100,7 @@ function Choices({ view: { id, hidden, choices, edit }, onMode, onApprove }: Cho
             className="button approve"
             disabled={once.disabled}
             aria-describedby={describedBy}
-            onClick={() => onApprove('once')}
+            onClick={() => onAnswer({ approved: true, scope: 'once' })}
           >
             Approve once
           </button>
@@ -120,7 +122,7 @@ function Choices({ view: { id, hidden, choices, edit }, onMode, onApprove }: Cho
             className="button"
             disabled={session.disabled}
             aria-describedby={describedBy}
-            onClick={() => onApprove('session')}
+            onClick={() => onAnswer({ approved: true, scope: 'session' })}
           >
             Always (this session)
           </button>
@@ -131,6 +133,7 @@ function Choices({ view: { id, hidden, choices, edit }, onMode, onApprove }: Cho
           </button>
         )}
       </fieldset>
+      <MandateChoices choices={mandates} onAnswer={onAnswer} />
       {hidden > 0 && (
         <p className="approval-note" id={noteId}>
           {heldWords(hidden)}

@@ -1,6 +1,7 @@
 import type { ApprovalResponse, ApprovalView } from '@countersign/client'
 import { choiceClass } from '@countersign/example-page/dialog'
 import { heldWords } from '@countersign/example-page/words'
+import { MandateChoices } from './MandateChoices.js'
 
 const NOTE_ID = 'dialog-hidden'
 
@@ -29,6 +30,7 @@ export function DialogChoices({ view, isSending, onAnswer }: DialogChoicesProps)
           </button>
         ))}
       </fieldset>
+      <MandateChoices choices={view.mandates} isSending={isSending} onAnswer={onAnswer} />
       {hidden > 0 && (
         <p className="approval-note" id={NOTE_ID}>
           {heldWords(hidden)}

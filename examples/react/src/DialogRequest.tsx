@@ -6,6 +6,7 @@ import { useEffect, useState } from 'react'
 import { AskedBy } from './AskedBy.js'
 import { DialogArguments } from './DialogArguments.js'
 import { DialogChoices } from './DialogChoices.js'
+import { Preview } from './Preview.js'
 import { Segments } from './SafeText.js'
 import { ServerWords } from './ServerWords.js'
 
@@ -39,6 +40,7 @@ export function DialogRequest({ part, place, onLate }: DialogRequestProps) {
       </header>
       <AskedBy askers={view.askedBy} />
       {view.message && <ServerWords message={view.message} />}
+      {view.preview && <Preview view={view.preview} expanded={expanded} />}
       {(view.arguments || view.hidden > 0 || view.suspicious) && (
         <DialogArguments
           shown={view.arguments}

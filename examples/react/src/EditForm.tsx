@@ -1,26 +1,30 @@
-import { displayText } from '@countersign/core'
+import { displayText, type EditedPreview, type ToolCallPart } from '@countersign/core'
 import { applyDraft, type Draft, type Field, fieldsOf, textOf } from '@countersign/example-page/edit'
+import { editStep, loadPreview, NO_PREVIEW } from '@countersign/example-page/edit-preview'
 import { type ReactNode, useId, useState } from 'react'
+import { EditedPreviewOf } from './Preview.js'
 import { SafeText } from './SafeText.js'
 
 interface EditFormProps {
-  input: unknown
-  allowEdits: boolean | readonly string[]
+  part: ToolCallPart
   /** Nothing can be approved yet, edited or not. */
   disabled: boolean
   draft: Draft
   onChange: (draft: Draft) => void
-  /** Called with the complete edited arguments, or `undefined` if nothing was changed. */
-  onApprove: (input: unknown) => void
+  /** Called with the complete edited arguments and their preview, or `undefined` if nothing was changed. */
+  onApprove: (input: unknown, edited?: EditedPreview) => void
   onBack: () => void
 }
 
 /** The arguments field by field. Those that may not be edited are read-only. Escape goes back and keeps the draft. */
-export function EditForm({ input, allowEdits, disabled, draft, onChange, onApprove, onBack }: EditFormProps) {
+export function EditForm({ part, disabled, draft, onChange, onApprove, onBack }: EditFormProps) {
   const [tried, setTried] = useState(false)
-  const fields = fieldsOf(input, allowEdits)
+  const [preview, setPreview] = useState(NO_PREVIEW)
+  const [expanded, setExpanded] = useState(false)
+  const fields = fieldsOf(part.input, part.approval?.allowEdits ?? false)
   const edited = applyDraft(fields, draft)
   const errors = tried && !edited.ok ? edited.errors : undefined
+  const step = editStep(part, edited, preview, expanded)
   return (
     <form
       className="approval-form"
@@ -28,8 +32,9 @@ export function EditForm({ input, allowEdits, disabled, draft, onChange, onAppro
       onSubmit={(event) => {
         event.preventDefault()
         setTried(true)
-        if (edited.ok) onApprove(edited.changed ? edited.input : undefined)
-        else focusFirstInvalid(event.currentTarget)
+        if (!edited.ok) focusFirstInvalid(event.currentTarget)
+        else if (step.act === 'preview') void loadPreview(part, edited.input, setPreview)
+        else onApprove(edited.changed ? edited.input : undefined, step.preview)
       }}
       onKeyDown={(event) => {
         if (event.key === 'Escape') onBack()
@@ -45,9 +50,26 @@ export function EditForm({ input, allowEdits, disabled, draft, onChange, onAppro
           onChange={(value) => onChange({ ...draft, [field.key]: value })}
         />
       ))}
+      {step.view && (
+        <EditedPreviewOf
+          id={part.approval?.id ?? ''}
+          view={step.view}
+          expanded={expanded}
+          onExpand={() => setExpanded(true)}
+        />
+      )}
+      {step.note && (
+        <p className="approval-note" role="status">
+          {step.note}
+        </p>
+      )}
       <div className="approval-choices">
-        <button type="submit" className="button approve" disabled={disabled}>
-          {edited.ok && !edited.changed ? 'Approve unchanged' : 'Approve with changes'}
+        <button
+          type="submit"
+          className={step.act === 'approve' ? 'button approve' : 'button'}
+          disabled={disabled || step.disabled}
+        >
+          {step.label}
         </button>
         <button type="button" className="button" onClick={onBack}>
           Back

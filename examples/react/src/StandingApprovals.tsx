@@ -1,5 +1,11 @@
 import { displayText, type SessionGrant } from '@countersign/core'
-import { grantedSince, grantName, grantsProblem, grantsTitle } from '@countersign/example-page/grant-words'
+import {
+  grantedSince,
+  grantName,
+  grantsProblem,
+  grantsTitle,
+  grantUse,
+} from '@countersign/example-page/grant-words'
 import { GRANTS_TITLE_ID, grants, revokeGrant } from '@countersign/example-page/grants'
 import { useSyncExternalStore } from 'react'
 import { SafeText } from './SafeText.js'
@@ -18,7 +24,7 @@ export function StandingApprovals() {
           }}
         >
           <summary className="grants-title" id={GRANTS_TITLE_ID}>
-            {grantsTitle(standing.length)}
+            {grantsTitle(standing)}
           </summary>
           <ul className="grants-list">
             {standing.map((grant) => (
@@ -46,11 +52,13 @@ export function StandingApprovals() {
 
 function Grant({ grant }: { grant: SessionGrant }) {
   const name = grantName(grant)
+  const use = grantUse(grant)
   return (
     <li className="grant">
       <span className="grant-tool">
         <SafeText text={name} />
       </span>
+      {use !== '' && <span className="grant-use">{use}</span>}
       <span className="grant-since">
         since <time dateTime={grant.grantedAt}>{grantedSince(grant)}</time>
       </span>

@@ -45,6 +45,12 @@ export function formatMail(mail: Mail, now: Date, id: string): string {
   return `${headers.join('\r\n')}\r\n\r\n${quotedPrintable(mail.body)}\r\n`
 }
 
+/** The mail as its reader will see it. */
+export function renderMail({ to, subject, body }: Mail): string {
+  const headers = [`From: ${SENDER}`, `To: ${addresses(to).join(', ')}`, `Subject: ${oneLine(subject)}`]
+  return `${headers.join('\n')}\n\n${body}`
+}
+
 function oneLine(text: string): string {
   const lines = text.split(/[\r\n]+/)
   const trimmed = lines.map((line, index) => {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { toNodeGrantsHandler, toNodeHandler } from '@countersign/server/node'
+import { toNodeGrantsHandler, toNodeHandler, toNodePreviewHandler } from '@countersign/server/node'
 import { demoAgent } from './agent.js'
 import { readEnvFile } from './environment.js'
 import { openFileServer } from './file-server.js'
@@ -38,6 +38,7 @@ const api = {
   // A reply goes on without a page for a minute: during a reload, or on the way to another browser.
   '/api/chat': toNodeHandler(agent, { ...options, goOnFor: 60_000 }),
   '/api/grants': toNodeGrantsHandler(agent, options),
+  '/api/preview': toNodePreviewHandler(agent, options),
 }
 const server = pageServer(page, api)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close())

@@ -67,6 +67,10 @@ function planFor(request: Request, history: () => FinishedCall[]): Plan {
       return mailing(request.to, request.about, history)
     case 'restore':
       return gated('I can put the sample files back.', { name: 'restore_samples', input: {} })
+    case 'pay': {
+      const { kind, ...payment } = request
+      return gated('I have prepared the payment.', { name: 'pay_invoice', input: payment })
+    }
     case 'measure':
       return measuring(request.folder)
     case 'duplicates':

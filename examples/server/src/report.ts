@@ -89,6 +89,10 @@ function wordsFor({ name, input }: Call): Words {
           `Sent “${text(output, 'subject')}” to ${text(output, 'to') || to}; it is in ${text(output, 'file')}.`,
       }
     }
+    case 'pay_invoice': {
+      const payment = `${number(input, 'amount')} ${text(input, 'currency')} to ${text(input, 'to')}`
+      return { verb: `pay ${payment}`, kept: `Did not pay ${payment}`, done: () => `Paid ${payment}.` }
+    }
     case 'restore_samples':
       return { verb: 'restore the sample files', kept: 'Left the files as they are', done: restored }
     case 'mcp__files__append_line':

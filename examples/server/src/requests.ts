@@ -14,6 +14,7 @@ export type Request =
   | { kind: 'tidy-logs' }
   | { kind: 'mail'; to: string; about: MailSubject }
   | { kind: 'restore' }
+  | { kind: 'pay'; amount: number; currency: 'EUR' | 'USD'; to: string; reference: string }
   | { kind: 'measure'; folder: string }
   | { kind: 'duplicates'; folder: string }
   | { kind: 'append'; path: string; line: string }
@@ -36,6 +37,7 @@ export const exampleRequests: readonly string[] = [
   'Rename todo.md to tasks.md',
   'Delete reports/budget.csv',
   'Mail reports/quarter-3.md to mara@example.org',
+  'Pay 80 EUR to Crane Ltd',
   'Measure the files in reports',
   'Find duplicate files',
   'Add "Call Mara" to todo.md',
@@ -95,6 +97,13 @@ const rules: readonly Rule[] = [
   [
     /^(?:delete|remove|erase) (?:the files? )?(.+)$/is,
     ([paths = '']) => ({ kind: 'delete', paths: pathList(paths) }),
+  ],
+  [
+    /^pay (\d+(?:\.\d{1,2})?) (eur|usd) to ([^,"\r\n]{1,80}?)(?: for ([^,"\r\n]{1,80}))?$/i,
+    ([amount, currency = '', to = '', reference = '']) => ({
+      ...{ kind: 'pay', amount: Number(amount), to, reference: reference || 'without a number' },
+      currency: currency.toLowerCase() === 'eur' ? 'EUR' : 'USD',
+    }),
   ],
   [/^(?:e-?mail|mail|send|write to) (.+)$/is, ([rest = '']) => parseMail(rest)],
   [

@@ -1,6 +1,6 @@
 import { lutimes, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openWorkspace } from './workspace.js'
+import { openWorkspace, type Workspace } from './workspace.js'
 
 interface Sample {
   path: string
@@ -105,22 +105,37 @@ export async function fillOnce(root: string, now: number): Promise<void> {
   if ((await readdir(root)).length === 0) await restoreSamples(root, now)
 }
 
+/** A sample file that is missing or was changed. */
+export interface ChangedSample {
+  path: string
+  content: string
+  daysOld: number
+  /** Its content now; undefined if it is missing, or too large to be read. */
+  now: string | undefined
+}
+
+/** The sample files that {@link restoreSamples} would write. */
+export async function changedSamples(workspace: Workspace): Promise<ChangedSample[]> {
+  const looked = samples.map(async (sample) => ({
+    ...{ path: sample.path, daysOld: sample.daysOld, content: contentOf(sample) },
+    now: await workspace.read(sample.path).catch(() => undefined),
+  }))
+  return (await Promise.all(looked)).filter(({ content, now }) => content !== now)
+}
+
 /**
  * Restores every sample file that is missing or was changed, and touches nothing else. Resolves to the restored paths.
  *
  * @throws WorkspaceError if a symbolic link or a folder has the path of a sample.
  */
 export async function restoreSamples(root: string, now: number): Promise<string[]> {
-  const restored: string[] = []
   // as the other tools do, so that no symbolic link leads out of the folder
   const workspace = openWorkspace(root)
-  for (const sample of samples) {
-    const content = contentOf(sample)
-    if ((await workspace.read(sample.path).catch(() => undefined)) === content) continue
-    await workspace.write(sample.path, content)
-    const modified = new Date(now - sample.daysOld * 24 * 60 * 60 * 1000)
-    await lutimes(join(root, sample.path), modified, modified)
-    restored.push(sample.path)
+  const changed = await changedSamples(workspace)
+  for (const { path, content, daysOld } of changed) {
+    await workspace.write(path, content)
+    const modified = new Date(now - daysOld * 24 * 60 * 60 * 1000)
+    await lutimes(join(root, path), modified, modified)
   }
-  return restored
+  return changed.map(({ path }) => path)
 }

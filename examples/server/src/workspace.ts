@@ -1,5 +1,15 @@
 import type { Stats } from 'node:fs'
-import { lstat, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import {
+  appendFile,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { ToolError } from '@countersign/server'
 
@@ -9,6 +19,11 @@ interface FileEntry {
   bytes: number
   /** Whole days since the file was last changed. */
   daysOld: number
+}
+
+interface FileLook {
+  bytes: number
+  changedAt: Date
 }
 
 interface SearchHit {
@@ -22,9 +37,13 @@ interface SearchHit {
 export interface Workspace {
   list(folder: string): Promise<FileEntry[]>
   read(path: string): Promise<string>
+  /** Size and time of the last change; undefined if there is nothing at `path`. */
+  look(path: string): Promise<FileLook | undefined>
   search(text: string): Promise<SearchHit[]>
   /** Creates missing folders; returns whether a file of that name was replaced. */
   write(path: string, content: string): Promise<{ replaced: boolean }>
+  /** Adds `text` at the end of a file, which it creates if there is none. */
+  append(path: string, text: string): Promise<void>
   /** Fails if `to` exists. */
   move(from: string, to: string): Promise<void>
   delete(path: string): Promise<{ bytes: number }>
@@ -74,16 +93,17 @@ export function openWorkspace(root: string, now: () => number = Date.now): Works
       }
       return readFile(at.absolute, 'utf8')
     },
+    look: async (path) => {
+      const { stats } = await locate(root, path)
+      return stats && { bytes: stats.size, changedAt: stats.mtime }
+    },
     search: async (text) => searchFiles(root, await listFiles(await realpath(root), '', now()), text),
     write: async (path, content) => {
-      const at = await locate(root, path)
-      if (at.path === '') throw new WorkspaceError('A file needs a name.')
-      if (at.stats && !at.stats.isFile())
-        throw new WorkspaceError(`${at.path} is a folder; a file cannot replace it.`)
-      await mkdir(dirname(at.absolute), { recursive: true })
+      const at = await writable(root, path)
       await writeFile(at.absolute, content)
       return { replaced: at.stats !== undefined }
     },
+    append: async (path, text) => appendFile((await writable(root, path)).absolute, text),
     move: async (from, to) => {
       const source = await existingFile(root, from)
       const target = await locate(root, to)
@@ -136,6 +156,16 @@ async function existingFile(root: string, path: string): Promise<Located & { sta
   const at = await existing(root, path)
   if (!at.stats.isFile())
     throw new WorkspaceError(`${at.path === '' ? 'The workspace' : at.path} is a folder, not a file.`)
+  return at
+}
+
+/** Where a file is, or will be: its folder exists. */
+async function writable(root: string, path: string): Promise<Located> {
+  const at = await locate(root, path)
+  if (at.path === '') throw new WorkspaceError('A file needs a name.')
+  if (at.stats && !at.stats.isFile())
+    throw new WorkspaceError(`${at.path} is a folder; a file cannot replace it.`)
+  await mkdir(dirname(at.absolute), { recursive: true })
   return at
 }
 

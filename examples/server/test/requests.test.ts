@@ -35,6 +35,14 @@ const understood: [string, Request[]][] = [
   ['add "Call Mara" to todo.md', [{ kind: 'append', path: 'todo.md', line: 'Call Mara' }]],
   ['clear the folder logs', [{ kind: 'clear', folder: 'logs' }]],
   ['empty "old logs"', [{ kind: 'clear', folder: 'old logs' }]],
+  [
+    'Pay 80 EUR to Crane Ltd',
+    [{ kind: 'pay', amount: 80, currency: 'EUR', to: 'Crane Ltd', reference: 'without a number' }],
+  ],
+  [
+    'pay 9.50 usd to Acme for invoice 12',
+    [{ kind: 'pay', amount: 9.5, currency: 'USD', to: 'Acme', reference: 'invoice 12' }],
+  ],
   ['Restore the sample files', [{ kind: 'restore' }]],
   ['mail the team', [{ kind: 'mail', to: 'team@example.org', about: { kind: 'summary' } }]],
   ['mail the team a summary', [{ kind: 'mail', to: 'team@example.org', about: { kind: 'summary' } }]],
@@ -93,6 +101,7 @@ test('the examples cover every kind of request that does something', () => {
       'mail',
       'measure',
       'move',
+      'pay',
       'read',
       'restore',
       'search',

@@ -12,6 +12,7 @@ import { EditForm } from './EditForm.js'
 import { Expiry } from './Expiry.js'
 import { Help } from './Help.js'
 import { MaskedNote } from './MaskedNote.js'
+import { Preview } from './Preview.js'
 import { ServerWords } from './ServerWords.js'
 
 interface ApprovalProps {
@@ -50,6 +51,9 @@ export function Approval(props: ApprovalProps) {
         <div class="approval">
           <AskedBy askers={view().askedBy} />
           <Show when={view().message}>{(message) => <ServerWords message={message()} />}</Show>
+          <Show when={mode() !== 'edit' && view().preview}>
+            {(preview) => <Preview view={preview()} expanded={expanded()} />}
+          </Show>
           <Show when={mode() !== 'edit'}>
             <Arguments
               fields={view().arguments?.fields ?? []}
@@ -67,7 +71,7 @@ export function Approval(props: ApprovalProps) {
             fallback={
               <ApprovalChoices
                 view={view()}
-                onApprove={(scope) => void answer({ approved: true, scope })}
+                onAnswer={(given) => void answer(given)}
                 onEdit={() => setMode('edit')}
                 onDeny={() => setMode('deny')}
               />
@@ -84,12 +88,11 @@ export function Approval(props: ApprovalProps) {
             </Match>
             <Match when={mode() === 'edit'}>
               <EditForm
-                input={props.part.input}
-                allowEdits={props.approval.allowEdits ?? false}
+                part={props.part}
                 disabled={!canEdit(view())}
                 draft={draft()}
                 onChange={setDraft}
-                onApprove={(edited) => void answer(approvalOf(edited))}
+                onApprove={(input, edited) => void answer(approvalOf(input, edited))}
                 onBack={back}
               />
             </Match>

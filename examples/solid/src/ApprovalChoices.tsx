@@ -1,10 +1,12 @@
 import type { ApprovalChoice, ApprovalView } from '@countersign/client'
+import type { Answer } from '@countersign/example-page/answer'
 import { heldWords } from '@countersign/example-page/words'
 import { Show } from 'solid-js'
+import { MandateChoices } from './MandateChoices.js'
 
 interface ApprovalChoicesProps {
   view: ApprovalView
-  onApprove: (scope: 'once' | 'session') => void
+  onAnswer: (given: Answer) => void
   onEdit: () => void
   onDeny: () => void
 }
@@ -25,7 +27,7 @@ export function ApprovalChoices(props: ApprovalChoicesProps) {
             class="button approve"
             disabled={choice('once')?.disabled}
             aria-describedby={describedBy()}
-            onClick={() => props.onApprove('once')}
+            onClick={() => props.onAnswer({ approved: true, scope: 'once' })}
           >
             Approve once
           </button>
@@ -47,7 +49,7 @@ export function ApprovalChoices(props: ApprovalChoicesProps) {
             class="button"
             disabled={choice('session')?.disabled}
             aria-describedby={describedBy()}
-            onClick={() => props.onApprove('session')}
+            onClick={() => props.onAnswer({ approved: true, scope: 'session' })}
           >
             Always (this session)
           </button>
@@ -58,6 +60,7 @@ export function ApprovalChoices(props: ApprovalChoicesProps) {
           </button>
         </Show>
       </fieldset>
+      <MandateChoices choices={props.view.mandates} onAnswer={(response) => props.onAnswer(response)} />
       <Show when={isHeld()}>
         <p class="approval-note" id={noteId()}>
           {heldWords(props.view.hidden)}

@@ -2,6 +2,7 @@ import type { ApprovalResponse, ApprovalView } from '@countersign/client'
 import { choiceClass } from '@countersign/example-page/dialog'
 import { heldWords } from '@countersign/example-page/words'
 import { Index, Show } from 'solid-js'
+import { MandateChoices } from './MandateChoices.js'
 
 const NOTE_ID = 'dialog-hidden'
 
@@ -31,6 +32,11 @@ export function DialogChoices(props: DialogChoicesProps) {
           )}
         </Index>
       </fieldset>
+      <MandateChoices
+        choices={props.view.mandates}
+        isSending={props.isSending}
+        onAnswer={(response) => props.onAnswer(response)}
+      />
       <Show when={hidden() > 0}>
         <p class="approval-note" id={NOTE_ID}>
           {heldWords(hidden())}

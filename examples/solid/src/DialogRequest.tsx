@@ -6,6 +6,7 @@ import { createMemo, createSignal, onMount, Show } from 'solid-js'
 import { AskedBy } from './AskedBy.js'
 import { DialogArguments } from './DialogArguments.js'
 import { DialogChoices } from './DialogChoices.js'
+import { Preview } from './Preview.js'
 import { Segments } from './SafeText.js'
 import { ServerWords } from './ServerWords.js'
 
@@ -45,6 +46,9 @@ export function DialogRequest(props: DialogRequestProps) {
           </header>
           <AskedBy askers={shown().askedBy} />
           <Show when={shown().message}>{(message) => <ServerWords message={message()} />}</Show>
+          <Show when={shown().preview}>
+            {(preview) => <Preview view={preview()} expanded={expanded()} />}
+          </Show>
           <Show when={shown().arguments || shown().hidden > 0 || shown().suspicious}>
             <DialogArguments
               shown={shown().arguments}

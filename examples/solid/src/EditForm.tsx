@@ -1,28 +1,30 @@
+import type { EditedPreview, ToolCallPart } from '@countersign/core'
 import { applyDraft, type Draft, type Field, fieldsOf, textOf } from '@countersign/example-page/edit'
-import { createMemo, createSignal, Index } from 'solid-js'
+import { type EditPreview, editStep, loadPreview, NO_PREVIEW } from '@countersign/example-page/edit-preview'
+import { createMemo, createSignal, Index, Show } from 'solid-js'
 import { EditField } from './EditField.js'
+import { Preview } from './Preview.js'
+import { takeFocus } from './takeFocus.js'
 
 interface EditFormProps {
-  input: unknown
-  allowEdits: boolean | readonly string[]
+  part: ToolCallPart
   /** Nothing can be approved yet, edited or not. */
   disabled: boolean
   draft: Draft
   onChange: (draft: Draft) => void
-  /** Called with the complete edited arguments, or `undefined` if nothing was changed. */
-  onApprove: (input: unknown) => void
+  /** Called with the complete edited arguments and their preview, or `undefined` if nothing was changed. */
+  onApprove: (input: unknown, edited?: EditedPreview) => void
   onBack: () => void
 }
 
 /** The arguments field by field. Those that may not be edited are read-only. Escape goes back and keeps the draft. */
 export function EditForm(props: EditFormProps) {
   const [tried, setTried] = createSignal(false)
-  const fields = createMemo(() => fieldsOf(props.input, props.allowEdits))
+  const [expanded, setExpanded] = createSignal(false)
+  const [preview, setPreview] = createSignal<EditPreview>(NO_PREVIEW)
+  const fields = createMemo(() => fieldsOf(props.part.input, props.part.approval?.allowEdits ?? false))
   const edited = createMemo(() => applyDraft(fields(), props.draft))
-  const isUnchanged = () => {
-    const now = edited()
-    return now.ok && !now.changed
-  }
+  const step = createMemo(() => editStep(props.part, edited(), preview(), expanded()))
   const errorOf = (field: Field) => {
     const now = edited()
     return tried() && !now.ok ? now.errors.get(field.key) : undefined
@@ -34,8 +36,9 @@ export function EditForm(props: EditFormProps) {
     event.preventDefault()
     const now = edited()
     setTried(true)
-    if (now.ok) props.onApprove(now.changed ? now.input : undefined)
-    else event.currentTarget.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+    if (!now.ok) event.currentTarget.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+    else if (step().act === 'preview') void loadPreview(props.part, now.input, setPreview)
+    else props.onApprove(now.changed ? now.input : undefined, step().preview)
   }
 
   return (
@@ -58,9 +61,31 @@ export function EditForm(props: EditFormProps) {
           />
         )}
       </Index>
+      <Show when={step().view}>
+        {(view) => (
+          // It takes the focus, away from the button that asked for it.
+          <div class="preview-edited" tabIndex={-1} ref={takeFocus}>
+            <Preview view={view()} expanded={expanded()} />
+            <Show when={view().hidden > 0}>
+              <button type="button" class="button link" onClick={() => setExpanded(true)}>
+                Show all
+              </button>
+            </Show>
+          </div>
+        )}
+      </Show>
+      <Show when={step().note}>
+        <p class="approval-note" role="status">
+          {step().note}
+        </p>
+      </Show>
       <div class="approval-choices">
-        <button type="submit" class="button approve" disabled={props.disabled}>
-          {isUnchanged() ? 'Approve unchanged' : 'Approve with changes'}
+        <button
+          type="submit"
+          class={step().act === 'approve' ? 'button approve' : 'button'}
+          disabled={props.disabled || step().disabled}
+        >
+          {step().label}
         </button>
         <button type="button" class="button" onClick={() => props.onBack()}>
           Back

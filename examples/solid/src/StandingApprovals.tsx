@@ -1,5 +1,11 @@
 import { displayText, type SessionGrant } from '@countersign/core'
-import { grantedSince, grantName, grantsProblem, grantsTitle } from '@countersign/example-page/grant-words'
+import {
+  grantedSince,
+  grantName,
+  grantsProblem,
+  grantsTitle,
+  grantUse,
+} from '@countersign/example-page/grant-words'
 import { GRANTS_TITLE_ID, grants, revokeGrant } from '@countersign/example-page/grants'
 import { For, Show } from 'solid-js'
 import { fromStore } from './fromStore.js'
@@ -18,7 +24,7 @@ export function StandingApprovals() {
         <Show when={standing().length > 0}>
           <details class="grants-details" onToggle={loadWhenOpened}>
             <summary class="grants-title" id={GRANTS_TITLE_ID}>
-              {grantsTitle(standing().length)}
+              {grantsTitle(standing())}
             </summary>
             <ul class="grants-list">
               <For each={standing()}>{(grant) => <Grant grant={grant} />}</For>
@@ -52,6 +58,9 @@ function Grant(props: { grant: SessionGrant }) {
       <span class="grant-tool">
         <SafeText text={name()} />
       </span>
+      <Show when={grantUse(props.grant)}>
+        <span class="grant-use">{grantUse(props.grant)}</span>
+      </Show>
       <span class="grant-since">
         since <time dateTime={props.grant.grantedAt}>{grantedSince(props.grant)}</time>
       </span>

@@ -8,6 +8,8 @@ export type Typed =
 /** The user's answer. `because` says why it counts as a denial if nobody typed `n`. */
 export type Answer =
   | { readonly kind: 'once' | 'session' | 'edit' | 'more' }
+  /** `at` counts the mandates of the request from 0. */
+  | { readonly kind: 'mandate'; readonly at: number }
   | { readonly kind: 'deny'; readonly because?: string }
 
 /** The possible answers to one request. */
@@ -17,19 +19,31 @@ export interface Offer {
   readonly edit: boolean
   /** Part of the request is not shown. Until it is, it can only be denied. */
   readonly more: boolean
+  /** Which of the mandates can be chosen. */
+  readonly mandates: readonly boolean[]
 }
 
 /** The possible answers to a request. One that cannot be approved once cannot be edited either. */
-export function offerOf({ choices, edit, hidden }: ApprovalView): Offer {
+export function offerOf({ choices, edit, hidden, mandates }: ApprovalView): Offer {
   const allowed = choices.filter((choice) => !choice.disabled).map((choice) => choice.option)
   const once = allowed.includes('once')
   const editable = edit.status === 'offered' && !edit.disabled
-  return { once, session: allowed.includes('session'), edit: once && editable, more: hidden > 0 }
+  return {
+    once,
+    session: allowed.includes('session'),
+    edit: once && editable,
+    more: hidden > 0,
+    mandates: mandates.map(({ disabled }) => !disabled),
+  }
 }
 
 /** The prompt text: what may be typed. */
-export function questionOf({ once, session, edit, more }: Offer): string {
-  const words = [more && '[m]ore', once && '[y]es', session && '[s]ession', '[n]o', edit && '[e]dit']
+export function questionOf({ once, session, edit, more, mandates }: Offer): string {
+  const numbers = mandates.flatMap((offered, at) => (offered ? [`[${at + 1}]`] : []))
+  const words = [
+    ...[more && '[m]ore', once && '[y]es', session && '[s]ession', '[n]o', edit && '[e]dit'],
+    ...numbers,
+  ]
   return words.filter((word) => word !== false).join(' / ')
 }
 
@@ -50,7 +64,7 @@ export function parseAnswer(typed: Typed, offer: Offer): Answer {
 }
 
 /** The words of the prompt, each also by the letter in brackets. */
-const words = new Map<string, Answer['kind']>([
+const words = new Map<string, Exclude<Answer['kind'], 'mandate'>>([
   ['y', 'once'],
   ['yes', 'once'],
   ['s', 'session'],
@@ -65,6 +79,9 @@ const words = new Map<string, Answer['kind']>([
 
 function parseLine(typed: string, offer: Offer): Answer {
   const word = words.get(typed)
+  const at = /^\d{1,2}$/.test(typed) ? Number(typed) - 1 : undefined
+  if (at !== undefined && offer.mandates[at]) return { kind: 'mandate', at }
+  if (at !== undefined && offer.more && at in offer.mandates) return { kind: 'more' }
   if (word === 'deny') return { kind: 'deny' }
   if (word !== undefined && offer[word]) return { kind: word }
   // Approving something that was not shown completely shows the rest first.

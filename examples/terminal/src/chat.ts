@@ -1,4 +1,4 @@
-import { ChatClient } from '@countersign/client'
+import { ChatClient, previewEdits } from '@countersign/client'
 import { displayText } from '@countersign/core'
 import { reach } from './agent.js'
 import { type Decide, decideUnasked } from './decide.js'
@@ -9,7 +9,8 @@ import type { Settings } from './options.js'
 import { askPerson } from './person.js'
 import { renderRequest } from './request-card.js'
 import { showOn } from './screen.js'
-import { takeTurn } from './turn.js'
+import { listStanding, revokeStanding } from './standing.js'
+import { type PreviewEdits, takeTurn } from './turn.js'
 
 const WIDTH_WITHOUT_TERMINAL = 100
 
@@ -19,14 +20,15 @@ type Company = 'person' | 'nobody'
 /** Runs the conversation of one invocation of the program. */
 export async function chat(settings: Settings): Promise<Ending> {
   const company = process.stdin.isTTY && process.stdout.isTTY ? 'person' : 'nobody'
-  const { connection, place } = await reach(settings.agent)
+  const { connection, place, edits } = await reach(settings.agent)
   const client = new ChatClient({ connection, onWarning: () => {} })
   const write = showOn(process.stdout, client)
   if (settings.once === undefined) write(`Countersign in a terminal: ${displayText(place).text}\n`)
+  const preview: PreviewEdits = (edited) => previewEdits(edits.url, client, edited, edits.options)
   const said = messagesOf(settings, company)
   const decide = deciderFor(company, settings, write)
   // a user who keeps talking saw what failed; a script has only the exit code
-  if (company === 'person' && settings.once === undefined) return talk(client, said, decide, write)
+  if (company === 'person' && settings.once === undefined) return talk(client, said, decide, write, preview)
   return work(client, said, decide, company === 'nobody' && settings.once === undefined, write)
 }
 
@@ -49,13 +51,22 @@ async function talk(
   messages: AsyncIterable<Said>,
   decide: Decide,
   write: (text: string) => void,
+  preview: PreviewEdits,
 ): Promise<Ending> {
   const interrupt = onInterrupt(client.stop)
   let interrupted = false
   for await (const said of messages) {
     interrupted = said.kind === 'interrupted'
     if (interrupted || said.kind === 'quit') break
-    const turn = await takeTurn(client, () => say(client, said), decide, write)
+    if (said.kind === 'standing') {
+      write(await listStanding(client))
+      continue
+    }
+    if (said.kind === 'revoke') {
+      write(await revokeStanding(client, said.at))
+      continue
+    }
+    const turn = await takeTurn(client, () => say(client, said), decide, write, preview)
     if (interrupt.taken()) write('Stopped.\n')
     if (turn.failed) write('Type /retry to try again.\n')
   }

@@ -1,4 +1,10 @@
-import type { ApprovalResponse, ApprovalView, DisplayLimits } from '@countersign/client'
+import type {
+  ApprovalResponse,
+  ApprovalView,
+  DisplayLimits,
+  EditedPreview,
+  MandateChoice,
+} from '@countersign/client'
 
 /** The decision on one request, and the line that reports it. */
 export interface Decision {
@@ -11,24 +17,34 @@ export interface Decision {
 /** Decides a request: by asking the user, or by a rule if there is none. Shows the request first. */
 export type Decide = (request: Request) => Promise<Decision>
 
+/** Edited arguments, and their preview if the request has one. */
+export interface EditedCall {
+  readonly input: unknown
+  readonly edited?: EditedPreview
+}
+
 /** One request to decide: in full, and as it fits on a screen, with the edited arguments if there are any. */
 export interface Request {
   readonly view: ApprovalView
-  readonly viewOf: (edited: { input: unknown } | undefined, limits: DisplayLimits) => ApprovalView
+  readonly viewOf: (edited: EditedCall | undefined, limits: DisplayLimits) => ApprovalView
+  /** Asks the server what edited arguments would do. Undefined if the request has no preview. */
+  readonly previewEdits: ((input: unknown) => Promise<EditedPreview>) | undefined
   readonly toolName: string
   /** How many requests wait after this one. */
   readonly more: number
 }
 
 /** An approval, for this call or for the session, with the edited arguments if there are any. */
-export function approve(
-  id: string,
-  scope: 'once' | 'session',
-  edited: { input: unknown } | undefined,
-): Decision {
+export function approve(id: string, scope: 'once' | 'session', edited: EditedCall | undefined): Decision {
   const words = scope === 'session' ? 'Approved for this session' : 'Approved once'
   const line = edited ? `${words}, with your changes.` : `${words}.`
   return { response: { id, approved: true, scope, ...edited }, line, deniedUnasked: false }
+}
+
+/** A standing approval or denial, for this call and more. */
+export function chooseMandate({ label, response }: MandateChoice): Decision {
+  const word = response.approved ? 'Approved' : 'Denied'
+  return { response, line: `${word}, and more: ${label.text}.`, deniedUnasked: false }
 }
 
 /** A denial. `because` gives the cause if the user did not type it. */

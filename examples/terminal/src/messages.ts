@@ -4,13 +4,18 @@ import { prompt } from './prompt.js'
 /** The user's next input. `quit`: the user wants to leave; `interrupted`: Ctrl-C. */
 export type Said =
   | { readonly kind: 'message'; readonly text: string }
-  | { readonly kind: 'nothing' | 'retry' | 'quit' | 'interrupted' }
+  /** `at`: its number in the list. */
+  | { readonly kind: 'revoke'; readonly at: number }
+  | { readonly kind: 'nothing' | 'retry' | 'standing' | 'quit' | 'interrupted' }
 
-/** Parses a line as a message or as one of the two commands. */
+/** Parses a line as a message or as one of the commands. */
 export function parseMessage(line: string): Said {
   const text = line.trim()
   if (text === '') return { kind: 'nothing' }
   if (text === '/retry') return { kind: 'retry' }
+  if (text === '/standing') return { kind: 'standing' }
+  const revoked = /^\/revoke (\d{1,3})$/.exec(text)?.[1]
+  if (revoked !== undefined) return { kind: 'revoke', at: Number(revoked) }
   return text === '/quit' ? { kind: 'quit' } : { kind: 'message', text }
 }
 

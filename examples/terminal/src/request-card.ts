@@ -1,5 +1,7 @@
 import type { ApprovalView, DisplayLimits } from '@countersign/client'
 import { type DisplayText, displayText } from '@countersign/core'
+import { mandateLimits } from '../../page/src/grant-words.js'
+import { renderPreview } from './preview-card.js'
 import { quote, roomIn } from './quote.js'
 
 /** What to show besides the request itself. */
@@ -13,9 +15,10 @@ export interface RequestNotes {
 /** The rows that the card's own lines and the prompt below take. */
 const OWN_ROWS = 13
 
-/** How much of a request fits on a screen next to everything else. */
-export function screenLimits(columns: number, rows: number): DisplayLimits {
-  return { maxLines: Math.max(4, rows - OWN_ROWS), columns: roomIn(columns) }
+/** How much of a request fits on a screen next to everything else; with a preview, each of the two gets half of it. */
+export function screenLimits(columns: number, rows: number, hasPreview = false): DisplayLimits {
+  const free = rows - OWN_ROWS
+  return { maxLines: Math.max(4, hasPreview ? Math.floor(free / 2) : free), columns: roomIn(columns) }
 }
 
 /** What a user reads before answering: warning, tool, arguments, message. `columns` is the width of the terminal. */
@@ -26,8 +29,10 @@ export function renderRequest(view: ApprovalView, notes: RequestNotes, columns: 
   return [
     `\n!! Your approval is needed${after}: nothing runs without it.\n`,
     `   Tool\n${quoteShown(view.title, columns)}`,
+    view.preview ? renderPreview(view.preview, columns) : '',
     `   Arguments${edited ? ', with your changes' : ''}\n${args}`,
     messageOf(view, edited, columns),
+    edited ? '' : mandatesOf(view, columns),
     ...warningsOf(view).map((warning) => `!! ${warning}\n`),
   ].join('')
 }
@@ -35,6 +40,16 @@ export function renderRequest(view: ApprovalView, notes: RequestNotes, columns: 
 function messageOf({ message }: ApprovalView, edited: boolean, columns: number): string {
   if (!message) return ''
   return `   Message from the server${edited ? ', before your changes' : ''}\n${quoteShown(message, columns)}`
+}
+
+/** Numbered as the prompt takes them. */
+function mandatesOf({ mandates }: ApprovalView, columns: number): string {
+  if (mandates.length === 0) return ''
+  const lines = mandates.map(({ label, mandate }, at) => {
+    const limits = mandateLimits(mandate)
+    return `${at + 1}  ${label.text}${limits === '' ? '' : ` (${limits})`}`
+  })
+  return `   For more than this call\n${quote(lines.join('\n'), columns)}`
 }
 
 function quoteShown({ text, hidden }: DisplayText, columns: number): string {

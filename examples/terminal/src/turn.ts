@@ -3,11 +3,13 @@ import {
   type ChatClient,
   type ChatSnapshot,
   type DisplayLimits,
+  type EditedPreview,
+  previewView,
   type ToolCallPart,
 } from '@countersign/client'
 import { displayText } from '@countersign/core'
 import { renderAnswerResult } from './answered.js'
-import type { Decide, Request } from './decide.js'
+import type { Decide, EditedCall, Request } from './decide.js'
 
 /** The result of one turn. */
 export interface Turn {
@@ -15,26 +17,37 @@ export interface Turn {
   readonly deniedUnasked: number
 }
 
+/** Asks the server what edited arguments of an open request would do. */
+export type PreviewEdits = (edits: { id: string; input: unknown }) => Promise<EditedPreview>
+
 /** The oldest waiting request that was not shown yet, so that none is shown twice. */
 function nextRequest(
   { pendingApprovals }: Pick<ChatSnapshot, 'pendingApprovals'>,
   asked: ReadonlySet<string>,
+  previewEdits: PreviewEdits | undefined,
 ): Request | undefined {
   for (const [at, part] of pendingApprovals.entries()) {
-    const view = approvalView(part)
+    const view = approvalView(part, { preview: previewView })
     if (view?.status !== 'open' || asked.has(view.id)) continue
     const more = pendingApprovals.length - at - 1
     const viewOf: Request['viewOf'] = (edited, limits) => viewWith(part, edited, limits) ?? view
-    return { view, viewOf, toolName: part.name, more }
+    const { id, preview } = part.approval
+    const ofEdits = preview === undefined ? undefined : previewEdits
+    return {
+      ...{ view, viewOf, toolName: part.name, more },
+      previewEdits: ofEdits && ((input) => ofEdits({ id, input })),
+    }
   }
   return undefined
 }
 
 /** The request with edited arguments. */
-function viewWith(part: ToolCallPart, edited: { input: unknown } | undefined, limits: DisplayLimits) {
-  if (!part.approval || !edited) return approvalView(part, limits)
-  const { display: _, ...approval } = part.approval
-  return approvalView({ ...part, ...edited, approval }, limits)
+function viewWith(part: ToolCallPart, call: EditedCall | undefined, limits: DisplayLimits) {
+  const options = { ...limits, preview: previewView }
+  if (!part.approval || !call) return approvalView(part, options)
+  const { display, preview, previous, ...approval } = part.approval
+  const { input, edited } = call
+  return approvalView({ ...part, input, approval: { ...approval, preview: edited?.preview } }, options)
 }
 
 /**
@@ -46,12 +59,13 @@ export async function takeTurn(
   begin: () => Promise<unknown>,
   decide: Decide,
   write: (text: string) => void,
+  previewEdits?: PreviewEdits,
 ): Promise<Turn> {
   const asked = new Set<string>()
   let deniedUnasked = 0
   await begin()
   await atRest(client)
-  for (let next = nextRequest(client.getSnapshot(), asked); next; ) {
+  for (let next = nextRequest(client.getSnapshot(), asked, previewEdits); next; ) {
     asked.add(next.view.id)
     const decision = await decide(next)
     if (decision.deniedUnasked) deniedUnasked++
@@ -60,7 +74,7 @@ export async function takeTurn(
     await atRest(client)
     const words = renderAnswerResult(result)
     if (words !== undefined) write(`${words}\n`)
-    next = nextRequest(client.getSnapshot(), asked)
+    next = nextRequest(client.getSnapshot(), asked, previewEdits)
   }
   const { error } = client.getSnapshot()
   if (error) write(`Error: ${displayText(error.message).text}\n`)

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { type Offer, parseAnswer, questionOf } from '../src/answer.js'
 
-const all: Offer = { once: true, session: true, edit: true, more: false }
-const none: Offer = { once: false, session: false, edit: false, more: false }
+const all: Offer = { once: true, session: true, edit: true, more: false, mandates: [] }
+const none: Offer = { once: false, session: false, edit: false, more: false, mandates: [] }
 const line = (text: string, offer = all) => parseAnswer({ kind: 'line', text }, offer)
 
 test('S3.102 the question names what is offered', () => {
@@ -53,4 +53,12 @@ test('S3.103 a letter that is not offered denies', () => {
 test('S3.104 upper case and blanks around the letter are accepted', () => {
   expect(['Y', '  y ', '\ty\t'].map((text) => line(text).kind)).toEqual(['once', 'once', 'once'])
   expect([' S', 'N ', ' E '].map((text) => line(text).kind)).toEqual(['session', 'deny', 'edit'])
+})
+
+test('V16 a number chooses a mandate that is offered; of what is not all shown it shows the rest', () => {
+  const offer: Offer = { ...all, mandates: [true, false] }
+  expect(questionOf(offer)).toBe('[y]es / [s]ession / [n]o / [e]dit / [1]')
+  expect(line('1', offer)).toEqual({ kind: 'mandate', at: 0 })
+  for (const text of ['2', '3', '0', '01x', '-1']) expect(line(text, offer)).toMatchObject({ kind: 'deny' })
+  expect(line('2', { ...none, more: true, mandates: [true, false] })).toEqual({ kind: 'more' })
 })

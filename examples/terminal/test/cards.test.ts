@@ -1,4 +1,4 @@
-import { approvalView } from '@countersign/client'
+import { approvalView, type DisplayLimits, previewView } from '@countersign/client'
 import type { ToolCallApproval, ToolCallPart } from '@countersign/core'
 import { expect, test } from 'vitest'
 import { renderCall } from '../src/call-card.js'
@@ -111,4 +111,76 @@ test('a call has a card once it is over, and says what became of it', () => {
 test('long values are cut in the card of a call, and the rest is counted', () => {
   const shown = renderCall({ ...call({}), state: 'complete', output: 'x'.repeat(1000) })
   expect(shown).toContain('… (842 more characters)')
+})
+
+/** The card of a request with a preview, as it fits within limits. */
+function previewed(approval: Partial<ToolCallApproval>, limits: DisplayLimits = {}): string {
+  const view = approvalView(call({ path: 'a.txt' }, approval), { ...limits, preview: previewView })
+  return view ? renderRequest(view, { more: 0 }, 60) : ''
+}
+
+test('V16 a diff is shown before the arguments: counts, context, and a sign before each line', () => {
+  const preview = { kind: 'diff', name: 'a.txt', before: 'a\nb\n', after: 'a\nc\n' }
+  expect(previewed({ preview })).toContain(`   What it would do
+   | 1 line added, 1 line removed in a.txt
+   |   a
+   | - b
+   | + c
+   Arguments
+`)
+})
+
+test('V16 a row of a table takes a line for each cell, so that no cell can imitate another', () => {
+  const columns = ['Day', 'Amount']
+  const preview = {
+    kind: 'table',
+    columns,
+    rows: [
+      ['now', '5 EUR'],
+      ['x   9 EUR', '1 EUR'],
+    ],
+    total: '6 EUR',
+  }
+  expect(previewed({ preview })).toContain(`   | 6 EUR
+   | - Day: now
+   |   Amount: 5 EUR
+   | - Day: x   9 EUR
+   |   Amount: 1 EUR
+`)
+})
+
+test('V15 V16 what has changed since the user looked is said and marked, and what was there before is shown', () => {
+  const previous = { kind: 'list', items: ['a.log', 'b.log'], total: '2 files' }
+  const preview = { kind: 'list', items: ['a.log', 'c.log'], total: '2 files' }
+  expect(
+    previewed({ preview, previous }),
+  ).toContain(`!! Changed since you looked. Nothing has run. Lines with * are new.
+   What it would do
+   |   2 files
+   |   a.log
+   | * c.log
+   What you saw before; lines with * are gone
+   |   2 files
+   |   a.log
+   | * b.log
+`)
+})
+
+test('V16 a preview that does not fit holds back the approval, and control characters in it are written out', () => {
+  const items = Array.from({ length: 40 }, (_, at) => `file ${at}\u001b[2J`)
+  const shown = previewed({ preview: { kind: 'list', items } }, { maxLines: 10 })
+  expect(shown).toContain('characters are not shown. Type m to read everything')
+  expect(shown).toContain('file 0⟨U+001B⟩[2J')
+  expect(shown).not.toMatch(controls)
+})
+
+test('V16 mandates are numbered, with their limits', () => {
+  const mandates = [
+    { id: 'team', label: 'Mail to the team', uses: 10, budget: { total: 5, unit: 'EUR' } },
+    { id: 'never', label: 'Never\nask', decide: 'deny' as const },
+  ]
+  expect(previewed({ mandates })).toContain(`   For more than this call
+   | 1  Mail to the team (10 times at most, 5 EUR in total)
+   | 2  Never⟨U+000A⟩ask
+`)
 })

@@ -41,8 +41,8 @@ function shownOn(entry: HostileArguments, columns: number, limits: object) {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
 const controls = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066\u2067]/
 
-const held = { once: false, session: false, edit: false, more: true }
-const free = { once: true, session: true, edit: true, more: false }
+const held = { once: false, session: false, edit: false, more: true, mandates: [] }
+const free = { once: true, session: true, edit: true, more: false, mandates: [] }
 
 const screens = [
   [80, 24],

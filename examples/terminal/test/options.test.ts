@@ -57,6 +57,7 @@ test('S3.106 where nobody can be asked a request is denied, but for a tool that 
     disabled: false,
     title: { segments: [], text: '', hidden: 0, lines: 0, suspicious: false },
     message: undefined,
+    preview: undefined,
     arguments: undefined,
     hidden: 0,
     suspicious: false,
@@ -75,6 +76,7 @@ test('S3.106 where nobody can be asked a request is denied, but for a tool that 
     view,
     viewOf: () => view,
     toolName: 'delete_file',
+    previewEdits: undefined,
     more: 0,
   }
   const denied = decideUnasked(request, new Set(['delete', 'DELETE_FILE', '*']))

@@ -20,6 +20,7 @@ async function asked(message: string, question: string, env: Record<string, stri
     terminal,
     exists: (path: string) => existsSync(join(folder, path)),
     read: (path: string) => readFile(join(folder, path), 'utf8'),
+    write: (path: string, text: string) => writeFile(join(folder, path), text),
   }
 }
 
@@ -202,6 +203,50 @@ test('S3.106 in a terminal --yes-to has no effect: the user is asked', async () 
   expect(existsSync(join(folder, 'reports/budget.csv'))).toBe(true)
 })
 
+test('V15 V16 a file that changes before it is deleted is kept, and the prompt comes again with what changed', async () => {
+  const { terminal, exists, write } = await asked(DELETE, TWO)
+  expect(terminal.screen()).toContain('crane survey,15000,21200')
+  await write('reports/budget.csv', 'item,planned,spent\ntugs,1,2\n')
+  await terminal.type(`y${enter}`)
+  await terminal.shows('Changed since you looked. Nothing has run.')
+  await terminal.shows('* tugs,1,2')
+  expect(exists('reports/budget.csv')).toBe(true)
+  await terminal.asked(TWO)
+  await terminal.type(`y${enter}`)
+  await terminal.shows('Deleted reports/budget.csv (28 bytes).')
+  await leave(terminal)
+})
+
+test('V16 an edit is shown with its own preview; one that the server refuses changes nothing', async () => {
+  const EDITOR = await program.editor('door.txt', '')
+  const { terminal, exists } = await asked('Write "Back at noon." to door.txt', ALL, { EDITOR })
+  await terminal.type(`e${enter}`)
+  await terminal.shows('The changes cannot be previewed')
+  await terminal.asked(ALL)
+  await terminal.type(`n${enter}`)
+  await leave(terminal)
+  expect(exists('door.txt')).toBe(false)
+})
+
+test('V16 a mandate is chosen by its number, listed with its use, and revoked', async () => {
+  const { terminal, read } = await asked('pay 120 EUR to Acme', '[y]es / [n]o / [1] / [2]')
+  await terminal.shows('1  Pay Acme up to 200 EUR in total, for a day (200 EUR in total, until')
+  await terminal.type(`1${enter}`)
+  await terminal.shows('Approved, and more: Pay Acme up to 200 EUR in total, for a day.')
+  await terminal.shows('Paid 120 EUR to Acme.')
+  await say(terminal, 'pay 30 EUR to Acme')
+  await terminal.shows('Paid 30 EUR to Acme.')
+  await say(terminal, '/standing')
+  await terminal.shows('1  Pay Acme up to 200 EUR in total, for a day (used 2 times, 150 of 200 EUR spent')
+  await say(terminal, '/revoke 1')
+  await terminal.shows('Revoked: Pay Acme up to 200 EUR in total, for a day')
+  await say(terminal, 'pay 1 EUR to Acme')
+  await terminal.asked('[y]es / [n]o / [1] / [2]')
+  await terminal.type(`n${enter}`)
+  await leave(terminal)
+  expect((await read('payments.csv')).split('\n')).toHaveLength(3)
+})
+
 test('E.14 the transcript of a session in the documentation is what the program shows', async () => {
   const folder = await program.newFolder()
   const EDITOR = await program.editor('noon', 'one')
@@ -219,7 +264,9 @@ test('E.14 the transcript of a session in the documentation is what the program 
   await answers(ALL, 's')
   await say(terminal, '/quit')
   expect(await terminal.ended).toBe(0)
-  const shown = `${terminal.screen().replaceAll(folder, '<folder>').trimEnd()}\n`
+  const changed = /\d{4}-\d\d-\d\dT[\d:.]+Z/g
+  const screen = terminal.screen().replaceAll(folder, '<folder>').replace(changed, '2026-01-15T09:30:00.000Z')
+  const shown = `${screen.trimEnd()}\n`
   const kept = join(import.meta.dirname, '../../../docs/terminal-transcript.txt')
   if (process.env.RECORD === '1') await writeFile(kept, shown)
   expect(shown).toBe(await readFile(kept, 'utf8'))

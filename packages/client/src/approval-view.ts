@@ -14,6 +14,8 @@ import {
 } from '@countersign/core'
 import type { ApprovalResponse } from './command.js'
 import { expiryOf } from './expiry.js'
+import type { PreviewView, previewView } from './preview-view.js'
+import { createRoom, type Room } from './room.js'
 
 /**
  * The status of an approval request. `open`: it waits for the user. `responded`: the answer is in transit or waits for other requests
@@ -90,6 +92,8 @@ export interface ApprovalView {
   readonly title: DisplayText
   /** The server's message; set it apart from the page's own text. */
   readonly message: DisplayText | undefined
+  /** What the call would do: with the option `preview`, if the request has one. */
+  readonly preview: PreviewView | undefined
   /** Absent if the call has no arguments. */
   readonly arguments: ApprovalArguments | undefined
   /** How many characters of all this are not shown. While there are any, nothing can be approved, edited or not. */
@@ -110,8 +114,8 @@ export interface ApprovalView {
 }
 
 /**
- * `maxLength`, `maxLines` and `columns` limit how much of title, message and arguments is shown together; the message and each field
- * get at most half. While something is not shown, nothing can be approved. Offer to show everything (no limits). Default: no limits.
+ * `maxLength`, `maxLines` and `columns` limit how much of title, message and arguments is shown together, and how much of the preview;
+ * the message, each field and each line of the preview get at most half. While something is not shown, nothing can be approved. Offer to show everything (no limits). Default: no limits.
  */
 export interface ApprovalViewOptions extends DisplayLimits {
   /** Default: the tool's name. */
@@ -122,6 +126,8 @@ export interface ApprovalViewOptions extends DisplayLimits {
   readonly fields?: boolean | undefined
   /** Show the arguments exactly as the tool will get them, even if the server masks some. Default false. */
   readonly exact?: boolean | undefined
+  /** Shows the preview: pass `previewView`. It is an option so that a page without previews does not load it. */
+  readonly preview?: typeof previewView | undefined
 }
 
 const labels: { readonly [Option in ApprovalOption]: string } = {
@@ -158,7 +164,13 @@ export function approvalView(
   const shown = showArguments(part, approval, options, room)
   const labelled = (approval.mandates ?? []).map((one) => [one, inOneLine(one.label)] as const)
   const closed = status !== 'open'
-  const held = closed || room.found().hidden > 0
+  const preview =
+    approval.preview === undefined
+      ? undefined
+      : options.preview?.(approval.preview, { ...options, previous: approval.previous })
+  const { hidden, suspicious } = room.found()
+  const notShown = hidden + (preview?.hidden ?? 0)
+  const held = closed || notShown > 0
   const expiresAt = expiryOf(approval)
   return {
     id,
@@ -168,8 +180,10 @@ export function approvalView(
     askedBy,
     title,
     message: said,
+    preview,
     arguments: shown,
-    ...room.found(),
+    hidden: notShown,
+    suspicious: suspicious || preview?.suspicious === true,
     choices: choicesOf(approval, options, closed, held),
     mandates: labelled.map(([mandate, label]) => {
       const approved = mandate.decide !== 'deny'
@@ -196,37 +210,6 @@ export function argumentFields(
   const room = createRoom(limits)
   const fields = showFields(input, room)
   return { fields, ...room.found() }
-}
-
-/** The remaining limits, and the findings so far. */
-interface Room {
-  /** Shows something within the remaining limits, and at most that share of the total. `beside`: its first line is already counted. */
-  take(share: number, show: (limits: DisplayLimits) => DisplayText, beside?: 'beside'): DisplayText
-  isFull(): boolean
-  found(): { hidden: number; suspicious: boolean }
-}
-
-function createRoom({ maxLength = Infinity, maxLines = Infinity, columns }: DisplayLimits): Room {
-  let [length, lines, hidden] = [maxLength, maxLines, 0]
-  let suspicious = false
-  return {
-    take(share, show, beside) {
-      const free = beside ? 1 : 0
-      const shown = show({
-        maxLength: Math.min(length, Math.ceil(maxLength * share)),
-        maxLines: Math.min(lines + free, Math.ceil(maxLines * share)),
-        columns,
-      })
-      if (length < Infinity) length -= [...shown.text].length
-      // An empty text occupies a line too.
-      lines -= Math.max(1, shown.lines) - free
-      hidden += shown.hidden
-      suspicious ||= shown.suspicious
-      return shown
-    },
-    isFull: () => length <= 0 || lines <= 0,
-    found: () => ({ hidden, suspicious }),
-  }
 }
 
 /** A subagent that was never announced has no name, only its id. */

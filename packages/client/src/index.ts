@@ -89,6 +89,7 @@ export type {
   PendingMessageMode,
 } from './options.js'
 export type { InitialThread, Persistence, Persistent } from './persistence/persistence.js'
+export { type PreviewLine, type PreviewView, type PreviewViewOptions, previewView } from './preview-view.js'
 export type { AnswerResult, SendResult } from './results.js'
 export type { Notify } from './schedule.js'
 export { createSelection } from './selection.js'

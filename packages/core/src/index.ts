@@ -91,6 +91,7 @@ export {
   type WithOutput,
 } from './messages.js'
 export { type DiffHunk, type Preview, type PreviewCell, readPreview } from './preview.js'
+export { printJson } from './print-json.js'
 export {
   type ActivityMessage,
   type AGUIEvent,

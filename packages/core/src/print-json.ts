@@ -2,7 +2,7 @@ const maxIndent = 16
 
 type PrintTask = string | { value: unknown; depth: number }
 
-/** Prints JSON without recursion, so that deep nesting cannot overflow the stack. */
+/** Prints a JSON value, without recursion, so that deep nesting cannot overflow the stack. `multiline`: indented by two spaces, up to 16 levels. */
 export function printJson(json: unknown, multiline: boolean): string {
   const printed: string[] = []
   const todo: PrintTask[] = [{ value: json, depth: 0 }]

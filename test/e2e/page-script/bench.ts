@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Locator } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, test } from 'vitest'
@@ -11,6 +11,8 @@ export interface Demo extends ChatPage {
   has(path: string): boolean
   read(path: string): Promise<string>
   list(path: string): Promise<string[]>
+  /** Changes a file behind the back of the page and of the server. */
+  change(path: string, content: string): Promise<void>
   /** What lies between the page and its server. */
   wire: Wire
   /** One more tab of the same browser, with the same conversation. */
@@ -73,6 +75,7 @@ export function pageBench(name: PageName, chosen: readonly RegExp[]): Bench & { 
         has: (path) => existsSync(join(folder, path)),
         read: (path) => readFile(join(folder, path), 'utf8'),
         list: (path) => readdir(join(folder, path)),
+        change: (path, content) => writeFile(join(folder, path), content),
         openTab: () => openTab(opened.page.context(), opened.page.url()),
         screenshot: (view) => opened.screenshot(`${name}-${view}`),
       }

@@ -4,14 +4,16 @@ import { approve, type Bench, type Demo, deny } from './bench.js'
 
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
 
-const looks: readonly [string, BrowserContextOptions][] = [
+/** Wide and narrow, light and dark. */
+export const looks: readonly [string, BrowserContextOptions][] = [
   ['light', {}],
   ['dark', { colorScheme: 'dark' }],
   ['phone', phone],
   ['phone-dark', { ...phone, colorScheme: 'dark' }],
 ]
 
-const sideways = ({ page }: Demo) =>
+/** By how many pixels the page scrolls sideways. */
+export const sideways = ({ page }: Demo) =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
 
 /** The page in light and dark, wide and narrow; a picture of each is kept. */

@@ -1,0 +1,35 @@
+import type { ApprovalResponse, MandateChoice } from '@countersign/client'
+import { mandateLimits } from '@countersign/example-page/grant-words'
+import { Index, Show } from 'solid-js'
+import { Segments } from './SafeText.js'
+
+interface MandateChoicesProps {
+  choices: readonly MandateChoice[]
+  isSending?: boolean
+  onAnswer: (response: ApprovalResponse) => void
+}
+
+/** Standing approvals and denials to choose instead of an answer to this call alone. */
+export function MandateChoices(props: MandateChoicesProps) {
+  return (
+    <Show when={props.choices.length > 0}>
+      <ul class="mandates" aria-label="Answers for more than this call">
+        <Index each={props.choices}>
+          {(choice) => (
+            <li class="mandate approval-choices">
+              <button
+                type="button"
+                class="button"
+                disabled={choice().disabled || props.isSending}
+                onClick={() => props.onAnswer(choice().response)}
+              >
+                <Segments shown={choice().label} />
+              </button>
+              <span class="mandate-limits">{mandateLimits(choice().mandate)}</span>
+            </li>
+          )}
+        </Index>
+      </ul>
+    </Show>
+  )
+}
