@@ -20,7 +20,13 @@ export {
   type JsonReaderStatus,
 } from './json/partial.js'
 export type { ClientFrame, ServerFrame } from './live/frames.js'
-export { type Answerable, awaitedRequests, canWithdraw, findAnswerable } from './machine/approval-answer.js'
+export {
+  type Answerable,
+  awaitedRequests,
+  canWithdraw,
+  findAnswerable,
+  visibleRequests,
+} from './machine/approval-answer.js'
 export { isRefusal, leavesOpen, readRefusal } from './machine/approval-refusal.js'
 export { readResult } from './machine/call-result.js'
 export { checkMessages, isMessage } from './machine/check-messages.js'
@@ -54,7 +60,6 @@ export {
   hasDeferredAnswer,
   hasUnsentAnswer,
   resumeEntries,
-  visibleRequests,
 } from './machine/select.js'
 export {
   type ApplyPatch,

@@ -3,7 +3,6 @@ import { changed, omitUndefined } from '../value.js'
 import { callAskedBy, moveCall, setApproval } from './calls.js'
 import type { CallDraft } from './data.js'
 import { setResponse } from './interrupts.js'
-import { visibleRequests } from './select.js'
 import type { ChatState, StepTable } from './state.js'
 
 /** Steps for the answer to an approval request and its delivery. */
@@ -122,6 +121,13 @@ export function findAnswerable(state: ChatState, approvalId: string): Answerable
   if (approval.approved !== undefined) return { status: 'already-answered' }
   const reason = approval.problem ?? call.state
   return reason === 'approval-requested' ? { status: 'open', call, approval } : { status: 'closed', reason }
+}
+
+/** The requests a user can see and has not answered: ids of approvals and of interrupts. */
+export function visibleRequests(state: ChatState): readonly string[] {
+  const ids = state.asked.flatMap((call) => call.approval?.id ?? [])
+  for (const [id, interrupt] of state.interrupts) if (!interrupt.response) ids.push(id)
+  return ids
 }
 
 /** Those of the requests that a user can see which can be answered: a message may have to wait for them. */

@@ -124,10 +124,3 @@ function approvalEntry({ approval, state }: CallDraft, again: boolean, runId?: s
 export function executingCalls({ executing }: ChatState): readonly CallDraft[] {
   return [...executing]
 }
-
-/** The requests a user can see and has not answered: ids of approvals and of interrupts. */
-export function visibleRequests(state: ChatState): readonly string[] {
-  const ids = state.asked.flatMap((call) => call.approval?.id ?? [])
-  for (const [id, interrupt] of state.interrupts) if (!interrupt.response) ids.push(id)
-  return ids
-}
