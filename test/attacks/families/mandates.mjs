@@ -74,9 +74,7 @@ export const mandates = [
     'an approval with a whole mandate in place of an id',
     choose({ id: 'acme', label: 'All', where: [] }),
     'mandate by its id',
-    {
-      behind: ['mandate was offered'],
-    },
+    {},
   ),
   wrongChoice(
     'a denial chosen with an approval',
@@ -215,7 +213,6 @@ export const mandates = [
     code: 'error',
     executions: 1,
     check: 'proto key',
-    behind: ['proto key when written'],
     stands: 'own members only are compared',
     play: async (client) => {
       await grant(client)

@@ -6,7 +6,7 @@ import { isLive } from './grant-row.js'
 /** A grant that is narrower than its tool. */
 export type MandateGrant = Grant & { readonly terms: Mandate }
 
-/** Mandates of one tool in one conversation; the oldest are dropped first. They share a row, because each call is matched with all. */
+/** Mandates of one tool in one conversation; the oldest are dropped first, standing denials last. They share a row, because each call is matched with all. */
 const MAX_MANDATES = 64
 
 /**
@@ -103,5 +103,7 @@ export function addMandate(
   if (mandates.some(({ terms }) => terms.approvalId === approvalId)) return undefined
   const first = call && grant.approved && applies(grant, call, now) ? charged(grant, call, now) : undefined
   const others = mandates.filter((one) => one.scopeKey !== grant.scopeKey && now < one.expiresAt)
-  return [...others, first ?? grant].slice(-MAX_MANDATES)
+  // Standing denials go last: a dropped one would let calls run.
+  const all = [...others, first ?? grant]
+  return [...all.filter((one) => one.approved), ...all.filter((one) => !one.approved)].slice(-MAX_MANDATES)
 }

@@ -18,19 +18,23 @@ export async function recoverThreads(
   warn: (message: string, error: unknown) => void,
 ): Promise<number> {
   let ended = 0
-  for (const { owner, threadId } of await threads.abandoned(limit)) {
+  for (const { owner, threadId, runId } of await threads.abandoned(limit)) {
+    const key = { owner, threadId }
     try {
+      // While the others were recovered, its user may have gone on with it.
+      const { run } = (await threads.load(key)) ?? {}
+      if (run?.runId !== runId || !run.lapsed) continue
       const input = { threadId, runId: randomId('recovery_'), messages: [] }
-      await close(input, owner === null ? {} : { subject: owner }).finally(() =>
-        markCut(threads, { owner, threadId }),
-      )
+      await close(input, owner === null ? {} : { subject: owner })
+      await markCut(threads, key)
       ended++
     } catch (error) {
       const code = codeOf(error)
       if (code === 'shutting-down') throw error
       // Another process has the thread now, or its user has removed it.
-      if (code !== 'thread-busy' && code !== 'thread-unknown')
-        warn(`The run of the thread ${JSON.stringify(threadId)} could not be recovered.`, error)
+      if (code === 'thread-busy' || code === 'thread-unknown') continue
+      warn(`The run of the thread ${JSON.stringify(threadId)} could not be recovered.`, error)
+      await markCut(threads, key).catch(() => {})
     }
   }
   return ended

@@ -98,7 +98,7 @@ test('recover() says nothing of a thread that another process takes, or its user
       return threads.load(key, after)
     },
   }))
-  expect(await agent.recover()).toBe(2)
+  expect(await agent.recover()).toBe(1)
   expect(warnings).toEqual([])
 })
 
