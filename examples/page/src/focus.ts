@@ -21,9 +21,11 @@ export function focusCard(part: ToolCallPart): void {
   showCard(part)
 }
 
-/** Brings a card into view without moving the focus. */
+/** Brings a card into view without moving the focus; of one that does not fit, its beginning. */
 export function showCard(part: ToolCallPart): void {
-  document.getElementById(cardHeadingId(part))?.closest('.tool')?.scrollIntoView({ block: 'nearest' })
+  const card = document.getElementById(cardHeadingId(part))?.closest('.tool')
+  const room = card?.closest('.chat-scroll')?.clientHeight ?? 0
+  card?.scrollIntoView({ block: card.clientHeight > room ? 'start' : 'nearest' })
 }
 
 /** Moves the focus to the first invalid field. Call it once the fields are marked. */

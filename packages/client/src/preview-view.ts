@@ -58,8 +58,8 @@ export function previewView(value: unknown, options: PreviewViewOptions = {}): P
 /** A preview of any kind as rows of text. */
 interface Table {
   readonly kind: Preview['kind']
-  readonly total: string | undefined
-  readonly columns: readonly string[]
+  readonly total?: string
+  readonly columns?: readonly string[]
   readonly rows: readonly Row[]
 }
 
@@ -69,7 +69,7 @@ interface Row {
 }
 
 function show(
-  { kind, total, columns, rows }: Table,
+  { kind, total, columns = [], rows }: Table,
   limits: DisplayLimits,
   other: Table | undefined,
 ): Omit<PreviewView, 'previous'> {
@@ -114,12 +114,12 @@ function read(value: unknown): Table {
   const { kind } = preview
   switch (kind) {
     case 'text':
-      return { kind, total: undefined, columns: [], rows: sameRows(preview.text.split('\n')) }
+      return { kind, rows: sameRows(preview.text.split('\n')) }
     case 'diff':
       return readDiff(preview)
     case 'list': {
       const { items, total = countOf(items.length, 'item') } = preview
-      return { kind, total, columns: [], rows: sameRows(items) }
+      return { kind, total, rows: sameRows(items) }
     }
     case 'table': {
       const { columns, rows, total = countOf(rows.length, 'row') } = preview
@@ -128,12 +128,10 @@ function read(value: unknown): Table {
     case 'json':
       return {
         kind,
-        total: undefined,
-        columns: [],
         rows: sameRows(printJson(preview.value, true).split('\n')),
       }
     case 'none':
-      return { kind, total: `No preview: ${preview.reason}`, columns: [], rows: [] }
+      return { kind, total: `No preview: ${preview.reason}`, rows: [] }
     default:
       return kind satisfies never
   }
@@ -145,12 +143,9 @@ const sameRows = (texts: readonly string[]): readonly Row[] =>
 function readDiff(preview: Extract<Preview, { kind: 'diff' }>): Table {
   const rows = 'hunks' in preview ? hunkRows(preview.hunks) : changedRows(preview.before, preview.after)
   const count = (wanted: Row['change']) => rows.filter(({ change }) => change === wanted).length
-  const counts = [
-    `${countOf(count('added'), 'line')} added`,
-    `${countOf(count('removed'), 'line')} removed`,
-  ].join(', ')
+  const counts = `${countOf(count('added'), 'line')} added, ${countOf(count('removed'), 'line')} removed`
   const where = preview.name === undefined ? '' : ` in ${preview.name}`
-  return { kind: 'diff', total: `${counts}${where}`, columns: [], rows }
+  return { kind: 'diff', total: `${counts}${where}`, rows }
 }
 
 function hunkRows(hunks: Extract<Preview, { hunks: unknown }>['hunks']): readonly Row[] {
@@ -174,7 +169,7 @@ function changedRows(before: string, after: string): readonly Row[] {
   const rows: Row[] = []
   let shown = 0
   const skipTo = (at: number) => {
-    if (at > shown) rows.push(skipped(`${countOf(at - shown, 'unchanged line')}`))
+    if (at > shown) rows.push(skipped(countOf(at - shown, 'unchanged line')))
     shown = Math.max(shown, at)
   }
   for (const at of changed) {

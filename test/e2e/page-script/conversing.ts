@@ -161,7 +161,7 @@ export function conversing({ spec, open }: Bench): void {
 
   spec('a new chat follows its end anew, wherever the old one was scrolled to', async () => {
     const { page, send, request, settled, ...demo } = await open({
-      viewport: { width: 1100, height: 600 },
+      viewport: { width: 1100, height: 900 },
     })
     const toEnd = page.getByRole('button', { name: 'Scroll to end' })
     const scroller = page.locator('.chat-scroll')
@@ -184,7 +184,7 @@ export function conversing({ spec, open }: Bench): void {
 
   spec('a page that is loaded again shows the first of the requests that wait', async () => {
     const { page, send, request, settled, ...demo } = await open({
-      viewport: { width: 1100, height: 600 },
+      viewport: { width: 1100, height: 900 },
     })
     await send('help')
     await settled()

@@ -56,7 +56,7 @@ export function previewing({ spec, open }: Bench): void {
       expect(await totalOf(paid)).toBe('120 EUR to Crane Ltd, 0 EUR before')
       expect(await previewIn(paid).getByRole('row').allInnerTexts()).toEqual([
         expect.stringMatching(/^Day\s+Amount\s+Reference$/),
-        expect.stringMatching(/^now\s+120 EUR\s+invoice 7$/),
+        expect.stringMatching(/^\s*now\s+120 EUR\s+invoice 7\s*$/),
       ])
       await approve(paid)
       await settled()
