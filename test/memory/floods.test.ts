@@ -291,7 +291,7 @@ for (const [name, ledger] of [
   ['redisLedger', { kind: 'redis', url: redis?.url ?? '', prefix: `countersign-test:${randomUUID()}:` }],
 ] as const) {
   test.skipIf(ledger.kind === 'redis' && redis === undefined)(
-    `the large questions of one thread are asked up to 4 MiB, and then refused with a code (${name})`,
+    `the large questions of one thread are asked up to 4 MiB, and then refused with a code (with ${name})`,
     async () => {
       const thread = { threadId: 'thread' }
       const [asked, small] = await against({ ledger }, async ({ port, ended }) => {
