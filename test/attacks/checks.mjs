@@ -339,7 +339,7 @@ export const checks = {
 
   // whose it is
   'run key': {
-    file: server('http/holder.ts'),
+    file: server('scope/run-key.ts'),
     find: 'return ledgerKey(holder.kind, holder.id, threadId, runId)',
     put: 'return ledgerKey(threadId, runId)',
   },

@@ -48,6 +48,7 @@ const notGiven: Readonly<Record<string, string>> = {
   ConnectOptions: 'what the client gives to a connection',
   ApprovalViewOptions: 'of a view, at each render',
   DisplayLimits: 'of a view, at each render',
+  PreviewViewOptions: 'of a view, at each render',
   SendOptions: 'of one message: checked with it, also in production',
   RequestOptions: 'of one request: checked with it, also in production',
   ReadFilesOptions: 'of one choice of files',
