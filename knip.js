@@ -21,7 +21,7 @@ export default {
   workspaces: {
     ...Object.fromEntries(ofPackages),
     '.': {
-      entry: ['scripts/*.mjs', 'vitest.config.ts', 'test/e2e/client-tool/page.ts'],
+      entry: ['scripts/*.mjs', 'vitest.config.ts'],
       project: ['*.ts'],
       ignoreDependencies: [
         '@arethetypeswrong/cli',

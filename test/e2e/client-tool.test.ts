@@ -13,6 +13,7 @@ import {
 import { toNodeHandler } from '@countersign/server/node'
 import { expect, onTestFinished, test } from 'vitest'
 import { bundleForPage } from '../../scripts/bundle.mjs'
+import type { ToolPage } from './client-tool/page.js'
 import { locate } from './client-tool/tool.js'
 import { launchBrowser } from './demo.js'
 
@@ -57,16 +58,17 @@ async function open() {
   await load()
   const shows = (...lines: string[]) =>
     page.waitForFunction((text) => document.querySelector('pre')?.textContent === text, lines.join('\n'))
-  return { page, load, shows, runs: () => page.evaluate(() => localStorage.runs) }
+  const act = (name: keyof ToolPage) => page.evaluate((one) => globalThis.toolPage[one](), name)
+  return { act, load, shows, runs: () => page.evaluate(() => localStorage.runs) }
 }
 
 test('T13 a reload during a client tool: the call counts as interrupted, it does not run again, and retry() goes on', async () => {
-  const { page, load, shows, runs } = await open()
-  await page.evaluate(() => globalThis.toolPage.send('Where am I?'))
+  const { act, load, shows, runs } = await open()
+  await act('send')
   await expect.poll(runs).toBe('1')
   await load()
   await shows('Where am I?', 'locate interrupted', 'tool-result', 'ready')
-  await page.evaluate(() => globalThis.toolPage.retry())
+  await act('retry')
   await shows('Where am I?', 'locate interrupted', 'tool-result', 'I see.', 'ready')
   expect(await runs()).toBe('1')
   await load()

@@ -3,27 +3,27 @@ import { ChatClient } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
 import { locate } from './tool.js'
 
-declare global {
-  var toolPage: { send(text: string): void; retry(): void; finish(): void }
+/** What a test does on the page. */
+export interface ToolPage {
+  send(): void
+  retry(): void
 }
 
-let finish = () => {}
-const finished = new Promise<void>((resolve) => {
-  finish = resolve
-})
+declare global {
+  var toolPage: ToolPage
+}
+
 const tool = locate.client(async () => {
   localStorage.runs = Number(localStorage.runs ?? 0) + 1
-  await finished
-  return 'in Oslo'
+  return new Promise<string>(() => {})
 })
 const client = new ChatClient({
   ...serverThreads('/chat', { pollEvery: 200, delay: 50 }),
   ...{ threadId: 't', tools: [tool], onError: () => {} },
 })
 globalThis.toolPage = {
-  send: (text) => void client.sendMessage(text),
+  send: () => void client.sendMessage('Where am I?'),
   retry: () => void client.retry(),
-  finish: () => finish(),
 }
 client.subscribe(() => {
   const { status, messages } = client.getSnapshot()
