@@ -10,7 +10,7 @@ export function EmptyState() {
       <h2 className="empty-title">Ask. Read. Sign.</h2>
       <p className="empty-text">
         The assistant works on real files in a folder of its own. It can read them freely. Before it writes,
-        moves, deletes or mails anything, you see exactly what will happen, and approve or deny it.
+        moves, deletes, mails or pays anything, you see exactly what will happen, and approve or deny it.
       </p>
       <ul className="examples" aria-label="Examples">
         {examples.map((example) => (

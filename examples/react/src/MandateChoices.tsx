@@ -17,7 +17,7 @@ export function MandateChoices({ choices, isSending = false, onAnswer }: Mandate
         <li className="mandate approval-choices" key={mandate.id}>
           <button
             type="button"
-            className="button"
+            className={mandate.decide === 'deny' ? 'button deny' : 'button'}
             disabled={disabled || isSending}
             onClick={() => onAnswer(response)}
           >

@@ -19,7 +19,7 @@ export function MandateChoices(props: MandateChoicesProps) {
             <li class="mandate approval-choices">
               <button
                 type="button"
-                class="button"
+                class={choice().mandate.decide === 'deny' ? 'button deny' : 'button'}
                 disabled={choice().disabled || props.isSending}
                 onClick={() => props.onAnswer(choice().response)}
               >

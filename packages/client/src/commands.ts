@@ -34,14 +34,14 @@ import type { Runner } from './runner.js'
 import type { Session } from './session.js'
 
 /**
- * What a person can do, done here: each command turns into steps of the machine and, where it leads to one, a request. A command takes one
- * plain value, so that it can come from another tab as well.
+ * The commands of the user. Each one dispatches events and, where needed, opens a request. It takes one plain value, so that it can also
+ * come from another tab.
  */
 function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: Runner) {
   const { state, dispatch } = session
   const isQueued = (id: string) => state.queue.some((item) => item.id === id)
 
-  /** The person gave something that the server has to have. */
+  /** Dispatches an answer or output of the user, and sends it. */
   function give(answered: Answered, event: LocalEvent, options?: RequestOptions): Promise<AnswerResult> {
     runner.resetContinuationLimit()
     return session.store.batch(() => {
@@ -50,7 +50,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     })
   }
 
-  /** The server learns of it with the next request. Answers and messages that waited only for these requests go out now. */
+  /** The next request reports it to the server. Answers and messages that waited only for these requests are sent now. */
   function expire(ids: readonly string[]): void {
     session.store.batch(() => {
       dispatch({ type: 'close', ids, because: 'expired' })
@@ -58,7 +58,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     })
   }
 
-  /** Drops what follows a user message, and asks for it anew; or drops it as well, and sends another in its place. */
+  /** Removes everything after a user message and requests a new reply; with `message`, also replaces the user message. */
   function restart(messageId: string, options?: RequestOptions, message?: UIMessage): Promise<SendResult> {
     const replace = () => {
       dispatch({ type: 'truncate', messageId, inclusive: message && true })
@@ -99,7 +99,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
         const error = new CountersignError('invalid-argument', 'There is no such user message.', { replaces })
         return { status: 'refused', error }
       }
-      // Another tab may hand over again what a tab that is gone had taken already.
+      // Another tab may hand over a message again that a closed tab had already accepted.
       if (state.messages.has(id)) return { status: 'sent' }
       if (isQueued(id)) return { status: 'queued', id }
       const visible = awaitedRequests(state)
@@ -136,7 +136,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
 
     answer,
 
-    /** In one request, if nothing else is open. Those that cannot be used change nothing for the others. */
+    /** Sent in one request, if nothing else is open. A refused answer does not affect the others. */
     answerAll: (responses: CommandValues['answerAll']): Promise<readonly AnswerResult[]> =>
       runner.gather(() => Promise.all(responses.map(answer))),
 
@@ -168,7 +168,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       const draft = state.interrupts.get(response.id)
       if (!draft) return { status: 'not-found' }
       if (draft.response) return { status: 'already-answered' }
-      // Where its stream broke no run is open: the answer goes out with the next request.
+      // If the stream broke, no run is open: the next request carries the answer.
       const { connection } = runner.run ?? session.options
       if (draft.liveIn !== undefined && !connection.answer)
         return {
@@ -241,15 +241,15 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
   } satisfies { readonly [Name in CommandName]: (value: CommandValues[Name]) => unknown }
 }
 
-/** Does a command by its name. A chat that was disposed of takes nothing any more. */
+/** Performs a command by name. A disposed chat refuses new input. */
 export function createPerformer<Tools extends ToolMap>(session: Session<Tools>, runner: Runner) {
   const commands = createCommands(session, runner)
   return (name: CommandName, value: unknown): unknown => {
     session.seen?.({ type: 'command', name, value } as Observation)
     if (!runner.disposed || !takesSomething.has(name)) {
-      const told = commands[name](value as never)
+      const result = commands[name](value as never)
       runner.keep()
-      return told
+      return result
     }
     const isSaid = name === 'send' || name === 'continue' || name === 'regenerate'
     if (isSaid) return Promise.resolve({ status: 'refused', error: disposedError() })
@@ -260,7 +260,7 @@ export function createPerformer<Tools extends ToolMap>(session: Session<Tools>, 
 /** The commands by name, and what each takes and gives. */
 export type Commands = ReturnType<typeof createCommands>
 
-/** The commands that give something, and tell what became of it. */
+/** The commands with input from the user; each resolves with its outcome. */
 const takesSomething = new Set<CommandName>([
   'send',
   'continue',
@@ -278,7 +278,7 @@ export function disposedError(): CountersignError {
   return new CountersignError('disposed', 'This chat was disposed of; make a new client.')
 }
 
-/** What makes an answer one that the server could not take. It is told before the request is used up. */
+/** Why the server would refuse an answer. Checked first, so that the request stays open. */
 function faultOf(
   { approved, scope, reason, input, mandate }: ApprovalResponse,
   approval: ToolCallApproval,
@@ -294,7 +294,7 @@ function faultOf(
   if (input !== undefined && !approval.allowEdits) {
     return 'The arguments of this call may not be edited; leave `input` out.'
   }
-  // `null` above all: a server takes it for no edit, and the call would run with the arguments as they were
+  // Especially `null`: a server would read it as no edit, and run the call with its original arguments
   if (input !== undefined && !isRecord(input)) {
     return '`input` has to be an object with all arguments; leave it out where nothing is edited.'
   }
@@ -306,12 +306,12 @@ function faultOf(
   return undefined
 }
 
-/** Nothing here can tell whether the answer fits: it is never let through on trust. */
+/** Without `checkResponse`, nothing can validate the response, so it is refused. */
 const refuseUnchecked: CheckResponse = (_, { responseSchema }) =>
   responseSchema &&
   'Nothing checks answers by a schema: give the option `checkResponse`, as from "@countersign/client/response-schema".'
 
-/** Keys at the top that differ although only others may. */
+/** Top-level keys that were edited although only others may be. */
 function forbiddenEdits(allowed: ToolCallApproval['allowEdits'], asked: unknown, input: unknown): string[] {
   if (!Array.isArray(allowed) || !isRecord(asked) || !isRecord(input)) return []
   const keys = new Set([...Object.keys(asked), ...Object.keys(input)])

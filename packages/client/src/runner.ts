@@ -42,25 +42,25 @@ const notStored = {
 export type Runner = ReturnType<typeof createRunner>
 
 /**
- * What runs and what comes next. Holds one stream open at most; decides in one place, after a command of the user and after the end of
- * a stream; forgets what was under way when something voids it.
+ * Runs requests, at most one stream at a time, and decides in one place what comes next: after a command of the user, and after the end
+ * of a stream.
  */
 export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kept: KeptThread | undefined) {
   const { state, dispatch, store } = session
   const waiting = createPendingResults()
   let run: Run | undefined
-  /** A check was refused because a stream was open. The only queue of checks there is. */
+  /** A check was skipped because a stream was open. One check at its end makes up for all of them. */
   let skipped = false
-  /** Grows with everything that voids what is under way. */
+  /** Incremented when pending work is voided, so that asynchronous code can tell. */
   let generation = 0
-  /** After a stop nothing goes out until the user acts. */
+  /** After `stop()`, nothing is sent until the user acts. */
   let paused = false
   let disposed = false
-  /** The last run, where its stream broke off and may be taken up again. */
+  /** The last run, if its stream broke off and can be rejoined. */
   let broken: BrokenRun | undefined
-  /** Requests that followed one another without a person's command. */
+  /** How many requests in a row were sent without a command of the user. */
   let automatic = 0
-  /** Several answers are being given: what follows is decided after the last. */
+  /** Several answers are being given; what to do next is decided after the last one. */
   let gathering = false
   let toolsAbort = new AbortController()
   /** Of the last request, for its retry. */
@@ -113,8 +113,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   }
 
   /**
-   * Whether a message may go out, once no stream is open. It cancels the open requests that the user saw when writing it, or waits for them,
-   * as `onPendingMessage` says. It always waits for requests that came later, and for client tools at work.
+   * Whether a message can be sent once no stream is open. It cancels the open requests that the user saw when writing it, or waits for them,
+   * depending on `onPendingMessage`. It always waits for requests that came later, and for client tools that are running.
    */
   function mayGo({ visible }: { readonly visible: readonly string[] }): boolean {
     if (executingCalls(state).length > 0) return false
@@ -123,7 +123,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     return pending.every((id) => seen.has(id))
   }
 
-  /** The person's words go out; the requests they pass over are closed with the same request. */
+  /** Sends a message. The same request cancels the open approval requests. */
   function say(message: UIMessage, options?: RequestOptions): Run {
     const ids = visibleRequests(state)
     const before = () => {
@@ -133,7 +133,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     return open('message', before, { options })
   }
 
-  /** The person wants the last request again: its broken run goes on where it can, else it is repeated from the present state. */
+  /** Rejoins the broken run if possible; otherwise repeats the last request from the present state. */
   async function retryLastRun(): Promise<void> {
     resetContinuationLimit()
     if (broken) {
@@ -146,7 +146,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     await open('retry').done
   }
 
-  /** Claims the stream and opens it, before anything is awaited and before any listener hears of it. */
+  /** Opens the stream. Synchronous, so that no listener can open another one first. */
   function open(
     kind: RunKind,
     before?: () => void,
@@ -188,13 +188,13 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     })
   }
 
-  /** The stream is closed: publish, tell, run client tools, check once if a check was refused, then let the queue go. */
+  /** The stream is closed: publishes, resolves results, runs client tools, makes up for a skipped check, then sends the queue. */
   function closed(over: Run, end: RunEnd): void {
     const before = generation
-    // From its start on the server has what the request took along.
+    // Once the run has started, the server has everything that its request carried.
     const acknowledged = state.run.phase === 'streaming'
     if (end.type === 'success') live.settle(over)
-    // What was answered while its run was broken off could not be checked then.
+    // Answers given while the stream was broken could not be checked then.
     const mustCheck = skipped || over.kind === 'rejoin'
     run = undefined
     broken = over.broken
@@ -203,7 +203,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       const uncertain = over.connection.repeatsAnswers && !isRefused(end)
       dispatch({ type: 'run-closed', end, ...(uncertain && { uncertain }) })
       const info = finishedInfo()
-      // Before any listener hears of the end: one that acts at once must not have these told that they wait.
+      // Before listeners are notified: if one acts at once, these results must not become `waiting`.
       for (const answered of over.carried) {
         const isKept =
           state.unsent.has(answered) && (end.type === 'success' || !acknowledged || over.unsure.has(answered))
@@ -215,7 +215,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
         jobs: end.type === 'success' && before === generation && !over.isForeign ? claimTools() : [],
       }
     })
-    // Whoever voided it decides what follows.
+    // If the run was voided, the command that did so decides what comes next.
     if (end.type !== 'aborted') {
       if (end.type === 'failed') session.failed(end.error)
       else session.callBack(() => session.options.onFinish?.(unsafeCast(info)))
@@ -229,13 +229,13 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     rest()
   }
 
-  /** Nothing is left to do in this turn: what is known now is saved, and what is not needed is let go. */
+  /** The turn is over: saves the state, and releases the stored thread if nobody uses it. */
   function rest(): void {
     void kept?.keep()
     if (!run) kept?.leaveIfUnused()
   }
 
-  /** What is known of the run that has closed, before anybody acts on that. */
+  /** What is known of the run that has closed, read before a listener can change it. */
   function finishedInfo() {
     const last = state.run.phase === 'idle' ? state.run.last : undefined
     const { messages, usage } = store.getSnapshot()
@@ -266,7 +266,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     })
   }
 
-  /** Side by side, but for calls with one id, whose outputs are told apart by their order. */
+  /** In parallel, except calls with the same id: only the order tells their outputs apart. */
   function runTools(jobs: readonly ToolJob[], before: number): void {
     const running = new Map<string, Promise<void>>()
     for (const job of jobs) {
@@ -277,7 +277,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   }
 
   async function runTool({ call, tool }: ToolJob, before: number): Promise<void> {
-    // Whoever heard of the end of the run may have stopped the chat, and so may whoever hears of this call.
+    // A listener may have stopped the chat at the end of the run, and `onToolCall` may stop it now.
     if (before !== generation) return
     session.callBack(() => session.options.onToolCall?.(unsafeCast(call)))
     // Stored before it runs, so that no reload runs it a second time.
@@ -287,7 +287,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     const context = { toolCallId: call.id, signal: toolsAbort.signal, context: toolContext }
     const result = stored ? await runClientTool(tool, call.input, context) : notStored
     if (before !== generation) return
-    // One round, as for a person's answer: nobody sees the state between the result and its request.
+    // Batched, as for an answer of the user: no listener sees the state between the result and its request.
     store.batch(() => {
       giveOutput(call.id, result)
       check()
@@ -299,7 +299,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     dispatch({ type: 'tool-output', toolCallId, messageId: session.newId(), ...result })
   }
 
-  /** Of what goes with an open run its end tells. What is stored outlives this client, and its answers wait for the next page. */
+  /** While a run is open, its end resolves what it carries. Stored answers outlive this client, and wait for the next page. */
   function resolveRest(): void {
     if (!run && !gathering)
       waiting.resolveRest((answered) => state.unsent.has(answered) && (kept || !disposed))
@@ -315,7 +315,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     get run() {
       return run
     },
-    /** Whether a stream is open or a client tool at work. */
+    /** Whether a stream is open or a client tool is running. */
     get isBusy() {
       return run !== undefined || executingCalls(state).length > 0
     },
@@ -353,14 +353,14 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       disposed = true
     },
 
-    /** Runs what the last run left to this client, where nothing runs: after a reload. Gives whether nothing stopped it meanwhile. */
+    /** After a reload: runs the client tools that the last run left to this client. Returns whether nothing stopped them meanwhile. */
     startTools(): boolean {
       const before = generation
       runTools(store.batch(claimTools), before)
       return before === generation
     },
 
-    /** An answer was given: it goes out if it can, and its giver is told what became of it. */
+    /** Sends an answer if possible. Resolves with its outcome. */
     sendAnswer(answered: Answered, options?: RequestOptions): Promise<AnswerResult> {
       if (options) optionsOf.set(answered, options)
       else optionsOf.delete(answered)
@@ -373,7 +373,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
 
     resolveRest,
 
-    /** Gives several answers, which count as one: none of them is sent or reported before the last is given. */
+    /** Gives several answers as one: none is sent or reported before the last one is given. */
     gather<T>(give: () => T): T {
       return store.batch(() => {
         gathering = true
@@ -385,13 +385,13 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       })
     },
 
-    /** An answer was taken back: whoever gave it learns that it was not used. */
+    /** An answer was withdrawn: its promise resolves as `closed`. */
     withdrawn: (answered: Answered) => waiting.resolve(answered, { status: 'closed', reason: 'withdrawn' }),
 
     /** Stores what the user did: a page may be left at any moment. */
     keep: () => void kept?.keep(),
 
-    /** Voids what is under way, after which `resolveRest` is due: late events are not applied, tools at work are given up, checks are forgotten. */
+    /** Voids pending work: late events are ignored, running client tools are abandoned, checks are dropped. Call `resolveRest` afterwards. */
     void(): void {
       generation++
       broken = undefined
@@ -401,7 +401,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       giveUpTools()
     },
 
-    /** The tab that ran the streams is gone: its run is broken, its tools at work may or may not have run. */
+    /** The tab that ran the streams is gone: its run is broken, and its running tools may or may not have finished. */
     takeOver(error: CountersignError): void {
       store.batch(() => {
         dispatch({ type: 'run-closed', end: { type: 'failed', error } })

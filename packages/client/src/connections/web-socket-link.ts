@@ -33,7 +33,7 @@ export interface SocketLink {
   /** Whether another run may begin on it. */
   usable(): boolean
   start(run: SocketRun): void
-  /** Nobody reads the run any more: the server is told, unless it knows. */
+  /** Nobody reads the run any more: informs the server, unless it knows. */
   leave(run: SocketRun): void
   answer(answers: LiveAnswers, options: Pick<ConnectOptions, 'headers'>): Promise<void>
   close(why: CountersignError): void

@@ -66,7 +66,7 @@ function attachRequest(state: ChatState, asked: AskedApproval, call: CallDraft |
   ]
 }
 
-/** The server has the answer to the first request, and asks for another: a second person, or a second step. */
+/** The server has the answer to the first request, and requests another one: from a second approver, or for a second step. */
 function isAskedAnew({ unsent }: ChatState, call: CallDraft, { id }: ToolCallApproval): boolean {
   return call.state === 'approval-responded' && call.approval?.id !== id && !unsent.has(call) && !call.ready
 }

@@ -44,7 +44,7 @@ export function withdraw(state: ChatState, { id, token }: ToolCallApproval): voi
 export function askInterrupt(state: ChatState, interrupt: Interrupt): Outcome {
   const draft = state.interrupts.get(interrupt.id)
   if (!takeRequestId(state, interrupt.id)) return 'illegal-step'
-  const isReused = draft && !draft.sent && !isCancelled(draft) && !isSameQuestion(draft.interrupt, interrupt)
+  const isReused = draft && !draft.sent && !isCancelled(draft) && !asksTheSame(draft.interrupt, interrupt)
   if (!draft || draft.sent || isReused) put(state, { interrupt, liveIn: undefined })
   if (!isReused || !draft.response) return undefined
   const message = `The server uses the id of the interrupt "${interrupt.id}" for another one: the response to the earlier one is not sent.`
@@ -55,8 +55,8 @@ function isCancelled({ response }: InterruptDraft): boolean {
   return response !== undefined && !('payload' in response)
 }
 
-/** Whether both ask the user the same. */
-function isSameQuestion(one: Interrupt, other: Interrupt): boolean {
+/** Whether two interrupts ask the user for the same thing. */
+function asksTheSame(one: Interrupt, other: Interrupt): boolean {
   const asked = ({ reason, message, responseSchema }: Interrupt) => [reason, message, responseSchema]
   return sameJson(asked(one), asked(other))
 }

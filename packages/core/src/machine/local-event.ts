@@ -44,7 +44,7 @@ export type LocalEvent =
   /** Drops every message after this one; with `inclusive`, this one as well. */
   | { readonly type: 'truncate'; readonly messageId: string; readonly inclusive?: boolean | undefined }
 
-/** A person's answer to a request. `input` are the arguments as edited. */
+/** The user's answer to an approval request. `input` are the arguments as edited. */
 export interface Answer {
   readonly approved: boolean
   readonly reason?: string | undefined

@@ -135,7 +135,7 @@ export function answering(spec: Spec, expect: Expect): void {
   })
 
   spec(
-    'S4.90 arguments the person edits are sent whole, and what the model said stays shown',
+    'S4.90 arguments that the user edits are sent whole, and the original ones stay visible',
     async (bench) => {
       const server = scriptedConnection([
         [call('c1', 'delete_file', { path: '1.log' }), ask('a1', 'c1', { allowEdits: true })],
