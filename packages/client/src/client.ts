@@ -2,14 +2,10 @@ import {
   type ChatSnapshot,
   CountersignError,
   checkMessages,
-  type FilePart,
   isMessage,
   isRecord,
   type MandateReplay,
-  omitUndefined,
-  type RequestOptions,
   type SessionGrant,
-  type TextPart,
   type ToolMap,
   type UIMessage,
   visibleRequests,
@@ -30,28 +26,16 @@ import type { ChatClientOptions } from './options.js'
 import type { KeptThread } from './persistence/persistence.js'
 import type { AnswerResult, SendResult } from './results.js'
 import { createRunner, type Runner } from './runner.js'
+import {
+  invalid,
+  noMessage,
+  readUserMessage,
+  record,
+  requestOptions,
+  type SendInput,
+  type SendOptions,
+} from './send-input.js'
 import { Session, unsafeCast } from './session.js'
-
-/** The content of a user message: a text, or a text with files, or both in any order (`parts`, which come last). */
-export type SendInput =
-  | string
-  | {
-      readonly text?: string
-      /** `readFiles` of `@countersign/client/files` makes them from a `FileList`, files or blobs. */
-      readonly files?: readonly FilePart[]
-      readonly parts?: readonly (string | TextPart | FilePart)[]
-      /** Of the message. Must be new, or that of the message it replaces. Default: generated. */
-      readonly id?: string | undefined
-      readonly metadata?: Readonly<Record<string, unknown>>
-      /** An earlier user message, which this one replaces: it is dropped, with everything after it. */
-      readonly messageId?: string | undefined
-    }
-
-/** What the request of a message has in addition, and when `sendMessage` resolves. */
-export interface SendOptions extends RequestOptions {
-  /** When to resolve: at the end of the message's `run` (default), or of the whole `turn`, when nothing follows without the user. */
-  readonly until?: 'run' | 'turn' | undefined
-}
 
 /** Internals for tests and devtools. */
 export interface Inspection {
@@ -173,7 +157,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     if (input === undefined) return this.#until(this.#command('continue', value), options)
     const { messageId } = record(input)
     const replaces = messageId === undefined ? {} : { replaces: String(messageId) }
-    return this.#send(this.#userMessage(input), { ...replaces, options: value }, options)
+    return this.#send(this.#readInput(input), { ...replaces, options: value }, options)
   }
 
   /**
@@ -390,6 +374,10 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     return unsafeCast(this.#kept && !this.#runner.disposed ? this.#kept.perform(name, value, here) : here())
   }
 
+  #readInput(input: SendInput): UIMessage | CountersignError {
+    return this.#runner.disposed ? disposedError() : readUserMessage(input, this.#session)
+  }
+
   #send(
     message: UIMessage | CountersignError,
     more: Pick<CommandValues['send'], 'replaces' | 'options'>,
@@ -425,74 +413,14 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
       queueMicrotask(look)
     })
   }
-
-  #userMessage(input: SendInput): UIMessage | CountersignError {
-    if (this.#runner.disposed) return disposedError()
-    const { value, fault = '' } = copyJson(typeof input === 'string' ? { text: input } : input)
-    const { text = '', files = [], parts = [], metadata, id = this.#session.newId() } = record(value)
-    const fits =
-      typeof text === 'string' &&
-      Array.isArray(files) &&
-      files.every(isFile) &&
-      Array.isArray(parts) &&
-      (metadata === undefined || isRecord(metadata)) &&
-      typeof id === 'string'
-    if (!fits) return invalid(`${noMessage} ${fault}`)
-    const all = [text, ...files, ...parts]
-      .map((part) => (typeof part === 'string' ? { type: 'text' as const, text: part } : part))
-      .filter((part) => !isBlank(part))
-    if (all.length === 0 || !all.every((part) => isText(part) || isFile(part)))
-      return invalid(`${noMessage} ${fault}`)
-    return { id, role: 'user', parts: all, createdAt: this.#session.now(), ...(metadata && { metadata }) }
-  }
-}
-
-const noMessage =
-  'sendMessage needs text, or `{ text, files, parts, metadata }`. A file is `{ type: "file", media, source }`: see `readFiles`.'
-
-function invalid(message: string): CountersignError {
-  return new CountersignError('invalid-argument', message)
 }
 
 function refused(fault: string): SendResult {
   return { status: 'refused', error: invalid(fault) }
 }
 
-/** Copied like every value that may be stored or sent to another tab. */
-function requestOptions(options: RequestOptions): {
-  readonly value: RequestOptions
-  readonly fault?: string
-} {
-  const { headers, body, forwardedProps } = record(options)
-  const { value, fault } = copyJson(omitUndefined({ headers, body, forwardedProps }))
-  return { value: unsafeCast(value ?? {}), ...(fault !== undefined && { fault }) }
-}
-
-function isText(value: unknown): value is TextPart {
-  return isRecord(value) && value.type === 'text' && typeof value.text === 'string'
-}
-
-function isBlank(part: unknown): boolean {
-  return isText(part) && part.text.trim() === ''
-}
-
-/** An invalid value becomes an empty record, in which the command finds nothing to act on, and reports that. */
-function record<T>(value: T): T & Record<string, unknown> {
-  return unsafeCast(isRecord(value) ? value : {})
-}
-
 /** Fails early: otherwise the error would be thrown at every change, far from its cause. */
 function called<T>(listener: T): T {
   if (typeof listener === 'function') return listener
   throw new CountersignError('invalid-argument', 'A listener is a function.')
-}
-
-/** Excludes the platform's `File`, whose bytes would not be sent. */
-function isFile(value: unknown): value is FilePart {
-  return (
-    isRecord(value) &&
-    value.type === 'file' &&
-    isRecord(value.source) &&
-    typeof value.source.value === 'string'
-  )
 }

@@ -52,8 +52,6 @@ export {
   type ChatActions,
   ChatClient,
   type Inspection,
-  type SendInput,
-  type SendOptions,
 } from './client.js'
 export { type ChatClients, createChatClients } from './clients.js'
 export type { ApprovalCancellation, ApprovalResponse, InterruptResponse, ToolResult } from './command.js'
@@ -93,5 +91,6 @@ export { type PreviewLine, type PreviewView, type PreviewViewOptions, previewVie
 export type { AnswerResult, SendResult } from './results.js'
 export type { Notify } from './schedule.js'
 export { createSelection } from './selection.js'
+export type { SendInput, SendOptions } from './send-input.js'
 export type { TabHost, TabLink, Tabs } from './tabs/link.js'
 export { type Turn, turnsOf } from './turns.js'
