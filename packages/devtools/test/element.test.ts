@@ -83,6 +83,17 @@ test('an entry that is chosen shows the chat then, as text, with secrets masked 
   expect(find(root, '.detail').textContent).toContain(secret)
 })
 
+test('End chooses the last entry that is recorded, also before it is drawn', async () => {
+  const client = openClient()
+  const { root } = mount(client)
+  const list = find(root, '.list')
+  vi.stubGlobal('requestAnimationFrame', () => 0)
+  await client.sendMessage('Hello?')
+  list.dispatchEvent(new KeyboardEvent('keydown', { key: 'End', bubbles: true, cancelable: true }))
+  expect(find(root, '.detail').textContent).toContain('awaiting-approval')
+  vi.unstubAllGlobals()
+})
+
 test('the list is one stop of the keyboard: arrows, Home and End choose', async () => {
   const { root } = await shownChat()
   const list = find(root, '.list')

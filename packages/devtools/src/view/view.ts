@@ -29,6 +29,8 @@ export function createView(save: (text: string) => void) {
   let detailed = ''
 
   const list = createList(select)
+  // a key moves among all that is recorded, also when the last entries are not drawn yet
+  list.element.addEventListener('keydown', () => isDue && draw(), { capture: true })
   const detail = h('div', { class: 'detail', tabindex: 0, role: 'region', 'aria-label': 'Entry and state' })
   const problem = h('p', { class: 'problem', role: 'alert', hidden: true })
   const toolbar = createToolbar({
