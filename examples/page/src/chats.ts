@@ -130,7 +130,9 @@ export async function submitDelete(
   else focusComposer()
 }
 
-/** In the next frame, when it is there. */
+/** In the next frame, when it is there, unless the user has moved the focus by then. */
 function focusLink(threadId: string): void {
-  requestAnimationFrame(() => document.getElementById(chatLinkId({ threadId }))?.focus())
+  requestAnimationFrame(() => {
+    if (document.activeElement === document.body) document.getElementById(chatLinkId({ threadId }))?.focus()
+  })
 }
