@@ -235,13 +235,18 @@ test.each(pages)(
   },
 )
 
+/** The dialog goes through the entries one by one, which takes twice as long. */
+const dialogs: readonly HostileArguments[] = full
+  ? hostileArguments
+  : hostileArguments.filter((_, at) => at % 3 === 0)
+
 test.each(pages)(
   'F24 F37 F38 each hostile argument is readable in the dialog, or held back until all was shown (%s)',
   async (name) => {
-    const chat = await asked(name, hostileArguments)
-    const { faults, held } = await faultsOfDialog(chat.page, hostileArguments)
+    const chat = await asked(name, dialogs)
+    const { faults, held } = await faultsOfDialog(chat.page, dialogs)
     console.info(
-      `${name}: ${hostileArguments.length} entries in the dialog, ${held} held back, ${faults.length} faults`,
+      `${name}: ${dialogs.length} entries in the dialog, ${held} held back, ${faults.length} faults`,
     )
     expect(faults).toEqual([])
     expect(chat.complaints).toEqual([])

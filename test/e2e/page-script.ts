@@ -20,7 +20,7 @@ export const everyFramework: readonly RegExp[] = [
   /^an answer before and after its approval is one turn/,
   /^S3\.98 keyboard alone/,
   /^S3\.99 arguments are text/,
-  /^V14 V15 /,
+  /^V14 V15 a diff/,
   /^V14 the preview of an edit/,
   /^W21 /,
   /^a conversation is renamed and deleted by keyboard/,

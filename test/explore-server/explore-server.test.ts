@@ -31,7 +31,8 @@ test('each mutation is where it is said to be, and no two have one name', () => 
 })
 
 /** `npm run explore:server`, which a release needs, plays all timelines and breaks each guard. */
-const broken = mutants.filter((_, index) => index % 8 === 0)
+const ofPreviews = mutants.filter(({ name }) => name.includes('preview'))
+const broken = mutants.filter((mutant, index) => index % 8 === 0 && !ofPreviews.includes(mutant))
 
 test.each(broken)('a server is found out with the mutation: $name', async ({ name, by, edits }) => {
   const mutant = await buildServer(`explored-${name.replace(/\W+/g, '-')}`, edits)
@@ -42,13 +43,10 @@ test.each(broken)('a server is found out with the mutation: $name', async ({ nam
   expect(failure).toBeDefined()
 })
 
-test.each(mutants.filter(({ name }) => name.includes('preview')))(
-  'V19 a server is found out with the mutation: $name',
-  async ({ name, by, edits }) => {
-    const mutant = await buildServer(`explored-${name.replace(/\W+/g, '-')}`, edits)
-    const model = models.find((one) => one.name === by)
-    if (model === undefined) return expect.fail(`There is no model ${by}.`)
-    const { failure } = await exhaust(Object(mutant.server), model)
-    expect(failure).toContain('preview: ')
-  },
-)
+test.each(ofPreviews)('V19 a server is found out with the mutation: $name', async ({ name, by, edits }) => {
+  const mutant = await buildServer(`explored-${name.replace(/\W+/g, '-')}`, edits)
+  const model = models.find((one) => one.name === by)
+  if (model === undefined) return expect.fail(`There is no model ${by}.`)
+  const { failure } = await exhaust(Object(mutant.server), model)
+  expect(failure).toContain('preview: ')
+})

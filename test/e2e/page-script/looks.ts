@@ -1,16 +1,21 @@
 import type { BrowserContextOptions } from 'playwright-core'
 import { expect } from 'vitest'
+import { full } from '../../full.js'
 import { approve, type Bench, type Demo, deny } from './bench.js'
 
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
 
-/** Wide and narrow, light and dark. */
-export const looks: readonly [string, BrowserContextOptions][] = [
+const light: readonly [string, BrowserContextOptions][] = [
   ['light', {}],
-  ['dark', { colorScheme: 'dark' }],
   ['phone', phone],
+]
+const dark: typeof light = [
+  ['dark', { colorScheme: 'dark' }],
   ['phone-dark', { ...phone, colorScheme: 'dark' }],
 ]
+
+/** Wide and narrow, light and dark. The dark ones differ in colours only. */
+export const looks = full ? [...light, ...dark] : light
 
 /** By how many pixels the page scrolls sideways. */
 export const sideways = ({ page }: Demo) =>

@@ -215,7 +215,7 @@ test('no message gets the id of a stored one, even if the generator begins again
 })
 
 const first = Number(process.env.SEED ?? 20261125)
-const rounds = Number(process.env.ROUNDS ?? (full ? 200 : 12))
+const rounds = Number(process.env.ROUNDS ?? (full ? 200 : 6))
 
 /** Two processes with one store: what their models saw, how each run ended, and what is stored in the end. */
 async function play(seed: number, cachedThreadBytes: number | undefined) {
