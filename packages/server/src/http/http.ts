@@ -14,10 +14,7 @@ import { invalid, parseRunInput, tooMany } from './run-input.js'
  */
 export async function readRunInput(request: Request, limits?: Limits): Promise<RunAgentInput> {
   checkOptions('readRunInput', { limits }, { limits: group(limitRules) })
-  return readRequest(request, { owner: undefined, limits: readLimits(limits) })
-}
-
-export async function readRequest(request: Request, arrival: Arrival): Promise<RunAgentInput> {
+  const arrival = { owner: undefined, limits: readLimits(limits) }
   const { headers, method } = request
   checkRequest(method, headers.get('content-type'), headers.get('content-length'), arrival.limits)
   return parseRunInput(await readText(request.body?.getReader(), arrival), arrival.limits)

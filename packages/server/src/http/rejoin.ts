@@ -1,15 +1,13 @@
-import { checkOptions } from '../encoding/check-options.js'
 import type { Agent } from '../run/agent.js'
 import { eventNumber, type LoggedEvent } from '../run-log/run-log.js'
 import type { RunContext } from '../scope/run-context.js'
 import { type Holder, runKey } from '../scope/run-key.js'
 import { ownerOf, subjectOf } from './holder.js'
-import { rejection } from './http.js'
 import { takeRun } from './quota.js'
 import { readersOf } from './readers.js'
-import { routeRules } from './route-rules.js'
+import { nothing, type Route, respond } from './route.js'
 import { checkId, invalid, queryOf } from './run-input.js'
-import { KEEP_ALIVE_MS, SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
+import { KEEP_ALIVE_MS, type SseFrames, sseFrames } from './sse.js'
 
 /** What a request that only reads a run may bring. */
 interface ReaderOptions {
@@ -39,7 +37,7 @@ export function readRejoin(
   lastEventId: unknown,
 ): RejoinRequest {
   const run = { threadId: checkId('threadId', threadId, limits), runId: checkId('runId', runId, limits) }
-  if (lastEventId === undefined || lastEventId === null) return { ...run, after: 0 }
+  if (lastEventId === undefined) return { ...run, after: 0 }
   const after = typeof lastEventId === 'string' ? eventNumber(run.runId, lastEventId) : undefined
   if (after === undefined) throw invalid('The last event id is not one of that run.')
   return { ...run, after }
@@ -109,6 +107,17 @@ export async function restFrames(
   }
 }
 
+export const rejoinRoute: Route = {
+  allow: 'GET',
+  async serve(agent, request, { keepAlive }) {
+    if (request.method !== 'GET') throw invalid('Send a GET request.', 405)
+    const query = queryOf(request.url)
+    const [threadId, runId] = [query.get('threadId'), query.get('runId')]
+    const rejoin = readRejoin(agent, threadId, runId, request.header('last-event-id'))
+    return (await restFrames(agent, await request.context(), rejoin, request.gone, keepAlive)) ?? nothing
+  },
+}
+
 /**
  * Responds to a GET with `threadId` and `runId` in the query, and an optional `Last-Event-ID`, with the rest of that run, for servers
  * with the Fetch API. 204 if there is nothing to rejoin: the run is unknown, no longer stored, another user's, or was read to its
@@ -118,27 +127,10 @@ export async function restFrames(
  *
  * @example export const GET = (request) => rejoinResponse(agent, request, { context: { subject: await userId(request) } })
  */
-export async function rejoinResponse(
+export function rejoinResponse(
   agent: Agent,
   request: Request,
   options: ReaderOptions = {},
 ): Promise<Response> {
-  checkOptions('rejoinResponse', options, routeRules)
-  try {
-    if (request.method !== 'GET') throw invalid('Send a GET request.', 405)
-    const query = queryOf(request.url)
-    const rejoin = readRejoin(
-      agent,
-      query.get('threadId'),
-      query.get('runId'),
-      request.headers.get('last-event-id'),
-    )
-    const frames = await restFrames(agent, options.context, rejoin, request.signal, options.keepAlive)
-    if (frames === undefined)
-      return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
-    return new Response(sseBody(frames), { headers: SSE_HEADERS })
-  } catch (error) {
-    const { body, ...init } = rejection(agent, error, 'GET')
-    return new Response(body, init)
-  }
+  return respond('rejoinResponse', rejoinRoute, agent, request, options)
 }
