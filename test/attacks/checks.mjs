@@ -20,7 +20,7 @@ export const checks = {
   // the token says exactly what was asked
   length: gone(token, "if (token.length > MAX_TOKEN_LENGTH) return refuse('length')"),
   'base64 tail': {
-    file: server('encoding/base64url.ts'),
+    file: server('encoding/bytes.ts'),
     find: 'return held === 0 ? bytes : undefined',
     put: 'return bytes',
   },
@@ -160,8 +160,8 @@ export const checks = {
   },
   'told once': {
     file: server('answers/forward.ts'),
-    find: 'if (claim !== undefined) await complete(this.#scope, claim, outcome)',
-    put: 'if (claim !== undefined) await record(this.#scope, claim, handedOut(call))',
+    find: 'if (claim !== undefined) await complete(this.scope, claim, outcome)',
+    put: 'if (claim !== undefined) await record(this.scope, claim, handedOut(call))',
   },
   'row owner and thread': [
     {
@@ -234,8 +234,8 @@ export const checks = {
   ),
   'usable call ids': {
     file: server('run/step-calls.ts'),
-    find: 'const unique = isId(id) && !this.#usedIds.has(id)',
-    put: 'const unique = !this.#usedIds.has(id)',
+    find: 'const unique = isId(id) && !this.usedIds.has(id)',
+    put: 'const unique = !this.usedIds.has(id)',
   },
   'tools by a map': {
     file: server('tools/toolkit.ts'),
@@ -326,7 +326,7 @@ export const checks = {
   resume: never(input, 'resume.length > limits.answers'),
   ids: gone(input, "for (const id of idsOf(input)) checkId('An id', id, limits)"),
   origin: {
-    file: server('http/origin.ts'),
+    file: server('http/route-rules.ts'),
     find: "if (origin === null || origin === undefined || origins === 'any' || origins.includes(origin)) return",
     put: 'return',
   },
@@ -339,7 +339,7 @@ export const checks = {
 
   // whose it is
   'run key': {
-    file: server('scope/run-key.ts'),
+    file: server('scope/run-context.ts'),
     find: 'return ledgerKey(holder.kind, holder.id, threadId, runId)',
     put: 'return ledgerKey(threadId, runId)',
   },
@@ -529,7 +529,7 @@ export const checks = {
   'errors of a socket': gone(server('http/socket.ts'), "socket.addEventListener('error', () => peer.gone())"),
   'ids of a frame': {
     file: server('http/socket.ts'),
-    find: "checkId('The id of an answer', frame.id, this.#agent.limits)",
+    find: "checkId('The id of an answer', frame.id, this.agent.limits)",
     put: 'String(frame.id)',
   },
   'size of a frame': [

@@ -36,6 +36,7 @@ export { isApprovalNeeded } from './gate/gate.js'
 export type { SessionGrants } from './gate/grants.js'
 export type { ReplayRequest } from './gate/replay.js'
 export {
+  assertReconciled,
   type CallSite,
   cancelAllPending,
   findUnansweredCalls,
@@ -44,15 +45,13 @@ export {
   prepareMessagesForModel as prepareMessagesForLLM,
   withResults,
 } from './history/history.js'
-export { assertReconciled } from './history/reconcile.js'
 export { type AnswerOptions, answerResponse } from './http/answer.js'
 export { handleChat } from './http/chat.js'
 export { type GrantsOptions, grantsResponse } from './http/grants.js'
 export { readRunInput } from './http/http.js'
-export type { OriginRule } from './http/origin.js'
 export { previewResponse } from './http/preview.js'
 export { rejoinResponse } from './http/rejoin.js'
-export type { ChatOptions } from './http/route-rules.js'
+export type { ChatOptions, OriginRule } from './http/route-rules.js'
 export { type ServerSocket, type SocketOptions, serveSocket } from './http/socket.js'
 export { type ThreadOptions, threadResponse } from './http/thread.js'
 export {

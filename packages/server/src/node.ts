@@ -6,10 +6,9 @@ import { answerRoute } from './http/answer.js'
 import { chatRoute } from './http/chat.js'
 import { grantsRoute } from './http/grants.js'
 import { type Arrival, type BodySource, bodyTooLarge, decode, readText } from './http/http.js'
-import type { OriginRule } from './http/origin.js'
 import { previewRoute } from './http/preview.js'
 import { answer, type Incoming, type Route } from './http/route.js'
-import { type ChatOptions, handlerRules, type RouteOptions } from './http/route-rules.js'
+import { type ChatOptions, handlerRules, type OriginRule, type RouteOptions } from './http/route-rules.js'
 import { parseBody, queryOf } from './http/run-input.js'
 import { openSocket, type ServerSocket, type SocketOptions } from './http/socket.js'
 import { SSE_HEADERS, type SseFrames } from './http/sse.js'
@@ -204,10 +203,7 @@ async function readBody(request: NodeRequest, arrival: Arrival): Promise<unknown
   if (body !== undefined) return body
   // Stopping to read a body that is too large must not close the socket before the response.
   const chunks = request.iterator({ destroyOnReturn: false })
-  const source: BodySource = {
-    read: () => chunks.next(),
-    cancel: async () => chunks.return?.(),
-  }
+  const source: BodySource = { read: () => chunks.next(), cancel: async () => chunks.return?.() }
   return parseBody(await readText(source, arrival), limits)
 }
 

@@ -15,7 +15,6 @@ export interface Answer {
   /** `cancelled`: the user moved on. */
   readonly status: 'resolved' | 'cancelled'
   readonly payload: unknown
-  /** The token sent with the answer itself. */
   readonly token: unknown
   /** The run whose request first carried the answer, according to the client. */
   readonly sentIn?: string | undefined
@@ -57,7 +56,6 @@ export function readAnswers(
   return [...resumed, ...recorded]
 }
 
-/** Converts an entry of `resume` to an answer. */
 export function answerOf(
   { interruptId: approvalId, status, payload, metadata }: ResumeEntry,
   via: 'live' | 'resume',
@@ -81,7 +79,6 @@ export interface RecordedDecision {
   readonly reason: unknown
   readonly scope: unknown
   readonly mandate: unknown
-  /** The arguments as edited by the user. */
   readonly editedArgs: unknown
   readonly token: unknown
   /** The run whose request first carried it. */
@@ -90,7 +87,6 @@ export interface RecordedDecision {
   readonly proof: unknown
 }
 
-/** Every decision in a history, in the order of the calls. */
 export function readDecisions(sites: readonly CallSite[]): readonly RecordedDecision[] {
   return sites.flatMap((site) => {
     const { approval, token } = getCountersignMetadata(site.call.metadata)
@@ -162,7 +158,6 @@ function parseObject(text: unknown): Readonly<Record<string, unknown>> | undefin
   }
 }
 
-/** The content of an answer, however it arrived. */
 export interface Decision {
   readonly decision: 'approve' | 'deny' | 'cancel'
   readonly reason?: string | undefined

@@ -35,7 +35,6 @@ interface RunSettlement {
   readonly kind: 'run'
   /** The call to run, with the arguments as the user left them. */
   readonly call: ReadyCall
-  /** The call as it was shown for approval. */
   readonly asked: ReadyCall
   readonly answer: LedgerAnswer
   /** The standing approval that was chosen. */

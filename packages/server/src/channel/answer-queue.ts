@@ -207,7 +207,6 @@ function fingerprint(text: string): string {
   return `${text.length}:${hash}`
 }
 
-/** The content of an answer, without its metadata. */
 function says({ status, payload }: ResumeEntry): string {
   return JSON.stringify([status, payload])
 }

@@ -3,11 +3,9 @@ import { randomId } from '../encoding/ids.js'
 import type { AgentSettings } from '../scope/settings.js'
 import type { KnownThreads } from '../threads/known-threads.js'
 import type { ThreadKey } from '../threads/thread-store.js'
-import { branchOf } from './branch.js'
-import { type CloseCalls, leaveBranch } from './leave-branch.js'
+import { branchOf, type CloseCalls, headOf, leaveBranch } from './branch.js'
 import { restoreRuns } from './restore.js'
 import { ThreadWriter, takeThread } from './thread-writer.js'
-import { headOf } from './versions.js'
 
 /**
  * Shows the branch that a message is on, from now on, and closes what is open on the branch that was shown.

@@ -1,8 +1,9 @@
 import { isCountersignError, type Message, type RunAgentInput } from '@countersign/core'
 import type { OpenThread } from '../conversation/open-thread.js'
+import { sleep } from '../encoding/signals.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
-import { ownerOf, subjectOf } from './holder.js'
+import { ownerOf, subjectOf } from '../scope/run-context.js'
 import { takeRun } from './quota.js'
 import { restFrames } from './rejoin.js'
 import { checkPost, type Route, respond } from './route.js'
@@ -111,7 +112,7 @@ async function soon<T>(find: () => Promise<T | undefined>, gone: AbortSignal): P
   for (const until = Date.now() + SOON_MS; !gone.aborted && Date.now() < until; ) {
     const found = await find()
     if (found !== undefined) return found
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await sleep(50, gone)
   }
   return undefined
 }

@@ -1,11 +1,10 @@
-import type { GrantedMandate, SessionGrant } from '@countersign/core'
+import { type GrantedMandate, omitUndefined, type SessionGrant } from '@countersign/core'
 import { MAX_REPLAYED } from '../gate/replay.js'
 import type { Grant, Mandate } from '../ledger/grant.js'
 import type { Agent } from '../run/agent.js'
-import type { RunContext } from '../scope/run-context.js'
-import { subjectOf } from './holder.js'
-import { checkOrigin, type OriginRule } from './origin.js'
+import { type RunContext, subjectOf } from '../scope/run-context.js'
 import { json, type Route, respond } from './route.js'
+import { checkOrigin, type OriginRule } from './route-rules.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 
 export interface GrantsOptions extends OriginRule {
@@ -72,15 +71,14 @@ async function replay(agent: Agent, subject: string | undefined, threadId: strin
 function toSessionGrant(grant: Grant): SessionGrant {
   const { id, threadId, toolName, toolServer, scopeKey, grantedAt, expiresAt, usesLeft, terms } = grant
   return {
-    id,
-    threadId,
-    toolName,
-    ...(toolServer !== undefined && { toolServer }),
-    ...(terms === undefined && scopeKey !== toolName && { scopeKey }),
+    ...{ id, threadId, toolName },
     grantedAt: new Date(grantedAt).toISOString(),
     expiresAt: new Date(expiresAt).toISOString(),
-    ...(usesLeft !== undefined && { usesLeft }),
-    ...(terms !== undefined && { mandate: toGrantedMandate(grant, terms) }),
+    ...omitUndefined({
+      ...{ toolServer, usesLeft },
+      scopeKey: terms === undefined && scopeKey !== toolName ? scopeKey : undefined,
+      mandate: terms && toGrantedMandate(grant, terms),
+    }),
   }
 }
 

@@ -45,7 +45,6 @@ export const unknownCaller: Arrival = { owner: undefined, limits: DEFAULT_LIMITS
 /** The source of a body, such as the reader of a `ReadableStream`. */
 export interface BodySource {
   read(): Promise<{ readonly done?: boolean | undefined; readonly value?: Uint8Array | undefined }>
-  /** Ends the transfer. */
   cancel(): Promise<unknown>
 }
 
@@ -126,7 +125,6 @@ export function rejection(agent: Reporter, error: unknown, allow = 'POST'): Reje
   }
 }
 
-/** A rejected request's response. */
 export interface Rejection {
   readonly status: number
   readonly body: string

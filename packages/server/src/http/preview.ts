@@ -1,10 +1,10 @@
 import { isRecord } from '@countersign/core'
 import type { FullLimits } from '../limits.js'
 import type { Agent } from '../run/agent.js'
+import { subjectOf } from '../scope/run-context.js'
 import type { AnswerOptions } from './answer.js'
-import { subjectOf } from './holder.js'
-import { checkOrigin } from './origin.js'
 import { checkPost, json, type Route, respond, whileHeld } from './route.js'
+import { checkOrigin } from './route-rules.js'
 import { checkId, invalid } from './run-input.js'
 
 /** @throws CountersignError `invalid-request` */

@@ -1,8 +1,6 @@
 import type { Agent } from '../run/agent.js'
 import { eventNumber, type LoggedEvent } from '../run-log/run-log.js'
-import type { RunContext } from '../scope/run-context.js'
-import { type Holder, runKey } from '../scope/run-key.js'
-import { ownerOf, subjectOf } from './holder.js'
+import { type Holder, ownerOf, type RunContext, runKey, subjectOf } from '../scope/run-context.js'
 import { takeRun } from './quota.js'
 import { readersOf } from './readers.js'
 import { nothing, type Route, respond } from './route.js'
@@ -76,7 +74,6 @@ async function* whileRead<T>(batches: AsyncIterable<T>, leave: () => void): Asyn
   }
 }
 
-/** The rest of a run as frames, until `gone` is aborted. */
 export async function restFrames(
   agent: Agent,
   context: RunContext | undefined,

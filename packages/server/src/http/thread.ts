@@ -1,15 +1,13 @@
+import { isCountersignError, isRecord } from '@countersign/core'
 import { type LoadedThread, type OpenRun, readThread, threadsOf } from '../conversation/load-thread.js'
-import { sha256 } from '../encoding/digest.js'
+import { sha256 } from '../encoding/bytes.js'
 import type { Agent } from '../run/agent.js'
-import type { RunContext } from '../scope/run-context.js'
-import { runKey } from '../scope/run-key.js'
-import { subjectOf } from './holder.js'
+import { type RunContext, runKey, subjectOf } from '../scope/run-context.js'
 import { rejectionOf } from './http.js'
 import { readersOf } from './readers.js'
 import { rejoinRoute } from './rejoin.js'
 import { json, nothing, type Reply, type Route, respond } from './route.js'
 import { checkId, invalid, queryOf } from './run-input.js'
-import { listThreads, removeThread, renameThread } from './thread-list.js'
 
 export interface ThreadOptions {
   /** `subject`: whose thread it is. */
@@ -120,4 +118,57 @@ type Tagged = Pick<LoadedThread, 'version' | 'title' | 'createdAt'> & {
 /** A thread that was removed and begun again has another time of creation. */
 async function tagOf({ version, title, run, createdAt }: Tagged): Promise<string> {
   return `"${await sha256(JSON.stringify([version, title, run?.runId, run?.lapsed, createdAt]))}"`
+}
+
+const MAX_LIMIT = 1000
+const MAX_TITLE = 1024
+
+/** One page of a user's conversations: `{ threads, cursor }`, the most recently active first. */
+export async function listThreads(
+  agent: Agent,
+  query: URLSearchParams,
+  context: RunContext | undefined,
+): Promise<unknown> {
+  const limit = Number(query.get('limit') ?? 50)
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+    throw invalid(`\`limit\` must be a number from 1 to ${MAX_LIMIT}.`)
+  const cursor = query.get('cursor') ?? undefined
+  const page = await threadsOf(agent)
+    .list(context?.subject ?? null, { limit, cursor })
+    .catch((error: unknown) => {
+      if (isCountersignError(error) && error.code === 'invalid-argument')
+        throw invalid('`cursor` must be that of an earlier page.')
+      throw error
+    })
+  return {
+    threads: page.threads.map(({ threadId, title, createdAt, updatedAt, run }) => ({
+      ...{ threadId, title, createdAt, updatedAt },
+      isRunning: run !== undefined && !run.lapsed,
+    })),
+    cursor: page.cursor,
+  }
+}
+
+/** Sets the title in `body`. `false`: this user has no such conversation. */
+export function renameThread(
+  agent: Agent,
+  threadId: string,
+  body: unknown,
+  context: RunContext | undefined,
+): Promise<boolean> {
+  const title = isRecord(body) ? body.title : undefined
+  if (typeof title !== 'string' || title.length > MAX_TITLE)
+    throw invalid(`\`title\` must be a text of at most ${MAX_TITLE} characters.`)
+  return threadsOf(agent).rename({ owner: context?.subject ?? null, threadId }, title)
+}
+
+/** Removes a conversation, and revokes what was approved for its session. A run that is open loses it, and ends. */
+export async function removeThread(
+  agent: Agent,
+  threadId: string,
+  context: RunContext | undefined,
+): Promise<void> {
+  await threadsOf(agent).remove({ owner: context?.subject ?? null, threadId })
+  const subject = subjectOf(context)?.id
+  if (subject !== undefined) await agent.grants.revoke(subject, { threadId })
 }

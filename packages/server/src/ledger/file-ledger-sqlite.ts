@@ -88,10 +88,9 @@ async function findSqlite(): Promise<SqliteModule> {
       // Try the next one.
     }
   }
-  throw new CountersignError(
-    'ledger-unavailable',
-    'fileLedger needs SQLite. Node 22.13 and newer has it built in; for an older Node install it: npm install @photostructure/sqlite',
-  )
+  const message =
+    'fileLedger needs SQLite. Node 22.13 and newer has it built in; for an older Node install it: npm install @photostructure/sqlite'
+  throw new CountersignError('ledger-unavailable', message)
 }
 
 // Bundlers must not see the name: some strip `node:` from it, and the module has no name without it.
@@ -252,12 +251,8 @@ function rollBack(connection: SqliteConnection): void {
 function unavailable(path: string, error: unknown): CountersignError {
   if (error instanceof CountersignError) return error
   const reason = error instanceof Error ? error.message : String(error)
-  return new CountersignError(
-    'ledger-unavailable',
-    `The ledger in ${path} cannot be used: ${reason}`,
-    { path },
-    error,
-  )
+  const message = `The ledger in ${path} cannot be used: ${reason}`
+  return new CountersignError('ledger-unavailable', message, { path }, error)
 }
 
 function isRow(row: unknown): row is SqlRow {

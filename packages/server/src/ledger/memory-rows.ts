@@ -1,3 +1,4 @@
+import { byteLength } from '../encoding/bytes.js'
 import { randomId } from '../encoding/ids.js'
 import { ledgerKey, type Owner } from './ledger.js'
 import { type MemoryLog, memoryLog } from './memory-log.js'
@@ -11,7 +12,6 @@ import {
   resultWhenFull,
   type StoredRow,
 } from './row-store.js'
-import { type Waiting, waitingForRows } from './waiting-for-rows.js'
 
 export interface MemoryLimits {
   readonly maxRecords: number
@@ -289,8 +289,33 @@ function sizeOf({ record, state, words }: Row): number {
   return record.length + (words?.length ?? 0) + (state.length > SHORT ? state.length : 0)
 }
 
-const utf8 = new TextEncoder()
+/** Waiters for changes of rows in this process. */
+export interface Waiting {
+  wake(name: string): void
+  wait(name: string, signal: AbortSignal): Promise<void>
+}
 
-function byteLength(text: string): number {
-  return utf8.encode(text).length
+export function waitingForRows(): Waiting {
+  const waiting = new Map<string, Set<() => void>>()
+  return {
+    wake(name) {
+      for (const wake of waiting.get(name) ?? []) wake()
+    },
+    wait(name, signal) {
+      return new Promise((resolve) => {
+        const wake = () => {
+          const others = waiting.get(name)
+          others?.delete(wake)
+          if (others?.size === 0) waiting.delete(name)
+          signal.removeEventListener('abort', wake)
+          resolve()
+        }
+        if (signal.aborted) return resolve()
+        const others = waiting.get(name)
+        if (others === undefined) waiting.set(name, new Set([wake]))
+        else others.add(wake)
+        signal.addEventListener('abort', wake)
+      })
+    },
+  }
 }

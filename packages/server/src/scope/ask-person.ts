@@ -13,7 +13,6 @@ import { anySignal } from '../encoding/signals.js'
 import { jsonSchemaOf, validate } from '../tools/schema.js'
 import type { RunScope } from './scope.js'
 
-/** The call that asks. */
 interface AskingCall {
   readonly id: string
   readonly name: string

@@ -36,14 +36,12 @@ interface HeldRun extends RunHold {
   readonly cursor?: string | undefined
 }
 
-/** The change to a header. */
 export interface Decision<Result> {
   readonly result: Result
   /** The new header, or `null` to remove the thread. Absent: nothing changes. */
   readonly header?: ThreadHeader | null | undefined
 }
 
-/** A thread, as read for a decision. */
 export interface FoundThread {
   readonly key: ThreadKey
   /** Absent: nobody has held it or appended to it. */
@@ -61,7 +59,6 @@ export interface Growth {
   /** Messages and usage of runs. */
   readonly items: number
   readonly bytes: number
-  /** Of the largest message. */
   readonly largest: number
 }
 
