@@ -345,7 +345,7 @@ export const checks = {
   },
   'first live answer': gone(
     server('channel/answer-queue.ts'),
-    'if (first !== undefined) return Promise.resolve(repeated(first, entry))',
+    'if (first !== undefined) return Promise.resolve(first === fingerprint(says(entry)) ? TAKEN : CONFLICT)',
   ),
   'grants of the person': {
     file: server('http/grants.ts'),

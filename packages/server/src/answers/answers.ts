@@ -40,18 +40,8 @@ export function readAnswers(
   const decisions = readDecisions(sites.filter(({ result }) => result === undefined))
   const recorded = decisions.map((decision): Answer => {
     const { approvalId, token, sentIn, preview, proof, site, ...payload } = decision
-    return {
-      via: 'history',
-      approvalId,
-      status: 'resolved',
-      payload,
-      token,
-      sentIn: runId(sentIn),
-      preview,
-      proof,
-      site,
-      context,
-    }
+    const sent = { payload, token, sentIn: runId(sentIn), preview, proof }
+    return { via: 'history', approvalId, status: 'resolved', ...sent, site, context }
   })
   return [...resumed, ...recorded]
 }

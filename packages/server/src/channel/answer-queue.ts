@@ -99,7 +99,7 @@ export function answerQueue(options: AnswerQueueOptions = {}): AnswerQueue {
     if (!open) return Promise.resolve(ENDED)
     if (refused.has(interruptId)) return Promise.resolve(NOT_WAITED_FOR)
     const first = taken.get(interruptId)
-    if (first !== undefined) return Promise.resolve(repeated(first, entry))
+    if (first !== undefined) return Promise.resolve(first === fingerprint(says(entry)) ? TAKEN : CONFLICT)
     const take = waiting.get(interruptId)?.at(-1)
     if (take !== undefined) {
       give(take, entry, context)
@@ -190,10 +190,6 @@ const TOO_MANY = refusal('too-many-answers', 'Too many answers wait for requests
 
 function refusal(code: DeliveryCode, message: string): Delivery {
   return { status: 'refused', code, message }
-}
-
-function repeated(first: string, second: ResumeEntry): Delivery {
-  return first === fingerprint(says(second)) ? TAKEN : CONFLICT
 }
 
 /**

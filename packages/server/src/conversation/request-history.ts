@@ -17,9 +17,10 @@ export function mergeHistory(
 ): Message[] {
   const ids = new Set<string>()
   const isKnown = (id: string) => known.has(id) || ids.has(id)
+  const isClients = (name: string) => name === APPROVAL_TOOL || toolkit.get(name)?.location === 'client'
   const waiting = new Set(
     readCalls(stored).flatMap(({ call, result }) =>
-      result === undefined && isClients(call.function.name, toolkit) ? [call.id] : [],
+      result === undefined && isClients(call.function.name) ? [call.id] : [],
     ),
   )
   const added = given.flatMap((message): Message[] => {
@@ -34,10 +35,6 @@ export function mergeHistory(
     return [{ ...message, id }]
   })
   return [...stored, ...added]
-}
-
-function isClients(name: string, toolkit: Toolkit): boolean {
-  return name === APPROVAL_TOOL || toolkit.get(name)?.location === 'client'
 }
 
 /**

@@ -7,11 +7,11 @@ import { nothing, type Route, respond } from './route.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 import { KEEP_ALIVE_MS, type SseFrames, sseFrames } from './sse.js'
 
-/** What a request that only reads a run may bring. */
-interface ReaderOptions {
-  /** `subject`: whose run it is. */
+/** What a request that only reads brings. */
+export interface ThreadOptions {
+  /** `subject`: whose thread or run it is. */
   readonly context?: RunContext | undefined
-  /** The longest silence, in milliseconds: a comment is sent before. Default 15,000. */
+  /** Milliseconds of silence after which a comment is sent to who rejoins a run. Default 15,000. */
   readonly keepAlive?: number | undefined
 }
 
@@ -127,7 +127,7 @@ export const rejoinRoute: Route = {
 export function rejoinResponse(
   agent: Agent,
   request: Request,
-  options: ReaderOptions = {},
+  options: ThreadOptions = {},
 ): Promise<Response> {
   return respond('rejoinResponse', rejoinRoute, agent, request, options)
 }

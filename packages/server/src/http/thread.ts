@@ -5,16 +5,9 @@ import type { Agent } from '../run/agent.js'
 import { type RunContext, runKey, subjectOf } from '../scope/run-context.js'
 import { rejectionOf } from './http.js'
 import { readersOf } from './readers.js'
-import { rejoinRoute } from './rejoin.js'
+import { rejoinRoute, type ThreadOptions } from './rejoin.js'
 import { json, nothing, type Reply, type Route, respond } from './route.js'
 import { checkId, invalid, queryOf } from './run-input.js'
-
-export interface ThreadOptions {
-  /** `subject`: whose thread it is. */
-  readonly context?: RunContext | undefined
-  /** Milliseconds of silence after which a comment is sent to who rejoins a run. Default 15,000. */
-  readonly keepAlive?: number | undefined
-}
 
 /**
  * Responds to a GET with `threadId` in the query with `{ threadId, version, title, createdAt, messages, run, usage }`: the conversation as AG-UI messages,

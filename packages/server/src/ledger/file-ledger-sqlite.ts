@@ -234,11 +234,7 @@ const SIZES =
   'select p.page_count as pages, f.freelist_count as free, s.page_size as size from pragma_page_count p, pragma_freelist_count f, pragma_page_size s'
 
 /** A turn of the event loop between operations, so that a long queue of them does not block the process. */
-function soon(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve)
-  })
-}
+const soon = () => new Promise<void>((resolve) => void setImmediate(resolve))
 
 function rollBack(connection: SqliteConnection): void {
   try {

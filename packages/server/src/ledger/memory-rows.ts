@@ -1,5 +1,6 @@
 import { byteLength } from '../encoding/bytes.js'
 import { randomId } from '../encoding/ids.js'
+import { untilWoken, wakeAll } from '../encoding/signals.js'
 import { ledgerKey, type Owner } from './ledger.js'
 import { type MemoryLog, memoryLog } from './memory-log.js'
 import {
@@ -63,7 +64,7 @@ export class MemoryRows implements RowStore {
   readonly #all: Use
   readonly #owners = new Map<Owner, Use>()
   readonly #log: MemoryLog
-  readonly #waiting: Waiting = waitingForRows()
+  readonly #waiting = new Waiting()
   #id: string | undefined
   /** Nothing expires before this time, in milliseconds since the epoch. */
   #sweepFrom = Number.POSITIVE_INFINITY
@@ -290,32 +291,17 @@ function sizeOf({ record, state, words }: Row): number {
 }
 
 /** Waiters for changes of rows in this process. */
-export interface Waiting {
-  wake(name: string): void
-  wait(name: string, signal: AbortSignal): Promise<void>
-}
+class Waiting {
+  readonly #waiting = new Map<string, Set<() => void>>()
 
-export function waitingForRows(): Waiting {
-  const waiting = new Map<string, Set<() => void>>()
-  return {
-    wake(name) {
-      for (const wake of waiting.get(name) ?? []) wake()
-    },
-    wait(name, signal) {
-      return new Promise((resolve) => {
-        const wake = () => {
-          const others = waiting.get(name)
-          others?.delete(wake)
-          if (others?.size === 0) waiting.delete(name)
-          signal.removeEventListener('abort', wake)
-          resolve()
-        }
-        if (signal.aborted) return resolve()
-        const others = waiting.get(name)
-        if (others === undefined) waiting.set(name, new Set([wake]))
-        else others.add(wake)
-        signal.addEventListener('abort', wake)
-      })
-    },
+  wake(name: string): void {
+    wakeAll(this.#waiting.get(name))
+  }
+
+  async wait(name: string, signal: AbortSignal): Promise<void> {
+    const others = this.#waiting.get(name) ?? new Set()
+    this.#waiting.set(name, others)
+    await untilWoken(others, signal)
+    if (others.size === 0 && this.#waiting.get(name) === others) this.#waiting.delete(name)
   }
 }

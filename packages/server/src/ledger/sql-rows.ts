@@ -1,6 +1,5 @@
 import { byteLength, sha256 } from '../encoding/bytes.js'
-import { randomId } from '../encoding/ids.js'
-import { compareAndSwap, type RemoteRows, type Swap } from './compare-and-swap.js'
+import { compareAndSwap, type RemoteRows, type Swap, swapOf } from './compare-and-swap.js'
 import type { Owner } from './ledger.js'
 import { type Decide, type ListedRows, type RowStore, resultWhenFull, type StoredRow } from './row-store.js'
 
@@ -190,18 +189,8 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
     return transact(session, async () => {
       const { row, change, now } = await decideNow()
       if (change.row === undefined || (change.row === null && row === undefined)) return change.result
-      const outcome = await swap(session, {
-        ...{
-          owner,
-          key: keys[0] ?? '',
-          was: row?.version,
-          others: [],
-          now,
-          notAfter: Number.POSITIVE_INFINITY,
-        },
-        ...{ row: change.row && { ...change.row, version: randomId('') } },
-        ...{ room: change.room, newest: change.newest },
-      })
+      const always = { now, notAfter: Number.POSITIVE_INFINITY }
+      const outcome = await swap(session, swapOf(owner, keys, [row], change, always))
       return outcome === 'full' ? resultWhenFull(change) : change.result
     })
   }

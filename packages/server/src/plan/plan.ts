@@ -76,8 +76,10 @@ export function planApprovals<Call extends PlannableCall, V extends Verdict>(
     }
     const verdict = verdictOf(call)
     if (verdict?.decision === 'approve') approved.push({ call, verdict })
-    else if (verdict !== undefined) rejected.push({ call, failure: failureOf(verdict), verdict })
-    else if (policy.onMissingVerdict === 'cancel')
+    else if (verdict !== undefined) {
+      const failure = failed(verdict.decision === 'deny' ? 'denied' : 'cancelled', verdict.reason)
+      rejected.push({ call, failure, verdict })
+    } else if (policy.onMissingVerdict === 'cancel')
       rejected.push({ call, failure: failed('cancelled', policy.reason) })
     else pending.push(call)
   }
@@ -92,10 +94,6 @@ function isGated<Call extends PlannableCall>(call: Call, { needsApproval }: Plan
   } catch {
     return true
   }
-}
-
-function failureOf({ decision, reason }: Verdict): ToolFailure {
-  return failed(decision === 'deny' ? 'denied' : 'cancelled', reason)
 }
 
 function matchVerdicts<Call extends PlannableCall, V extends Verdict>(

@@ -11,7 +11,7 @@ import { fullSteps } from '@countersign/core/ag-ui'
 import type { EditsToPreview } from '../answers/preview-edits.js'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { threadsOf } from '../conversation/load-thread.js'
-import { type OpenThread, openThread } from '../conversation/open-thread.js'
+import type { OpenThread } from '../conversation/open-thread.js'
 import { showVersion } from '../conversation/show-version.js'
 import {
   checkOptions,
@@ -33,7 +33,15 @@ import type { ThreadStore } from '../threads/thread-store.js'
 import { createDrain, type Drain, type DrainOptions } from './drain.js'
 import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
 import { recoverThreads } from './recover.js'
-import { closing, driveRun, previewOf, type RunInput, type RunOptions, type RunOrigin } from './run.js'
+import {
+  closing,
+  driveRun,
+  previewOf,
+  type RunInput,
+  type RunOptions,
+  type RunOrigin,
+  takeThread,
+} from './run.js'
 import { runErrorEvent } from './run-error.js'
 
 /**
@@ -196,7 +204,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     async openThread(input, context) {
       checkSubject(context?.subject)
       checkOpen(drain)
-      return threads && openThread(threads, settings, input, context ?? {}, closing(settings, input, context))
+      return takeThread(settings, input, context)
     },
     async showVersion({ threadId, messageId }, context) {
       checkSubject(context?.subject)
@@ -271,7 +279,7 @@ async function generate<Output>(
   const { outcome } = last
   return {
     messages,
-    text: textOf(events),
+    text: events.map((event) => (event.type === 'TEXT_MESSAGE_CONTENT' ? event.delta : '')).join(''),
     // Validated with the schema of this type.
     ...(last.result !== undefined && { output: last.result as Output }),
     finishReason: typeof last.metadata?.finishReason === 'string' ? last.metadata.finishReason : undefined,
@@ -281,10 +289,6 @@ async function generate<Output>(
     usage: last.usage ?? [],
     events,
   }
-}
-
-function textOf(events: readonly AGUIEvent[]): string {
-  return events.map((event) => (event.type === 'TEXT_MESSAGE_CONTENT' ? event.delta : '')).join('')
 }
 
 const signal = withMethods('an AbortSignal', 'addEventListener', 'throwIfAborted')

@@ -7,14 +7,8 @@ import type { RunScope } from '../scope/scope.js'
 
 export async function emitResult(scope: RunScope, message: ToolMessage): Promise<void> {
   const { id: messageId, toolCallId, content, metadata } = message
-  await scope.emit({
-    type: 'TOOL_CALL_RESULT',
-    messageId,
-    toolCallId,
-    role: 'tool',
-    content,
-    ...(metadata && { metadata }),
-  })
+  const result = { messageId, toolCallId, role: 'tool', content, ...(metadata && { metadata }) } as const
+  await scope.emit({ type: 'TOOL_CALL_RESULT', ...result })
 }
 
 export async function emitRefusal(scope: RunScope, refusal: Refusal): Promise<void> {
@@ -46,12 +40,8 @@ export async function emitRequest(
   await emitQuestion(scope, request)
   if (!scope.settings.approvals.askAsTool) return
   const toolCallId = request.approval.id
-  await scope.emit({
-    type: 'TOOL_CALL_START',
-    toolCallId,
-    toolCallName: APPROVAL_TOOL,
-    parentMessageId: messageId,
-  })
+  const start = { toolCallId, toolCallName: APPROVAL_TOOL, parentMessageId: messageId }
+  await scope.emit({ type: 'TOOL_CALL_START', ...start })
   await scope.emit({ type: 'TOOL_CALL_ARGS', toolCallId, delta: approvalToolArguments(request) })
   await scope.emit({ type: 'TOOL_CALL_END', toolCallId })
 }

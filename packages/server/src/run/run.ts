@@ -100,16 +100,7 @@ export async function driveRun(
   }
   try {
     if (origin.refusal) throw origin.refusal
-    const { threads } = settings
-    thread ??=
-      threads &&
-      (await openThread(
-        threads,
-        settings,
-        input,
-        options.context ?? {},
-        closing(settings, input, options.context),
-      ))
+    thread ??= await takeThread(settings, input, options.context)
     usage = thread?.usage ?? usage
     const messages = thread?.messages ?? input.messages
     if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
@@ -160,6 +151,16 @@ export function closing(
 ): CloseCalls {
   const scope = openScope(settings, { ...input, messages: [] }, { context }, { method: 'stream' }, unread)
   return (messages, ids) => closeBranch(scope, messages, ids)
+}
+
+/** Takes the thread of a run, if the agent has threads. */
+export async function takeThread(
+  settings: AgentSettings,
+  input: RunInput,
+  context: RunContext = {},
+): Promise<OpenThread | undefined> {
+  const { threads } = settings
+  return threads && openThread(threads, settings, input, context, closing(settings, input, context))
 }
 
 /** The preview of edited arguments, outside of a run. */

@@ -116,21 +116,14 @@ export class StepWriter {
     const own = ownMetadata({ messageId: this.messageId, provider: this.#owned(provider) })
     await this.emit({ type: 'REASONING_MESSAGE_END', messageId: id, ...own })
     await this.emit({ type: 'REASONING_END', messageId: id })
-    if (signature !== undefined) {
-      await this.emit({
-        type: 'REASONING_ENCRYPTED_VALUE',
-        subtype: 'message',
-        entityId: id,
-        encryptedValue: signature,
-      })
-    }
-    this.#reasoning.push({
-      id,
-      role: 'reasoning',
-      content: text,
-      ...(signature !== undefined && { encryptedValue: signature }),
-      ...own,
-    })
+    await this.#emitSignature('message', id, signature)
+    const signed = signature === undefined ? {} : { encryptedValue: signature }
+    this.#reasoning.push({ id, role: 'reasoning', content: text, ...signed, ...own })
+  }
+
+  async #emitSignature(subtype: 'message' | 'tool-call', entityId: string, encryptedValue?: string) {
+    if (encryptedValue !== undefined)
+      await this.emit({ type: 'REASONING_ENCRYPTED_VALUE', subtype, entityId, encryptedValue })
   }
 
   async startCall(
@@ -143,13 +136,8 @@ export class StepWriter {
     const call = { id, name, providerExecuted, approvalId, arguments: '' }
     this.#open.set(id, call)
     const own = ownMetadata({ providerExecuted: providerExecuted || undefined })
-    await this.emit({
-      type: 'TOOL_CALL_START',
-      toolCallId: id,
-      toolCallName: shownName(name),
-      parentMessageId: this.messageId,
-      ...own,
-    })
+    const start = { toolCallId: id, toolCallName: shownName(name), parentMessageId: this.messageId }
+    await this.emit({ type: 'TOOL_CALL_START', ...start, ...own })
     return call
   }
 
@@ -169,21 +157,10 @@ export class StepWriter {
       providerExecuted: providerExecuted || undefined,
       providerApproval: call.approvalId,
     })
-    this.#calls.push({
-      id,
-      type: 'function',
-      function: { name: shownName(name), arguments: text },
-      ...(signature !== undefined && { encryptedValue: signature }),
-      ...own,
-    })
-    if (signature !== undefined) {
-      await this.emit({
-        type: 'REASONING_ENCRYPTED_VALUE',
-        subtype: 'tool-call',
-        entityId: id,
-        encryptedValue: signature,
-      })
-    }
+    const signed = signature === undefined ? {} : { encryptedValue: signature }
+    const called = { name: shownName(name), arguments: text }
+    this.#calls.push({ id, type: 'function', function: called, ...signed, ...own })
+    await this.#emitSignature('tool-call', id, signature)
     await this.emit({ type: 'TOOL_CALL_END', toolCallId: id, ...own })
   }
 

@@ -32,7 +32,7 @@ export async function askPerson(
   over: AbortSignal,
 ): Promise<ToolReply> {
   const { answers, settings, emit } = scope
-  const responseSchema = responseSchemaOf(call, question)
+  const { responseSchema = jsonSchemaOf(question.answer, 'responseSchema', call.name) } = question
   if (answers === undefined) {
     settings.warn(`${call.name} asked the user, but ${NO_CHANNEL}`)
     return { action: 'decline', reason: `The user was not asked: ${NO_CHANNEL}` }
@@ -72,10 +72,6 @@ async function replyTo(
 
 const NOBODY_WAITS: ToolReply = { action: 'cancel', reason: 'Nobody waits for the answer any more.' }
 const NO_CHANNEL = 'the run takes no answers while it is open (option `live`, or `answers` of agent.run).'
-
-function responseSchemaOf({ name }: AskingCall, { answer, responseSchema }: ToolQuestion): JsonSchema {
-  return responseSchema ?? jsonSchemaOf(answer, 'responseSchema', name)
-}
 
 function interruptOf(call: AskingCall, message: string, responseSchema: JsonSchema): Interrupt {
   return {

@@ -58,15 +58,9 @@ export function withClientTools(
       warn(`The client's tool ${JSON.stringify(name)} has a reserved name; it is left out.`)
     if (known !== undefined || isReserved(name) || byName.has(name)) continue
     const schema: JsonSchema = parameters ?? { type: 'object' }
-    byName.set(name, {
-      name,
-      description,
-      input: anything,
-      parameters: schema,
-      location: 'client',
-      execute: notHere,
-    })
-    described.push({ name, description, parameters: schema })
+    const shown = { name, description, parameters: schema }
+    byName.set(name, { ...shown, input: anything, location: 'client', execute: notHere })
+    described.push(shown)
   }
   if (byName.size === 0) return kit
   for (const name of kit.names) {
