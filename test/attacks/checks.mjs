@@ -21,7 +21,7 @@ export const checks = {
   length: gone(token, "if (token.length > MAX_TOKEN_LENGTH) return refuse('length')"),
   'base64 tail': {
     file: server('encoding/bytes.ts'),
-    find: 'return held === 0 ? bytes : undefined',
+    find: 'return encodeBase64url(bytes) === text ? bytes : undefined',
     put: 'return bytes',
   },
   kid: {
@@ -244,8 +244,8 @@ export const checks = {
   },
   'forwarded by identity': {
     file: server('history/model-messages.ts'),
-    find: 'if (forwarded.has(call)) forwardedAnswer(call).forEach(answer)',
-    put: 'forwardedAnswer(call).forEach(answer)',
+    find: 'if (forwarded.has(one)) forwardedAnswer(one).forEach(answer)',
+    put: 'forwardedAnswer(one).forEach(answer)',
   },
   'who is asking': {
     file: server('run/run.ts'),
@@ -542,12 +542,13 @@ export const checks = {
   ],
   'size of a message': never(server('http/socket.ts'), 'data.length > limits.bodyBytes'),
   'who it is comes first': {
-    file: server('node.ts'),
-    find: `const known = await context?.(request)
-  const arrival = { owner: subjectOf(known)?.id, limits: agent.limits }
-  const input = readParsedInput(await readBody(request, arrival), agent.limits)`,
-    put: `const input = readParsedInput(await readBody(request, { owner: undefined, limits: agent.limits }), agent.limits)
-  const known = await context?.(request)`,
+    file: server('http/chat.ts'),
+    find: `const context = await request.context()
+    const { limits } = agent
+    const body = await request.readBody({ owner: subjectOf(context)?.id, limits })`,
+    put: `const { limits } = agent
+    const body = await request.readBody({ owner: undefined, limits })
+    const context = await request.context()`,
   },
   'time of a body': {
     file: server('http/http.ts'),
