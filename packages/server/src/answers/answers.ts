@@ -62,22 +62,9 @@ function runId(value: unknown): string | undefined {
 }
 
 /** A decision recorded in a history, as written there: nothing about it is verified. */
-export interface RecordedDecision {
-  readonly site: CallSite
-  readonly approvalId: string
-  readonly approved: unknown
-  readonly reason: unknown
-  readonly scope: unknown
-  readonly mandate: unknown
-  readonly editedArgs: unknown
-  readonly token: unknown
-  /** The run whose request first carried it. */
-  readonly sentIn: unknown
-  readonly preview: unknown
-  readonly proof: unknown
-}
+export type RecordedDecision = ReturnType<typeof readDecisions>[number]
 
-export function readDecisions(sites: readonly CallSite[]): readonly RecordedDecision[] {
+export function readDecisions(sites: readonly CallSite[]) {
   return sites.flatMap((site) => {
     const { approval, token } = getCountersignMetadata(site.call.metadata)
     const approvalId = isRecord(approval) ? asString(approval.id) : undefined

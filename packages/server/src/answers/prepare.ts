@@ -31,7 +31,7 @@ export type Settlement = {
   | { readonly kind: 'repeat'; readonly answer: LedgerAnswer }
 )
 
-interface RunSettlement {
+export interface RunSettlement {
   readonly kind: 'run'
   /** The call to run, with the arguments as the user left them. */
   readonly call: ReadyCall

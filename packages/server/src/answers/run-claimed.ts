@@ -3,13 +3,11 @@ import { abortLater } from '../encoding/signals.js'
 import { askPolicy } from '../gate/gate.js'
 import { findPermission, grantAnswered, reasonOfDenial } from '../gate/grants.js'
 import { type ComputedPreview, computePreview } from '../gate/preview.js'
-import { type ApprovalRecord, type LedgerAnswer, MAX_REASON_LENGTH } from '../ledger/ledger.js'
-import type { ChosenMandate } from '../mandates/offer.js'
+import { type ApprovalRecord, MAX_REASON_LENGTH } from '../ledger/ledger.js'
 import { type AuditStep, audit } from '../scope/audit.js'
 import { runTool } from '../scope/run-tool.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { previewHash } from '../tokens/token.js'
-import type { ReadyCall } from '../tools/call.js'
 import { NOT_STARTED } from '../tools/execute.js'
 import type { Execution } from '../tools/execution.js'
 import { logThrown, toolFailed } from '../tools/tool-errors.js'
@@ -24,23 +22,16 @@ import {
   toStored,
   type Unstarted,
 } from './outcome.js'
-import { isStillBound } from './prepare.js'
+import { isStillBound, type RunSettlement } from './prepare.js'
 import type { VerifiedVerdict } from './verify.js'
 
-export interface ClaimedCall {
+/** A call that this run has claimed. `revision` is the ledger's from the claim, for the grant that may follow. */
+export interface ClaimedCall extends Omit<RunSettlement, 'kind'> {
   readonly verdict: VerifiedVerdict
-  readonly call: ReadyCall
-  /** The call as it was shown for approval. */
-  readonly asked: ReadyCall
-  readonly answer: LedgerAnswer
-  /** The hash of the preview that was approved, if the call has one. */
-  readonly approvedPreview: string | undefined
   readonly record?: ApprovalRecord | undefined
   readonly holder: string
-  /** The ledger's revision from the claim, for the grant that may follow. */
   readonly revision: number
   readonly messages: readonly Message[]
-  readonly mandate?: ChosenMandate | undefined
   /** What the audit trail records of the claim. Absent if it is recorded already. */
   readonly step?: Omit<AuditStep, 'event'> | undefined
 }

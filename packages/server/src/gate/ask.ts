@@ -11,14 +11,8 @@ import { bindingText, canonicalJson } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import { ignoreRejection, inWords } from '../encoding/in-words.js'
 import { plainOf } from '../encoding/plain.js'
-import {
-  type ApprovalEdits,
-  type ApprovalRecord,
-  type ApprovalScope,
-  NEVER,
-  type ShownTerms,
-} from '../ledger/ledger.js'
-import { type OfferedMandates, shownOffer } from '../mandates/offer.js'
+import { type ApprovalRecord, type ApprovalScope, NEVER, type ShownTerms } from '../ledger/ledger.js'
+import { shownOffer } from '../mandates/offer.js'
 import { failed, type ToolFailure } from '../outcome.js'
 import { audit } from '../scope/audit.js'
 import type { ApprovalRequest } from '../scope/confirm.js'
@@ -34,18 +28,10 @@ import { type ComputedPreview, computePreview, MAX_PREVIEW_BYTES } from './previ
 export type { ApprovalRequest } from '../scope/confirm.js'
 
 /** The terms that a request and its token share. */
-export interface AskedTerms {
-  readonly approvalId: string
-  readonly scopes: readonly ApprovalScope[]
-  readonly edits: ApprovalEdits
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number
-  readonly token: string
-  readonly shown?: ShownTerms | undefined
-  readonly mandates?: OfferedMandates | undefined
-  readonly preview?: Preview | undefined
-  readonly previous?: Preview | undefined
-}
+export type AskedTerms = Pick<
+  ApprovalRecord,
+  'approvalId' | 'scopes' | 'edits' | 'expiresAt' | 'token' | 'shown' | 'mandates' | 'preview' | 'previous'
+>
 
 /** Terms set by a provider, a tool or an earlier request, in place of those of the gate and the tool's options. */
 export interface OwnTerms {

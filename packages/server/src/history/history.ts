@@ -1,4 +1,5 @@
 import {
+  type AssistantMessage,
   asString,
   CountersignError,
   getCountersignMetadata,
@@ -18,8 +19,6 @@ import { remembered } from './remembered.js'
 
 /** The reason for closing a call because the user moved on without answering. */
 export const MOVED_ON = 'user moved on'
-
-type AssistantMessage = Extract<Message, { role: 'assistant' }>
 
 /** One occurrence of a tool call in a history, with its result. Ids may repeat across turns, so the occurrence itself is the key. */
 export interface CallSite {

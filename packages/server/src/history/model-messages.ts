@@ -1,10 +1,13 @@
 import {
+  type AssistantMessage,
   asString,
   getCountersignMetadata,
   isRecord,
   type Message,
+  type ReasoningMessage,
   type ToolCall,
   type ToolMessage,
+  type UserMessage,
 } from '@countersign/core'
 import type {
   ModelApprovalResponse,
@@ -21,10 +24,6 @@ import type { ForwardedCalls } from './forwarded.js'
 import { isProviderExecuted, providerApprovalOf } from './history.js'
 import { arrangeParts, readTextPieces, type TextPiece } from './order.js'
 import { remembered } from './remembered.js'
-
-type AssistantMessage = Extract<Message, { role: 'assistant' }>
-type UserMessage = Extract<Message, { role: 'user' }>
-type ReasoningMessage = Extract<Message, { role: 'reasoning' }>
 
 /**
  * Converts a prepared history to the messages of a request to this provider's model. Reasoning joins its assistant message.

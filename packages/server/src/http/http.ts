@@ -118,11 +118,9 @@ interface Reporter {
 /** The response to a request that was rejected before any stream. Never contains internals. */
 export function rejection(agent: Reporter, error: unknown, allow = 'POST'): Rejection {
   const { status, retryAfter, ...reason } = describeRejection(agent, error)
-  const { headers, ...rest } = rejectionOf(status, reason, allow)
-  return {
-    ...rest,
-    headers: { ...headers, ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }) },
-  }
+  const reply = rejectionOf(status, reason, allow)
+  if (retryAfter === undefined) return reply
+  return { ...reply, headers: { ...reply.headers, 'retry-after': String(retryAfter) } }
 }
 
 export interface Rejection {
@@ -136,12 +134,13 @@ export function rejectionOf(
   error: Omit<RejectedBecause, 'status'>,
   allow = 'POST',
 ): Rejection {
-  const headers = {
-    'content-type': 'application/json',
-    'cache-control': 'no-store',
-    ...(status === 405 && { allow }),
-  }
-  return { status, body: JSON.stringify({ error }), headers }
+  return { ...json({ error }, status === 405 ? { allow } : {}), status }
+}
+
+/** A reply with JSON. */
+export function json(body: unknown, headers: Readonly<Record<string, string>> = {}): Rejection {
+  const usual = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+  return { status: 200, body: JSON.stringify(body), headers: { ...usual, ...headers } }
 }
 
 /** What a client may know of an error that prevented its request from being served. */

@@ -69,12 +69,6 @@ export async function respond(
   return new Response(body, init)
 }
 
-/** A reply with JSON. */
-export function json(body: unknown, headers: Readonly<Record<string, string>> = {}): Reply {
-  const usual = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-  return { status: 200, body: JSON.stringify(body), headers: { ...usual, ...headers } }
-}
-
 /** A reply that only says that there is nothing to say. */
 export const nothing: Reply = { status: 204, headers: { 'cache-control': 'no-store' }, body: null }
 

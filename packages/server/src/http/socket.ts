@@ -395,15 +395,8 @@ class Peer {
 }
 
 /** A frame of which only the type is validated. */
-interface Untrusted {
-  readonly type: string
-  readonly input?: unknown
-  readonly id?: unknown
-  readonly threadId?: unknown
-  readonly runId?: unknown
-  readonly lastEventId?: unknown
-  readonly resume?: unknown
-  readonly headers?: unknown
+type Untrusted = { readonly type: string } & {
+  readonly [Name in 'input' | 'id' | 'threadId' | 'runId' | 'lastEventId' | 'resume' | 'headers']?: unknown
 }
 
 /** @throws CountersignError `invalid-request`, `request-too-large` */

@@ -3,10 +3,10 @@ import { type LoadedThread, type OpenRun, readThread, threadsOf } from '../conve
 import { sha256 } from '../encoding/bytes.js'
 import type { Agent } from '../run/agent.js'
 import { type RunContext, runKey, subjectOf } from '../scope/run-context.js'
-import { rejectionOf } from './http.js'
+import { json, rejectionOf } from './http.js'
 import { readersOf } from './readers.js'
 import { rejoinRoute, type ThreadOptions } from './rejoin.js'
-import { json, nothing, type Reply, type Route, respond } from './route.js'
+import { nothing, type Reply, type Route, respond } from './route.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 
 /**

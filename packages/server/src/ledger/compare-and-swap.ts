@@ -52,13 +52,10 @@ export type Within = <Result>(
 ) => Promise<Result>
 
 /** A change that was sent, but may not have arrived. */
-interface Sent {
-  readonly key: string
-  readonly owner: Owner
+interface Sent extends Pick<Swap, 'owner' | 'key' | 'notAfter'> {
   readonly version: string
   /** The row to restore. */
   readonly before: Row
-  readonly notAfter: number
   /** When the change must no longer be undone, by `performance.now()`. */
   readonly end: number
 }

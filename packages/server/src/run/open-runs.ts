@@ -1,12 +1,9 @@
 import { type AGUIEvent, CountersignError } from '@countersign/core'
-import { type Ledger, ledgerKey, type Owner } from '../ledger/ledger.js'
+import { type Ledger, ledgerKey } from '../ledger/ledger.js'
 import type { Channel } from '../scope/channel.js'
+import type { RunScope } from '../scope/scope.js'
 
-interface RunName {
-  readonly owner: Owner
-  readonly threadId: string
-  readonly runId: string
-}
+type RunName = Pick<RunScope, 'owner' | 'threadId' | 'runId'>
 
 /** By ledger: agents created per request share one, and so know each other's runs. */
 const open = new WeakMap<Ledger, Set<string>>()

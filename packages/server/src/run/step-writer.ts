@@ -1,12 +1,10 @@
-import type { AGUIEvent, Message, ToolCall } from '@countersign/core'
+import type { AGUIEvent, AssistantMessage, Message, ReasoningMessage, ToolCall } from '@countersign/core'
 import { ownMetadata } from '../history/metadata.js'
 import { isUsualOrder, type OrderStep } from '../history/order.js'
 import type { ProviderMetadata } from '../model/model.js'
 import type { Emit } from '../scope/channel.js'
 import type { StructuredOutput } from '../scope/output.js'
 import { isReserved } from '../tools/toolkit.js'
-
-type AssistantMessage = Extract<Message, { role: 'assistant' }>
 
 /** A call whose arguments are arriving. */
 export interface WrittenCall {
@@ -39,7 +37,7 @@ export interface CallEnd {
  * same id when it resumes.
  */
 export class StepWriter {
-  readonly #reasoning: Extract<Message, { role: 'reasoning' }>[] = []
+  readonly #reasoning: ReasoningMessage[] = []
   readonly #calls: ToolCall[] = []
   readonly #open = new Map<string, WrittenCall>()
   readonly #texts: WrittenText[] = []

@@ -10,13 +10,11 @@ import type { AnswerSource } from '../channel/answer-queue.js'
 import { nextArrival } from '../channel/arrival.js'
 import { randomId } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
+import type { ReadyCall } from '../tools/call.js'
 import { jsonSchemaOf, validate } from '../tools/schema.js'
 import type { RunScope } from './scope.js'
 
-interface AskingCall {
-  readonly id: string
-  readonly name: string
-}
+type AskingCall = Pick<ReadyCall, 'id' | 'name'>
 
 /**
  * Asks the user for a running tool, over the live channel: an interrupt while the run is open. Its answer arrives like a live verdict, only

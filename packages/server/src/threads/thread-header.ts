@@ -12,12 +12,10 @@ import type {
 } from './thread-store.js'
 
 /** What a store keeps of a thread besides its items. All decisions about a thread are based on it. */
-export interface ThreadHeader {
+export interface ThreadHeader extends Omit<ThreadSummary, 'run' | 'version'> {
   readonly owner: Owner
-  readonly threadId: string
   /** 0: a run holds the thread, and nobody has appended to it. */
   readonly version: number
-  readonly title?: string | undefined
   readonly head: string | null
   readonly run?: HeldRun | undefined
   readonly interrupted: readonly InterruptedRun[]
@@ -25,8 +23,6 @@ export interface ThreadHeader {
   /** The place of the next item. */
   readonly places: number
   readonly bytes: number
-  readonly createdAt: number
-  readonly updatedAt: number
   /** The digest of the last change, to recognize its repetition. */
   readonly change: string
 }

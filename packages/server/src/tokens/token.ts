@@ -32,23 +32,15 @@ export interface TokenRequest
 }
 
 /** What the server knows of the call that an answer is for. */
-export interface TokenExpectation extends ApprovalRef {
+export interface TokenExpectation
+  extends ApprovalRef,
+    Pick<ApprovalRecord, 'toolCallId' | 'toolName' | 'arguments'> {
   readonly ledgerId: string
-  readonly toolCallId: string
-  readonly toolName: string
-  /** RFC 8785 text of the arguments, from their parsed value, because some peers serialize them again. */
-  readonly arguments: string
 }
 
-export interface TokenClaims {
+export interface TokenClaims
+  extends Pick<ApprovalRecord, 'approvalId' | 'runId' | 'scopes' | 'edits' | 'issuedAt' | 'expiresAt'> {
   readonly kid: string
-  readonly approvalId: string
-  readonly runId: string
-  readonly scopes: readonly ApprovalScope[]
-  readonly edits: ApprovalEdits
-  /** Milliseconds since the epoch. */
-  readonly issuedAt: number
-  readonly expiresAt: number
   /** Compared by `bindingMatches`, when the call is about to run. */
   readonly bindingHash?: string | undefined
   readonly mandatesHash?: string | undefined
