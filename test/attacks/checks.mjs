@@ -20,8 +20,8 @@ export const checks = {
   // the token says exactly what was asked
   length: gone(token, "if (token.length > MAX_TOKEN_LENGTH) return refuse('length')"),
   'base64 tail': {
-    file: server('encoding/base64url.ts'),
-    find: 'return held === 0 ? bytes : undefined',
+    file: server('encoding/bytes.ts'),
+    find: 'return encodeBase64url(bytes) === text ? bytes : undefined',
     put: 'return bytes',
   },
   kid: {
@@ -160,8 +160,8 @@ export const checks = {
   },
   'told once': {
     file: server('answers/forward.ts'),
-    find: 'if (claim !== undefined) await complete(this.#scope, claim, outcome)',
-    put: 'if (claim !== undefined) await record(this.#scope, claim, handedOut(call))',
+    find: 'if (claim !== undefined) await complete(this.scope, claim, outcome)',
+    put: 'if (claim !== undefined) await record(this.scope, claim, handedOut(call))',
   },
   'row owner and thread': [
     {
@@ -234,8 +234,8 @@ export const checks = {
   ),
   'usable call ids': {
     file: server('run/step-calls.ts'),
-    find: 'const unique = isId(id) && !this.#usedIds.has(id)',
-    put: 'const unique = !this.#usedIds.has(id)',
+    find: 'const unique = isId(id) && !this.usedIds.has(id)',
+    put: 'const unique = !this.usedIds.has(id)',
   },
   'tools by a map': {
     file: server('tools/toolkit.ts'),
@@ -244,8 +244,8 @@ export const checks = {
   },
   'forwarded by identity': {
     file: server('history/model-messages.ts'),
-    find: 'if (forwarded.has(call)) forwardedAnswer(call).forEach(answer)',
-    put: 'forwardedAnswer(call).forEach(answer)',
+    find: 'if (forwarded.has(one)) forwardedAnswer(one).forEach(answer)',
+    put: 'forwardedAnswer(one).forEach(answer)',
   },
   'who is asking': {
     file: server('run/run.ts'),
@@ -326,7 +326,7 @@ export const checks = {
   resume: never(input, 'resume.length > limits.answers'),
   ids: gone(input, "for (const id of idsOf(input)) checkId('An id', id, limits)"),
   origin: {
-    file: server('http/origin.ts'),
+    file: server('http/route-rules.ts'),
     find: "if (origin === null || origin === undefined || origins === 'any' || origins.includes(origin)) return",
     put: 'return',
   },
@@ -339,13 +339,13 @@ export const checks = {
 
   // whose it is
   'run key': {
-    file: server('scope/run-key.ts'),
+    file: server('scope/run-context.ts'),
     find: 'return ledgerKey(holder.kind, holder.id, threadId, runId)',
     put: 'return ledgerKey(threadId, runId)',
   },
   'first live answer': gone(
     server('channel/answer-queue.ts'),
-    'if (first !== undefined) return Promise.resolve(repeated(first, entry))',
+    'if (first !== undefined) return Promise.resolve(first === fingerprint(says(entry)) ? TAKEN : CONFLICT)',
   ),
   'grants of the person': {
     file: server('http/grants.ts'),
@@ -529,7 +529,7 @@ export const checks = {
   'errors of a socket': gone(server('http/socket.ts'), "socket.addEventListener('error', () => peer.gone())"),
   'ids of a frame': {
     file: server('http/socket.ts'),
-    find: "checkId('The id of an answer', frame.id, this.#agent.limits)",
+    find: "checkId('The id of an answer', frame.id, this.agent.limits)",
     put: 'String(frame.id)',
   },
   'size of a frame': [
@@ -542,12 +542,13 @@ export const checks = {
   ],
   'size of a message': never(server('http/socket.ts'), 'data.length > limits.bodyBytes'),
   'who it is comes first': {
-    file: server('node.ts'),
-    find: `const known = await context?.(request)
-  const arrival = { owner: subjectOf(known)?.id, limits: agent.limits }
-  const input = readParsedInput(await readBody(request, arrival), agent.limits)`,
-    put: `const input = readParsedInput(await readBody(request, { owner: undefined, limits: agent.limits }), agent.limits)
-  const known = await context?.(request)`,
+    file: server('http/chat.ts'),
+    find: `const context = await request.context()
+    const { limits } = agent
+    const body = await request.readBody({ owner: subjectOf(context)?.id, limits })`,
+    put: `const { limits } = agent
+    const body = await request.readBody({ owner: undefined, limits })
+    const context = await request.context()`,
   },
   'time of a body': {
     file: server('http/http.ts'),

@@ -142,7 +142,6 @@ export class StreamReader {
   }
 }
 
-/** Whether two ids differ, if one is expected. */
 function differs(expected: string | undefined, actual: string): boolean {
   return expected !== undefined && expected !== actual
 }

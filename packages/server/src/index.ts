@@ -36,6 +36,7 @@ export { isApprovalNeeded } from './gate/gate.js'
 export type { SessionGrants } from './gate/grants.js'
 export type { ReplayRequest } from './gate/replay.js'
 export {
+  assertReconciled,
   type CallSite,
   cancelAllPending,
   findUnansweredCalls,
@@ -44,16 +45,15 @@ export {
   prepareMessagesForModel as prepareMessagesForLLM,
   withResults,
 } from './history/history.js'
-export { assertReconciled } from './history/reconcile.js'
 export { type AnswerOptions, answerResponse } from './http/answer.js'
-export { type ChatOptions, handleChat } from './http/chat.js'
+export { handleChat } from './http/chat.js'
 export { type GrantsOptions, grantsResponse } from './http/grants.js'
 export { readRunInput } from './http/http.js'
-export type { OriginRule } from './http/origin.js'
 export { previewResponse } from './http/preview.js'
-export { rejoinResponse } from './http/rejoin.js'
+export { rejoinResponse, type ThreadOptions } from './http/rejoin.js'
+export type { ChatOptions, OriginRule } from './http/route-rules.js'
 export { type ServerSocket, type SocketOptions, serveSocket } from './http/socket.js'
-export { type ThreadOptions, threadResponse } from './http/thread.js'
+export { threadResponse } from './http/thread.js'
 export {
   ApprovalCache,
   type ApprovalCacheEntry,
@@ -158,11 +158,7 @@ export type { PermissionLevel, Policy, PolicyCall, PolicyDecision } from './scop
 export type { PrepareStep, StepContext, StepOverrides } from './scope/prepare-step.js'
 export { type Rule, rules } from './scope/rules.js'
 export type { RunContext } from './scope/run-context.js'
-export type {
-  AgentOptions,
-  ApprovalOptions,
-  Timeouts,
-} from './scope/settings.js'
+export type { AgentOptions, ApprovalOptions, Timeouts } from './scope/settings.js'
 export { type MemoryThreadsOptions, memoryThreads } from './threads/memory-threads.js'
 export type {
   AppendResult,

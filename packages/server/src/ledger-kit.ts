@@ -1,6 +1,7 @@
 /** For custom ledgers: implement a row store. The rules of a ledger are implemented above it, once for all stores. */
+
+export { plainMembers, received } from './channel/answer-channel.js'
 export { runEnded as endedRun } from './channel/answer-queue.js'
-export { plainMembers, received } from './channel/between-processes.js'
 export {
   checkOptions,
   method,
@@ -20,6 +21,7 @@ export {
 export { createLedger, type LedgerLimits, ledgerLimitRules, positive } from './ledger/create-ledger.js'
 export type { Change, Decide, ListedRows, Room, Row, RowStore, StoredRow } from './ledger/row-store.js'
 export {
+  ledgerTables,
   type SqlDatabase,
   type SqlQuery,
   type SqlRow,
@@ -28,10 +30,11 @@ export {
   type SqlTransaction,
   type SqlValue,
   sqlClock,
+  sqlIndex,
   sqlNames,
   sqlRows,
+  sqlSequence,
 } from './ledger/sql-rows.js'
-export { ledgerTables, sqlIndex, sqlSequence } from './ledger/sql-schema.js'
 export { createThreads, threadLimitRules } from './threads/create-threads.js'
 export type {
   HeaderRow,

@@ -1,4 +1,4 @@
-import { CountersignError } from '@countersign/core'
+import { CountersignError, omitUndefined } from '@countersign/core'
 import { group, MAX_DELAY, numberFrom, positiveNumber, type Rules } from './encoding/check-options.js'
 
 /** Data parts that one run may write. */
@@ -151,29 +151,19 @@ export const limitRules: Rules<Limits> = {
 /** Fills in the defaults of limits that {@link limitRules} have checked. */
 export function readLimits(given: Limits = {}): FullLimits {
   const share = (name: ShareName): FullShare => ({
-    perOwner: given[name]?.perOwner ?? DEFAULT_LIMITS[name].perOwner,
-    total: given[name]?.total ?? DEFAULT_LIMITS[name].total,
+    ...DEFAULT_LIMITS[name],
+    ...omitUndefined(given[name] ?? {}),
   })
-  const number = (name: NumberName): number => given[name] ?? DEFAULT_LIMITS[name]
+  const limits = { ...DEFAULT_LIMITS, ...omitUndefined(given) }
   return {
-    bodyBytes: number('bodyBytes'),
-    messages: number('messages'),
-    callsPerMessage: number('callsPerMessage'),
-    answers: number('answers'),
-    openCalls: number('openCalls'),
-    depth: number('depth'),
-    idLength: number('idLength'),
+    ...limits,
     runs: share('runs'),
     runBytes: share('runBytes'),
     arrivingBytes: share('arrivingBytes'),
-    arrivalTime: Math.min(number('arrivalTime'), MAX_DELAY),
-    resultSize: number('resultSize'),
-    cachedThreadBytes: number('cachedThreadBytes'),
+    arrivalTime: Math.min(limits.arrivalTime, MAX_DELAY),
     earlyAnswers: share('earlyAnswers'),
     earlyAnswerSize: share('earlyAnswerSize'),
-    unreadBytes: number('unreadBytes'),
-    reportedBytes: number('reportedBytes'),
-    stallTime: Math.min(number('stallTime'), MAX_DELAY),
+    stallTime: Math.min(limits.stallTime, MAX_DELAY),
   }
 }
 

@@ -2,28 +2,17 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isRecord, type ServerFrame } from '@countersign/core'
 import { checkOptions } from './encoding/check-options.js'
-import { type AnswerOptions, answerRequest, type ServePost } from './http/answer.js'
-import { type ChatOptions, chatFrames } from './http/chat.js'
-import { grantsRequest } from './http/grants.js'
-import { subjectOf } from './http/holder.js'
-import {
-  type Arrival,
-  type BodySource,
-  bodyTooLarge,
-  checkRequest,
-  decode,
-  type Rejection,
-  readText,
-  rejection,
-} from './http/http.js'
-import type { OriginRule } from './http/origin.js'
-import { previewRequest } from './http/preview.js'
-import { readRejoin, restFrames } from './http/rejoin.js'
-import { handlerRules } from './http/route-rules.js'
-import { parseBody, queryOf, readParsedInput } from './http/run-input.js'
+import { answerRoute } from './http/answer.js'
+import { chatRoute } from './http/chat.js'
+import { grantsRoute } from './http/grants.js'
+import { type Arrival, type BodySource, bodyTooLarge, decode, readText } from './http/http.js'
+import { previewRoute } from './http/preview.js'
+import { answer, type Incoming, type Route } from './http/route.js'
+import { type ChatOptions, handlerRules, type OriginRule, type RouteOptions } from './http/route-rules.js'
+import { parseBody, queryOf } from './http/run-input.js'
 import { openSocket, type ServerSocket, type SocketOptions } from './http/socket.js'
 import { SSE_HEADERS, type SseFrames } from './http/sse.js'
-import { type ThreadRequest, threadRequest } from './http/thread.js'
+import { threadRoute } from './http/thread.js'
 import { DEFAULT_LIMITS, type FullLimits } from './limits.js'
 import type { Agent } from './run/agent.js'
 import { readerTooSlow } from './scope/channel.js'
@@ -59,6 +48,8 @@ export interface NodeSocketOptions extends Omit<SocketOptions, 'context'> {
     | undefined
 }
 
+type NodeHandler<Req> = (request: Req, response: ServerResponse) => Promise<void>
+
 /**
  * A handler for node:http and Express that responds to a chat request with its run as an event stream, like `handleChat`. A body
  * that is already parsed (`express.json()`) is taken as it is. GET, PATCH and DELETE are handled like `threadResponse`.
@@ -68,81 +59,17 @@ export interface NodeSocketOptions extends Omit<SocketOptions, 'context'> {
 export function toNodeHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
   options: NodeChatOptions<Req> = {},
-): (request: Req, response: ServerResponse) => Promise<void> {
-  checkOptions('toNodeHandler', options, handlerRules)
-  return async (request, response) => {
-    const gone = new AbortController()
-    response.on('close', () => gone.abort())
-    response.on('error', () => gone.abort())
-    // It may have gone while the application identified the user.
-    if (response.destroyed) gone.abort()
-    let frames: SseFrames | undefined
-    try {
-      if (isThread(agent, request)) return await sendThread(agent, request, response, options)
-      frames =
-        request.method === 'GET' && isRejoin(request)
-          ? await rejoin(agent, request, options, gone)
-          : await chat(agent, request, options, gone)
-    } catch (error) {
-      return reject(response, rejection(agent, error))
-    }
-    if (frames === undefined) response.writeHead(204, { 'cache-control': 'no-store' }).end()
-    else await pipe(frames, response, gone.signal, agent.limits)
-  }
-}
-
-async function chat<Req extends NodeRequest>(
-  agent: Agent,
-  request: Req,
-  { context, ...options }: NodeChatOptions<Req>,
-  gone: AbortController,
-): Promise<SseFrames> {
-  const { method, headers } = request
-  checkRequest(method, headers['content-type'], headers['content-length'], agent.limits)
-  // Identify the user first: an unknown caller must not fill memory with a body.
-  const known = await context?.(request)
-  const arrival = { owner: subjectOf(known)?.id, limits: agent.limits }
-  const input = readParsedInput(await readBody(request, arrival), agent.limits)
-  return chatFrames(agent, input, { ...options, context: known }, gone.signal)
-}
-
-async function rejoin<Req extends NodeRequest>(
-  agent: Agent,
-  request: Req,
-  options: NodeChatOptions<Req>,
-  gone: AbortController,
-): Promise<SseFrames | undefined> {
-  const query = queryOf(request.url ?? '')
-  const asked = readRejoin(agent, query.get('threadId'), query.get('runId'), request.headers['last-event-id'])
-  return restFrames(agent, await options.context?.(request), asked, gone.signal, options.keepAlive)
-}
-
-async function sendThread<Req extends NodeRequest>(
-  agent: Agent,
-  request: Req,
-  response: ServerResponse,
-  { context }: NodeChatOptions<Req>,
-): Promise<void> {
-  const { method, headers: given, url = '' } = request
-  const asked: ThreadRequest = {
-    ...{ method, query: queryOf(url), known: given['if-none-match'] ?? null },
-    readBody: (arrival) => readBody(request, arrival),
-  }
-  const { status, headers, body } = await threadRequest(agent, asked, await context?.(request))
-  response.writeHead(status, headers).end(body ?? undefined)
+): NodeHandler<Req> {
+  const routeOf = (request: Req) => (isThread(agent, request) ? threadRoute : chatRoute)
+  return handler('toNodeHandler', routeOf, agent, options)
 }
 
 /** An agent without threads takes POST, and GET and DELETE for the events of a run. */
 function isThread({ threads }: Agent, { method, url = '' }: NodeRequest): boolean {
   const query = queryOf(url)
-  const isOfRun = query.has('runId')
-  if (method === 'GET') return !isOfRun && (threads !== undefined || query.has('threadId'))
-  if (method === 'DELETE') return isOfRun || threads !== undefined
+  if (method === 'GET') return threads !== undefined || query.has('threadId') || query.has('runId')
+  if (method === 'DELETE') return threads !== undefined || query.has('runId')
   return method === 'PATCH' && threads !== undefined
-}
-
-function isRejoin({ url = '' }: NodeRequest): boolean {
-  return queryOf(url).has('runId')
 }
 
 /**
@@ -153,44 +80,16 @@ function isRejoin({ url = '' }: NodeRequest): boolean {
 export function toNodeAnswerHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
   options: NodeAnswerOptions<Req> = {},
-): (request: Req, response: ServerResponse) => Promise<void> {
-  checkOptions('toNodeAnswerHandler', options, handlerRules)
-  return toPostHandler(answerRequest, agent, options)
+): NodeHandler<Req> {
+  return handler('toNodeAnswerHandler', () => answerRoute, agent, options)
 }
 
 /** A handler for node:http and Express that computes the preview of edited arguments, like `previewResponse`. */
 export function toNodePreviewHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
   options: NodeAnswerOptions<Req> = {},
-): (request: Req, response: ServerResponse) => Promise<void> {
-  checkOptions('toNodePreviewHandler', options, handlerRules)
-  return toPostHandler(previewRequest, agent, options)
-}
-
-function toPostHandler<Req extends NodeRequest>(
-  serve: ServePost,
-  agent: Agent,
-  options: NodeAnswerOptions<Req>,
-): (request: Req, response: ServerResponse) => Promise<void> {
-  return async (request, response) => {
-    const { method, headers } = request
-    const head = {
-      method,
-      type: headers['content-type'],
-      length: headers['content-length'],
-      origin: headers.origin,
-      host: hostOf(request),
-    }
-    let answered: Rejection
-    try {
-      const known: AnswerOptions = { origins: options.origins, context: await options.context?.(request) }
-      answered = await serve(agent, head, (arrival) => readBody(request, arrival), known)
-    } catch (error) {
-      answered = rejection(agent, error)
-    }
-    if (answered.status === 200) response.writeHead(200, answered.headers).end(answered.body)
-    else reject(response, answered)
-  }
+): NodeHandler<Req> {
+  return handler('toNodePreviewHandler', () => previewRoute, agent, options)
 }
 
 /**
@@ -201,22 +100,37 @@ function toPostHandler<Req extends NodeRequest>(
 export function toNodeGrantsHandler<Req extends NodeRequest = NodeRequest>(
   agent: Agent,
   options: NodeAnswerOptions<Req> = {},
-): (request: Req, response: ServerResponse) => Promise<void> {
-  checkOptions('toNodeGrantsHandler', options, handlerRules)
+): NodeHandler<Req> {
+  return handler('toNodeGrantsHandler', () => grantsRoute, agent, options)
+}
+
+function handler<Req extends NodeRequest>(
+  name: string,
+  routeOf: (request: Req) => Route,
+  agent: Agent,
+  given: RouteOptions & { readonly context?: ReadContext<Req> },
+): NodeHandler<Req> {
+  checkOptions<object>(name, given, handlerRules)
+  const { context, ...options } = given
   return async (request, response) => {
-    const { method, headers, url = '/' } = request
-    const head = { method, url, origin: headers.origin, host: hostOf(request) }
-    let answered: Rejection
-    try {
-      answered = await grantsRequest(agent, head, {
-        origins: options.origins,
-        context: await options.context?.(request),
-      })
-    } catch (error) {
-      answered = rejection(agent, error)
+    const gone = new AbortController()
+    response.on('close', () => gone.abort())
+    response.on('error', () => gone.abort())
+    // It may have gone while the application identified the user.
+    if (response.destroyed) gone.abort()
+    const { method, url = '/', headers } = request
+    const incoming: Incoming = {
+      ...{ method, url, gone: gone.signal, host: hostOf(request) },
+      header: (wanted) => headers[wanted]?.toString(),
+      context: () => context?.(request),
+      readBody: (arrival) => readBody(request, arrival),
     }
-    if (answered.status === 200) response.writeHead(200, answered.headers).end(answered.body)
-    else reject(response, answered)
+    const served = await answer(routeOf(request), agent, incoming, options)
+    if ('next' in served) return pipe(served, response, gone.signal, agent.limits)
+    const { status, body } = served
+    // The unread rest of a body would be taken for the next request, so the connection is closed after the response.
+    const end = status < 400 ? {} : { connection: 'close' }
+    response.writeHead(status, { ...served.headers, ...end }).end(body ?? undefined)
   }
 }
 
@@ -289,16 +203,8 @@ async function readBody(request: NodeRequest, arrival: Arrival): Promise<unknown
   if (body !== undefined) return body
   // Stopping to read a body that is too large must not close the socket before the response.
   const chunks = request.iterator({ destroyOnReturn: false })
-  const source: BodySource = {
-    read: () => chunks.next(),
-    cancel: async () => chunks.return?.(),
-  }
+  const source: BodySource = { read: () => chunks.next(), cancel: async () => chunks.return?.() }
   return parseBody(await readText(source, arrival), limits)
-}
-
-/** The unread rest of a body would be taken for the next request, so the connection is closed after the response. */
-function reject(response: ServerResponse, { status, headers, body }: Rejection): void {
-  response.writeHead(status, { ...headers, connection: 'close' }).end(body)
 }
 
 /** Waits until the response can be written to. */

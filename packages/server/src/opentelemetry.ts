@@ -81,17 +81,19 @@ export function opentelemetry({ tracer, recordContent = false }: OpenTelemetryOp
       finish(span, event, code)
     }
     switch (event.type) {
-      case 'model-started':
+      case 'model-started': {
+        const { system } = event.content ?? {}
         start(`chat ${modelName(event.model)}`, SpanKind.CLIENT, {
           'gen_ai.operation.name': 'chat',
           'gen_ai.provider.name': providerName(event.model),
           'gen_ai.request.model': modelName(event.model),
           ...definedOnly({
-            'gen_ai.system_instructions': event.content?.system && textParts(event.content.system),
+            'gen_ai.system_instructions': system && JSON.stringify([{ type: 'text', content: system }]),
             'gen_ai.input.messages': genAiMessages(event.content?.messages),
           }),
         })
         break
+      }
       case 'model-finished':
         end(
           {
@@ -215,10 +217,6 @@ function providerName(model: string): string {
 
 function modelName(model: string): string {
   return model.slice(model.indexOf('/') + 1)
-}
-
-function textParts(text: string): string {
-  return JSON.stringify([{ type: 'text', content: text }])
 }
 
 /** Messages in the form of the conventions. */

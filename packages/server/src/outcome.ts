@@ -1,4 +1,4 @@
-import { textContent } from '@countersign/core'
+import { parseJson, textContent } from '@countersign/core'
 
 /** How a tool call ended. Everything but `ok` is a failure; `kind` tells which one, never the content. */
 export type ToolOutcome = ToolSuccess | ToolFailure
@@ -104,19 +104,15 @@ export function fromResultContent(
   flag: FailureFlag | undefined,
   error?: string | undefined,
 ): ToolOutcome {
-  const value = typeof content === 'string' ? readJson(content) : content
+  const value = typeof content === 'string' ? parseJson(content, content) : content
   if (flag === undefined) {
     return error === undefined ? { kind: 'ok', value } : failed('execution_error', error)
   }
   const payload = readPayload(value)
   // A payload without a reason has none: `error` may only repeat its kind.
   return payload === undefined
-    ? failed(kindOf(flag.outcome), error, flag.code)
+    ? failed(flag.outcome === 'error' ? 'execution_error' : flag.outcome, error, flag.code)
     : failed(payload.kind, payload.reason, flag.code)
-}
-
-function kindOf(outcome: FailureFlag['outcome']): ToolFailure['kind'] {
-  return outcome === 'error' ? 'execution_error' : outcome
 }
 
 function readPayload(
@@ -127,14 +123,6 @@ function readPayload(
   if (typeof type !== 'string' || !type.startsWith('execution-') || type === 'execution-ok') return undefined
   const kind = type === 'execution-error' ? 'execution_error' : type.slice('execution-'.length)
   return { kind, reason: 'reason' in value && typeof value.reason === 'string' ? value.reason : undefined }
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }
 
 type Written = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string }

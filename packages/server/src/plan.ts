@@ -1,5 +1,5 @@
 /** For applications that drive a model themselves, and under the names that readers of other systems look for. */
-export { appendTurn, type PlannedCall, plannedCalls } from './plan/calls.js'
+
 export {
   type CollectedApproval,
   type CollectOptions,
@@ -28,9 +28,12 @@ export {
 export {
   type ApprovalPlan,
   type ApprovedCall,
+  appendTurn,
   type PlannableCall,
+  type PlannedCall,
   type PlanPolicy,
   planApprovals,
+  plannedCalls,
   type RejectedCall,
   type Verdict,
 } from './plan/plan.js'

@@ -1,5 +1,4 @@
 export { promptFromAGUI, toPromptMessages } from './prompt/from-ui.js'
-export { fromResponseParts, toResponseParts } from './prompt/history.js'
 export {
   parseApprovalRequest,
   parseApprovalResponse,
@@ -34,11 +33,13 @@ export {
   type AnyPart,
   createPartReader,
   type FinishPart,
+  fromResponseParts,
   type PartReader,
   type PartReaderOptions,
   type ReasoningDeltaPart,
   type ResponsePart,
   type StreamPart,
   type TextDeltaPart,
+  toResponseParts,
 } from './prompt/stream.js'
 export { fromPromptMessages, type PromptConversionOptions, promptToAGUI } from './prompt/to-ui.js'

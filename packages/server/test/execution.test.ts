@@ -154,12 +154,12 @@ test('S2.1 the executor has no approval import', async () => {
   const source = readFileSync(new URL('../src/tools/execute.ts', import.meta.url), 'utf8')
   expect([...source.matchAll(/from '([^']+)'/g)].map(([, from]) => from)).toEqual([
     '@countersign/core',
+    '../encoding/bytes.js',
     '../encoding/copy.js',
     '../encoding/signals.js',
     '../observe/run-observer.js',
     '../outcome.js',
     './execution.js',
-    './observe-call.js',
     './schema.js',
     './tool-errors.js',
   ])

@@ -1,7 +1,7 @@
 import { isCountersignError } from '@countersign/core'
 import { expect, test, vi } from 'vitest'
 import vectors from '../../../docs/token-vectors.json' with { type: 'json' }
-import { decodeBase64url, encodeBase64url } from '../src/encoding/base64url.js'
+import { decodeBase64url, encodeBase64url } from '../src/encoding/bytes.js'
 import { createKeyring, keyedHash } from '../src/tokens/keys.js'
 import { argsHash, kidOf } from './reference-token.js'
 

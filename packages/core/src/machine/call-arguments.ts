@@ -12,7 +12,6 @@ import { mergeMetadata } from './owned.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
-/** Steps for streamed arguments. */
 export const argumentSteps = {
   TOOL_CALL_START(state, event) {
     const { toolCallId: id, toolCallName: name, metadata } = event

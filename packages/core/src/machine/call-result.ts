@@ -11,7 +11,6 @@ import { addFixed } from './drafts.js'
 import { effectsOf, type Outcome } from './effects.js'
 import type { ChatState } from './state.js'
 
-/** The result of a call, from the server. */
 export function takeResult(state: ChatState, event: EventOf<'TOOL_CALL_RESULT'>): Outcome {
   const { messageId: id, toolCallId, content, metadata } = event
   const call = callWithResult(state, toolCallId) ?? takeRepeat(state, toolCallId)

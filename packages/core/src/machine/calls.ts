@@ -65,7 +65,6 @@ export function putBehind(state: ChatState, latest: CallDraft): void {
   state.calls.set(latest.id, latest)
 }
 
-/** Removes a call from the indexes. */
 export function dropCall(state: ChatState, call: CallDraft): void {
   leaveAsked(state, call)
   state.open.delete(call)
@@ -98,7 +97,6 @@ export function moveCall(state: ChatState, call: CallDraft, to: ToolCallState): 
   return true
 }
 
-/** Updates the indexes by state. */
 function enterState(state: ChatState, call: CallDraft): void {
   state.open[isTerminal(call.state) ? 'delete' : 'add'](call)
   state.executing[call.state === 'executing' ? 'add' : 'delete'](call)
@@ -165,7 +163,6 @@ export function isAttached(state: ChatState, item: CallDraft | InterruptDraft): 
   return state.messages.get(item.owner.id) === item.owner && item.owner.parts[item.index] === item
 }
 
-/** Whether the open run has made a call. */
 export function isOfOpenRun({ run }: ChatState, { owner, index }: CallDraft): boolean {
   if (run.phase === 'idle') return false
   const [messages, parts] = run.from

@@ -48,7 +48,6 @@ export function orderChanged(state: ChatState): void {
   state.pendingNotification = 'change'
 }
 
-/** Adds a part to the end of its message. */
 export function addPart<Draft extends PartDraft>(state: ChatState, draft: Draft): Draft {
   const { owner } = draft
   if (draft.kind !== 'text') owner.text = undefined

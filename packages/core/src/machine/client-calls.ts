@@ -15,7 +15,6 @@ import type { Outcome } from './effects.js'
 import type { ToolOutput } from './local-event.js'
 import type { ChatState, StepTable } from './state.js'
 
-/** Steps for calls that run on the client. */
 export const clientCallSteps = {
   'tool-started'(state, { toolCallId }) {
     const call = findClientCall(state, toolCallId)

@@ -6,7 +6,6 @@ import { setResponse, withdraw } from './interrupts.js'
 import { loadMessages, settleCopy } from './load.js'
 import type { ChatState, StepTable } from './state.js'
 
-/** Steps for the conversation as a whole. */
 export const conversationSteps = {
   /** The user sent another message: requests visible to them now no longer hold back messages queued earlier. */
   queue(state, { item }) {

@@ -64,7 +64,6 @@ export function retainMessages(state: ChatState, keep: (draft: MessageDraft) => 
   setOrder(state, kept)
 }
 
-/** Sets the order of messages. */
 function setOrder(state: ChatState, order: MessageDraft[]): void {
   let turn = 0
   order.forEach((draft, position) => {
@@ -126,7 +125,6 @@ export function isActivity({ role, parts }: MessageDraft): boolean {
   return role === 'assistant' && parts.length === 1 && first?.kind === 'fixed' && first.part.type === 'data'
 }
 
-/** Replaces the parts of a message. */
 export function keepParts(state: ChatState, draft: MessageDraft, parts: PartDraft[]): void {
   setPublished(draft, undefined)
   draft.parts = parts
@@ -179,7 +177,6 @@ export function addReasoning(
   state.reasoning.set(id, addPart(state, draft))
 }
 
-/** Removes a part from the indexes. */
 export function dropPart(state: ChatState, part: PartDraft): void {
   if (part.kind === 'call') dropCall(state, part)
   if (part.kind === 'reasoning') dropFrom(state.reasoning, part.id, part)

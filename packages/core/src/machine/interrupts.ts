@@ -55,7 +55,6 @@ function isCancelled({ response }: InterruptDraft): boolean {
   return response !== undefined && !('payload' in response)
 }
 
-/** Whether two interrupts ask the user for the same thing. */
 function asksTheSame(one: Interrupt, other: Interrupt): boolean {
   const asked = ({ reason, message, responseSchema }: Interrupt) => [reason, message, responseSchema]
   return sameJson(asked(one), asked(other))
@@ -108,7 +107,6 @@ function attributed(state: ChatState, interrupt: Interrupt): Interrupt {
   return asker ? { ...interrupt, metadata: { ...interrupt.metadata, ...asker } } : interrupt
 }
 
-/** Removes an interrupt with its response. */
 export function dropInterrupt(state: ChatState, draft: InterruptDraft | undefined): void {
   if (!draft) return
   state.interrupts.delete(draft.interrupt.id)

@@ -22,7 +22,6 @@ export interface Attributed {
   readonly subagentRunId?: string
 }
 
-/** Steps that build texts and reasoning. */
 export const messageSteps = {
   'user-message'(state, { message }) {
     checkMessages([message])

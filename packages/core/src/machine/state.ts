@@ -77,7 +77,6 @@ export interface ChatState {
  */
 export type ApplyPatch = (document: unknown, patch: JsonPatch, memory: PatchMemory) => unknown
 
-/** The implementation of each step, by type. */
 export type StepTable = {
   readonly [Type in Step['type']]: (state: ChatState, step: Extract<Step, { readonly type: Type }>) => Outcome
 }

@@ -9,7 +9,6 @@ function formOf(fields: string): Form {
   return new Map(fields.split(' ').map((field) => [field.replace('?', ''), !field.endsWith('?')]))
 }
 
-/** The fields that every event may have. */
 const common = 'type timestamp? metadata? rawEvent?'
 const text = `${common} messageId`
 const call = `${common} toolCallId`

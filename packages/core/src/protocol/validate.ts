@@ -10,7 +10,6 @@ export type Fields = Readonly<Record<string, unknown>>
  */
 type Check = (value: unknown) => unknown
 
-/** A known field. */
 interface Field {
   readonly check: Check
   readonly isRequired: boolean

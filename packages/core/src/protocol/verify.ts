@@ -11,7 +11,6 @@ type Owner = string | undefined
 
 /** Matches events that open, continue or close something: what it is, whether it opens, whether it closes. */
 const bracket = /^(.+)_(?:(START|STARTED)|(END|FINISHED|ERROR)|CONTENT|ARGS)$/
-/** Caches the matches by type. */
 const brackets = new Map<string, readonly string[]>()
 
 function bracketOf(type: string): readonly string[] {

@@ -15,7 +15,6 @@ export interface Answer {
   /** `cancelled`: the user moved on. */
   readonly status: 'resolved' | 'cancelled'
   readonly payload: unknown
-  /** The token sent with the answer itself. */
   readonly token: unknown
   /** The run whose request first carried the answer, according to the client. */
   readonly sentIn?: string | undefined
@@ -41,23 +40,12 @@ export function readAnswers(
   const decisions = readDecisions(sites.filter(({ result }) => result === undefined))
   const recorded = decisions.map((decision): Answer => {
     const { approvalId, token, sentIn, preview, proof, site, ...payload } = decision
-    return {
-      via: 'history',
-      approvalId,
-      status: 'resolved',
-      payload,
-      token,
-      sentIn: runId(sentIn),
-      preview,
-      proof,
-      site,
-      context,
-    }
+    const sent = { payload, token, sentIn: runId(sentIn), preview, proof }
+    return { via: 'history', approvalId, status: 'resolved', ...sent, site, context }
   })
   return [...resumed, ...recorded]
 }
 
-/** Converts an entry of `resume` to an answer. */
 export function answerOf(
   { interruptId: approvalId, status, payload, metadata }: ResumeEntry,
   via: 'live' | 'resume',
@@ -74,24 +62,9 @@ function runId(value: unknown): string | undefined {
 }
 
 /** A decision recorded in a history, as written there: nothing about it is verified. */
-export interface RecordedDecision {
-  readonly site: CallSite
-  readonly approvalId: string
-  readonly approved: unknown
-  readonly reason: unknown
-  readonly scope: unknown
-  readonly mandate: unknown
-  /** The arguments as edited by the user. */
-  readonly editedArgs: unknown
-  readonly token: unknown
-  /** The run whose request first carried it. */
-  readonly sentIn: unknown
-  readonly preview: unknown
-  readonly proof: unknown
-}
+export type RecordedDecision = ReturnType<typeof readDecisions>[number]
 
-/** Every decision in a history, in the order of the calls. */
-export function readDecisions(sites: readonly CallSite[]): readonly RecordedDecision[] {
+export function readDecisions(sites: readonly CallSite[]) {
   return sites.flatMap((site) => {
     const { approval, token } = getCountersignMetadata(site.call.metadata)
     const approvalId = isRecord(approval) ? asString(approval.id) : undefined
@@ -162,7 +135,6 @@ function parseObject(text: unknown): Readonly<Record<string, unknown>> | undefin
   }
 }
 
-/** The content of an answer, however it arrived. */
 export interface Decision {
   readonly decision: 'approve' | 'deny' | 'cancel'
   readonly reason?: string | undefined

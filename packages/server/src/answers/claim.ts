@@ -85,12 +85,10 @@ async function hasOutcome({ settings }: RunScope, { ref }: Claim, outcome: ToolO
   return state?.phase === 'done' && !state.late && state.outcome.type === outcome.type
 }
 
-/** The audit trail's names for an approval and its call. */
 export function auditNames({ ref: { approvalId }, call }: Pick<Claim, 'ref' | 'call'>) {
   return { approvalId, toolCallId: call.id, toolName: call.function.name }
 }
 
-/** Records in the audit trail an answer that runs nothing. */
 export async function auditSettled(
   scope: RunScope,
   step: Omit<AuditStep, 'event'> & ReturnType<typeof auditNames>,

@@ -46,12 +46,9 @@ const NOT_CALLED =
 
 /** A run's claims on calls being reported to the provider. Each ends once. */
 export class ForwardClaims {
-  readonly #scope: RunScope
   readonly #held = new Map<ToolCall, { readonly claim: Claim; readonly stopRenewing: () => void }>()
 
-  constructor(scope: RunScope) {
-    this.#scope = scope
-  }
+  constructor(private readonly scope: RunScope) {}
 
   /** Calls whose outcome is not known yet. */
   get open(): readonly ToolCall[] {
@@ -59,19 +56,19 @@ export class ForwardClaims {
   }
 
   add(claim: Claim): void {
-    this.#held.set(claim.call, { claim, stopRenewing: keepLease(this.#scope, claim) })
+    this.#held.set(claim.call, { claim, stopRenewing: keepLease(this.scope, claim) })
   }
 
   async end(call: ToolCall, outcome: RanOutcome): Promise<void> {
     const claim = this.#letGo(call)
-    if (claim !== undefined) await complete(this.#scope, claim, outcome)
+    if (claim !== undefined) await complete(this.scope, claim, outcome)
   }
 
   /** Releases calls that were certainly not reported: a later request can claim them. */
   async release(): Promise<void> {
     for (const call of this.open) {
       const claim = this.#letGo(call)
-      if (claim !== undefined) await record(this.#scope, claim, handedOut(call))
+      if (claim !== undefined) await record(this.scope, claim, handedOut(call))
     }
   }
 

@@ -187,7 +187,8 @@ export async function closeRequest(
     await auditSettled(scope, step, answer)
   }
   if (status === 'repeat' || status === 'conflict' || status === 'expired') {
-    const stored = await storedOutcome(scope, asked)
+    // The history may have lost it.
+    const stored = endedOutcome(scope, asked, await lookUpLast(scope, ref))
     if (stored !== undefined) return stored
     if (status === 'conflict') return resultOf(site, interruptedOutcome())
   }
@@ -203,11 +204,6 @@ async function closeInLedger({ settings }: RunScope, ref: ApprovalRef, answer: L
     settings.warn('A request could not be settled in the ledger.', error)
     return undefined
   }
-}
-
-/** The ledger's outcome, if the history has lost it. */
-async function storedOutcome(scope: RunScope, asked: OpenRequest): Promise<CallOutcome | undefined> {
-  return endedOutcome(scope, asked, await lookUpLast(scope, asked.ref))
 }
 
 function endedOutcome(

@@ -38,7 +38,6 @@ export type CallOutcome = { readonly site: CallSite; readonly refusal?: Refusal 
   | { readonly kind: 'threw'; readonly error: CountersignError }
 )
 
-/** A refused answer. */
 export interface Refusal {
   readonly kind: 'refused'
   readonly approvalId: string
@@ -116,13 +115,11 @@ export function restoreOutcome(stored: EndedOutcome): ToolOutcome {
 
 const UNAVAILABLE = 'The call ran before; its result is no longer available.'
 
-/** Converts an outcome for the ledger. */
 export function toStored(outcome: ToolOutcome): Extract<StoredOutcome, { type: 'result' | 'error' }> {
   if (isSuccess(outcome)) return { type: 'result', content: JSON.stringify(outcome.value ?? null) }
   return { type: 'error', message: outcome.reason ?? 'The tool failed.', code: outcome.code }
 }
 
-/** The outcome of an answer that runs nothing. */
 export function outcomeOfAnswer(answer: LedgerAnswer): ToolOutcome {
   const settled = settledOutcome(answer)
   return settled === undefined ? interruptedOutcome() : restoreOutcome(settled)

@@ -1,4 +1,4 @@
-import { type GateContext, isRecord, type Message } from '@countersign/core'
+import { type GateContext, isRecord, type Message, omitUndefined } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
 import { bindingOf } from '../gate/ask.js'
 import { askPolicy } from '../gate/gate.js'
@@ -31,11 +31,10 @@ export type Settlement = {
   | { readonly kind: 'repeat'; readonly answer: LedgerAnswer }
 )
 
-interface RunSettlement {
+export interface RunSettlement {
   readonly kind: 'run'
   /** The call to run, with the arguments as the user left them. */
   readonly call: ReadyCall
-  /** The call as it was shown for approval. */
   readonly asked: ReadyCall
   readonly answer: LedgerAnswer
   /** The standing approval that was chosen. */
@@ -199,21 +198,15 @@ function answerOf(scope: RunScope, verdict: VerifiedVerdict, edited?: string | u
   switch (decision) {
     case 'approve': {
       const reach = scope.owner === null ? 'once' : verdict.scope
-      const more = {
-        ...(sentIn !== undefined && { sentIn }),
-        ...(edited !== undefined && { arguments: edited }),
-        ...(mandate !== undefined && { mandate }),
-      }
+      const more = omitUndefined({ sentIn, arguments: edited, mandate })
       return stampAnswer(scope, { decision, scope: reach, reason, ...more }, 'person')
     }
     case 'deny':
-      return stampAnswer(scope, { decision, reason, ...(mandate !== undefined && { mandate }) }, 'person')
-    case 'cancel':
-      return stampAnswer(
-        scope,
-        { decision, reason: reason ?? (site.superseded ? MOVED_ON : undefined) },
-        'person',
-      )
+      return stampAnswer(scope, { decision, reason, ...omitUndefined({ mandate }) }, 'person')
+    case 'cancel': {
+      const why = reason ?? (site.superseded ? MOVED_ON : undefined)
+      return stampAnswer(scope, { decision, reason: why }, 'person')
+    }
     default:
       return decision satisfies never
   }

@@ -3,8 +3,7 @@ import { canonicalJson, readArguments } from '../encoding/canonical.js'
 import { type CallSite, isProviderExecuted, readCalls, resultMessage } from '../history/history.js'
 import { outcomeOf } from '../history/model-messages.js'
 import type { ApprovalRef, LedgerEntry, StoredOutcome } from '../ledger/ledger.js'
-import { withoutWords } from '../ledger/ledger-row.js'
-import { unavailable } from '../ledger/outcome.js'
+import { unavailable, withoutWords } from '../ledger/ledger-row.js'
 import { isSuccess, type ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
 import { approvalIdOf } from './answers.js'
@@ -13,7 +12,6 @@ import { decidedBy, restoreOutcome, toStored } from './outcome.js'
 
 /** The ledger's records of a thread, matched with the calls of a history. */
 export interface IssuedRecords {
-  /** The record that a call belongs to. */
   entryOf(site: CallSite): LedgerEntry | undefined
   /** The call of a record, even if its text was altered. */
   siteOf(entry: LedgerEntry): CallSite | undefined
@@ -36,7 +34,6 @@ export function isReplaced(site: CallSite, entry: LedgerEntry | undefined): bool
   return entry?.record.earlier?.includes(approvalIdOf(site) ?? '') === true
 }
 
-/** An approval in the ledger. */
 export async function lookUp(
   { settings }: RunScope,
   ref: ApprovalRef,

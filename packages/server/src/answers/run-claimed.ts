@@ -3,16 +3,13 @@ import { abortLater } from '../encoding/signals.js'
 import { askPolicy } from '../gate/gate.js'
 import { findPermission, grantAnswered, reasonOfDenial } from '../gate/grants.js'
 import { type ComputedPreview, computePreview } from '../gate/preview.js'
-import { type ApprovalRecord, type LedgerAnswer, MAX_REASON_LENGTH } from '../ledger/ledger.js'
-import type { ChosenMandate } from '../mandates/offer.js'
-import { askPerson } from '../scope/ask-person.js'
+import { type ApprovalRecord, MAX_REASON_LENGTH } from '../ledger/ledger.js'
 import { type AuditStep, audit } from '../scope/audit.js'
+import { runTool } from '../scope/run-tool.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { previewHash } from '../tokens/token.js'
-import type { ReadyCall } from '../tools/call.js'
-import { executeTool, NOT_STARTED } from '../tools/execute.js'
+import { NOT_STARTED } from '../tools/execute.js'
 import type { Execution } from '../tools/execution.js'
-import { progressEvent } from '../tools/progress.js'
 import { logThrown, toolFailed } from '../tools/tool-errors.js'
 import type { AgentTool } from '../tools/toolkit.js'
 import { requestAgain } from './ask-again.js'
@@ -25,26 +22,16 @@ import {
   toStored,
   type Unstarted,
 } from './outcome.js'
-import { isStillBound } from './prepare.js'
+import { isStillBound, type RunSettlement } from './prepare.js'
 import type { VerifiedVerdict } from './verify.js'
 
-/** An approved call that this run has claimed. */
-export interface ClaimedCall {
+/** A call that this run has claimed. `revision` is the ledger's from the claim, for the grant that may follow. */
+export interface ClaimedCall extends Omit<RunSettlement, 'kind'> {
   readonly verdict: VerifiedVerdict
-  readonly call: ReadyCall
-  /** The call as it was shown for approval. */
-  readonly asked: ReadyCall
-  readonly answer: LedgerAnswer
-  /** The hash of the preview that was approved, if the call has one. */
-  readonly approvedPreview: string | undefined
-  /** The request as the ledger has it. */
   readonly record?: ApprovalRecord | undefined
   readonly holder: string
-  /** The ledger's revision from the claim, for the grant that may follow. */
   readonly revision: number
   readonly messages: readonly Message[]
-  /** The standing approval that was chosen. */
-  readonly mandate?: ChosenMandate | undefined
   /** What the audit trail records of the claim. Absent if it is recorded already. */
   readonly step?: Omit<AuditStep, 'event'> | undefined
 }
@@ -214,28 +201,11 @@ function execute(
   tool: Extract<AgentTool, { location: 'server' }>,
   preview: Preview | undefined,
 ): Promise<Execution> {
-  const { id: toolCallId, name: toolName } = call
   const leave = abortLater(scope.stop, scope.settings.approvals.waitMs)
-  return executeTool({
-    tool,
-    input: call.input,
+  return runTool(scope, call, tool, {
+    ...{ messages, messageId: verdict.site.message.id, approved: true, idempotencyKey: verdict.approvalId },
     signal: scope.callerSignal,
     leave: tool.timeout === undefined ? leave.signal : undefined,
-    maxSize: scope.settings.limits.resultSize,
-    observer: scope.observer,
-    context: {
-      toolCallId,
-      threadId: scope.threadId,
-      runId: scope.runId,
-      messages,
-      context: scope.context,
-      approved: true,
-      idempotencyKey: verdict.approvalId,
-      ...(preview !== undefined && { preview }),
-    },
-    stream: async (data) => scope.emit(progressEvent(toolCallId, toolName, data)),
-    report: (data) => scope.report(progressEvent(toolCallId, toolName, data)),
-    write: (part) => scope.written.write(part, verdict.site.message.id),
-    ask: (question, over) => askPerson(scope, call, question, over),
+    ...(preview !== undefined && { preview }),
   }).finally(leave.cancel)
 }

@@ -150,7 +150,6 @@ async function firstAnswer(
     : entry.state
 }
 
-/** Whether a request was replaced by another one for its call. */
 function isReplacement(stored: StoredOutcome | { readonly type: 'interrupted' }): boolean {
   return stored.type === 'cancelled' && stored.next !== undefined
 }
@@ -212,7 +211,6 @@ async function contradiction(
   return { kind: 'result', site, outcome, decided, refusal }
 }
 
-/** Runs an interrupted call of an idempotent tool again. */
 async function reclaim(
   scope: RunScope,
   settlement: Extract<Settlement, { kind: 'run' }>,

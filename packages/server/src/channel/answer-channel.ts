@@ -1,4 +1,4 @@
-import type { ResumeEntry } from '@countersign/core'
+import { CountersignError, type ResumeEntry } from '@countersign/core'
 import { type AnswerContext, type Delivery, runEnded } from './answer-queue.js'
 
 /** Takes answers delivered for a run, with the context of whoever answers. */
@@ -43,4 +43,69 @@ let shared: AnswerChannel | undefined
 export function defaultAnswerChannel(): AnswerChannel {
   shared ??= memoryAnswerChannel()
   return shared
+}
+
+/**
+ * A channel whose failures are logged. A failure to close stops nothing, because the run has ended by then. An answer that can't be
+ * delivered rejects with `ledger-unavailable`, and can be sent again.
+ */
+export function failSafeAnswerChannel(
+  channel: AnswerChannel,
+  warn: (message: string, error: unknown) => void,
+): AnswerChannel {
+  return {
+    async open(runKey, receive) {
+      try {
+        const close = await channel.open(runKey, receive)
+        return () =>
+          close().catch((error: unknown) => warn('The answer channel of a run could not be closed.', error))
+      } catch (error) {
+        warn('The answer channel could not be opened; the run takes no live answers.', error)
+        throw error
+      }
+    },
+    async deliver(runKey, entries, context) {
+      try {
+        return await channel.deliver(runKey, entries, context)
+      } catch (error) {
+        warn('The answer channel could not be reached; an answer was not delivered.', error)
+        const message = 'Answers cannot be taken at the moment; send it again.'
+        throw new CountersignError('ledger-unavailable', message, { status: 503 }, error)
+      }
+    },
+  }
+}
+
+/** Receives answers from another process; the result is sent back. */
+export async function received(
+  receive: Receive,
+  entries: readonly ResumeEntry[],
+  context: AnswerContext,
+): Promise<Delivery> {
+  try {
+    return await receive(entries, context)
+  } catch {
+    return runEnded
+  }
+}
+
+/** Maximum JSON characters of one transferred context member. */
+const MAX_MEMBER = 16 * 1024
+
+/** The members of a context that can be transferred. The application's services, such as a database, can't. */
+export function plainMembers(context: AnswerContext): AnswerContext {
+  return Object.fromEntries(Object.entries(context).filter(([, value]) => isPlain(value)))
+}
+
+function isPlain(value: unknown): boolean {
+  if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') return false
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    const prototype: unknown = Object.getPrototypeOf(value)
+    if (prototype !== Object.prototype && prototype !== null) return false
+  }
+  try {
+    return (JSON.stringify(value)?.length ?? MAX_MEMBER + 1) <= MAX_MEMBER
+  } catch {
+    return false
+  }
 }

@@ -99,7 +99,7 @@ export function answerQueue(options: AnswerQueueOptions = {}): AnswerQueue {
     if (!open) return Promise.resolve(ENDED)
     if (refused.has(interruptId)) return Promise.resolve(NOT_WAITED_FOR)
     const first = taken.get(interruptId)
-    if (first !== undefined) return Promise.resolve(repeated(first, entry))
+    if (first !== undefined) return Promise.resolve(first === fingerprint(says(entry)) ? TAKEN : CONFLICT)
     const take = waiting.get(interruptId)?.at(-1)
     if (take !== undefined) {
       give(take, entry, context)
@@ -192,10 +192,6 @@ function refusal(code: DeliveryCode, message: string): Delivery {
   return { status: 'refused', code, message }
 }
 
-function repeated(first: string, second: ResumeEntry): Delivery {
-  return first === fingerprint(says(second)) ? TAKEN : CONFLICT
-}
-
 /**
  * What is kept of a taken answer: a run with many requests must not hold every answer. If two answers share a fingerprint, both are
  * the same user's, who would deceive nobody else.
@@ -207,7 +203,6 @@ function fingerprint(text: string): string {
   return `${text.length}:${hash}`
 }
 
-/** The content of an answer, without its metadata. */
 function says({ status, payload }: ResumeEntry): string {
   return JSON.stringify([status, payload])
 }

@@ -1,4 +1,5 @@
 import type { ResumeEntry } from '@countersign/core'
+import { MAX_DELAY } from '../encoding/check-options.js'
 import type { AnswerContext, AnswerSource } from './answer-queue.js'
 
 /** How the wait for one answer ended. */
@@ -6,7 +7,6 @@ export type Arrival =
   | { readonly kind: 'answer'; readonly entry: ResumeEntry; readonly context: AnswerContext }
   | { readonly kind: 'expired' | 'closed' | 'stopped' }
 
-/** How long to wait for an answer. */
 export interface Waiting {
   /** Aborted when nobody may wait any longer. */
   readonly waitSignal: AbortSignal
@@ -15,10 +15,6 @@ export interface Waiting {
   readonly now: () => number
 }
 
-/** The longest delay of a timer. */
-const MAX_DELAY = 2 ** 31 - 1
-
-/** Waits for the answer to one request. */
 export function nextArrival(
   answers: AnswerSource,
   id: string,

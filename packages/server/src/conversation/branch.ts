@@ -1,5 +1,6 @@
-import type { Message } from '@countersign/core'
-import type { StoredMessage } from '../threads/thread-store.js'
+import { getCountersignMetadata, type Message, type ToolMessage } from '@countersign/core'
+import type { KnownMessage } from '../threads/known-threads.js'
+import type { StoredMessage, StoredThread } from '../threads/thread-store.js'
 
 /** A message in the tree of its thread. */
 export type TreeMessage = Pick<StoredMessage, 'id' | 'parent'>
@@ -33,4 +34,97 @@ export function chain(messages: readonly Message[], last: string | null): readon
     parent: messages[index - 1]?.id ?? last,
     message: JSON.stringify(message),
   }))
+}
+
+type Tree = Pick<StoredThread, 'head' | 'messages'>
+
+/**
+ * The messages of the branch that is shown. Where an edit or a regeneration made several versions of one, its `metadata.countersign.versions`
+ * lists the ids of all of them, its own included, in the order in which they were made.
+ */
+export function shownMessages(tree: Tree): readonly Message[] {
+  const branch = branchOf(tree)
+  const versions = branch.length < tree.messages.length ? versionsOf(tree, branch) : new Map()
+  return branch.map(({ id, message }) => {
+    const shown: Message = JSON.parse(message)
+    const ids: readonly string[] | undefined = versions.get(id)
+    if (ids === undefined) return shown
+    const countersign = { ...getCountersignMetadata(shown.metadata), versions: ids }
+    return { ...shown, metadata: { ...shown.metadata, countersign } }
+  })
+}
+
+/** The head of the branch that a message is on, or `undefined` for an unknown message. If there are several, the newest. */
+export function headOf(messages: readonly TreeMessage[], id: string): string | undefined {
+  const children = childrenOf(messages)
+  const below = new Set([id])
+  for (const at of below) for (const child of children.get(at) ?? []) below.add(child.id)
+  return messages.findLast((message) => below.has(message.id) && !children.has(message.id))?.id
+}
+
+/** How many of the first messages two branches share. */
+export function sharedBy(one: readonly TreeMessage[], other: readonly TreeMessage[]): number {
+  const differs = one.findIndex((message, at) => message !== other[at] && message.id !== other[at]?.id)
+  return differs < 0 ? one.length : differs
+}
+
+function versionsOf(
+  { messages }: Tree,
+  branch: readonly StoredMessage[],
+): ReadonlyMap<string, readonly string[]> {
+  const children = childrenOf(messages)
+  const shown = new Set(branch)
+  /** What a page shows of a version: thoughts and results belong to a message of the user or the assistant. */
+  const spoken = (message: StoredMessage): StoredMessage | undefined => {
+    let at: StoredMessage | undefined = message
+    for (let left = messages.length; at !== undefined && !isSpoken(at) && left > 0; left--) {
+      const next: readonly StoredMessage[] = children.get(at.id) ?? []
+      at = next.find((child) => shown.has(child)) ?? next.at(-1)
+    }
+    return at
+  }
+  const versions = new Map<string, readonly string[]>()
+  for (const message of branch) {
+    const all = children.get(message.parent) ?? []
+    const own = all.length > 1 ? spoken(message) : undefined
+    if (own === undefined) continue
+    versions.set(own.id, [...new Set(all.map((child) => spoken(child)?.id ?? child.id))])
+  }
+  return versions
+}
+
+type Children<M> = ReadonlyMap<string | null, readonly M[]>
+
+function childrenOf<M extends TreeMessage>(messages: readonly M[]): Children<M> {
+  const children = new Map<string | null, M[]>()
+  for (const message of messages) {
+    const same = children.get(message.parent)
+    if (same === undefined) children.set(message.parent, [message])
+    else same.push(message)
+  }
+  return children
+}
+
+function isSpoken({ message }: StoredMessage): boolean {
+  const { role }: Message = JSON.parse(message)
+  return role === 'user' || role === 'assistant'
+}
+
+/** Closes the calls without a result in these of the messages, and returns the results: no request on a branch that was left can be answered. */
+export type CloseCalls = (
+  messages: readonly Message[],
+  ids: ReadonlySet<string>,
+) => Promise<readonly ToolMessage[]>
+
+/** Closes what is open on the branch `shown` where `next` differs from it. Returns what must be stored on it. */
+export async function leaveBranch(
+  shown: readonly KnownMessage[],
+  next: readonly KnownMessage[],
+  closeCalls: CloseCalls,
+): Promise<readonly StoredMessage[]> {
+  const left = shown.slice(sharedBy(shown, next))
+  if (left.length === 0) return []
+  const messages = shown.map(({ message }) => message)
+  const closed = await closeCalls(messages, new Set(left.map(({ id }) => id)))
+  return chain(closed, left.at(-1)?.id ?? null)
 }

@@ -1,10 +1,8 @@
 import { CountersignError, type Message, type TokenUsage, type UIMessage } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
-import type { StoredThread, ThreadKey, ThreadStore } from '../threads/thread-store.js'
-import { totalUsage } from './total-usage.js'
-import { shownMessages } from './versions.js'
+import type { RunUsage, StoredThread, ThreadKey, ThreadStore } from '../threads/thread-store.js'
+import { shownMessages } from './branch.js'
 
-/** An agent. */
 interface ThreadKeeper {
   readonly threads?: ThreadStore | undefined
 }
@@ -94,11 +92,33 @@ function openRunOf({ run, messages: all }: StoredThread, messages: readonly Mess
 /** @throws CountersignError `invalid-option` */
 export function threadsOf<T extends ThreadStore>({ threads }: { readonly threads?: T | undefined }): T {
   if (threads !== undefined) return threads
-  throw new CountersignError(
-    'invalid-option',
-    'This agent keeps no conversations: give createAgent `threads`.',
-    {
-      option: 'threads',
-    },
-  )
+  const message = 'This agent keeps no conversations: give createAgent `threads`.'
+  throw new CountersignError('invalid-option', message, { option: 'threads' })
+}
+
+/** The sum of what runs have used: one entry for each provider and model, in the order of their first use. */
+export function totalUsage(runs: readonly RunUsage[]): readonly TokenUsage[] {
+  const totals = new Map<string, TokenUsage>()
+  for (const one of runs.flatMap(({ usage }) => usage)) {
+    const key = JSON.stringify([one.provider, one.model])
+    const total = totals.get(key)
+    totals.set(key, total === undefined ? one : added(total, one))
+  }
+  return [...totals.values()]
+}
+
+const COUNTS = [
+  'inputTokens',
+  'outputTokens',
+  'totalTokens',
+  'reasoningTokens',
+  'cachedInputTokens',
+  'cacheWriteInputTokens',
+] as const
+
+/** A count that neither has stays absent. */
+function added(total: TokenUsage, one: TokenUsage): TokenUsage {
+  const sum: TokenUsage = { ...total }
+  for (const name of COUNTS) if (one[name] !== undefined) sum[name] = (total[name] ?? 0) + one[name]
+  return sum
 }

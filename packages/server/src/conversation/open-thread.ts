@@ -12,16 +12,11 @@ import type { AgentSettings } from '../scope/settings.js'
 import type { KnownMessage, KnownThread, KnownThreads } from '../threads/known-threads.js'
 import type { ThreadKey } from '../threads/thread-store.js'
 import { withClientTools } from '../tools/toolkit.js'
-import { branchOf, chain } from './branch.js'
-import { gapOf } from './gap.js'
-import { type CloseCalls, leaveBranch } from './leave-branch.js'
-import { mergeHistory } from './merge.js'
+import { branchOf, type CloseCalls, chain, headOf, leaveBranch } from './branch.js'
 import { Recorder } from './recorder.js'
+import { gapOf, mergeHistory, titleOf, uploadedHistory } from './request-history.js'
 import { restoreRuns } from './restore.js'
 import { ThreadWriter, takeThread } from './thread-writer.js'
-import { titleOf } from './title.js'
-import { uploadedHistory } from './upload.js'
-import { headOf } from './versions.js'
 
 /** A stored conversation that one run holds. No other run can change it until it is closed, or its lease ends. */
 export interface OpenThread {
@@ -50,7 +45,6 @@ export interface OpenThread {
   close(): Promise<void>
 }
 
-/** What a run's input says about its thread. */
 type ThreadRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
   Partial<Pick<RunAgentInput, 'tools' | 'forwardedProps'>>
 
@@ -123,7 +117,6 @@ export async function openThread(
   }
 }
 
-/** What a page says about its history. */
 interface PageHistory {
   /** The last user message that was replied to (`serverHistory` of the client). */
   readonly after?: string | undefined
@@ -187,9 +180,9 @@ function checkKnown(
   acceptUploads: boolean,
 ): void {
   if (after === undefined || thread?.byId.has(after)) return
-  throw new CountersignError(
-    'thread-unknown',
-    'The server does not have the conversation that this request continues. Nothing was stored.',
-    { status: 404, ...(acceptUploads && thread === undefined && { upload: true }) },
-  )
+  const message = 'The server does not have the conversation that this request continues. Nothing was stored.'
+  throw new CountersignError('thread-unknown', message, {
+    status: 404,
+    ...(acceptUploads && thread === undefined && { upload: true }),
+  })
 }

@@ -6,24 +6,23 @@ import { isLost, type ThreadWriter } from './thread-writer.js'
 /** Milliseconds between two saves of text that is still arriving. */
 const SAVE_EVERY = 1000
 
-/** Keeps the conversation of an open run, and stores it. */
 export class Recorder {
-  readonly #settings: AgentSettings
-  readonly #writer: ThreadWriter
   readonly #branch: RecordedBranch
   readonly #lost = new AbortController()
   readonly #renewal: ReturnType<typeof setInterval>
   #saving: Promise<void> = Promise.resolve()
-  /** Filled by the run. */
   readonly usage: TokenUsage[] = []
   /** How much of it is stored. */
   #stored = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #closed: Promise<void> | undefined
 
-  constructor(settings: AgentSettings, writer: ThreadWriter, leaseMs: number, messages: readonly Message[]) {
-    this.#settings = settings
-    this.#writer = writer
+  constructor(
+    private readonly settings: AgentSettings,
+    private readonly writer: ThreadWriter,
+    leaseMs: number,
+    messages: readonly Message[],
+  ) {
     this.#branch = new RecordedBranch(messages)
     this.#renewal = setInterval(() => this.#renew(leaseMs), leaseMs / 3)
   }
@@ -51,9 +50,9 @@ export class Recorder {
     clearInterval(this.#renewal)
     clearTimeout(this.#timer)
     if (!this.lost.aborted) return
-    await this.#writer
+    await this.writer
       .release()
-      .catch((error: unknown) => this.#settings.warn('A thread was not released.', error))
+      .catch((error: unknown) => this.settings.warn('A thread was not released.', error))
     throw this.lost.reason
   }
 
@@ -73,20 +72,20 @@ export class Recorder {
     const isChanged = messages.length > 0
     if (!isChanged && !release) return
     const { length } = this.usage
-    const usage = length > this.#stored ? { runId: this.#writer.run.runId, usage: this.usage } : undefined
-    if (!isChanged && usage === undefined) return this.#writer.release()
-    await this.#writer.append({ ...(isChanged && { messages, head }), usage, release })
+    const usage = length > this.#stored ? { runId: this.writer.run.runId, usage: this.usage } : undefined
+    if (!isChanged && usage === undefined) return this.writer.release()
+    await this.writer.append({ ...(isChanged && { messages, head }), usage, release })
     this.#stored = length
     commit()
   }
 
   #renew(leaseMs: number): void {
-    this.#writer.renew(leaseMs).catch((error: unknown) => {
+    this.writer.renew(leaseMs).catch((error: unknown) => {
       // The last save releases the thread, and says itself whether the thread was lost before.
       if (this.#closed !== undefined) return
       // A store that can't be reached now may be back before the lease ends.
       if (isLost(error)) this.#lost.abort(error)
-      else this.#settings.warn('The lease of a thread could not be renewed.', error)
+      else this.settings.warn('The lease of a thread could not be renewed.', error)
     })
   }
 }

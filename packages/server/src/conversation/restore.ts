@@ -1,6 +1,6 @@
 import type { AGUIEvent } from '@countersign/core'
 import { readCalls } from '../history/history.js'
-import { runKey } from '../scope/run-key.js'
+import { runKey } from '../scope/run-context.js'
 import type { AgentSettings } from '../scope/settings.js'
 import type { KnownThread, KnownThreads } from '../threads/known-threads.js'
 import type { InterruptedRun, RunHold, StoredMessage, ThreadKey } from '../threads/thread-store.js'
@@ -86,7 +86,6 @@ function lacking(thread: Tree, start: string | null, events: readonly AGUIEvent[
   return hasMore ? nothing : { messages: logged.filter((message) => !isStored(message)), head }
 }
 
-/** The id of the message or call that an event begins. */
 function startedBy(event: AGUIEvent): string | undefined {
   if (event.type === 'TOOL_CALL_START') return event.toolCallId
   return event.type === 'TEXT_MESSAGE_START' || event.type === 'REASONING_MESSAGE_START'

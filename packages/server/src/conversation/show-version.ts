@@ -3,11 +3,9 @@ import { randomId } from '../encoding/ids.js'
 import type { AgentSettings } from '../scope/settings.js'
 import type { KnownThreads } from '../threads/known-threads.js'
 import type { ThreadKey } from '../threads/thread-store.js'
-import { branchOf } from './branch.js'
-import { type CloseCalls, leaveBranch } from './leave-branch.js'
+import { branchOf, type CloseCalls, headOf, leaveBranch } from './branch.js'
 import { restoreRuns } from './restore.js'
 import { ThreadWriter, takeThread } from './thread-writer.js'
-import { headOf } from './versions.js'
 
 /**
  * Shows the branch that a message is on, from now on, and closes what is open on the branch that was shown.
@@ -27,7 +25,10 @@ export async function showVersion(
     await restoreRuns(threads, settings, key, run, interrupted)
     const thread = await threads.open(key, settings.limits.cachedThreadBytes)
     const head = thread && headOf(thread.messages, messageId)
-    if (thread === undefined || head === undefined) throw unknownMessage()
+    if (thread === undefined || head === undefined) {
+      const message = 'There is no such thread, or no such message in it.'
+      throw new CountersignError('thread-unknown', message, { status: 404 })
+    }
     const shown = branchOf(thread)
     if (shown.some(({ id }) => id === messageId)) return
     const closed = await leaveBranch(shown, branchOf({ ...thread, head }), closeCalls)
@@ -36,10 +37,4 @@ export async function showVersion(
     // If that fails, the lease ends by itself.
     await threads.release(key, run).catch(() => {})
   }
-}
-
-function unknownMessage(): CountersignError {
-  return new CountersignError('thread-unknown', 'There is no such thread, or no such message in it.', {
-    status: 404,
-  })
 }

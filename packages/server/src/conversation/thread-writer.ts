@@ -1,4 +1,5 @@
 import { CountersignError, isCountersignError } from '@countersign/core'
+import { sleep } from '../encoding/signals.js'
 import type {
   HoldResult,
   InterruptedRun,
@@ -26,56 +27,46 @@ export async function takeThread(
   for (const until = Date.now() + WAIT_MS; ; ) {
     const held = await threads.hold(key, run, leaseMs)
     if (held.status !== 'busy' || held.runId === run.runId || Date.now() >= until) return checkHeld(held)
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await sleep(50)
   }
 }
 
 /** Changes one thread under one hold. `after` is the last message before the run's own, or empty: with it, a reader of the thread tells them apart. */
 export class ThreadWriter {
-  readonly #threads: ThreadStore
-  readonly #key: ThreadKey
-  readonly #run: RunHold
-  readonly #after: string
-  #version: number
-
-  constructor(threads: ThreadStore, key: ThreadKey, run: RunHold, version: number, after: string) {
-    this.#threads = threads
-    this.#key = key
-    this.#run = run
-    this.#version = version
-    this.#after = after
-  }
-
-  get run() {
-    return this.#run
-  }
+  constructor(
+    private readonly threads: ThreadStore,
+    private readonly key: ThreadKey,
+    readonly run: RunHold,
+    private version: number,
+    private readonly after: string,
+  ) {}
 
   async append(change: Omit<ThreadChange, 'version' | 'run'>): Promise<void> {
-    const result = await this.#threads.append(this.#key, {
+    const result = await this.threads.append(this.key, {
       ...change,
-      version: this.#version,
-      run: this.#run,
-      cursor: this.#after,
+      version: this.version,
+      run: this.run,
+      cursor: this.after,
     })
     if (result.status === 'full') throw threadFull(result)
     if (result.status !== 'appended') throw await this.#lost()
-    this.#version = result.version
+    this.version = result.version
   }
 
   async renew(leaseMs: number): Promise<void> {
-    const result = await this.#threads.hold(this.#key, this.#run, leaseMs, { renew: true })
+    const result = await this.threads.hold(this.key, this.run, leaseMs, { renew: true })
     if (result.status === 'lost') throw await this.#lost()
     checkHeld(result)
   }
 
   release(): Promise<void> {
-    return this.#threads.release(this.#key, this.#run)
+    return this.threads.release(this.key, this.run)
   }
 
   /** Why the run does not have the thread any more. A thread that was removed and begun again counts its versions from 1. */
   async #lost(): Promise<CountersignError> {
-    const now = await this.#threads.load(this.#key, Number.MAX_SAFE_INTEGER)
-    return (now?.version ?? 0) < this.#version ? removed() : takenOver(now?.run?.runId)
+    const now = await this.threads.load(this.key, Number.MAX_SAFE_INTEGER)
+    return (now?.version ?? 0) < this.version ? removed() : takenOver(now?.run?.runId)
   }
 }
 
@@ -88,12 +79,10 @@ export function isLost(error: unknown): boolean {
 function checkHeld(result: HoldResult): readonly InterruptedRun[] {
   if (result.status === 'full') throw threadFull(result)
   if (result.status === 'lost') throw takenOver(undefined)
-  if (result.status === 'busy')
-    throw new CountersignError(
-      'thread-busy',
-      'Another run is open on this thread. Wait for its end, or rejoin it.',
-      { status: 409, runId: result.runId },
-    )
+  if (result.status === 'busy') {
+    const message = 'Another run is open on this thread. Wait for its end, or rejoin it.'
+    throw new CountersignError('thread-busy', message, { status: 409, runId: result.runId })
+  }
   return result.interrupted
 }
 

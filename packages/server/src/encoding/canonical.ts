@@ -1,7 +1,6 @@
 import canonicalize from 'canonicalize'
 import { parseStrictJson } from './strict-json.js'
 
-/** How deep a JSON value may nest. */
 export const MAX_JSON_DEPTH = 64
 
 export type ArgumentsReading =

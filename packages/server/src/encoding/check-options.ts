@@ -126,7 +126,6 @@ export function either(one: Rule, other: Rule): Rule {
   }
 }
 
-/** An object with these methods. */
 export function withMethods(what: string, ...names: readonly string[]): Rule {
   return {
     expected: `${what}, with the methods ${names.join(', ')}`,
@@ -137,7 +136,6 @@ export function withMethods(what: string, ...names: readonly string[]): Rule {
   }
 }
 
-/** An object of options. */
 export function group<Options>(rules: Rules<Options>): Rule {
   return { ...object, expected: `an object with ${Object.keys(rules).join(', ')}`, group: rules }
 }

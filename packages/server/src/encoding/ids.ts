@@ -1,4 +1,4 @@
-import { encodeBase64url } from './base64url.js'
+import { encodeBase64url } from './bytes.js'
 
 /** A prefix and 128 random bits as 22 characters of base64url. */
 export function randomId(prefix: string): string {

@@ -4,6 +4,39 @@ export function anySignal(signals: readonly (AbortSignal | undefined)[]): AbortS
   return typeof AbortSignal.any === 'function' ? AbortSignal.any(given) : follow(given)
 }
 
+/** Waits, or until the signal aborts. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve()
+    const done = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal?.addEventListener('abort', done)
+  })
+}
+
+/** Waits as one of the `waiting` until they are woken, or the signal aborts. */
+export function untilWoken(waiting: Set<() => void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    const done = () => {
+      waiting.delete(done)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    waiting.add(done)
+    signal.addEventListener('abort', done)
+  })
+}
+
+export function wakeAll(waiting: ReadonlySet<() => void> = new Set()): void {
+  // Most runs have no second reader.
+  if (waiting.size > 0) for (const wake of [...waiting]) wake()
+}
+
 /** Aborts `ms` after `signal`, unless it is cancelled before. */
 export function abortLater(signal: AbortSignal, ms: number): { signal: AbortSignal; cancel(): void } {
   const later = new AbortController()

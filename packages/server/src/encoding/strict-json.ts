@@ -1,3 +1,5 @@
+import { byteLength } from './bytes.js'
+
 /** Limits of {@link parseStrictJson}. */
 export interface StrictJsonLimits {
   /** How many arrays and objects may be nested. Default 64. */
@@ -143,7 +145,7 @@ function numberEnd(text: string, at: number): number {
 function isLargerThan(text: string, maxBytes: number): boolean {
   // A UTF-16 unit is one to three bytes of UTF-8, which settles most texts without encoding them.
   if (text.length > maxBytes) return true
-  return text.length * 3 > maxBytes && new TextEncoder().encode(text).length > maxBytes
+  return text.length * 3 > maxBytes && byteLength(text) > maxBytes
 }
 
 function refuse(code: StrictJsonProblem, message: string): Refusal {

@@ -1,16 +1,18 @@
-import type { ApprovalOption, GateContext, Interrupt, JsonSchema, Preview } from '@countersign/core'
+import {
+  type ApprovalOption,
+  type GateContext,
+  type Interrupt,
+  type JsonSchema,
+  omitUndefined,
+  type Preview,
+} from '@countersign/core'
+import { byteLength } from '../encoding/bytes.js'
 import { bindingText, canonicalJson } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import { ignoreRejection, inWords } from '../encoding/in-words.js'
 import { plainOf } from '../encoding/plain.js'
-import {
-  type ApprovalEdits,
-  type ApprovalRecord,
-  type ApprovalScope,
-  NEVER,
-  type ShownTerms,
-} from '../ledger/ledger.js'
-import { type OfferedMandates, shownOffer } from '../mandates/offer.js'
+import { type ApprovalRecord, type ApprovalScope, NEVER, type ShownTerms } from '../ledger/ledger.js'
+import { shownOffer } from '../mandates/offer.js'
 import { failed, type ToolFailure } from '../outcome.js'
 import { audit } from '../scope/audit.js'
 import type { ApprovalRequest } from '../scope/confirm.js'
@@ -21,23 +23,15 @@ import { boundName } from '../tools/provider-tool.js'
 import type { AgentTool } from '../tools/toolkit.js'
 import { termsOf } from './gate.js'
 import { mandatesText, offerMandates } from './mandates.js'
-import { bytesOf, type ComputedPreview, computePreview, MAX_PREVIEW_BYTES } from './preview.js'
+import { type ComputedPreview, computePreview, MAX_PREVIEW_BYTES } from './preview.js'
 
 export type { ApprovalRequest } from '../scope/confirm.js'
 
 /** The terms that a request and its token share. */
-export interface AskedTerms {
-  readonly approvalId: string
-  readonly scopes: readonly ApprovalScope[]
-  readonly edits: ApprovalEdits
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number
-  readonly token: string
-  readonly shown?: ShownTerms | undefined
-  readonly mandates?: OfferedMandates | undefined
-  readonly preview?: Preview | undefined
-  readonly previous?: Preview | undefined
-}
+export type AskedTerms = Pick<
+  ApprovalRecord,
+  'approvalId' | 'scopes' | 'edits' | 'expiresAt' | 'token' | 'shown' | 'mandates' | 'preview' | 'previous'
+>
 
 /** Terms set by a provider, a tool or an earlier request, in place of those of the gate and the tool's options. */
 export interface OwnTerms {
@@ -168,7 +162,7 @@ async function signRecord(
 /** The preview of the request before this one, if both together are no larger than one may be. */
 function previousOf({ text }: ComputedPreview, { again }: OwnTerms): Pick<ApprovalRecord, 'previous'> {
   if (again?.previous === undefined) return {}
-  const isSmall = bytesOf(text) + bytesOf(JSON.stringify(again.previous)) <= MAX_PREVIEW_BYTES
+  const isSmall = byteLength(text) + byteLength(JSON.stringify(again.previous)) <= MAX_PREVIEW_BYTES
   return { previous: isSmall ? again.previous : TOO_LARGE }
 }
 
@@ -223,13 +217,12 @@ export function requestOf(
       id: terms.approvalId,
       needsApproval: true,
       options: optionsOf(scope, terms.scopes),
-      ...(terms.edits !== false && { allowEdits: terms.edits }),
-      ...(message !== undefined && { message }),
-      ...(terms.expiresAt < NEVER && { expiresAt: new Date(terms.expiresAt).toISOString() }),
-      ...(display !== undefined && { display }),
-      ...(terms.mandates !== undefined && { mandates: terms.mandates.offers.map(shownOffer) }),
-      ...(terms.preview !== undefined && { preview: terms.preview }),
-      ...(terms.previous !== undefined && { previous: terms.previous }),
+      ...omitUndefined({
+        ...{ message, display, preview: terms.preview, previous: terms.previous },
+        allowEdits: terms.edits || undefined,
+        expiresAt: terms.expiresAt < NEVER ? new Date(terms.expiresAt).toISOString() : undefined,
+        mandates: terms.mandates?.offers.map(shownOffer),
+      }),
       token: terms.token,
     },
   }
@@ -274,7 +267,6 @@ export function optionsOf({ owner }: RunScope, scopes: readonly ApprovalScope[])
   return ['deny', ...(shown.length === 0 ? (['once'] as const) : shown)]
 }
 
-/** The same request as an AG-UI interrupt. */
 export function interruptOf(
   scope: RunScope,
   request: ApprovalRequest,

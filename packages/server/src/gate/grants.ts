@@ -4,8 +4,8 @@ import {
   isCountersignError,
   type MandateReplay,
 } from '@countersign/core'
+import { sha256 } from '../encoding/bytes.js'
 import { copyOf } from '../encoding/copy.js'
-import { sha256 } from '../encoding/digest.js'
 import { randomId } from '../encoding/ids.js'
 import { ignoreRejection, inWords } from '../encoding/in-words.js'
 import { type Grant, type GrantRequest, isScopeKey, scopeKeyText } from '../ledger/grant.js'
@@ -87,7 +87,6 @@ export async function auditGrant(
   await audit(scope, { event: 'claimed', toolCallId, toolName, arguments: canonical, ...said })
 }
 
-/** A mandate's id and label; nothing for a session grant. */
 function mandateName({ id, terms }: Grant) {
   return terms === undefined ? {} : { mandate: { id, label: terms.label } }
 }
@@ -123,7 +122,6 @@ interface GrantingAnswer {
   /** The ledger's revision from the claim. */
   readonly revision: number
   readonly verdict: { readonly approvalId: string }
-  /** The mandate that was chosen. */
   readonly mandate?: ChosenMandate | undefined
 }
 
@@ -188,10 +186,8 @@ function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: 
 function keyText(tool: string, key: unknown): string {
   if (isScopeKey(key)) return scopeKeyText(key)
   ignoreRejection(key)
-  throw invalidTool(
-    `scopeKey of the tool ${tool} must return text, a number or a boolean, not ${inWords(key)}: each call needs approval.`,
-    { tool },
-  )
+  const message = `scopeKey of the tool ${tool} must return text, a number or a boolean, not ${inWords(key)}: each call needs approval.`
+  throw invalidTool(message, { tool })
 }
 
 /**

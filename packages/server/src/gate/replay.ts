@@ -16,7 +16,6 @@ export interface ReplayRequest {
   readonly toolCallIds: readonly string[]
 }
 
-/** The most calls in one request. */
 export const MAX_REPLAYED = 256
 
 /**

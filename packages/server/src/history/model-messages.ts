@@ -1,10 +1,13 @@
 import {
+  type AssistantMessage,
   asString,
   getCountersignMetadata,
   isRecord,
   type Message,
+  type ReasoningMessage,
   type ToolCall,
   type ToolMessage,
+  type UserMessage,
 } from '@countersign/core'
 import type {
   ModelApprovalResponse,
@@ -21,10 +24,6 @@ import type { ForwardedCalls } from './forwarded.js'
 import { isProviderExecuted, providerApprovalOf } from './history.js'
 import { arrangeParts, readTextPieces, type TextPiece } from './order.js'
 import { remembered } from './remembered.js'
-
-type AssistantMessage = Extract<Message, { role: 'assistant' }>
-type UserMessage = Extract<Message, { role: 'user' }>
-type ReasoningMessage = Extract<Message, { role: 'reasoning' }>
 
 /**
  * Converts a prepared history to the messages of a request to this provider's model. Reasoning joins its assistant message.
@@ -61,23 +60,18 @@ export function toModelMessages(
       case 'user':
         messages.push({ role: 'user', content: userContent(message) })
         break
-      case 'assistant':
+      case 'assistant': {
         calls = message.toolCalls ?? []
-        messages.push({
-          role: 'assistant',
-          content: assistantContent(message, reasoning.get(message.id) ?? [], provider),
-        })
-        for (const call of calls) if (forwarded.has(call)) forwardedAnswer(call).forEach(answer)
+        const content = assistantContent(message, reasoning.get(message.id) ?? [], provider)
+        messages.push({ role: 'assistant', content })
+        for (const one of calls) if (forwarded.has(one)) forwardedAnswer(one).forEach(answer)
         break
-      case 'tool':
-        answer(
-          toolAnswer(
-            message,
-            calls.findLast(({ id }) => id === message.toolCallId),
-            provider,
-          ),
-        )
+      }
+      case 'tool': {
+        const call = calls.findLast(({ id }) => id === message.toolCallId)
+        answer(toolAnswer(message, call, provider))
         break
+      }
       case 'reasoning':
       case 'activity':
         break
@@ -193,25 +187,14 @@ function toolAnswer(
   const approvalId = call && providerApprovalOf(call)
   if (approvalId !== undefined && !isSuccess(outcome) && neverRan.has(outcome.kind)) {
     const { reason } = outcome
-    return {
-      type: 'approval-response',
-      approvalId,
-      toolCallId,
-      approved: false,
-      ...(reason !== undefined && { reason }),
-    }
+    const denied = { type: 'approval-response', approvalId, toolCallId, approved: false } as const
+    return { ...denied, ...(reason !== undefined && { reason }) }
   }
   const toolName = call?.function.name ?? ''
-  return {
-    type: 'tool-result',
-    toolCallId,
-    toolName,
-    outcome,
-    ...providerMetadata(message.metadata, provider),
-  }
+  const metadata = providerMetadata(message.metadata, provider)
+  return { type: 'tool-result', toolCallId, toolName, outcome, ...metadata }
 }
 
-/** The outcome in a tool message. */
 export const outcomeOf = remembered(({ metadata, content, error }: ToolMessage): ToolOutcome => {
   const { outcome, code } = getCountersignMetadata(metadata)
   const failure: FailureFlag | undefined =

@@ -9,7 +9,6 @@ export interface Wire {
   resume(): unknown
 }
 
-/** Called when a socket must be closed. */
 type Refuse = (why: 'no-room' | 'late') => void
 
 /** The cost of an idle socket. */
@@ -24,11 +23,8 @@ const CONTROL_BYTES = 6
  * Counted in the user's share, once there is a user. If the platform does not expose the connection, only whole messages are counted.
  */
 export class Arriving {
-  readonly #limits: FullLimits
-  readonly #refuse: Refuse
   #held: Held | undefined
   #owner: QuotaOwner
-  /** Bytes of messages in progress. */
   #atWork = 0
   /** An upper bound for the bytes of the incomplete message, and the cost of its chunks. */
   #unfinished = 0
@@ -38,9 +34,10 @@ export class Arriving {
   #lastChunk = 0
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(limits: FullLimits, refuse: Refuse) {
-    this.#limits = limits
-    this.#refuse = refuse
+  constructor(
+    private readonly limits: FullLimits,
+    private readonly refuse: Refuse,
+  ) {
     this.#held = takeArriving(undefined, SOCKET_BYTES, limits)
   }
 
@@ -49,13 +46,12 @@ export class Arriving {
     return this.#held !== undefined
   }
 
-  /** Bytes have arrived. */
   chunk(length: number): void {
     if (!this.#change(length + CHUNK_BYTES)) return
     this.#lastChunk = length
     this.#unfinished += length
     this.#overhead += CHUNK_BYTES
-    this.#timer ??= setTimeout(() => this.#refuse('late'), this.#limits.arrivalTime)
+    this.#timer ??= setTimeout(() => this.refuse('late'), this.limits.arrivalTime)
   }
 
   /** A message is complete. How much of the last chunk belongs to the next one is unknown, so all of the chunk stays counted. */
@@ -92,12 +88,11 @@ export class Arriving {
     this.#held = takeArriving(
       owner,
       SOCKET_BYTES + this.#atWork + this.#unfinished + this.#overhead,
-      this.#limits,
+      this.limits,
     )
-    if (this.#held === undefined) this.#refuse('no-room')
+    if (this.#held === undefined) this.refuse('no-room')
   }
 
-  /** The socket has closed. */
   end(): void {
     clearTimeout(this.#timer)
     this.#held?.release()
@@ -115,7 +110,7 @@ export class Arriving {
 
   #change(size: number): boolean {
     if (this.#held?.grow(size)) return true
-    this.#refuse('no-room')
+    this.refuse('no-room')
     return false
   }
 }

@@ -1,45 +1,16 @@
 import { isCountersignError, type Message, type RunAgentInput } from '@countersign/core'
 import type { OpenThread } from '../conversation/open-thread.js'
-import { checkOptions } from '../encoding/check-options.js'
+import { sleep } from '../encoding/signals.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
-import type { RunContext } from '../scope/run-context.js'
-import { ownerOf, subjectOf } from './holder.js'
-import { readRequest, rejection } from './http.js'
+import { ownerOf, subjectOf } from '../scope/run-context.js'
 import { takeRun } from './quota.js'
 import { restFrames } from './rejoin.js'
-import { routeRules } from './route-rules.js'
+import { checkPost, type Route, respond } from './route.js'
+import type { ChatOptions } from './route-rules.js'
+import { readParsedInput } from './run-input.js'
 import { serveRun } from './serve-run.js'
-import { KEEP_ALIVE_MS, SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
-
-export interface ChatOptions {
-  /** What the application knows about this request: `subject` from its own authentication, and services for its tools. */
-  readonly context?: RunContext | undefined
-  /** The longest silence, in milliseconds: a comment is sent before. Default 15,000. */
-  readonly keepAlive?: number | undefined
-  /**
-   * Changes the validated input before it runs: replaces the history by that of the application's own store, or reads answers in the
-   * application's own format. If it throws, the request is rejected.
-   */
-  readonly prepare?: ((input: RunAgentInput) => RunAgentInput | Promise<RunAgentInput>) | undefined
-  /**
-   * A live channel: the run stays open while the user decides, and takes the answers that `answerResponse` delivers. Only for clients that
-   * send answers there (`postAnswers`): any other would wait for the end of the run, and the run for the answer. Needs `context.subject`.
-   * Default `false`.
-   */
-  readonly live?: boolean | undefined
-  /**
-   * Milliseconds that a run continues after its last reader in this process has gone, so that it can be rejoined (`rejoinResponse`).
-   * Over HTTP, a user who presses stop looks the same. Needs `context.subject`. Default 0: the model is stopped at once.
-   */
-  readonly goOnFor?: number | undefined
-  /**
-   * Receives a promise that resolves when the run has ended and is stored, which may be after the response (`goOnFor`). For platforms that
-   * stop work after the response unless they know of it: `waitUntil: (work) => ctx.waitUntil(work)` on Cloudflare Workers, `waitUntil` of
-   * `@vercel/functions` on Vercel. Default: none, for servers that keep running.
-   */
-  readonly waitUntil?: ((work: Promise<void>) => void) | undefined
-}
+import { KEEP_ALIVE_MS, type SseFrames, sseFrames } from './sse.js'
 
 /**
  * Responds to a chat request with its run as an event stream, for servers with the Fetch API. A client that disconnects stops the
@@ -48,22 +19,20 @@ export interface ChatOptions {
  *
  * @throws CountersignError `invalid-option`
  */
-export async function handleChat(
-  agent: Agent,
-  request: Request,
-  options: ChatOptions = {},
-): Promise<Response> {
-  checkOptions('handleChat', options, routeRules)
-  let frames: SseFrames
-  try {
-    const arrival = { owner: subjectOf(options.context)?.id, limits: agent.limits }
-    const input = await readRequest(request, arrival)
-    frames = await chatFrames(agent, input, options, request.signal)
-  } catch (error) {
-    const { body, ...init } = rejection(agent, error)
-    return new Response(body, init)
-  }
-  return new Response(sseBody(frames), { headers: SSE_HEADERS })
+export function handleChat(agent: Agent, request: Request, options: ChatOptions = {}): Promise<Response> {
+  return respond('handleChat', chatRoute, agent, request, options)
+}
+
+export const chatRoute: Route = {
+  allow: 'POST',
+  async serve(agent, request, options) {
+    checkPost(request, agent)
+    // Identify the user first: an unknown caller must not fill memory with a body.
+    const context = await request.context()
+    const { limits } = agent
+    const body = await request.readBody({ owner: subjectOf(context)?.id, limits })
+    return chatFrames(agent, readParsedInput(body, limits), { ...options, context }, request.gone)
+  },
 }
 
 /**
@@ -72,7 +41,7 @@ export async function handleChat(
  *
  * @throws CountersignError `invalid-option` if `context.subject` is invalid, `too-many-runs`, `thread-busy`, `thread-full`.
  */
-export async function chatFrames(
+async function chatFrames(
   agent: Agent,
   given: RunAgentInput,
   options: ChatOptions,
@@ -143,7 +112,7 @@ async function soon<T>(find: () => Promise<T | undefined>, gone: AbortSignal): P
   for (const until = Date.now() + SOON_MS; !gone.aborted && Date.now() < until; ) {
     const found = await find()
     if (found !== undefined) return found
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await sleep(50, gone)
   }
   return undefined
 }

@@ -1,13 +1,11 @@
-import type { GrantedMandate, SessionGrant } from '@countersign/core'
-import { checkOptions } from '../encoding/check-options.js'
+import { type GrantedMandate, omitUndefined, type SessionGrant } from '@countersign/core'
 import { MAX_REPLAYED } from '../gate/replay.js'
 import type { Grant, Mandate } from '../ledger/grant.js'
 import type { Agent } from '../run/agent.js'
-import type { RunContext } from '../scope/run-context.js'
-import { subjectOf } from './holder.js'
-import { type Rejection, rejection } from './http.js'
-import { checkOrigin, type OriginRule } from './origin.js'
-import { routeRules } from './route-rules.js'
+import { type RunContext, subjectOf } from '../scope/run-context.js'
+import { json } from './http.js'
+import { type Route, respond } from './route.js'
+import { checkOrigin, type OriginRule } from './route-rules.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 
 export interface GrantsOptions extends OriginRule {
@@ -15,46 +13,30 @@ export interface GrantsOptions extends OriginRule {
   readonly context?: RunContext | undefined
 }
 
-/** The HTTP request line and headers that are checked. */
-export interface GrantsHead {
-  readonly method: string | undefined
-  /** The path with its query, or the whole URL. */
-  readonly url: string
-  readonly origin: string | null | undefined
-  readonly host: string | null | undefined
-}
-
-/** {@link grantsResponse} as status and body. */
-export async function grantsRequest(
-  agent: Agent,
-  { method, url, origin, host }: GrantsHead,
-  options: GrantsOptions,
-): Promise<Rejection> {
-  try {
-    checkOrigin(origin, host, options)
-    const query = queryOf(url)
+export const grantsRoute: Route = {
+  allow: 'GET, DELETE',
+  async serve(agent, request, options) {
+    checkOrigin(request.header('origin'), request.host, options)
+    const query = queryOf(request.url)
     const threadId = checkId('threadId', query.get('threadId'), agent.limits)
-    const holder = subjectOf(options.context)
+    const holder = subjectOf(await request.context())
     // Without a user, nobody can have approved anything for a session.
     const subject = holder?.id
-    switch (method) {
+    switch (request.method) {
       case 'GET': {
-        if (query.has('mandate')) return told(await replay(agent, subject, threadId, query))
+        if (query.has('mandate')) return json(await replay(agent, subject, threadId, query))
         const grants = subject === undefined ? [] : await agent.grants.list(subject, threadId)
-        return told({ grants: grants.map(toSessionGrant) })
+        return json({ grants: grants.map(toSessionGrant) })
       }
       case 'DELETE': {
-        const which = query.has('id')
-          ? { threadId, id: checkId('id', query.get('id'), agent.limits) }
-          : { threadId }
-        return told({ revoked: subject === undefined ? 0 : await agent.grants.revoke(subject, which) })
+        const id = query.has('id') ? { id: checkId('id', query.get('id'), agent.limits) } : {}
+        const revoked = subject === undefined ? 0 : await agent.grants.revoke(subject, { threadId, ...id })
+        return json({ revoked })
       }
       default:
         throw invalid('Send GET or DELETE.', 405)
     }
-  } catch (error) {
-    return rejection(agent, error, 'GET, DELETE')
-  }
+  },
 }
 
 /**
@@ -69,16 +51,12 @@ export async function grantsRequest(
  * export const GET = async (request) => grantsResponse(agent, request, await options(request))
  * export const DELETE = GET
  */
-export async function grantsResponse(
+export function grantsResponse(
   agent: Agent,
   request: Request,
   options: GrantsOptions = {},
 ): Promise<Response> {
-  checkOptions('grantsResponse', options, routeRules)
-  const { method, url, headers } = request
-  const head = { method, url, origin: headers.get('origin'), host: headers.get('host') ?? new URL(url).host }
-  const { body, ...init } = await grantsRequest(agent, head, options)
-  return new Response(body, init)
+  return respond('grantsResponse', grantsRoute, agent, request, options)
 }
 
 async function replay(agent: Agent, subject: string | undefined, threadId: string, query: URLSearchParams) {
@@ -88,21 +66,20 @@ async function replay(agent: Agent, subject: string | undefined, threadId: strin
   for (const one of toolCallIds) checkId('call', one, agent.limits)
   if (subject === undefined) throw invalid('Without a user there are no mandates.', 404)
   const request = { threadId, approvalId: id('approvalId'), mandate: id('mandate'), toolCallIds }
-  return { ...(await agent.grants.replay(subject, request)) }
+  return agent.grants.replay(subject, request)
 }
 
 function toSessionGrant(grant: Grant): SessionGrant {
   const { id, threadId, toolName, toolServer, scopeKey, grantedAt, expiresAt, usesLeft, terms } = grant
   return {
-    id,
-    threadId,
-    toolName,
-    ...(toolServer !== undefined && { toolServer }),
-    ...(terms === undefined && scopeKey !== toolName && { scopeKey }),
+    ...{ id, threadId, toolName },
     grantedAt: new Date(grantedAt).toISOString(),
     expiresAt: new Date(expiresAt).toISOString(),
-    ...(usesLeft !== undefined && { usesLeft }),
-    ...(terms !== undefined && { mandate: toGrantedMandate(grant, terms) }),
+    ...omitUndefined({
+      ...{ toolServer, usesLeft },
+      scopeKey: terms === undefined && scopeKey !== toolName ? scopeKey : undefined,
+      mandate: terms && toGrantedMandate(grant, terms),
+    }),
   }
 }
 
@@ -115,9 +92,4 @@ function toGrantedMandate({ approved, owner }: Grant, terms: Mandate): GrantedMa
     ...(lastUsedAt !== undefined && { lastUsedAt: new Date(lastUsedAt).toISOString() }),
     ...(budget !== undefined && { budget: { total: budget.total, spent, unit: budget.unit } }),
   }
-}
-
-function told(body: Readonly<Record<string, unknown>>): Rejection {
-  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-  return { status: 200, body: JSON.stringify(body), headers }
 }

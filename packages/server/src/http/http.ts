@@ -14,10 +14,7 @@ import { invalid, parseRunInput, tooMany } from './run-input.js'
  */
 export async function readRunInput(request: Request, limits?: Limits): Promise<RunAgentInput> {
   checkOptions('readRunInput', { limits }, { limits: group(limitRules) })
-  return readRequest(request, { owner: undefined, limits: readLimits(limits) })
-}
-
-export async function readRequest(request: Request, arrival: Arrival): Promise<RunAgentInput> {
+  const arrival = { owner: undefined, limits: readLimits(limits) }
   const { headers, method } = request
   checkRequest(method, headers.get('content-type'), headers.get('content-length'), arrival.limits)
   return parseRunInput(await readText(request.body?.getReader(), arrival), arrival.limits)
@@ -48,7 +45,6 @@ export const unknownCaller: Arrival = { owner: undefined, limits: DEFAULT_LIMITS
 /** The source of a body, such as the reader of a `ReadableStream`. */
 export interface BodySource {
   read(): Promise<{ readonly done?: boolean | undefined; readonly value?: Uint8Array | undefined }>
-  /** Ends the transfer. */
   cancel(): Promise<unknown>
 }
 
@@ -122,14 +118,11 @@ interface Reporter {
 /** The response to a request that was rejected before any stream. Never contains internals. */
 export function rejection(agent: Reporter, error: unknown, allow = 'POST'): Rejection {
   const { status, retryAfter, ...reason } = describeRejection(agent, error)
-  const { headers, ...rest } = rejectionOf(status, reason, allow)
-  return {
-    ...rest,
-    headers: { ...headers, ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }) },
-  }
+  const reply = rejectionOf(status, reason, allow)
+  if (retryAfter === undefined) return reply
+  return { ...reply, headers: { ...reply.headers, 'retry-after': String(retryAfter) } }
 }
 
-/** A rejected request's response. */
 export interface Rejection {
   readonly status: number
   readonly body: string
@@ -141,12 +134,13 @@ export function rejectionOf(
   error: Omit<RejectedBecause, 'status'>,
   allow = 'POST',
 ): Rejection {
-  const headers = {
-    'content-type': 'application/json',
-    'cache-control': 'no-store',
-    ...(status === 405 && { allow }),
-  }
-  return { status, body: JSON.stringify({ error }), headers }
+  return { ...json({ error }, status === 405 ? { allow } : {}), status }
+}
+
+/** A reply with JSON. */
+export function json(body: unknown, headers: Readonly<Record<string, string>> = {}): Rejection {
+  const usual = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+  return { status: 200, body: JSON.stringify(body), headers: { ...usual, ...headers } }
 }
 
 /** What a client may know of an error that prevented its request from being served. */

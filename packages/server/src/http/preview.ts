@@ -1,11 +1,11 @@
 import { isRecord } from '@countersign/core'
 import type { FullLimits } from '../limits.js'
 import type { Agent } from '../run/agent.js'
-import { type AnswerOptions, replyOf, respond, type ServePost } from './answer.js'
-import { subjectOf } from './holder.js'
-import { checkRequest, rejection, tooManyBodies } from './http.js'
-import { checkOrigin } from './origin.js'
-import { bytesHeldBy, takeArriving } from './quota.js'
+import { subjectOf } from '../scope/run-context.js'
+import type { AnswerOptions } from './answer.js'
+import { json } from './http.js'
+import { checkPost, type Route, respond, whileHeld } from './route.js'
+import { checkOrigin } from './route-rules.js'
 import { checkId, invalid } from './run-input.js'
 
 /** @throws CountersignError `invalid-request` */
@@ -26,20 +26,17 @@ function readEdits(body: unknown, limits: FullLimits): Parameters<Agent['preview
   }
 }
 
-/** {@link previewResponse} as status and body. */
-export const previewRequest: ServePost = async (agent, head, readBody, options) => {
-  try {
-    checkOrigin(head.origin, head.host, options)
+export const previewRoute: Route = {
+  allow: 'POST',
+  async serve(agent, request, options) {
+    checkOrigin(request.header('origin'), request.host, options)
+    checkPost(request, agent)
     const { limits } = agent
-    checkRequest(head.method, head.type, head.length, limits)
-    const owner = subjectOf(options.context)?.id
-    const edits = readEdits(await readBody({ owner, limits }), limits)
-    const held = takeArriving(owner, bytesHeldBy(edits), limits)
-    if (held === undefined) throw tooManyBodies()
-    return replyOf(await agent.previewEdits(edits, options.context).finally(held.release))
-  } catch (error) {
-    return rejection(agent, error)
-  }
+    const context = await request.context()
+    const owner = subjectOf(context)?.id
+    const edits = readEdits(await request.readBody({ owner, limits }), limits)
+    return json(await whileHeld(owner, edits, agent, () => agent.previewEdits(edits, context)))
+  },
 }
 
 /**
@@ -54,5 +51,5 @@ export function previewResponse(
   request: Request,
   options: AnswerOptions = {},
 ): Promise<Response> {
-  return respond(previewRequest, agent, request, options)
+  return respond('previewResponse', previewRoute, agent, request, options)
 }

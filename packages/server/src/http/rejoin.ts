@@ -1,21 +1,17 @@
-import { checkOptions } from '../encoding/check-options.js'
 import type { Agent } from '../run/agent.js'
 import { eventNumber, type LoggedEvent } from '../run-log/run-log.js'
-import type { RunContext } from '../scope/run-context.js'
-import { type Holder, runKey } from '../scope/run-key.js'
-import { ownerOf, subjectOf } from './holder.js'
-import { rejection } from './http.js'
+import { type Holder, ownerOf, type RunContext, runKey, subjectOf } from '../scope/run-context.js'
 import { takeRun } from './quota.js'
 import { readersOf } from './readers.js'
-import { routeRules } from './route-rules.js'
+import { nothing, type Route, respond } from './route.js'
 import { checkId, invalid, queryOf } from './run-input.js'
-import { KEEP_ALIVE_MS, SSE_HEADERS, type SseFrames, sseBody, sseFrames } from './sse.js'
+import { KEEP_ALIVE_MS, type SseFrames, sseFrames } from './sse.js'
 
-/** What a request that only reads a run may bring. */
-interface ReaderOptions {
-  /** `subject`: whose run it is. */
+/** What a request that only reads brings. */
+export interface ThreadOptions {
+  /** `subject`: whose thread or run it is. */
   readonly context?: RunContext | undefined
-  /** The longest silence, in milliseconds: a comment is sent before. Default 15,000. */
+  /** Milliseconds of silence after which a comment is sent to who rejoins a run. Default 15,000. */
   readonly keepAlive?: number | undefined
 }
 
@@ -39,7 +35,7 @@ export function readRejoin(
   lastEventId: unknown,
 ): RejoinRequest {
   const run = { threadId: checkId('threadId', threadId, limits), runId: checkId('runId', runId, limits) }
-  if (lastEventId === undefined || lastEventId === null) return { ...run, after: 0 }
+  if (lastEventId === undefined) return { ...run, after: 0 }
   const after = typeof lastEventId === 'string' ? eventNumber(run.runId, lastEventId) : undefined
   if (after === undefined) throw invalid('The last event id is not one of that run.')
   return { ...run, after }
@@ -78,7 +74,6 @@ async function* whileRead<T>(batches: AsyncIterable<T>, leave: () => void): Asyn
   }
 }
 
-/** The rest of a run as frames, until `gone` is aborted. */
 export async function restFrames(
   agent: Agent,
   context: RunContext | undefined,
@@ -109,6 +104,17 @@ export async function restFrames(
   }
 }
 
+export const rejoinRoute: Route = {
+  allow: 'GET',
+  async serve(agent, request, { keepAlive }) {
+    if (request.method !== 'GET') throw invalid('Send a GET request.', 405)
+    const query = queryOf(request.url)
+    const [threadId, runId] = [query.get('threadId'), query.get('runId')]
+    const rejoin = readRejoin(agent, threadId, runId, request.header('last-event-id'))
+    return (await restFrames(agent, await request.context(), rejoin, request.gone, keepAlive)) ?? nothing
+  },
+}
+
 /**
  * Responds to a GET with `threadId` and `runId` in the query, and an optional `Last-Event-ID`, with the rest of that run, for servers
  * with the Fetch API. 204 if there is nothing to rejoin: the run is unknown, no longer stored, another user's, or was read to its
@@ -118,27 +124,10 @@ export async function restFrames(
  *
  * @example export const GET = (request) => rejoinResponse(agent, request, { context: { subject: await userId(request) } })
  */
-export async function rejoinResponse(
+export function rejoinResponse(
   agent: Agent,
   request: Request,
-  options: ReaderOptions = {},
+  options: ThreadOptions = {},
 ): Promise<Response> {
-  checkOptions('rejoinResponse', options, routeRules)
-  try {
-    if (request.method !== 'GET') throw invalid('Send a GET request.', 405)
-    const query = queryOf(request.url)
-    const rejoin = readRejoin(
-      agent,
-      query.get('threadId'),
-      query.get('runId'),
-      request.headers.get('last-event-id'),
-    )
-    const frames = await restFrames(agent, options.context, rejoin, request.signal, options.keepAlive)
-    if (frames === undefined)
-      return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
-    return new Response(sseBody(frames), { headers: SSE_HEADERS })
-  } catch (error) {
-    const { body, ...init } = rejection(agent, error, 'GET')
-    return new Response(body, init)
-  }
+  return respond('rejoinResponse', rejoinRoute, agent, request, options)
 }

@@ -4,9 +4,7 @@ import type { OpenThread } from '../conversation/open-thread.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
-import type { RunContext } from '../scope/run-context.js'
-import { type Holder, runKey } from '../scope/run-key.js'
-import { ownerOf } from './holder.js'
+import { type Holder, ownerOf, type RunContext, runKey } from '../scope/run-context.js'
 import { type Held, takeEarlyAnswer } from './quota.js'
 import { runReaders } from './readers.js'
 
@@ -71,7 +69,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     try {
       for (let first = await told.next(); !first.done; first = await told.next()) {
         // What comes with one read of the model is stored and sent together.
-        await nextTurn()
+        await new Promise<void>((resolve) => void schedule(resolve))
         const texts = [first.value, ...(told.waiting?.() ?? [])].map((event) => JSON.stringify(event))
         const stored = record?.append(texts)
         if (stored !== undefined) await stored
@@ -90,7 +88,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     }
   }
   const events = createChannel((outlet: Outlet<readonly LoggedEvent[]>) => write(outlet).finally(deliver), {
-    sizeOf: batchSize,
+    sizeOf: (batch) => batch.reduce((sum, { data }) => sum + jsonSize(data), 0),
     limits: agent.limits,
   })
   const served: AsyncIterableIterator<readonly LoggedEvent[]> = {
@@ -114,16 +112,8 @@ function isNews({ resume = [] }: RunAgentInput, thread: OpenThread | undefined):
   return thread === undefined || thread.hasNews || resume.length > 0
 }
 
-function batchSize(batch: readonly LoggedEvent[]): number {
-  return batch.reduce((sum, { data }) => sum + jsonSize(data), 0)
-}
-
 /** Not every runtime has `setImmediate`. */
 const schedule: (callback: () => void) => unknown = globalThis.setImmediate ?? setTimeout
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => void schedule(resolve))
-}
 
 /** Opens a run to answers and returns the function that closes it; undefined if the channel fails. */
 async function openToAnswers(

@@ -1,20 +1,18 @@
 import { isRecord, type ServerFrame } from '@countersign/core'
 import { checkOptions } from '../encoding/check-options.js'
+import { sleep } from '../encoding/signals.js'
 import { exceeds, type FullLimits } from '../limits.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { readerTooSlow } from '../scope/channel.js'
-import type { RunContext } from '../scope/run-context.js'
-import { type Holder, runKey } from '../scope/run-key.js'
+import { type Holder, newSocket, ownerOf, type RunContext, runKey, subjectOf } from '../scope/run-context.js'
 import { deliverAnswers, readLiveAnswers } from './answer.js'
 import { Arriving, type Wire } from './arriving.js'
-import { newSocket, ownerOf, subjectOf } from './holder.js'
 import { describeRejection } from './http.js'
-import { checkOrigin, type OriginRule } from './origin.js'
 import { bytesHeldBy, takeRun } from './quota.js'
 import { readersOf } from './readers.js'
 import { openReplay, readRejoin } from './rejoin.js'
-import { handlerRules } from './route-rules.js'
+import { checkOrigin, handlerRules, type OriginRule } from './route-rules.js'
 import { checkId, invalid, parseBody, readParsedInput, tooMany } from './run-input.js'
 import { serveRun } from './serve-run.js'
 import { KEEP_ALIVE_MS } from './sse.js'
@@ -124,10 +122,6 @@ interface OpenRun {
 }
 
 class Peer {
-  readonly #agent: Agent
-  readonly #socket: ServerSocket
-  readonly #options: SocketOptions
-  readonly #wire: Wire | undefined
   readonly #self = newSocket()
   readonly #runs = new Map<string, OpenRun>()
   readonly #arriving: Arriving
@@ -138,11 +132,12 @@ class Peer {
   /** Bytes of messages and replies since its reader has had too much unread. */
   #unread = 0
 
-  constructor(agent: Agent, socket: ServerSocket, options: SocketOptions, wire: Wire | undefined) {
-    this.#agent = agent
-    this.#socket = socket
-    this.#options = options
-    this.#wire = wire
+  constructor(
+    private readonly agent: Agent,
+    private readonly socket: ServerSocket,
+    private readonly options: SocketOptions,
+    private readonly wire: Wire | undefined,
+  ) {
     this.#arriving = new Arriving(agent.limits, (why) =>
       why === 'late'
         ? this.#refuse(invalid(`A message did not arrive within ${agent.limits.arrivalTime} ms.`))
@@ -152,9 +147,9 @@ class Peer {
 
   /** The socket was opened by this request. */
   open({ origin, host }: Opened): void {
-    this.#wire?.prependListener('data', (chunk) => this.#hear(chunk.length))
+    this.wire?.prependListener('data', (chunk) => this.#hear(chunk.length))
     try {
-      checkOrigin(origin, host, this.#options)
+      checkOrigin(origin, host, this.options)
     } catch (error) {
       this.#refuse(error, POLICY_VIOLATION, 'origin')
       return
@@ -178,7 +173,7 @@ class Peer {
     if (this.#closed) return
     let done: (() => void) | undefined
     try {
-      const frame = readFrame(data, this.#agent.limits)
+      const frame = readFrame(data, this.agent.limits)
       done = this.#arriving.work(bytesHeldBy(frame))
       if (done === undefined) return
       switch (frame.type) {
@@ -218,13 +213,13 @@ class Peer {
     // times out. Ending it here would discard what the peer has not read, including the reason.
     this.#ignored += length
     if (this.#ignored < MAX_IGNORED) return
-    this.#wire?.removeAllListeners('data')
-    this.#wire?.resume()
+    this.wire?.removeAllListeners('data')
+    this.wire?.resume()
   }
 
   /** Counts what this socket causes to be sent. A peer may stop reading, but then it must stop requesting. */
   #owe(length: number): void {
-    if ((this.#socket.bufferedAmount ?? 0) <= HIGH_WATER) this.#unread = 0
+    if ((this.socket.bufferedAmount ?? 0) <= HIGH_WATER) this.#unread = 0
     else this.#unread += length
     if (this.#unread > MAX_UNREAD) this.#refuse(tooMany('too-many-requests', NOT_READ))
   }
@@ -233,11 +228,11 @@ class Peer {
   #refuse(error: unknown, closeCode = POLICY_VIOLATION, reason?: string): void {
     if (this.#closed) return
     this.#closed = true
-    const { code, message } = describeRejection(this.#agent, error)
+    const { code, message } = describeRejection(this.agent, error)
     const frame: ServerFrame = { type: 'error', code, message }
     try {
-      if (this.#socket.readyState === OPEN) this.#socket.send(JSON.stringify(frame))
-      this.#socket.close(closeCode, reason ?? code)
+      if (this.socket.readyState === OPEN) this.socket.send(JSON.stringify(frame))
+      this.socket.close(closeCode, reason ?? code)
     } catch {
       // It is already closed.
     }
@@ -255,10 +250,10 @@ class Peer {
     const id = checkId(
       'runId',
       frame.type === 'run' && isRecord(input) ? input.runId : frame.runId,
-      this.#agent.limits,
+      this.agent.limits,
     )
     if (this.#runs.has(id)) throw invalid('A run needs an id that no other has.')
-    const { maxRuns = 16 } = this.#options
+    const { maxRuns = 16 } = this.options
     if (this.#runs.size >= maxRuns) {
       const message = `A socket has at most ${maxRuns} runs at a time.`
       return this.#send({ type: 'error', runId: id, code: 'too-many-runs', message })
@@ -271,7 +266,7 @@ class Peer {
       await Promise.all(run.replies)
       if (!run.gone.signal.aborted) this.#send({ type: 'end', runId: id })
     } catch (error) {
-      const { code, message } = describeRejection(this.#agent, error)
+      const { code, message } = describeRejection(this.agent, error)
       if (!run.gone.signal.aborted) this.#send({ type: 'error', runId: id, code, message })
     } finally {
       this.#leave(run)
@@ -279,17 +274,17 @@ class Peer {
   }
 
   async #run(run: OpenRun, frame: Untrusted, begun: () => void): Promise<void> {
-    const input = readParsedInput(frame.input, this.#agent.limits)
+    const input = readParsedInput(frame.input, this.agent.limits)
     const context = await this.#context(frame)
     begun()
     if (run.gone.signal.aborted) return
-    const { goOnFor = 0 } = this.#options
+    const { goOnFor = 0 } = this.options
     const holder = this.#holder(context)
-    const held = takeRun(ownerOf(holder), this.#agent.limits, frame)
+    const held = takeRun(ownerOf(holder), this.agent.limits, frame)
     try {
-      const thread = await this.#agent.openThread(input, context)
+      const thread = await this.agent.openThread(input, context)
       const options = { context, holder, live: true, goOnFor, held, thread }
-      const { events, stop } = serveRun(this.#agent, input, options)
+      const { events, stop } = serveRun(this.agent, input, options)
       run.stop = stop
       run.gone.signal.addEventListener('abort', () => void events.return?.(), { once: true })
       await this.#write(run, events)
@@ -300,10 +295,10 @@ class Peer {
   }
 
   async #rejoin(run: OpenRun, frame: Untrusted, begun: () => void): Promise<void> {
-    const request = readRejoin(this.#agent, frame.threadId, run.id, frame.lastEventId)
+    const request = readRejoin(this.agent, frame.threadId, run.id, frame.lastEventId)
     const holder = this.#holder(await this.#context(frame))
     begun()
-    const events = await openReplay(this.#agent, holder, request, run.gone.signal)
+    const events = await openReplay(this.agent, holder, request, run.gone.signal)
     if (events === undefined) return
     // A run in the middle of a long call may say nothing for a while.
     this.#send({ type: 'events', runId: run.id, events: [] })
@@ -312,14 +307,14 @@ class Peer {
   }
 
   #stop(id: unknown): void {
-    const run = this.#runs.get(checkId('runId', id, this.#agent.limits))
+    const run = this.#runs.get(checkId('runId', id, this.agent.limits))
     if (run === undefined) return
     run.stop()
     this.#leave(run)
   }
 
   async #answer(frame: Untrusted): Promise<void> {
-    const id = checkId('The id of an answer', frame.id, this.#agent.limits)
+    const id = checkId('The id of an answer', frame.id, this.agent.limits)
     const { runId } = frame
     const reply = this.#deliver(id, frame)
     const replies = typeof runId === 'string' ? this.#runs.get(runId)?.replies : undefined
@@ -330,13 +325,13 @@ class Peer {
 
   async #deliver(id: string, frame: Untrusted): Promise<void> {
     try {
-      const answers = readLiveAnswers(frame, this.#agent.limits)
+      const answers = readLiveAnswers(frame, this.agent.limits)
       const context = await this.#context(frame)
-      const delivery = await deliverAnswers(this.#agent, this.#holder(context), answers, context)
+      const delivery = await deliverAnswers(this.agent, this.#holder(context), answers, context)
       if (delivery.status === 'taken') return this.#send({ type: 'answered', id })
       this.#send({ type: 'refused', id, code: delivery.code, message: delivery.message })
     } catch (error) {
-      const { code, message } = describeRejection(this.#agent, error)
+      const { code, message } = describeRejection(this.agent, error)
       this.#send({ type: 'refused', id, code, message })
     }
   }
@@ -344,13 +339,13 @@ class Peer {
   async #write({ id, gone }: OpenRun, batches: AsyncIterable<readonly LoggedEvent[]>): Promise<void> {
     const runId = JSON.stringify(id)
     const beat = () => this.#send({ type: 'events', runId: id, events: [] })
-    const timer = setInterval(beat, this.#options.keepAlive ?? KEEP_ALIVE_MS)
+    const timer = setInterval(beat, this.options.keepAlive ?? KEEP_ALIVE_MS)
     try {
       for await (const batch of batches) {
         if (gone.signal.aborted) return
         const events = batch.map(({ data }) => data).join()
         const last = JSON.stringify(`${id}:${batch.at(-1)?.n}`)
-        this.#socket.send(`{"type":"events","runId":${runId},"events":[${events}],"id":${last}}`)
+        this.socket.send(`{"type":"events","runId":${runId},"events":[${events}],"id":${last}}`)
         await this.#untilSent(gone.signal)
       }
     } finally {
@@ -360,27 +355,28 @@ class Peer {
 
   /** Waits while too much is in the socket. If the peer reads nothing for too long, its socket is closed, and it leaves all of its runs. */
   async #untilSent(gone: AbortSignal): Promise<void> {
-    const { stallTime } = this.#agent.limits
+    const { stallTime } = this.agent.limits
     let least = Number.POSITIVE_INFINITY
     for (let waited = 0; !gone.aborted; waited += POLL_MS) {
-      const amount = this.#socket.bufferedAmount ?? 0
+      const amount = this.socket.bufferedAmount ?? 0
       if (amount <= HIGH_WATER) return
       if (amount < least) waited = 0
       if (waited > stallTime) {
-        this.#socket.close(POLICY_VIOLATION, 'reader-too-slow')
+        this.socket.close(POLICY_VIOLATION, 'reader-too-slow')
         this.gone()
         throw readerTooSlow(`its socket took nothing for ${stallTime} ms`)
       }
       least = Math.min(least, amount)
-      await soon()
+      // Browsers' sockets don't report when they have sent what was waiting.
+      await sleep(POLL_MS)
     }
   }
 
   #send(frame: ServerFrame): void {
-    if (this.#socket.readyState !== OPEN) return
+    if (this.socket.readyState !== OPEN) return
     const text = JSON.stringify(frame)
     this.#owe(text.length)
-    if (!this.#closed) this.#socket.send(text)
+    if (!this.#closed) this.socket.send(text)
   }
 
   async #context({ headers }: { readonly headers?: unknown }): Promise<RunContext | undefined> {
@@ -388,7 +384,7 @@ class Peer {
     const texts = given.flatMap(([name, value]) =>
       typeof value === 'string' ? [[name.toLowerCase(), value] as const] : [],
     )
-    const context = await this.#options.context?.(Object.fromEntries(texts))
+    const context = await this.options.context?.(Object.fromEntries(texts))
     this.#arriving.known(subjectOf(context)?.id)
     return context
   }
@@ -399,15 +395,8 @@ class Peer {
 }
 
 /** A frame of which only the type is validated. */
-interface Untrusted {
-  readonly type: string
-  readonly input?: unknown
-  readonly id?: unknown
-  readonly threadId?: unknown
-  readonly runId?: unknown
-  readonly lastEventId?: unknown
-  readonly resume?: unknown
-  readonly headers?: unknown
+type Untrusted = { readonly type: string } & {
+  readonly [Name in 'input' | 'id' | 'threadId' | 'runId' | 'lastEventId' | 'resume' | 'headers']?: unknown
 }
 
 /** @throws CountersignError `invalid-request`, `request-too-large` */
@@ -420,11 +409,4 @@ function readFrame(data: unknown, limits: FullLimits): Untrusted {
   // Drops everything else, so that it is not held as long as a run is open.
   const { type, input, id, threadId, runId, lastEventId, resume, headers } = frame
   return { type, input, id, threadId, runId, lastEventId, resume, headers }
-}
-
-/** Polls, because browsers' sockets don't report when they have sent what was waiting. */
-function soon(): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, POLL_MS)
-  })
 }

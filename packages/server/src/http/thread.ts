@@ -1,23 +1,13 @@
+import { isCountersignError, isRecord } from '@countersign/core'
 import { type LoadedThread, type OpenRun, readThread, threadsOf } from '../conversation/load-thread.js'
-import { checkOptions } from '../encoding/check-options.js'
-import { sha256 } from '../encoding/digest.js'
+import { sha256 } from '../encoding/bytes.js'
 import type { Agent } from '../run/agent.js'
-import type { RunContext } from '../scope/run-context.js'
-import { runKey } from '../scope/run-key.js'
-import { subjectOf } from './holder.js'
-import { type Arrival, readText, rejection, rejectionOf } from './http.js'
+import { type RunContext, runKey, subjectOf } from '../scope/run-context.js'
+import { json, rejectionOf } from './http.js'
 import { readersOf } from './readers.js'
-import { rejoinResponse } from './rejoin.js'
-import { routeRules } from './route-rules.js'
-import { checkId, invalid, parseBody, queryOf } from './run-input.js'
-import { listThreads, removeThread, renameThread } from './thread-list.js'
-
-export interface ThreadOptions {
-  /** `subject`: whose thread it is. */
-  readonly context?: RunContext | undefined
-  /** Milliseconds of silence after which a comment is sent to who rejoins a run. Default 15,000. */
-  readonly keepAlive?: number | undefined
-}
+import { rejoinRoute, type ThreadOptions } from './rejoin.js'
+import { nothing, type Reply, type Route, respond } from './route.js'
+import { checkId, invalid, queryOf } from './run-input.js'
 
 /**
  * Responds to a GET with `threadId` in the query with `{ threadId, version, title, createdAt, messages, run, usage }`: the conversation as AG-UI messages,
@@ -27,7 +17,7 @@ export interface ThreadOptions {
  *
  * A PATCH with `messageId` shows the version of the conversation that this message is on (`agent.showVersion`), and gets the same response.
  *
- * With `runId` as well, a GET is handled like {@link rejoinResponse}, and a DELETE stops that run if it is open in this process: 204 in any case.
+ * With `runId` as well, a GET is handled like `rejoinResponse`, and a DELETE stops that run if it is open in this process: 204 in any case.
  *
  * Without `threadId`, a GET lists the user's conversations, the most recently active first: `{ threads, cursor }`, where each has `threadId`,
  * `title`, `createdAt`, `updatedAt` and `isRunning`. `limit` is at most 1,000 (default 50); `cursor` continues an earlier page. A PATCH with
@@ -39,77 +29,46 @@ export interface ThreadOptions {
  * const handle = async (request) => threadResponse(agent, request, { context: { subject: await userId(request) } })
  * export { handle as GET, handle as PATCH, handle as DELETE }
  */
-export async function threadResponse(
+export function threadResponse(
   agent: Agent,
   request: Request,
   options: ThreadOptions = {},
 ): Promise<Response> {
-  checkOptions('threadResponse', options, routeRules)
-  const query = queryOf(request.url)
-  if (request.method === 'GET' && query.has('runId')) return rejoinResponse(agent, request, options)
-  try {
-    const asked: ThreadRequest = {
-      ...{ method: request.method, query, known: request.headers.get('if-none-match') },
-      readBody: async (arrival) => parseBody(await readText(request.body?.getReader(), arrival)),
-    }
-    const { status, headers, body } = await threadRequest(agent, asked, options.context)
-    return new Response(body, { status, headers })
-  } catch (error) {
-    const { body, ...init } = rejection(agent, error, 'GET, PATCH, DELETE')
-    return new Response(body, init)
-  }
+  return respond('threadResponse', threadRoute, agent, request, options)
 }
 
-/** A request for a thread. `known`: the tag of what the client has. */
-export interface ThreadRequest {
-  readonly method: string | undefined
-  readonly query: URLSearchParams
-  readonly known: string | null
-  readBody(arrival: Arrival): Promise<unknown>
-}
-
-interface ThreadReply {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string | null
-}
-
-/** The reply to a request for a thread, to show another version of it, or to stop a run. */
-export async function threadRequest(
-  agent: Agent,
-  { method, query, known, readBody }: ThreadRequest,
-  context: RunContext | undefined,
-): Promise<ThreadReply> {
-  if (method === 'GET' && !query.has('threadId')) {
-    const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-    const list = await listThreads(agent, query, context)
-    return { status: 200, headers, body: JSON.stringify(list) }
-  }
-  const threadId = checkId('threadId', query.get('threadId'), agent.limits)
-  switch (method) {
-    case 'GET':
-      return sendThread(agent, threadId, query, known, context)
-    case 'PATCH': {
-      if (query.has('messageId')) {
-        const messageId = checkId('messageId', query.get('messageId'), agent.limits)
-        await agent.showVersion({ threadId, messageId }, context)
-        return sendThread(agent, threadId, query, null, context)
+export const threadRoute: Route = {
+  allow: 'GET, PATCH, DELETE',
+  async serve(agent, request, options) {
+    const { method } = request
+    const query = queryOf(request.url)
+    if (method === 'GET' && query.has('runId')) return rejoinRoute.serve(agent, request, options)
+    const context = await request.context()
+    if (method === 'GET' && !query.has('threadId')) return json(await listThreads(agent, query, context))
+    const id = (name: string) => checkId(name, query.get(name), agent.limits)
+    const threadId = id('threadId')
+    switch (method) {
+      case 'GET':
+        return sendThread(agent, threadId, query, request.header('if-none-match'), context)
+      case 'PATCH': {
+        if (query.has('messageId')) {
+          await agent.showVersion({ threadId, messageId: id('messageId') }, context)
+          return sendThread(agent, threadId, query, undefined, context)
+        }
+        const body = await request.readBody({ owner: subjectOf(context)?.id, limits: agent.limits })
+        return (await renameThread(agent, threadId, body, context)) ? nothing : unknownThread()
       }
-      const body = await readBody({ owner: subjectOf(context)?.id, limits: agent.limits })
-      return (await renameThread(agent, threadId, body, context)) ? done : unknownThread()
+      case 'DELETE':
+        if (query.has('runId')) stopRun(threadId, id('runId'), context)
+        else await removeThread(agent, threadId, context)
+        return nothing
+      default:
+        throw invalid('Send a GET, PATCH or DELETE request.', 405)
     }
-    case 'DELETE':
-      if (query.has('runId')) stopRun(threadId, checkId('runId', query.get('runId'), agent.limits), context)
-      else await removeThread(agent, threadId, context)
-      return done
-    default:
-      throw invalid('Send a GET, PATCH or DELETE request.', 405)
-  }
+  },
 }
 
-const done: ThreadReply = { status: 204, headers: { 'cache-control': 'no-store' }, body: null }
-
-function unknownThread(): ThreadReply {
+function unknownThread(): Reply {
   return rejectionOf(404, { code: 'thread-unknown', message: 'There is no such thread.' })
 }
 
@@ -117,12 +76,12 @@ async function sendThread(
   agent: Agent,
   threadId: string,
   query: URLSearchParams,
-  known: string | null,
+  known: string | undefined,
   context: RunContext | undefined,
-): Promise<ThreadReply> {
+): Promise<Reply> {
   const threads = threadsOf(agent)
   const key = { owner: context?.subject ?? null, threadId }
-  if (known !== null) {
+  if (known !== undefined) {
     // The header of the thread alone, without messages.
     const now = await threads.load(key, Number.MAX_SAFE_INTEGER)
     if (now !== undefined && known === (await tagOf(now)))
@@ -130,12 +89,7 @@ async function sendThread(
   }
   const thread = await readThread(threads, key, readSince(query.get('since')))
   if (thread === undefined) return unknownThread()
-  const headers = {
-    'content-type': 'application/json',
-    'cache-control': 'private, no-cache',
-    etag: await tagOf(thread),
-  }
-  return { status: 200, headers, body: JSON.stringify(thread) }
+  return json(thread, { 'cache-control': 'private, no-cache', etag: await tagOf(thread) })
 }
 
 function readSince(text: string | null): number | undefined {
@@ -157,4 +111,57 @@ type Tagged = Pick<LoadedThread, 'version' | 'title' | 'createdAt'> & {
 /** A thread that was removed and begun again has another time of creation. */
 async function tagOf({ version, title, run, createdAt }: Tagged): Promise<string> {
   return `"${await sha256(JSON.stringify([version, title, run?.runId, run?.lapsed, createdAt]))}"`
+}
+
+const MAX_LIMIT = 1000
+const MAX_TITLE = 1024
+
+/** One page of a user's conversations: `{ threads, cursor }`, the most recently active first. */
+export async function listThreads(
+  agent: Agent,
+  query: URLSearchParams,
+  context: RunContext | undefined,
+): Promise<unknown> {
+  const limit = Number(query.get('limit') ?? 50)
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+    throw invalid(`\`limit\` must be a number from 1 to ${MAX_LIMIT}.`)
+  const cursor = query.get('cursor') ?? undefined
+  const page = await threadsOf(agent)
+    .list(context?.subject ?? null, { limit, cursor })
+    .catch((error: unknown) => {
+      if (isCountersignError(error) && error.code === 'invalid-argument')
+        throw invalid('`cursor` must be that of an earlier page.')
+      throw error
+    })
+  return {
+    threads: page.threads.map(({ threadId, title, createdAt, updatedAt, run }) => ({
+      ...{ threadId, title, createdAt, updatedAt },
+      isRunning: run !== undefined && !run.lapsed,
+    })),
+    cursor: page.cursor,
+  }
+}
+
+/** Sets the title in `body`. `false`: this user has no such conversation. */
+export function renameThread(
+  agent: Agent,
+  threadId: string,
+  body: unknown,
+  context: RunContext | undefined,
+): Promise<boolean> {
+  const title = isRecord(body) ? body.title : undefined
+  if (typeof title !== 'string' || title.length > MAX_TITLE)
+    throw invalid(`\`title\` must be a text of at most ${MAX_TITLE} characters.`)
+  return threadsOf(agent).rename({ owner: context?.subject ?? null, threadId }, title)
+}
+
+/** Removes a conversation, and revokes what was approved for its session. A run that is open loses it, and ends. */
+export async function removeThread(
+  agent: Agent,
+  threadId: string,
+  context: RunContext | undefined,
+): Promise<void> {
+  await threadsOf(agent).remove({ owner: context?.subject ?? null, threadId })
+  const subject = subjectOf(context)?.id
+  if (subject !== undefined) await agent.grants.revoke(subject, { threadId })
 }

@@ -1,4 +1,4 @@
-import { anySignal } from '../encoding/signals.js'
+import { anySignal, sleep } from '../encoding/signals.js'
 import type { ApprovalRef, ClaimResult, Ledger, LedgerAnswer } from './ledger.js'
 
 export interface ClaimOptions {
@@ -43,17 +43,4 @@ export async function claimAndWait(
 function wakeUp(ledger: Ledger, ref: ApprovalRef, signal: AbortSignal): Promise<void> {
   const never = new Promise<void>(() => {})
   return ledger.changed?.(ref, signal).catch(() => never) ?? never
-}
-
-function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve()
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
-  })
 }

@@ -52,13 +52,10 @@ export type Within = <Result>(
 ) => Promise<Result>
 
 /** A change that was sent, but may not have arrived. */
-interface Sent {
-  readonly key: string
-  readonly owner: Owner
+interface Sent extends Pick<Swap, 'owner' | 'key' | 'notAfter'> {
   readonly version: string
   /** The row to restore. */
   readonly before: Row
-  readonly notAfter: number
   /** When the change must no longer be undone, by `performance.now()`. */
   readonly end: number
 }
@@ -82,12 +79,12 @@ export function compareAndSwap(within: Within): RowStore['update'] {
       let doubtful: { readonly version: string; readonly result: Result } | undefined
       for (;;) {
         const { rows, now, clock } = await remote.get(owner, keys)
-        const [row, ...others] = rows
+        const [row] = rows
         if (doubtful !== undefined && row?.version === doubtful.version) return doubtful.result
         const change = decide(rows, now)
         if (change.row === undefined || (change.row === null && row === undefined)) return change.result
         const notAfter = clock + Math.floor(left())
-        const swap = swapOf(owner, keys, change.row, row, others, change, now, notAfter)
+        const swap = swapOf(owner, keys, rows, change, { now, notAfter })
         const version = swap.row?.version ?? ''
         if (change.undo !== undefined) {
           const end = performance.now() + change.undo.until - now
@@ -110,15 +107,13 @@ export function compareAndSwap(within: Within): RowStore['update'] {
   }
 }
 
-function swapOf<Result>(
+/** The write of a change. `rows` are those that must not have changed since it was decided. */
+export function swapOf(
   owner: Owner,
   keys: readonly string[],
-  next: Row | null,
-  row: StoredRow | undefined,
-  others: readonly (StoredRow | undefined)[],
-  { room, newest }: Change<Result>,
-  now: number,
-  notAfter: number,
+  [row, ...others]: readonly (StoredRow | undefined)[],
+  { row: next = null, room, newest }: Pick<Change<unknown>, 'row' | 'room' | 'newest'>,
+  { now, notAfter }: Pick<Swap, 'now' | 'notAfter'>,
 ): Swap {
   return {
     ...{ owner, key: keys[0] ?? '', was: row?.version, room, newest, now, notAfter },

@@ -15,19 +15,21 @@ import {
   type ReclaimResult,
 } from './ledger.js'
 import {
+  boundOutcome,
   claimRow,
   completeRow,
   joinState,
   keptUntil,
+  outcomeSize,
   type RowStep,
   reclaimRow,
   renewRow,
   sameRecord,
   splitState,
   stateAt,
+  unavailable,
 } from './ledger-row.js'
 import { addMandate, type MandateGrant, returnUse, useMandate } from './mandate-row.js'
-import { boundOutcome, outcomeSize, unavailable } from './outcome.js'
 import type { Change, Row, RowStore, StoredRow } from './row-store.js'
 
 /** Limits of every ledger. */

@@ -5,8 +5,7 @@ import type { Grant } from './grant.js'
 import type { ApprovalRecord, Owner } from './ledger.js'
 import { joinState } from './ledger-row.js'
 import type { Row } from './row-store.js'
-import { type SqlQuery, sqlNames } from './sql-rows.js'
-import { ledgerTables } from './sql-schema.js'
+import { ledgerTables, type SqlQuery, sqlNames } from './sql-rows.js'
 
 /** The version of the tables, stored as `user_version`. Version 1 had a table for each kind of row. */
 const VERSION = 2

@@ -88,10 +88,9 @@ async function findSqlite(): Promise<SqliteModule> {
       // Try the next one.
     }
   }
-  throw new CountersignError(
-    'ledger-unavailable',
-    'fileLedger needs SQLite. Node 22.13 and newer has it built in; for an older Node install it: npm install @photostructure/sqlite',
-  )
+  const message =
+    'fileLedger needs SQLite. Node 22.13 and newer has it built in; for an older Node install it: npm install @photostructure/sqlite'
+  throw new CountersignError('ledger-unavailable', message)
 }
 
 // Bundlers must not see the name: some strip `node:` from it, and the module has no name without it.
@@ -235,11 +234,7 @@ const SIZES =
   'select p.page_count as pages, f.freelist_count as free, s.page_size as size from pragma_page_count p, pragma_freelist_count f, pragma_page_size s'
 
 /** A turn of the event loop between operations, so that a long queue of them does not block the process. */
-function soon(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve)
-  })
-}
+const soon = () => new Promise<void>((resolve) => void setImmediate(resolve))
 
 function rollBack(connection: SqliteConnection): void {
   try {
@@ -252,12 +247,8 @@ function rollBack(connection: SqliteConnection): void {
 function unavailable(path: string, error: unknown): CountersignError {
   if (error instanceof CountersignError) return error
   const reason = error instanceof Error ? error.message : String(error)
-  return new CountersignError(
-    'ledger-unavailable',
-    `The ledger in ${path} cannot be used: ${reason}`,
-    { path },
-    error,
-  )
+  const message = `The ledger in ${path} cannot be used: ${reason}`
+  return new CountersignError('ledger-unavailable', message, { path }, error)
 }
 
 function isRow(row: unknown): row is SqlRow {

@@ -1,3 +1,4 @@
+import { byteLength, sha256 } from '../encoding/bytes.js'
 import {
   ANSWERED_KEPT_MS,
   type ApprovalRecord,
@@ -7,13 +8,14 @@ import {
   type CompleteResult,
   type LedgerAnswer,
   type LedgerEntry,
+  MAX_OUTCOME_BYTES,
   MAX_REASON_LENGTH,
   NEVER,
   type ReclaimResult,
   type RenewResult,
   type StoredOutcome,
+  type ToolOutcome,
 } from './ledger.js'
-import type { BoundedOutcome } from './outcome.js'
 
 /** A decision about one row: the result and, if the row changes, its next state. */
 export interface RowStep<Result> {
@@ -247,4 +249,29 @@ function isSameAnswer(record: ApprovalRecord, first: LedgerAnswer, second: Ledge
   if (first.decision !== 'approve' || second.decision !== 'approve') return first.decision === second.decision
   const ran = (answer: { readonly arguments?: string | undefined }) => answer.arguments ?? record.arguments
   return first.scope === second.scope && ran(first) === ran(second)
+}
+
+/** An outcome as a row stores it: never larger than {@link MAX_OUTCOME_BYTES}. */
+export type BoundedOutcome = StoredOutcome | Extract<ToolOutcome, { type: 'interrupted' }>
+
+/** What is kept in place of an outcome: its kind, the SHA-256 of its JSON, and its size. */
+export type UnavailableOutcome = Extract<StoredOutcome, { type: 'unavailable' }>
+
+/** The outcome itself, or its hash and size if it is too large to store. */
+export async function boundOutcome(outcome: ToolOutcome): Promise<BoundedOutcome> {
+  if (outcome.type === 'interrupted') return outcome
+  return outcomeSize(outcome) <= MAX_OUTCOME_BYTES ? outcome : unavailable(outcome)
+}
+
+/** Size of an outcome's JSON in bytes of UTF-8. */
+export function outcomeSize(outcome: ToolOutcome | StoredOutcome): number {
+  return byteLength(JSON.stringify(outcome))
+}
+
+/** What is kept in place of an outcome that is not stored. */
+export async function unavailable(
+  outcome: Exclude<ToolOutcome, { type: 'interrupted' }>,
+): Promise<UnavailableOutcome> {
+  const hash = await sha256(JSON.stringify(outcome))
+  return { type: 'unavailable', of: outcome.type, hash, bytes: outcomeSize(outcome) }
 }

@@ -163,11 +163,7 @@ export interface LedgerEntry {
 }
 
 /** `full`: no room without evicting a live record. `conflict`: this id was issued for something else. */
-export type IssueResult =
-  | { readonly status: 'issued' }
-  | { readonly status: 'unchanged' }
-  | { readonly status: 'conflict' }
-  | { readonly status: 'full' }
+export type IssueResult = { readonly status: 'issued' | 'unchanged' | 'conflict' | 'full' }
 
 export type ClaimResult =
   /** Only this caller may carry out the answer. `revision` is for the {@link GrantRequest} that may follow. */

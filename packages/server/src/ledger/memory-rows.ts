@@ -1,4 +1,6 @@
+import { byteLength } from '../encoding/bytes.js'
 import { randomId } from '../encoding/ids.js'
+import { untilWoken, wakeAll } from '../encoding/signals.js'
 import { ledgerKey, type Owner } from './ledger.js'
 import { type MemoryLog, memoryLog } from './memory-log.js'
 import {
@@ -11,7 +13,6 @@ import {
   resultWhenFull,
   type StoredRow,
 } from './row-store.js'
-import { type Waiting, waitingForRows } from './waiting-for-rows.js'
 
 export interface MemoryLimits {
   readonly maxRecords: number
@@ -63,7 +64,7 @@ export class MemoryRows implements RowStore {
   readonly #all: Use
   readonly #owners = new Map<Owner, Use>()
   readonly #log: MemoryLog
-  readonly #waiting: Waiting = waitingForRows()
+  readonly #waiting = new Waiting()
   #id: string | undefined
   /** Nothing expires before this time, in milliseconds since the epoch. */
   #sweepFrom = Number.POSITIVE_INFINITY
@@ -289,8 +290,18 @@ function sizeOf({ record, state, words }: Row): number {
   return record.length + (words?.length ?? 0) + (state.length > SHORT ? state.length : 0)
 }
 
-const utf8 = new TextEncoder()
+/** Waiters for changes of rows in this process. */
+class Waiting {
+  readonly #waiting = new Map<string, Set<() => void>>()
 
-function byteLength(text: string): number {
-  return utf8.encode(text).length
+  wake(name: string): void {
+    wakeAll(this.#waiting.get(name))
+  }
+
+  async wait(name: string, signal: AbortSignal): Promise<void> {
+    const others = this.#waiting.get(name) ?? new Set()
+    this.#waiting.set(name, others)
+    await untilWoken(others, signal)
+    if (others.size === 0 && this.#waiting.get(name) === others) this.#waiting.delete(name)
+  }
 }

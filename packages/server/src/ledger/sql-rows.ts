@@ -1,6 +1,5 @@
-import { sha256 } from '../encoding/digest.js'
-import { randomId } from '../encoding/ids.js'
-import { compareAndSwap, type RemoteRows, type Swap } from './compare-and-swap.js'
+import { byteLength, sha256 } from '../encoding/bytes.js'
+import { compareAndSwap, type RemoteRows, type Swap, swapOf } from './compare-and-swap.js'
 import type { Owner } from './ledger.js'
 import { type Decide, type ListedRows, type RowStore, resultWhenFull, type StoredRow } from './row-store.js'
 
@@ -190,18 +189,8 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
     return transact(session, async () => {
       const { row, change, now } = await decideNow()
       if (change.row === undefined || (change.row === null && row === undefined)) return change.result
-      const outcome = await swap(session, {
-        ...{
-          owner,
-          key: keys[0] ?? '',
-          was: row?.version,
-          others: [],
-          now,
-          notAfter: Number.POSITIVE_INFINITY,
-        },
-        ...{ row: change.row && { ...change.row, version: randomId('') } },
-        ...{ room: change.room, newest: change.newest },
-      })
+      const always = { now, notAfter: Number.POSITIVE_INFINITY }
+      const outcome = await swap(session, swapOf(owner, keys, [row], change, always))
       return outcome === 'full' ? resultWhenFull(change) : change.result
     })
   }
@@ -213,10 +202,7 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
       `select ${clock} as clock, ${SHORT_COLUMNS} from (select 1 as one) o left join ${table} r on r.owner = ? and r.list = ? order by r.seq`,
       names,
     )
-    return {
-      rows: found.filter((row) => row.key != null).map(storedRow),
-      now: nowOf(found[0]),
-    }
+    return { rows: found.filter((row) => row.key != null).map(storedRow), now: nowOf(found[0]) }
   }
 
   return {
@@ -295,8 +281,45 @@ function storedRow(row: SqlRow): StoredRow {
   }
 }
 
-const utf8 = new TextEncoder()
+/** The type of a column that numbers rows in insertion order. */
+export function sqlSequence(dialect: SqlDatabase['dialect']): string {
+  return dialect === 'postgres'
+    ? 'bigint generated always as identity primary key'
+    : 'integer primary key autoincrement'
+}
 
-function byteLength(text: string): number {
-  return utf8.encode(text).length
+/**
+ * An index named after its table and purpose. If the prefix has a schema (`app.countersign_`), SQLite expects it only before the name of
+ * the index, PostgreSQL only before the table.
+ */
+export function sqlIndex(
+  dialect: SqlDatabase['dialect'],
+  prefix: string,
+  table: string,
+  finds: string,
+  columns: string,
+): string {
+  const bare = prefix.slice(prefix.indexOf('.') + 1)
+  const [ofIndex, ofTable] = dialect === 'sqlite' ? [prefix, bare] : [bare, prefix]
+  return `create index if not exists ${ofIndex}${table}_${finds} on ${ofTable}${table} ${columns}`
+}
+
+/** The tables of a ledger. `owner`, `key`, `list` and `tag` are hashes; `kept_until` is in milliseconds since the epoch. */
+export function ledgerTables(dialect: SqlDatabase['dialect'], prefix: string): readonly string[] {
+  const number = sqlSequence(dialect)
+  const find = (by: string, columns: string) => sqlIndex(dialect, prefix, 'rows', by, columns)
+  // The long texts come last: SQLite reads a long row from its start.
+  return [
+    `create table if not exists ${prefix}rows (
+  seq ${number},
+  owner text not null, key text not null, version text not null, list text, tag text,
+  size bigint not null, kept_until double precision not null,
+  record text not null, state text not null, words text,
+  unique (owner, key))`,
+    find('list', '(owner, list, seq) where list is not null'),
+    find('tag', '(owner, tag, seq) where tag is not null'),
+    find('past', '(kept_until)'),
+    `create table if not exists ${prefix}log (seq ${number}, line text not null)`,
+    `create table if not exists ${prefix}meta (name text primary key, value text not null)`,
+  ]
 }

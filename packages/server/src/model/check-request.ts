@@ -17,16 +17,12 @@ export function checkModelRequest({ messages }: Pick<ModelRequest, 'messages'>):
       return
     }
     checkAnswers(calls, undefined)
-    calls = message.role === 'assistant' ? message.content.filter(isCall) : []
+    calls = message.role === 'assistant' ? message.content.filter((part) => part.type === 'tool-call') : []
     for (const call of calls) checkCall(call)
     if (new Set(calls.map(({ id }) => id)).size < calls.length)
       refuse(`message ${index} holds two calls with one id`)
   })
   checkAnswers(calls, undefined)
-}
-
-function isCall(part: { readonly type: string }): part is ModelToolCall {
-  return part.type === 'tool-call'
 }
 
 function checkCall({ id, name, approval, providerExecuted }: ModelToolCall): void {

@@ -1,4 +1,5 @@
 import { CountersignError, isCountersignError } from '@countersign/core'
+import type { ModelEvent } from './model.js'
 
 /** Details of a model failure: the `data` of an adapter's `model-failed` error. */
 export interface ModelFailure {
@@ -73,4 +74,30 @@ export function retryAfterOf(headers: Pick<Headers, 'get'> | undefined): number 
   if (seconds >= 0) return seconds
   const date = Date.parse(after)
   return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000)
+}
+
+/**
+ * Makes an adapter's events follow the contract of `Model.stream`: nothing comes after an abort, which is no error; errors of the SDK
+ * become typed errors; a response that ends without `finish` is an error.
+ *
+ * @throws CountersignError `model-failed`
+ */
+export async function* guardedEvents(
+  provider: string,
+  signal: AbortSignal,
+  events: AsyncIterable<ModelEvent>,
+  toError: (thrown: unknown) => CountersignError,
+): AsyncGenerator<ModelEvent> {
+  let finished = false
+  try {
+    for await (const event of events) {
+      if (signal.aborted) return
+      finished ||= event.type === 'finish'
+      yield event
+    }
+  } catch (error) {
+    if (signal.aborted) return
+    throw toError(error)
+  }
+  if (!finished && !signal.aborted) throw truncatedStream(provider)
 }

@@ -31,10 +31,8 @@ export function scriptedModel(
       requests.push(request)
       checkModelRequest(request)
       if (turn === undefined) {
-        throw new CountersignError(
-          'model-failed',
-          `The scripted model has ${turns.length} turns and was asked for turn ${requests.length}: add a turn.`,
-        )
+        const message = `The scripted model has ${turns.length} turns and was asked for turn ${requests.length}: add a turn.`
+        throw new CountersignError('model-failed', message)
       }
       for await (const event of typeof turn === 'function' ? turn(request, options) : turn) {
         if (options.signal.aborted) return

@@ -11,15 +11,12 @@ interface ObserverOptions {
 export class RunObserver {
   /** The current step. */
   step = 0
-  readonly #options: ObserverOptions
 
-  constructor(options: ObserverOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: ObserverOptions) {}
 
   /** Returns the event as it was reported. */
   report<E extends RunEventDetails>(details: E): E & RunFields {
-    const { observe, run, now, warn } = this.#options
+    const { observe, run, now, warn } = this.options
     const event = { ...details, at: now(), ...run, step: this.step }
     try {
       Promise.resolve(observe(event)).catch((error: unknown) => warn('An observer failed.', error))
@@ -31,12 +28,12 @@ export class RunObserver {
 
   /** Milliseconds since an event. */
   since({ at }: RunFields): number {
-    return Math.max(0, this.#options.now() - at)
+    return Math.max(0, this.options.now() - at)
   }
 
   /** Does the work that an event reports as started, exactly once, inside of what the observer wraps around it. */
   within<T>(event: RunFields & (ModelStarted | CallStarted), work: () => Promise<T>): Promise<T> {
-    const { observe, warn } = this.#options
+    const { observe, warn } = this.options
     let begun: Promise<T> | undefined
     const once = () => {
       begun ??= work()
@@ -53,7 +50,7 @@ export class RunObserver {
 
   /** What an observer may see of arguments and texts, as JSON. Undefined if it has not asked for them. */
   content<C>(make: () => C): C | undefined {
-    return this.#options.observe.content ? make() : undefined
+    return this.options.observe.content ? make() : undefined
   }
 }
 

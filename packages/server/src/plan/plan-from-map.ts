@@ -1,8 +1,13 @@
 import { CountersignError, isRecord, type Message, omitUndefined, type ResumeEntry } from '@countersign/core'
 import { approvalIdOf } from '../answers/answers.js'
 import { findUnansweredCalls } from '../history/history.js'
-import type { PlannedCall } from './calls.js'
-import { type ApprovalPlan, type PlannableCall, planApprovals, type Verdict } from './plan.js'
+import {
+  type ApprovalPlan,
+  type PlannableCall,
+  type PlannedCall,
+  planApprovals,
+  type Verdict,
+} from './plan.js'
 
 /** A user's decision, as an entry of a verdict map. */
 export type VerdictEntry =

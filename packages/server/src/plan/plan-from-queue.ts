@@ -4,9 +4,14 @@ import { newApprovalId } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
 import { failed } from '../outcome.js'
 import { createChannel, type Outlet } from '../scope/channel.js'
-import type { PlannedCall } from './calls.js'
 import type { ApprovalRequestedEvent } from './events.js'
-import { type ApprovedCall, planApprovals, type RejectedCall, type Verdict } from './plan.js'
+import {
+  type ApprovedCall,
+  type PlannedCall,
+  planApprovals,
+  type RejectedCall,
+  type Verdict,
+} from './plan.js'
 
 /** A call that waits for approval. */
 export type AskedCall<Call extends PlannedCall = PlannedCall> = Call & { readonly approvalId: string }

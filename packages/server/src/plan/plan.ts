@@ -1,5 +1,9 @@
+import type { AssistantMessage, Message, ToolCall } from '@countersign/core'
+import { readArguments } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
+import { isProviderExecuted, resultMessage, withResults } from '../history/history.js'
 import { failed, type ToolFailure } from '../outcome.js'
+import type { ToolOutputEvent } from './events.js'
 
 /** A decision about one call, identified by the approval's id or, if that is not known, by the call's. */
 export interface Verdict {
@@ -72,8 +76,10 @@ export function planApprovals<Call extends PlannableCall, V extends Verdict>(
     }
     const verdict = verdictOf(call)
     if (verdict?.decision === 'approve') approved.push({ call, verdict })
-    else if (verdict !== undefined) rejected.push({ call, failure: failureOf(verdict), verdict })
-    else if (policy.onMissingVerdict === 'cancel')
+    else if (verdict !== undefined) {
+      const failure = failed(verdict.decision === 'deny' ? 'denied' : 'cancelled', verdict.reason)
+      rejected.push({ call, failure, verdict })
+    } else if (policy.onMissingVerdict === 'cancel')
       rejected.push({ call, failure: failed('cancelled', policy.reason) })
     else pending.push(call)
   }
@@ -88,10 +94,6 @@ function isGated<Call extends PlannableCall>(call: Call, { needsApproval }: Plan
   } catch {
     return true
   }
-}
-
-function failureOf({ decision, reason }: Verdict): ToolFailure {
-  return failed(decision === 'deny' ? 'denied' : 'cancelled', reason)
 }
 
 function matchVerdicts<Call extends PlannableCall, V extends Verdict>(
@@ -110,4 +112,36 @@ function matchVerdicts<Call extends PlannableCall, V extends Verdict>(
     const named = call.approvalId === undefined ? undefined : byApproval.get(call.approvalId)
     return named ?? (lastOfId.get(call.toolCallId) === call ? byCall.get(call.toolCallId) : undefined)
   }
+}
+
+/** A tool call for planners and their predicates. */
+export interface PlannedCall extends PlannableCall {
+  readonly toolName: string
+  /** JSON text, as the model wrote it. */
+  readonly arguments: string
+  /** The arguments, parsed strictly; `undefined` if they can't be. Such a call never runs, whatever the decision is. */
+  readonly input: unknown
+}
+
+/** The calls of a model's turn that this server runs. */
+export function plannedCalls(turn: Message | undefined): readonly PlannedCall[] {
+  if (turn?.role !== 'assistant') return []
+  return (turn.toolCalls ?? []).filter((call) => !isProviderExecuted(call)).map(plannedCall)
+}
+
+function plannedCall({ id, function: { name, arguments: text } }: ToolCall): PlannedCall {
+  const read = readArguments(text)
+  return { toolCallId: id, toolName: name, arguments: text, input: read.ok ? read.value : undefined }
+}
+
+/** Appends one more turn of the model: the turn, followed by the results of its calls, in their order. */
+export function appendTurn(
+  history: readonly Message[],
+  turn: AssistantMessage,
+  outputs: readonly ToolOutputEvent[],
+): readonly Message[] {
+  const results = outputs.map(({ toolCallId, outcome }) =>
+    resultMessage(`result_${turn.id}_${toolCallId}`, toolCallId, outcome),
+  )
+  return [...history, ...withResults([turn], results)]
 }

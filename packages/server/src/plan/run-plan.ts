@@ -9,9 +9,8 @@ import { createLimiter } from '../tools/limiter.js'
 import { reportedData } from '../tools/progress.js'
 import { logThrown } from '../tools/tool-errors.js'
 import { createToolkit, type Toolkit } from '../tools/toolkit.js'
-import type { PlannedCall } from './calls.js'
 import type { PlanEvent } from './events.js'
-import type { ApprovalPlan, ApprovedCall, RejectedCall } from './plan.js'
+import type { ApprovalPlan, ApprovedCall, PlannedCall, RejectedCall } from './plan.js'
 import type { LivePlan } from './plan-from-queue.js'
 
 export interface RunPlanOptions {
@@ -68,11 +67,8 @@ function sizeOf(event: PlanEvent): number {
 function mostAtOnce(concurrency: number | 'unbounded'): number {
   if (concurrency === 'unbounded') return Number.POSITIVE_INFINITY
   if (concurrency > 0) return concurrency
-  throw new CountersignError(
-    'invalid-option',
-    `concurrency must be a positive number or 'unbounded', not ${concurrency}.`,
-    { option: 'concurrency', value: concurrency },
-  )
+  const message = `concurrency must be a positive number or 'unbounded', not ${concurrency}.`
+  throw new CountersignError('invalid-option', message, { option: 'concurrency', value: concurrency })
 }
 
 async function passOn({ approvalRequests }: LivePlan, outlet: Outlet<PlanEvent>): Promise<void> {

@@ -14,14 +14,15 @@ import {
   type UIMessage,
 } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
-import type {
-  AssistantPart,
-  PlainPart,
-  PromptMessage,
-  PromptToolCall,
-  ToolApprovalRequestPart,
-  ToolApprovalResponsePart,
-  ToolMessagePart,
+import {
+  type AssistantPart,
+  type PlainPart,
+  type PromptMessage,
+  type PromptToolCall,
+  type ToolApprovalRequestPart,
+  type ToolApprovalResponsePart,
+  type ToolMessagePart,
+  toolApprovalRequest,
 } from './parts.js'
 import { resultPart } from './stream.js'
 
@@ -55,7 +56,8 @@ function isPlain(part: MessagePart): part is PlainPart {
 function splitAssistant(message: UIMessage): PromptMessage[] {
   const split: PromptMessage[] = []
   const names = new Map<string, string>()
-  const ends = new Map(message.parts.filter(isResult).map((part) => [part.toolCallId, part]))
+  const ended = message.parts.filter((part) => part.type === 'tool-result')
+  const ends = new Map(ended.map((part) => [part.toolCallId, part]))
   let content: AssistantPart[] = []
   let responses: ToolMessagePart[] = []
   let results: ToolMessagePart[] = []
@@ -87,10 +89,6 @@ function splitAssistant(message: UIMessage): PromptMessage[] {
   }
   if (content.length > 0 || results.length > 0 || split.length === 0) close()
   return split
-}
-
-function isResult(part: MessagePart): part is ToolResultPart {
-  return part.type === 'tool-result'
 }
 
 function readCall(
@@ -144,12 +142,7 @@ function readApproval(
   const terms = omitUndefined({ ...rest, options: isDefault(options) ? undefined : options })
   const metadata =
     isRecord(requested) || requested === undefined ? setCountersignMetadata(requested, terms) : requested
-  const request: ToolApprovalRequestPart = {
-    type: 'tool-approval-request',
-    approvalId,
-    toolCallId,
-    ...omitUndefined({ metadata }),
-  }
+  const request = toolApprovalRequest({ approvalId, toolCallId, metadata })
   if (approved === undefined) return { request }
   const answered = setCountersignMetadata(
     isRecord(responded) ? responded : undefined,

@@ -165,9 +165,6 @@ function oneOfWords(words: readonly string[]): string {
 }
 
 function invalid(path: string, expected: string): CountersignError {
-  return new CountersignError(
-    'invalid-argument',
-    `${path} must be ${expected}: build parts with the constructors of @countersign/server/prompt.`,
-    { path, expected },
-  )
+  const message = `${path} must be ${expected}: build parts with the constructors of @countersign/server/prompt.`
+  return new CountersignError('invalid-argument', message, { path, expected })
 }

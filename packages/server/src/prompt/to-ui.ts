@@ -143,10 +143,7 @@ class PromptReader {
       ...(approval && {
         approval: {
           ...approval,
-          ...omitUndefined({
-            delivery: readDelivery(delivery),
-            problem: readRefusal(problem),
-          }),
+          ...omitUndefined({ delivery: readDelivery(delivery), problem: readRefusal(problem) }),
         },
       }),
     }))

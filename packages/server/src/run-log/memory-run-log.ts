@@ -1,4 +1,5 @@
 import { checkOptions, method, positiveNumber } from '../encoding/check-options.js'
+import { untilWoken, wakeAll } from '../encoding/signals.js'
 import type { LoggedEvent, RunLog } from './run-log.js'
 
 export interface MemoryRunLogOptions {
@@ -49,7 +50,7 @@ export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
     record.state = 'dropped'
     size -= record.size
     record.events.length = 0
-    wake(record)
+    wakeAll(record.readers)
   }
 
   /** Makes room: drops expired records, then the oldest that have ended, then the oldest. */
@@ -86,14 +87,14 @@ export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
           record.size += more
           size += more
           if (size > maxSize) shrink(record)
-          wake(record)
+          wakeAll(record.readers)
           return undefined
         },
         async end() {
           if (record.state !== 'open') return
           record.state = 'ended'
           record.endedAt = now()
-          wake(record)
+          wakeAll(record.readers)
         },
       }
     },
@@ -123,26 +124,9 @@ async function* follow(
       .map((data, index) => ({ n: from + index + 1, data }))
     read += batch.length
     if (batch.length > 0) yield batch
-    else if (wait && record.state === 'open') await woken(record, signal)
+    else if (wait && record.state === 'open') await untilWoken(record.readers, signal)
     else return
   }
-}
-
-function wake({ readers }: KeptRun): void {
-  // Most runs have no second reader.
-  if (readers.size > 0) for (const reader of [...readers]) reader()
-}
-
-function woken({ readers }: KeptRun, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      readers.delete(done)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    readers.add(done)
-    signal.addEventListener('abort', done)
-  })
 }
 
 let shared: RunLog | undefined

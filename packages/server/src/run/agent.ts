@@ -11,15 +11,21 @@ import { fullSteps } from '@countersign/core/ag-ui'
 import type { EditsToPreview } from '../answers/preview-edits.js'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { threadsOf } from '../conversation/load-thread.js'
-import { type OpenThread, openThread } from '../conversation/open-thread.js'
+import type { OpenThread } from '../conversation/open-thread.js'
 import { showVersion } from '../conversation/show-version.js'
-import { checkOptions, wholeNumber } from '../encoding/check-options.js'
+import {
+  checkOptions,
+  numberFrom,
+  object,
+  type Rules,
+  wholeNumber,
+  withMethods,
+} from '../encoding/check-options.js'
 import { type SessionGrants, sessionGrants } from '../gate/grants.js'
 import type { FullLimits } from '../limits.js'
 import type { RunLog } from '../run-log/run-log.js'
-import { agentRules } from '../scope/agent-rules.js'
-import { createChannel, type Outlet } from '../scope/channel.js'
-import { eventSize } from '../scope/event-size.js'
+import { agentRules, outputRules } from '../scope/agent-rules.js'
+import { createChannel, eventSize, type Outlet } from '../scope/channel.js'
 import { readOutputOptions } from '../scope/output.js'
 import type { RunContext } from '../scope/run-context.js'
 import { type AgentOptions, readSettings } from '../scope/settings.js'
@@ -27,9 +33,16 @@ import type { ThreadStore } from '../threads/thread-store.js'
 import { createDrain, type Drain, type DrainOptions } from './drain.js'
 import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
 import { recoverThreads } from './recover.js'
-import { closing, driveRun, previewOf, type RunInput, type RunOptions, type RunOrigin } from './run.js'
+import {
+  closing,
+  driveRun,
+  previewOf,
+  type RunInput,
+  type RunOptions,
+  type RunOrigin,
+  takeThread,
+} from './run.js'
 import { runErrorEvent } from './run-error.js'
-import { runRules } from './run-rules.js'
 
 /**
  * A model, its tools, and the approvals between them. It keeps conversations where it was given `threads`. `Output` is the type of its
@@ -191,7 +204,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     async openThread(input, context) {
       checkSubject(context?.subject)
       checkOpen(drain)
-      return threads && openThread(threads, settings, input, context ?? {}, closing(settings, input, context))
+      return takeThread(settings, input, context)
     },
     async showVersion({ threadId, messageId }, context) {
       checkSubject(context?.subject)
@@ -231,11 +244,9 @@ function checkOpen(drain: Drain): void {
 /** Everything is keyed by the subject, so nothing that merely resembles one is accepted. */
 function checkSubject(subject: unknown): void {
   if (subject === undefined || (typeof subject === 'string' && subject !== '')) return
-  throw new CountersignError(
-    'invalid-option',
-    'context.subject must be a non-empty string; leave it out where the application has no users.',
-    { option: 'context.subject' },
-  )
+  const message =
+    'context.subject must be a non-empty string; leave it out where the application has no users.'
+  throw new CountersignError('invalid-option', message, { option: 'context.subject' })
 }
 
 async function generate<Output>(
@@ -257,6 +268,7 @@ async function generate<Output>(
       last?.type === 'RUN_ERROR'
         ? last
         : { message: 'The run did not finish.', code: undefined, usage: undefined }
+
     throw new CountersignError(
       'run-error',
       message,
@@ -267,7 +279,7 @@ async function generate<Output>(
   const { outcome } = last
   return {
     messages,
-    text: textOf(events),
+    text: events.map((event) => (event.type === 'TEXT_MESSAGE_CONTENT' ? event.delta : '')).join(''),
     // Validated with the schema of this type.
     ...(last.result !== undefined && { output: last.result as Output }),
     finishReason: typeof last.metadata?.finishReason === 'string' ? last.metadata.finishReason : undefined,
@@ -279,6 +291,15 @@ async function generate<Output>(
   }
 }
 
-function textOf(events: readonly AGUIEvent[]): string {
-  return events.map((event) => (event.type === 'TEXT_MESSAGE_CONTENT' ? event.delta : '')).join('')
+const signal = withMethods('an AbortSignal', 'addEventListener', 'throwIfAborted')
+
+export const runRules: Rules<RunOptions> = {
+  ...outputRules,
+  signal,
+  disconnected: signal,
+  context: object,
+  answers: withMethods('an answer queue', 'take', 'close'),
+  thread: withMethods('what agent.openThread() resolves to', 'take', 'close'),
+  delivered: withMethods('a promise', 'then'),
+  maxSteps: numberFrom(0),
 }

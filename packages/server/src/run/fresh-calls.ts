@@ -6,10 +6,10 @@ import type {
   Message,
 } from '@countersign/core'
 import { toStored } from '../answers/outcome.js'
-import { sha256 } from '../encoding/digest.js'
+import { sha256 } from '../encoding/bytes.js'
 import { type ApprovalRequiredError, isApprovalRequired, isMaskOf } from '../gate/approval-required.js'
 import { type ApprovalRequest, requestApproval } from '../gate/ask.js'
-import { decideGate, type GateDecision, termsOf } from '../gate/gate.js'
+import { decideGate, type GateDecision, recordShadow, termsOf } from '../gate/gate.js'
 import {
   auditGrant,
   decidedByGrant,
@@ -19,20 +19,16 @@ import {
   returnUse,
 } from '../gate/grants.js'
 import { computePreview } from '../gate/preview.js'
-import { recordShadow } from '../gate/shadow.js'
 import type { Grant } from '../ledger/grant.js'
 import { type AuditEntry, ledgerKey } from '../ledger/ledger.js'
 import { failed, type ToolFailure, type ToolOutcome } from '../outcome.js'
-import { askPerson } from '../scope/ask-person.js'
 import { audit } from '../scope/audit.js'
+import { runTool } from '../scope/run-tool.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { type ProposedCall, type ReadyCall, readCall } from '../tools/call.js'
-import { executeTool } from '../tools/execute.js'
 import { type Execution, outcomeOf } from '../tools/execution.js'
-import { progressEvent } from '../tools/progress.js'
 import { logThrown, toolFailed } from '../tools/tool-errors.js'
 
-/** What to do with a call that the model has just made. */
 export type FreshDecision =
   | {
       readonly kind: 'refused'
@@ -127,7 +123,6 @@ function cleared(call: ReadyCall, granted: Grant | undefined, needed: boolean | 
   return tool.location === 'server' ? { kind: 'run', call, tool, granted, needed } : { kind: 'client', call }
 }
 
-/** How a call that needed no approval request ended. */
 export type FreshResult =
   | {
       readonly kind: 'outcome'
@@ -156,7 +151,7 @@ export async function runFresh(
     await auditGrant(scope, call, granted)
     await audit(scope, { event: 'started', ...told })
   }
-  const { approvals, limits, warn } = scope.settings
+  const { approvals, warn } = scope.settings
   const context = gateContext(scope, toolCallId, messages)
   const gate = await decideGate(call, context, { policy: approvals.policy, warn, needed })
   const idempotencyKey = await freshKey(scope, toolCallId)
@@ -183,26 +178,9 @@ export async function runFresh(
   const used = asks && standing.kind === 'granted' ? standing : undefined
   if (used !== undefined && scope.stop.aborted) await returnUse(scope, call, used.callKey)
   const approved = asks || (gate.kind === 'run' && gate.approved)
-  const execution = await executeTool({
-    tool,
-    input: call.input,
-    leave: scope.stop,
-    maxSize: limits.resultSize,
-    observer: scope.observer,
-    context: {
-      toolCallId,
-      threadId: scope.threadId,
-      runId: scope.runId,
-      messages,
-      context: scope.context,
-      approved,
-      idempotencyKey,
-      ...(preview !== undefined && { preview: preview.exact }),
-    },
-    stream: async (data) => scope.emit(progressEvent(toolCallId, name, data)),
-    report: (data) => scope.report(progressEvent(toolCallId, name, data)),
-    write: (part) => scope.written.write(part, messageId),
-    ask: (question, over) => askPerson(scope, call, question, over),
+  const execution = await runTool(scope, call, tool, {
+    ...{ messages, messageId, approved, idempotencyKey, leave: scope.stop },
+    ...(preview !== undefined && { preview: preview.exact }),
   })
   if (granted) await audit(scope, { event: 'completed', ...told, outcome: endOf(execution) })
   if (execution.kind === 'threw') {

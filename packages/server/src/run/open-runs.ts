@@ -1,18 +1,13 @@
 import { type AGUIEvent, CountersignError } from '@countersign/core'
-import { type Ledger, ledgerKey, type Owner } from '../ledger/ledger.js'
+import { type Ledger, ledgerKey } from '../ledger/ledger.js'
 import type { Channel } from '../scope/channel.js'
+import type { RunScope } from '../scope/scope.js'
 
-/** Identifies a run. */
-interface RunName {
-  readonly owner: Owner
-  readonly threadId: string
-  readonly runId: string
-}
+type RunName = Pick<RunScope, 'owner' | 'threadId' | 'runId'>
 
 /** By ledger: agents created per request share one, and so know each other's runs. */
 const open = new WeakMap<Ledger, Set<string>>()
 
-/** Whether this run is open in this process. */
 export function isRunOpen(ledger: Ledger, { owner, threadId, runId }: RunName): boolean {
   return open.get(ledger)?.has(ledgerKey(owner, threadId, runId)) ?? false
 }
@@ -78,7 +73,6 @@ function isEnd({ type }: AGUIEvent): boolean {
   return type === 'RUN_FINISHED' || type === 'RUN_ERROR'
 }
 
-/** The error of starting a run that is already open. */
 export function runIsOpen({ runId }: RunName): CountersignError {
   const message =
     'A run with this id is open already, and was not started a second time. Rejoin it, or send the request with another runId.'

@@ -3,24 +3,24 @@ import { checkOptions } from '../encoding/check-options.js'
 import { copyOf } from '../encoding/copy.js'
 import { untilAborted } from '../encoding/signals.js'
 import type { ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
-import { findUnansweredCalls, prepareMessagesForModel, readCalls } from '../history/history.js'
-import { assertReconciled } from '../history/reconcile.js'
+import {
+  assertReconciled,
+  findUnansweredCalls,
+  prepareMessagesForModel,
+  readCalls,
+} from '../history/history.js'
 import { stepRules } from '../scope/agent-rules.js'
 import type { StepContext, StepOverrides } from '../scope/prepare-step.js'
 import type { RunScope } from '../scope/scope.js'
 import { chooseTools } from '../tools/toolkit.js'
 
-/** A step's place in its run. */
 export interface StepStart {
-  /** 1 for the run's first step. */
   readonly number: number
   /** What the run has used before it. */
   readonly usage: readonly TokenUsage[]
-  /** The id of the model's message. */
   readonly messageId: string
 }
 
-/** What one step works with. */
 export interface PreparedStep {
   readonly scope: RunScope
   /** What tools and decisions about calls see, whatever the model gets. */
@@ -75,11 +75,7 @@ function contextOf(
 function withOverrides(run: RunScope, { model, system, tools }: StepOverrides): RunScope {
   return {
     ...run,
-    settings: {
-      ...run.settings,
-      model: model ?? run.settings.model,
-      system: system ?? run.settings.system,
-    },
+    settings: { ...run.settings, model: model ?? run.settings.model, system: system ?? run.settings.system },
     toolkit: tools === undefined ? run.toolkit : chooseTools(run.toolkit, tools),
   }
 }

@@ -19,15 +19,13 @@ import { type CallSite, isProvidersOwn, MOVED_ON, placeResults, resultMessage } 
 import { exceeds } from '../limits.js'
 import { failed, type ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
-import { emitQuestion, emitRequest } from './emit-request.js'
-import { emitRefusal, emitResult, readyEvent } from './emit-result.js'
+import { emitQuestion, emitRefusal, emitRequest, emitResult, readyEvent } from './emit.js'
 import { awaitAnswer } from './live-answer.js'
 
 /** A conversation after the answers of a request were carried out; in `messages`, every result is in its place. */
 export interface Resumed extends ForwardedHistory {
   /** Approval requests that are still open; until they are answered, the model is not called. */
   readonly open: readonly ApprovalRequest[]
-  /** Calls that wait for the client. */
   readonly clientCalls: readonly string[]
   /** The request brought answers, but none changed this conversation: each was late, or a repeat. */
   readonly hadNoEffect: boolean
@@ -65,8 +63,6 @@ export async function resumeConversation(
 }
 
 class Progress {
-  readonly #scope: RunScope
-  readonly #read: ReadHistory
   readonly #callIds: ReadonlySet<string>
   readonly #refusals = new Map<CallSite, Refusal>()
   readonly #settled = new Set<CallSite>()
@@ -80,9 +76,10 @@ class Progress {
   #error: CountersignError | undefined
   #unsettled: CountersignError | undefined
 
-  constructor(scope: RunScope, read: ReadHistory) {
-    this.#scope = scope
-    this.#read = read
+  constructor(
+    private readonly scope: RunScope,
+    private readonly read: ReadHistory,
+  ) {
     this.#callIds = new Set(read.sites.map(({ call }) => call.id))
   }
 
@@ -91,7 +88,7 @@ class Progress {
     const refusal = outcome.kind === 'refused' ? outcome : outcome.refusal
     if (refusal !== undefined) {
       if (refusal.site !== undefined) this.#refusals.set(refusal.site, refusal)
-      await emitRefusal(this.#scope, refusal)
+      await emitRefusal(this.scope, refusal)
     }
     switch (outcome.kind) {
       case 'result':
@@ -123,14 +120,14 @@ class Progress {
   }
 
   async closeAbandoned(): Promise<void> {
-    const { messages, sites, issued } = this.#read
+    const { messages, sites, issued } = this.read
     if (this.#error !== undefined) return
     for (const site of sites) {
       if (site.result !== undefined || this.#settled.has(site) || isProvidersOwn(site.call)) continue
       // The call that represents an approval request stays open as long as the request.
-      if (this.#scope.settings.approvals.askAsTool && site.call.function.name === APPROVAL_TOOL) continue
+      if (this.scope.settings.approvals.askAsTool && site.call.function.name === APPROVAL_TOOL) continue
       const refusal = this.#refusals.get(site)
-      const outcome = await outcomeOfOpenCall(this.#scope, site, issued, refusal, messages)
+      const outcome = await outcomeOfOpenCall(this.scope, site, issued, refusal, messages)
       await (outcome.kind === 'open' ? this.#reopen(outcome, refusal) : this.take(outcome))
     }
   }
@@ -147,7 +144,7 @@ class Progress {
   }
 
   resumed(): Omit<Resumed, 'hadNoEffect'> {
-    const { messages } = this.#read
+    const { messages } = this.read
     const replaced =
       this.#replaced.size === 0 ? messages : messages.map((message) => this.#replaced.get(message) ?? message)
     const placed = placeResults(replaced, this.#results)
@@ -164,7 +161,7 @@ class Progress {
 
   async #reopen(open: Extract<CallOutcome, { kind: 'open' }>, refusal: Refusal | undefined): Promise<void> {
     const { site, request, isAnothers } = open
-    const { answers, stop } = this.#scope
+    const { answers, stop } = this.scope
     // The user has answered and now waits for the model: approval is not requested again.
     if (refusal?.effect === 'open' && (refusal.code === 'call-running' || site.superseded)) {
       this.#unsettled ??= new CountersignError(refusal.code, refusal.message)
@@ -174,12 +171,12 @@ class Progress {
     if (this.#asked.has(request.approval.id))
       return this.#settle(site, failed('cancelled', 'the approval is not valid', 'approval-tampered'))
     this.#asked.add(request.approval.id)
-    if (this.#callIds.has(request.approval.id)) await emitQuestion(this.#scope, request)
-    else await emitRequest(this.#scope, request, site.message.id)
+    if (this.#callIds.has(request.approval.id)) await emitQuestion(this.scope, request)
+    else await emitRequest(this.scope, request, site.message.id)
     // With a live channel, the run waits for the user's own approval request; any other ends the run.
     if (answers === undefined || isAnothers) return this.take(open)
-    const { messages, issued } = this.#read
-    const waiting = awaitAnswer(this.#scope, answers, { site, request, issued, waitSignal: stop }, messages)
+    const { messages, issued } = this.read
+    const waiting = awaitAnswer(this.scope, answers, { site, request, issued, waitSignal: stop }, messages)
     const ended = waiting.then((outcome) => this.take(outcome))
     // Errors are thrown once all are awaited; without this they would be unhandled until then.
     ended.catch(() => {})
@@ -195,14 +192,14 @@ class Progress {
     const { id: toolCallId, function: called } = site.call
     this.#settled.add(site)
     this.#clientCalls.push(toolCallId)
-    await this.#scope.emit(readyEvent({ input, decided, toolCallId, toolName: called.name }))
+    await this.scope.emit(readyEvent({ input, decided, toolCallId, toolName: called.name }))
   }
 
   /** Sends a result only if the client does not have it, or has a different one. */
   async #settle(site: CallSite, outcome: ToolOutcome, decided?: ApprovalDecided): Promise<void> {
     this.#settled.add(site)
     const { call, result } = site
-    const id = result?.id ?? this.#scope.settings.generateId()
+    const id = result?.id ?? this.scope.settings.generateId()
     const message = resultMessage(id, call.id, outcome, { decided })
     if (result !== undefined) {
       if (result.content === message.content) return
@@ -210,6 +207,6 @@ class Progress {
     } else {
       this.#results.set(call, message)
     }
-    await emitResult(this.#scope, message)
+    await emitResult(this.scope, message)
   }
 }

@@ -11,16 +11,18 @@ import {
   type ToolCall,
   type ToolMessage,
 } from '@countersign/core'
+import { outcomeOfOpenCall } from '../answers/open-call.js'
 import { type EditsToPreview, previewEdits } from '../answers/preview-edits.js'
+import { readHistory } from '../answers/records.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
-import type { CloseCalls } from '../conversation/leave-branch.js'
+import type { CloseCalls } from '../conversation/branch.js'
 import { type OpenThread, openThread } from '../conversation/open-thread.js'
 import { anySignal } from '../encoding/signals.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
-import { placeResults, readCalls } from '../history/history.js'
+import { placeResults, readCalls, resultMessage } from '../history/history.js'
+import { observerOf } from '../scope/audit.js'
 import type { Emit, Outlet } from '../scope/channel.js'
-import { observerOf } from '../scope/observer.js'
 import type { OutputOptions, StructuredOutput } from '../scope/output.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { RunScope } from '../scope/scope.js'
@@ -29,12 +31,11 @@ import { WrittenParts } from '../scope/written-parts.js'
 import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
-import { closeBranch } from './close-branch.js'
-import { runDeadline } from './deadline.js'
-import { runFinished } from './observe-run.js'
+import { runFinished } from './observe.js'
 import { resumeConversation } from './resume.js'
 import { runErrorEvent } from './run-error.js'
 import { runStep, type StepResult } from './step.js'
+import { runDeadline } from './timeouts.js'
 
 /** The input of a run: `RunAgentInput`, where the client's tools and context may be omitted if there is no client. */
 export type RunInput = Omit<RunAgentInput, 'tools' | 'context'> &
@@ -99,16 +100,7 @@ export async function driveRun(
   }
   try {
     if (origin.refusal) throw origin.refusal
-    const { threads } = settings
-    thread ??=
-      threads &&
-      (await openThread(
-        threads,
-        settings,
-        input,
-        options.context ?? {},
-        closing(settings, input, options.context),
-      ))
+    thread ??= await takeThread(settings, input, options.context)
     usage = thread?.usage ?? usage
     const messages = thread?.messages ?? input.messages
     if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
@@ -159,6 +151,16 @@ export function closing(
 ): CloseCalls {
   const scope = openScope(settings, { ...input, messages: [] }, { context }, { method: 'stream' }, unread)
   return (messages, ids) => closeBranch(scope, messages, ids)
+}
+
+/** Takes the thread of a run, if the agent has threads. */
+export async function takeThread(
+  settings: AgentSettings,
+  input: RunInput,
+  context: RunContext = {},
+): Promise<OpenThread | undefined> {
+  const { threads } = settings
+  return threads && openThread(threads, settings, input, context, closing(settings, input, context))
 }
 
 /** The preview of edited arguments, outside of a run. */
@@ -351,4 +353,23 @@ function stoppedEvent({ isV1Peer, threadId, runId, usage, stop }: RunScope): AGU
 
 function usageField(usage: readonly TokenUsage[]) {
   return usage.length > 0 && { usage: [...usage] }
+}
+
+/** Closes open calls as if the user had moved on: their approval requests are settled in the ledger, so nobody can answer them any more. */
+export async function closeBranch(
+  scope: RunScope,
+  messages: readonly Message[],
+  ids: ReadonlySet<string>,
+): Promise<readonly ToolMessage[]> {
+  const movedOn: Message = { id: '', role: 'user', content: '' }
+  const read = await readHistory(scope, [...messages, movedOn])
+  const results: ToolMessage[] = []
+  for (const site of read.sites) {
+    if (site.result !== undefined || !ids.has(site.message.id)) continue
+    const closed = await outcomeOfOpenCall(scope, site, read.issued, undefined, read.messages)
+    if (closed.kind !== 'result') continue
+    const { outcome, decided } = closed
+    results.push(resultMessage(scope.settings.generateId(), site.call.id, outcome, { decided }))
+  }
+  return results
 }

@@ -4,7 +4,6 @@ import type { WrittenCall } from './step-writer.js'
 
 /** The calls of one step by the model's ids; the conversation may use others. */
 export class StepCalls {
-  readonly #usedIds: Set<string>
   readonly #written = new Map<string, WrittenCall>()
   /** Calls of earlier steps that the provider runs now. */
   readonly #earlier = new Map<string, string>()
@@ -12,9 +11,7 @@ export class StepCalls {
   count = 0
 
   /** `usedIds` are those of the whole conversation; ids of this step are added. */
-  constructor(usedIds: Set<string>) {
-    this.#usedIds = usedIds
-  }
+  constructor(private readonly usedIds: Set<string>) {}
 
   get written(): readonly WrittenCall[] {
     return [...this.#written.values()]
@@ -25,8 +22,8 @@ export class StepCalls {
    * others have no ids.
    */
   uniqueId(id: string): string {
-    const unique = isId(id) && !this.#usedIds.has(id) ? id : randomId(prefixOf(id))
-    this.#usedIds.add(unique)
+    const unique = isId(id) && !this.usedIds.has(id) ? id : randomId(prefixOf(id))
+    this.usedIds.add(unique)
     return unique
   }
 
@@ -44,7 +41,6 @@ export class StepCalls {
     return this.#earlier.has(id)
   }
 
-  /** The call's id in the conversation. */
   idOf(id: string): string {
     return this.#earlier.get(id) ?? this.#written.get(id)?.id ?? id
   }

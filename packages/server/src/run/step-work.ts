@@ -8,8 +8,7 @@ import { resultMessage } from '../history/history.js'
 import { type ProviderMetadata, providerOf } from '../model/model.js'
 import type { ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
-import { emitRequest } from './emit-request.js'
-import { emitRefusal, emitResult, readyEvent } from './emit-result.js'
+import { emitRefusal, emitRequest, emitResult, readyEvent } from './emit.js'
 import { type FreshDecision, runFresh } from './fresh-calls.js'
 import { awaitAnswer } from './live-answer.js'
 import type { StepWriter } from './step-writer.js'
@@ -21,19 +20,17 @@ export class StepWork {
   readonly clientCalls: string[] = []
   /** Calls that the provider has just been allowed to run. */
   readonly forwarded = new Map<string, Forwarded>()
-  readonly #scope: RunScope
-  readonly #writer: StepWriter
-  readonly #history: readonly Message[]
   readonly #running: Promise<void>[] = []
   readonly #failed = new AbortController()
   /** Ends the wait for the user over a live channel. */
   readonly #waitSignal: AbortSignal
   #failure: { readonly error: unknown } | undefined
 
-  constructor(scope: RunScope, writer: StepWriter, history: readonly Message[]) {
-    this.#scope = scope
-    this.#writer = writer
-    this.#history = history
+  constructor(
+    private readonly scope: RunScope,
+    private readonly writer: StepWriter,
+    private readonly history: readonly Message[],
+  ) {
     this.#waitSignal = anySignal([scope.stop, this.#failed.signal])
   }
 
@@ -75,15 +72,14 @@ export class StepWork {
       readonly decided?: ApprovalDecided | undefined
     } = {},
   ): Promise<void> {
-    const { settings } = this.#scope
+    const { settings } = this.scope
     const { decided, provider } = said
     const own = { decided, provider: provider && { [providerOf(settings.model)]: provider } }
     const message = resultMessage(settings.generateId(), toolCallId, outcome, own)
     this.results.set(toolCallId, message)
-    await emitResult(this.#scope, message)
+    await emitResult(this.scope, message)
   }
 
-  /** Resolves when everything that was started has ended. */
   async done(): Promise<void> {
     await Promise.all(this.#running)
   }
@@ -93,8 +89,8 @@ export class StepWork {
   }
 
   async #execute(id: string, decision: Extract<FreshDecision, { kind: 'run' }>): Promise<void> {
-    const result = await this.#scope.limit(() =>
-      runFresh(this.#scope, decision, this.#history, this.#writer.messageId),
+    const result = await this.scope.limit(() =>
+      runFresh(this.scope, decision, this.history, this.writer.messageId),
     )
     switch (result.kind) {
       case 'outcome':
@@ -110,26 +106,26 @@ export class StepWork {
 
   /** With a live channel, waits here for the answer, in parallel with the rest of the step; without one, the run ends with the request. */
   async #ask(request: ApprovalRequest): Promise<void> {
-    const { answers } = this.#scope
-    const written = this.#writer.writtenCall(request.toolCallId)
+    const { answers } = this.scope
+    const written = this.writer.writtenCall(request.toolCallId)
     if (answers === undefined || written === undefined) this.asked.push(request)
-    await emitRequest(this.#scope, request, this.#writer.messageId)
+    await emitRequest(this.scope, request, this.writer.messageId)
     if (answers === undefined || written === undefined) return
-    const message = { id: this.#writer.messageId, role: 'assistant' as const, toolCalls: [written] }
-    const site = { call: written, message, index: this.#history.length, superseded: false }
+    const message = { id: this.writer.messageId, role: 'assistant' as const, toolCalls: [written] }
+    const site = { call: written, message, index: this.history.length, superseded: false }
     const asked = { site, request, issued: NO_RECORDS, waitSignal: this.#waitSignal }
-    await this.#take(request, await awaitAnswer(this.#scope, answers, asked, this.#history))
+    await this.#take(request, await awaitAnswer(this.scope, answers, asked, this.history))
   }
 
   async #take(request: ApprovalRequest, outcome: CallOutcome): Promise<void> {
     const { toolCallId, toolName } = request
-    if (outcome.refusal !== undefined) await emitRefusal(this.#scope, outcome.refusal)
+    if (outcome.refusal !== undefined) await emitRefusal(this.scope, outcome.refusal)
     switch (outcome.kind) {
       case 'result':
         return this.settle(toolCallId, outcome.outcome, outcome)
       case 'handed-out':
         this.leaveToClient(toolCallId)
-        return this.#scope.emit(readyEvent({ ...outcome, toolCallId, toolName }))
+        return this.scope.emit(readyEvent({ ...outcome, toolCallId, toolName }))
       case 'client':
         return this.leaveToClient(toolCallId)
       case 'forwarded':

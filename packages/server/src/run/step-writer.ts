@@ -1,12 +1,10 @@
-import type { AGUIEvent, Message, ToolCall } from '@countersign/core'
+import type { AGUIEvent, AssistantMessage, Message, ReasoningMessage, ToolCall } from '@countersign/core'
 import { ownMetadata } from '../history/metadata.js'
 import { isUsualOrder, type OrderStep } from '../history/order.js'
 import type { ProviderMetadata } from '../model/model.js'
 import type { Emit } from '../scope/channel.js'
 import type { StructuredOutput } from '../scope/output.js'
 import { isReserved } from '../tools/toolkit.js'
-
-type AssistantMessage = Extract<Message, { role: 'assistant' }>
 
 /** A call whose arguments are arriving. */
 export interface WrittenCall {
@@ -39,12 +37,7 @@ export interface CallEnd {
  * same id when it resumes.
  */
 export class StepWriter {
-  readonly messageId: string
-  readonly #emit: Emit<AGUIEvent>
-  readonly #newId: () => string
-  readonly #provider: string
-  readonly #isStructured: boolean
-  readonly #reasoning: Extract<Message, { role: 'reasoning' }>[] = []
+  readonly #reasoning: ReasoningMessage[] = []
   readonly #calls: ToolCall[] = []
   readonly #open = new Map<string, WrittenCall>()
   readonly #texts: WrittenText[] = []
@@ -54,18 +47,12 @@ export class StepWriter {
 
   /** `provider` is the key under which the model's metadata is stored. `isStructured`: the text may be the JSON of a structured reply. */
   constructor(
-    emit: Emit<AGUIEvent>,
-    newId: () => string,
-    messageId: string,
-    provider: string,
-    isStructured: boolean,
-  ) {
-    this.#emit = emit
-    this.#newId = newId
-    this.#provider = provider
-    this.messageId = messageId
-    this.#isStructured = isStructured
-  }
+    private readonly emit: Emit<AGUIEvent>,
+    private readonly newId: () => string,
+    readonly messageId: string,
+    private readonly provider: string,
+    private readonly isStructured: boolean,
+  ) {}
 
   /** Like all writers of deltas, returns a promise only if there is something to wait for. */
   text(delta: string): Promise<void> | undefined {
@@ -88,7 +75,7 @@ export class StepWriter {
     }
     this.#text.deltas.push(delta)
     this.#text.length += delta.length
-    return this.#emit({ type: 'TEXT_MESSAGE_CONTENT', messageId: this.messageId, delta })
+    return this.emit({ type: 'TEXT_MESSAGE_CONTENT', messageId: this.messageId, delta })
   }
 
   /** Ends a piece of text. The message stays open: another piece may follow at once. */
@@ -102,15 +89,15 @@ export class StepWriter {
   async reasoning(delta: string): Promise<void> {
     if (typeof this.#writing !== 'object') {
       await this.close()
-      const id = this.#newId()
+      const id = this.newId()
       this.#writing = { id, text: '' }
-      await this.#emit({ type: 'REASONING_START', messageId: id })
+      await this.emit({ type: 'REASONING_START', messageId: id })
       const owner = ownMetadata({ messageId: this.messageId })
-      await this.#emit({ type: 'REASONING_MESSAGE_START', messageId: id, role: 'reasoning', ...owner })
+      await this.emit({ type: 'REASONING_MESSAGE_START', messageId: id, role: 'reasoning', ...owner })
     }
     this.#writing.text += delta
     if (delta !== '')
-      await this.#emit({ type: 'REASONING_MESSAGE_CONTENT', messageId: this.#writing.id, delta })
+      await this.emit({ type: 'REASONING_MESSAGE_CONTENT', messageId: this.#writing.id, delta })
   }
 
   async endReasoning(signature?: string, provider?: ProviderMetadata): Promise<void> {
@@ -125,23 +112,16 @@ export class StepWriter {
     this.#order.push('r')
     // Metadata is merged key by key, so the key repeats what it said at the start.
     const own = ownMetadata({ messageId: this.messageId, provider: this.#owned(provider) })
-    await this.#emit({ type: 'REASONING_MESSAGE_END', messageId: id, ...own })
-    await this.#emit({ type: 'REASONING_END', messageId: id })
-    if (signature !== undefined) {
-      await this.#emit({
-        type: 'REASONING_ENCRYPTED_VALUE',
-        subtype: 'message',
-        entityId: id,
-        encryptedValue: signature,
-      })
-    }
-    this.#reasoning.push({
-      id,
-      role: 'reasoning',
-      content: text,
-      ...(signature !== undefined && { encryptedValue: signature }),
-      ...own,
-    })
+    await this.emit({ type: 'REASONING_MESSAGE_END', messageId: id, ...own })
+    await this.emit({ type: 'REASONING_END', messageId: id })
+    await this.#emitSignature('message', id, signature)
+    const signed = signature === undefined ? {} : { encryptedValue: signature }
+    this.#reasoning.push({ id, role: 'reasoning', content: text, ...signed, ...own })
+  }
+
+  async #emitSignature(subtype: 'message' | 'tool-call', entityId: string, encryptedValue?: string) {
+    if (encryptedValue !== undefined)
+      await this.emit({ type: 'REASONING_ENCRYPTED_VALUE', subtype, entityId, encryptedValue })
   }
 
   async startCall(
@@ -154,20 +134,15 @@ export class StepWriter {
     const call = { id, name, providerExecuted, approvalId, arguments: '' }
     this.#open.set(id, call)
     const own = ownMetadata({ providerExecuted: providerExecuted || undefined })
-    await this.#emit({
-      type: 'TOOL_CALL_START',
-      toolCallId: id,
-      toolCallName: shownName(name),
-      parentMessageId: this.messageId,
-      ...own,
-    })
+    const start = { toolCallId: id, toolCallName: shownName(name), parentMessageId: this.messageId }
+    await this.emit({ type: 'TOOL_CALL_START', ...start, ...own })
     return call
   }
 
   growCall(call: WrittenCall, delta: string): Promise<void> | undefined {
     if (delta === '') return undefined
     call.arguments += delta
-    return this.#emit({ type: 'TOOL_CALL_ARGS', toolCallId: call.id, delta })
+    return this.emit({ type: 'TOOL_CALL_ARGS', toolCallId: call.id, delta })
   }
 
   async endCall(call: WrittenCall, { token, signature, metadata: provider }: CallEnd = {}): Promise<void> {
@@ -180,22 +155,11 @@ export class StepWriter {
       providerExecuted: providerExecuted || undefined,
       providerApproval: call.approvalId,
     })
-    this.#calls.push({
-      id,
-      type: 'function',
-      function: { name: shownName(name), arguments: text },
-      ...(signature !== undefined && { encryptedValue: signature }),
-      ...own,
-    })
-    if (signature !== undefined) {
-      await this.#emit({
-        type: 'REASONING_ENCRYPTED_VALUE',
-        subtype: 'tool-call',
-        entityId: id,
-        encryptedValue: signature,
-      })
-    }
-    await this.#emit({ type: 'TOOL_CALL_END', toolCallId: id, ...own })
+    const signed = signature === undefined ? {} : { encryptedValue: signature }
+    const called = { name: shownName(name), arguments: text }
+    this.#calls.push({ id, type: 'function', function: called, ...signed, ...own })
+    await this.#emitSignature('tool-call', id, signature)
+    await this.emit({ type: 'TOOL_CALL_END', toolCallId: id, ...own })
   }
 
   /** A call whose arguments are complete, as the next step will find it. */
@@ -203,14 +167,13 @@ export class StepWriter {
     return this.#calls.find((call) => call.id === id)
   }
 
-  /** Calls whose arguments are not complete. */
   get openCalls(): readonly WrittenCall[] {
     return [...this.#open.values()]
   }
 
   #startText(): Promise<void> | undefined {
-    const own = ownMetadata({ output: this.#isStructured ? 'partial' : undefined })
-    return this.#emit({ type: 'TEXT_MESSAGE_START', messageId: this.messageId, role: 'assistant', ...own })
+    const own = ownMetadata({ output: this.isStructured ? 'partial' : undefined })
+    return this.emit({ type: 'TEXT_MESSAGE_START', messageId: this.messageId, role: 'assistant', ...own })
   }
 
   /** Closes the text or reasoning being written. `output`: the text is the JSON of a valid structured reply. */
@@ -222,7 +185,7 @@ export class StepWriter {
     }
     this.#writing = 'nothing'
     this.endText()
-    await this.#emit({
+    await this.emit({
       type: 'TEXT_MESSAGE_END',
       messageId: this.messageId,
       ...ownMetadata({ ...this.#textMetadata(), output }),
@@ -241,7 +204,6 @@ export class StepWriter {
     }
   }
 
-  /** The whole text so far. */
   get content(): string {
     return this.#texts.map(({ deltas }) => deltas.join('')).join('')
   }
@@ -255,16 +217,13 @@ export class StepWriter {
       role: 'assistant',
       ...(content !== '' && { content }),
       ...(this.#calls.length > 0 && { toolCalls: [...this.#calls] }),
-      ...ownMetadata({
-        ...this.#textMetadata(),
-        order: isUsualOrder(this.#order) ? undefined : this.#order,
-      }),
+      ...ownMetadata({ ...this.#textMetadata(), order: isUsualOrder(this.#order) ? undefined : this.#order }),
     }
     return [...this.#reasoning, message]
   }
 
   #owned(metadata: ProviderMetadata | undefined): Readonly<Record<string, ProviderMetadata>> | undefined {
-    return metadata && { [this.#provider]: metadata }
+    return metadata && { [this.provider]: metadata }
   }
 }
 

@@ -26,22 +26,20 @@ import { readModelFailure } from '../model/model-error.js'
 import { readOutput, type StructuredOutput } from '../scope/output.js'
 import type { RunScope } from '../scope/scope.js'
 import { isReserved } from '../tools/toolkit.js'
-import { emitResult } from './emit-result.js'
+import { emitResult } from './emit.js'
 import { decideFresh } from './fresh-calls.js'
-import { observeModel } from './observe-model.js'
+import { observeModel } from './observe.js'
 import { type PreparedStep, preparedStep, type StepStart } from './prepare-step.js'
 import { StepCalls } from './step-calls.js'
 import { StepWork } from './step-work.js'
 import { type CallEnd, StepWriter, type WrittenCall } from './step-writer.js'
-import { type ModelWatch, watchModel } from './watch-model.js'
+import { type ModelWatch, watchModel } from './timeouts.js'
 
-/** What one call of the model led to. */
 export interface StepResult {
   /** The model's own messages, without results. */
   readonly messages: readonly Message[]
   readonly results: readonly ToolMessage[]
   readonly asked: readonly ApprovalRequest[]
-  /** Calls left to the client, in order. */
   readonly clientCalls: readonly string[]
   /** Calls that the provider has just been allowed to run. */
   readonly forwarded: ReadonlyMap<string, Forwarded>
@@ -99,11 +97,6 @@ type StartedCall = Extract<ModelEvent, { type: 'tool-call-start' | 'tool-call' }
 
 class Step {
   readonly #scope: RunScope
-  readonly #history: readonly Message[]
-  /** What the model gets. */
-  readonly #sent: ForwardedHistory
-  readonly #forwarded: ForwardedCalls
-  readonly #claims: ForwardClaims
   readonly #writer: StepWriter
   readonly #calls: StepCalls
   readonly #work: StepWork
@@ -113,17 +106,14 @@ class Step {
   #firstEventAt: number | undefined
 
   constructor(
-    { scope, history, sent }: PreparedStep,
+    private readonly prepared: PreparedStep,
     messageId: string,
-    forwarded: ForwardedCalls,
-    claims: ForwardClaims,
+    private readonly forwarded: ForwardedCalls,
+    private readonly claims: ForwardClaims,
     usedIds: Set<string>,
   ) {
+    const { scope, history } = prepared
     this.#scope = scope
-    this.#history = history
-    this.#sent = sent
-    this.#forwarded = forwarded
-    this.#claims = claims
     this.#calls = new StepCalls(usedIds)
     const { generateId, model, output } = scope.settings
     this.#writer = new StepWriter(scope.emit, generateId, messageId, providerOf(model), output !== undefined)
@@ -161,9 +151,9 @@ class Step {
     }))
     if (broken !== undefined) this.#work.fail(broken)
     // Even if the request failed, the provider may have received it.
-    for (const call of this.#claims.open) {
-      const decided = this.#forwarded.get(call)?.decided
-      await this.#claims.end(call, { type: 'interrupted' })
+    for (const call of this.claims.open) {
+      const decided = this.forwarded.get(call)?.decided
+      await this.claims.end(call, { type: 'interrupted' })
       await this.#work.settle(call.id, interruptedOutcome(), { decided })
     }
   }
@@ -206,7 +196,11 @@ class Step {
     const { settings, toolkit } = this.#scope
     return {
       ...(settings.system !== undefined && { system: settings.system }),
-      messages: toModelMessages(this.#sent.messages, providerOf(settings.model), this.#sent.forwarded),
+      messages: toModelMessages(
+        this.prepared.sent.messages,
+        providerOf(settings.model),
+        this.prepared.sent.forwarded,
+      ),
       tools: toolkit.forModel,
       ...(settings.output !== undefined && { output: settings.output.json }),
     }
@@ -314,14 +308,15 @@ class Step {
     const id = this.#calls.idOf(toolCallId)
     if (this.#work.results.has(id))
       return this.#scope.settings.warn(`The provider sent a second result of ${id}; it is dropped.`)
-    const [call, allowed] = [...this.#forwarded].findLast(([{ id: one }]) => one === id) ?? []
-    if (call !== undefined) await this.#claims.end(call, toStored(outcome))
+    const [call, allowed] = [...this.forwarded].findLast(([{ id: one }]) => one === id) ?? []
+    if (call !== undefined) await this.claims.end(call, toStored(outcome))
     return this.#work.settle(id, outcome, { provider, decided: allowed?.decided })
   }
 
   /** Writes nothing if the provider now runs a call of an earlier step, which it had requested approval for: that call gets the result. */
   async #startCall({ id, name, providerExecuted, approval }: StartedCall): Promise<WrittenCall | undefined> {
-    const earlier = approval?.state === 'answered' ? callAskedAbout(this.#history, approval.id) : undefined
+    const earlier =
+      approval?.state === 'answered' ? callAskedAbout(this.prepared.history, approval.id) : undefined
     if (earlier !== undefined) {
       this.#calls.continueEarlier(id, earlier)
       return undefined
@@ -349,7 +344,7 @@ class Step {
       this.#work.leaveToClient(call.id)
       return this.#writer.endCall(call, end)
     }
-    const decision = await decideFresh(this.#scope, call, this.#history)
+    const decision = await decideFresh(this.#scope, call, this.prepared.history)
     if (decision.kind === 'refused') {
       const code = decision.outcome.code ?? decision.outcome.kind
       this.#scope.observer?.report({ type: 'call-refused', toolCallId: call.id, toolName: call.name, code })

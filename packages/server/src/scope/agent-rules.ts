@@ -67,7 +67,6 @@ export const outputRules: Rules<OutputOptions> = {
   outputSchema: object,
 }
 
-/** What each option of `createAgent` must be. */
 export const agentRules: Rules<AgentOptions> = {
   ...outputRules,
   model: { ...modelRule, isRequired: true },
@@ -102,7 +101,6 @@ export const agentRules: Rules<AgentOptions> = {
   observe: method,
 }
 
-/** What each option that `prepareStep` returns must be. */
 export const stepRules: Rules<StepOverrides> = {
   model: modelRule,
   system: text,

@@ -10,14 +10,11 @@ import type { AnswerSource } from '../channel/answer-queue.js'
 import { nextArrival } from '../channel/arrival.js'
 import { randomId } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
+import type { ReadyCall } from '../tools/call.js'
 import { jsonSchemaOf, validate } from '../tools/schema.js'
 import type { RunScope } from './scope.js'
 
-/** The call that asks. */
-interface AskingCall {
-  readonly id: string
-  readonly name: string
-}
+type AskingCall = Pick<ReadyCall, 'id' | 'name'>
 
 /**
  * Asks the user for a running tool, over the live channel: an interrupt while the run is open. Its answer arrives like a live verdict, only
@@ -33,7 +30,7 @@ export async function askPerson(
   over: AbortSignal,
 ): Promise<ToolReply> {
   const { answers, settings, emit } = scope
-  const responseSchema = responseSchemaOf(call, question)
+  const { responseSchema = jsonSchemaOf(question.answer, 'responseSchema', call.name) } = question
   if (answers === undefined) {
     settings.warn(`${call.name} asked the user, but ${NO_CHANNEL}`)
     return { action: 'decline', reason: `The user was not asked: ${NO_CHANNEL}` }
@@ -73,10 +70,6 @@ async function replyTo(
 
 const NOBODY_WAITS: ToolReply = { action: 'cancel', reason: 'Nobody waits for the answer any more.' }
 const NO_CHANNEL = 'the run takes no answers while it is open (option `live`, or `answers` of agent.run).'
-
-function responseSchemaOf({ name }: AskingCall, { answer, responseSchema }: ToolQuestion): JsonSchema {
-  return responseSchema ?? jsonSchemaOf(answer, 'responseSchema', name)
-}
 
 function interruptOf(call: AskingCall, message: string, responseSchema: JsonSchema): Interrupt {
   return {

@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../ledger/ledger.js'
 import type { RunEventDetails } from '../observe/events.js'
+import { RunObserver } from '../observe/run-observer.js'
 import { keyedHash } from '../tokens/keys.js'
 import { hashOwner } from '../tokens/token.js'
 import type { RunScope } from './scope.js'
@@ -71,5 +72,21 @@ function observed({
       return undefined
     default:
       return event satisfies never
+  }
+}
+
+type Observed = Pick<RunScope, 'settings' | 'owner' | 'threadId' | 'runId'>
+
+export async function observerOf(scope: Observed): Promise<RunObserver | undefined> {
+  const { settings, owner, threadId, runId } = scope
+  const { observe, approvals, now, warn } = settings
+  if (observe === undefined) return undefined
+  try {
+    const keys = await approvals.keyring.current()
+    const ownerHash = await hashOwner(keys.owner, owner)
+    return new RunObserver({ observe, run: { threadId, runId, ownerHash }, now, warn })
+  } catch (error) {
+    warn('A run is not observed.', error)
+    return undefined
   }
 }

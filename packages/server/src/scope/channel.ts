@@ -1,4 +1,4 @@
-import { CountersignError } from '@countersign/core'
+import { type AGUIEvent, CountersignError } from '@countersign/core'
 import { DEFAULT_LIMITS, type FullLimits } from '../limits.js'
 
 /**
@@ -27,7 +27,6 @@ export interface ChannelOptions<T> {
   readonly limits?: Pick<FullLimits, 'unreadBytes' | 'reportedBytes' | 'stallTime'> | undefined
 }
 
-/** A reader's end of the channel. */
 export interface Channel<T> extends AsyncIterableIterator<T> {
   /** Takes the next values that are there, without waiting: `limits.unreadBytes`, and at most one value more. */
   waiting(): readonly T[]
@@ -90,7 +89,6 @@ export function createChannel<T>(
     return new Promise((resolve) => writers.push(resolve))
   }
 
-  /** The next value, if one waits. */
   function take(): Waiting<T> | undefined {
     const next = values.shift()
     if (next === undefined) return undefined
@@ -187,7 +185,6 @@ export function createChannel<T>(
   }
 }
 
-/** Why the run no longer waits for a reader. */
 export function readerTooSlow(why: string): CountersignError {
   const message = `The reader of the run was too slow: ${why}. Read on while the run is open, or take the run up again.`
   return new CountersignError('reader-too-slow', message, { status: 503 })
@@ -196,4 +193,20 @@ export function readerTooSlow(why: string): CountersignError {
 /** An upper bound for the bytes of a waiting value as JSON: two per UTF-16 unit, and some for the value itself. */
 export function jsonSize(text: string): number {
   return 256 + 2 * text.length
+}
+
+/**
+ * Bytes of an event that waits for its reader, at least about.
+ *
+ * @throws CountersignError `invalid-argument` if it can't be written as JSON: no transport could send it.
+ */
+export function eventSize(event: AGUIEvent): number {
+  // Most events are deltas, and nothing else of theirs is long.
+  if ('delta' in event && typeof event.delta === 'string') return jsonSize(event.delta)
+  try {
+    return jsonSize(JSON.stringify(event))
+  } catch (error) {
+    const why = error instanceof Error ? error.message.split('\n')[0] : 'unknown reason'
+    throw new CountersignError('invalid-argument', `The event ${event.type} is no JSON: ${why}`, {}, error)
+  }
 }

@@ -30,7 +30,6 @@ export function readOutputOptions({
   return { schema, json: outputSchema ?? jsonSchemaOf(schema, 'outputSchema') }
 }
 
-/** A valid reply. */
 export interface StructuredOutput {
   readonly value: unknown
   /** For the page: whether it reads the same value from the text; if not, the value as JSON. */

@@ -33,7 +33,6 @@ export type Policy = (
  */
 export type PermissionLevel = 'read' | 'ask' | 'auto'
 
-/** Combines a permission level and a policy. */
 export function withPermission(
   level: PermissionLevel | undefined,
   policy: Policy | undefined,

@@ -36,7 +36,6 @@ export interface RunScope {
   readonly report: Outlet<AGUIEvent>['report']
   /** What the model has used so far. Filled as it arrives, so that it is known however the run ends. */
   readonly usage: TokenUsage[]
-  /** Reports to the application's observer. */
   readonly observer?: RunObserver | undefined
   readonly written: WrittenParts
 }
@@ -46,7 +45,6 @@ export function isOfRun({ runToolkit }: RunScope, { tool, name }: Pick<ReadyCall
   return tool.location === 'provider' || runToolkit.get(name) === tool
 }
 
-/** What decisions about a call may use. */
 export function gateContext(scope: RunScope, toolCallId: string, messages: readonly Message[]): GateContext {
   return { toolCallId, messages, context: scope.context }
 }

@@ -1,6 +1,5 @@
 import type { Message } from '@countersign/core'
-import { type AnswerChannel, defaultAnswerChannel } from '../channel/answer-channel.js'
-import { failSafeAnswerChannel } from '../channel/fail-safe-answer-channel.js'
+import { type AnswerChannel, defaultAnswerChannel, failSafeAnswerChannel } from '../channel/answer-channel.js'
 import { MAX_DELAY } from '../encoding/check-options.js'
 import { newApprovalId, randomId } from '../encoding/ids.js'
 import { warnOnce } from '../encoding/warn-once.js'
@@ -10,9 +9,8 @@ import { memoryLedger } from '../ledger/memory-ledger.js'
 import { type FullLimits, type Limits, readLimits } from '../limits.js'
 import type { Model } from '../model/model.js'
 import type { Observe } from '../observe/events.js'
-import { failSafeRunLog } from '../run-log/fail-safe-run-log.js'
 import { defaultRunLog } from '../run-log/memory-run-log.js'
-import type { RunLog } from '../run-log/run-log.js'
+import { failSafeRunLog, type RunLog } from '../run-log/run-log.js'
 import { type KnownThreads, knownThreads } from '../threads/known-threads.js'
 import type { ThreadStore } from '../threads/thread-store.js'
 import { createKeyring, type Keyring, type Secret, secretFromEnvironment } from '../tokens/keys.js'
@@ -22,7 +20,6 @@ import { type OutputOptions, type OutputSettings, readOutputOptions } from './ou
 import { type PermissionLevel, type Policy, withPermission } from './policy.js'
 import type { PrepareStep } from './prepare-step.js'
 
-/** Receives warnings. */
 export type Warn = (message: string, error?: unknown) => void
 
 export interface ApprovalOptions {
@@ -140,44 +137,35 @@ export interface AgentOptions<Output = unknown> extends OutputOptions<Output> {
   readonly observe?: Observe | undefined
 }
 
+/** These options with their defaults filled in. */
+type Complete<Options, Names extends keyof Options> = {
+  readonly [Name in Names]-?: Exclude<Options[Name], undefined>
+}
+
 /** {@link AgentOptions}, validated and complete. */
-export interface AgentSettings {
-  readonly model: Model
+export interface AgentSettings
+  extends Pick<AgentOptions, 'model' | 'system' | 'prepareStep' | 'observe'>,
+    Complete<AgentOptions, 'maxSteps' | 'runTools' | 'runLog' | 'acceptUploads' | 'answerChannel' | 'now'>,
+    Complete<AgentOptions, 'generateId' | 'warn' | 'onError'> {
   readonly toolkit: Toolkit
-  readonly system: string | undefined
-  readonly prepareStep: PrepareStep | undefined
   readonly output: OutputSettings | undefined
-  readonly maxSteps: number
   readonly concurrency: number
-  readonly runTools: boolean
-  readonly runLog: RunLog
   readonly threads: KnownThreads | undefined
-  readonly acceptUploads: boolean
-  readonly answerChannel: AnswerChannel
   readonly limits: FullLimits
   readonly timeouts: { readonly model: number; readonly run: number | undefined }
   readonly keeps: (message: Message) => boolean
   readonly approvals: ApprovalSettings
-  readonly now: () => number
-  readonly generateId: () => string
-  readonly warn: Warn
-  readonly onError: (error: unknown) => void
-  readonly observe: Observe | undefined
 }
 
 interface ApprovalSettings
-  extends Pick<ApprovalOptions, 'policy' | 'shadow' | 'confirm' | 'redact' | 'onAudit'> {
+  extends Pick<ApprovalOptions, 'policy' | 'shadow' | 'confirm' | 'redact' | 'onAudit'>,
+    Complete<ApprovalOptions, 'ledger' | 'expiresIn' | 'askAsTool' | 'requireToken' | 'generateId'>,
+    Complete<ApprovalOptions, 'previewTimeout'> {
   readonly keyring: Keyring
-  readonly ledger: Ledger
   /** Milliseconds since 1970. */
   readonly epoch: number
-  readonly expiresIn: number | 'never'
-  readonly askAsTool: boolean
-  readonly requireToken: boolean
-  readonly generateId: () => string
   readonly leaseMs: number
   readonly waitMs: number
-  readonly previewTimeout: number
 }
 
 const DAY_IN_SECONDS = 24 * 60 * 60
@@ -190,39 +178,28 @@ const DAY_IN_SECONDS = 24 * 60 * 60
 export function readSettings(options: AgentOptions): AgentSettings {
   const warn = carefully(options.warn ?? warnOnConsole)
   const now = options.now ?? Date.now
-  const concurrency = options.concurrency ?? 'unbounded'
+  const { model, system, prepareStep, observe, maxSteps = 32, concurrency = 'unbounded' } = options
+  const { runTools = true, acceptUploads = false, generateId = () => randomId('msg_') } = options
   return {
-    model: options.model,
+    ...{ model, system, prepareStep, observe, maxSteps, runTools, acceptUploads, generateId, now, warn },
     toolkit: createToolkit(options.tools ?? []),
-    system: options.system,
-    prepareStep: options.prepareStep,
     output: readOutputOptions(options),
-    maxSteps: options.maxSteps ?? 32,
     concurrency: concurrency === 'unbounded' ? Number.POSITIVE_INFINITY : concurrency,
-    runTools: options.runTools ?? true,
     runLog: failSafeRunLog(options.runLog ?? defaultRunLog(), warn),
     threads: options.threads && knownThreads(options.threads),
-    acceptUploads: options.acceptUploads ?? false,
     answerChannel: failSafeAnswerChannel(options.answerChannel ?? defaultAnswerChannel(), warn),
     limits: readLimits(options.limits),
     timeouts: readTimeouts(options.timeouts),
     keeps: options.trustSystemMessages ? () => true : ({ role }) => role !== 'system' && role !== 'developer',
     approvals: readApprovals(options.approvals ?? {}, now, warn),
-    now,
-    generateId: options.generateId ?? (() => randomId('msg_')),
-    warn,
     onError: carefully(options.onError ?? ((error) => warn('A run failed.', error))),
-    observe: options.observe,
   }
 }
 
 const TEN_MINUTES = 600_000
 
 function readTimeouts({ model = TEN_MINUTES, run }: Timeouts = {}): AgentSettings['timeouts'] {
-  return {
-    model: Math.min(model, MAX_DELAY),
-    run: run === undefined ? undefined : Math.min(run, MAX_DELAY),
-  }
+  return { model: Math.min(model, MAX_DELAY), run: run === undefined ? undefined : Math.min(run, MAX_DELAY) }
 }
 
 function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn): ApprovalSettings {
@@ -235,19 +212,14 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
       'countersign: the secret outlives this process but the ledger does not: approvals requested before a restart, or by another process, are refused. Give approvals.ledger a durable one.',
     )
   }
+  const { confirm, redact, onAudit, expiresIn = DAY_IN_SECONDS, generateId = newApprovalId } = options
   return {
-    keyring,
-    ledger,
+    ...{ keyring, ledger, confirm, redact, onAudit, expiresIn, generateId },
     epoch: options.epoch?.getTime() ?? Number.NEGATIVE_INFINITY,
-    expiresIn: options.expiresIn ?? DAY_IN_SECONDS,
     policy: withPermission(options.permission, options.policy),
     shadow: options.shadow && withPermission(options.permission, options.shadow),
-    confirm: options.confirm,
-    redact: options.redact,
-    onAudit: options.onAudit,
     askAsTool: options.askAsTool ?? false,
     requireToken: options.requireToken ?? false,
-    generateId: options.generateId ?? newApprovalId,
     leaseMs: options.lease ?? 30_000,
     waitMs: options.wait ?? 30_000,
     previewTimeout: options.previewTimeout ?? 5000,

@@ -3,8 +3,7 @@ import { isId } from '../encoding/ids.js'
 import { MAX_DATA_PARTS, MAX_UNREAD_PARTS } from '../limits.js'
 import { jsonCopy } from '../tools/progress.js'
 import { ToolError } from '../tools/tool-errors.js'
-import type { Emit } from './channel.js'
-import { eventSize } from './event-size.js'
+import { type Emit, eventSize } from './channel.js'
 
 type Activity = EventOf<'ACTIVITY_SNAPSHOT'>
 
@@ -17,13 +16,10 @@ interface WrittenPartsOptions {
 
 /** What the tools and steps of one run add to the reply, besides the model's own output and the results. */
 export class WrittenParts {
-  readonly #options: WrittenPartsOptions
   readonly #activities = new Map<string, Activity>()
   #unread = 0
 
-  constructor(options: WrittenPartsOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: WrittenPartsOptions) {}
 
   /**
    * Adds a part to a message. The promise never rejects, so that it need not be awaited.
@@ -31,7 +27,7 @@ export class WrittenParts {
    * @throws ToolError `invalid-argument`
    */
   write(given: WritablePart, messageId: string): Promise<void> {
-    const { newId, maxSize } = this.#options
+    const { newId, maxSize } = this.options
     const event = eventOf(readPart(jsonCopy(given, 'The part that was written')), messageId, newId)
     const size = eventSize(event)
     if (size > eventSize(emptyEvent) + 2 * maxSize)
@@ -44,7 +40,7 @@ export class WrittenParts {
   async #deliver(event: AGUIEvent, size: number): Promise<void> {
     this.#unread += size
     try {
-      await this.#options.emit(event)
+      await this.options.emit(event)
     } catch {
       // A run whose thread is lost stops by itself.
     } finally {
@@ -71,7 +67,6 @@ export class WrittenParts {
 
 const emptyEvent: AGUIEvent = { type: 'CUSTOM', name: '', value: null }
 
-/** The message of a data part. */
 export function messageOf({ messageId: id, activityType, content, metadata }: Activity): Message {
   return { id, role: 'activity', activityType, content, ...(metadata && { metadata }) }
 }

@@ -1,6 +1,6 @@
 import { CountersignError } from '@countersign/core'
+import { sha256 } from '../encoding/bytes.js'
 import { checkKnown, type Rules, wholeNumber } from '../encoding/check-options.js'
-import { sha256 } from '../encoding/digest.js'
 import { randomId } from '../encoding/ids.js'
 import { positive } from '../ledger/create-ledger.js'
 import type { Owner } from '../ledger/ledger.js'

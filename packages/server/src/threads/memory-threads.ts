@@ -74,7 +74,6 @@ function memoryRows({ maxThreads, maxBytes, maxBytesPerOwner }: Limits, now: () 
       return header === undefined || header.updatedAt === null ? [] : header
     })
 
-  /** Replaces a thread, or removes it. */
   function put(owner: string, thread: string, next: MemoryThread | undefined): void {
     const more = (next?.bytes ?? 0) - (threads.get(thread)?.bytes ?? 0)
     const own = owners.get(owner) ?? { threads: new Set(), bytes: 0 }

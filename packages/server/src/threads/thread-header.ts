@@ -12,12 +12,10 @@ import type {
 } from './thread-store.js'
 
 /** What a store keeps of a thread besides its items. All decisions about a thread are based on it. */
-export interface ThreadHeader {
+export interface ThreadHeader extends Omit<ThreadSummary, 'run' | 'version'> {
   readonly owner: Owner
-  readonly threadId: string
   /** 0: a run holds the thread, and nobody has appended to it. */
   readonly version: number
-  readonly title?: string | undefined
   readonly head: string | null
   readonly run?: HeldRun | undefined
   readonly interrupted: readonly InterruptedRun[]
@@ -25,8 +23,6 @@ export interface ThreadHeader {
   /** The place of the next item. */
   readonly places: number
   readonly bytes: number
-  readonly createdAt: number
-  readonly updatedAt: number
   /** The digest of the last change, to recognize its repetition. */
   readonly change: string
 }
@@ -36,14 +32,12 @@ interface HeldRun extends RunHold {
   readonly cursor?: string | undefined
 }
 
-/** The change to a header. */
 export interface Decision<Result> {
   readonly result: Result
   /** The new header, or `null` to remove the thread. Absent: nothing changes. */
   readonly header?: ThreadHeader | null | undefined
 }
 
-/** A thread, as read for a decision. */
 export interface FoundThread {
   readonly key: ThreadKey
   /** Absent: nobody has held it or appended to it. */
@@ -61,7 +55,6 @@ export interface Growth {
   /** Messages and usage of runs. */
   readonly items: number
   readonly bytes: number
-  /** Of the largest message. */
   readonly largest: number
 }
 

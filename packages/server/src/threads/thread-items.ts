@@ -1,10 +1,9 @@
 import { CountersignError } from '@countersign/core'
-import { sha256 } from '../encoding/digest.js'
+import { byteLength, sha256 } from '../encoding/bytes.js'
 import type { Growth } from './thread-header.js'
 import type { ItemRow, ThreadLook } from './thread-rows.js'
 import type { RunUsage, StoredMessage, ThreadChange } from './thread-store.js'
 
-/** An item before it has a place in its thread. */
 type NewItem = Pick<ItemRow, 'size' | 'meta' | 'body'>
 
 /** The items of a change by name. Of two messages with one id, the last counts. */
@@ -67,19 +66,10 @@ const NOT_IN_JSON = /[\0\p{Cs}]/u
 
 function checkMessage(id: string, message: string): void {
   if (typeof id === 'string' && typeof message === 'string' && !NOT_IN_JSON.test(message)) return
-  throw new CountersignError(
-    'invalid-argument',
-    'Thread store: a message needs an id and JSON text, as JSON.stringify writes it.',
-    { id },
-  )
+  const problem = 'Thread store: a message needs an id and JSON text, as JSON.stringify writes it.'
+  throw new CountersignError('invalid-argument', problem, { id })
 }
 
 function hashOf(text: string): Promise<string> {
   return sha256(JSON.stringify(text))
-}
-
-const utf8 = new TextEncoder()
-
-function byteLength(text: string): number {
-  return utf8.encode(text).length
 }

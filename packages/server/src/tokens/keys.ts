@@ -1,11 +1,10 @@
 import { CountersignError } from '@countersign/core'
-import { encodeBase64url } from '../encoding/base64url.js'
+import { encodeBase64url, utf8 } from '../encoding/bytes.js'
 import { warnOnce } from '../encoding/warn-once.js'
 
 /** A secret of at least 32 bytes: raw bytes, or a string taken as UTF-8. */
 export type Secret = string | Uint8Array
 
-/** The keys derived from one secret, one per purpose. */
 interface DerivedKeys {
   /** Identifies the secret in a token, without revealing anything about it. */
   readonly kid: string
@@ -17,7 +16,6 @@ interface DerivedKeys {
 export interface Keyring {
   /** Whether the secret was given, and so outlives this process. */
   readonly durable: boolean
-  /** The keys that sign. */
   current(): Promise<DerivedKeys>
   /** The keys of one of the secrets, or undefined if `kid` is not, or no longer, among them. */
   byKid(kid: string): Promise<DerivedKeys | undefined>
@@ -33,7 +31,6 @@ export interface KeyringOptions {
 }
 
 const MIN_SECRET_BYTES = 32
-const utf8 = new TextEncoder()
 
 /**
  * Derives keys from secrets, when they are first needed.
@@ -72,7 +69,7 @@ async function deriveKeys(secret: Uint8Array): Promise<DerivedKeys> {
   const base = await subtle.importKey('raw', Uint8Array.from(secret), 'HKDF', false, ['deriveKey'])
   const derive = (purpose: 'request' | 'args' | 'owner' | 'kid') =>
     subtle.deriveKey(
-      { name: 'HKDF', hash: 'SHA-256', salt: utf8.encode('countersign'), info: utf8.encode(purpose) },
+      { name: 'HKDF', hash: 'SHA-256', salt: utf8('countersign'), info: utf8(purpose) },
       base,
       { name: 'HMAC', hash: 'SHA-256', length: 256 },
       false,
@@ -89,30 +86,29 @@ async function deriveKeys(secret: Uint8Array): Promise<DerivedKeys> {
 
 /** HMAC-SHA-256 of a string as UTF-8, in base64url. */
 export async function keyedHash(key: CryptoKey, text: string): Promise<string> {
-  return encodeBase64url(new Uint8Array(await globalThis.crypto.subtle.sign('HMAC', key, utf8.encode(text))))
+  return encodeBase64url(new Uint8Array(await globalThis.crypto.subtle.sign('HMAC', key, utf8(text))))
 }
 
 function readSecrets(secret: Secret | readonly Secret[]): readonly [Uint8Array, ...Uint8Array[]] {
   const given = typeof secret === 'string' || secret instanceof Uint8Array ? [secret] : secret
   const [first, ...rest] = given.map(readSecret)
   if (first === undefined) {
-    throw new CountersignError(
-      'invalid-option',
-      'approvals.secret is an empty list: give at least one secret.',
-    )
+    const message = 'approvals.secret is an empty list: give at least one secret.'
+    throw new CountersignError('invalid-option', message)
   }
   return [first, ...rest]
 }
 
 function readSecret(secret: Secret, index: number): Uint8Array {
-  const bytes = typeof secret === 'string' ? utf8.encode(secret) : Uint8Array.from(secret)
+  const bytes = typeof secret === 'string' ? utf8(secret) : Uint8Array.from(secret)
   if (bytes.length < MIN_SECRET_BYTES) {
     const problem = bytes.length === 0 ? 'is empty' : `has ${bytes.length} bytes`
-    throw new CountersignError(
-      'invalid-option',
-      `approvals.secret ${problem}: it needs at least ${MIN_SECRET_BYTES} bytes, for example from \`openssl rand -base64 32\`.`,
-      { option: 'approvals.secret', index, bytes: bytes.length },
-    )
+    const message = `approvals.secret ${problem}: it needs at least ${MIN_SECRET_BYTES} bytes, for example from \`openssl rand -base64 32\`.`
+    throw new CountersignError('invalid-option', message, {
+      option: 'approvals.secret',
+      index,
+      bytes: bytes.length,
+    })
   }
   return bytes
 }

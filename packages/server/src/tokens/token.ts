@@ -1,5 +1,5 @@
-import { type ApprovalErrorCode, CountersignError } from '@countersign/core'
-import { decodeBase64url, encodeBase64url } from '../encoding/base64url.js'
+import { type ApprovalErrorCode, asString, CountersignError, isRecord } from '@countersign/core'
+import { decodeBase64url, encodeBase64url, utf8 } from '../encoding/bytes.js'
 import { canonicalJson } from '../encoding/canonical.js'
 import {
   type ApprovalEdits,
@@ -32,24 +32,15 @@ export interface TokenRequest
 }
 
 /** What the server knows of the call that an answer is for. */
-export interface TokenExpectation extends ApprovalRef {
+export interface TokenExpectation
+  extends ApprovalRef,
+    Pick<ApprovalRecord, 'toolCallId' | 'toolName' | 'arguments'> {
   readonly ledgerId: string
-  readonly toolCallId: string
-  readonly toolName: string
-  /** RFC 8785 text of the arguments, from their parsed value, because some peers serialize them again. */
-  readonly arguments: string
 }
 
-/** The content of a verified token. */
-export interface TokenClaims {
+export interface TokenClaims
+  extends Pick<ApprovalRecord, 'approvalId' | 'runId' | 'scopes' | 'edits' | 'issuedAt' | 'expiresAt'> {
   readonly kid: string
-  readonly approvalId: string
-  readonly runId: string
-  readonly scopes: readonly ApprovalScope[]
-  readonly edits: ApprovalEdits
-  /** Milliseconds since the epoch. */
-  readonly issuedAt: number
-  readonly expiresAt: number
   /** Compared by `bindingMatches`, when the call is about to run. */
   readonly bindingHash?: string | undefined
   readonly mandatesHash?: string | undefined
@@ -76,17 +67,17 @@ interface TokenRefusal {
 
 /** The payload as signed. Times in seconds; `ah`, `bd`, `md`, `oh` and `pv` are keyed hashes. */
 interface Payload {
-  readonly ag?: number
+  readonly ag?: number | undefined
   readonly ah: string
   readonly ap: string
   readonly aud: string
-  readonly bd?: string
+  readonly bd?: string | undefined
   readonly ed: ApprovalEdits
   readonly exp: number
   readonly iat: number
-  readonly md?: string
+  readonly md?: string | undefined
   readonly oh: string
-  readonly pv?: string
+  readonly pv?: string | undefined
   readonly run: string
   readonly sc: readonly ApprovalScope[]
   readonly tc: string
@@ -104,19 +95,17 @@ interface Payload {
 export async function signToken(request: TokenRequest, keyring: Keyring): Promise<string> {
   const keys = await keyring.current()
   const payload: Payload = {
-    ...(request.again === undefined ? {} : { ag: request.again }),
+    ag: request.again,
     ah: await keyedHash(keys.args, request.arguments),
     ap: request.approvalId,
     aud: request.ledgerId,
-    ...(request.binding === undefined ? {} : { bd: await keyedHash(keys.args, request.binding) }),
+    bd: request.binding && (await keyedHash(keys.args, request.binding)),
     ed: request.edits,
     exp: Math.floor(request.expiresAt / 1000),
     iat: Math.floor(request.issuedAt / 1000),
-    ...(request.mandates === undefined
-      ? {}
-      : { md: await keyedHash(keys.args, mandatesInput(request.mandates)) }),
+    md: request.mandates && (await keyedHash(keys.args, mandatesInput(request.mandates))),
     oh: await hashOwner(keys.owner, request.owner),
-    ...(request.preview === undefined ? {} : { pv: await hashPreview(keys.args, request.preview) }),
+    pv: request.preview && (await hashPreview(keys.args, request.preview)),
     run: request.runId,
     sc: request.scopes,
     tc: request.toolCallId,
@@ -126,15 +115,12 @@ export async function signToken(request: TokenRequest, keyring: Keyring): Promis
   const written = canonicalJson(payload)
   if (!written.ok)
     throw new CountersignError('invalid-argument', `This call cannot be signed: ${written.reason}.`)
-  const signed = `cs1.${keys.kid}.${encodeBase64url(utf8.encode(written.canonical))}`
-  const mac = await globalThis.crypto.subtle.sign('HMAC', keys.request, utf8.encode(signed))
+  const signed = `cs1.${keys.kid}.${encodeBase64url(utf8(written.canonical))}`
+  const mac = await globalThis.crypto.subtle.sign('HMAC', keys.request, utf8(signed))
   const token = `${signed}.${encodeBase64url(new Uint8Array(mac))}`
   if (token.length > MAX_TOKEN_LENGTH) {
-    throw new CountersignError(
-      'invalid-argument',
-      `The token of this call would have ${token.length} characters, at most ${MAX_TOKEN_LENGTH} are accepted: use shorter ids, tool names or allowEdits keys.`,
-      { length: token.length },
-    )
+    const message = `The token of this call would have ${token.length} characters, at most ${MAX_TOKEN_LENGTH} are accepted: use shorter ids, tool names or allowEdits keys.`
+    throw new CountersignError('invalid-argument', message, { length: token.length })
   }
   return token
 }
@@ -162,10 +148,10 @@ export async function verifyToken(
   if (mac?.length !== 32) return refuse('mac-length')
   const keys = await deps.keyring.byKid(kid)
   if (keys === undefined) return refuse('kid')
-  const genuine = await globalThis.crypto.subtle.verify('HMAC', keys.request, mac, utf8.encode(signed))
+  const genuine = await globalThis.crypto.subtle.verify('HMAC', keys.request, mac, utf8(signed))
   if (!genuine) return refuse('signature')
-  const payload = readPayload(body)
-  if (payload === undefined) return refuse('payload')
+  const payload = readJson(body)
+  if (!isPayload(payload)) return refuse('payload')
 
   if (payload.ap !== expected.approvalId) return refuse('ap')
   if (payload.aud !== expected.ledgerId) return refuse('aud')
@@ -260,7 +246,7 @@ export async function verifyEdit(
   const keys = await keyring.byKid(claims.kid)
   const bytes = decodeBase64url(mac)
   if (keys === undefined || bytes?.length !== 32) return undefined
-  const text = utf8.encode(editText(claims, edited, hash))
+  const text = utf8(editText(claims, edited, hash))
   return (await globalThis.crypto.subtle.verify('HMAC', keys.args, bytes, text)) ? hash : undefined
 }
 
@@ -273,9 +259,7 @@ function editText({ approvalId }: TokenClaims, edited: string, hash: string): st
 export function peekApprovalId(token: string): string | undefined {
   const body = token.length > MAX_TOKEN_LENGTH ? undefined : token.split('.')[2]
   const payload = body === undefined ? undefined : readJson(body)
-  const approvalId =
-    typeof payload === 'object' && payload !== null && 'ap' in payload ? payload.ap : undefined
-  return isText(approvalId) ? approvalId : undefined
+  return isRecord(payload) ? asString(payload.ap) : undefined
 }
 
 /** An owner in an audit line or a token: a keyed hash. All requests without a subject share one. */
@@ -283,7 +267,6 @@ export function hashOwner(key: CryptoKey, owner: Owner): Promise<string> {
   return keyedHash(key, JSON.stringify(owner))
 }
 
-const utf8 = new TextEncoder()
 const SEGMENTS = /^(?<signed>cs1\.(?<kid>[\w-]+)\.(?<body>[\w-]+))\.(?<mac>[\w-]+)$/
 
 /** Appended if the server no longer knows a request: its call may have run before the record, or the secret, was lost. */
@@ -368,16 +351,12 @@ const MEMBERS: { readonly [Name in keyof Payload]-?: (value: unknown) => boolean
 const MEMBER_CHECKS = new Map(Object.entries(MEMBERS))
 
 function isPayload(value: unknown): value is Payload {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  const members = new Map<string, unknown>(Object.entries(value))
-  for (const name of members.keys()) if (!MEMBER_CHECKS.has(name)) return false
-  for (const [name, fits] of MEMBER_CHECKS) if (!fits(members.get(name))) return false
-  return true
-}
-
-function readPayload(body: string): Payload | undefined {
-  const value = readJson(body)
-  return isPayload(value) ? value : undefined
+  if (!isRecord(value)) return false
+  const members = new Map(Object.entries(value))
+  const isKnown = (name: string) => MEMBER_CHECKS.has(name)
+  return (
+    [...members.keys()].every(isKnown) && [...MEMBER_CHECKS].every(([name, fits]) => fits(members.get(name)))
+  )
 }
 
 function readJson(body: string): unknown {

@@ -5,7 +5,6 @@ import { type ProviderTool, providerTool } from './provider-tool.js'
 import { validate } from './schema.js'
 import { type AgentTool, isReserved, type Toolkit } from './toolkit.js'
 
-/** A call as the model made it. */
 export interface ProposedCall {
   readonly id: string
   readonly name: string

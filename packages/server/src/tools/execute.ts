@@ -1,4 +1,5 @@
 import type { AnyServerTool, ToolContext, ToolQuestion, ToolReply } from '@countersign/core'
+import { byteLength, utf8 } from '../encoding/bytes.js'
 import { copyOf } from '../encoding/copy.js'
 import { anySignal, untilAborted } from '../encoding/signals.js'
 import type { RunObserver } from '../observe/run-observer.js'
@@ -10,22 +11,18 @@ import {
   type ToolOutcome,
   toResultContent,
 } from '../outcome.js'
-import type { Execution } from './execution.js'
-import { observeCall } from './observe-call.js'
+import { type Execution, observeCall } from './execution.js'
 import { validate } from './schema.js'
 import { toldOf } from './tool-errors.js'
 
-/** One call, ready to run. */
 export interface ToolRun {
   readonly tool: AnyServerTool
-  /** Validated. */
   readonly input: unknown
   readonly context: Omit<ToolContext, 'signal' | 'progress' | 'write' | 'ask'>
   /** Passes on what the tool streams; resolves when there is room for more. Throws if it can't be written as JSON. */
   readonly stream: (data: unknown) => Promise<void>
   /** Passes on what the tool reports without waiting. Throws if it can't be written as JSON. */
   readonly report: (data: unknown) => void
-  /** Adds to the reply. */
   readonly write: ToolContext['write']
   /** Asks the user. `over` is aborted once the tool has ended or was abandoned. */
   readonly ask: (question: ToolQuestion, over: AbortSignal) => Promise<ToolReply>
@@ -72,13 +69,11 @@ async function attempt(
   }
 }
 
-const utf8 = new TextEncoder()
-
 /** A result that is too long would make every later request of its conversation too large. */
 function withinLimit({ tool, maxSize }: ToolRun, outcome: ToolOutcome): ToolOutcome {
   if (!isSuccess(outcome)) return withShortReason(outcome, maxSize)
   // A request contains the content as a string in its own JSON.
-  const { length } = utf8.encode(JSON.stringify(toResultContent(outcome).content))
+  const length = byteLength(JSON.stringify(toResultContent(outcome).content))
   if (length <= maxSize) return outcome
   const reason = `The tool ${tool.name} ran, but its result is not kept: it has ${length} bytes, and at most ${maxSize} are (limits.resultSize).`
   return failed('execution_error', reason, 'result-too-large')
@@ -89,7 +84,7 @@ const SHORT_REASON = 1024
 
 /** Shortens a failure's reason. A message contains it twice, and JSON may need seven bytes per character: hence only a part of the limit. */
 function withShortReason(failure: ToolFailure, maxSize: number): ToolFailure {
-  const bytes = utf8.encode(failure.reason)
+  const bytes = utf8(failure.reason ?? '')
   const max = Math.max(SHORT_REASON, Math.floor(maxSize / 16))
   if (bytes.length <= max) return failure
   // As a stream, so that a character that is cut in two is dropped.

@@ -1,4 +1,3 @@
-/** Runs a task when there is room for it. */
 export type Limiter = <T>(task: () => Promise<T>) => Promise<T>
 
 /** Runs at most `most` tasks at once, the others in order of arrival. */

@@ -14,7 +14,6 @@ export function progressEvent(toolCallId: string, toolName: string, data: unknow
   }
 }
 
-/** {@link jsonCopy} of what a tool reported. */
 export function reportedData(tool: string, data: unknown): unknown {
   return jsonCopy(data, `What the tool ${tool} reported`, { tool })
 }

@@ -70,22 +70,15 @@ export function jsonSchemaOf(
   const { vendor } = schema['~standard']
   const converter = CONVERTERS.get(vendor) ?? `the JSON Schema converter of ${vendor}`
   if (!describesItself(schema)) {
-    throw new CountersignError(
-      code,
-      `${subject} needs \`${option}\`: its schema (${vendor}) does not produce JSON Schema by itself. Give ${option}: ${converter}.`,
-      { tool, vendor },
-    )
+    const message = `${subject} needs \`${option}\`: its schema (${vendor}) does not produce JSON Schema by itself. Give ${option}: ${converter}.`
+    throw new CountersignError(code, message, { tool, vendor })
   }
   try {
     const { $schema: _, ...described } = schema['~standard'].jsonSchema.input({ target: 'draft-2020-12' })
     return described
   } catch (error) {
-    throw new CountersignError(
-      code,
-      `${subject} has a schema (${vendor}) that cannot be written as JSON Schema: give \`${option}\` yourself.`,
-      { tool, vendor },
-      error,
-    )
+    const message = `${subject} has a schema (${vendor}) that cannot be written as JSON Schema: give \`${option}\` yourself.`
+    throw new CountersignError(code, message, { tool, vendor }, error)
   }
 }
 

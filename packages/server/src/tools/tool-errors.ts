@@ -59,7 +59,6 @@ export function toldOf(error: unknown, toolName: string, toolCallId: string): st
     : `The tool ${toolName} failed. The log of the server has the cause, under ${toolCallId}.`
 }
 
-/** The error for a tool that an agent can't use. */
 export function invalidTool(
   message: string,
   data: Readonly<Record<string, unknown>> = {},

@@ -58,15 +58,9 @@ export function withClientTools(
       warn(`The client's tool ${JSON.stringify(name)} has a reserved name; it is left out.`)
     if (known !== undefined || isReserved(name) || byName.has(name)) continue
     const schema: JsonSchema = parameters ?? { type: 'object' }
-    byName.set(name, {
-      name,
-      description,
-      input: anything,
-      parameters: schema,
-      location: 'client',
-      execute: notHere,
-    })
-    described.push({ name, description, parameters: schema })
+    const shown = { name, description, parameters: schema }
+    byName.set(name, { ...shown, input: anything, location: 'client', execute: notHere })
+    described.push(shown)
   }
   if (byName.size === 0) return kit
   for (const name of kit.names) {
@@ -119,24 +113,19 @@ const MAX_TIMEOUT = 2 ** 32 - 1
 
 function checkTool(tool: AgentTool): void {
   if (typeof tool?.name !== 'string' || tool.name === '' || isReserved(tool.name)) {
-    throw invalidTool(
-      'A tool needs a name, and not one that begins with "client.": build it with tool() or toolDefinition().',
-      { tool: tool?.name },
-    )
+    const message =
+      'A tool needs a name, and not one that begins with "client.": build it with tool() or toolDefinition().'
+    throw invalidTool(message, { tool: tool?.name })
   }
   const { location }: { location: string | undefined } = tool
   if (location !== 'server' && location !== 'client') {
-    throw invalidTool(
-      `The tool ${tool.name} is not placed yet: give toolDefinition(...).server(execute) or .client(execute).`,
-      { tool: tool.name },
-    )
+    const message = `The tool ${tool.name} is not placed yet: give toolDefinition(...).server(execute) or .client(execute).`
+    throw invalidTool(message, { tool: tool.name })
   }
   const { timeout } = tool
   if (timeout !== undefined && !(Number.isInteger(timeout) && timeout > 0 && timeout <= MAX_TIMEOUT)) {
-    throw invalidTool(
-      `timeout of the tool ${tool.name} must be a whole number of milliseconds from 1 to ${MAX_TIMEOUT}, not ${timeout}.`,
-      { tool: tool.name },
-    )
+    const message = `timeout of the tool ${tool.name} must be a whole number of milliseconds from 1 to ${MAX_TIMEOUT}, not ${timeout}.`
+    throw invalidTool(message, { tool: tool.name })
   }
   checkTerms(tool)
 }
@@ -175,10 +164,8 @@ function checkTerms(tool: AgentTool): void {
   for (const [option, { fits, expected }] of Object.entries(rules)) {
     const value: unknown = Reflect.get(tool, option)
     if (value === undefined || fits(value)) continue
-    throw invalidTool(
-      `${option} of the tool ${tool.name} must be ${expected}, or be left out; it is ${inWords(value)}.`,
-      { tool: tool.name, option },
-    )
+    const message = `${option} of the tool ${tool.name} must be ${expected}, or be left out; it is ${inWords(value)}.`
+    throw invalidTool(message, { tool: tool.name, option })
   }
 }
 

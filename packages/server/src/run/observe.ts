@@ -1,12 +1,11 @@
-import type { CountersignError, Message } from '@countersign/core'
+import type { AGUIEvent, CountersignError, Message } from '@countersign/core'
 import { toModelMessages } from '../history/model-messages.js'
 import { type FinishReason, type ModelRequest, providerOf } from '../model/model.js'
+import type { RunFinished } from '../observe/events.js'
 import { asJson } from '../observe/run-observer.js'
 import type { RunScope } from '../scope/scope.js'
 
-/** What is known of a call of the model once it has ended. */
 interface ModelEnd {
-  /** Why it failed. */
   readonly broken: CountersignError | undefined
   readonly finishReason: FinishReason | undefined
   /** By the agent's clock. */
@@ -45,4 +44,24 @@ export async function observeModel(
     })),
   })
   return end
+}
+
+/** The end of a run for the observer, from its last event. */
+export function runFinished(last: AGUIEvent, duration: number): RunFinished {
+  const end = { type: 'run-finished', duration } as const
+  if (last.type === 'RUN_FINISHED') {
+    const { outcome, usage = [], metadata } = last
+    const { finishReason } = metadata ?? {}
+    return {
+      ...end,
+      outcome: outcome?.type ?? 'success',
+      finishReason: typeof finishReason === 'string' ? finishReason : undefined,
+      usage,
+    }
+  }
+  const { code, usage = [] }: Partial<Extract<AGUIEvent, { type: 'RUN_ERROR' }>> =
+    last.type === 'RUN_ERROR' ? last : {}
+  return code === 'aborted'
+    ? { ...end, outcome: 'cancelled', finishReason: code, usage }
+    : { ...end, outcome: 'error', code, usage }
 }

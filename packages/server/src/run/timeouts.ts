@@ -1,13 +1,10 @@
 import { CountersignError } from '@countersign/core'
 import { anySignal } from '../encoding/signals.js'
 
-/** Watches one call of the model. */
 export interface ModelWatch {
-  /** Stops the model. */
   readonly signal: AbortSignal
   /** Resolves when nobody waits for the model any longer. */
   readonly left: Promise<void>
-  /** The error, if the model was silent for too long. */
   readonly timedOut: CountersignError | undefined
   /** An event has arrived and is being processed. */
   heard(): void
@@ -34,7 +31,8 @@ export function watchModel(stop: AbortSignal, ms: number): ModelWatch {
     if (rest > 0) {
       timer = setTimeout(check, rest)
     } else {
-      timedOut = modelTimedOut(ms)
+      const message = `The model said nothing for ${ms} ms, and the run ended. Try again, or raise timeouts.model.`
+      timedOut = new CountersignError('model-timeout', message, { timeout: ms, retryable: true })
       silent.abort()
       leave()
     }
@@ -65,7 +63,12 @@ export function watchModel(stop: AbortSignal, ms: number): ModelWatch {
   }
 }
 
-function modelTimedOut(ms: number): CountersignError {
-  const message = `The model said nothing for ${ms} ms, and the run ended. Try again, or raise timeouts.model.`
-  return new CountersignError('model-timeout', message, { timeout: ms, retryable: true })
+/** Aborts with the error `run-timeout` when a run has taken too long. Undefined milliseconds: it has no limit. */
+export function runDeadline(ms: number | undefined): { readonly signal: AbortSignal; end(): void } {
+  const late = new AbortController()
+  const message = `The run took longer than ${ms} ms, and was stopped. Continue it with another request, or raise timeouts.run.`
+  const stop = () =>
+    late.abort(new CountersignError('run-timeout', message, { timeout: ms, retryable: true }))
+  const timer = ms === undefined ? undefined : setTimeout(stop, ms)
+  return { signal: late.signal, end: () => clearTimeout(timer) }
 }
