@@ -1,0 +1,57 @@
+'use client'
+
+import { approvalView, type InitialThread, type Turn } from '@countersign/client'
+import { serverThreads } from '@countersign/client/server-threads'
+import { useChat } from '@countersign/react'
+
+const threads = serverThreads('/api/chat')
+
+/** Each step of a reply has its own text. */
+const textOf = (parts: Turn['parts']) =>
+  parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
+
+export function Chat({ threadId, initialThread }: { threadId: string; initialThread?: InitialThread }) {
+  const { turns, pendingApprovals, error, sendMessage, retry, addToolApprovalResponse } = useChat({
+    ...threads,
+    threadId,
+    initialThread,
+  })
+  const questions = pendingApprovals.flatMap((call) => approvalView(call) ?? [])
+  return (
+    <>
+      {turns.map(({ id, role, parts }) => (
+        <p key={id} style={{ whiteSpace: 'pre-line' }}>
+          {role}: {textOf(parts)}
+        </p>
+      ))}
+      {questions.map(({ id, title, arguments: shown, choices }) => (
+        <fieldset key={id}>
+          <legend>May {title.text} run?</legend>
+          <pre>{shown?.text.text}</pre>
+          {choices.map(({ option, label, disabled, response }) => (
+            <button
+              key={option}
+              type="button"
+              disabled={disabled}
+              onClick={() => addToolApprovalResponse(response)}
+            >
+              {label}
+            </button>
+          ))}
+        </fieldset>
+      ))}
+      {error && (
+        <p role="alert">
+          {error.message}{' '}
+          <button type="button" onClick={() => retry()}>
+            Try again
+          </button>
+        </p>
+      )}
+      <form action={(form) => void sendMessage(String(form.get('text')))}>
+        <input name="text" aria-label="Message" />
+        <button type="submit">Send</button>
+      </form>
+    </>
+  )
+}
