@@ -174,7 +174,8 @@ try {
       passed++
       console.log(`ok      ${name}  ${since(began)}  ${seen.join(', ')}`)
     } catch (error) {
-      console.log(`FAILED  ${name}  ${since(began)}\n${error.stack ?? error}`)
+      const [, ...places] = `${error.stack}`.split(/\n(?= {4}at )/)
+      console.log(`FAILED  ${name}  ${since(began)}\n${error.message}\n${places.join('\n')}`)
     }
   }
 } finally {

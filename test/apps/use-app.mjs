@@ -44,8 +44,8 @@ export async function useApp(browser, { url, restart, picture, rendersOnServer, 
     await tab.goto(chat)
     await question(tab).waitFor()
     await question(page).getByRole('button', { name: 'Approve Once' }).click()
-    await reply(page, 'Order 1 is placed.').waitFor()
-    await reply(tab, 'Order 1 is placed.').waitFor()
+    await reply(page, 'Order 1 is placed: 3 coffee.').waitFor()
+    await reply(tab, 'Order 1 is placed: 3 coffee.').waitFor()
     strictEqual(await question(tab).count(), 0)
     await tab.close()
     seen.push('approved, also seen in a second tab')
@@ -54,6 +54,12 @@ export async function useApp(browser, { url, restart, picture, rendersOnServer, 
     await question(page).getByRole('button', { name: 'Cancel' }).click()
     await reply(page, 'Then nothing is ordered.').waitFor()
     seen.push('denied')
+
+    await say(page, 'Order 2 waters.')
+    await question(page).getByRole('spinbutton', { name: 'Count' }).fill('4')
+    await question(page).getByRole('button', { name: 'Approve This Count' }).click()
+    await reply(page, 'Order 2 is placed: 4 water.').waitFor()
+    seen.push('edited')
 
     await say(page, 'Order 1 juice.')
     await question(page).waitFor()
@@ -71,11 +77,11 @@ export async function useApp(browser, { url, restart, picture, rendersOnServer, 
     )
     // twice, as impatient people do
     await question(page).getByRole('button', { name: 'Approve Once' }).dblclick()
-    await reply(page, 'Order 2 is placed.').waitFor()
+    await reply(page, 'Order 3 is placed: 1 juice.').waitFor()
     await page.reload()
-    await reply(page, 'Order 2 is placed.').waitFor()
-    strictEqual(await reply(page, 'is placed.').count(), 2)
-    seen.push('approved after a restart of the server', '2 approvals ran 2 times')
+    await reply(page, 'Order 3 is placed: 1 juice.').waitFor()
+    strictEqual(await reply(page, 'is placed').count(), 3)
+    seen.push('approved after a restart of the server', '3 approvals ran 3 times')
 
     if (other !== undefined) {
       await page.getByRole('button', { name: 'Sign out' }).click()
@@ -83,7 +89,7 @@ export async function useApp(browser, { url, restart, picture, rendersOnServer, 
       await page.goto(chat)
       await page.getByRole('textbox', { name: 'Message' }).waitFor()
       await page.getByText('thread-unknown').or(page.getByText('No messages yet')).first().waitFor()
-      strictEqual(await page.getByText('is placed.').count(), 0)
+      strictEqual(await page.getByText('is placed').count(), 0)
       seen.push(`${other} does not see what belongs to ${user}`)
     }
     strictEqual(complaints.join('\n'), '')

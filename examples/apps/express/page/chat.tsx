@@ -26,7 +26,7 @@ export function Chat({ user, threadId }: { user: string; threadId: string }) {
           {role}: {textOf(parts)}
         </p>
       ))}
-      {questions.map(({ id, title, arguments: shown, choices }) => (
+      {questions.map(({ id, title, arguments: shown, choices, edit }) => (
         <fieldset key={id}>
           <legend>May {title.text} run?</legend>
           <pre>{shown?.text.text}</pre>
@@ -40,6 +40,19 @@ export function Chat({ user, threadId }: { user: string; threadId: string }) {
               {label}
             </button>
           ))}
+          {edit.status === 'offered' && (
+            <form
+              action={(form) => {
+                const input = { ...Object(edit.input), count: Number(form.get('count')) }
+                addToolApprovalResponse({ id, approved: true, input })
+              }}
+            >
+              <input name="count" type="number" min="1" defaultValue="1" aria-label="Count" />
+              <button type="submit" disabled={edit.disabled}>
+                Approve This Count
+              </button>
+            </form>
+          )}
         </fieldset>
       ))}
       {error && (

@@ -21,9 +21,10 @@ const placeOrder = tool({
   description: 'Orders something to drink.',
   input: z.object({ item: z.string(), count: z.number().int().positive() }),
   needsApproval: true,
+  allowEdits: ['count'],
   execute: async ({ item, count }, { context }) => {
     const { lastInsertRowid } = insertOrder.run(item, count, String(context.subject))
-    return `Order ${lastInsertRowid} is placed.`
+    return `Order ${lastInsertRowid} is placed: ${count} ${item}.`
   },
 })
 

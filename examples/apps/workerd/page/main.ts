@@ -21,15 +21,24 @@ function button(label: string, disabled: boolean, act: () => unknown): HTMLEleme
 const textOf = (parts: Turn['parts']) =>
   parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
 
-const questionOf = ({ title, arguments: shown, choices }: ApprovalView) =>
-  element(
-    'fieldset',
-    element('legend', `May ${title.text} run?`),
-    element('pre', shown?.text.text ?? ''),
-    ...choices.map(({ label, disabled, response }) =>
-      button(label, disabled, () => client.addToolApprovalResponse(response)),
-    ),
+function questionOf({ id, title, arguments: shown, choices, edit }: ApprovalView): HTMLElement {
+  const answers = choices.map(({ label, disabled, response }) =>
+    button(label, disabled, () => client.addToolApprovalResponse(response)),
   )
+  const text = shown?.text.text ?? ''
+  const question = element('fieldset', element('legend', `May ${title.text} run?`), element('pre', text))
+  question.append(...answers)
+  if (edit.status === 'offered') {
+    const count = Object.assign(document.createElement('input'), { type: 'number', min: '1', value: '1' })
+    count.setAttribute('aria-label', 'Count')
+    const approve = () => {
+      const input = { ...Object(edit.input), count: count.valueAsNumber }
+      client.addToolApprovalResponse({ id, approved: true, input })
+    }
+    question.append(element('p', count, button('Approve This Count', edit.disabled, approve)))
+  }
+  return question
+}
 
 function draw() {
   const { messages, pendingApprovals, error } = client.getSnapshot()

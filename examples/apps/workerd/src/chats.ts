@@ -45,11 +45,12 @@ async function startAgent(sql: SqlStorage, env: Env): Promise<Agent> {
     description: 'Orders something to drink.',
     input: z.object({ item: z.string(), count: z.number().int().positive() }),
     needsApproval: true,
+    allowEdits: ['count'],
     execute: async ({ item, count }) => {
       const { id } = sql
         .exec('insert into orders (item, count) values (?, ?) returning id', item, count)
         .one()
-      return `Order ${id} is placed.`
+      return `Order ${id} is placed: ${count} ${item}.`
     },
   })
 

@@ -24,7 +24,7 @@ export function Chat({ threadId, initialThread }: { threadId: string; initialThr
           {role}: {textOf(parts)}
         </p>
       ))}
-      {questions.map(({ id, title, arguments: shown, choices }) => (
+      {questions.map(({ id, title, arguments: shown, choices, edit }) => (
         <fieldset key={id}>
           <legend>May {title.text} run?</legend>
           <pre>{shown?.text.text}</pre>
@@ -38,6 +38,19 @@ export function Chat({ threadId, initialThread }: { threadId: string; initialThr
               {label}
             </button>
           ))}
+          {edit.status === 'offered' && (
+            <form
+              action={(form) => {
+                const input = { ...Object(edit.input), count: Number(form.get('count')) }
+                addToolApprovalResponse({ id, approved: true, input })
+              }}
+            >
+              <input name="count" type="number" min="1" defaultValue="1" aria-label="Count" />
+              <button type="submit" disabled={edit.disabled}>
+                Approve This Count
+              </button>
+            </form>
+          )}
         </fieldset>
       ))}
       {error && (

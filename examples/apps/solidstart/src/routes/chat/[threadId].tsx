@@ -33,6 +33,11 @@ function Chat(props: { threadId: string; initialThread: InitialThread | undefine
   const chat = useChat(() => ({ ...threads, ...props }))
   const questions = () => chat.pendingApprovals.flatMap((call) => approvalView(call) ?? [])
   const [text, setText] = createSignal('')
+  const approve = (event: SubmitEvent & { currentTarget: HTMLFormElement }, id: string, input: unknown) => {
+    event.preventDefault()
+    const count = Number(new FormData(event.currentTarget).get('count'))
+    chat.addToolApprovalResponse({ id, approved: true, input: { ...Object(input), count } })
+  }
   const send = (event: SubmitEvent) => {
     event.preventDefault()
     chat.sendMessage(text())
@@ -48,7 +53,7 @@ function Chat(props: { threadId: string; initialThread: InitialThread | undefine
         )}
       </Index>
       <For each={questions()}>
-        {({ title, arguments: shown, choices }) => (
+        {({ id, title, arguments: shown, choices, edit }) => (
           <fieldset>
             <legend>May {title.text} run?</legend>
             <pre>{shown?.text.text}</pre>
@@ -63,6 +68,16 @@ function Chat(props: { threadId: string; initialThread: InitialThread | undefine
                 </button>
               )}
             </For>
+            <Show when={edit.status === 'offered' && edit}>
+              {(offered) => (
+                <form onSubmit={(event) => approve(event, id, offered().input)}>
+                  <input name="count" type="number" min="1" value="1" aria-label="Count" />
+                  <button type="submit" disabled={offered().disabled}>
+                    Approve This Count
+                  </button>
+                </form>
+              )}
+            </Show>
           </fieldset>
         )}
       </For>

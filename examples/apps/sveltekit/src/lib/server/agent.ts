@@ -21,11 +21,12 @@ async function start() {
     description: 'Orders something to drink.',
     input: z.object({ item: z.string(), count: z.number().int().positive() }),
     needsApproval: true,
+    allowEdits: ['count'],
     execute: async ({ item, count }) => {
       const { lastInsertRowid } = database
         .prepare('insert into orders (item, count) values (?, ?)')
         .run(item, count)
-      return `Order ${lastInsertRowid} is placed.`
+      return `Order ${lastInsertRowid} is placed: ${count} ${item}.`
     },
   })
 
