@@ -20,11 +20,10 @@ export async function useApp(browser, { url, restart, picture, rendersOnServer, 
     const page = await context.newPage()
     await page.goto(url)
     if (user !== undefined) await signIn(page, user)
-    await page.waitForURL(/\/chat\/[\w-]+$/)
-    const chat = page.url()
-
     await say(page, 'Order 3 coffees.')
     await reply(page, 'Let me see').waitFor()
+    await page.waitForURL(/\/chat\/[\w-]+$/)
+    const chat = page.url()
     if ((await shownReply(page)).length >= words.length)
       throw new Error('The reply was over before the reload.')
     await page.reload()

@@ -1,18 +1,11 @@
-import { randomUUID } from 'node:crypto'
-import { redirect } from 'next/navigation'
-import { connection } from 'next/server'
-import { Suspense } from 'react'
+import { Chat } from './chat'
 
-/** A new conversation. Its id is in the address, so that the conversation can be opened again. */
-async function NewChat(): Promise<never> {
-  await connection()
-  redirect(`/chat/${randomUUID()}`)
-}
-
+/** A new conversation: prerendered, and it has no id before its first message. */
 export default function Page() {
   return (
-    <Suspense>
-      <NewChat />
-    </Suspense>
+    <main>
+      <h1>Orders</h1>
+      <Chat />
+    </main>
   )
 }

@@ -36,8 +36,8 @@ export interface ThreadOptions {
  * @throws CountersignError `invalid-option`
  *
  * @example
- * const handle = async (request) => threadResponse(agent, request, { context: { subject: await userId(request) } })
- * export { handle as GET, handle as PATCH, handle as DELETE }
+ * export const GET = async (request) => threadResponse(agent, request, { context: { subject: await userId(request) } })
+ * export const PATCH = GET // and DELETE
  */
 export async function threadResponse(
   agent: Agent,

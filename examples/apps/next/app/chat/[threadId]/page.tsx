@@ -1,9 +1,9 @@
 import { loadThread } from '@countersign/server'
 import { connection } from 'next/server'
 import { Suspense } from 'react'
+import { Chat } from '@/app/chat'
 import { getAgent } from '@/server/agent'
 import { userId } from '@/server/user'
-import { Chat } from './chat'
 
 async function LoadedChat({ params }: PageProps<'/chat/[threadId]'>) {
   const { threadId } = await params

@@ -11,4 +11,6 @@ async function read({ request }: APIEvent) {
   return threadResponse(await getAgent(), request, { context: { subject: await userId() } })
 }
 
-export { read as DELETE, read as GET, read as PATCH }
+export const GET = read
+export const PATCH = read
+export const DELETE = read

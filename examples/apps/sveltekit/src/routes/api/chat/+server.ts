@@ -8,4 +8,6 @@ export const POST: RequestHandler = async ({ request, locals }) =>
 const read: RequestHandler = async ({ request, locals }) =>
   threadResponse(await getAgent(), request, { context: { subject: locals.user } })
 
-export { read as DELETE, read as GET, read as PATCH }
+export const GET = read
+export const PATCH = read
+export const DELETE = read

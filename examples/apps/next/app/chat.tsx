@@ -3,6 +3,7 @@
 import { approvalView, type InitialThread, type Turn } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
 import { useChat } from '@countersign/react'
+import { useEffect } from 'react'
 
 const threads = serverThreads('/api/chat')
 
@@ -10,12 +11,19 @@ const threads = serverThreads('/api/chat')
 const textOf = (parts: Turn['parts']) =>
   parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
 
-export function Chat({ threadId, initialThread }: { threadId: string; initialThread?: InitialThread }) {
-  const { turns, pendingApprovals, error, sendMessage, retry, addToolApprovalResponse } = useChat({
-    ...threads,
-    threadId,
-    initialThread,
-  })
+interface Given {
+  threadId?: string
+  initialThread?: InitialThread
+}
+
+export function Chat({ threadId, initialThread }: Given) {
+  const chat = useChat({ ...threads, threadId, initialThread })
+  const { turns, pendingApprovals, error, sendMessage, retry, addToolApprovalResponse } = chat
+  // A new conversation gets its id with its first message. In the address, it can be opened again.
+  useEffect(() => {
+    if (threadId === undefined && chat.threadId !== '')
+      history.replaceState(null, '', `/chat/${chat.threadId}`)
+  }, [threadId, chat.threadId])
   const questions = pendingApprovals.flatMap((call) => approvalView(call) ?? [])
   return (
     <>
