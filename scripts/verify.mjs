@@ -117,6 +117,7 @@ async function releaseChecks() {
   await step('explorer: mutations', script('test/explore/mutations.mjs'), /MISSED|FAILS|of \d+|All/)
   await step('attacks, and each without its check', script('test/attacks/attacks.mjs'), /attacks/)
   await step('chaos', script('test/chaos/chaos.mjs', '--calls', '300'), /at most once|twice|lost/)
+  await step('applications', script('test/apps/run.mjs'), /^(?:ok|NOT TESTED)|applications pass/)
   await explored
 }
 

@@ -32,6 +32,7 @@ const sections = [
       { text: 'Persistence', link: '/persistence' },
       { text: 'Deploy', link: '/deploy' },
       { text: 'Several machines', link: '/machines' },
+      { text: 'Frameworks', link: '/frameworks' },
       { text: 'Server rendering', link: '/server-rendering' },
       { text: 'Recipes', link: '/recipes' },
       { text: 'Performance', link: '/performance' },

@@ -50,6 +50,22 @@ test('a page loads the conversation that its server keeps, and sends only what i
   expect([first.errors, second.errors]).toEqual([[], []])
 })
 
+test('a page whose address names a new conversation asks for it without an error in the console of its browser', async () => {
+  const statuses: number[] = []
+  const server = startServer()
+  const handle = async (request: Request) => {
+    const response = await server.handle(request)
+    statuses.push(response.status)
+    return response
+  }
+  const page = openPage({ handle }, { pollEvery: 20 })
+  await vi.waitUntil(() => statuses.length > 2)
+  await page.client.sendMessage('Hello')
+  expect(shown(page)).toHaveLength(2)
+  expect(statuses.filter((status) => status >= 400)).toEqual([])
+  expect(page.errors).toEqual([])
+})
+
 test('T12 a reload in the middle of a reply: the text is complete, nothing is repeated', async () => {
   const more = gate()
   const server = startServer(async function* () {

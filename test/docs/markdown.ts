@@ -27,7 +27,10 @@ export function allPages(): readonly string[] {
   const inRoot = readdirSync(root).filter((file) => file.endsWith('.md'))
   const docs = readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md'))
   const packages = readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`)
-  const examples = readdirSync(join(root, 'examples')).map((name) => `examples/${name}/README.md`)
+  const apps = readdirSync(join(root, 'examples/apps')).map((name) => `apps/${name}`)
+  const examples = [...readdirSync(join(root, 'examples')), ...apps].map(
+    (name) => `examples/${name}/README.md`,
+  )
   return [...inRoot, ...docs.map((file) => `docs/${file}`), ...packages, ...examples].filter(exists)
 }
 

@@ -1,6 +1,6 @@
 import { parseJson, textContent } from '@countersign/core'
 
-/** How a tool call ended. Everything but `ok` is a failure; `kind` tells which one, never the content. */
+/** How a tool call ended. Everything but `ok` is a failure; `kind` tells which one, never the content. `isSuccess` narrows the type. */
 export type ToolOutcome = ToolSuccess | ToolFailure
 
 export interface ToolSuccess {

@@ -216,10 +216,13 @@ export class ServerThread implements KeptThread {
     const { threadId, headers, options } = this.#session
     // A new conversation, in which nothing was said yet.
     if (options.threadId === undefined && this.#lastRun === undefined) return undefined
-    const query = new URLSearchParams({ threadId, ...(since !== undefined && { since: `${since}` }) })
+    // Browsers report a 404 in the console.
+    const query = new URLSearchParams({ threadId, unknown: '204' })
+    if (since !== undefined) query.set('since', `${since}`)
     try {
       const asked = { method: 'GET', headers: { ...headers, accept: 'application/json' } }
       const response = await fetchResponse(this.#url + query, this.#options, asked)
+      if (response.status === 204) return undefined
       const loaded: unknown = await response.json().catch(() => undefined)
       if (isLoadedThread(loaded)) return loaded
       const message = `The response to "${this.#url + query}" is not a conversation. Check that the route handles GET with \`threadResponse\`.`

@@ -13,7 +13,7 @@ import { checkId, invalid, queryOf } from './run-input.js'
  * Responds to a GET with `threadId` in the query with `{ threadId, version, title, createdAt, messages, run, usage }`: the conversation as AG-UI messages,
  * with its open approval requests, and the run that is open now. The `ETag` changes with each of them; with it in `If-None-Match`, an
  * unchanged thread gets 304 and is not read. With `since`, `messages` are only those of later versions, of any branch. 404 if this user has
- * no such thread.
+ * no such thread; 204 with `unknown=204`, because browsers report a 404 in the console of the page.
  *
  * A PATCH with `messageId` shows the version of the conversation that this message is on (`agent.showVersion`), and gets the same response.
  *
@@ -26,8 +26,8 @@ import { checkId, invalid, queryOf } from './run-input.js'
  * @throws CountersignError `invalid-option`
  *
  * @example
- * const handle = async (request) => threadResponse(agent, request, { context: { subject: await userId(request) } })
- * export { handle as GET, handle as PATCH, handle as DELETE }
+ * export const GET = async (request) => threadResponse(agent, request, { context: { subject: await userId(request) } })
+ * export const PATCH = GET // and DELETE
  */
 export function threadResponse(
   agent: Agent,
@@ -88,7 +88,7 @@ async function sendThread(
       return { status: 304, headers: { etag: known, 'cache-control': 'private, no-cache' }, body: null }
   }
   const thread = await readThread(threads, key, readSince(query.get('since')))
-  if (thread === undefined) return unknownThread()
+  if (thread === undefined) return query.get('unknown') === '204' ? done : unknownThread()
   return json(thread, { 'cache-control': 'private, no-cache', etag: await tagOf(thread) })
 }
 

@@ -213,6 +213,8 @@ test('T2: another user has nothing of the thread, and the same answer as for one
   }
   expect(await get('t')).toEqual(await get('unknown'))
   expect((await get('t'))[0]).toBe(404)
+  expect(await get('t&unknown=204')).toEqual(await get('unknown&unknown=204'))
+  expect(await get('t&unknown=204')).toEqual([204, ''])
   await all(agent.run(input([user('u9', 'Mine')]), { context: { subject: 'bob' } }))
   expect(seen[1]).toHaveLength(1)
 })
@@ -278,6 +280,7 @@ test('T10: toNodeHandler returns a thread for a GET with its id', async () => {
   const headers = { 'if-none-match': response.headers.get('etag') ?? '' }
   expect((await fetch(`${url}?threadId=t`, { headers })).status).toBe(304)
   expect((await fetch(`${url}?threadId=other`)).status).toBe(404)
+  expect((await fetch(`${url}?threadId=other&unknown=204`)).status).toBe(204)
   expect((await fetch(`${url}?threadId=`)).status).toBe(400)
 })
 

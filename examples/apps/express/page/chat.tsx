@@ -1,0 +1,72 @@
+import { approvalView, type Turn } from '@countersign/client'
+import { serverThreads } from '@countersign/client/server-threads'
+import { webStorage } from '@countersign/client/web-storage'
+import { useChat } from '@countersign/react'
+import { useState } from 'react'
+
+/** Each step of a reply has its own text. */
+const textOf = (parts: Turn['parts']) =>
+  parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
+
+export function Chat({ user, threadId }: { user: string; threadId: string }) {
+  // What is not sent yet is kept in this browser, for each user apart.
+  const [threads] = useState(() =>
+    serverThreads('/api/chat', { local: webStorage({ prefix: `unsent:${user}:` }) }),
+  )
+  const { turns, pendingApprovals, error, sendMessage, retry, addToolApprovalResponse } = useChat({
+    ...threads,
+    threadId,
+  })
+  const questions = pendingApprovals.flatMap((call) => approvalView(call) ?? [])
+  return (
+    <>
+      {turns.length === 0 && <p>No messages yet</p>}
+      {turns.map(({ id, role, parts }) => (
+        <p key={id} style={{ whiteSpace: 'pre-line' }}>
+          {role}: {textOf(parts)}
+        </p>
+      ))}
+      {questions.map(({ id, title, arguments: shown, choices, edit }) => (
+        <fieldset key={id}>
+          <legend>May {title.text} run?</legend>
+          <pre>{shown?.text.text}</pre>
+          {choices.map(({ option, label, disabled, response }) => (
+            <button
+              key={option}
+              type="button"
+              disabled={disabled}
+              onClick={() => addToolApprovalResponse(response)}
+            >
+              {label}
+            </button>
+          ))}
+          {edit.status === 'offered' && (
+            <form
+              action={(form) => {
+                const input = { ...Object(edit.input), count: Number(form.get('count')) }
+                addToolApprovalResponse({ id, approved: true, input })
+              }}
+            >
+              <input name="count" type="number" min="1" defaultValue="1" aria-label="Count" />
+              <button type="submit" disabled={edit.disabled}>
+                Approve This Count
+              </button>
+            </form>
+          )}
+        </fieldset>
+      ))}
+      {error && (
+        <p role="alert">
+          {error.message}{' '}
+          <button type="button" onClick={() => retry()}>
+            Try again
+          </button>
+        </p>
+      )}
+      <form action={(form) => void sendMessage(String(form.get('text')))}>
+        <input name="text" aria-label="Message" />
+        <button type="submit">Send</button>
+      </form>
+    </>
+  )
+}

@@ -1,0 +1,78 @@
+'use client'
+
+import { approvalView, type InitialThread, type Turn } from '@countersign/client'
+import { serverThreads } from '@countersign/client/server-threads'
+import { useChat } from '@countersign/react'
+import { useEffect } from 'react'
+
+const threads = serverThreads('/api/chat')
+
+/** Each step of a reply has its own text. */
+const textOf = (parts: Turn['parts']) =>
+  parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
+
+interface Given {
+  threadId?: string
+  initialThread?: InitialThread
+}
+
+export function Chat({ threadId, initialThread }: Given) {
+  const chat = useChat({ ...threads, threadId, initialThread })
+  const { turns, pendingApprovals, error, sendMessage, retry, addToolApprovalResponse } = chat
+  // A new conversation gets its id with its first message. In the address, it can be opened again.
+  useEffect(() => {
+    if (threadId === undefined && chat.threadId !== '')
+      history.replaceState(null, '', `/chat/${chat.threadId}`)
+  }, [threadId, chat.threadId])
+  const questions = pendingApprovals.flatMap((call) => approvalView(call) ?? [])
+  return (
+    <>
+      {turns.map(({ id, role, parts }) => (
+        <p key={id} style={{ whiteSpace: 'pre-line' }}>
+          {role}: {textOf(parts)}
+        </p>
+      ))}
+      {questions.map(({ id, title, arguments: shown, choices, edit }) => (
+        <fieldset key={id}>
+          <legend>May {title.text} run?</legend>
+          <pre>{shown?.text.text}</pre>
+          {choices.map(({ option, label, disabled, response }) => (
+            <button
+              key={option}
+              type="button"
+              disabled={disabled}
+              onClick={() => addToolApprovalResponse(response)}
+            >
+              {label}
+            </button>
+          ))}
+          {edit.status === 'offered' && (
+            <form
+              action={(form) => {
+                const input = { ...Object(edit.input), count: Number(form.get('count')) }
+                addToolApprovalResponse({ id, approved: true, input })
+              }}
+            >
+              <input name="count" type="number" min="1" defaultValue="1" aria-label="Count" />
+              <button type="submit" disabled={edit.disabled}>
+                Approve This Count
+              </button>
+            </form>
+          )}
+        </fieldset>
+      ))}
+      {error && (
+        <p role="alert">
+          {error.message}{' '}
+          <button type="button" onClick={() => retry()}>
+            Try again
+          </button>
+        </p>
+      )}
+      <form action={(form) => void sendMessage(String(form.get('text')))}>
+        <input name="text" aria-label="Message" />
+        <button type="submit">Send</button>
+      </form>
+    </>
+  )
+}

@@ -1,0 +1,7 @@
+import { loadThread } from '@countersign/server'
+
+/** A conversation, for the server's own rendering. */
+export default defineEventHandler(async (event) => {
+  const threadId = getRouterParam(event, 'threadId') ?? ''
+  return (await loadThread(await getAgent(), { subject: await userId(event), threadId })) ?? null
+})

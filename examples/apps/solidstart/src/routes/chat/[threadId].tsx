@@ -1,0 +1,100 @@
+import { approvalView, type InitialThread, type Turn } from '@countersign/client'
+import { serverThreads } from '@countersign/client/server-threads'
+import { loadThread } from '@countersign/server'
+import { useChat } from '@countersign/solid'
+import { createAsync, query, useParams } from '@solidjs/router'
+import { createSignal, For, Index, Show } from 'solid-js'
+import { getAgent } from '~/server/agent'
+import { userId } from '~/server/user'
+
+const loadChat = query(async (threadId: string) => {
+  'use server'
+  const initialThread = await loadThread(await getAgent(), { subject: await userId(), threadId })
+  return { threadId, initialThread }
+}, 'chat')
+
+const threads = serverThreads('/api/chat')
+
+export default function Page() {
+  const params = useParams<{ threadId: string }>()
+  const loaded = createAsync(() => loadChat(params.threadId))
+  return (
+    <Show when={loaded()} keyed>
+      {(chat) => <Chat {...chat} />}
+    </Show>
+  )
+}
+
+/** Each step of a reply has its own text. */
+const textOf = (parts: Turn['parts']) =>
+  parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
+
+function Chat(props: { threadId: string; initialThread: InitialThread | undefined }) {
+  const chat = useChat(() => ({ ...threads, ...props }))
+  const questions = () => chat.pendingApprovals.flatMap((call) => approvalView(call) ?? [])
+  const [text, setText] = createSignal('')
+  const approve = (event: SubmitEvent & { currentTarget: HTMLFormElement }, id: string, input: unknown) => {
+    event.preventDefault()
+    const count = Number(new FormData(event.currentTarget).get('count'))
+    chat.addToolApprovalResponse({ id, approved: true, input: { ...Object(input), count } })
+  }
+  const send = (event: SubmitEvent) => {
+    event.preventDefault()
+    chat.sendMessage(text())
+    setText('')
+  }
+  return (
+    <>
+      <Index each={chat.turns}>
+        {(turn) => (
+          <p style="white-space: pre-line">
+            {turn().role}: {textOf(turn().parts)}
+          </p>
+        )}
+      </Index>
+      <For each={questions()}>
+        {({ id, title, arguments: shown, choices, edit }) => (
+          <fieldset>
+            <legend>May {title.text} run?</legend>
+            <pre>{shown?.text.text}</pre>
+            <For each={choices}>
+              {({ label, disabled, response }) => (
+                <button
+                  type="button"
+                  disabled={disabled}
+                  onClick={() => chat.addToolApprovalResponse(response)}
+                >
+                  {label}
+                </button>
+              )}
+            </For>
+            <Show when={edit.status === 'offered' && edit}>
+              {(offered) => (
+                <form onSubmit={(event) => approve(event, id, offered().input)}>
+                  <input name="count" type="number" min="1" value="1" aria-label="Count" />
+                  <button type="submit" disabled={offered().disabled}>
+                    Approve This Count
+                  </button>
+                </form>
+              )}
+            </Show>
+          </fieldset>
+        )}
+      </For>
+      <Show when={chat.error}>
+        {(error) => (
+          <p role="alert">
+            {error().message}{' '}
+            <button type="button" onClick={() => chat.retry()}>
+              Try again
+            </button>
+          </p>
+        )}
+      </Show>
+      <form onSubmit={send}>
+        <input value={text()} onInput={(event) => setText(event.currentTarget.value)} aria-label="Message" />
+        <button type="submit">Send</button>
+      </form>
+    </>
+  )
+}

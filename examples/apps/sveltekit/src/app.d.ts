@@ -1,0 +1,10 @@
+declare global {
+  namespace App {
+    interface Locals {
+      /** Who sends the request. */
+      user: string
+    }
+  }
+}
+
+export {}

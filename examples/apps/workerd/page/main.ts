@@ -1,0 +1,69 @@
+// A page without a framework: it draws the conversation anew whenever it changes.
+import { type ApprovalView, approvalView, ChatClient, type Turn, turnsOf } from '@countersign/client'
+import { serverThreads } from '@countersign/client/server-threads'
+
+const threadId = location.pathname.split('/').at(-1) ?? ''
+const client = new ChatClient({ ...serverThreads('/api/chat'), threadId })
+
+function element(name: string, ...children: (string | Node)[]): HTMLElement {
+  const made = document.createElement(name)
+  made.append(...children)
+  return made
+}
+
+function button(label: string, disabled: boolean, act: () => unknown): HTMLElement {
+  const made = Object.assign(document.createElement('button'), { disabled, onclick: act })
+  made.append(label)
+  return made
+}
+
+/** Each step of a reply has its own text. */
+const textOf = (parts: Turn['parts']) =>
+  parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
+
+function questionOf({ id, title, arguments: shown, choices, edit }: ApprovalView): HTMLElement {
+  const answers = choices.map(({ label, disabled, response }) =>
+    button(label, disabled, () => client.addToolApprovalResponse(response)),
+  )
+  const text = shown?.text.text ?? ''
+  const question = element('fieldset', element('legend', `May ${title.text} run?`), element('pre', text))
+  question.append(...answers)
+  if (edit.status === 'offered') {
+    const count = Object.assign(document.createElement('input'), { type: 'number', min: '1', value: '1' })
+    count.setAttribute('aria-label', 'Count')
+    const approve = () => {
+      const input = { ...Object(edit.input), count: count.valueAsNumber }
+      client.addToolApprovalResponse({ id, approved: true, input })
+    }
+    question.append(element('p', count, button('Approve This Count', edit.disabled, approve)))
+  }
+  return question
+}
+
+function draw() {
+  const { messages, pendingApprovals, error } = client.getSnapshot()
+  const turns = turnsOf(messages).map(({ role, parts }) => element('p', `${role}: ${textOf(parts)}`))
+  const questions = pendingApprovals.flatMap((call) => approvalView(call) ?? []).map(questionOf)
+  const problem = error
+    ? [
+        element(
+          'p',
+          error.message,
+          button('Try again', false, () => client.retry()),
+        ),
+      ]
+    : []
+  document.querySelector('#chat')?.replaceChildren(...turns, ...questions, ...problem)
+}
+
+client.subscribe(draw)
+client.attach()
+draw()
+
+document.querySelector('form')?.addEventListener('submit', (event) => {
+  event.preventDefault()
+  const form = event.currentTarget
+  if (!(form instanceof HTMLFormElement)) return
+  client.sendMessage(String(new FormData(form).get('text')))
+  form.reset()
+})

@@ -1,0 +1,64 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { blocksOf } from '../docs/markdown.js'
+
+const root = join(import.meta.dirname, '../..')
+const apps = readdirSync(join(root, 'examples/apps'))
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+
+function filesOf(app: string, name: string): readonly string[] {
+  const folder = join('examples/apps', app)
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.split('/').at(-1) === name && !file.includes('node_modules'))
+    .map((file) => join(folder, file))
+}
+
+test('there is an application for each of six frameworks, and its page of the docs links to it', () => {
+  expect(apps.toSorted()).toEqual(['express', 'next', 'nuxt', 'solidstart', 'sveltekit', 'workerd'])
+  for (const app of apps) expect(read('docs/frameworks.md')).toContain(`(../examples/apps/${app}/README.md)`)
+})
+
+test.each(apps)(
+  'the application %s pins what it installs, and is built, checked and started by its scripts',
+  (app) => {
+    const { dependencies, devDependencies, scripts, engines } = JSON.parse(
+      read(`examples/apps/${app}/package.json`),
+    )
+    for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies }))
+      expect([name, version]).toEqual([
+        name,
+        name.startsWith('@countersign/') ? 'latest' : expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      ])
+    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(['build', 'check', 'start']))
+    expect(engines.node).toMatch(/^>=\d+\.\d+$/)
+  },
+)
+
+test.each(apps)('the readme of %s starts it with three commands', (app) => {
+  const [commands] = blocksOf(`examples/apps/${app}/README.md`)
+  expect(commands?.code.trim().split('\n')).toEqual([
+    'npm install',
+    'npm run build',
+    expect.stringMatching(/npm start$/),
+  ])
+})
+
+test('no application is installed with the workspace, and none has a lock file', () => {
+  expect(read('pnpm-lock.yaml')).not.toContain('examples/apps')
+  const locks = ['package-lock.json', 'pnpm-lock.yaml', 'yarn.lock']
+  const found = apps.flatMap((app) =>
+    locks.filter((lock) => existsSync(join(root, 'examples/apps', app, lock))),
+  )
+  expect(found).toEqual([])
+})
+
+test('all applications have the same model, and those for Node the same stores', () => {
+  const [first = '', ...others] = apps.flatMap((app) => filesOf(app, 'model.ts')).map(read)
+  expect(others.filter((text) => text !== first)).toEqual([])
+  expect(others).toHaveLength(apps.length - 1)
+  const alike = ['next', 'nuxt', 'solidstart', 'sveltekit']
+    .flatMap((app) => filesOf(app, 'agent.ts'))
+    .map(read)
+  expect(new Set(alike).size).toBe(1)
+})
