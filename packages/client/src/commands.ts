@@ -17,6 +17,7 @@ import {
   type ToolMap,
   type UIMessage,
 } from '@countersign/core'
+import { type FieldIssue, inWords, issuesOf } from './client-tools.js'
 import type {
   ApprovalCancellation,
   ApprovalResponse,
@@ -87,8 +88,21 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     const { approved, reason, scope, mandate, input, edited, options } = response
     const fault = faultOf(response, approval, call.input)
     if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
+    const issues = approved && input !== undefined ? issuesOfEdit(call.name, input) : undefined
+    if (issues) return { status: 'refused', code: 'approval-edit-invalid', reason: inWords(issues), issues }
     const given = { approvalId: id, approved, reason, input, edited, scope, mandate }
     return give(call, { type: 'answer', ...given }, options)
+  }
+
+  /** The server checks edits in any case: what this page cannot judge is sent. */
+  function issuesOfEdit(name: string, input: unknown): readonly FieldIssue[] | undefined {
+    const { tools = [], serverTools = [] } = session.options
+    const schema = [...tools, ...serverTools].find((tool) => tool.name === name)?.input
+    let issues: readonly FieldIssue[] | undefined
+    session.callBack(() => {
+      issues = issuesOf(schema?.['~standard'].validate(input))
+    })
+    return issues
   }
 
   return {

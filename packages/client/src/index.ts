@@ -9,6 +9,7 @@ export {
   displayText,
   type EditedPreview,
   type FilePart,
+  type FinishedRun,
   type GrantedMandate,
   type InferTools,
   type Interrupt,
@@ -48,6 +49,7 @@ export {
   argumentFields,
   type MandateChoice,
 } from './approval-view.js'
+export type { FieldIssue } from './client-tools.js'
 export {
   type ChatActions,
   ChatClient,
