@@ -1,6 +1,6 @@
 import { activitySteps, patched } from './activities.js'
 import { encryptedSteps } from './encrypted-values.js'
-import { addToMessage } from './message-additions.js'
+import { addToMessage, dropMessages } from './message-additions.js'
 import { applySnapshot } from './snapshot.js'
 import type { ChatState, MoreSteps } from './state.js'
 import { applyCustom, unhandled } from './step.js'
@@ -17,6 +17,8 @@ export const fullSteps: MoreSteps = {
       case 'source':
       case 'message-metadata':
         return addToMessage(state, event) ?? unhandled(event)
+      case 'messages-dropped':
+        return dropMessages(state, event) ?? unhandled(event)
       default:
         return applyCustom(state, event)
     }

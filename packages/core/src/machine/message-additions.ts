@@ -1,6 +1,6 @@
 import type { EventOf } from '../protocol/events.js'
 import { asString, isRecord, omitUndefined } from '../value.js'
-import { addFixed } from './drafts.js'
+import { addFixed, retainMessages } from './drafts.js'
 import type { Outcome } from './effects.js'
 import { describe, meant, messageFor } from './message-events.js'
 import type { ChatState } from './state.js'
@@ -30,5 +30,14 @@ export function addToMessage(state: ChatState, event: EventOf<'CUSTOM'>): Outcom
   owner.sources ??= new Set(owner.parts.flatMap(({ part }) => (part?.type === 'source' ? [part.id] : [])))
   if (!owner.sources.has(id)) addFixed(state, owner, omitUndefined({ type: 'source' as const, id, ...more }))
   owner.sources.add(id)
+  return []
+}
+
+/** `CUSTOM messages-dropped`: the server takes back messages of the reply. A value of another shape belongs to the application. */
+export function dropMessages(state: ChatState, { value }: EventOf<'CUSTOM'>): Outcome {
+  const ids = isRecord(value) ? value.messageIds : undefined
+  if (!Array.isArray(ids)) return undefined
+  const dropped = new Set(ids.map((id) => meant(state, String(id))))
+  retainMessages(state, (draft) => draft.role !== 'assistant' || !dropped.has(draft))
   return []
 }
