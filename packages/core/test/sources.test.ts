@@ -65,3 +65,57 @@ test('a source does not get into what the person said', () => {
   expect(effects[1]).toMatchObject([{ type: 'warning', code: 'illegal-step' }])
   expect(readMessages(state)).toMatchObject([{ parts: [{ type: 'text' }] }])
 })
+
+const dropped = (...messageIds: readonly unknown[]): Step => ({
+  type: 'CUSTOM',
+  name: 'messages-dropped',
+  value: { messageIds },
+})
+const said = (messageId: string): Step[] => [
+  { type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' },
+  { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: 'No.' },
+  { type: 'TEXT_MESSAGE_END', messageId },
+]
+
+test('H26 messages that the server takes back are gone with their calls and requests, and their ids are free', () => {
+  const { state } = chatAfter(
+    ...said('m'),
+    ...said('n'),
+    { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'find', parentMessageId: 'n' },
+    { type: 'TOOL_CALL_END', toolCallId: 'c' },
+    {
+      type: 'CUSTOM',
+      name: 'approval-requested',
+      value: { toolCallId: 'c', approval: { id: 'a', needsApproval: true } },
+    },
+    { type: 'ACTIVITY_SNAPSHOT', messageId: 'd', activityType: 'x', content: {} },
+  )
+  expect(state.asked).toHaveLength(1)
+  step(state, dropped('d', 'n'))
+  expect(readMessages(state).map(({ id }) => id)).toEqual(['m'])
+  expect([state.open.size, state.asked.length, state.approvals.size]).toEqual([0, 0, 0])
+  for (const one of said('n')) step(state, one)
+  expect(readMessages(state).map(({ id, parts }) => [id, parts])).toEqual([
+    ['m', [{ type: 'text', text: 'No.' }]],
+    ['n', [{ type: 'text', text: 'No.' }]],
+  ])
+})
+
+test('H26 only the end of the reply is taken back: no message of the user, and none before it', () => {
+  const { state } = chatAfter(...said('m'))
+  step(state, {
+    type: 'user-message',
+    message: { id: 'u', role: 'user', parts: [{ type: 'text', text: 'And?' }] },
+  })
+  for (const one of [...said('n'), dropped('n', 'u', 'm', 'unknown', 7)]) step(state, one)
+  expect(readMessages(state).map(({ id }) => id)).toEqual(['m', 'u'])
+  for (const one of [...said('n'), ...said('o'), dropped('n')]) step(state, one)
+  expect(readMessages(state).map(({ id }) => id)).toEqual(['m', 'u', 'n', 'o'])
+})
+
+test('an event of that name with another value belongs to the application', () => {
+  const event: Step = { type: 'CUSTOM', name: 'messages-dropped', value: ['m'] }
+  const { state, effects } = chatAfter(...said('m'), event)
+  expect(effects.at(-1)).toEqual([{ type: 'unhandled', event }])
+  expect(readMessages(state)).toHaveLength(1)
+})

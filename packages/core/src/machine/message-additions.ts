@@ -1,6 +1,7 @@
 import type { EventOf } from '../protocol/events.js'
 import { asString, isRecord, omitUndefined } from '../value.js'
-import { addFixed, retainMessages } from './drafts.js'
+import { markUnnotified, orderChanged } from './changes.js'
+import { addFixed, dropPart } from './drafts.js'
 import type { Outcome } from './effects.js'
 import { describe, meant, messageFor } from './message-events.js'
 import type { ChatState } from './state.js'
@@ -33,11 +34,22 @@ export function addToMessage(state: ChatState, event: EventOf<'CUSTOM'>): Outcom
   return []
 }
 
-/** `CUSTOM messages-dropped`: the server takes back messages of the reply. A value of another shape belongs to the application. */
+/**
+ * `CUSTOM messages-dropped`: the server takes back the last messages of the reply that it sends, with their calls and requests. A value of
+ * another shape belongs to the application.
+ */
 export function dropMessages(state: ChatState, { value }: EventOf<'CUSTOM'>): Outcome {
   const ids = isRecord(value) ? value.messageIds : undefined
   if (!Array.isArray(ids)) return undefined
+  const { order, messages } = state
   const dropped = new Set(ids.map((id) => meant(state, String(id))))
-  retainMessages(state, (draft) => draft.role !== 'assistant' || !dropped.has(draft))
+  // From the end: what comes before costs nothing.
+  for (let last = order.at(-1); last?.role === 'assistant' && dropped.has(last); last = order.at(-1)) {
+    order.pop()
+    messages.delete(last.id)
+    markUnnotified(state, last)
+    for (const part of last.parts) dropPart(state, part)
+    orderChanged(state)
+  }
   return []
 }
