@@ -423,7 +423,15 @@ describe.each(wires)('%s', (wire) => {
     expect(client.getSnapshot()).toMatchObject({ status: 'executing', isLoading: true })
     found('Lisbon')
     await sent
-    expect(statuses).toEqual(['ready', 'submitted', 'streaming', 'executing', 'submitted', 'streaming', 'ready'])
+    expect(statuses).toEqual([
+      'ready',
+      'submitted',
+      'streaming',
+      'executing',
+      'submitted',
+      'streaming',
+      'ready',
+    ])
   })
 
   test('H21 the status shows an interrupt that waits; an approval request and an error go before it', async () => {
@@ -448,11 +456,7 @@ describe.each(wires)('%s', (wire) => {
     const input = z.object({ path: z.string().min(3), options: z.object({ depth: z.int() }).optional() })
     const own = clientTool({ name: 'delete_file', description: '', input, execute: () => 'gone' })
     for (const options of [{ serverTools: [{ name: 'delete_file', input }] }, { tools: [own] }]) {
-      const { client, person, server } = await openChat(
-        wire,
-        [editable, [resolve(), text('Done.')]],
-        options,
-      )
+      const { client, person, server } = await openChat(wire, [editable, [resolve(), text('Done.')]], options)
       await person.sendMessage('go')
       const answer = (edit: unknown) =>
         person.addToolApprovalResponse({ id: 'a1', approved: true, input: edit })
@@ -491,11 +495,7 @@ describe.each(wires)('%s', (wire) => {
     for (const serverTools of [[], [{ name, input: asynchronous }], [{ name, input: broken }]]) {
       const { client, person } = await openChat(
         wire,
-        [
-          editable,
-          [refuse('a1', 'approval-edit-invalid', 'It does not fit.')],
-          [resolve(), text('Done.')],
-        ],
+        [editable, [refuse('a1', 'approval-edit-invalid', 'It does not fit.')], [resolve(), text('Done.')]],
         { serverTools },
       )
       await person.sendMessage('go')
@@ -503,7 +503,9 @@ describe.each(wires)('%s', (wire) => {
       // The server checks in any case; the request is open again.
       expect(await person.addToolApprovalResponse(answer)).toMatchObject({ code: 'approval-edit-invalid' })
       expect(client.getSnapshot().status).toBe('awaiting-approval')
-      expect(await person.addToolApprovalResponse({ ...answer, input: { path: 'a' } })).toEqual({ status: 'sent' })
+      expect(await person.addToolApprovalResponse({ ...answer, input: { path: 'a' } })).toEqual({
+        status: 'sent',
+      })
     }
     expect(reported).toHaveLength(2)
   })

@@ -156,7 +156,15 @@ describe('F29 the status', () => {
     found('Lisbon')
     await until(client, ({ messages, isLoading }) => messages.length > 2 && !isLoading)
     expect(loading).toEqual([false, true, false])
-    expect(statuses).toEqual(['ready', 'submitted', 'streaming', 'executing', 'submitted', 'streaming', 'ready'])
+    expect(statuses).toEqual([
+      'ready',
+      'submitted',
+      'streaming',
+      'executing',
+      'submitted',
+      'streaming',
+      'ready',
+    ])
   })
 
   test('F29 stop() while a client tool works ends the loading', async () => {

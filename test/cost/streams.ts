@@ -181,7 +181,7 @@ const combined: readonly Stream[] = [
       ...times(bytes / 200, (index) => ({ type: 'ACTIVITY_SNAPSHOT', messageId: `s${index}`, ...activity })),
       ...times(bytes / 400, (index) => [
         { type: 'ACTIVITY_SNAPSHOT', messageId: `d${index}`, ...activity },
-        { type: 'CUSTOM', name: 'messages-dropped', value: { messageIds: [`s${index}`, `d${index}`] } },
+        { type: 'CUSTOM', name: 'messages-dropped', value: { messageId: `d${index}` } },
       ]).flat(),
     ],
   },

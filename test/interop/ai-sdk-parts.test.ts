@@ -3,7 +3,15 @@ import { turnsOf } from '@countersign/client'
 import type { UIMessage } from 'ai'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Chunk, moments, ours, streams, theirMoments, theirs, withoutEmptySteps } from './ai-sdk-streams.js'
+import {
+  type Chunk,
+  moments,
+  ours,
+  streams,
+  theirMoments,
+  theirs,
+  withoutEmptySteps,
+} from './ai-sdk-streams.js'
 
 const text = (id: string, ...deltas: string[]): Chunk[] => [
   { type: 'text-start', id },
@@ -31,7 +39,10 @@ const told: Readonly<Record<string, readonly (readonly Chunk[])[]>> = {
   'two texts': [[...text('1', 'A'), ...text('2', 'B')]],
   'data without an id': [[data(1), data(1)]],
   'data that is replaced in place': [[data(1, 'd'), ...text('1', 'A'), data(2, 'd')]],
-  'data that a later step replaces': [[data(1, 'd'), ...text('1', 'A')], [data(2, 'd'), data(3, 'e')]],
+  'data that a later step replaces': [
+    [data(1, 'd'), ...text('1', 'A')],
+    [data(2, 'd'), data(3, 'e')],
+  ],
   'data of two names with one id': [[data(1, 'd'), { type: 'data-news', id: 'd', data: 2 }]],
   'data between texts': [[...text('1', 'A'), data({ a: 1 }, 'd'), ...text('2', 'B'), data({ a: 2 }, 'd')]],
   'data that is a list': [[data([1, [2]], 'd'), data([], 'e'), data([{ value: 1 }])]],
@@ -54,7 +65,9 @@ const told: Readonly<Record<string, readonly (readonly Chunk[])[]>> = {
   'three steps': [text('1', 'A'), text('1', 'B'), text('1', 'C')],
   'a step without anything': [text('1', 'A'), [], text('1', 'C')],
   'a step that is taken back': [[...text('1', 'A'), reset, ...text('1', 'B')]],
-  'a step that is taken back twice': [[...text('1', 'A'), reset, ...text('1', 'B'), reset, ...text('1', 'C')]],
+  'a step that is taken back twice': [
+    [...text('1', 'A'), reset, ...text('1', 'B'), reset, ...text('1', 'C')],
+  ],
   'a step that is taken back at its end': [text('1', 'A'), [...text('1', 'B'), reset]],
   'nothing that is taken back': [[reset, ...text('1', 'A')], [reset]],
   'data that is taken back': [[data(1, 'd'), data(1), reset, ...text('1', 'A')]],
@@ -120,22 +133,28 @@ test('there are at least 30 streams', () => {
   expect(Object.keys(told).length).toBeGreaterThanOrEqual(30)
 })
 
-test.each(Object.entries(told))('H26 %s: the parts are those of the client of the AI SDK', async (_, steps) => {
-  const chunks = whole(steps)
-  const mine = ours(chunks)
-  const back = toAiSdkMessages(mine)
-  expect(shape(back)).toEqual(shape([await theirs(chunks)]))
-  // One bubble, whatever it consists of. From a store it is the same, if there is anything in it.
-  expect(turnsOf(mine)).toHaveLength(1)
-  const stored = back.filter(({ parts }) => parts.some(({ type }) => type !== 'step-start'))
-  expect(shape(toAiSdkMessages(fromAiSdkMessages(stored)))).toEqual(shape(stored))
-})
+test.each(Object.entries(told))(
+  'H26 %s: the parts are those of the client of the AI SDK',
+  async (_, steps) => {
+    const chunks = whole(steps)
+    const mine = ours(chunks)
+    const back = toAiSdkMessages(mine)
+    expect(shape(back)).toEqual(shape([await theirs(chunks)]))
+    // One bubble, whatever it consists of. From a store it is the same, if there is anything in it.
+    expect(turnsOf(mine)).toHaveLength(1)
+    const stored = back.filter(({ parts }) => parts.some(({ type }) => type !== 'step-start'))
+    expect(shape(toAiSdkMessages(fromAiSdkMessages(stored)))).toEqual(shape(stored))
+  },
+)
 
-test.each(Object.entries(told))('H26 %s: its texts are never other than those of the AI SDK, while it streams', async (_, steps) => {
-  const chunks = whole(steps)
-  const theirTexts = ['', ...(await theirMoments(chunks)).map(textOf)]
-  for (const moment of moments(chunks)) expect(theirTexts).toContain(textOf(toAiSdkMessages(moment)[0]))
-})
+test.each(Object.entries(told))(
+  'H26 %s: its texts are never other than those of the AI SDK, while it streams',
+  async (_, steps) => {
+    const chunks = whole(steps)
+    const theirTexts = ['', ...(await theirMoments(chunks)).map(textOf)]
+    for (const moment of moments(chunks)) expect(theirTexts).toContain(textOf(toAiSdkMessages(moment)[0]))
+  },
+)
 
 test('H26 any stream of texts, thoughts, sources, files, data, calls, and steps that are taken back', async () => {
   await fc.assert(

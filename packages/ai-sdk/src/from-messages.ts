@@ -8,7 +8,15 @@ import {
   type SourcePart,
   type UIMessage,
 } from '@countersign/core'
-import { aiSdkMetadata, isNeeded, isOwnMessage, isWrapped, layoutOf, metadataWith, type StepMark } from './mark.js'
+import {
+  aiSdkMetadata,
+  isNeeded,
+  isOwnMessage,
+  isWrapped,
+  layoutOf,
+  metadataWith,
+  type StepMark,
+} from './mark.js'
 import {
   type AiSdkFile,
   type AiSdkMessage,

@@ -18,10 +18,10 @@ interface Step {
   readonly messageId: string
   readonly number: number
   readonly layout: LayoutItem[]
-  /** How many of its parts were separate messages before this stream. */
-  readonly others: number
-  /** The messages that parts of it became. */
-  readonly own: string[]
+  /** How many of its parts became separate messages. */
+  others: number
+  /** The first message that it became. */
+  first: string | undefined
   /** Its sources and data that had not been there before. */
   readonly added: string[]
   /** A text continued after a later part had started. */
@@ -83,7 +83,7 @@ export function createStepReader(
       number,
       layout: layoutOf(found, isOwnMessage),
       others: found.filter(isOwnMessage).length,
-      own: [],
+      first: found.length > 0 ? stepMessageId(id, number) : undefined,
       added: [],
       isMixed: false,
       isOpen: false,
@@ -104,6 +104,7 @@ export function createStepReader(
     const opened = current()
     if (opened.isOpen) return opened
     opened.isOpen = true
+    opened.first ??= opened.messageId
     hasUnsentMetadata = false
     const described = metadataWith(metadata, markOf(opened))
     emit({
@@ -204,7 +205,7 @@ export function createStepReader(
     if (chunk.type === 'reasoning-start') {
       const { messageId: owner, layout } = open()
       layout.push('part')
-      const messageId = `${owner}/r${layout.length - 1 + (current().others + current().own.length)}`
+      const messageId = `${owner}/r${layout.length - 1 + current().others}`
       const own = { id: key, providerMetadata: chunk.providerMetadata }
       reasonings.set(key, { messageId, own })
       emit({ type: 'REASONING_START', messageId })
@@ -238,12 +239,15 @@ export function createStepReader(
       return
     }
     const here = current()
-    const index = here.layout.length + (current().others + current().own.length)
+    const index = here.layout.length + current().others
     const part = readOwnMessage({ id, step: number, messageId: here.messageId, index }, chunk as AiSdkPart)
     const key = typeof chunk.id === 'string' ? `${chunk.type}/${chunk.id}` : undefined
     // Data that is sent again keeps its place.
     const isKnown = key !== undefined && !isNew(key)
-    if (!isKnown) here.own.push(part.id)
+    if (!isKnown) {
+      here.others++
+      here.first ??= part.id
+    }
     emit({
       type: 'ACTIVITY_SNAPSHOT',
       messageId: part.id,
@@ -267,11 +271,11 @@ export function createStepReader(
     /** Its messages are dropped, and what follows takes its place. */
     resetStep(): void {
       if (!step) return
-      const { messageId, own, added } = step
+      const { first: messageId, added } = step
       close()
       for (const key of added) known.delete(key)
       hasUnsentMetadata = metadata !== undefined
-      emit({ type: 'CUSTOM', name: 'messages-dropped', value: { messageIds: [messageId, ...own] } })
+      emit({ type: 'CUSTOM', name: 'messages-dropped', value: { messageId } })
     },
     /** Adds a part that is not text to the layout; returns the id of its message. */
     place(): string {

@@ -48,7 +48,9 @@ export interface FieldIssue {
 }
 
 export function inWords(issues: readonly FieldIssue[]): string {
-  return issues.map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message)).join('; ')
+  return issues
+    .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
+    .join('; ')
 }
 
 /** The issues that a schema has with a value; `undefined` if there are none, or if it checks asynchronously. */

@@ -49,12 +49,12 @@ export {
   argumentFields,
   type MandateChoice,
 } from './approval-view.js'
-export type { FieldIssue } from './client-tools.js'
 export {
   type ChatActions,
   ChatClient,
   type Inspection,
 } from './client.js'
+export type { FieldIssue } from './client-tools.js'
 export { type ChatClients, createChatClients } from './clients.js'
 export type { ApprovalCancellation, ApprovalResponse, InterruptResponse, ToolResult } from './command.js'
 export { withApprovalTool } from './connections/approval-tool.js'

@@ -55,7 +55,7 @@ export const runSteps = {
       reason: asString(event.metadata?.finishReason) ?? asString(event.finishReason),
       outcome: outcome?.type ?? 'success',
       pendingToolCallIds: outcome?.type === 'success' ? outcome.pendingToolCallIds : undefined,
-      ...(event.result !== undefined && { result: event.result }),
+      result: event.result,
     }
     setRun(
       state,
