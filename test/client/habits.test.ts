@@ -83,6 +83,28 @@ describe.each(wires)('%s', (wire) => {
     expect(server.requests[0]).toMatchObject({ threadId: 't1', messages: [{ content: 'go' }] })
   })
 
+  test('H3 a message that replaces an earlier one, by messageId, drops it and what followed it', async () => {
+    const { client, person, server } = await openChat(wire, [
+      [text('One.')],
+      [text('Two.')],
+      [text('Other.')],
+      [text('Same.')],
+    ])
+    await person.sendMessage({ id: 'u1', text: 'one' })
+    await person.sendMessage({ id: 'u2', text: 'two' })
+    await person.sendMessage({ messageId: 'u1', text: 'another one' })
+    expect([saidBy(client, 'user'), saidBy(client)]).toEqual(['another one', 'Other.'])
+    expect(server.requests[2]?.messages.map(({ role }) => role)).toEqual(['user'])
+    const [replaced] = client.getSnapshot().messages
+    // Under its own id, if that is given.
+    await person.sendMessage({ messageId: `${replaced?.id}`, id: `${replaced?.id}`, text: 'the same' })
+    expect([saidBy(client, 'user'), client.getSnapshot().messages[0]?.id]).toEqual(['the same', replaced?.id])
+    expect(await person.sendMessage({ messageId: 'u1', text: 'gone' })).toMatchObject({
+      status: 'refused',
+      error: { code: 'invalid-argument' },
+    })
+  })
+
   test('H4 H7 a message has the id and the order of parts that the application gives', async () => {
     const { client, person, server } = await openChat(wire, [[text('Hi.')]])
     const image = {
