@@ -6,12 +6,17 @@ const root = join(import.meta.dirname, '..')
 
 /** What the type checker alone reads, and the lines of the specification that hold when it finds nothing wrong there. */
 const readByTheChecker = {
-  'packages/core/test/types.test-d.ts': 'S4.33-S4.36 the shapes of messages, calls, approvals and snapshots',
+  'packages/core/test/types.test-d.ts':
+    'S4.33-S4.36 the shapes of messages, calls, approvals and snapshots; H29 of tools that only throw, and of the subject',
   'packages/server/test/prompt.test-d.ts':
     'S0.17-S0.18 S0.22-S0.24 the parts of prompts and the unions they belong to',
   'packages/core/test/tools-streaming.test-d.ts': 'the types of tools that stream',
   'packages/server/test/types.test-d.ts':
     'S0.1 S0.10 S0.15 S3.1-S3.4 S3.50 approval of tools, its decisions, scopes and policies',
+  'packages/react/test/types.test-d.ts': 'H29 useChat of React, typed by its tools',
+  'packages/solid/test/types.test-d.tsx': 'H29 useChat of Solid, typed by its tools',
+  'packages/vue/test/types.test-d.ts': 'H29 useChat of Vue, typed by its tools',
+  'packages/svelte/test/types.test-d.ts': 'H29 createChat of Svelte, typed by its tools',
 }
 
 const files = Object.keys(readByTheChecker)

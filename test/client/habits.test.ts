@@ -5,20 +5,25 @@ import {
   custom,
   cut,
   event,
+  finish,
   gated,
   hold,
+  refuse,
   resolve,
   result,
   text,
   until,
 } from '@countersign/testing'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import * as z from 'zod'
 import { callOf, failOnUnhandledRejections, openChat, saidBy, stateOf, wires } from './open-chat.js'
 
 failOnUnhandledRejections()
 
 const own = { headers: { 'x-a': '1' }, body: { model: 'small' }, forwardedProps: { mood: 'kind' } }
+
+/** A call with an approval request that allows edits. */
+const editable = [call('c1', 'delete_file', { path: 'a.log' }), ask('a1', 'c1', { allowEdits: true })]
 
 /** What the options of one request add to its body. */
 const extras = (request: object | undefined) => {
@@ -76,6 +81,28 @@ describe.each(wires)('%s', (wire) => {
     const { person, server } = await openChat(wire, [[text('Hi.')]], { threadId: 't1' })
     await person.sendMessage('go', { body: { threadId: 'other', messages: [] } })
     expect(server.requests[0]).toMatchObject({ threadId: 't1', messages: [{ content: 'go' }] })
+  })
+
+  test('H3 a message that replaces an earlier one, by messageId, drops it and what followed it', async () => {
+    const { client, person, server } = await openChat(wire, [
+      [text('One.')],
+      [text('Two.')],
+      [text('Other.')],
+      [text('Same.')],
+    ])
+    await person.sendMessage({ id: 'u1', text: 'one' })
+    await person.sendMessage({ id: 'u2', text: 'two' })
+    await person.sendMessage({ messageId: 'u1', text: 'another one' })
+    expect([saidBy(client, 'user'), saidBy(client)]).toEqual(['another one', 'Other.'])
+    expect(server.requests[2]?.messages.map(({ role }) => role)).toEqual(['user'])
+    const [replaced] = client.getSnapshot().messages
+    // Under its own id, if that is given.
+    await person.sendMessage({ messageId: `${replaced?.id}`, id: `${replaced?.id}`, text: 'the same' })
+    expect([saidBy(client, 'user'), client.getSnapshot().messages[0]?.id]).toEqual(['the same', replaced?.id])
+    expect(await person.sendMessage({ messageId: 'u1', text: 'gone' })).toMatchObject({
+      status: 'refused',
+      error: { code: 'invalid-argument' },
+    })
   })
 
   test('H4 H7 a message has the id and the order of parts that the application gives', async () => {
@@ -136,6 +163,31 @@ describe.each(wires)('%s', (wire) => {
     await person.sendMessage('go')
     person.setMessages((before) => before.slice(0, 1))
     expect(client.getSnapshot().messages).toMatchObject([{ role: 'user' }])
+  })
+
+  test('H10 onFinish and the snapshot have the usage, the outcome and the result of the run', async () => {
+    const finished: unknown[] = []
+    const usage = [{ model: 'small', inputTokens: 3, outputTokens: 4 }]
+    const { client, person } = await openChat(
+      wire,
+      [[text('Oslo.'), finish({ usage, result: { city: 'Oslo' } })], [cut()], gated(1)],
+      { onFinish: (info) => finished.push(info) },
+    )
+    expect(client.getSnapshot().lastRun).toBeUndefined()
+    await person.sendMessage('go')
+    const last = { outcome: 'success', reason: 'stop', result: { city: 'Oslo' } }
+    expect(finished).toEqual([expect.objectContaining({ ...last, usage })])
+    expect(client.getSnapshot()).toMatchObject({ usage, lastRun: last })
+    const { lastRun } = client.getSnapshot()
+    client.setState({ n: 1 })
+    expect(client.getSnapshot().lastRun).toBe(lastRun)
+    await person.sendMessage('again')
+    expect(client.getSnapshot()).toMatchObject({ status: 'error', lastRun: undefined })
+    await person.sendMessage('again')
+    expect(client.getSnapshot().lastRun).toMatchObject({ outcome: 'interrupt' })
+    expect(finished).toHaveLength(2)
+    client.clear()
+    expect(client.getSnapshot()).toMatchObject({ lastRun: undefined, usage: [] })
   })
 
   test('H11 the part of a running call shows what its tool reported last, until the call has an outcome', async () => {
@@ -372,5 +424,130 @@ describe.each(wires)('%s', (wire) => {
     expect(await person.sendMessage('go', { until: 'turn' })).toEqual({ status: 'sent' })
     expect(server.requests).toHaveLength(2)
     expect(saidBy(client)).toBe('There.')
+  })
+
+  test('H21 the status shows a client tool at work', async () => {
+    let found = (_: string) => {}
+    const promise = new Promise<string>((done) => {
+      found = done
+    })
+    const tool = clientTool({ name: 'locate', description: '', input: z.object({}), execute: () => promise })
+    const { client, person } = await openChat(wire, [[call('c1', 'locate')], [text('There.')]], {
+      tools: [tool],
+    })
+    const statuses: string[] = ['ready']
+    client.subscribe(() => {
+      const { status } = client.getSnapshot()
+      if (status !== statuses.at(-1)) statuses.push(status)
+    })
+    const sent = person.sendMessage('go', { until: 'turn' })
+    await until(client, () => stateOf(client, 'c1') === 'executing')
+    expect(client.getSnapshot()).toMatchObject({ status: 'executing', isLoading: true })
+    found('Lisbon')
+    await sent
+    expect(statuses).toEqual([
+      'ready',
+      'submitted',
+      'streaming',
+      'executing',
+      'submitted',
+      'streaming',
+      'ready',
+    ])
+  })
+
+  test('H21 the status shows an interrupt that waits; an approval request and an error go before it', async () => {
+    const question = { id: 'q1', reason: 'input_required', message: 'Which folder?' }
+    const { client, person } = await openChat(wire, [
+      [call('c1', 'delete_file'), ask('a1', 'c1'), finish({ interrupts: [question] })],
+      [cut()],
+      [resolve(), text('Thanks.')],
+    ])
+    const status = () => client.getSnapshot().status
+    await person.sendMessage('go')
+    expect(status()).toBe('awaiting-approval')
+    await person.addToolApprovalResponse({ id: 'a1', approved: true })
+    expect([status(), client.getSnapshot().isLoading]).toEqual(['awaiting-answer', false])
+    await person.respondToInterrupt({ id: 'q1', payload: { folder: 'logs' } })
+    expect(status()).toBe('error')
+    await person.retry()
+    expect(status()).toBe('ready')
+  })
+
+  test('H28 an edit that does not fit the schema which the page has stays here, with its issues by field, and the request open', async () => {
+    const input = z.object({ path: z.string().min(3), options: z.object({ depth: z.int() }).optional() })
+    const own = clientTool({ name: 'delete_file', description: '', input, execute: () => 'gone' })
+    for (const options of [{ serverTools: [{ name: 'delete_file', input }] }, { tools: [own] }]) {
+      const { client, person, server } = await openChat(wire, [editable, [resolve(), text('Done.')]], options)
+      await person.sendMessage('go')
+      const answer = (edit: unknown) =>
+        person.addToolApprovalResponse({ id: 'a1', approved: true, input: edit })
+      const result = await answer({ path: '', options: { depth: 0.5 } })
+      expect(result).toEqual({
+        status: 'refused',
+        code: 'approval-edit-invalid',
+        reason: expect.stringMatching(/^path: .+; options\.depth: .+/),
+        issues: [
+          { path: ['path'], message: expect.any(String) },
+          { path: ['options', 'depth'], message: expect.any(String) },
+        ],
+      })
+      expect(client.getSnapshot()).toMatchObject({ status: 'awaiting-approval', canContinue: false })
+      expect([server.requests.length, callOf(client, 'c1').approval?.problem]).toEqual([1, undefined])
+      expect(await answer({ path: 'logs/old' })).toEqual({ status: 'sent' })
+      expect(server.requests[1]?.resume?.[0]?.payload).toMatchObject({ editedArgs: { path: 'logs/old' } })
+    }
+  })
+
+  test('H28 what the page cannot judge goes to the server: no schema, an asynchronous one, or one that throws', async () => {
+    const asynchronous = z.object({ path: z.string().refine(async () => false) })
+    const broken = {
+      '~standard': {
+        version: 1 as const,
+        vendor: 'test',
+        validate() {
+          throw new Error('A broken schema.')
+        },
+      },
+    }
+    const name = 'delete_file'
+    const reported: unknown[] = []
+    vi.stubGlobal('reportError', (error: unknown) => reported.push(error))
+    onTestFinished(() => vi.unstubAllGlobals())
+    for (const serverTools of [[], [{ name, input: asynchronous }], [{ name, input: broken }]]) {
+      const { client, person } = await openChat(
+        wire,
+        [editable, [refuse('a1', 'approval-edit-invalid', 'It does not fit.')], [resolve(), text('Done.')]],
+        { serverTools },
+      )
+      await person.sendMessage('go')
+      const answer = { id: 'a1', approved: true, input: { path: '' } }
+      // The server checks in any case; the request is open again.
+      expect(await person.addToolApprovalResponse(answer)).toMatchObject({ code: 'approval-edit-invalid' })
+      expect(client.getSnapshot().status).toBe('awaiting-approval')
+      expect(await person.addToolApprovalResponse({ ...answer, input: { path: 'a' } })).toEqual({
+        status: 'sent',
+      })
+    }
+    expect(reported).toHaveLength(2)
+  })
+
+  test('H28 a denial, and an approval without an edit, are checked by no schema', async () => {
+    const nothing = { name: 'delete_file', input: z.never() }
+    const { person, server } = await openChat(
+      wire,
+      [
+        [...gated(2), ...editable],
+        [resolve(), text('Done.')],
+      ],
+      { serverTools: [nothing] },
+    )
+    await person.sendMessage('go')
+    const results = await person.addToolApprovalResponses([
+      { id: 'a1', approved: false, input: { path: '' } },
+      { id: 'a2', approved: true },
+    ])
+    expect(results).toEqual([{ status: 'sent' }, { status: 'sent' }])
+    expect(server.requests).toHaveLength(2)
   })
 })

@@ -51,7 +51,7 @@ for (const wire of wires) {
     })
     await person.sendMessage('go')
     expect(client.getSnapshot()).toMatchObject({
-      status: 'ready',
+      status: 'awaiting-answer',
       interrupts: [{ id: 'q1', message: 'Which folder?', responseSchema: folderSchema }],
     })
     const refusals: [unknown, string][] = [

@@ -152,11 +152,19 @@ describe('F29 the status', () => {
     const statuses = seen(client, statusOf)
     void client.sendMessage('where am I?')
     await until(client, () => stateOf(client, 'c1') === 'executing')
-    expect([statusOf(client), client.getSnapshot().isLoading]).toEqual(['submitted', true])
+    expect([statusOf(client), client.getSnapshot().isLoading]).toEqual(['executing', true])
     found('Lisbon')
     await until(client, ({ messages, isLoading }) => messages.length > 2 && !isLoading)
     expect(loading).toEqual([false, true, false])
-    expect(statuses).toEqual(['ready', 'submitted', 'streaming', 'submitted', 'streaming', 'ready'])
+    expect(statuses).toEqual([
+      'ready',
+      'submitted',
+      'streaming',
+      'executing',
+      'submitted',
+      'streaming',
+      'ready',
+    ])
   })
 
   test('F29 stop() while a client tool works ends the loading', async () => {

@@ -44,7 +44,7 @@ async function open(options: Omit<AgentOptions, 'onError' | 'warn'>) {
   return { client, seen }
 }
 
-test('T31 a page shows a structured reply as it arrives, and in the end as the server has validated it', async () => {
+test('T31 H12 a page shows a structured reply as it arrives, and in the end as the server has validated it', async () => {
   const model = scriptedModel([[...(json.match(/.{1,4}/g) ?? []).map(words), stop]])
   const { client, seen } = await open({
     model,
@@ -60,7 +60,7 @@ test('T31 a page shows a structured reply as it arrives, and in the end as the s
     )
 })
 
-test('T31 a reply that does not fit is an error that can be retried; its text stays until then, without a value', async () => {
+test('T31 H12 a reply that does not fit is an error that can be retried; its text stays until then, without a value', async () => {
   const model = scriptedModel([
     [words('{"city":1}'), stop],
     [words(json), stop],

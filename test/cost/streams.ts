@@ -103,6 +103,8 @@ const asked = (id: string, toolCallId = id): Value => ({
   name: 'approval-requested',
   value: { toolCallId, toolName: 'x', approval: { id: `a${id}`, options: ['deny', 'once'] } },
 })
+const activity: Value = { activityType: 'x', content: {} }
+
 const metadata = (index: number): Value => ({ metadata: { [`key${index}`]: index } })
 
 /** What no single kind of event shows. */
@@ -172,6 +174,16 @@ const combined: readonly Stream[] = [
         name: 'message-metadata',
         value: { messageId: 'm', ...metadata(index) },
       })),
+  },
+  {
+    name: 'messages that are taken back, after many that stay',
+    events: (bytes) => [
+      ...times(bytes / 200, (index) => ({ type: 'ACTIVITY_SNAPSHOT', messageId: `s${index}`, ...activity })),
+      ...times(bytes / 400, (index) => [
+        { type: 'ACTIVITY_SNAPSHOT', messageId: `d${index}`, ...activity },
+        { type: 'CUSTOM', name: 'messages-dropped', value: { messageId: `d${index}` } },
+      ]).flat(),
+    ],
   },
   {
     name: 'progress of a call with many calls beside it',

@@ -41,7 +41,7 @@ function follow(): () => void {
   const leaveChat = client.subscribe(() => {
     const before = status
     status = client.getSnapshot().status
-    if (status !== before && status !== 'submitted') void list?.load()
+    if (status !== before && status !== 'submitted' && status !== 'executing') void list?.load()
   })
   return () => {
     leaveList?.()

@@ -26,7 +26,7 @@ function Questions() {
 
 function Thinking() {
   const status = useChatSelector((chat) => chat.status)
-  if (status !== 'submitted') return null
+  if (status !== 'submitted' && status !== 'executing') return null
   return (
     <p className="thinking">
       <span className="visually-hidden">Waiting for the answer</span>

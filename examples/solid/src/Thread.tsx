@@ -19,7 +19,7 @@ export function Thread() {
         )}
       </Index>
       <For each={chat.interrupts}>{(question) => <Question question={question} />}</For>
-      <Show when={chat.status === 'submitted'}>
+      <Show when={chat.status === 'submitted' || chat.status === 'executing'}>
         <p class="thinking">
           <span class="visually-hidden">Waiting for the answer</span>
         </p>

@@ -8,7 +8,15 @@ import {
   type SourcePart,
   type UIMessage,
 } from '@countersign/core'
-import { aiSdkMetadata, isNeeded, isOwnMessage, layoutOf, metadataWith, type StepMark } from './mark.js'
+import {
+  aiSdkMetadata,
+  isNeeded,
+  isOwnMessage,
+  isWrapped,
+  layoutOf,
+  metadataWith,
+  type StepMark,
+} from './mark.js'
 import {
   type AiSdkFile,
   type AiSdkMessage,
@@ -142,7 +150,7 @@ export function readOwnMessage({ id, step, messageId, index }: Place, part: AiSd
   return {
     id: dataId === undefined ? `${messageId}/p${index}` : `${id}/${type}/${dataId}`,
     name: isData ? type.slice('data-'.length) : type,
-    content: isRecord(content) ? content : { value: content },
+    content: isRecord(content) && !isWrapped(content) ? content : { value: content },
     mark: { id, step, part: omitUndefined({ index, type, id: dataId }) },
   }
 }

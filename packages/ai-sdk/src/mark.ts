@@ -15,8 +15,6 @@ export interface StepMark {
   readonly metadata?: unknown
   /** The message represents one part that AG-UI has no event for: its index in the step, its AI SDK type and its id. */
   readonly part?: { readonly index: number; readonly type: string; readonly id?: string }
-  /** The server reset the step. */
-  readonly isReset?: boolean
 }
 
 /** A text by its length, with its SDK metadata; `part` stands for the next part that is not text. */
@@ -43,7 +41,7 @@ export function aiSdkMetadata(
 }
 
 export function readMark(metadata: unknown): StepMark | undefined {
-  const { id, step, layout, metadata: other, part, isReset } = aiSdkOf(metadata)
+  const { id, step, layout, metadata: other, part } = aiSdkOf(metadata)
   if (typeof id !== 'string' || typeof step !== 'number') return undefined
   return omitUndefined({
     id,
@@ -51,7 +49,6 @@ export function readMark(metadata: unknown): StepMark | undefined {
     layout: Array.isArray(layout) ? layout.filter(isLayoutItem) : undefined,
     metadata: other,
     part: readPlace(part),
-    isReset: isReset === true || undefined,
   })
 }
 
@@ -113,4 +110,9 @@ export function isNeeded(layout: readonly LayoutItem[]): boolean {
   const texts = layout.filter((item) => item !== 'part')
   const [first] = texts
   return texts.length > 1 || (first !== undefined && (first.text === 0 || Object.keys(first).length > 1))
+}
+
+/** Whether data has the form in which an activity, whose content is an object, holds any other value. An object of this form is held so, too. */
+export function isWrapped(data: unknown): data is { readonly value: unknown } {
+  return isRecord(data) && Object.keys(data).join() === 'value'
 }

@@ -278,7 +278,10 @@ export function createCallReader(
     takeResponse,
     readRequest: (chunk: RawChunk) => ask(foundUnasked(chunk), chunk),
     /** The step of these calls was reset. */
-    dropStep: (step: number) => giveUp((call) => call.step === step && call.state !== 'ended'),
+    dropStep(step: number): void {
+      giveUp((call) => call.step === step && call.state !== 'ended')
+      for (const call of everyCall()) if (call.step === step) calls.delete(call.id)
+    },
     /** What the finished stream leaves to the user and to this client. */
     end(isStopped: boolean): {
       readonly interrupts: readonly Interrupt[]

@@ -20,6 +20,10 @@ interface Step {
   readonly layout: LayoutItem[]
   /** How many of its parts became separate messages. */
   others: number
+  /** The first message that it became. */
+  first: string | undefined
+  /** Its sources and data that had not been there before. */
+  readonly added: string[]
   /** A text continued after a later part had started. */
   isMixed: boolean
   isOpen: boolean
@@ -56,12 +60,20 @@ export function createStepReader(
   const texts = new Map<string, Text>()
   let queue: Text[] = []
   const reasonings = new Map<string, Reasoning>()
-  const sources = new Set<string>()
-  const data = new Set<string>()
+  /** The sources, and the data with an id, of the whole message. */
+  const known = new Set<string>()
   for (const part of continued?.parts ?? []) {
     if (part.type === 'source-url' || part.type === 'source-document')
-      sources.add((part as AiSdkSource).sourceId)
-    if (part.type.startsWith('data-') && 'id' in part) data.add(`${part.type}/${part.id}`)
+      known.add((part as AiSdkSource).sourceId)
+    if (part.type.startsWith('data-') && 'id' in part) known.add(`${part.type}/${part.id}`)
+  }
+
+  /** Whether it is the first with this key. */
+  function isNew(key: string): boolean {
+    if (known.has(key)) return false
+    known.add(key)
+    current().added.push(key)
+    return true
   }
 
   function current(): Step {
@@ -71,18 +83,19 @@ export function createStepReader(
       number,
       layout: layoutOf(found, isOwnMessage),
       others: found.filter(isOwnMessage).length,
+      first: found.length > 0 ? stepMessageId(id, number) : undefined,
+      added: [],
       isMixed: false,
       isOpen: false,
     }
     return step
   }
 
-  function markOf({ layout, isMixed }: Step, isReset?: true) {
+  function markOf({ layout, isMixed }: Step) {
     return omitUndefined({
       id,
       step: number,
       layout: isMixed || isNeeded(layout) ? [...layout] : undefined,
-      isReset,
     })
   }
 
@@ -91,6 +104,7 @@ export function createStepReader(
     const opened = current()
     if (opened.isOpen) return opened
     opened.isOpen = true
+    opened.first ??= opened.messageId
     hasUnsentMetadata = false
     const described = metadataWith(metadata, markOf(opened))
     emit({
@@ -127,15 +141,15 @@ export function createStepReader(
     }
   }
 
-  function close(isReset?: true): void {
+  function close(): void {
     for (const text of queue) text.isDone = true
     advance()
     texts.clear()
     queue = []
     for (const reasoning of reasonings.keys()) endReasoning(reasoning)
     if (step?.isOpen) {
-      const mark = markOf(step, isReset)
-      emit({ type: 'TEXT_MESSAGE_END', messageId: step.messageId, metadata: { ...aiSdkMetadata(mark) } })
+      const metadata = { ...aiSdkMetadata(markOf(step)) }
+      emit({ type: 'TEXT_MESSAGE_END', messageId: step.messageId, metadata })
     }
     step = undefined
   }
@@ -210,8 +224,7 @@ export function createStepReader(
       type: chunk.type as AiSdkSource['type'],
       sourceId: field(chunk, 'sourceId'),
     }
-    if (sources.has(part.sourceId)) return
-    sources.add(part.sourceId)
+    if (!isNew(part.sourceId)) return
     const { messageId, layout } = open()
     layout.push('part')
     const { type: _, ...value } = readSource(part)
@@ -226,13 +239,15 @@ export function createStepReader(
       return
     }
     const here = current()
-    const index = here.layout.length + here.others
+    const index = here.layout.length + current().others
     const part = readOwnMessage({ id, step: number, messageId: here.messageId, index }, chunk as AiSdkPart)
     const key = typeof chunk.id === 'string' ? `${chunk.type}/${chunk.id}` : undefined
     // Data that is sent again keeps its place.
-    const isKnown = key !== undefined && data.has(key)
-    if (!isKnown) here.others++
-    if (key !== undefined) data.add(key)
+    const isKnown = key !== undefined && !isNew(key)
+    if (!isKnown) {
+      here.others++
+      here.first ??= part.id
+    }
     emit({
       type: 'ACTIVITY_SNAPSHOT',
       messageId: part.id,
@@ -253,9 +268,14 @@ export function createStepReader(
       close()
       number++
     },
+    /** Its messages are dropped, and what follows takes its place. */
     resetStep(): void {
-      if (step?.isOpen) close(true)
-      number++
+      if (!step) return
+      const { first: messageId, added } = step
+      close()
+      for (const key of added) known.delete(key)
+      hasUnsentMetadata = metadata !== undefined
+      emit({ type: 'CUSTOM', name: 'messages-dropped', value: { messageId } })
     },
     /** Adds a part that is not text to the layout; returns the id of its message. */
     place(): string {

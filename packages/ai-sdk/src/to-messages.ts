@@ -9,7 +9,7 @@ import {
   type ToolResultPart,
   type UIMessage,
 } from '@countersign/core'
-import { aiSdkOf, type LayoutItem, ownMetadataOf, readMark, type StepMark } from './mark.js'
+import { aiSdkOf, isWrapped, type LayoutItem, ownMetadataOf, readMark, type StepMark } from './mark.js'
 import type { AiSdkFile, AiSdkMessage, AiSdkPart, AiSdkReasoning, AiSdkSource } from './message.js'
 import { writeToolPart } from './tool-part.js'
 
@@ -26,7 +26,6 @@ export function toAiSdkMessages(messages: readonly UIMessage[]): AiSdkMessage[] 
       continue
     }
     const mark = readMark(message.metadata) ?? { id: message.id, step: 1 }
-    if (mark.isReset) continue
     const last = drafts.at(-1)
     const draft = last?.kind === 'steps' && last.id === mark.id ? last : newDraft(mark.id)
     if (draft !== last) drafts.push(draft)
@@ -206,8 +205,7 @@ function writeOwnPart(
   if (part?.type !== 'data') return undefined
   const { data } = part
   if (!type.startsWith('data-')) return isRecord(data) ? ({ ...data, type } as AiSdkPart) : undefined
-  const isWrapped = isRecord(data) && Object.keys(data).join() === 'value' && !isRecord(data.value)
-  return { type: dataType(type), data: isWrapped ? data.value : data, ...omitUndefined({ id }) }
+  return { type: dataType(type), data: isWrapped(data) ? data.value : data, ...omitUndefined({ id }) }
 }
 
 const anyOf = {

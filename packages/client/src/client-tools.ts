@@ -41,16 +41,32 @@ function messageOf(error: unknown): string {
   }
 }
 
+/** What is wrong with a value, and in which of its fields: the keys on the way to it, none for the whole value. */
+export interface FieldIssue {
+  readonly path: readonly string[]
+  readonly message: string
+}
+
+export function inWords(issues: readonly FieldIssue[]): string {
+  return issues
+    .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
+    .join('; ')
+}
+
+/** The issues that a schema has with a value; `undefined` if there are none, or if it checks asynchronously. */
+export function issuesOf(
+  checked: ReturnType<AnyClientTool['input']['~standard']['validate']> | undefined,
+): readonly FieldIssue[] | undefined {
+  if (!checked || !('issues' in checked)) return undefined
+  return checked.issues?.map(({ path = [], message }) => ({
+    path: path.map((step) => String(isRecord(step) ? step.key : step)),
+    message,
+  }))
+}
+
 /** Returns the schema's output. Throws with all issues if the value does not fit. */
 async function validate(schema: AnyClientTool['input'], value: unknown, problem: string): Promise<unknown> {
   const checked = await schema['~standard'].validate(value)
   if (!checked.issues) return checked.value
-  const list = checked.issues.map(({ path, message }) =>
-    path?.length ? `${path.map(key).join('.')}: ${message}` : message,
-  )
-  throw new CountersignError('tool-failed', `${problem}: ${list.join('; ')}`)
-}
-
-function key(segment: unknown): string {
-  return String(isRecord(segment) ? segment.key : segment)
+  throw new CountersignError('tool-failed', `${problem}: ${inWords(issuesOf(checked) ?? [])}`)
 }

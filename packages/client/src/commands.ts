@@ -17,6 +17,7 @@ import {
   type ToolMap,
   type UIMessage,
 } from '@countersign/core'
+import { type FieldIssue, inWords, issuesOf } from './client-tools.js'
 import type {
   ApprovalCancellation,
   ApprovalResponse,
@@ -87,8 +88,21 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     const { approved, reason, scope, mandate, input, edited, options } = response
     const fault = faultOf(response, approval, call.input)
     if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
+    const issues = approved && input !== undefined ? issuesOfEdit(call.name, input) : undefined
+    if (issues) return { status: 'refused', code: 'approval-edit-invalid', reason: inWords(issues), issues }
     const given = { approvalId: id, approved, reason, input, edited, scope, mandate }
     return give(call, { type: 'answer', ...given }, options)
+  }
+
+  /** The server checks edits in any case: what this page cannot judge is sent. */
+  function issuesOfEdit(name: string, input: unknown): readonly FieldIssue[] | undefined {
+    const { tools = [], serverTools = [] } = session.options
+    const schema = [...tools, ...serverTools].find((tool) => tool.name === name)?.input
+    let issues: readonly FieldIssue[] | undefined
+    session.callBack(() => {
+      issues = issuesOf(schema?.['~standard'].validate(input))
+    })
+    return issues
   }
 
   return {
@@ -96,18 +110,17 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       const { id, message, replaces, options } = item
       if (replaces !== undefined) {
         if (state.messages.get(replaces)?.role === 'user') return restart(replaces, options, message)
-        const error = new CountersignError('invalid-argument', 'There is no such user message.', { replaces })
-        return { status: 'refused', error }
+        return refused('invalid-argument', 'There is no such user message.', { replaces })
       }
       // Another tab may hand over a message again that a closed tab had already accepted.
       if (state.messages.has(id)) return { status: 'sent' }
       if (isQueued(id)) return { status: 'queued', id }
       const visible = awaitedRequests(state)
       if (session.options.onPendingMessage === 'reject' && visible.length > 0) {
-        return { status: 'refused', error: pendingError(visible) }
+        return answersFirst(visible)
       }
       const { whenBusy, maxQueued = 100 } = session.options
-      if (runner.isBusy && whenBusy === 'drop') return { status: 'refused', error: busyError() }
+      if (runner.isBusy && whenBusy === 'drop') return busy()
       runner.resetContinuationLimit()
       const run = session.store.batch(() => {
         if (runner.isBusy && whenBusy === 'interrupt') runner.void()
@@ -117,16 +130,16 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
         return undefined
       })
       if (run) return sendResult(run)
-      if (state.queue.length >= maxQueued) return { status: 'refused', error: queueError(maxQueued) }
+      if (state.queue.length >= maxQueued) return queueFull(maxQueued)
       dispatch({ type: 'queue', item })
       if (!runner.run) runner.sendQueued()
       return runner.run && !isQueued(id) ? sendResult(runner.run) : { status: 'queued', id }
     },
 
     async continue(options: RequestOptions): Promise<SendResult> {
-      if (runner.isBusy) return { status: 'refused', error: busyError() }
+      if (runner.isBusy) return busy()
       const visible = awaitedRequests(state)
-      if (visible.length > 0) return { status: 'refused', error: pendingError(visible) }
+      if (visible.length > 0) return answersFirst(visible)
       runner.resetContinuationLimit()
       if (!hasUnsentAnswer(state)) runner.sendQueued()
       return sendResult(runner.run ?? runner.open('message', undefined, { options }))
@@ -221,8 +234,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       const last = messageId === undefined ? order.length - 1 : (messages.get(messageId)?.position ?? -1)
       const spoken = order.slice(0, last + 1).findLast((draft) => draft.role === 'user')
       if (!spoken) {
-        const message = 'There is no earlier user message.'
-        return { status: 'refused', error: new CountersignError('invalid-argument', message, { messageId }) }
+        return refused('invalid-argument', 'There is no earlier user message.', { messageId })
       }
       return restart(spoken.id, options)
     },
@@ -309,7 +321,7 @@ function faultOf(
 /** Without `checkResponse`, nothing can validate the response, so it is refused. */
 const refuseUnchecked: CheckResponse = (_, { responseSchema }) =>
   responseSchema &&
-  'Nothing checks answers by a schema: give the option `checkResponse`, as from "@countersign/client/response-schema".'
+  'To check answers, give the option `checkResponse`, as from "@countersign/client/response-schema".'
 
 /** Top-level keys that were edited although only others may be. */
 function forbiddenEdits(allowed: ToolCallApproval['allowEdits'], asked: unknown, input: unknown): string[] {
@@ -324,17 +336,21 @@ async function sendResult({ done }: Run): Promise<SendResult> {
   return { status: end.type === 'aborted' ? 'stopped' : 'sent' }
 }
 
-function busyError(): CountersignError {
-  const message = 'The chat is busy; nothing was sent. Wait, or call stop() first.'
-  return new CountersignError('chat-busy', message)
+function refused(...of: ConstructorParameters<typeof CountersignError>): SendResult {
+  return { status: 'refused', error: new CountersignError(...of) }
 }
 
-function queueError(maxQueued: number): CountersignError {
+function busy(): SendResult {
+  return refused('chat-busy', 'The chat is busy; nothing was sent. Wait, or call stop() first.')
+}
+
+function queueFull(maxQueued: number): SendResult {
   const message = `${maxQueued} messages are queued; this one was not sent. Wait, or remove one with cancelQueued().`
-  return new CountersignError('queue-full', message, { maxQueued })
+  return refused('queue-full', message, { maxQueued })
 }
 
-function pendingError(pending: readonly string[]): CountersignError {
-  const message = 'Answer the open requests first; the message was not sent.'
-  return new CountersignError('pending-approvals', message, { pending })
+function answersFirst(pending: readonly string[]): SendResult {
+  return refused('pending-approvals', 'Answer the open requests first; the message was not sent.', {
+    pending,
+  })
 }

@@ -9,6 +9,7 @@ export {
   displayText,
   type EditedPreview,
   type FilePart,
+  type FinishedRun,
   type GrantedMandate,
   type InferTools,
   type Interrupt,
@@ -53,6 +54,7 @@ export {
   ChatClient,
   type Inspection,
 } from './client.js'
+export type { FieldIssue } from './client-tools.js'
 export { type ChatClients, createChatClients } from './clients.js'
 export type { ApprovalCancellation, ApprovalResponse, InterruptResponse, ToolResult } from './command.js'
 export { withApprovalTool } from './connections/approval-tool.js'

@@ -44,6 +44,8 @@ export interface FinishedInfo<Tools extends ToolMap = ToolMap> {
   /** Why the run ended: `stop`, `tool_calls`, `length`, ...; absent if the server did not say. */
   readonly reason: FinishedRun['reason']
   readonly outcome: FinishedRun['outcome']
+  /** What the server says that the run results in: for a structured reply, its value. */
+  readonly result?: unknown
   /** The tokens that the run has used, if the server reports them. One entry for each reply of a model. */
   readonly usage: readonly TokenUsage[]
 }
@@ -68,6 +70,11 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   initialState?: unknown
   /** Tools that run here, with different names. Omit tools that the application answers itself (`addToolResult`). */
   tools?: readonly AnyClientTool[] | undefined
+  /**
+   * The server's tools of which this page has the definition. Before edited arguments are sent, they are checked by the `input` of
+   * their tool, here or in `tools`; a schema that checks asynchronously is left to the server.
+   */
+  serverTools?: readonly Pick<AnyClientTool, 'name' | 'input'>[] | undefined
   /** Passed to each client tool as `context.context`: a router, a store, the signed-in user. */
   toolContext?: unknown
   /** Applies AG-UI state and activity deltas: `statePatch` of `@countersign/client/state-patch`. */
@@ -161,6 +168,7 @@ const kinds: Kinds<ChatClientOptions> = {
   toolContext: '',
   context: 'array',
   tools: 'array',
+  serverTools: 'array',
   statePatch: callback,
   compat: callback,
   persistence: 'object',

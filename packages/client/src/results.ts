@@ -8,6 +8,7 @@ import {
   leavesOpen,
   type RunEnd,
 } from '@countersign/core'
+import type { FieldIssue } from './client-tools.js'
 
 /**
  * The outcome of a message. `refused`: it was not accepted; the caller keeps the text. `failed`: its run failed. `stopped`:
@@ -29,7 +30,13 @@ export type SendResult =
 export type AnswerResult =
   | { readonly status: 'sent' | 'waiting' | 'already-answered' | 'not-found' | 'expired' }
   | { readonly status: 'closed'; readonly reason: string }
-  | { readonly status: 'refused'; readonly code: ApprovalErrorCode; readonly reason?: string }
+  | {
+      readonly status: 'refused'
+      readonly code: ApprovalErrorCode
+      readonly reason?: string
+      /** Of edited arguments that this page has refused itself, by the tool's schema: nothing was sent. */
+      readonly issues?: readonly FieldIssue[]
+    }
   | { readonly status: 'failed'; readonly error: CountersignError }
 
 /** What can be answered: an approval request, a client tool's call or an interrupt. */

@@ -237,9 +237,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
 
   /** What is known of the run that has closed, read before a listener can change it. */
   function finishedInfo() {
-    const last = state.run.phase === 'idle' ? state.run.last : undefined
-    const { messages, usage } = store.getSnapshot()
-    return { messages, usage, reason: last?.reason, outcome: last?.outcome ?? 'success' }
+    const { messages, usage, lastRun } = store.getSnapshot()
+    return { outcome: 'success', ...lastRun, messages, usage }
   }
 
   /** Client tools start when their run has finished, never before. */

@@ -104,14 +104,14 @@ export class Session<Tools extends ToolMap> {
 
   readonly dispatch = (step: AGUIEvent | LocalEvent): void => {
     this.onStep?.(step)
-    this.seen?.({ type: 'step', step })
-    this.store.dispatch(step, this.#onEffect)
-    if (this.options.onData) this.#tellData(step)
+    this.#take(step)
   }
 
-  /** Of an activity that was just applied. */
-  #tellData(step: AGUIEvent | LocalEvent): void {
-    if (step.type !== 'ACTIVITY_SNAPSHOT' && step.type !== 'ACTIVITY_DELTA') return
+  #take(step: AGUIEvent | LocalEvent): void {
+    this.seen?.({ type: 'step', step })
+    this.store.dispatch(step, this.#onEffect)
+    const isData = step.type === 'ACTIVITY_SNAPSHOT' || step.type === 'ACTIVITY_DELTA'
+    if (!isData || !this.options.onData) return
     const { messageId } = step
     const part = this.store.getMessage(messageId)?.parts.find(({ type }) => type === 'data')
     if (part?.type === 'data') this.callBack(() => this.options.onData?.({ ...part, messageId }))
@@ -126,11 +126,7 @@ export class Session<Tools extends ToolMap> {
   /** Applies steps that were taken in another tab. */
   follow(steps: readonly (AGUIEvent | LocalEvent)[]): void {
     this.store.batch(() => {
-      for (const step of steps) {
-        this.seen?.({ type: 'step', step })
-        this.store.dispatch(step, this.#onEffect)
-        if (this.options.onData) this.#tellData(step)
-      }
+      for (const step of steps) this.#take(step)
     })
   }
 

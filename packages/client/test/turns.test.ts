@@ -19,7 +19,7 @@ function textOf(part: MessagePart): string {
   return part.type === 'text' ? part.text : part.type
 }
 
-test('assistant messages that follow each other are one turn; every other message is its own', () => {
+test('H25 assistant messages that follow each other are one turn; every other message is its own', () => {
   const more = message('u3', 'user', 'and more')
   const rules = message('s1', 'system', 'Be brief.')
   expect(shape([rules, asked, called, done, thanks, more])).toEqual([

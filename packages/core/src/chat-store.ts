@@ -1,5 +1,5 @@
 import type { CountersignError } from './errors.js'
-import type { QueuedMessage } from './machine/data.js'
+import type { FinishedRun, QueuedMessage } from './machine/data.js'
 import type { Effect, Step } from './machine/effects.js'
 import {
   readInterrupts,
@@ -20,9 +20,10 @@ export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
   /** The AG-UI shared state, if the agent has one. */
   readonly state: unknown
   /**
-   * `submitted`: a request was sent and no event has arrived yet, or a client tool is running. `awaiting-approval`:
-   * nothing is running and at least one call waits for the user. `reconnecting`: the stream of the open run was lost, and
-   * the connection tries to rejoin it (`reconnecting` of `@countersign/client/reconnect`). `error`: the last run failed.
+   * `submitted`: a request was sent and no event has arrived yet. `executing`: a client tool is running, and no request. Nothing is
+   * running and at least one call (`awaiting-approval`) or only another interrupt (`awaiting-answer`) waits for the user.
+   * `reconnecting`: the stream of the open run was lost, and the connection tries to rejoin it (`reconnecting` of
+   * `@countersign/client/reconnect`). `error`: the last run failed.
    */
   readonly status: ChatStatus
   /** Whether there is something to stop: an open run or a running client tool. */
@@ -30,6 +31,8 @@ export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
   readonly error: CountersignError | undefined
   /** The tokens that the last run has used, if its server reports them, even if the run failed. One entry for each reply of a model. */
   readonly usage: readonly TokenUsage[]
+  /** How the last run ended, and its result. Absent while one is open, and if it failed or was stopped. */
+  readonly lastRun: FinishedRun | undefined
   /**
    * Whether answers or results of client tools are ready to be sent, but wait: the user stopped the chat, or `autoContinue` is off.
    * `sendMessage()` sends them.
@@ -45,7 +48,15 @@ export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
   readonly threadId: string
 }
 
-export type ChatStatus = 'ready' | 'submitted' | 'streaming' | 'reconnecting' | 'awaiting-approval' | 'error'
+export type ChatStatus =
+  | 'ready'
+  | 'submitted'
+  | 'streaming'
+  | 'executing'
+  | 'reconnecting'
+  | 'awaiting-approval'
+  | 'awaiting-answer'
+  | 'error'
 
 export interface ChatStoreOptions extends ChatStateOptions {
   /** Read for every snapshot, so a getter may return `''` until the thread has an id. Default `''`. */
@@ -246,26 +257,30 @@ class Listeners {
 
 function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
   const pendingApprovals = readPendingApprovals(state)
-  const { run } = state
-  const isLoading = run.phase !== 'idle' || executingCalls(state).length > 0
+  const interrupts = readInterrupts(state)
+  const { run, error } = state
+  const isIdle = run.phase === 'idle'
+  const isExecuting = executingCalls(state).length > 0
   return {
     messages: readMessages(state),
     state: state.shared,
-    status: readStatus(state, isLoading, pendingApprovals.length > 0),
-    isLoading,
-    error: state.error,
+    status: readStatus(),
+    isLoading: !isIdle || isExecuting,
+    error,
     usage: state.usage,
-    canContinue: run.phase === 'idle' && hasUnsentAnswer(state) && areAllToolsComplete(state),
+    lastRun: isIdle ? run.last : undefined,
+    canContinue: isIdle && hasUnsentAnswer(state) && areAllToolsComplete(state),
     pendingApprovals,
-    interrupts: readInterrupts(state),
+    interrupts,
     queue: state.queue,
     threadId,
   }
-}
 
-function readStatus({ run, error }: ChatState, isLoading: boolean, isPending: boolean): ChatStatus {
-  if (run.phase !== 'idle') return run.isLost ? 'reconnecting' : run.phase
-  if (isLoading) return 'submitted'
-  if (error) return 'error'
-  return isPending ? 'awaiting-approval' : 'ready'
+  function readStatus(): ChatStatus {
+    if (!isIdle) return run.isLost ? 'reconnecting' : run.phase
+    if (isExecuting) return 'executing'
+    if (error) return 'error'
+    if (pendingApprovals.length > 0) return 'awaiting-approval'
+    return interrupts.length > 0 ? 'awaiting-answer' : 'ready'
+  }
 }

@@ -685,8 +685,7 @@ test('a warning says which step was left out, and why', () => {
   expect(warning).toEqual({
     type: 'warning',
     code: 'unknown-id',
-    message:
-      'Left out, because there is nothing here with that id: {"type":"TOOL_CALL_ARGS","toolCallId":"c1","delta":"x"}',
+    message: 'Left out (unknown-id): {"type":"TOOL_CALL_ARGS","toolCallId":"c1","delta":"x"}',
   })
 })
 

@@ -65,3 +65,50 @@ test('a source does not get into what the person said', () => {
   expect(effects[1]).toMatchObject([{ type: 'warning', code: 'illegal-step' }])
   expect(readMessages(state)).toMatchObject([{ parts: [{ type: 'text' }] }])
 })
+
+const dropped = (messageId: unknown): Step => ({
+  type: 'CUSTOM',
+  name: 'messages-dropped',
+  value: { messageId },
+})
+const said = (messageId: string): Step[] => [
+  { type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' },
+  { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: 'No.' },
+  { type: 'TEXT_MESSAGE_END', messageId },
+]
+
+test('H26 messages that the server takes back are gone with their calls and requests, and their ids are free', () => {
+  const { state } = chatAfter(
+    ...said('m'),
+    ...said('n'),
+    { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'find', parentMessageId: 'n' },
+    { type: 'TOOL_CALL_END', toolCallId: 'c' },
+    {
+      type: 'CUSTOM',
+      name: 'approval-requested',
+      value: { toolCallId: 'c', approval: { id: 'a', needsApproval: true } },
+    },
+    { type: 'ACTIVITY_SNAPSHOT', messageId: 'd', activityType: 'x', content: {} },
+  )
+  expect(state.asked).toHaveLength(1)
+  step(state, dropped('n'))
+  expect(readMessages(state).map(({ id }) => id)).toEqual(['m'])
+  expect([state.open.size, state.asked.length, state.approvals.size]).toEqual([0, 0, 0])
+  for (const one of said('n')) step(state, one)
+  expect(readMessages(state).map(({ id, parts }) => [id, parts])).toEqual([
+    ['m', [{ type: 'text', text: 'No.' }]],
+    ['n', [{ type: 'text', text: 'No.' }]],
+  ])
+})
+
+test('H26 a server takes back nothing that is older than the reply it sends, and no message of the user', () => {
+  const { state } = chatAfter(...said('m'))
+  step(state, {
+    type: 'user-message',
+    message: { id: 'u', role: 'user', parts: [{ type: 'text', text: 'And?' }] },
+  })
+  for (const one of [...said('n'), dropped('m'), dropped('u'), dropped('unknown')]) step(state, one)
+  expect(readMessages(state).map(({ id }) => id)).toEqual(['m', 'u', 'n'])
+  const event = dropped(7)
+  expect(step(state, event)).toEqual([{ type: 'unhandled', event }])
+})

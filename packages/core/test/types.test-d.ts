@@ -122,7 +122,7 @@ export function readOnly(message: UIMessage, part: ToolCallPart): void {
 // U.18 the name a reader of the seed looks for
 expectTypeOf(areAllToolsComplete).toEqualTypeOf<(state: ChatState) => boolean>()
 
-// F55 a client tool that only throws, as where another program runs it, gives what it was declared to give.
+// F55 H29 a client tool that only throws, as where another program runs it, gives what it was declared to give.
 const chosen = toolDefinition({
   name: 'choose',
   description: 'Lets the person choose.',
@@ -149,7 +149,7 @@ expectTypeOf<InferTools<[typeof narrower]>['choose']['output']>().toEqualTypeOf<
 // @ts-expect-error it does not give what was declared
 chosen.client(() => 'first')
 
-// F55 a tool knows who the person is without a cast.
+// F55 H29 a tool knows who the person is without a cast.
 export const mine = chosen.server((_, { context }) => {
   expectTypeOf(context.subject).toEqualTypeOf<string | undefined>()
   expectTypeOf(context['database']).toEqualTypeOf<unknown>()

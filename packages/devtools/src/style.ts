@@ -37,7 +37,7 @@ export const style = `
 .chip { display: inline-block; padding: 0 7px; border: 1px solid var(--cs-rule); border-radius: 999px; font: 11.5px / 1.6 var(--cs-mono); white-space: nowrap; background: var(--cs-ground); }
 .chip[data-lit="true"] { color: var(--cs-ground); background: var(--cs-lit); border-color: var(--cs-lit); }
 .chip[data-status="error"], .chip[data-call="error"], .chip[data-call="denied"] { color: var(--cs-closed); border-color: currentColor; }
-.chip[data-status="awaiting-approval"], .chip[data-call="approval-requested"] { color: var(--cs-lit); border-color: currentColor; }
+.chip[data-status^="awaiting"], .chip[data-call="approval-requested"] { color: var(--cs-lit); border-color: currentColor; }
 .chip[data-call="complete"], .chip[data-call="approval-responded"] { color: var(--cs-act); border-color: currentColor; }
 button { min-height: 26px; padding: 1px 9px; border: 1px solid var(--cs-rule); border-radius: 6px; background: var(--cs-ground); color: inherit; font: inherit; cursor: pointer; }
 button:hover { border-color: var(--cs-muted); }

@@ -73,7 +73,7 @@ export function Typed() {
   ]
 }
 
-// F55 what is stored in the form of AG-UI is not typed by the tools, and goes in all the same.
+// F55 H29 what is stored in the form of AG-UI is not typed by the tools, and goes in all the same.
 export function Stored({ messages }: { messages: readonly Message[] }) {
   const chat = useChat<Tools>({ connection, initialMessages: fromAGUIMessages(messages) })
   chat.setMessages(fromAGUIMessages(messages))

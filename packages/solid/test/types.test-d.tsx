@@ -1,5 +1,7 @@
 /** @jsxImportSource solid-js */
 import { ChatClient, type Connection, clientTool, type InferTools, toolDefinition } from '@countersign/client'
+import type { Message } from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { ChatProvider, useChat, useChatSelector, useMessage, usePendingApprovals } from '@countersign/solid'
 import type { Accessor } from 'solid-js'
 import { expectTypeOf } from 'vitest'
@@ -80,4 +82,13 @@ export function Typed() {
       <ChatProvider client={shared} options={{ connection }} />
     </>
   )
+}
+
+// F55 H29 what is stored in the form of AG-UI is not typed by the tools, and goes in all the same.
+export function stored(messages: readonly Message[]) {
+  const chat = useChat<Tools>({ connection, initialMessages: fromAGUIMessages(messages) })
+  chat.setMessages(fromAGUIMessages(messages))
+  chat.setMessages(chat.messages)
+  new ChatClient<Tools>({ connection, initialMessages: fromAGUIMessages(messages) })
+  chat.setMessages((before) => before)
 }

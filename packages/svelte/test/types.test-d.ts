@@ -1,4 +1,6 @@
 import { ChatClient, type Connection, clientTool, type InferTools, toolDefinition } from '@countersign/client'
+import type { Message } from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import {
   createChat,
   getChat,
@@ -78,4 +80,13 @@ export function typed() {
   chat.status = 'ready'
   // @ts-expect-error a provider needs to know what to provide
   setChat()
+}
+
+// F55 H29 what is stored in the form of AG-UI is not typed by the tools, and goes in all the same.
+export function stored(messages: readonly Message[]) {
+  const chat = createChat<Tools>({ connection, initialMessages: fromAGUIMessages(messages) })
+  chat.setMessages(fromAGUIMessages(messages))
+  chat.setMessages(chat.messages)
+  new ChatClient<Tools>({ connection, initialMessages: fromAGUIMessages(messages) })
+  chat.setMessages((before) => before)
 }

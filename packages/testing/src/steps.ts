@@ -1,4 +1,4 @@
-import type { AGUIEvent, ApprovalOption, Interrupt } from '@countersign/core'
+import type { AGUIEvent, ApprovalOption, Interrupt, TokenUsage } from '@countersign/core'
 
 /**
  * The next action of a scripted server, as plain data, so that a script can be printed, stored and shrunk.
@@ -90,6 +90,8 @@ export interface FinishOptions {
   readonly interrupts?: readonly Interrupt[]
   /** Calls left to the client. Default: those of this run without a result and without an approval request. */
   readonly pending?: readonly string[]
+  readonly usage?: readonly TokenUsage[]
+  readonly result?: unknown
 }
 
 /** How a stream ended: as scripted, or because the client disconnected. */

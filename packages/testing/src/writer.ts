@@ -213,7 +213,12 @@ export function createWriter(input: RunAgentInput, book: Book): (step: EventStep
     })
   }
 
-  function finish({ reason, interrupts: others = [], pending = [...unresolved] }: FinishOptions): AGUIEvent {
+  function finish({
+    reason,
+    interrupts: others = [],
+    pending = [...unresolved],
+    ...more
+  }: FinishOptions): AGUIEvent {
     const open = [...interrupts, ...others]
     const interrupted = open.length > 0 && { outcome: { type: 'interrupt' as const, interrupts: open } }
     const left = pending.length > 0 && {
@@ -224,6 +229,7 @@ export function createWriter(input: RunAgentInput, book: Book): (step: EventStep
       threadId,
       runId,
       ...(interrupted || left),
+      ...more,
       metadata: { finishReason: reason ?? (interrupted || left ? 'tool_calls' : 'stop') },
     }
   }

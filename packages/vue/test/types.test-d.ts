@@ -1,4 +1,6 @@
 import { ChatClient, type Connection, clientTool, type InferTools, toolDefinition } from '@countersign/client'
+import type { Message } from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import {
   ChatProvider,
   provideChat,
@@ -88,4 +90,13 @@ export function typed() {
     // @ts-expect-error not both
     h(ChatProvider<Tools>, { client: shared, options: { connection } }),
   ]
+}
+
+// F55 H29 what is stored in the form of AG-UI is not typed by the tools, and goes in all the same.
+export function stored(messages: readonly Message[]) {
+  const chat = useChat<Tools>({ connection, initialMessages: fromAGUIMessages(messages) })
+  chat.setMessages(fromAGUIMessages(messages))
+  chat.setMessages(chat.messages.value)
+  new ChatClient<Tools>({ connection, initialMessages: fromAGUIMessages(messages) })
+  chat.setMessages((before) => before)
 }

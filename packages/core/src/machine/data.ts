@@ -53,6 +53,8 @@ export interface FinishedRun {
   readonly outcome: 'success' | 'interrupt' | 'cancelled'
   /** Calls that the server leaves to the client; absent if it named none. */
   readonly pendingToolCallIds: readonly string[] | undefined
+  /** What the run has as its result: for a structured reply, its value. */
+  readonly result?: unknown
 }
 
 /** What one request has in addition to the client's options. Plain JSON: it may be stored with a queued message, and go to another tab. */

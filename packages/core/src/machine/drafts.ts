@@ -52,16 +52,21 @@ export function renameMessage(state: ChatState, draft: MessageDraft, id: string)
 
 /** Removes every message that `keep` rejects, with its calls, approvals and everything unsent. */
 export function retainMessages(state: ChatState, keep: (draft: MessageDraft) => boolean): void {
-  const kept = state.order.filter(keep)
-  if (kept.length === state.order.length) return
-  const staying = new Set(kept)
-  for (const draft of state.order) {
-    if (staying.has(draft)) continue
+  const gone: MessageDraft[] = []
+  const kept = state.order.filter((draft) => keep(draft) || !gone.push(draft))
+  if (gone.length === 0) return
+  dropDrafts(state, gone)
+  setOrder(state, kept)
+}
+
+/** Removes what is known of these messages, but for their place in the order. */
+export function dropDrafts(state: ChatState, drafts: readonly MessageDraft[]): void {
+  for (const draft of drafts) {
     state.messages.delete(draft.id)
     markUnnotified(state, draft)
     for (const part of draft.parts) dropPart(state, part)
   }
-  setOrder(state, kept)
+  orderChanged(state)
 }
 
 function setOrder(state: ChatState, order: MessageDraft[]): void {
@@ -75,7 +80,6 @@ function setOrder(state: ChatState, order: MessageDraft[]): void {
   state.turn = turn
   // Numbered ids may be free again.
   state.repeats.clear()
-  orderChanged(state)
 }
 
 /** The current end of the conversation. A text that is still streaming is not counted. */

@@ -25,13 +25,6 @@ export type WarningCode = 'unknown-id' | 'illegal-step' | 'malformed-value' | 'p
 /** The result of a step: nothing, the reason why it was ignored, or effects for the caller. */
 export type Outcome = undefined | WarningCode | readonly Effect[]
 
-const reasons: Readonly<Record<WarningCode, string>> = {
-  'unknown-id': 'there is nothing here with that id',
-  'illegal-step': 'it is not possible as things stand',
-  'malformed-value': 'its value is not of the form it should have',
-  'patch-failed': 'it does not apply, or no `statePatch` is configured',
-}
-
 /** The result of most steps. Shared, so that a delta does not allocate it. */
 const none: readonly Effect[] = []
 
@@ -43,7 +36,7 @@ export function effectsOf(step: Step, outcome: Outcome): readonly Effect[] {
     {
       type: 'warning',
       code: outcome,
-      message: `Left out, because ${reasons[outcome]}: ${excerpt(step)}`,
+      message: `Left out (${outcome}): ${excerpt(step)}`,
     },
   ]
 }

@@ -1,6 +1,6 @@
 import { activitySteps, patched } from './activities.js'
 import { encryptedSteps } from './encrypted-values.js'
-import { addToMessage } from './message-additions.js'
+import { changeMessage } from './message-additions.js'
 import { applySnapshot } from './snapshot.js'
 import type { ChatState, MoreSteps } from './state.js'
 import { applyCustom, unhandled } from './step.js'
@@ -16,7 +16,8 @@ export const fullSteps: MoreSteps = {
     switch (event.name) {
       case 'source':
       case 'message-metadata':
-        return addToMessage(state, event) ?? unhandled(event)
+      case 'messages-dropped':
+        return changeMessage(state, event) ?? unhandled(event)
       default:
         return applyCustom(state, event)
     }

@@ -55,6 +55,7 @@ export const runSteps = {
       reason: asString(event.metadata?.finishReason) ?? asString(event.finishReason),
       outcome: outcome?.type ?? 'success',
       pendingToolCallIds: outcome?.type === 'success' ? outcome.pendingToolCallIds : undefined,
+      result: event.result,
     }
     setRun(
       state,

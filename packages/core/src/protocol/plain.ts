@@ -55,7 +55,7 @@ const checks: Readonly<Record<string, (value: unknown, of: Readonly<Record<strin
   result: isThere,
   finishReason: () => true,
   // What few servers add to messages is read by the steps loaded later.
-  name: (name) => isText(name) && !/^(source|message-metadata)$/.test(String(name)),
+  name: (name) => isText(name) && !/^(source|message-metadata|messages-dropped)$/.test(String(name)),
   event: () => true,
   value: () => true,
   protocolVersion: (version) => version === PROTOCOL_VERSION,

@@ -1,3 +1,4 @@
+import { type ChatClientOptions, clientTool } from '@countersign/client'
 import { scriptedConnection } from '../connection.js'
 import { ask, call, finish, gated, hold, resolve, text } from '../events.js'
 import { chat, type Expect, type Spec } from './bench.js'
@@ -182,6 +183,58 @@ export function answering(spec: Spec, expect: Expect): void {
     expect([page.status(), page.approvals()]).toEqual(['awaiting-approval', ['a1']])
     expect(page.element('[data-approval="a1"]') === before).toEqual(true)
   })
+
+  spec('H21 the status shows a client tool at work, and then an interrupt that waits', async (bench) => {
+    const question = { id: 'q1', reason: 'input_required', message: 'Which folder?' }
+    const server = scriptedConnection([
+      [call('c1', 'locate')],
+      [text('There.'), finish({ interrupts: [question] })],
+      [text('Thanks.')],
+    ])
+    let found = (_: string) => {}
+    const place = new Promise<string>((done) => {
+      found = done
+    })
+    const tools = [
+      clientTool({ name: 'locate', description: '', input: anything, parameters: {}, execute: () => place }),
+    ]
+    const page = await bench.open({ options: { connection: server, notify: 'sync', tools } })
+    await bench.after(() => page.press('send', undefined, { text: 'where am I?' }))
+    expect([page.status(), page.call('c1').state]).toEqual(['executing', 'executing'])
+    await bench.after(() => found('Lisbon'))
+    expect([page.status(), page.texts().at(-1)]).toEqual(['awaiting-answer', 'There.'])
+    await bench.after(() => page.mounted.chat().respondToInterrupt({ id: 'q1', payload: {} }))
+    expect([page.status(), page.texts().at(-1)]).toEqual(['ready', 'Thanks.'])
+  })
+
+  spec(
+    'H28 an edit that does not fit the schema of the page leaves the request open, with the issues by field',
+    async (bench) => {
+      const server = scriptedConnection([
+        [call('c1', 'delete_file', { path: 'a.log' }), ask('a1', 'c1', { allowEdits: true })],
+        [resolve(), text('Done.')],
+      ])
+      const serverTools = [{ name: 'delete_file', input: withPath }]
+      const page = await bench.open({ options: { connection: server, notify: 'sync', serverTools } })
+      await bench.after(() => page.press('send', undefined, { text: 'tidy up' }))
+      const { addToolApprovalResponse } = page.mounted.chat()
+      const results: unknown[] = []
+      for (const input of [{ path: 1 }, { path: 'b.log' }])
+        await bench.after(async () =>
+          results.push([
+            await addToolApprovalResponse({ id: 'a1', approved: true, input }),
+            server.requests.length,
+          ]),
+        )
+      const issues = [{ path: ['path'], message: 'It has to be a text.' }]
+      const reason = 'path: It has to be a text.'
+      expect(results).toEqual([
+        [{ status: 'refused', code: 'approval-edit-invalid', reason, issues }, 1],
+        [{ status: 'sent' }, 2],
+      ])
+      expect([page.status(), page.call('c1').state]).toEqual(['ready', 'complete'])
+    },
+  )
 }
 
 /** The answers that a request carries: approval id and payload. */
@@ -190,3 +243,17 @@ export function answersOf(
 ): [id: string, payload: unknown][] {
   return (request?.resume ?? []).map(({ interruptId, payload }) => [interruptId, payload])
 }
+
+type Schema = NonNullable<ChatClientOptions['serverTools']>[number]['input']
+
+const schemaOf = (validate: Schema['~standard']['validate']): Schema => ({
+  '~standard': { version: 1, vendor: 'test', validate },
+})
+
+const anything = schemaOf((value) => ({ value }))
+
+const withPath = schemaOf((value) =>
+  typeof Object(value).path === 'string'
+    ? { value }
+    : { issues: [{ path: ['path'], message: 'It has to be a text.' }] },
+)

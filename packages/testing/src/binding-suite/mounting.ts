@@ -56,7 +56,7 @@ export function mounting(spec: Spec, expect: Expect): void {
   }
 
   spec(
-    'S4.90 unmounted while it streams: the run goes on, and nothing of the page is updated any more',
+    'S4.90 H24 unmounted while it streams: the run goes on, and nothing of the page is updated any more',
     async (bench) => {
       const server = scriptedConnection([byHand])
       const client = chat({ connection: server })
@@ -79,7 +79,7 @@ export function mounting(spec: Spec, expect: Expect): void {
   )
 
   spec(
-    'F35 unmounted while it streams: what useChat returned still reaches the run of a chat that it made',
+    'F35 H24 unmounted while it streams: what useChat returned still reaches the run of a chat that it made',
     async (bench) => {
       const server = scriptedConnection([byHand])
       const page = await bench.open({ options: { connection: server, notify: 'sync' } })
@@ -97,7 +97,7 @@ export function mounting(spec: Spec, expect: Expect): void {
 
   for (const strict of [false, true])
     spec(
-      `F35 unmounted with \`onDetach: 'stop'\`: its run is stopped${strict ? ', in the strict mode too' : ''}`,
+      `F35 H24 unmounted with \`onDetach: 'stop'\`: its run is stopped${strict ? ', in the strict mode too' : ''}`,
       async (bench) => {
         const server = scriptedConnection([byHand])
         const options = { connection: server, notify: 'sync' as const, onDetach: 'stop' as const }

@@ -51,7 +51,7 @@ export function serving(spec: Spec, expect: Expect): void {
   }
 
   spec(
-    'S4.89 a page with a pending approval hydrates without a warning, in place, and can be answered',
+    'S4.89 H22 a page with a pending approval hydrates without a warning, in place, and can be answered',
     async (bench) => {
       const server = scriptedConnection([[resolve(), text('Done.')]])
       const use = { options: { connection: server, initialMessages, threadId: 't', notify: 'sync' as const } }
@@ -91,7 +91,7 @@ export function serving(spec: Spec, expect: Expect): void {
 
   for (const kind of ['options', 'a provider with options'] as const)
     spec(
-      `F51 without a threadId a server and the page agree, and nothing random is made while rendering: ${kind}`,
+      `F51 H22 without a threadId a server and the page agree, and nothing random is made while rendering: ${kind}`,
       async (bench) => {
         const server = scriptedConnection([[text('Yes.')]])
         const options = { connection: server, notify: 'sync' as const }

@@ -87,7 +87,7 @@ export function sharing(spec: Spec, expect: Expect): void {
   })
 
   spec(
-    'F35 without a provider, switching back to a thread finds its run and its pending approval',
+    'F35 H23 without a provider, switching back to a thread finds its run and its pending approval',
     async (bench) => {
       const server = scriptedConnection([byHand, [text('In b.')], gated(1), [resolve(), text('Done.')]])
       const use = (threadId: string | undefined) => ({
@@ -130,7 +130,7 @@ export function sharing(spec: Spec, expect: Expect): void {
   })
 
   for (const kind of ['without', 'below'] as const)
-    spec(`F35 ${kind} a provider, no threadId is one chat too: coming back finds it`, async (bench) => {
+    spec(`F35 H23 ${kind} a provider, no threadId is one chat too: coming back finds it`, async (bench) => {
       const server = scriptedConnection([], { otherwise: [text('Yes.')] })
       const options = { connection: server, notify: 'sync' as const }
       const use = (threadId: string | undefined) =>
@@ -151,7 +151,7 @@ export function sharing(spec: Spec, expect: Expect): void {
     })
 
   spec(
-    'S3.96 below a provider, switching back to a thread shows its pending approval again',
+    'S3.96 H23 below a provider, switching back to a thread shows its pending approval again',
     async (bench) => {
       const server = scriptedConnection([gated(1), [text('In b.')], [resolve(), text('Done.')]])
       const provider = { options: { connection: server, notify: 'sync' as const, threadId: 'a' } }

@@ -6,7 +6,7 @@ import { chat, type Expect, type Spec } from './bench.js'
 /** The turns that a page shows, and which of them keep their identity. */
 export function turning(spec: Spec, expect: Expect): void {
   spec(
-    'an answer of several steps is one turn, in which the approval of its first step stays visible',
+    'H25 an answer of several steps is one turn, in which the approval of its first step stays visible',
     async (bench) => {
       const server = scriptedConnection([gated(1), [resolve(), ...gated(2)], [resolve(), text('Both gone.')]])
       const client = chat({ connection: server })
@@ -26,7 +26,7 @@ export function turning(spec: Spec, expect: Expect): void {
     },
   )
 
-  spec('an answer that streams changes its own turn, and no other', async (bench) => {
+  spec('H25 an answer that streams changes its own turn, and no other', async (bench) => {
     const server = scriptedConnection([gated(1), [resolve(), text('Gone.')], byHand])
     const page = await bench.open({ client: chat({ connection: server }) })
     await bench.after(() => page.press('send', undefined, { text: 'tidy up' }))
@@ -56,7 +56,7 @@ export function turning(spec: Spec, expect: Expect): void {
   })
 
   spec(
-    'asking for the answer of a turn again drops all of its steps, by the id of the turn',
+    'H25 asking for the answer of a turn again drops all of its steps, by the id of the turn',
     async (bench) => {
       const server = scriptedConnection([gated(1), [resolve(), text('Gone.')], [text('Again.')]])
       const client = chat({ connection: server })
