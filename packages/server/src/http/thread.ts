@@ -88,7 +88,7 @@ async function sendThread(
       return { status: 304, headers: { etag: known, 'cache-control': 'private, no-cache' }, body: null }
   }
   const thread = await readThread(threads, key, readSince(query.get('since')))
-  if (thread === undefined) return query.get('unknown') === '204' ? done : unknownThread()
+  if (thread === undefined) return query.get('unknown') === '204' ? nothing : unknownThread()
   return json(thread, { 'cache-control': 'private, no-cache', etag: await tagOf(thread) })
 }
 
