@@ -156,11 +156,7 @@ function renameThread(
 }
 
 /** Removes a conversation, and revokes what was approved for its session. A run that is open loses it, and ends. */
-async function removeThread(
-  agent: Agent,
-  threadId: string,
-  context: RunContext | undefined,
-): Promise<void> {
+async function removeThread(agent: Agent, threadId: string, context: RunContext | undefined): Promise<void> {
   await threadsOf(agent).remove({ owner: context?.subject ?? null, threadId })
   const subject = subjectOf(context)?.id
   if (subject !== undefined) await agent.grants.revoke(subject, { threadId })
