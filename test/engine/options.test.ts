@@ -101,8 +101,8 @@ const given: Readonly<Record<string, readonly (readonly [where: string, give: Gi
     ['handleChat', (options) => call(handleChat, agent, post(), options)],
     ['handleAiSdkChat', (options) => call(handleAiSdkChat, agent, post(), options)],
   ],
-  ThreadOptions: [['threadResponse', (options) => call(threadResponse, agent, get(), options)]],
-  ReaderOptions: [
+  ThreadOptions: [
+    ['threadResponse', (options) => call(threadResponse, agent, get(), options)],
     ['rejoinResponse', (options) => call(rejoinResponse, agent, get(), options)],
     ['resumeAiSdkChat', (options) => call(resumeAiSdkChat, agent, get(), options)],
   ],

@@ -63,7 +63,7 @@ export function headOf(messages: readonly TreeMessage[], id: string): string | u
 }
 
 /** How many of the first messages two branches share. */
-export function sharedBy(one: readonly TreeMessage[], other: readonly TreeMessage[]): number {
+function sharedBy(one: readonly TreeMessage[], other: readonly TreeMessage[]): number {
   const differs = one.findIndex((message, at) => message !== other[at] && message.id !== other[at]?.id)
   return differs < 0 ? one.length : differs
 }

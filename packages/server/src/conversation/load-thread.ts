@@ -97,7 +97,7 @@ export function threadsOf<T extends ThreadStore>({ threads }: { readonly threads
 }
 
 /** The sum of what runs have used: one entry for each provider and model, in the order of their first use. */
-export function totalUsage(runs: readonly RunUsage[]): readonly TokenUsage[] {
+function totalUsage(runs: readonly RunUsage[]): readonly TokenUsage[] {
   const totals = new Map<string, TokenUsage>()
   for (const one of runs.flatMap(({ usage }) => usage)) {
     const key = JSON.stringify([one.provider, one.model])

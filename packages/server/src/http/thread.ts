@@ -117,7 +117,7 @@ const MAX_LIMIT = 1000
 const MAX_TITLE = 1024
 
 /** One page of a user's conversations: `{ threads, cursor }`, the most recently active first. */
-export async function listThreads(
+async function listThreads(
   agent: Agent,
   query: URLSearchParams,
   context: RunContext | undefined,
@@ -143,7 +143,7 @@ export async function listThreads(
 }
 
 /** Sets the title in `body`. `false`: this user has no such conversation. */
-export function renameThread(
+function renameThread(
   agent: Agent,
   threadId: string,
   body: unknown,
@@ -156,11 +156,7 @@ export function renameThread(
 }
 
 /** Removes a conversation, and revokes what was approved for its session. A run that is open loses it, and ends. */
-export async function removeThread(
-  agent: Agent,
-  threadId: string,
-  context: RunContext | undefined,
-): Promise<void> {
+async function removeThread(agent: Agent, threadId: string, context: RunContext | undefined): Promise<void> {
   await threadsOf(agent).remove({ owner: context?.subject ?? null, threadId })
   const subject = subjectOf(context)?.id
   if (subject !== undefined) await agent.grants.revoke(subject, { threadId })

@@ -293,7 +293,7 @@ async function generate<Output>(
 
 const signal = withMethods('an AbortSignal', 'addEventListener', 'throwIfAborted')
 
-export const runRules: Rules<RunOptions> = {
+const runRules: Rules<RunOptions> = {
   ...outputRules,
   signal,
   disconnected: signal,

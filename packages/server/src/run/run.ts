@@ -356,7 +356,7 @@ function usageField(usage: readonly TokenUsage[]) {
 }
 
 /** Closes open calls as if the user had moved on: their approval requests are settled in the ledger, so nobody can answer them any more. */
-export async function closeBranch(
+async function closeBranch(
   scope: RunScope,
   messages: readonly Message[],
   ids: ReadonlySet<string>,
