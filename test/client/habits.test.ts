@@ -513,7 +513,9 @@ describe.each(wires)('%s', (wire) => {
     const name = 'delete_file'
     const reported: unknown[] = []
     vi.stubGlobal('reportError', (error: unknown) => reported.push(error))
-    onTestFinished(() => vi.unstubAllGlobals())
+    onTestFinished(() => {
+      vi.unstubAllGlobals()
+    })
     for (const serverTools of [[], [{ name, input: asynchronous }], [{ name, input: broken }]]) {
       const { client, person } = await openChat(
         wire,

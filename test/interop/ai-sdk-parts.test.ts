@@ -1,4 +1,4 @@
-import { fromAiSdkMessages, toAiSdkMessages } from '@countersign/ai-sdk'
+import { type AiSdkMessage, fromAiSdkMessages, toAiSdkMessages } from '@countersign/ai-sdk'
 import { turnsOf } from '@countersign/client'
 import type { UIMessage } from 'ai'
 import fc from 'fast-check'
@@ -170,13 +170,12 @@ test('H26 any stream of texts, thoughts, sources, files, data, calls, and steps 
 })
 
 /** The parts in order. Every text has ended, and what is `undefined` is not there. */
-function shape(messages: readonly Pick<UIMessage, 'id' | 'role' | 'parts' | 'metadata'>[]): unknown {
-  return JSON.parse(
-    JSON.stringify(messages.map((message) => withoutEmptySteps(message as UIMessage))),
-    (key, value) => (key === 'state' && value === 'streaming' ? 'done' : value),
+function shape(messages: readonly (UIMessage | AiSdkMessage)[]): unknown {
+  return JSON.parse(JSON.stringify(messages.map((message) => withoutEmptySteps(message))), (key, value) =>
+    key === 'state' && value === 'streaming' ? 'done' : value,
   )
 }
 
-function textOf(message: Pick<UIMessage, 'parts'> | undefined): string {
+function textOf(message: UIMessage | AiSdkMessage | undefined): string {
   return message?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? ''
 }

@@ -90,7 +90,7 @@ export interface FinishOptions {
   readonly interrupts?: readonly Interrupt[]
   /** Calls left to the client. Default: those of this run without a result and without an approval request. */
   readonly pending?: readonly string[]
-  readonly usage?: readonly TokenUsage[]
+  readonly usage?: TokenUsage[]
   readonly result?: unknown
 }
 
