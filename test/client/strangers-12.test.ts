@@ -1,7 +1,10 @@
 import type { Connection } from '@countersign/client'
+import { persistent } from '@countersign/client/persistence'
 import { checkResponse } from '@countersign/client/response-schema'
+import { passMacrotasks } from '@countersign/testing'
 import { expect, test, vi } from 'vitest'
-import { call, type Event, finish, open, server } from './foreign-server.js'
+import { memoryPersistence } from './fake-browser.js'
+import { ask, call, type Event, finish, open, server } from './foreign-server.js'
 import { failOnUnhandledRejections } from './open-chat.js'
 
 failOnUnhandledRejections()
@@ -120,4 +123,66 @@ test('K a request without its call that an open run raised stays open when that 
       { interruptId: 'int-A', status: 'cancelled', metadata: { countersign: { token: 'T' } } },
     ])
   }
+})
+
+test.each([
+  ['that the server did not confirm', 'hangs', { status: 'closed', reason: 'cancelled' }],
+  ['that the server has confirmed', 'confirmed', { status: 'sent' }],
+])('K a yes into the open run %s, and that a regeneration withdraws, is %s', async (_, how, expected) => {
+  const resumes: unknown[] = []
+  const base: Connection = {
+    async *connect(input, { signal }) {
+      const { threadId, runId, resume } = input
+      resumes.push(resume)
+      yield { type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0' }
+      if (resumes.length === 1) {
+        yield* [...call('c0', 1), ask('c0', 'int-A', 1)]
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        return
+      }
+      yield { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' } }
+    },
+    async answer() {
+      if (how === 'hangs') await new Promise(() => {})
+    },
+  }
+  const { client, pending } = open({ connection: base })
+  void client.sendMessage('pay')
+  await vi.waitUntil(() => pending().length === 1)
+  const result = client.addToolApprovalResponse({ id: 'int-A', approved: true })
+  await passMacrotasks(2)
+  const again = client.regenerate()
+  const late = client.addToolApprovalResponse({ id: 'int-A', approved: true })
+  expect(await again).toEqual({ status: 'sent' })
+  expect([await result, await late]).toEqual([expected, { status: 'not-found' }])
+  expect(resumes).toEqual([undefined, [{ interruptId: 'int-A', status: 'cancelled' }]])
+})
+
+test.each([
+  ['an approval request', [...call('c0', 1), ask('c0', 'int-A', 1)]],
+  ['a request for a call that did not arrive', [ask('c0', 'int-A', 1)]],
+])('K a page that is closed right after %s appeared finds it again', async (_, events) => {
+  const kept = memoryPersistence()
+  const { load, save, remove } = kept
+  const persistence = persistent({ load, save, remove }, { saveEvery: 60_000 })
+  const { connection } = server(async function* () {
+    yield* events
+    await new Promise(() => {})
+  })
+  const { client } = open({ connection, persistence })
+  const asked = () => {
+    const { pendingApprovals, interrupts } = client.getSnapshot()
+    return pendingApprovals.length + interrupts.length
+  }
+  void client.sendMessage('pay')
+  await vi.waitUntil(() => asked() === 1)
+  await passMacrotasks(2)
+  const texts = new Map(kept.texts)
+  client.stop()
+  const later = memoryPersistence()
+  for (const [id, text] of texts) later.texts.set(id, text)
+  const next = open({ connection, persistence: later })
+  await next.client.restore()
+  const { pendingApprovals, interrupts } = next.client.getSnapshot()
+  expect(pendingApprovals.length + interrupts.length).toBe(1)
 })
