@@ -128,7 +128,7 @@ test('K a request without its call that an open run raised stays open when that 
 test.each([
   ['that the server did not confirm', 'hangs', { status: 'closed', reason: 'cancelled' }],
   ['that the server has confirmed', 'confirmed', { status: 'sent' }],
-])('K a yes into the open run %s, and that a regeneration withdraws, is %s', async (_, how, expected) => {
+])('K a yes into the open run %s, and that a regeneration withdraws: %s', async (_, how, expected) => {
   const resumes: unknown[] = []
   const base: Connection = {
     async *connect(input, { signal }) {

@@ -38,7 +38,7 @@ export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
   readonly canContinue: boolean
   /** The calls that wait for the user's approval, in order. */
   readonly pendingApprovals: readonly PendingApproval<Tools>[]
-  /** Open interrupts of the agent that are not tool approvals. */
+  /** Open interrupts of the agent that are not tool approvals, and requests for calls that did not arrive: these can only be denied. */
   readonly interrupts: readonly Interrupt[]
   /** Messages that are queued until the open run ends. */
   readonly queue: readonly QueuedMessage[]
