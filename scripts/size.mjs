@@ -18,7 +18,7 @@ export const aims = { first: 16, withBinding: 17, later: 12 }
 
 /** Budgets in KiB: the build fails above them. */
 export const budgets = [
-  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 31.9, later: 9.4 },
+  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 32.4, later: 9.4 },
   {
     name: 'ai-sdk: aiSdk, on top of the client',
     imports: { ...client, 'ai-sdk': '{ aiSdk }' },

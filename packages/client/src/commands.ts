@@ -195,11 +195,10 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       if (expiryOf(draft.interrupt) <= session.now()) return { status: 'expired' }
       const { payload } = response
       const { checkResponse = refuseUnchecked } = session.options
-      let reason: string | undefined = '`checkResponse` threw an error.'
-      session.callBack(() => {
-        reason = checkResponse(payload, draft.interrupt)
-      })
-      if (reason !== undefined) return { status: 'refused', code: 'approval-malformed', reason }
+      const fault = session.callBack(() => checkResponse(payload, draft.interrupt) ?? accepted)
+      const reason =
+        typeof fault === 'string' ? fault : '`checkResponse` threw an error, or returned no text.'
+      if (fault !== accepted) return { status: 'refused', code: 'approval-malformed', reason }
       return give(draft, { type: 'respond', interruptId, response: { payload } }, response.options)
     },
 
@@ -317,6 +316,9 @@ function faultOf(
   }
   return undefined
 }
+
+/** What stands for no fault. A callback that throws returns nothing. */
+const accepted = Symbol()
 
 /** Without `checkResponse`, nothing can validate the response, so it is refused. */
 const refuseUnchecked: CheckResponse = (_, { responseSchema }) =>

@@ -8,8 +8,8 @@ export type { Persistence, Persistent, PersistentOptions } from './persistence/p
 
 /**
  * Turns your own storage into one that a client can use. It loads the thread once, then saves changes, one save at a time
- * and the newest state last: every `saveEvery` while a text grows, and at once after user actions and at the start and
- * end of each run. If the storage fails, or does not settle within `timeout`, `onError` is called and the chat continues.
+ * and the newest state last: every `saveEvery` while a text grows, and at once after user actions, for new requests, and at the
+ * start and end of each run. If the storage fails, or does not settle within `timeout`, `onError` is called and the chat continues.
  *
  * In development, throws `invalid-option` if an option is not a number of milliseconds.
  *

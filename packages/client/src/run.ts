@@ -96,7 +96,9 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     this.unsure = new Set(rejoin?.unsure)
     this.#input = input
     this.connection =
-      rejoin?.connection ?? compat?.(connection, (message) => session.warn(message)) ?? connection
+      rejoin?.connection ??
+      session.callBack(() => compat?.(connection, (message) => session.warn(message))) ??
+      connection
     this.#messages = session.store.getSnapshot().messages
     this.#headers = headers
     this.#rejoin = rejoin

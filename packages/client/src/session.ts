@@ -8,6 +8,7 @@ import {
   isRecord,
   type LocalEvent,
   type MoreSteps,
+  reportRejection,
   type ToolMap,
 } from '@countersign/core'
 import { headersByName } from './connections/fetch.js'
@@ -51,10 +52,7 @@ export class Session<Tools extends ToolMap> {
 
   /** The id from `generateId`, if it is new: a message with a used id would be taken for the existing one. */
   newId(): string {
-    let id: unknown
-    this.callBack(() => {
-      id = this.options.generateId?.()
-    })
+    const id: unknown = this.callBack(() => this.options.generateId?.())
     return typeof id === 'string' && id && !this.state.messages.has(id) ? id : randomId()
   }
 
@@ -64,10 +62,7 @@ export class Session<Tools extends ToolMap> {
   }
 
   now(): number {
-    let time: unknown
-    this.callBack(() => {
-      time = this.options.now?.()
-    })
+    const time: unknown = this.callBack(() => this.options.now?.())
     return typeof time === 'number' && time >= 0 ? time : Date.now()
   }
 
@@ -135,11 +130,12 @@ export class Session<Tools extends ToolMap> {
       case 'approval-requested': {
         if (!this.options.onApprovalRequest) return
         const { type: _, ...request } = effect
-        this.options.onApprovalRequest(unsafeCast({ ...request, approvalId: request.approval.id }))
+        const asked = { ...request, approvalId: request.approval.id }
+        this.callBack(() => this.options.onApprovalRequest?.(unsafeCast(asked)))
         return
       }
       case 'unhandled':
-        this.options.onEvent?.(effect.event)
+        this.callBack(() => this.options.onEvent?.(effect.event))
         return
       case 'warning':
         this.warn(effect.message)
@@ -158,12 +154,15 @@ export class Session<Tools extends ToolMap> {
     else if (isDevelopment()) console.warn(`Countersign: ${message}`)
   }
 
-  /** Runs the application's code; its errors are reported and stop nothing here. */
-  callBack(callback: () => void): void {
+  /** Runs the application's code and returns what it returns; its errors, also those of a promise, are reported and stop nothing here. */
+  callBack<T>(callback: () => T): T | undefined {
     try {
-      callback()
+      const given = callback()
+      reportRejection(given, report)
+      return given
     } catch (error) {
       report(error)
+      return undefined
     }
   }
 }

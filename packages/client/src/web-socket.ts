@@ -26,7 +26,7 @@ export interface WebSocketOptions {
   maxUnreadBytes?: number | undefined
   /** Milliseconds that the socket stays open without a run. Default 0: a run that follows at once still finds it open. */
   keepAlive?: number | undefined
-  /** Whether the server stores its runs, so that one whose socket broke can be rejoined. Default: no. */
+  /** Whether the server stores its runs, so that one whose socket broke can be rejoined, without a gap. Default: no. */
   rejoin?: boolean | undefined
 }
 

@@ -13,6 +13,7 @@ import { type ChatState, type ChatStateOptions, createChatState } from './machin
 import { step } from './machine/step.js'
 import type { PendingApproval, ToolMap, UIMessage } from './messages.js'
 import type { Interrupt, TokenUsage } from './protocol/events.js'
+import { reportRejection } from './value.js'
 
 /** Everything there is to show, immutable. What has not changed since the last snapshot keeps its identity. */
 export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
@@ -40,7 +41,7 @@ export interface ChatSnapshot<Tools extends ToolMap = ToolMap> {
   readonly canContinue: boolean
   /** The calls that wait for the user's approval, in order. */
   readonly pendingApprovals: readonly PendingApproval<Tools>[]
-  /** Open interrupts of the agent that are not tool approvals. */
+  /** Open interrupts of the agent that are not tool approvals, and requests for calls that did not arrive: these can only be denied. */
   readonly interrupts: readonly Interrupt[]
   /** Messages that are queued until the open run ends. */
   readonly queue: readonly QueuedMessage[]
@@ -220,11 +221,13 @@ export class ChatStore {
 
   readonly #call = (listener: () => void): void => {
     try {
-      listener()
+      reportRejection(listener(), this.#report)
     } catch (error) {
-      this.#options.onListenerError?.(error)
+      this.#report(error)
     }
   }
+
+  readonly #report = (error: unknown): void => this.#options.onListenerError?.(error)
 }
 
 class Listeners {

@@ -170,6 +170,7 @@ export {
   oneOf,
   parseJson,
   readCallMetadata,
+  reportRejection,
   sameJson,
   setCountersignMetadata,
   textContent,

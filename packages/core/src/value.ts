@@ -16,6 +16,13 @@ export function omitUndefined<T extends object>(members: T): WithoutUndefined<T>
   return found as WithoutUndefined<T>
 }
 
+/** Whether application code returned a promise. Where none is expected, nobody else handles its rejection. */
+export function reportRejection(given: unknown, report: (error: unknown) => void): boolean {
+  const isPromise = isRecord(given) && typeof given.then === 'function'
+  if (isPromise) Promise.resolve(given).catch(report)
+  return isPromise
+}
+
 /** A copy with changes. With a spread, new members cost V8 ten times as much. */
 export function changed<T extends object>(value: T, change: Partial<T>): T {
   return Object.assign({}, value, change)

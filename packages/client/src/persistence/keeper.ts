@@ -34,6 +34,8 @@ export class Keeper {
   #changes = 0
   #saved = 0
   #failing = false
+  /** The number of requests that were open at the last change. */
+  #requests = 0
 
   constructor(session: KeptSession, persistence: ThreadStorage, limits: Limits) {
     this.#limits = limits
@@ -109,8 +111,14 @@ export class Keeper {
     this.#loading = undefined
   }
 
+  /** Texts that grow wait; what the user is asked is saved at once, because a page may be left at any moment. */
   #changed(): void {
-    if (this.#mark()) this.#timer ??= setTimeout(() => void this.flush(), this.#limits.saveEvery)
+    if (!this.#mark()) return
+    const { asked, interrupts } = this.#session.state
+    const requests = asked.length + interrupts.size
+    if (requests > this.#requests) void this.flush()
+    else this.#timer ??= setTimeout(() => void this.flush(), this.#limits.saveEvery)
+    this.#requests = requests
   }
 
   #mark(): boolean {

@@ -1,5 +1,5 @@
 import type { JsonPatch } from '../protocol/events.js'
-import { omitUndefined } from '../value.js'
+import { omitUndefined, reportRejection } from '../value.js'
 import { touch } from './changes.js'
 import type { MessageDraft } from './data.js'
 import { addFixed, isActivity } from './drafts.js'
@@ -63,7 +63,9 @@ export function patched(
   try {
     state.memory.copies += COPIES_PER_DELTA
     state.memory.isUsed = true
-    set(state.applyPatch(document, delta, state.memory))
+    const next = state.applyPatch(document, delta, state.memory)
+    if (reportRejection(next, () => {})) return 'patch-failed'
+    set(next)
     return undefined
   } catch {
     return 'patch-failed'

@@ -1,6 +1,8 @@
 import { isTerminal, type ToolCallApproval } from '../messages.js'
-import { changed, frozen, parseJson, sameJson } from '../value.js'
+import { changed, frozen, isRecord, parseJson, sameJson } from '../value.js'
+import { isAsked } from './asked.js'
 import {
+  addCall,
   findCall,
   isOfOpenRun,
   moveCall,
@@ -11,18 +13,22 @@ import {
   withoutProblem,
 } from './calls.js'
 import { touch } from './changes.js'
-import type { CallDraft } from './data.js'
+import type { CallDraft, MessageDraft } from './data.js'
+import { addMessage, isActivity } from './drafts.js'
 import type { Outcome } from './effects.js'
 import { dropInterrupt } from './interrupts.js'
 import type { AskedApproval } from './read-approval.js'
 import type { ChatState } from './state.js'
 import { canMove } from './transitions.js'
 
-/** Attaches an approval request to its call. Events, interrupts and snapshots all end here, so a request that arrives twice stays one. */
+/**
+ * Attaches an approval request to its call. Events, interrupts and snapshots all end here, so a request that arrives twice stays one.
+ * `unknown-id`: the call is not here.
+ */
 export function askApproval(
   state: ChatState,
   asked: AskedApproval,
-  call = callAskedAbout(state, asked),
+  call = presentCall(state, asked, callAskedAbout(state, asked)),
 ): Outcome {
   const outcome = attachRequest(state, asked, call)
   // Even if its request can't be shown: an answer to that of another call would be taken for one to this.
@@ -94,6 +100,37 @@ function callAskedAbout(state: ChatState, asked: AskedApproval): CallDraft | und
     (latest?.approval && takeRepeat(state, id)) ??
     latest
   )
+}
+
+/**
+ * The call, if the request can be shown with it. A stretch of the stream may have been lost, and with it the events of the call: then it is
+ * what the request itself says of it. Without its name and arguments there is none: nobody can approve what is not shown.
+ */
+function presentCall(
+  state: ChatState,
+  { toolCallId: id, toolName, input, approval }: AskedApproval,
+  found: CallDraft | undefined,
+): CallDraft | undefined {
+  const isHere = found && (found.approval?.id === approval.id || state.approvals.get(approval.id) === found)
+  if (isHere || state.run.phase === 'idle') return found
+  if (found && (isAsked(found) || canMove(found.state, 'approval-requested'))) return found
+  const name = toolName ?? (found?.reader && found.name)
+  if (name === undefined || !isRecord(input?.value)) return undefined
+  const told = { arguments: JSON.stringify(input.value), input: input.value }
+  if (!found?.reader || found.name !== name) {
+    return addCall(state, lastReply(state, id), { id, name, ...told, state: 'input-complete' })
+  }
+  moveCall(state, found, 'input-complete')
+  return Object.assign(found, told, { reader: undefined })
+}
+
+/** The last message, if it is a reply in this turn; otherwise a new one. */
+function lastReply(state: ChatState, id: string): MessageDraft {
+  const last = state.order.at(-1)
+  if (last?.role === 'assistant' && last.turn === state.turn && !isActivity(last)) return last
+  let own = id
+  for (let n = 2; state.messages.has(own); n++) own = `${id}-${n}`
+  return addMessage(state, { id: own, role: 'assistant' })
 }
 
 /** Of the calls of broken runs, none is meant. In the open run, only those whose request could not be shown are marked so. */

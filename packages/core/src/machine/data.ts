@@ -195,7 +195,7 @@ export interface InterruptDraft {
   readonly kind: 'interrupt'
   readonly interrupt: Interrupt
   /** The run that raised it while open, and accepts the response as long as it is. */
-  readonly liveIn?: string | undefined
+  liveIn?: string | undefined
   response: { readonly payload: unknown } | { readonly cancel: true } | undefined
   /** Why the server did not accept the response. */
   problem?: string | undefined

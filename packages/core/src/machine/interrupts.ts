@@ -4,6 +4,7 @@ import { asString, getCountersignMetadata, isRecord, omitUndefined, sameJson } f
 import { takeRequestId } from './calls.js'
 import type { InterruptDraft } from './data.js'
 import type { Outcome } from './effects.js'
+import type { AskedApproval } from './read-approval.js'
 import type { ChatState } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
@@ -32,7 +33,7 @@ export function reopenInterrupt(state: ChatState, draft: InterruptDraft, problem
 
 /** The call of an approval request was removed: tells the server that nobody will answer. */
 export function withdraw(state: ChatState, { id, token }: ToolCallApproval): void {
-  const metadata = token === undefined ? undefined : { countersign: { resume: { countersign: { token } } } }
+  const metadata = token === undefined ? undefined : backWith(token)
   put(state, { interrupt: omitUndefined({ id, reason: 'tool_call', metadata }), liveIn: undefined })
   setResponse(state, state.interrupts.get(id), { cancel: true })
 }
@@ -41,14 +42,51 @@ export function withdraw(state: ChatState, { id, token }: ToolCallApproval): voi
  * An interrupt of a finished run. If it was answered and is raised again, it needs another response; so does one whose id the server uses
  * again for something else. The response to the earlier one is then not sent.
  */
-export function askInterrupt(state: ChatState, interrupt: Interrupt): Outcome {
+export function askInterrupt(state: ChatState, interrupt: Interrupt, liveIn?: string): Outcome {
   const draft = state.interrupts.get(interrupt.id)
   if (!takeRequestId(state, interrupt.id)) return 'illegal-step'
   const isReused = draft && !draft.sent && !isCancelled(draft) && !asksTheSame(draft.interrupt, interrupt)
-  if (!draft || draft.sent || isReused) put(state, { interrupt, liveIn: undefined })
+  if (!draft || draft.sent || isReused) put(state, { interrupt, liveIn })
+  else draft.liveIn = liveIn
   if (!isReused || !draft.response) return undefined
   const message = `The server uses the id of the interrupt "${interrupt.id}" for another one: the response to the earlier one is not sent.`
   return [{ type: 'warning', code: 'illegal-step', message }]
+}
+
+/**
+ * A request for a call that is not here: the stretch of the stream that had it was lost. Nobody can approve what is not shown, so the schema
+ * lets only a denial pass. While a run is open, that may wait for the answer.
+ */
+export function askUnseen(
+  state: ChatState,
+  { toolCallId, approval }: AskedApproval,
+  isLive: boolean,
+): Outcome {
+  const { run } = state
+  if (run.phase === 'idle') return 'unknown-id'
+  const { id, expiresAt, token, message = 'A call that did not arrive here needs approval.' } = approval
+  const metadata = token === undefined ? undefined : backWith(token)
+  const fields = { id, reason: 'tool_call', toolCallId, message, expiresAt, responseSchema: denial, metadata }
+  const outcome = askInterrupt(state, omitUndefined(fields), isLive ? run.runId : undefined)
+  if (outcome !== undefined) return outcome
+  const warning = `The call "${toolCallId}" did not arrive here, so the request "${id}" is shown without it and can only be denied.`
+  return [{ type: 'warning', code: 'unknown-id', message: warning }]
+}
+
+const denial = {
+  type: 'object',
+  properties: { approved: { const: false }, reason: { type: 'string' } },
+  required: ['approved'],
+}
+
+/** Metadata of an interrupt whose answer returns the token. */
+function backWith(token: string): Record<string, unknown> {
+  return { countersign: { resume: { countersign: { token } } } }
+}
+
+/** Whether it is a request for a call that is not here. It outlives its run, as the request for any other call does. */
+export function isUnseen({ interrupt: { toolCallId } }: Pick<InterruptDraft, 'interrupt'>): boolean {
+  return toolCallId !== undefined
 }
 
 function isCancelled({ response }: InterruptDraft): boolean {
@@ -89,7 +127,10 @@ export function closeLiveInterrupt(state: ChatState, value: unknown): Outcome {
 
 /** Live interrupts end with their run. */
 export function closeLiveInterrupts(state: ChatState): void {
-  for (const draft of state.interrupts.values()) if (draft.liveIn !== undefined) dropInterrupt(state, draft)
+  for (const draft of state.interrupts.values()) {
+    if (isUnseen(draft)) draft.liveIn = undefined
+    else if (draft.liveIn !== undefined) dropInterrupt(state, draft)
+  }
 }
 
 function put(state: ChatState, question: Pick<InterruptDraft, 'interrupt' | 'liveIn'>): void {

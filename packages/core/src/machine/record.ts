@@ -7,6 +7,7 @@ import { touch } from './changes.js'
 import { isMessage, repeatOf } from './check-messages.js'
 import type { CallDraft, FinishedRun, InterruptDraft } from './data.js'
 import { retainMessages } from './drafts.js'
+import { isUnseen } from './interrupts.js'
 import { loadMessages, settleLoaded } from './load.js'
 import type { ThreadRecord } from './local-event.js'
 import { readMessages } from './read.js'
@@ -25,8 +26,8 @@ export function readRecord(state: ChatState): ThreadRecord {
     interrupted: interruptedCalls(state),
     ready: [...state.open].flatMap(({ id, ready }) => (ready ? [{ id, input: ready.input }] : [])),
     interrupts: [...state.interrupts.values()]
-      .filter(({ liveIn }) => liveIn === undefined)
-      .map(({ kind: _, ...draft }) => draft),
+      .filter((draft) => draft.liveIn === undefined || isUnseen(draft))
+      .map(({ kind: _, liveIn: __, ...draft }) => draft),
     queue: state.queue,
     ...(state.run.phase === 'idle'
       ? state.run.last && { run: state.run.last }

@@ -8,9 +8,9 @@ import { isAttached, moveCall, withoutProblem } from './calls.js'
 import { touch } from './changes.js'
 import type { CallDraft, FinishedRun, InterruptDraft, RunState } from './data.js'
 import { endOf } from './drafts.js'
-import { effectsOf } from './effects.js'
-import { askInterrupt, closeLiveInterrupts, reopenInterrupt } from './interrupts.js'
-import { readApprovalInterrupt } from './read-approval.js'
+import { effectsOf, type Outcome } from './effects.js'
+import { askInterrupt, askUnseen, closeLiveInterrupts, reopenInterrupt } from './interrupts.js'
+import { type AskedApproval, readApprovalInterrupt } from './read-approval.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentMetadata } from './subagents.js'
 
@@ -65,7 +65,7 @@ export const runSteps = {
     return outcome.interrupts.flatMap((interrupt) => {
       const asked = readApprovalInterrupt(interrupt)
       if (asked) attribute(state, asked.toolCallId, interrupt)
-      return effectsOf(event, asked ? askApproval(state, asked) : askInterrupt(state, interrupt))
+      return effectsOf(event, asked ? ask(state, asked, false) : askInterrupt(state, interrupt))
     })
   },
   RUN_ERROR(state, { message, code, metadata, usage = [] }) {
@@ -105,6 +105,12 @@ export const runSteps = {
     return undefined
   },
 } satisfies Partial<StepTable>
+
+/** Shows an approval request with its call; if that is not here, without it. */
+export function ask(state: ChatState, asked: AskedApproval, isLive: boolean): Outcome {
+  const outcome = askApproval(state, asked)
+  return outcome === 'unknown-id' ? askUnseen(state, asked, isLive) : outcome
+}
 
 /** AG-UI: an interrupt of a subagent names the subagent. */
 function attribute(state: ChatState, toolCallId: string, interrupt: Interrupt): void {

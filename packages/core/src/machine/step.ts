@@ -3,7 +3,6 @@ import type { AGUIEvent, EventOf } from '../protocol/events.js'
 import { copied, isRecord } from '../value.js'
 import { approvalSteps } from './approval-answer.js'
 import { refuseApproval } from './approval-refusal.js'
-import { askApproval } from './approval-request.js'
 import { argumentSteps } from './call-arguments.js'
 import { takeResult } from './call-result.js'
 import { touch } from './changes.js'
@@ -13,7 +12,7 @@ import { type Effect, effectsOf, type Outcome, type Step } from './effects.js'
 import { askLiveInterrupt, closeLiveInterrupt } from './interrupts.js'
 import { messageSteps } from './message-events.js'
 import { readApprovalEvent } from './read-approval.js'
-import { runSteps } from './runs.js'
+import { ask, runSteps } from './runs.js'
 import type { ChatState, StepTable } from './state.js'
 
 /** What every chat needs; `ChatState.moreSteps` has the rest. In a function, because bundlers keep top-level spreads even if unused. */
@@ -74,7 +73,7 @@ export function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome
   switch (event.name) {
     case 'approval-requested': {
       const asked = readApprovalEvent(event.value)
-      return asked ? askApproval(state, asked) : 'malformed-value'
+      return asked ? ask(state, asked, true) : 'malformed-value'
     }
     case 'approval-refused':
       return refuseApproval(state, event.value)
