@@ -15,7 +15,10 @@ export async function recordShadow(
   if (approvals.shadow === undefined) return
   // The tool's own rule is evaluated once, unless the policy decided instead of it.
   const needed = decided.kind === 'run' && !decided.approved ? false : undefined
-  const shadow = await decideGate(call, context, { policy: approvals.shadow, warn, needed })
+  const shadow = await decideGate(call, context, {
+    policy: approvals.shadow,
+    ...{ warn, needed, leave: scope.leave },
+  })
   if (shadow.kind === decided.kind) return
   await audit(scope, {
     event: 'shadow',

@@ -14,6 +14,8 @@ import { threadsOf } from '../conversation/load-thread.js'
 import { type OpenThread, openThread } from '../conversation/open-thread.js'
 import { showVersion } from '../conversation/show-version.js'
 import { checkOptions, wholeNumber } from '../encoding/check-options.js'
+import { isLeft } from '../encoding/hooks.js'
+import { anySignal } from '../encoding/signals.js'
 import { type SessionGrants, sessionGrants } from '../gate/grants.js'
 import type { FullLimits } from '../limits.js'
 import type { RunLog } from '../run-log/run-log.js'
@@ -22,8 +24,9 @@ import { createChannel, type Outlet } from '../scope/channel.js'
 import { eventSize } from '../scope/event-size.js'
 import { readOutputOptions } from '../scope/output.js'
 import type { RunContext } from '../scope/run-context.js'
-import { type AgentOptions, readSettings } from '../scope/settings.js'
+import { type AgentOptions, type AgentSettings, readSettings } from '../scope/settings.js'
 import type { ThreadStore } from '../threads/thread-store.js'
+import { runDeadline } from './deadline.js'
 import { createDrain, type Drain, type DrainOptions } from './drain.js'
 import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
 import { recoverThreads } from './recover.js'
@@ -146,7 +149,7 @@ export interface GenerateResult<Output = unknown> {
 export function createAgent<Output = unknown>(options: AgentOptions<Output>): Agent<Output> {
   checkOptions('createAgent', options, agentRules)
   const settings = readSettings(options)
-  const drain = createDrain()
+  const drain = createDrain(lastTime(settings), settings.warn)
   const start = (origin: RunOrigin, input: RunInput, runOptions: RunOptions = {}) => {
     const { context } = runOptions
     checkOptions('agent.run', runOptions, runRules)
@@ -167,6 +170,20 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     return opened.read(createChannel(write, { sizeOf: eventSize, lastWords: runErrorEvent, limits }))
   }
   const { threads, runLog, answerChannel, limits } = settings
+  /** Work that calls hooks outside of a run: it is stopped like one. */
+  const outside = async <T>(work: (stop: AbortSignal) => Promise<T>): Promise<T> => {
+    const deadline = runDeadline(settings.timeouts.run)
+    const { signal, leave } = drain.enter()
+    const stop = anySignal([deadline.signal, signal])
+    try {
+      return await work(stop)
+    } catch (error) {
+      throw isLeft(error) ? stop.reason : error
+    } finally {
+      deadline.end()
+      leave()
+    }
+  }
   const agent: Agent<Output> = {
     run: (input, runOptions) => start({ method: 'stream' }, input, runOptions),
     async generate<Result>(input: RunInput, runOptions: RunOptions<Result> = {}) {
@@ -191,13 +208,20 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     async openThread(input, context) {
       checkSubject(context?.subject)
       checkOpen(drain)
-      return threads && openThread(threads, settings, input, context ?? {}, closing(settings, input, context))
+      return (
+        threads &&
+        outside((stop) =>
+          openThread(threads, settings, input, context ?? {}, closing(settings, input, context, stop)),
+        )
+      )
     },
     async showVersion({ threadId, messageId }, context) {
       checkSubject(context?.subject)
       const key = { owner: context?.subject ?? null, threadId }
-      const close = closing(settings, { threadId, runId: '' }, context)
-      await showVersion(threadsOf({ threads }), key, messageId, settings, close)
+      await outside((stop) => {
+        const close = closing(settings, { threadId, runId: '' }, context, stop)
+        return showVersion(threadsOf({ threads }), key, messageId, settings, close)
+      })
     },
     async recover(recoverOptions = {}) {
       checkOptions('agent.recover', recoverOptions, { limit: wholeNumber })
@@ -209,7 +233,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     },
     async previewEdits(edits, context) {
       checkSubject(context?.subject)
-      return previewOf(settings, edits, context)
+      return outside((stop) => previewOf(settings, edits, context, stop))
     },
     drain: (drainOptions) => drain.drain(drainOptions),
     threads,
@@ -220,6 +244,15 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     warn: settings.warn,
   }
   return agent
+}
+
+/** Milliseconds that stores have, besides tools, to end a run that was stopped. */
+const STORE_MS = 5000
+
+/** How long a run may take to end once it was stopped, if its stores reply. */
+function lastTime({ approvals, toolkit }: AgentSettings): number {
+  const timeouts = toolkit.names.map((name) => toolkit.get(name)?.timeout ?? 0)
+  return Math.max(approvals.waitMs, ...timeouts) + STORE_MS
 }
 
 /** @throws CountersignError `shutting-down` */

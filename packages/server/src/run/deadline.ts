@@ -9,5 +9,5 @@ export function runDeadline(ms: number | undefined): { readonly signal: AbortSig
 
 function runTimedOut(ms: number): CountersignError {
   const message = `The run took longer than ${ms} ms, and was stopped. Continue it with another request, or raise timeouts.run.`
-  return new CountersignError('run-timeout', message, { timeout: ms, retryable: true })
+  return new CountersignError('run-timeout', message, { timeout: ms, status: 503, retryable: true })
 }
