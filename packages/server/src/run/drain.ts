@@ -62,7 +62,9 @@ export function createDrain(lastMs: number, warn: (message: string) => void): Dr
       await Promise.race([empty, late])
       clearTimeout(timer)
       if (open.size > 0)
-        warn(`agent.drain() waited for ${open.size} stopped runs, which have not ended: a store or a reader does not reply.`)
+        warn(
+          `agent.drain() waited for ${open.size} stopped runs, which have not ended: a store or a reader does not reply.`,
+        )
     },
   }
 }
