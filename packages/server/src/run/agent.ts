@@ -15,6 +15,7 @@ import { type OpenThread, openThread } from '../conversation/open-thread.js'
 import { showVersion } from '../conversation/show-version.js'
 import { checkOptions, wholeNumber } from '../encoding/check-options.js'
 import { isLeft } from '../encoding/hooks.js'
+import { randomId } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
 import { type SessionGrants, sessionGrants } from '../gate/grants.js'
 import type { FullLimits } from '../limits.js'
@@ -25,7 +26,7 @@ import { eventSize } from '../scope/event-size.js'
 import { readOutputOptions } from '../scope/output.js'
 import type { RunContext } from '../scope/run-context.js'
 import { type AgentOptions, type AgentSettings, readSettings } from '../scope/settings.js'
-import type { ThreadStore } from '../threads/thread-store.js'
+import type { ThreadKey, ThreadStore } from '../threads/thread-store.js'
 import { runDeadline } from './deadline.js'
 import { createDrain, type Drain, type DrainOptions } from './drain.js'
 import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
@@ -227,8 +228,17 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       checkOptions('agent.recover', recoverOptions, { limit: wholeNumber })
       const { limit = 100 } = recoverOptions
       if (threads === undefined) return 0
-      // Without the model: the run only closes calls.
-      const close = (input: RunInput, context: RunContext) => agent.generate(input, { context, maxSteps: 0 })
+      const close = async ({ owner, threadId }: ThreadKey, abandoned: string) => {
+        checkOpen(drain)
+        const input = { threadId, runId: randomId('recovery_'), messages: [] }
+        const context = owner === null ? {} : { subject: owner }
+        const thread = await outside((stop) =>
+          openThread(threads, settings, input, context, closing(settings, input, context, stop), abandoned),
+        )
+        // Without the model: the run only closes calls.
+        await agent.generate(input, { context, thread, maxSteps: 0 })
+        return thread.version()
+      }
       return recoverThreads(threads, limit, close, settings.warn)
     },
     async previewEdits(edits, context) {
