@@ -79,8 +79,8 @@ export const checks = {
   'scope was offered': never(prepare, "decision === 'approve' && !isOffered"),
   confirm: {
     file: server('answers/confirm.ts'),
-    find: '(await approvals.confirm(answered, { context, request })) === true',
-    put: '(await approvals.confirm(answered, { context, request })) !== undefined',
+    find: '(await callHook(scope.leave, () => confirm(answered, { context, request }))) === true',
+    put: '(await callHook(scope.leave, () => confirm(answered, { context, request }))) !== undefined',
   },
   'approved is a boolean': {
     file: server('answers/answers.ts'),

@@ -119,11 +119,12 @@ const plain = [
 const elsewhere = ['agent.model', 'agent.runLog', 'agent.threads', 'agent.answerChannel', 'approvals.ledger']
 
 test('every option of a tool and of an agent is listed here, with what happens if it never settles', () => {
-  const { optionsOf } = declaredOptions('core', 'server')
+  const { optionsOf, declarations } = declaredOptions('core', 'server')
   const named = (prefix: string, name: string) => optionsOf(name).map((option) => `${prefix}.${option.name}`)
+  const placed = declarations.get('ServerTool')?.members ?? []
   const declared = [
     ...named('tool', 'ToolOptions'),
-    ...named('tool', 'ServerTool'),
+    ...placed.map((member) => `tool.${member.name?.getText()}`),
     ...named('agent', 'AgentOptions'),
     ...named('approvals', 'ApprovalOptions'),
   ]
