@@ -79,8 +79,8 @@ export const checks = {
   'scope was offered': never(prepare, "decision === 'approve' && !isOffered"),
   confirm: {
     file: server('answers/confirm.ts'),
-    find: '(await approvals.confirm(answered, { context, request })) === true',
-    put: '(await approvals.confirm(answered, { context, request })) !== undefined',
+    find: '(await callHook(scope.leave, () => confirm(answered, { context, request }))) === true',
+    put: '(await callHook(scope.leave, () => confirm(answered, { context, request }))) !== undefined',
   },
   'approved is a boolean': {
     file: server('answers/answers.ts'),
@@ -439,7 +439,7 @@ export const checks = {
   },
   'one way to read': never(
     under,
-    'whole.length > MAX_LENGTH || !whole.startsWith(root) || /\\p{C}|\\\\/u.test(whole)',
+    "whole.length > MAX_LENGTH || !whole.startsWith(root) || UNSEEN.test(whole) || whole.includes('\\\\')",
   ),
   'same root': {
     file: under,
@@ -455,7 +455,7 @@ export const checks = {
   'escapes of URLs': never(under, '/%(?!20|[89a-f][\\da-f])/i.test(path)'),
   'plain names': {
     file: under,
-    find: "return segment !== '' && !segment.startsWith('..') && !/[. ]$/.test(segment)",
+    find: "return !/^[\\s.]*(?:;|$)/.test(segment) && !segment.startsWith('..') && !/[. ]$/.test(segment)",
     put: "return segment !== ''",
   },
   'strictly below': {

@@ -18,7 +18,7 @@ export const mutants = [
   {
     name: 'confirm is not asked',
     by: 'one edits, one does not, and only one has a second factor',
-    edits: [swap(server('answers/settle.ts'), "kind !== 'repeat' && !(await", 'false && !(await')],
+    edits: [swap(server('answers/settle.ts'), "kind === 'repeat' || (await", 'true || (await')],
   },
   {
     name: 'confirm sees the arguments that were asked about, not those that run',
@@ -85,8 +85,8 @@ export const mutants = [
     edits: [
       swap(
         start,
-        'const { decision, reason } = await askPolicy(call, gate, { policy: approvals.policy, warn })',
-        'const { decision, reason } = await askPolicy(call, gate, { policy: undefined, warn })',
+        'await askPolicy(call, gate, {\n    policy: approvals.policy,',
+        'await askPolicy(call, gate, {\n    policy: undefined,',
       ),
     ],
   },
@@ -96,8 +96,8 @@ export const mutants = [
     edits: [
       swap(
         server('answers/run-claimed.ts'),
-        "    if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })\n    const start = await decideStart(scope, claim, claimed)\n",
-        "    const start = await decideStart(scope, claim, claimed)\n    if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })\n",
+        "    if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })\n    const start = await decideStart(scope, claim, claimed).catch((error: unknown) =>\n      notStarted(scope, call, error),\n    )\n",
+        "    const start = await decideStart(scope, claim, claimed).catch((error: unknown) =>\n      notStarted(scope, call, error),\n    )\n    if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })\n",
       ),
     ],
   },
@@ -107,8 +107,8 @@ export const mutants = [
     edits: [
       swap(
         fresh,
-        'const gate = await decideGate(call, context, { policy: approvals.policy, warn, needed })\n  const idempotencyKey',
-        'const gate = await decideGate(call, context, { policy: undefined, warn, needed })\n  const idempotencyKey',
+        'const options = { policy: approvals.policy, warn, needed, leave',
+        'const options = { policy: undefined, warn, needed, leave',
       ),
     ],
   },

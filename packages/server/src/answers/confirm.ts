@@ -1,4 +1,5 @@
 import { copyOf } from '../encoding/copy.js'
+import { callHook, isLeft } from '../encoding/hooks.js'
 import { type ApprovalRequest, describeRequest, requestOf } from '../gate/ask.js'
 import { proposedCall } from '../history/history.js'
 import type { RunScope } from '../scope/scope.js'
@@ -11,7 +12,8 @@ import type { Settlement } from './prepare.js'
  */
 export async function isConfirmed(scope: RunScope, settlement: Settlement): Promise<boolean> {
   const { approvals, warn } = scope.settings
-  if (approvals.confirm === undefined) return true
+  const { confirm } = approvals
+  if (confirm === undefined) return true
   const { verdict } = settlement
   const { approvalId, site, decision, reason, mandate, payload, token, via, context } = verdict
   const { id: toolCallId, function: called } = site.call
@@ -24,8 +26,9 @@ export async function isConfirmed(scope: RunScope, settlement: Settlement): Prom
     arguments: settlement.kind === 'run' ? copyOf(settlement.call.args) : JSON.parse(verdict.canonical),
   }
   try {
-    return (await approvals.confirm(answered, { context, request })) === true
+    return (await callHook(scope.leave, () => confirm(answered, { context, request }))) === true
   } catch (error) {
+    if (isLeft(error)) throw error
     warn(`confirm failed for ${called.name}; the answer is refused.`, error)
     return false
   }
@@ -37,7 +40,7 @@ async function describe(scope: RunScope, { verdict, record }: Settlement): Promi
   const { id, function: called } = site.call
   const { shown, mandates, preview, previous } = record ?? {}
   const terms = { ...claims, token, shown, mandates, preview, previous }
-  const read = await readCall(scope.toolkit, proposedCall(site, canonical))
+  const read = await readCall(scope, proposedCall(site, canonical))
   try {
     if (read.ok) return describeRequest(scope, read.call, terms)
   } catch (error) {

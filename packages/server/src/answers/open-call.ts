@@ -84,7 +84,7 @@ export async function outcomeOfOpenCall(
   if (refusal === undefined && isLeft) return close(undefined, MOVED_ON)
   if (refusal !== undefined && site.superseded && refusal.effect === 'as-found') return close(refusal.code)
 
-  const ready = await readCall(scope.toolkit, proposedCall(site))
+  const ready = await readCall(scope, proposedCall(site))
   let last = await lookUpLast(scope, ref)
   const next = nextOf(last)
   if (next !== undefined && ready.ok) {
@@ -148,14 +148,14 @@ async function decideUnasked(
 ): Promise<CallOutcome> {
   const closed = (reason: string, code?: string) => resultOf(site, failed('cancelled', reason, code))
   if (refusal !== undefined) return closed('the approval is not valid', refusal.code)
-  const ready = await readCall(scope.toolkit, proposedCall(site))
+  const ready = await readCall(scope, proposedCall(site))
   const why = site.superseded ? MOVED_ON : 'the call was not completed'
   if (!ready.ok) return closed(why)
   const { tool } = ready.call
   if (tool.location !== 'server' && site.superseded) return closed(why)
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, site.call.id, messages)
-  const gate = await decideGate(ready.call, context, { policy: approvals.policy, warn })
+  const gate = await decideGate(ready.call, context, { policy: approvals.policy, warn, leave: scope.leave })
   if (tool.location === 'server') {
     // Approval was not requested, so the call ran at once, or by a session grant or mandate that may have ended since.
     const isGrantable = tool.mandates !== undefined || termsOf(tool).scopes.includes('session')

@@ -1,5 +1,6 @@
 import { type GateContext, isRecord, type Message, omitUndefined } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
+import { isLeft } from '../encoding/hooks.js'
 import { bindingOf } from '../gate/ask.js'
 import { askPolicy } from '../gate/gate.js'
 import { mandatesText } from '../gate/mandates.js'
@@ -109,7 +110,7 @@ async function prepareVerdict(
   if (mandate === 'not-offered')
     return refuse(verdict, 'approval-malformed', 'The answer chooses a mandate that was not offered for it.')
   if (decision !== 'approve') {
-    const read = mandate && (await readCall(scope.toolkit, proposedCall(site, verdict.canonical)))
+    const read = mandate && (await readCall(scope, proposedCall(site, verdict.canonical)))
     const denial = mandate && read?.ok ? { mandate, call: read.call } : undefined
     return { kind: 'reject', verdict, answer: answerOf(scope, verdict), denial }
   }
@@ -124,7 +125,7 @@ async function prepareVerdict(
   if (isEdited && approvedPreview === undefined)
     return refuse(verdict, 'approval-edit-invalid', UNSEEN, 'open')
   // Policy: for the call as edited.
-  const policy = await askPolicy(call, gate, { policy: approvals.policy, warn })
+  const policy = await askPolicy(call, gate, { policy: approvals.policy, warn, leave: scope.leave })
   if (policy.decision === 'block') {
     const answer = stampAnswer(scope, { decision: 'deny', reason: policy.reason }, 'policy')
     return { kind: 'reject', verdict, answer }
@@ -163,7 +164,7 @@ export async function readApproved(
     refusal: refusalOf(verdict, code, message, effect),
   })
   // Unchanged: the arguments still fit the tool, and what was bound is the same.
-  const asked = await readCall(scope.toolkit, proposedCall(verdict.site, verdict.canonical))
+  const asked = await readCall(scope, proposedCall(verdict.site, verdict.canonical))
   if (!asked.ok) return refused('approval-stale', asked.failure.reason ?? UNFIT)
   if (!(await isStillBound(scope, verdict, asked.call, gate)))
     return refused('approval-stale', 'What the approval was given for has changed; ask again.')
@@ -244,8 +245,13 @@ export async function isStillBound(
   gate: GateContext,
 ): Promise<boolean> {
   try {
-    return await bindingMatches(verdict.claims, await bindingOf(call, gate), scope.settings.approvals.keyring)
+    return await bindingMatches(
+      verdict.claims,
+      await bindingOf(scope, call, gate),
+      scope.settings.approvals.keyring,
+    )
   } catch (error) {
+    if (isLeft(error)) throw error
     scope.settings.warn(`What ${call.name} is bound to could not be read.`, error)
     return false
   }
@@ -279,7 +285,7 @@ async function readEdits(
   )
   if (forbidden.length > 0)
     return { ok: false, reason: `These arguments may not be edited: ${forbidden.join(', ')}.` }
-  const checked = await readCall(scope.toolkit, proposedCall(site, read.canonical))
+  const checked = await readCall(scope, proposedCall(site, read.canonical))
   return checked.ok
     ? checked
     : { ok: false, reason: checked.failure.reason ?? 'The edited arguments do not fit.', unfit: true }

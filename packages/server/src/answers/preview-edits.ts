@@ -48,7 +48,8 @@ export async function previewEdits(
   const gate = gateContext(scope, id, [])
   const approved = await readApproved(scope, verdict, gate)
   if ('refusal' in approved) throw refused(approved.refusal)
-  const policy = await askPolicy(approved.call, gate, { policy: approvals.policy, warn })
+  const { leave } = scope
+  const policy = await askPolicy(approved.call, gate, { policy: approvals.policy, warn, leave })
   if (policy.decision === 'block')
     throw refused({
       code: 'approval-edit-invalid',

@@ -1,5 +1,6 @@
 import type { Message, Preview } from '@countersign/core'
-import { abortLater } from '../encoding/signals.js'
+import { isLeft, unlessLeft } from '../encoding/hooks.js'
+import { abortLater, anySignal } from '../encoding/signals.js'
 import { askPolicy } from '../gate/gate.js'
 import { findPermission, grantAnswered, reasonOfDenial } from '../gate/grants.js'
 import { type ComputedPreview, computePreview } from '../gate/preview.js'
@@ -45,6 +46,17 @@ export async function runClaimed(
   scope: RunScope,
   claimed: ClaimedCall,
 ): Promise<CallOutcome | Refusal | undefined> {
+  const late = abortLater(scope.stop, scope.settings.approvals.waitMs)
+  const leave = anySignal([scope.halt, late.signal])
+  return runHeld({ ...scope, leave }, claimed, late.signal).finally(late.cancel)
+}
+
+/** `late`: aborted when the tool must have ended. */
+async function runHeld(
+  scope: RunScope,
+  claimed: ClaimedCall,
+  late: AbortSignal,
+): Promise<CallOutcome | Refusal | undefined> {
   const { verdict, holder, answer, step, call } = claimed
   const { site, claims } = verdict
   const { tool } = call
@@ -55,7 +67,9 @@ export async function runClaimed(
   try {
     if (step !== undefined) await audit(scope, { event: 'claimed', ...step })
     if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })
-    const start = await decideStart(scope, claim, claimed)
+    const start = await decideStart(scope, claim, claimed).catch((error: unknown) =>
+      notStarted(scope, call, error),
+    )
     if (start.kind === 'changed') return await askAgain(scope, claim, claimed, start.preview)
     if (start.kind === 'not') {
       await complete(scope, claim, start.outcome)
@@ -64,7 +78,7 @@ export async function runClaimed(
     if (tool.location !== 'server') return handOut(scope, claim, claimed)
     // Only once the call may start, and before the tool can change the input, from which the grant's key is read.
     const granting = grantAnswered(scope, claimed)
-    execution = await execute(scope, claimed, tool, start.preview)
+    execution = await execute(scope, claimed, tool, start.preview, late)
     await granting
   } finally {
     stopRenewing()
@@ -92,6 +106,8 @@ export async function runClaimed(
   }
 }
 
+const not = (outcome: Unstarted) => ({ kind: 'not', outcome }) as const
+
 type Start =
   /** `preview`: the approved one, unmasked. */
   | { readonly kind: 'start'; readonly preview: Preview | undefined }
@@ -108,12 +124,15 @@ async function decideStart(
   { verdict, asked, call, messages, approvedPreview }: ClaimedCall,
 ): Promise<Start> {
   const { approvals, now, warn } = scope.settings
-  const not = (outcome: Unstarted) => ({ kind: 'not', outcome }) as const
   // At the start, in the order of the table in docs/security.md: what was bound, the policy, the preview, the lease, the time.
   const gate = gateContext(scope, call.id, messages)
   if (!(await isStillBound(scope, verdict, asked, gate)))
     return not({ type: 'cancelled', reason: STALE, code: 'approval-stale' })
-  const { decision, reason } = await askPolicy(call, gate, { policy: approvals.policy, warn })
+  const { decision, reason } = await askPolicy(call, gate, {
+    policy: approvals.policy,
+    warn,
+    leave: scope.leave,
+  })
   if (decision === 'block') return not({ type: 'denied', reason: reason?.slice(0, MAX_REASON_LENGTH) })
   if (call.tool.mandates !== undefined) {
     const standing = await findPermission(scope, call, 'look')
@@ -125,12 +144,20 @@ async function decideStart(
   const hash = preview && (await previewHash(verdict.claims, preview.text, approvals.keyring))
   if (!(await holdsLease(scope, claim))) return not({ type: 'interrupted' })
   // A call that somebody else runs is only handed over here, and can be handed over again.
-  if (scope.callerSignal?.aborted && call.tool.location === 'server')
+  if (scope.halt.aborted && call.tool.location === 'server')
     return not({ type: 'cancelled', reason: NOT_STARTED })
   if (now() >= verdict.claims.expiresAt) return not({ type: 'cancelled', code: 'approval-expired' })
   return hash === approvedPreview ? { kind: 'start', preview: preview?.exact } : { kind: 'changed', preview }
 }
 
+/** Why a claimed call does not start if that could not be decided: the claim is settled, whatever a hook does. */
+function notStarted({ settings }: RunScope, { name }: ReadyCall, error: unknown): Start {
+  if (isLeft(error)) return not({ type: 'cancelled', reason: NOT_STARTED })
+  settings.warn(`Whether ${name} may start could not be decided.`, error)
+  return not({ type: 'cancelled', reason: UNDECIDED, code: 'approval-stale' })
+}
+
+const UNDECIDED = 'Whether it may start could not be checked, so it was not started; ask again.'
 const UNKNOWN_DENIALS =
   'Whether a standing denial refuses it could not be read, so it was not started; ask again.'
 const STALE = 'What the approval was given for has changed; ask again.'
@@ -165,9 +192,10 @@ async function askAgain(
   const recorded = await complete(scope, claim, { ...stale, next })
   if (recorded !== 'held') return ended(recorded === 'lost' ? { type: 'interrupted' } : stale)
   const preview = call === asked ? current : undefined
-  const asking = await requestAgain(scope, asked, { claims, record, next, messages, preview })
-  // Another run may have found that it was missing, and made it.
-  return asking.ok ? { kind: 'asked-again', site, request: asking.request } : undefined
+  const replaced = { claims, record, next, messages, preview }
+  const asking = await requestAgain(scope, asked, replaced).catch(unlessLeft)
+  // Another run may have found that it was missing, and made it, or will.
+  return asking?.ok ? { kind: 'asked-again', site, request: asking.request } : undefined
 }
 
 const UNSTEADY = `What the call would do has changed each time it was approved, ${MAX_ASKED_AGAIN + 1} times in a row.`
@@ -200,12 +228,12 @@ function execute(
   { verdict, call, messages }: ClaimedCall,
   tool: Extract<AgentTool, { location: 'server' }>,
   preview: Preview | undefined,
+  late: AbortSignal,
 ): Promise<Execution> {
-  const leave = abortLater(scope.stop, scope.settings.approvals.waitMs)
   return runTool(scope, call, tool, {
     ...{ messages, messageId: verdict.site.message.id, approved: true, idempotencyKey: verdict.approvalId },
     signal: scope.callerSignal,
-    leave: tool.timeout === undefined ? leave.signal : undefined,
+    leave: tool.timeout === undefined ? late : undefined,
     ...(preview !== undefined && { preview }),
-  }).finally(leave.cancel)
+  })
 }

@@ -1,4 +1,5 @@
 import type { Message } from '@countersign/core'
+import { unlessLeft } from '../encoding/hooks.js'
 import { randomId } from '../encoding/ids.js'
 import { grantAnswered } from '../gate/grants.js'
 import { isProviderExecuted } from '../history/history.js'
@@ -33,7 +34,8 @@ export async function* settleVerdicts(
   verdicts: readonly VerifiedVerdict[],
   messages: readonly Message[],
 ): AsyncGenerator<CallOutcome | Refusal> {
-  const settlements = await prepareVerdicts(scope, verdicts, messages)
+  const settlements = await prepareVerdicts(scope, verdicts, messages).catch(unlessLeft)
+  if (settlements === undefined) return yield* verdicts.map(stopped)
   const isApproval = (one: Settlement) => one.kind !== 'refuse' && one.answer.decision === 'approve'
   const ordered = [...settlements.filter(isApproval), ...settlements.filter((one) => !isApproval(one))]
   const work = ordered.map((one) => scope.limit(() => settle(scope, one, messages)))
@@ -55,8 +57,9 @@ async function settle(
   // What can't be verified now settles nothing. Whatever would settle the request, even an invalid answer, must be confirmed.
   if (kind === 'refuse' && settlement.refusal.effect === 'open') return settlement.refusal
   if (scope.stop.aborted && kind !== 'refuse') return stopped(verdict)
-  if (kind !== 'repeat' && !(await isConfirmed(scope, settlement)))
-    return refusalOf(verdict, 'approval-not-yours', 'The answer was not confirmed.', 'open')
+  const isAccepted = kind === 'repeat' || (await isConfirmed(scope, settlement).catch(unlessLeft))
+  if (isAccepted === undefined) return stopped(verdict)
+  if (!isAccepted) return refusalOf(verdict, 'approval-not-yours', 'The answer was not confirmed.', 'open')
   if (kind === 'refuse') return settlement.refusal
   if (scope.stop.aborted) return stopped(verdict)
   const holder = randomId('holder_')

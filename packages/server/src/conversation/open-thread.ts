@@ -16,7 +16,7 @@ import { branchOf, type CloseCalls, chain, headOf, leaveBranch } from './branch.
 import { Recorder } from './recorder.js'
 import { gapOf, mergeHistory, titleOf, uploadedHistory } from './request-history.js'
 import { restoreRuns } from './restore.js'
-import { ThreadWriter, takeThread } from './thread-writer.js'
+import { leaveThread, removed, ThreadWriter, takenOver, takeThread } from './thread-writer.js'
 
 /** A stored conversation that one run holds. No other run can change it until it is closed, or its lease ends. */
 export interface OpenThread {
@@ -45,11 +45,18 @@ export interface OpenThread {
   close(): Promise<void>
 }
 
+/** What only this package knows of it. */
+interface HeldThread extends OpenThread {
+  /** What is stored by now. */
+  version(): number
+}
+
+/** What a run's input says about its thread. */
 type ThreadRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
   Partial<Pick<RunAgentInput, 'tools' | 'forwardedProps'>>
 
 /**
- * Takes the thread of a run, adds what the request brings, and stores it.
+ * Takes the thread of a run, adds what the request brings, and stores it. `abandoned`: only if this run was still open on it.
  *
  * @throws CountersignError `thread-busy` (409) if another run is open on this thread: `data.runId` names it; `thread-full` (413);
  * `thread-unknown` (404) if the request continues a message that the thread does not have;
@@ -61,14 +68,18 @@ export async function openThread(
   { threadId, runId, messages: given, tools = [], forwardedProps }: ThreadRequest,
   context: RunContext,
   closeCalls: CloseCalls,
-): Promise<OpenThread> {
+  abandoned?: string,
+): Promise<HeldThread> {
   const key: ThreadKey = { owner: context.subject ?? null, threadId }
   const run = { runId, holder: globalThis.crypto.randomUUID() }
   const { leaseMs } = settings.approvals
   const interrupted = await takeThread(threads, key, run, leaseMs)
   try {
+    if (abandoned !== undefined && interrupted.every(({ runId }) => runId !== abandoned))
+      throw takenOver(undefined)
     const isRestored = await restoreRuns(threads, settings, key, run, interrupted)
     const thread = await threads.open(key, settings.limits.cachedThreadBytes)
+    if (abandoned !== undefined && thread === undefined) throw removed()
     const shown = thread === undefined ? [] : branchOf(thread)
     const page = readPage(forwardedProps)
     const isUpload = page.isUpload && thread === undefined && settings.acceptUploads
@@ -108,11 +119,10 @@ export async function openThread(
       has: (id) => known.has(id) || added.some((message) => message.id === id),
       take: (event) => recorder.take(event),
       close: () => recorder.close(),
+      version: () => writer.version,
     }
   } catch (error) {
-    // Once it is released, it no longer counts as abandoned, and `recover` would not find it.
-    const leave = interrupted.length > 0 ? threads.hold(key, run, 1) : threads.release(key, run)
-    await leave.catch(() => {})
+    await leaveThread(threads, key, run, interrupted).catch(() => {})
     throw error
   }
 }

@@ -31,6 +31,16 @@ export async function takeThread(
   }
 }
 
+/** Gives a thread back unchanged. Once it is released, it no longer counts as abandoned, and `recover` would not find it. */
+export async function leaveThread(
+  threads: ThreadStore,
+  key: ThreadKey,
+  run: RunHold,
+  interrupted: readonly InterruptedRun[],
+): Promise<void> {
+  await (interrupted.length > 0 ? threads.hold(key, run, 1) : threads.release(key, run))
+}
+
 /** Changes one thread under one hold. `after` is the last message before the run's own, or empty: with it, a reader of the thread tells them apart. */
 export class ThreadWriter {
   constructor(
@@ -40,6 +50,10 @@ export class ThreadWriter {
     private version: number,
     private readonly after: string,
   ) {}
+
+  get version() {
+    return this.#version
+  }
 
   async append(change: Omit<ThreadChange, 'version' | 'run'>): Promise<void> {
     const result = await this.threads.append(this.key, {
@@ -86,12 +100,12 @@ function checkHeld(result: HoldResult): readonly InterruptedRun[] {
   return result.interrupted
 }
 
-function takenOver(runId: string | undefined): CountersignError {
+export function takenOver(runId: string | undefined): CountersignError {
   const message = 'Another run has taken this thread over. Load it again.'
   return new CountersignError('thread-busy', message, { status: 409, runId })
 }
 
-function removed(): CountersignError {
+export function removed(): CountersignError {
   const message = 'This thread was removed while its run was open. Start a new one.'
   return new CountersignError('thread-unknown', message, { status: 404 })
 }

@@ -55,7 +55,7 @@ export function abortLater(signal: AbortSignal, ms: number): { signal: AbortSign
   }
 }
 
-/** What `start` resolves with, or `left` once the signal aborts, which must not have happened yet. */
+/** What `start` resolves with, or `left` once the signal aborts; if that has happened already, at the end of this turn of the event loop. */
 export async function untilAborted<T>(
   start: () => Promise<T>,
   signal: AbortSignal,
@@ -65,6 +65,7 @@ export async function untilAborted<T>(
   const left = new Promise<{ readonly left: true }>((resolve) => {
     leave = () => resolve({ left: true })
     signal.addEventListener('abort', leave, { once: true })
+    if (signal.aborted) setTimeout(leave)
   })
   try {
     return await Promise.race([work, left])

@@ -9,6 +9,7 @@ import {
 import { byteLength } from '../encoding/bytes.js'
 import { bindingText, canonicalJson } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
+import { callHook, isLeft } from '../encoding/hooks.js'
 import { ignoreRejection, inWords } from '../encoding/in-words.js'
 import { plainOf } from '../encoding/plain.js'
 import { type ApprovalRecord, type ApprovalScope, NEVER, type ShownTerms } from '../ledger/ledger.js'
@@ -80,6 +81,7 @@ export async function requestApproval(
     }
     warn(`The ledger did not take the request for ${call.name}: ${issued.status}.`)
   } catch (error) {
+    if (isLeft(error)) throw error
     warn(`No approval could be requested for ${call.name}.`, error)
   }
   const reason = `${call.name} needs approval, but it could not be requested.`
@@ -134,7 +136,7 @@ async function signRecord(
     issuedAt,
     expiresAt: expiresIn === 'never' ? NEVER : issuedAt + Math.ceil(expiresIn) * 1000,
   }
-  const binding = await bindingOf(call, gate)
+  const binding = await bindingOf(scope, call, gate)
   const mandates = await offerMandates(scope, call, gate)
   const preview = own.again?.preview ?? (await computePreview(scope, call, gate))
   const providerExecuted = tool.location === 'provider'
@@ -174,12 +176,16 @@ const TOO_LARGE: Preview = { kind: 'none', reason: 'It is too large to be shown 
  *
  * @throws whatever `bind` throws, or an Error if it does not return JSON.
  */
-export async function bindingOf(call: ReadyCall, gate: GateContext): Promise<string | undefined> {
+export async function bindingOf(
+  { leave }: RunScope,
+  call: ReadyCall,
+  gate: GateContext,
+): Promise<string | undefined> {
   const transformed = otherThanAsked(call, call.input)
   const { bind } = call.tool
   if (transformed === undefined && bind === undefined) return undefined
-  const bound = bind === undefined ? null : ((await bind(copyOf(call.input) as never, gate)) ?? null)
-  const written = bindingText(transformed === undefined ? call.args : transformed.value, bound)
+  const bound = bind && ((await callHook(leave, () => bind(copyOf(call.input) as never, gate))) ?? null)
+  const written = bindingText(transformed === undefined ? call.args : transformed.value, bound ?? null)
   if (!written.ok) throw new Error(`bind of ${call.name} must answer JSON: ${written.reason}`)
   return written.canonical
 }

@@ -1,6 +1,7 @@
 import type { ApprovalScope, GateContext } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
+import { callHook, isLeft } from '../encoding/hooks.js'
 import { audit } from '../scope/audit.js'
 import type { Policy } from '../scope/policy.js'
 import type { RunScope } from '../scope/scope.js'
@@ -22,9 +23,7 @@ export type GateDecision =
 export async function decideGate(
   call: ReadyCall,
   context: GateContext,
-  options: {
-    readonly policy?: Policy | undefined
-    readonly warn: Warn
+  options: AskOptions & {
     /** The earlier result of the tool's own rule, which is evaluated only once. */
     readonly needed?: boolean | undefined
   },
@@ -39,8 +38,8 @@ export async function decideGate(
     case 'ask':
       return { kind: 'ask', reason: policy.reason }
     case undefined: {
-      const { needed, warn } = options
-      const asks = isProviders || (needed ?? (await needsApproval(call.tool, call.input, context, warn)))
+      const { needed } = options
+      const asks = isProviders || (needed ?? (await needsApproval(call.tool, call.input, context, options)))
       return asks ? { kind: 'ask' } : { kind: 'run', approved: false }
     }
     default:
@@ -48,11 +47,18 @@ export async function decideGate(
   }
 }
 
+interface AskOptions {
+  readonly policy?: Policy | undefined
+  readonly warn: Warn
+  /** Ends the wait for the policy and the tool's rule. */
+  readonly leave: AbortSignal | undefined
+}
+
 /** The policy's decision about a call; `ask` if it throws or returns anything invalid. */
 export async function askPolicy(
   call: ReadyCall,
   context: GateContext,
-  { policy, warn }: { readonly policy?: Policy | undefined; readonly warn: Warn },
+  { policy, warn, leave }: AskOptions,
 ): Promise<{
   readonly decision: 'allow' | 'ask' | 'block' | undefined
   readonly reason?: string | undefined
@@ -66,12 +72,13 @@ export async function askPolicy(
       location: call.tool.location,
       annotations: call.tool.annotations ?? {},
     }
-    const said = await policy(subject, context)
+    const said = await callHook(leave, () => policy(subject, context))
     if (said === undefined) return { decision: undefined }
     const { decision, reason } = typeof said === 'string' ? { decision: said, reason: undefined } : said
     if (decision === 'allow' || decision === 'ask' || decision === 'block') return { decision, reason }
     warn(`The policy returned ${JSON.stringify(said)} for ${call.name}; approval is requested.`)
   } catch (error) {
+    if (isLeft(error)) throw error
     warn(`The policy failed for ${call.name}; approval is requested.`, error)
   }
   return { decision: 'ask' }
@@ -81,15 +88,16 @@ async function needsApproval(
   tool: ReadyCall['tool'],
   input: unknown,
   context: GateContext,
-  warn: Warn,
+  { warn, leave }: AskOptions,
 ): Promise<boolean> {
   const rule = termsOf(tool).needed
   if (rule === false) return false
   if (typeof rule !== 'function') return true
   try {
-    const needed: unknown = await rule(copyOf(input) as never, context)
+    const needed: unknown = await callHook(leave, () => rule(copyOf(input) as never, context))
     return needed !== false
   } catch (error) {
+    if (isLeft(error)) throw error
     warn(`needsApproval of ${tool.name} failed; approval is requested.`, error)
     return true
   }
@@ -106,10 +114,11 @@ export async function isApprovalNeeded(
 ): Promise<boolean> {
   const read = readArguments(call.arguments)
   if (!read.ok) return false
-  const checked = await validate(tool.input, read.value)
+  const checked = await validate(tool.input, read.value, undefined)
   if (!checked.ok) return false
   const { messages = [], context: services = {}, warn = () => {} } = context
-  return needsApproval(tool, checked.value, { toolCallId: call.id, messages, context: services }, warn)
+  const about = { toolCallId: call.id, messages, context: services }
+  return needsApproval(tool, checked.value, about, { warn, leave: undefined })
 }
 
 /** A tool's approval terms, from whichever of its options set them. */
@@ -140,7 +149,10 @@ export async function recordShadow(
   if (approvals.shadow === undefined) return
   // The tool's own rule is evaluated once, unless the policy decided instead of it.
   const needed = decided.kind === 'run' && !decided.approved ? false : undefined
-  const shadow = await decideGate(call, context, { policy: approvals.shadow, warn, needed })
+  const shadow = await decideGate(call, context, {
+    policy: approvals.shadow,
+    ...{ warn, needed, leave: scope.leave },
+  })
   if (shadow.kind === decided.kind) return
   await audit(scope, {
     event: 'shadow',

@@ -2,6 +2,7 @@ import type { GateContext } from '@countersign/core'
 import { sha256 } from '../encoding/bytes.js'
 import { canonicalJson } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
+import { callHook, isLeft } from '../encoding/hooks.js'
 import type { MandateCall } from '../ledger/grant.js'
 import { type OfferedMandates, readOffers } from '../mandates/offer.js'
 import type { RunScope } from '../scope/scope.js'
@@ -18,13 +19,15 @@ export async function offerMandates(
   gate: GateContext,
 ): Promise<OfferedMandates | undefined> {
   const { tool } = call
+  const { mandates } = tool
   const { approvals, warn } = scope.settings
-  if (tool.mandates === undefined || scope.owner === null || approvals.ledger.findMandate === undefined)
+  if (mandates === undefined || scope.owner === null || approvals.ledger.findMandate === undefined)
     return undefined
   try {
-    const offers = readOffers(await tool.mandates(copyOf(call.input) as never, gate))
+    const offers = readOffers(await callHook(scope.leave, () => mandates(copyOf(call.input) as never, gate)))
     return offers.length === 0 ? undefined : { tool: await toolDigest(tool), offers }
   } catch (error) {
+    if (isLeft(error)) throw error
     warn(`The mandates of ${call.name} are not offered.`, error)
     return undefined
   }

@@ -2,6 +2,7 @@ import { type GateContext, type Preview, readPreview } from '@countersign/core'
 import { byteLength } from '../encoding/bytes.js'
 import { canonicalJson } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
+import { callHook, isLeft } from '../encoding/hooks.js'
 import { inWords } from '../encoding/in-words.js'
 import type { RunScope } from '../scope/scope.js'
 import type { ReadyCall } from '../tools/call.js'
@@ -30,12 +31,12 @@ export async function computePreview(
   call: ReadyCall,
   gate: GateContext,
 ): Promise<ComputedPreview | undefined> {
-  if (call.tool.preview === undefined) return undefined
-  const { approvals, warn } = scope.settings
-  const made = await runPreview(call, gate, approvals.previewTimeout)
-  if ('error' in made) warn(`preview of ${call.name} failed.`, made.error)
-  const exact = 'error' in made ? noPreview(toldOf(made.error, call.name, call.id)) : readMade(made.value)
-  const redact = call.tool.redact ?? approvals.redact
+  const { preview } = call.tool
+  if (preview === undefined) return undefined
+  const exact = await runPreview(scope, call, (signal) =>
+    preview(copyOf(call.input) as never, { ...gate, signal }),
+  )
+  const redact = call.tool.redact ?? scope.settings.approvals.redact
   const masked = redact === undefined ? [] : maskedValues(call, redact)
   const shown =
     masked?.length === 0
@@ -44,25 +45,31 @@ export async function computePreview(
   return { exact: exact.value, shown: shown.value, text: shown.text }
 }
 
-/** Runs the tool's `preview`. One that takes too long is abandoned. */
+/** Runs a tool's `preview`, and reads what it returns, which may throw as well. One that takes too long is abandoned. */
 async function runPreview(
-  { tool, input, name }: ReadyCall,
-  gate: GateContext,
-  timeout: number,
-): Promise<{ readonly value: unknown } | { readonly error: unknown }> {
+  { settings, leave }: RunScope,
+  { id, name }: ReadyCall,
+  preview: (signal: AbortSignal) => unknown,
+): Promise<ReadPreview> {
+  const { approvals, warn } = settings
+  const timeout = approvals.previewTimeout
   const over = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<{ readonly value: Preview }>((resolve) => {
+  const late = new Promise<Preview>((resolve) => {
     timer = setTimeout(() => {
       over.abort()
-      resolve({ value: noPreview(`${name} did not compute it within ${timeout} ms.`).value })
+      resolve(noPreview(`${name} did not compute it within ${timeout} ms.`).value)
     }, timeout)
   })
   try {
-    const work = Promise.resolve(tool.preview?.(copyOf(input) as never, { ...gate, signal: over.signal }))
-    return await Promise.race([work.then((value) => ({ value })), late])
+    return readMade(await callHook(leave, () => Promise.race([preview(over.signal), late])))
   } catch (error) {
-    return { error }
+    if (isLeft(error)) {
+      over.abort()
+      throw error
+    }
+    warn(`preview of ${name} failed.`, error)
+    return noPreview(toldOf(error, name, id))
   } finally {
     clearTimeout(timer)
   }

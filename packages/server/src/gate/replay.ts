@@ -62,7 +62,7 @@ export async function replayMandate(
 /** The validated arguments of a past request; undefined if they don't fit the tool any more, or it is another version. */
 async function inputOf(settings: AgentSettings, { record }: LedgerEntry, digest: string) {
   const { toolCallId: id, toolName: name, arguments: text } = record
-  const read = await readCall(settings.toolkit, { id, name, arguments: text })
+  const read = await readCall({ toolkit: settings.toolkit, leave: undefined }, { id, name, arguments: text })
   return read.ok && (await toolDigest(read.call.tool)) === digest ? { value: read.call.input } : undefined
 }
 

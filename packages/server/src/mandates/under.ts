@@ -6,6 +6,9 @@ export interface Base {
   readonly segments: readonly string[]
 }
 
+/** Control and format characters, lone surrogates, and all that programs may leave out: fillers, variation selectors, tags. */
+const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/u
+
 /** Longer texts are never under anything, in characters. */
 const MAX_LENGTH = 8192
 
@@ -42,7 +45,8 @@ export function isUnder(value: unknown, base: Base): boolean {
 function segmentsOf(text: string, { isUrl, root }: Base): readonly string[] | undefined {
   // A base without its last slash has the same root.
   const whole = isUrl && `${text}/` === root ? root : text
-  if (whole.length > MAX_LENGTH || !whole.startsWith(root) || /\p{C}|\\/u.test(whole)) return undefined
+  if (whole.length > MAX_LENGTH || !whole.startsWith(root) || UNSEEN.test(whole) || whole.includes('\\'))
+    return undefined
   const path = isUrl ? pathOf(whole.slice(root.length)) : whole.slice(root.length)
   // A second slash at the start makes another root.
   if (path === undefined || path.startsWith('/') || (!isUrl && /%[\da-f]{2}/i.test(path))) return undefined
@@ -60,7 +64,7 @@ function pathOf(rest: string): string | undefined {
   if (/%(?!20|[89a-f][\da-f])/i.test(path)) return undefined
   try {
     const resolved = decodeURIComponent(path)
-    return /\p{C}/u.test(resolved) ? undefined : resolved
+    return UNSEEN.test(resolved) ? undefined : resolved
   } catch {
     return undefined
   }
@@ -70,7 +74,10 @@ function withoutLast(segments: readonly string[]): readonly string[] {
   return segments.at(-1) === '' ? segments.slice(0, -1) : segments
 }
 
-/** Some systems ignore dots and spaces at the end of a name, and some servers what follows two dots. */
+/**
+ * Some systems ignore dots and spaces at the end of a name, and some servers what follows two dots or a semicolon: without it and the spaces,
+ * a name must remain.
+ */
 function isPlain(segment: string): boolean {
-  return segment !== '' && !segment.startsWith('..') && !/[. ]$/.test(segment)
+  return !/^[\s.]*(?:;|$)/.test(segment) && !segment.startsWith('..') && !/[. ]$/.test(segment)
 }

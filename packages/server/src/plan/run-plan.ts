@@ -1,9 +1,10 @@
 import { type AnyServerTool, CountersignError, type Message } from '@countersign/core'
+import { unlessLeft } from '../encoding/hooks.js'
 import { anySignal } from '../encoding/signals.js'
 import { failed, type ToolOutcome } from '../outcome.js'
 import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
 import { readCall } from '../tools/call.js'
-import { executeTool } from '../tools/execute.js'
+import { executeTool, NOT_STARTED } from '../tools/execute.js'
 import { outcomeOf } from '../tools/execution.js'
 import { createLimiter } from '../tools/limiter.js'
 import { reportedData } from '../tools/progress.js'
@@ -107,7 +108,9 @@ async function execute(
   { call, verdict }: ApprovedCall<PlannedCall>,
 ): Promise<ToolOutcome> {
   const { toolCallId, toolName } = call
-  const read = await readCall(toolkit, { id: toolCallId, name: toolName, arguments: call.arguments })
+  const proposed = { id: toolCallId, name: toolName, arguments: call.arguments }
+  const read = await readCall({ toolkit, leave: stop }, proposed).catch(unlessLeft)
+  if (read === undefined) return failed('cancelled', NOT_STARTED, 'aborted')
   if (!read.ok) return read.failure
   const { tool, input } = read.call
   if (tool.location !== 'server') return failed('execution_error', `${toolName} runs in the client only.`)

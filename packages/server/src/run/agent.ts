@@ -21,6 +21,9 @@ import {
   wholeNumber,
   withMethods,
 } from '../encoding/check-options.js'
+import { isLeft } from '../encoding/hooks.js'
+import { randomId } from '../encoding/ids.js'
+import { anySignal } from '../encoding/signals.js'
 import { type SessionGrants, sessionGrants } from '../gate/grants.js'
 import type { FullLimits } from '../limits.js'
 import type { RunLog } from '../run-log/run-log.js'
@@ -28,8 +31,8 @@ import { agentRules, outputRules } from '../scope/agent-rules.js'
 import { createChannel, eventSize, type Outlet } from '../scope/channel.js'
 import { readOutputOptions } from '../scope/output.js'
 import type { RunContext } from '../scope/run-context.js'
-import { type AgentOptions, readSettings } from '../scope/settings.js'
-import type { ThreadStore } from '../threads/thread-store.js'
+import { type AgentOptions, type AgentSettings, readSettings } from '../scope/settings.js'
+import type { ThreadKey, ThreadStore } from '../threads/thread-store.js'
 import { createDrain, type Drain, type DrainOptions } from './drain.js'
 import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
 import { recoverThreads } from './recover.js'
@@ -159,7 +162,7 @@ export interface GenerateResult<Output = unknown> {
 export function createAgent<Output = unknown>(options: AgentOptions<Output>): Agent<Output> {
   checkOptions('createAgent', options, agentRules)
   const settings = readSettings(options)
-  const drain = createDrain()
+  const drain = createDrain(lastTime(settings), settings.warn)
   const start = (origin: RunOrigin, input: RunInput, runOptions: RunOptions = {}) => {
     const { context } = runOptions
     checkOptions('agent.run', runOptions, runRules)
@@ -180,6 +183,20 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     return opened.read(createChannel(write, { sizeOf: eventSize, lastWords: runErrorEvent, limits }))
   }
   const { threads, runLog, answerChannel, limits } = settings
+  /** Work that calls hooks outside of a run: it is stopped like one. */
+  const outside = async <T>(work: (stop: AbortSignal) => Promise<T>): Promise<T> => {
+    const deadline = runDeadline(settings.timeouts.run)
+    const { signal, leave } = drain.enter()
+    const stop = anySignal([deadline.signal, signal])
+    try {
+      return await work(stop)
+    } catch (error) {
+      throw isLeft(error) ? stop.reason : error
+    } finally {
+      deadline.end()
+      leave()
+    }
+  }
   const agent: Agent<Output> = {
     run: (input, runOptions) => start({ method: 'stream' }, input, runOptions),
     async generate<Result>(input: RunInput, runOptions: RunOptions<Result> = {}) {
@@ -204,25 +221,36 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     async openThread(input, context) {
       checkSubject(context?.subject)
       checkOpen(drain)
-      return takeThread(settings, input, context)
+      return outside((stop) => takeThread(settings, input, context, stop))
     },
     async showVersion({ threadId, messageId }, context) {
       checkSubject(context?.subject)
       const key = { owner: context?.subject ?? null, threadId }
-      const close = closing(settings, { threadId, runId: '' }, context)
-      await showVersion(threadsOf({ threads }), key, messageId, settings, close)
+      await outside((stop) => {
+        const close = closing(settings, { threadId, runId: '' }, context, stop)
+        return showVersion(threadsOf({ threads }), key, messageId, settings, close)
+      })
     },
     async recover(recoverOptions = {}) {
       checkOptions('agent.recover', recoverOptions, { limit: wholeNumber })
       const { limit = 100 } = recoverOptions
       if (threads === undefined) return 0
-      // Without the model: the run only closes calls.
-      const close = (input: RunInput, context: RunContext) => agent.generate(input, { context, maxSteps: 0 })
+      const close = async ({ owner, threadId }: ThreadKey, abandoned: string) => {
+        checkOpen(drain)
+        const input = { threadId, runId: randomId('recovery_'), messages: [] }
+        const context = owner === null ? {} : { subject: owner }
+        const thread = await outside((stop) =>
+          openThread(threads, settings, input, context, closing(settings, input, context, stop), abandoned),
+        )
+        // Without the model: the run only closes calls.
+        await agent.generate(input, { context, thread, maxSteps: 0 })
+        return thread.version()
+      }
       return recoverThreads(threads, limit, close, settings.warn)
     },
     async previewEdits(edits, context) {
       checkSubject(context?.subject)
-      return previewOf(settings, edits, context)
+      return outside((stop) => previewOf(settings, edits, context, stop))
     },
     drain: (drainOptions) => drain.drain(drainOptions),
     threads,
@@ -233,6 +261,15 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     warn: settings.warn,
   }
   return agent
+}
+
+/** Milliseconds that stores have, besides tools, to end a run that was stopped. */
+const STORE_MS = 5000
+
+/** How long a run may take to end once it was stopped, if its stores reply. */
+function lastTime({ approvals, toolkit }: AgentSettings): number {
+  const timeouts = toolkit.names.map((name) => toolkit.get(name)?.timeout ?? 0)
+  return Math.max(approvals.waitMs, ...timeouts) + STORE_MS
 }
 
 /** @throws CountersignError `shutting-down` */

@@ -2,7 +2,10 @@ import { CountersignError } from '@countersign/core'
 import { checkOptions, MAX_DELAY, numberFrom } from '../encoding/check-options.js'
 
 export interface DrainOptions {
-  /** Milliseconds after which runs that are still open are stopped. Default: none are, and `drain` waits for their end. */
+  /**
+   * Milliseconds after which runs that are still open are stopped. Their tools and stores then have a last time to end; `drain` resolves after
+   * that, whatever does not reply. Default: none are stopped, and `drain` waits for their end.
+   */
   readonly within?: number | undefined
 }
 
@@ -21,7 +24,8 @@ export interface Drain {
   drain(options?: DrainOptions): Promise<void>
 }
 
-export function createDrain(): Drain {
+/** `lastMs`: how long runs may take to end once they were stopped. */
+export function createDrain(lastMs: number, warn: (message: string) => void): Drain {
   const open = new Set<AbortController>()
   let isDraining = false
   let ended = () => {}
@@ -47,12 +51,20 @@ export function createDrain(): Drain {
       const { within } = options
       isDraining = true
       look()
-      const stop = () => {
-        for (const run of open) run.abort(shuttingDown())
-      }
-      const timer = within === undefined ? undefined : setTimeout(stop, Math.min(within, MAX_DELAY))
-      await empty
+      let timer: ReturnType<typeof setTimeout> | undefined
+      const late = new Promise<void>((resolve) => {
+        const stop = () => {
+          for (const run of open) run.abort(shuttingDown())
+          timer = setTimeout(resolve, Math.min(lastMs, MAX_DELAY))
+        }
+        if (within !== undefined) timer = setTimeout(stop, Math.min(within, MAX_DELAY))
+      })
+      await Promise.race([empty, late])
       clearTimeout(timer)
+      if (open.size > 0)
+        warn(
+          `agent.drain() waited for ${open.size} stopped runs, which have not ended: a store or a reader does not reply.`,
+        )
     },
   }
 }

@@ -7,6 +7,7 @@ import type {
 } from '@countersign/core'
 import { toStored } from '../answers/outcome.js'
 import { sha256 } from '../encoding/bytes.js'
+import { unlessLeft } from '../encoding/hooks.js'
 import { type ApprovalRequiredError, isApprovalRequired, isMaskOf } from '../gate/approval-required.js'
 import { type ApprovalRequest, requestApproval } from '../gate/ask.js'
 import { decideGate, type GateDecision, recordShadow, termsOf } from '../gate/gate.js'
@@ -26,6 +27,7 @@ import { audit } from '../scope/audit.js'
 import { runTool } from '../scope/run-tool.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { type ProposedCall, type ReadyCall, readCall } from '../tools/call.js'
+import { NOT_STARTED } from '../tools/execute.js'
 import { type Execution, outcomeOf } from '../tools/execution.js'
 import { logThrown, toolFailed } from '../tools/tool-errors.js'
 
@@ -56,7 +58,7 @@ export async function decideFresh(
   proposed: ProposedCall,
   messages: readonly Message[],
 ): Promise<FreshDecision> {
-  const read = await readCall(scope.toolkit, proposed)
+  const read = await readCall(scope, proposed)
   if (!read.ok) {
     if ('error' in read) logThrown(scope.settings.warn, read.error, proposed.name, proposed.id)
     return refused(proposed, read.failure)
@@ -64,7 +66,7 @@ export async function decideFresh(
   const { call } = read
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, call.id, messages)
-  const gate = await decideGate(call, context, { policy: approvals.policy, warn })
+  const gate = await decideGate(call, context, { policy: approvals.policy, warn, leave: scope.leave })
   await recordShadow(scope, call, context, gate)
   if (gate.kind === 'block') return refused(proposed, failed('denied', gate.reason))
   // A client tool starts when it is handed out, so it uses the grant now; a server tool uses it when it starts.
@@ -153,9 +155,16 @@ export async function runFresh(
   }
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, toolCallId, messages)
-  const gate = await decideGate(call, context, { policy: approvals.policy, warn, needed })
+  const options = { policy: approvals.policy, warn, needed, leave: scope.leave }
+  const gate = await decideGate(call, context, options).catch(unlessLeft)
   const idempotencyKey = await freshKey(scope, toolCallId)
-  const preview = tool.previewUnasked ? await computePreview(scope, call, context) : undefined
+  const preview = tool.previewUnasked
+    ? await computePreview(scope, call, context).catch(unlessLeft)
+    : undefined
+  if (gate === undefined || scope.leave.aborted) {
+    if (granted) await audit(scope, { event: 'completed', ...told, outcome: 'cancelled' })
+    return { kind: 'outcome', outcome: notRun() }
+  }
   const asks = gate.kind === 'ask' || decision.required !== undefined
   const standing =
     gate.kind === 'block' || (asks && !granted)
@@ -223,6 +232,10 @@ function endOf(execution: Execution): AuditEntry['outcome'] {
   }
 }
 
+function notRun(): ToolFailure {
+  return failed('cancelled', NOT_STARTED, 'aborted')
+}
+
 /** Requests approval for a call that was about to run: its grant or the policy's permission ended, or the tool itself requires approval. */
 async function askNow(
   scope: RunScope,
@@ -231,8 +244,10 @@ async function askNow(
   required: ApprovalRequiredError | undefined,
 ): Promise<FreshResult> {
   const own = required && termsOfError(scope, call, required)
-  const asking = await requestApproval(scope, call, context, own)
-  return asking.ok ? { kind: 'ask', request: asking.request } : { kind: 'outcome', outcome: asking.failure }
+  const asking = await requestApproval(scope, call, context, own).catch(unlessLeft)
+  return asking?.ok
+    ? { kind: 'ask', request: asking.request }
+    : { kind: 'outcome', outcome: asking?.failure ?? notRun() }
 }
 
 /** The terms a tool may set when it requires approval: only scopes that it offers, and only its call's arguments, at most masked. */

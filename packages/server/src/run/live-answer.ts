@@ -7,6 +7,7 @@ import { settleVerdicts } from '../answers/settle.js'
 import { verifyAnswers } from '../answers/verify.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import { type Arrival, nextArrival } from '../channel/arrival.js'
+import { unlessLeft } from '../encoding/hooks.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import type { CallSite } from '../history/history.js'
 import type { LedgerAnswer } from '../ledger/ledger.js'
@@ -77,7 +78,8 @@ async function carryOut(
     if (outcome.kind !== 'refused') return outcome
     refusal = outcome
   }
-  const outcome = await outcomeOfOpenCall(scope, site, issued, refusal, messages)
+  const found = await outcomeOfOpenCall(scope, site, issued, refusal, messages).catch(unlessLeft)
+  const outcome = found ?? ({ kind: 'open', site, request, isAnothers: false } as const)
   if (outcome.kind !== 'open') return { ...outcome, refusal }
   return outcome.request.approval.id === request.approval.id
     ? { ...outcome, request, refusal }

@@ -1,32 +1,27 @@
 import { getCountersignMetadata, isCountersignError, type Message } from '@countersign/core'
 import { branchOf } from '../conversation/branch.js'
+import { leaveThread } from '../conversation/thread-writer.js'
 import { randomId } from '../encoding/ids.js'
-import type { RunContext } from '../scope/run-context.js'
 import type { ThreadKey, ThreadStore } from '../threads/thread-store.js'
-import type { RunInput } from './run.js'
 
 /**
- * Ends abandoned runs, one after the other: `close` closes what a run left open. A thread that another process takes meanwhile is left
- * to it, and one that can't be read or closed is reported to `warn`. Returns how many it has ended.
+ * Ends abandoned runs, one after the other: `close` takes the thread from a run, if that still has it, closes what it left open, and resolves
+ * to the version of the thread then. A thread that its user has gone on with meanwhile is left as it is, and one that can't be read or closed is
+ * reported to `warn`. Returns how many it has ended.
  *
  * @throws CountersignError `shutting-down`, `ledger-unavailable`
  */
 export async function recoverThreads(
   threads: ThreadStore,
   limit: number,
-  close: (input: RunInput, context: RunContext) => Promise<unknown>,
+  close: (key: ThreadKey, runId: string) => Promise<number>,
   warn: (message: string, error: unknown) => void,
 ): Promise<number> {
   let ended = 0
   for (const { owner, threadId, runId } of await threads.abandoned(limit)) {
     const key = { owner, threadId }
     try {
-      // While the others were recovered, its user may have gone on with it.
-      const { run } = (await threads.load(key)) ?? {}
-      if (run?.runId !== runId || !run.lapsed) continue
-      const input = { threadId, runId: randomId('recovery_'), messages: [] }
-      await close(input, owner === null ? {} : { subject: owner })
-      await markCut(threads, key)
+      await markCut(threads, key, await close(key, runId))
       ended++
     } catch (error) {
       const code = codeOf(error)
@@ -46,14 +41,19 @@ function codeOf(error: unknown): unknown {
   return error.code === 'run-error' ? error.data.code : error.code
 }
 
+/** Milliseconds to mark a message. */
+const MARK_MS = 5000
+
 /**
  * Marks the last message of a conversation whose reply was cut off, so that a page which loads it can say so and offer to continue. A
- * conversation that waits for its user is not cut off. If another run has the thread by now, it continues the reply: nothing is marked.
+ * conversation that waits for its user is not cut off. If another run has had the thread since `version`, it has continued the reply:
+ * nothing is marked.
  */
-async function markCut(threads: ThreadStore, key: ThreadKey): Promise<void> {
+async function markCut(threads: ThreadStore, key: ThreadKey, version?: number): Promise<void> {
   const thread = await threads.load(key)
   const last = thread && branchOf(thread).at(-1)
   if (thread === undefined || last === undefined || thread.run !== undefined) return
+  if (version !== undefined && version !== thread.version) return
   const message: Message = JSON.parse(last.message)
   if (message.role === 'assistant' && (message.toolCalls ?? []).length > 0) return
   const metadata = {
@@ -61,5 +61,17 @@ async function markCut(threads: ThreadStore, key: ThreadKey): Promise<void> {
     countersign: { ...getCountersignMetadata(message.metadata), cut: true },
   }
   const marked = { ...last, message: JSON.stringify({ ...message, metadata }) }
-  await threads.append(key, { version: thread.version, messages: [marked], head: thread.head })
+  // Held meanwhile, so that it changes nothing below a run which begins now. Runs that were interrupted since stay known: the hold lapses.
+  const run = { runId: randomId('recovery_'), holder: randomId('holder_') }
+  const held = await threads.hold(key, run, MARK_MS)
+  if (held.status !== 'held') return
+  if (held.version !== thread.version) await leaveThread(threads, key, run, held.interrupted)
+  else
+    await threads.append(key, {
+      version: held.version,
+      run,
+      messages: [marked],
+      head: thread.head,
+      release: true,
+    })
 }

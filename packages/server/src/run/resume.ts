@@ -12,6 +12,7 @@ import { type CallOutcome, handedOutOutcome, type Refusal } from '../answers/out
 import { type ReadHistory, readHistory } from '../answers/records.js'
 import { settleVerdicts } from '../answers/settle.js'
 import { verifyAnswers } from '../answers/verify.js'
+import { unlessLeft } from '../encoding/hooks.js'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import { type Forwarded, type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
@@ -57,7 +58,8 @@ export async function resumeConversation(
   const bySite = new Map(verdicts.map((verdict) => [verdict.site, verdict]))
   const inOrder = read.sites.flatMap((site) => bySite.get(site) ?? [])
   for await (const outcome of settleVerdicts(scope, inOrder, read.messages)) await progress.take(outcome)
-  await progress.closeAbandoned()
+  // If the run has stopped and a hook was left, the rest stays open: the next run finds it.
+  await progress.closeAbandoned().catch(unlessLeft)
   await progress.answered()
   return { ...progress.resumed(), hadNoEffect: answers.length > 0 && !progress.hasNews }
 }

@@ -17,6 +17,7 @@ import { readHistory } from '../answers/records.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { CloseCalls } from '../conversation/branch.js'
 import { type OpenThread, openThread } from '../conversation/open-thread.js'
+import { isLeft } from '../encoding/hooks.js'
 import { anySignal } from '../encoding/signals.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
@@ -89,6 +90,7 @@ export async function driveRun(
   const deadline = runDeadline(settings.timeouts.run)
   let { thread } = options
   let usage = thread?.usage ?? []
+  let stop: AbortSignal | undefined
   const close = async (last: AGUIEvent): Promise<AGUIEvent> => {
     await thread?.take(last)
     await thread?.close()
@@ -98,27 +100,31 @@ export async function driveRun(
     if (observer && started) observer.report(runFinished(last, observer.since(started)))
     await emit(last)
   }
-  try {
+  const proceed = async (): Promise<AGUIEvent> => {
     if (origin.refusal) throw origin.refusal
-    thread ??= await takeThread(settings, input, options.context)
+    const { report, gone } = outlet
+    const halt = anySignal([options.signal, deadline.signal, origin.draining])
+    const early = anySignal([gone, options.disconnected, halt])
+    stop = early
+    thread ??= await takeThread(settings, input, options.context, early)
     usage = thread?.usage ?? usage
     const messages = thread?.messages ?? input.messages
     if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
-    const { report, gone } = outlet
+    stop = anySignal([early, thread?.lost])
     const scope = openScope(withNewIds(settings, thread), input, options, origin, {
       emit: recorded(emit, thread),
-      ...{ report, usage, observer },
-      stop: anySignal([
-        gone,
-        options.signal,
-        options.disconnected,
-        thread?.lost,
-        deadline.signal,
-        origin.draining,
-      ]),
+      ...{ report, usage, observer, stop, halt },
     })
+    return runPipeline(scope, { ...input, messages })
+  }
+  // Each hook is left in a way of its own; one whose caller has none ends the run as the stop does.
+  const stopped = (error: unknown): AGUIEvent => {
+    if (!isLeft(error) || stop === undefined) throw error
+    return stoppedEvent({ isV1Peer: speaksModern(input), threadId, runId, usage, stop })
+  }
+  try {
     // The thread is released before the client learns of the end: its next request must find it free.
-    await end(await close(await runPipeline(scope, { ...input, messages })))
+    await end(await close(await proceed().catch(stopped)))
   } catch (error) {
     settings.onError(error)
     origin.onFailure?.(error)
@@ -148,8 +154,10 @@ export function closing(
   settings: AgentSettings,
   input: Pick<RunInput, 'threadId' | 'runId'>,
   context: RunContext | undefined,
+  stop: AbortSignal,
 ): CloseCalls {
-  const scope = openScope(settings, { ...input, messages: [] }, { context }, { method: 'stream' }, unread)
+  const own = { ...unread, stop, halt: stop }
+  const scope = openScope(settings, { ...input, messages: [] }, { context }, { method: 'stream' }, own)
   return (messages, ids) => closeBranch(scope, messages, ids)
 }
 
@@ -157,10 +165,11 @@ export function closing(
 export async function takeThread(
   settings: AgentSettings,
   input: RunInput,
-  context: RunContext = {},
+  context: RunContext | undefined,
+  stop: AbortSignal,
 ): Promise<OpenThread | undefined> {
   const { threads } = settings
-  return threads && openThread(threads, settings, input, context, closing(settings, input, context))
+  return threads && openThread(threads, settings, input, context ?? {}, closing(settings, input, context, stop))
 }
 
 /** The preview of edited arguments, outside of a run. */
@@ -168,15 +177,18 @@ export function previewOf(
   settings: AgentSettings,
   edits: EditsToPreview,
   context: RunContext | undefined,
+  stop: AbortSignal,
 ): Promise<EditedPreview> {
   const input = { threadId: edits.threadId, runId: '', messages: [] }
-  return previewEdits(openScope(settings, input, { context }, { method: 'stream' }, unread), edits)
+  const own = { ...unread, stop, halt: stop }
+  return previewEdits(openScope(settings, input, { context }, { method: 'stream' }, own), edits)
 }
 
-const unread: Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer'> = {
+type OwnScope = Pick<RunScope, 'emit' | 'report' | 'stop' | 'halt' | 'usage' | 'observer'>
+
+const unread: Omit<OwnScope, 'stop' | 'halt'> = {
   emit: async () => {},
   report: () => {},
-  stop: new AbortController().signal,
   usage: [],
   observer: undefined,
 }
@@ -199,7 +211,7 @@ function openScope(
   input: RunInput,
   { signal, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
-  own: Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer'>,
+  own: OwnScope,
 ): RunScope {
   const toolkit = withClientTools(settings.toolkit, input.tools ?? [], settings.warn)
   return {
@@ -216,6 +228,7 @@ function openScope(
     method,
     answers,
     ...own,
+    leave: own.stop,
     written: new WrittenParts({
       emit: own.emit,
       newId: settings.generateId,
@@ -337,7 +350,13 @@ function outcomeOf(scope: RunScope, { asked, clientCalls }: Ending): RunFinished
  *
  * @throws the reason, if the server has stopped the run.
  */
-function stoppedEvent({ isV1Peer, threadId, runId, usage, stop }: RunScope): AGUIEvent {
+function stoppedEvent({
+  isV1Peer,
+  threadId,
+  runId,
+  usage,
+  stop,
+}: Pick<RunScope, 'isV1Peer' | 'threadId' | 'runId' | 'usage' | 'stop'>): AGUIEvent {
   if (isCountersignError(stop.reason)) throw stop.reason
   if (!isV1Peer)
     return { type: 'RUN_ERROR', message: 'The run was stopped.', code: 'aborted', ...usageField(usage) }

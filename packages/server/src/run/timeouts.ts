@@ -32,7 +32,7 @@ export function watchModel(stop: AbortSignal, ms: number): ModelWatch {
       timer = setTimeout(check, rest)
     } else {
       const message = `The model said nothing for ${ms} ms, and the run ended. Try again, or raise timeouts.model.`
-      timedOut = new CountersignError('model-timeout', message, { timeout: ms, retryable: true })
+      timedOut = new CountersignError('model-timeout', message, { timeout: ms, status: 503, retryable: true })
       silent.abort()
       leave()
     }

@@ -101,7 +101,8 @@ type Reading =
 
 async function readReply({ status, payload }: ResumeEntry, { answer }: ToolQuestion): Promise<Reading> {
   if (status === 'cancelled') return { ok: true, reply: { action: 'decline', reason: 'The user declined.' } }
-  const checked = await validate(answer, payload)
+  // The call that asks is left with the run.
+  const checked = await validate(answer, payload, undefined)
   return checked.ok
     ? { ok: true, reply: { action: 'accept', content: checked.value } }
     : { ok: false, problem: checked.reason }

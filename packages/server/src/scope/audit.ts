@@ -1,3 +1,4 @@
+import { callHook } from '../encoding/hooks.js'
 import type { AuditEntry } from '../ledger/ledger.js'
 import type { RunEventDetails } from '../observe/events.js'
 import { RunObserver } from '../observe/run-observer.js'
@@ -14,7 +15,8 @@ export interface AuditStep
   readonly shown?: string | undefined
 }
 
-type AuditedScope = Pick<RunScope, 'settings' | 'owner' | 'threadId' | 'observer'>
+type AuditedScope = Pick<RunScope, 'settings' | 'owner' | 'threadId' | 'observer'> &
+  Partial<Pick<RunScope, 'leave'>>
 
 /** Appends to the ledger's audit trail, calls the application's hook and reports to its observer. Failures are logged as warnings and stop nothing. */
 export async function audit(scope: AuditedScope, step: AuditStep): Promise<void> {
@@ -23,8 +25,8 @@ export async function audit(scope: AuditedScope, step: AuditStep): Promise<void>
   if (event !== undefined) scope.observer?.report(event)
   try {
     const entry = await entryOf(scope, step)
-    const told = async () => approvals.onAudit?.(entry)
-    const written = await Promise.allSettled([told(), approvals.ledger.audit(entry)])
+    const told = callHook(scope.leave, () => approvals.onAudit?.(entry))
+    const written = await Promise.allSettled([told, approvals.ledger.audit(entry)])
     for (const one of written)
       if (one.status === 'rejected') warn('The audit trail could not be written.', one.reason)
   } catch (error) {

@@ -57,7 +57,7 @@ export async function readOutput(
   } catch (error) {
     return fail(text === '' ? 'it is empty' : 'it is not JSON', error)
   }
-  const checked = await validate(schema, JSON.parse(text))
+  const checked = await validate(schema, JSON.parse(text), undefined)
   if (!checked.ok) return fail(checked.reason, 'error' in checked ? checked.error : undefined)
   const { value } = checked
   if (sameJson(parsed, value)) return { value, verdict: true }

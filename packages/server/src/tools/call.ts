@@ -31,8 +31,14 @@ export type CallReading =
   /** `error`: what its schema threw, only for a log. */
   | { readonly ok: false; readonly failure: ToolFailure; readonly error?: unknown }
 
+/** Where a call is read: the tools, and how long their schemas may take. */
+interface Reading {
+  readonly toolkit: Toolkit
+  readonly leave: AbortSignal | undefined
+}
+
 /** Parses a call strictly and validates it. A call that fails neither runs nor gets an approval request. */
-export async function readCall(toolkit: Toolkit, call: ProposedCall): Promise<CallReading> {
+export async function readCall({ toolkit, leave }: Reading, call: ProposedCall): Promise<CallReading> {
   if (isReserved(call.name)) return refuse('denied', 'This tool is not for a model to call.')
   const tool = call.providerExecuted ? providerTool(call.name) : toolkit.get(call.name)
   if (tool === undefined)
@@ -41,7 +47,7 @@ export async function readCall(toolkit: Toolkit, call: ProposedCall): Promise<Ca
   if (!read.ok)
     return refuse('execution_error', `The arguments for ${call.name} are not acceptable: ${read.reason}`)
   // A copy, because a schema may modify what it validates, and `args` must stay what the model wrote.
-  const checked = await validate(tool.input, copyOf(read.value))
+  const checked = await validate(tool.input, copyOf(read.value), leave)
   if (!checked.ok) {
     const refused = refuse('execution_error', `The arguments for ${call.name} do not fit: ${checked.reason}`)
     return 'error' in checked ? { ...refused, error: checked.error } : refused

@@ -114,7 +114,8 @@ async function runOnce(run: ToolRun, signal: AbortSignal, over: AbortSignal): Pr
 /** Validates the tool's result with its `output`. The tool has run: an invalid result is reported as such, and the tool is not run again. */
 async function answered({ name, output }: AnyServerTool, value: unknown): Promise<ToolOutcome> {
   if (output === undefined) return succeeded(value)
-  const checked = await validate(output, value)
+  // The call as a whole is left with the run.
+  const checked = await validate(output, value, undefined)
   if (checked.ok) return succeeded(checked.value)
   if ('error' in checked) throw checked.error
   const reason = `The tool ${name} ran, but its result does not fit its output schema: ${checked.reason}`

@@ -1,5 +1,6 @@
 import { CountersignError, type JsonSchema } from '@countersign/core'
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+import { callHook, isLeft } from '../encoding/hooks.js'
 import { isToolError } from './tool-errors.js'
 
 export type Validation =
@@ -9,14 +10,19 @@ export type Validation =
   /** The schema threw; the error is only for a log. */
   | { readonly ok: false; readonly reason: string; readonly error: unknown }
 
-/** Validates a value with any Standard Schema, sync or async. A schema that throws counts as invalid. */
-export async function validate(schema: StandardSchemaV1, value: unknown): Promise<Validation> {
+/** Validates a value with any Standard Schema, sync or async: a hook, left with `leave`. A schema that throws counts as invalid. */
+export async function validate(
+  schema: StandardSchemaV1,
+  value: unknown,
+  leave: AbortSignal | undefined,
+): Promise<Validation> {
   try {
-    const result = await schema['~standard'].validate(value)
+    const result = await callHook(leave, () => schema['~standard'].validate(value))
     return result.issues === undefined
       ? { ok: true, value: result.value }
       : { ok: false, reason: result.issues.map(describeIssue).join('; ') || 'it does not fit the schema' }
   } catch (error) {
+    if (isLeft(error)) throw error
     return { ok: false, reason: isToolError(error) ? error.message : 'the schema failed', error }
   }
 }

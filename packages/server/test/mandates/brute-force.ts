@@ -145,11 +145,16 @@ function isHex(letter: string | undefined): boolean {
 function isSafe(text: string): boolean {
   if (text.length > 8192) return false
   // Control, format, unassigned, private and lone surrogate characters are of the category C.
-  for (const letter of text) if (letter === '\\' || /^\p{C}$/u.test(letter)) return false
+  for (const letter of text)
+    if (letter === '\\' || /^\p{C}$/u.test(letter) || /^\p{Default_Ignorable_Code_Point}$/u.test(letter))
+      return false
   return true
 }
 
 function isName(name: string): boolean {
-  if (name === '' || name.startsWith('..')) return false
+  if (name.startsWith('..')) return false
+  // Without spaces, dots and parameters, something must remain.
+  const [before = ''] = name.split(';')
+  if (![...before].some((letter) => letter.trim() !== '' && letter !== '.')) return false
   return !name.endsWith('.') && !name.endsWith(' ')
 }

@@ -350,3 +350,104 @@ test('V13 the approval tool carries the preview', async () => {
     preview: diff('one'),
   })
 })
+
+/** Values that throw while they are read, each in a way of its own. */
+const throwing: readonly (readonly [string, () => unknown])[] = [
+  [
+    'a getter that throws',
+    () => ({
+      kind: 'text',
+      get text() {
+        throw new Error('text')
+      },
+    }),
+  ],
+  [
+    'toJSON that throws',
+    () => ({
+      kind: 'json',
+      value: {
+        toJSON() {
+          throw new Error('toJSON')
+        },
+      },
+    }),
+  ],
+  [
+    'a proxy that throws',
+    () =>
+      new Proxy(
+        {},
+        {
+          ownKeys() {
+            throw new Error('ownKeys')
+          },
+          getPrototypeOf() {
+            throw new Error('getPrototypeOf')
+          },
+        },
+      ),
+  ],
+  [
+    'a revoked proxy',
+    () => {
+      const { proxy, revoke } = Proxy.revocable({}, {})
+      revoke()
+      return proxy
+    },
+  ],
+  [
+    'a list of a revoked proxy',
+    () => {
+      const { proxy, revoke } = Proxy.revocable([], {})
+      revoke()
+      return { kind: 'json', value: proxy }
+    },
+  ],
+]
+
+test.each(throwing)('a preview of %s is none, as is one that throws', async (_, make) => {
+  const { agent } = writer(fileTool({ preview: make as never }))
+  const { first } = await ask(agent)
+  expect(first.approval.preview).toMatchObject({ kind: 'none', reason: expect.any(String) })
+})
+
+test.each(throwing)(
+  'a preview that becomes %s before the start leaves no claim open: approval is requested again',
+  async (_, make) => {
+    const ledger = memoryLedger()
+    let isBroken = false
+    const preview = () => (isBroken ? make() : diff('one'))
+    const made = fileTool({ preview: preview as never })
+    const { agent } = writer(made, { approvals: { ledger } })
+    const { history, first } = await ask(agent)
+    isBroken = true
+    const events = await collect(agent, input(history, { resume: [yes(first)] }))
+    expect(last(events)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'interrupt' } })
+    expect(requests(events)).toMatchObject([{ approval: { preview: { kind: 'none' } } }])
+    const entry = await ledger.lookup({ owner: null, threadId: 'thread', approvalId: first.approval.id })
+    expect(entry?.state.phase).toBe('done')
+    expect(made.runs).toEqual([])
+  },
+)
+
+test('a mask that throws right before the start leaves no claim open, and nothing runs', async () => {
+  const ledger = memoryLedger()
+  let isBroken = false
+  const redact = () => {
+    if (isBroken) throw new Error('redact')
+    return {}
+  }
+  const made = fileTool({ redact })
+  const { agent } = writer(made, { approvals: { ledger } })
+  const { history, first } = await ask(agent)
+  isBroken = true
+  const events = await collect(agent, input(history, { resume: [yes(first)] }))
+  expect(last(events)).toMatchObject({ type: 'RUN_FINISHED' })
+  const entry = await ledger.lookup({ owner: null, threadId: 'thread', approvalId: first.approval.id })
+  expect(entry?.state).toMatchObject({
+    phase: 'done',
+    outcome: { type: 'cancelled', code: 'approval-stale' },
+  })
+  expect(made.runs).toEqual([])
+})

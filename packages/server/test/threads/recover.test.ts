@@ -108,3 +108,76 @@ test('recover() stops when the server shuts down', async () => {
   await expect(agent.recover()).rejects.toMatchObject({ code: 'shutting-down' })
   expect(warnings).toEqual([])
 })
+
+test.each(['has its whole reply', 'waits for its reply'])(
+  'recover() leaves a thread alone whose user goes on with it at any moment and then %s: nothing of theirs is marked or lost',
+  async (state) => {
+    let taken = 0
+    for (let moment = 1; ; moment++) {
+      let calls = 0
+      let isOthers = false
+      let letGo = () => {}
+      const gate = new Promise<void>((resolve) => {
+        letGo = resolve
+      })
+      let going: Promise<unknown> | undefined
+      const { agent, threads } = await abandon(['one'], (store) => {
+        const model = {
+          id: 'test/m',
+          async *stream() {
+            yield { type: 'text-delta', delta: 'Sure.' } as const
+            if (state === 'waits for its reply') await gate
+            yield { type: 'finish', reason: 'stop' } as const
+          },
+        }
+        const approvals = { secret, ledger: memoryLedger() }
+        const other = createAgent({ model, threads: { ...store, id: 'other' }, approvals, warn: () => {} })
+        const goOn = async () => {
+          const input = {
+            threadId: 'one',
+            runId: 'next',
+            messages: [{ id: 'u2', role: 'user', content: 'And?' } as const],
+          }
+          const run = other.run(input, { context: { subject: 'ann' } })
+          const events = []
+          for await (const event of run) {
+            events.push(event)
+            if (event.type === 'TEXT_MESSAGE_CONTENT' && state === 'waits for its reply') break
+            if (event.type === 'RUN_ERROR') expect(event.code).toBe('thread-busy')
+          }
+          return events.some(({ type }) => type === 'TEXT_MESSAGE_CONTENT')
+        }
+        const interleaved =
+          <Args extends readonly unknown[], Result>(method: (...args: Args) => Promise<Result>) =>
+          async (...args: Args) => {
+            if (!isOthers && ++calls === moment) {
+              isOthers = true
+              going = goOn()
+              await going
+            }
+            return method(...args)
+          }
+        const { load, append, hold, release, abandoned } = store
+        return {
+          ...{ load: interleaved(load), append: interleaved(append), hold: interleaved(hold) },
+          ...{ release: interleaved(release), abandoned: interleaved(abandoned) },
+        }
+      })
+      await agent.recover()
+      if (going === undefined) break
+      const wasTaken = await going
+      letGo()
+      const stored = await threads.load({ owner: 'ann', threadId: 'one' })
+      const texts = stored?.messages.map(({ message }) => message) ?? []
+      if (wasTaken) {
+        taken++
+        expect(texts.some((text) => text.includes('And?'))).toBe(true)
+        expect(
+          texts.filter((text) => text.includes('"cut"')),
+          `moment ${moment}`,
+        ).toEqual([])
+      }
+    }
+    expect(taken).toBeGreaterThan(2)
+  },
+)
