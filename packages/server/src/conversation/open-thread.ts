@@ -46,7 +46,7 @@ export interface OpenThread {
 }
 
 /** What only this package knows of it. */
-interface HeldThread extends OpenThread {
+export interface HeldThread extends OpenThread {
   /** What is stored by now. */
   version(): number
 }

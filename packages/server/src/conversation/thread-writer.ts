@@ -47,24 +47,25 @@ export class ThreadWriter {
     private readonly threads: ThreadStore,
     private readonly key: ThreadKey,
     readonly run: RunHold,
-    private version: number,
+    private current: number,
     private readonly after: string,
   ) {}
 
+  /** What is stored by now. */
   get version() {
-    return this.#version
+    return this.current
   }
 
   async append(change: Omit<ThreadChange, 'version' | 'run'>): Promise<void> {
     const result = await this.threads.append(this.key, {
       ...change,
-      version: this.version,
+      version: this.current,
       run: this.run,
       cursor: this.after,
     })
     if (result.status === 'full') throw threadFull(result)
     if (result.status !== 'appended') throw await this.#lost()
-    this.version = result.version
+    this.current = result.version
   }
 
   async renew(leaseMs: number): Promise<void> {
@@ -80,7 +81,7 @@ export class ThreadWriter {
   /** Why the run does not have the thread any more. A thread that was removed and begun again counts its versions from 1. */
   async #lost(): Promise<CountersignError> {
     const now = await this.threads.load(this.key, Number.MAX_SAFE_INTEGER)
-    return (now?.version ?? 0) < this.version ? removed() : takenOver(now?.run?.runId)
+    return (now?.version ?? 0) < this.current ? removed() : takenOver(now?.run?.runId)
   }
 }
 

@@ -46,6 +46,7 @@ import {
   takeThread,
 } from './run.js'
 import { runErrorEvent } from './run-error.js'
+import { runDeadline } from './timeouts.js'
 
 /**
  * A model, its tools, and the approvals between them. It keeps conversations where it was given `threads`. `Output` is the type of its
@@ -239,12 +240,10 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
         checkOpen(drain)
         const input = { threadId, runId: randomId('recovery_'), messages: [] }
         const context = owner === null ? {} : { subject: owner }
-        const thread = await outside((stop) =>
-          openThread(threads, settings, input, context, closing(settings, input, context, stop), abandoned),
-        )
+        const thread = await outside((stop) => takeThread(settings, input, context, stop, abandoned))
         // Without the model: the run only closes calls.
         await agent.generate(input, { context, thread, maxSteps: 0 })
-        return thread.version()
+        return thread?.version() ?? 0
       }
       return recoverThreads(threads, limit, close, settings.warn)
     },

@@ -16,7 +16,7 @@ import { type EditsToPreview, previewEdits } from '../answers/preview-edits.js'
 import { readHistory } from '../answers/records.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { CloseCalls } from '../conversation/branch.js'
-import { type OpenThread, openThread } from '../conversation/open-thread.js'
+import { type HeldThread, type OpenThread, openThread } from '../conversation/open-thread.js'
 import { isLeft } from '../encoding/hooks.js'
 import { anySignal } from '../encoding/signals.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
@@ -161,15 +161,17 @@ export function closing(
   return (messages, ids) => closeBranch(scope, messages, ids)
 }
 
-/** Takes the thread of a run, if the agent has threads. */
+/** Takes the thread of a run, if the agent has threads. `abandoned`: only if this run still has it. */
 export async function takeThread(
   settings: AgentSettings,
   input: RunInput,
   context: RunContext | undefined,
   stop: AbortSignal,
-): Promise<OpenThread | undefined> {
+  abandoned?: string,
+): Promise<HeldThread | undefined> {
   const { threads } = settings
-  return threads && openThread(threads, settings, input, context ?? {}, closing(settings, input, context, stop))
+  const close = closing(settings, input, context, stop)
+  return threads && openThread(threads, settings, input, context ?? {}, close, abandoned)
 }
 
 /** The preview of edited arguments, outside of a run. */
