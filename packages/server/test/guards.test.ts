@@ -503,6 +503,45 @@ test('F15 an answer that is refused while another one has the call gets the outc
   }
 })
 
+test('F15 an answer that is refused while approval is requested again is told of no outcome', async () => {
+  const [isReading, wasClaimed, hasEnded] = [gate(), gate(), gate()]
+  let reads = 0
+  const send = counted('send', {
+    needsApproval: true,
+    bind: async () => {
+      if (++reads !== 2) return 'one'
+      isReading.open()
+      await wasClaimed.passed
+      return 'two'
+    },
+    preview: () => ({ kind: 'text', text: `read ${reads} times` }),
+  })
+  const ledger = memoryLedger()
+  const { agent } = testAgent([call(['c1', 'send', {}]), say('ok')], {
+    tools: [send.tool],
+    approvals: {
+      ledger: {
+        ...ledger,
+        issue: async (record) => {
+          if (record.earlier !== undefined) await hasEnded.passed
+          return ledger.issue(record)
+        },
+      },
+      onAudit: async ({ event }) => {
+        if (event === 'completed') wasClaimed.open()
+      },
+    },
+  })
+  const { history, first } = await ask(agent, {}, ann)
+  const given = input(history, { resume: [answer(first, yes)] })
+  const refused = collect(agent, { ...given, runId: 'refused' }, ann).finally(hasEnded.open)
+  await isReading.passed
+  const asked = await collect(agent, given, ann)
+  expect(requests(asked)).toMatchObject([{ toolCallId: 'c1' }])
+  expect([results(await refused), results(asked), send.runs]).toEqual([[], [], []])
+  expect(last(await refused)).toMatchObject({ code: 'call-running' })
+})
+
 test('F16 the same run posted twice runs its tools once; the second gets 409 run-open', async () => {
   const busy = gate()
   const slow = counted('slow', { execute: () => busy.passed.then(() => 'ok') })

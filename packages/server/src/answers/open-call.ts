@@ -191,11 +191,15 @@ export async function closeRequest(
     await auditSettled(scope, step, answer)
   }
   const first = status === 'conflict' && !site.superseded ? await firstAnswer(scope, ref) : undefined
-  const waited = first && (await claimAnswer(scope, ref, first.answer, randomId('holder_')))
-  if (waited?.status === 'in-progress') return stillRunning({ approvalId: ref.approvalId, site })
+  if (first !== undefined) await claimAnswer(scope, ref, first.answer, randomId('holder_'))
   if (status === 'repeat' || status === 'conflict' || status === 'expired') {
-    const stored = await storedOutcome(scope, asked)
+    const last = await lookUpLast(scope, ref)
+    const isReplaced = nextOf(last) !== undefined && !site.superseded
+    const stored = isReplaced ? undefined : endedOutcome(scope, asked, last)
     if (stored !== undefined) return stored
+    // The call is still being carried out, or the user is asked about it again.
+    if (first !== undefined && last !== 'unavailable')
+      return stillRunning({ approvalId: ref.approvalId, site })
     if (status === 'conflict') return resultOf(site, interruptedOutcome())
   }
   return { kind: 'result', site, outcome: outcomeOfAnswer(answer), decided: decidedBy(scope, answer, scopes) }
@@ -213,10 +217,6 @@ async function closeInLedger({ settings }: RunScope, ref: ApprovalRef, answer: L
 }
 
 /** The ledger's outcome, if the history has lost it. */
-async function storedOutcome(scope: RunScope, asked: OpenRequest): Promise<CallOutcome | undefined> {
-  return endedOutcome(scope, asked, await lookUpLast(scope, asked.ref))
-}
-
 function endedOutcome(
   scope: RunScope,
   { site, scopes }: OpenRequest,
